@@ -1,0 +1,1 @@
+//! Criterion benchmarks of the workspace; `cargo xtask bench` runs them.

@@ -1,0 +1,96 @@
+//! The one face every kind of stored data set shows: numbered samples with a key, a label and bytes.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use tbl_format::SampleFormat;
+
+use crate::error::ReadError;
+
+/// A stored data set as a numbered sequence of samples: a TAR archive, a folder, or a TBL file.
+///
+/// Reading is positioned and takes `&self`, so one source serves any number of threads.
+pub trait SampleSource: Send + Sync + std::fmt::Debug {
+    /// The file or folder the samples come from, as it was given to `open`.
+    fn path(&self) -> &Path;
+
+    /// What kind of container this is.
+    fn kind(&self) -> SourceKind;
+
+    /// How many samples there are.
+    fn sample_count(&self) -> u64;
+
+    /// What is known of sample `index` without reading its bytes.
+    ///
+    /// # Errors
+    /// [`ReadError::SampleOutOfRange`], or the damage found in the index entry.
+    fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError>;
+
+    /// Replaces `bytes` with the sample's original (uncompressed) bytes, checked against the
+    /// checksums the container has. Its capacity is reused.
+    ///
+    /// # Errors
+    /// I/O, truncation, checksum mismatch, or a size beyond the reader's limits; `bytes` is then
+    /// unspecified.
+    fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError>;
+
+    /// Tells the operating system that sample `index` will be read soon. A hint: failure is silent
+    /// because the read itself will report it.
+    fn will_need(&self, index: u64);
+
+    /// Appends the sample's sidecar fields (WebDataset members with the same key, such as `json`
+    /// or `seg.png`) to `fields`, in stored order.
+    ///
+    /// # Errors
+    /// As for [`read_into`](Self::read_into).
+    fn read_fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError>;
+
+    /// The class names stored with the data set, indexed by label; empty when it stores none.
+    fn class_names(&self) -> &[String];
+}
+
+/// The container formats a [`SampleSource`] reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SourceKind {
+    /// A directory tree of files.
+    Folder,
+    /// A TAR archive, plain or WebDataset.
+    Tar,
+    /// A TBL version 1 file.
+    Tbl1,
+    /// A TBL version 2 file.
+    Tbl2,
+}
+
+/// What an index knows of one sample.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// The sample's name as stored: the member's whole path in a TAR archive, the path below the
+    /// root in a folder. `None` when the container stores no names. Not always UTF-8.
+    pub key: Option<Cow<'a, [u8]>>,
+    /// The label stored with the sample (`.cls`, `.json`, TBL metadata). Labels that follow from
+    /// class folders are the work of `Labels::resolve`.
+    pub label: Option<i64>,
+    /// The payload's format, from its file name or from the TBL index.
+    pub format: SampleFormat,
+    /// Width in pixels, 0 when the container does not say.
+    pub width: u32,
+    /// Height in pixels, 0 when the container does not say.
+    pub height: u32,
+    /// Where the stored bytes start in the file; 0 for a folder, whose samples are whole files.
+    pub offset: u64,
+    /// Bytes the sample occupies in the container.
+    pub stored_bytes: u64,
+    /// Bytes of the sample itself, after decompression.
+    pub bytes: u64,
+}
+
+/// A sidecar field of a sample: a WebDataset member that shares its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// The extension after the key, without its leading dot: `cls`, `json`, `seg.png`.
+    pub extension: Vec<u8>,
+    /// The member's bytes.
+    pub bytes: Vec<u8>,
+}

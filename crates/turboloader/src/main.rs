@@ -1,0 +1,3 @@
+//! The `tl` command.
+
+fn main() {}
