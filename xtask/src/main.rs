@@ -1,3 +1,57 @@
-//! Development tasks: `cargo xtask tidy | test | bench | fuzz`.
+//! Development tasks, run as `cargo xtask <task>`.
+//!
+//! What this deliberately does not do: install anything. A missing tool is named together with the
+//! command that installs it.
 
-fn main() {}
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a development tool reports here")]
+
+mod bench;
+mod command;
+mod demo;
+mod fuzz;
+mod test;
+mod tidy;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <task>
+
+  demo                      convert testdata/photos, stream training batches, write a contact sheet
+  test                      everything a change must pass: format, lints, tidy, tests, docs, examples
+  tidy                      house rules that the compiler does not check
+  bench [GROUP] [--save NAME | --against NAME]
+                            run the benchmarks of one group or all, print a table
+  fuzz [TARGET] [--minutes N]
+                            fuzz one target or all, N minutes each (default 1)";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+    let Some((task, rest)) = arguments.split_first() else {
+        return Err(USAGE.into());
+    };
+    match (task.as_str(), rest) {
+        ("demo", []) => demo::run(),
+        ("test", []) => test::run(),
+        ("tidy", []) => tidy::run(),
+        ("bench", rest) => bench::run(&bench::Options::parse(rest)?),
+        ("fuzz", rest) => fuzz::run(&fuzz::Options::parse(rest)?),
+        ("help" | "--help" | "-h", _) => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        _ => Err(USAGE.into()),
+    }
+}

@@ -1,0 +1,54 @@
+//! Child processes: started in the workspace root, reported by their command line.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The workspace root, where every task runs.
+pub(crate) fn workspace_root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+/// A `cargo` command with `arguments` (separated by spaces), to be run in the workspace root.
+pub(crate) fn cargo(arguments: &str) -> Command {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(arguments.split_whitespace()).current_dir(workspace_root());
+    command
+}
+
+/// Prints the command line, runs it with our own output, and turns a failure into an error.
+pub(crate) fn run(command: &mut Command) -> Result<(), Box<dyn Error>> {
+    println!("$ {}", command_line(command));
+    let status = command
+        .status()
+        .map_err(|error| format!("cannot start `{}`: {error}", command_line(command)))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("`{}` ended with {status}", command_line(command)).into())
+    }
+}
+
+/// The standard output of a command, `None` when it is not installed or fails.
+pub(crate) fn output(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(workspace_root())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn command_line(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_name().unwrap_or_default();
+    let mut line = program.to_string_lossy().into_owned();
+    for argument in command.get_args() {
+        line.push(' ');
+        line.push_str(&argument.to_string_lossy());
+    }
+    line
+}

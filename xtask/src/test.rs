@@ -1,0 +1,123 @@
+//! Everything a change must pass, in order of how soon each check fails, with a summary at the end.
+//!
+//! Checks that need a tool or target that is not installed are reported as skipped, never as passed.
+
+use std::error::Error;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use crate::command::{self, cargo, workspace_root};
+use crate::tidy;
+
+const AARCH64: &str = "aarch64-unknown-linux-gnu";
+
+/// The crates without C code, which check for another architecture without a cross compiler.
+const PURE_RUST: &str = "-p tbl-format -p tl-simd -p tl-decode -p tl-transform";
+
+enum Outcome {
+    Passed,
+    Failed(String),
+    Skipped(String),
+}
+
+struct Check {
+    name: &'static str,
+    run: fn() -> Result<Outcome, Box<dyn Error>>,
+}
+
+const CHECKS: [Check; 11] = [
+    Check { name: "format", run: || run_cargo("fmt --all --check") },
+    Check { name: "tidy", run: || tidy::run().map(|()| Outcome::Passed) },
+    Check { name: "clippy", run: || run_cargo("clippy --workspace --all-targets -- -D warnings") },
+    Check { name: "tests", run: || run_cargo("test --workspace --no-fail-fast") },
+    Check { name: "docs", run: documentation },
+    Check { name: "examples", run: examples },
+    Check { name: "features", run: features },
+    Check { name: "benches", run: || run_cargo("test --package tl-benches --benches") },
+    Check { name: "fuzz seeds", run: fuzz_seeds },
+    Check { name: "aarch64", run: aarch64 },
+    Check { name: "publish", run: publish },
+];
+
+/// Runs every check, also after a failure, and fails when one did.
+pub(crate) fn run() -> Result<(), Box<dyn Error>> {
+    let start = Instant::now();
+    let results: Vec<(&str, Outcome, Duration)> = CHECKS.iter().map(timed).collect();
+    println!();
+    for (name, outcome, time) in &results {
+        let (word, detail) = match outcome {
+            Outcome::Passed => ("ok", ""),
+            Outcome::Failed(reason) => ("FAILED", reason.as_str()),
+            Outcome::Skipped(reason) => ("skipped", reason.as_str()),
+        };
+        println!("{name:<12} {word:<8} {:>6.1} s  {detail}", time.as_secs_f64());
+    }
+    println!("total {:.0} s", start.elapsed().as_secs_f64());
+    let failed = results.iter().filter(|result| matches!(result.1, Outcome::Failed(_))).count();
+    if failed == 0 { Ok(()) } else { Err(format!("{failed} checks failed").into()) }
+}
+
+fn timed(check: &Check) -> (&'static str, Outcome, Duration) {
+    println!("\n== {}", check.name);
+    let start = Instant::now();
+    let outcome = (check.run)().unwrap_or_else(|error| Outcome::Failed(error.to_string()));
+    (check.name, outcome, start.elapsed())
+}
+
+fn run_cargo(arguments: &str) -> Result<Outcome, Box<dyn Error>> {
+    command::run(&mut cargo(arguments)).map(|()| Outcome::Passed)
+}
+
+fn documentation() -> Result<Outcome, Box<dyn Error>> {
+    let mut doc = cargo("doc --workspace --no-deps");
+    command::run(doc.env("RUSTDOCFLAGS", "-D warnings")).map(|()| Outcome::Passed)
+}
+
+/// Runs every example of every crate: they document by running.
+fn examples() -> Result<Outcome, Box<dyn Error>> {
+    let mut examples = Vec::new();
+    for folder in fs::read_dir(workspace_root().join("crates"))? {
+        let folder = folder?.path();
+        let package = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for file in fs::read_dir(folder.join("examples")).into_iter().flatten() {
+            let file = file?.path();
+            if file.extension().is_some_and(|extension| extension == "rs") {
+                let example = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                examples.push((package.clone(), example));
+            }
+        }
+    }
+    examples.sort();
+    for (package, example) in examples {
+        run_cargo(&format!("run --quiet --package {package} --example {example}"))?;
+    }
+    Ok(Outcome::Passed)
+}
+
+/// Builds the crates that have features without their default ones.
+fn features() -> Result<Outcome, Box<dyn Error>> {
+    for package in ["tbl-format", "tl-decode"] {
+        run_cargo(&format!("check --package {package} --no-default-features"))?;
+    }
+    Ok(Outcome::Passed)
+}
+
+/// Replays the committed seeds and past crashes on the stable compiler.
+fn fuzz_seeds() -> Result<Outcome, Box<dyn Error>> {
+    run_cargo(
+        "test --manifest-path fuzz/Cargo.toml --target-dir target --no-default-features --locked",
+    )
+}
+
+fn aarch64() -> Result<Outcome, Box<dyn Error>> {
+    let libraries = command::output("rustc", &["--print", "target-libdir", "--target", AARCH64]);
+    if !libraries.is_some_and(|folder| fs::exists(folder).unwrap_or(false)) {
+        return Ok(Outcome::Skipped(format!("`rustup target add {AARCH64}` installs the target")));
+    }
+    run_cargo(&format!("check --target {AARCH64} {PURE_RUST}"))
+}
+
+/// Packages every published crate as the registry would receive it, and builds the packages.
+fn publish() -> Result<Outcome, Box<dyn Error>> {
+    run_cargo("publish --workspace --dry-run --allow-dirty")
+}
