@@ -1,3 +1,7 @@
 //! The `tl` command.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    turboloader::tl()
+}

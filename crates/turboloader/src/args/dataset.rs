@@ -1,0 +1,179 @@
+//! Arguments of the commands that write or check whole data sets.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// Convert TAR archives, folders of images or TBL files into one TBL file or TAR archive
+///
+/// Samples keep their order, names, labels, sidecar fields and bytes. The destination appears
+/// under its name only when it is complete.
+///
+/// Examples:
+///   tl convert train.tar -o train.tbl
+///   tl convert shard-*.tar -o train.tbl --lz4 -j 4
+///   tl convert photos/ -o photos_256.tbl --to raw --size 256
+///   tl convert train.tbl -o train.tar --to tar
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct ConvertArgs {
+    /// TAR archives, folders or TBL files, taken one after the other
+    #[arg(required = true, value_name = "SRC")]
+    pub(crate) sources: Vec<PathBuf>,
+
+    /// The file to write
+    #[arg(short, long, value_name = "DST")]
+    pub(crate) output: PathBuf,
+
+    /// What to write
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Target::Tbl2)]
+    pub(crate) to: Target,
+
+    /// With --to raw: decode and resize every image to N x N pixels (default: its own size)
+    #[arg(long, value_name = "N")]
+    pub(crate) size: Option<u32>,
+
+    /// Compress samples with LZ4 where that makes them smaller (TBL version 2 only)
+    #[arg(long)]
+    pub(crate) lz4: bool,
+
+    /// Do not wait until the data is on the disk
+    #[arg(long)]
+    pub(crate) no_sync: bool,
+
+    /// Worker threads (default: one per core)
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+
+    /// Replace the destination if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// What `tl convert` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Target {
+    /// TBL version 2: checksums, dimensions, names, labels, fields
+    Tbl2,
+    /// TBL version 1: bytes and formats only
+    Tbl1,
+    /// TBL version 2 holding decoded RGB pixels
+    Raw,
+    /// A TAR archive in WebDataset layout
+    Tar,
+}
+
+/// Join several data sets into one TBL file without re-encoding
+///
+/// Example:
+///   tl merge part-0.tbl part-1.tbl -o train.tbl
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct MergeArgs {
+    /// The data sets, taken one after the other
+    #[arg(required = true, value_name = "SRC")]
+    pub(crate) sources: Vec<PathBuf>,
+
+    /// The file to write
+    #[arg(short, long, value_name = "DST")]
+    pub(crate) output: PathBuf,
+
+    /// Do not wait until the data is on the disk
+    #[arg(long)]
+    pub(crate) no_sync: bool,
+
+    /// Replace the destination if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// Cut a data set into shards of consecutive samples without re-encoding
+///
+/// Examples:
+///   tl split train.tbl -o shards/ --shards 8
+///   tl split train.tbl -o shards/ --samples-per-shard 10000
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+#[group(id = "cut", required = true, multiple = false, args = ["shards", "samples_per_shard"])]
+pub(crate) struct SplitArgs {
+    /// The data set
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// The folder to write the shards to
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+
+    /// How many shards to make, of nearly equal sample counts
+    #[arg(long, value_name = "N")]
+    pub(crate) shards: Option<NonZeroUsize>,
+
+    /// How many samples each shard holds (the last may hold fewer)
+    #[arg(long, value_name = "N")]
+    pub(crate) samples_per_shard: Option<NonZeroUsize>,
+
+    /// Do not wait until the data is on the disk
+    #[arg(long)]
+    pub(crate) no_sync: bool,
+
+    /// Replace shards that exist
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// Copy the good samples of a damaged file into a new one and list the lost
+///
+/// Exits with 0 when nothing was lost and with 1 when something was.
+///
+/// Example:
+///   tl repair damaged.tbl -o saved.tbl
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct RepairArgs {
+    /// The damaged file
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// The file to write
+    #[arg(short, long, value_name = "DST")]
+    pub(crate) output: PathBuf,
+
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Do not wait until the data is on the disk
+    #[arg(long)]
+    pub(crate) no_sync: bool,
+
+    /// Replace the destination if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// Check a data set: header, index, metadata, and every sample against its checksums
+///
+/// Exits with 1 and names every bad sample when there is damage.
+///
+/// Example:
+///   tl verify train.tbl --decode
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct VerifyArgs {
+    /// The data set
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Decode every image as well
+    #[arg(long)]
+    pub(crate) decode: bool,
+
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Worker threads (default: one per core)
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+}

@@ -1,0 +1,179 @@
+//! Arguments of the commands that look at data sets and single images.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// Describe a data set: kind, samples, bytes, formats, dimensions, checksums, classes
+///
+/// Reads the index, not the samples. With --json prints one object, `"schema":"tl.info/1"`.
+///
+/// Examples:
+///   tl info train.tbl
+///   tl info train.tar --json | jq .samples
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct InfoArgs {
+    /// A TAR archive, a folder or a TBL file
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// List the samples of a data set
+///
+/// On a terminal a table, on a pipe tab-separated values with a header line, with --json one
+/// object a line: index, key, label, class (when class names are known), format, width, height
+/// (null when the index does not say), offset, stored_bytes, bytes, and sha256 with --hash.
+///
+/// Names are byte strings. JSON shows them as UTF-8 with every other byte as \xNN; the table
+/// also escapes control characters and backslashes.
+///
+/// Examples:
+///   tl ls train.tbl | head
+///   tl ls train.tar --json --hash > listing.ndjson
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct LsArgs {
+    /// A TAR archive, a folder or a TBL file
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Print one JSON object per sample
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Read every sample and add the SHA-256 of its bytes
+    #[arg(long)]
+    pub(crate) hash: bool,
+}
+
+/// Write the bytes of one sample to standard output
+///
+/// A terminal is refused, for the bytes of an image would garble it; -o writes a file.
+///
+/// Examples:
+///   tl cat train.tbl 17 > 17.jpg
+///   tl cat train.tar 17 --field json
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct CatArgs {
+    /// A TAR archive, a folder or a TBL file
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// The sample's number, as `tl ls` lists it
+    #[arg(value_name = "INDEX")]
+    pub(crate) index: u64,
+
+    /// Write the sample's sidecar field with this extension instead (json, txt, seg.png, ...)
+    #[arg(long, value_name = "EXT")]
+    pub(crate) field: Option<String>,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Replace the output file if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// Write samples and their sidecar fields as files below a folder
+///
+/// A sample goes to the path it is stored under, so a TAR archive or a folder comes back as it
+/// was. Samples without a name become 00000012.jpg, by number and format. Names that are
+/// absolute or contain `..` are refused, and no symbolic link below DIR is followed, so nothing
+/// is ever written outside DIR. When two samples have one name the second is called
+/// NAME.2.EXT, the third NAME.3.EXT, and so on.
+///
+/// Examples:
+///   tl extract train.tbl -o train/
+///   tl extract train.tar -o few/ 0 1 17
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct ExtractArgs {
+    /// A TAR archive, a folder or a TBL file
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// The folder to write to; made if missing
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+
+    /// The numbers of the samples to write (default: all)
+    #[arg(value_name = "INDEX")]
+    pub(crate) indices: Vec<u64>,
+
+    /// Replace files that exist
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// Print one SHA-256 over every sample of a data set
+///
+/// Two data sets have the same digest exactly when they hold the same samples in the same
+/// order, in whatever container. The hashed bytes are, for each sample, in order:
+///
+///   index   u64, little-endian
+///   name    u64 length, then the bytes; a sample without a name has length 2^64-1 and no bytes
+///   label   i64, little-endian; -2^63 for a sample without one
+///   bytes   u64 length, then the uncompressed bytes
+///
+/// Example:
+///   tl digest train.tar; tl digest train.tbl
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct DigestArgs {
+    /// A TAR archive, a folder or a TBL file
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+/// Decode one image, strictly: damaged or truncated data is an error
+///
+/// With --ppm writes a binary PPM (P6, 8 bits, RGB); without it prints what the image is.
+/// Alpha is dropped, 16-bit samples keep their high byte, colour profiles are not applied.
+///
+/// Examples:
+///   tl decode photo.jpg --ppm > photo.ppm
+///   tl decode train.tbl --index 17 --ppm -o 17.ppm
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct DecodeArgs {
+    /// A JPEG, PNG, WebP, BMP or TIFF file, or with --index a data set
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Write the pixels as a binary PPM
+    #[arg(long)]
+    pub(crate) ppm: bool,
+
+    /// FILE is a data set: decode its sample of this number
+    #[arg(long, value_name = "INDEX")]
+    pub(crate) index: Option<u64>,
+
+    /// Whether to turn the image as its EXIF orientation says
+    #[arg(long, value_enum, value_name = "CHOICE", default_value_t = ExifChoice::Ignore)]
+    pub(crate) exif: ExifChoice,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Replace the output file if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// What to do with an EXIF orientation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExifChoice {
+    /// Leave the pixels as they are stored
+    Ignore,
+    /// Turn and mirror them
+    Apply,
+}

@@ -1,0 +1,142 @@
+//! Arguments of the commands that run the training path, and of `completions`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use clap_complete::Shell;
+
+/// Draw a contact sheet of samples, or of their augmented versions
+///
+/// Without --recipe, the first N samples of the data set in a grid. With --recipe, one row per
+/// sample: the original, then what training would see of it in successive epochs.
+///
+/// Examples:
+///   tl preview train.tar -o sheet.png
+///   tl preview train.tbl -o rows.png --recipe imagenet-train -n 6 --draws 7
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct PreviewArgs {
+    /// A TAR archive, a folder or a TBL file
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// The PNG file to write
+    #[arg(short, long, value_name = "SHEET")]
+    pub(crate) output: PathBuf,
+
+    /// Show what this recipe makes of each sample
+    #[arg(long, value_enum, value_name = "RECIPE")]
+    pub(crate) recipe: Option<PreviewRecipe>,
+
+    /// How many samples to show (default: 24, with a recipe 8)
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) count: Option<NonZeroUsize>,
+
+    /// How many augmented versions of each sample to show
+    #[arg(long, value_name = "N", default_value = "6", requires = "recipe")]
+    pub(crate) draws: NonZeroUsize,
+
+    /// The seed of the augmentation
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    pub(crate) seed: u64,
+
+    /// Side of a picture in pixels
+    #[arg(long, value_name = "PIXELS", default_value_t = 160,
+          value_parser = clap::value_parser!(u32).range(32..=1024))]
+    pub(crate) size: u32,
+
+    /// Replace the output file if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// The recipes a contact sheet can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PreviewRecipe {
+    /// Random resized crop and random horizontal flip
+    ImagenetTrain,
+    /// Resize of the short side, centre crop
+    ImagenetEval,
+}
+
+/// Measure how fast a data set becomes batches
+///
+/// One warm-up epoch, which gives the time to the first batch, then at least five epochs and at
+/// least the given seconds; a data set whose warm-up epoch alone takes longer than that is
+/// measured for one epoch more. The rate is the median epoch's. The files are read once before,
+/// so figures are for a warm page cache.
+///
+/// With --digest also prints the SHA-256 of epoch 0: of every batch in order, its images (their
+/// bytes as the batch holds them; for `decode`, width and height as u32 and the pixels of each
+/// sample; for `raw`, length as u64 and the bytes of each sample), then its labels (i64), then
+/// its sample indices (u64), all little-endian.
+///
+/// Examples:
+///   tl bench train.tar --recipe imagenet-train --workers 2
+///   tl bench train.tbl --recipe raw --json
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct BenchArgs {
+    /// TAR archives, folders or TBL files, read as one data set
+    #[arg(required = true, value_name = "DATA")]
+    pub(crate) data: Vec<PathBuf>,
+
+    /// What to do with each sample
+    #[arg(long, value_enum, value_name = "RECIPE")]
+    pub(crate) recipe: BenchRecipe,
+
+    /// Side of the images in a batch, for the imagenet recipes
+    #[arg(long, value_name = "PIXELS", default_value_t = 224,
+          value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(crate) size: u32,
+
+    /// Samples per batch
+    #[arg(long, value_name = "N", default_value = "64")]
+    pub(crate) batch_size: NonZeroUsize,
+
+    /// Worker threads (default: one per core)
+    #[arg(long, value_name = "N")]
+    pub(crate) workers: Option<NonZeroUsize>,
+
+    /// Measure at least this long
+    #[arg(long, value_name = "S", default_value_t = 8.0)]
+    pub(crate) seconds: f64,
+
+    /// The seed of order and augmentation
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    pub(crate) seed: u64,
+
+    /// Add the SHA-256 of epoch 0
+    #[arg(long)]
+    pub(crate) digest: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What `tl bench` does with each sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BenchRecipe {
+    /// Decode to RGB at full size
+    Decode,
+    /// Read the stored bytes
+    Raw,
+    /// Random resized crop, random horizontal flip, normalise, f32 planes
+    ImagenetTrain,
+    /// Resize of the short side, centre crop, normalise, f32 planes
+    ImagenetEval,
+}
+
+/// Print a completion script for a shell
+///
+/// Example:
+///   tl completions bash > ~/.local/share/bash-completion/completions/tl
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+}

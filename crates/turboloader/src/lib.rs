@@ -1,0 +1,88 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+
+mod args;
+mod completions;
+mod failure;
+mod output;
+mod text;
+
+use std::panic::{self, PanicHookInfo};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use args::{Cli, Command, GlobalArgs};
+use failure::{EXIT_BAD, EXIT_INTERNAL, Failure, Verdict};
+
+/// The `tl` command: runs the subcommand the process was started with and returns its exit code.
+#[must_use]
+pub fn tl() -> ExitCode {
+    guarded(|| {
+        let cli = Cli::parse();
+        output::set_color(cli.global.color);
+        run(cli.command, cli.global)
+    })
+}
+
+/// The definition of the `tl` command line, for whoever generates manuals or completions from it.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Runs `command` and turns its end into a line on standard error and an exit code. A panic,
+/// on whichever thread, is one line too.
+fn guarded(command: impl FnOnce() -> Result<Verdict, Failure> + panic::UnwindSafe) -> ExitCode {
+    panic::set_hook(Box::new(report_panic));
+    let Ok(end) = panic::catch_unwind(command) else {
+        return ExitCode::from(EXIT_INTERNAL);
+    };
+    match end {
+        Ok(Verdict::Good) => ExitCode::SUCCESS,
+        Ok(Verdict::Bad) => EXIT_BAD.into(),
+        Err(failure) => {
+            if !matches!(failure, Failure::ClosedPipe) {
+                output::report(&failure);
+            }
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(command: Command, _global: GlobalArgs) -> Result<Verdict, Failure> {
+    match command {
+        Command::Convert(_) => not_built("convert"),
+        Command::Info(_) => not_built("info"),
+        Command::Ls(_) => not_built("ls"),
+        Command::Cat(_) => not_built("cat"),
+        Command::Extract(_) => not_built("extract"),
+        Command::Verify(_) => not_built("verify"),
+        Command::Digest(_) => not_built("digest"),
+        Command::Merge(_) => not_built("merge"),
+        Command::Split(_) => not_built("split"),
+        Command::Repair(_) => not_built("repair"),
+        Command::Decode(_) => not_built("decode"),
+        Command::Preview(_) => not_built("preview"),
+        Command::Bench(_) => not_built("bench"),
+        Command::Completions(args) => completions::run(&args),
+    }
+}
+
+fn not_built(command: &'static str) -> Result<Verdict, Failure> {
+    Err(Failure::NotBuilt { command })
+}
+
+/// Says in one line where the bug is, on whichever thread it struck.
+fn report_panic(info: &PanicHookInfo<'_>) {
+    let message = info.payload_as_str().unwrap_or("no message");
+    match info.location() {
+        Some(at) => output::report(&format_args!(
+            "internal error, please report it: {message} ({}:{})",
+            at.file(),
+            at.line()
+        )),
+        None => output::report(&format_args!("internal error, please report it: {message}")),
+    }
+}

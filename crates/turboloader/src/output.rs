@@ -1,0 +1,180 @@
+//! Where output goes: standard output as a buffered file, files that appear whole or not at
+//! all, the progress bar, and the line an error becomes.
+
+use std::fmt::Display;
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anstyle::{AnsiColor, Style};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+
+use crate::args::{ColorWhen, GlobalArgs};
+use crate::failure::Failure;
+use crate::text::one_line;
+
+/// Large enough that a listing of a million samples is a few thousand writes.
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// A job shorter than this shows no progress bar.
+const PROGRESS_DELAY: Duration = Duration::from_millis(500);
+
+/// What a new file may be before the user's umask.
+const NEW_FILE_MODE: u32 = 0o666;
+
+const ERROR_STYLE: Style = AnsiColor::Red.on_default().bold();
+
+/// Makes `--color`, `NO_COLOR` and `TERM` hold for everything printed from here on.
+pub(crate) fn set_color(when: ColorWhen) {
+    let choice = match when {
+        ColorWhen::Auto => anstream::ColorChoice::Auto,
+        ColorWhen::Always => anstream::ColorChoice::Always,
+        ColorWhen::Never => anstream::ColorChoice::Never,
+    };
+    choice.write_global();
+}
+
+/// Prints `message` to standard error as one line after the command's name.
+pub(crate) fn report(message: &dyn Display) {
+    let line = one_line(message);
+    let mut stderr = anstream::stderr().lock();
+    // Standard error is the last resort: when it is closed there is nobody to tell.
+    writeln!(stderr, "{ERROR_STYLE}tl:{ERROR_STYLE:#} {line}").unwrap_or(());
+}
+
+/// Standard output, buffered, with typed errors. [`finish`](Self::finish) must be called, or the
+/// last bytes and their error are lost.
+#[derive(Debug)]
+pub(crate) struct Stdout {
+    file: BufWriter<File>,
+    is_terminal: bool,
+}
+
+impl Stdout {
+    /// Takes standard output, past the line buffer of [`std::io::stdout`].
+    pub(crate) fn open() -> Result<Self, Failure> {
+        let stdout = io::stdout();
+        let is_terminal = stdout.is_terminal();
+        let handle = stdout.as_fd().try_clone_to_owned().map_err(Failure::stdout)?;
+        Ok(Self { file: BufWriter::with_capacity(BUFFER_BYTES, handle.into()), is_terminal })
+    }
+
+    /// Takes standard output for bytes that are no text; a terminal is refused.
+    pub(crate) fn open_binary() -> Result<Self, Failure> {
+        let stdout = Self::open()?;
+        if stdout.is_terminal { Err(Failure::BinaryOnTerminal) } else { Ok(stdout) }
+    }
+
+    /// Whether a person is looking.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// Writes `value` as one line of JSON.
+    pub(crate) fn json_line(&mut self, value: &impl Serialize) -> Result<(), Failure> {
+        serde_json::to_writer(&mut self.file, value)
+            .map_err(|error| Failure::stdout(error.into()))?;
+        self.write(b"\n")
+    }
+
+    /// Writes `text` and ends the line.
+    pub(crate) fn line(&mut self, text: &dyn Display) -> Result<(), Failure> {
+        writeln!(self.file, "{text}").map_err(Failure::stdout)
+    }
+
+    /// Writes `bytes` as they are.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.file.write_all(bytes).map_err(Failure::stdout)
+    }
+
+    /// Hands the last bytes to the operating system.
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        self.file.flush().map_err(Failure::stdout)
+    }
+}
+
+/// Writes a file that appears under `path` only when `fill` has succeeded. An existing file is
+/// replaced only with `force`; a device or a pipe is written to.
+pub(crate) fn write_file(
+    path: &Path,
+    force: bool,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let io_failure = |source| Failure::Io { path: path.to_owned(), source };
+    match path.metadata() {
+        Ok(found) if !found.is_file() && !found.is_dir() => {
+            let file = OpenOptions::new().write(true).open(path).map_err(io_failure)?;
+            let mut writer = BufWriter::with_capacity(BUFFER_BYTES, file);
+            return fill(&mut writer).and_then(|()| writer.flush()).map_err(io_failure);
+        }
+        _ if !force && path.symlink_metadata().is_ok() => {
+            return Err(Failure::Exists { path: path.to_owned() });
+        }
+        _ => {}
+    }
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut temporary = tempfile::Builder::new()
+        .permissions(Permissions::from_mode(NEW_FILE_MODE))
+        .tempfile_in(folder)
+        .map_err(io_failure)?;
+    let mut writer = BufWriter::with_capacity(BUFFER_BYTES, temporary.as_file_mut());
+    fill(&mut writer).and_then(|()| writer.flush()).map_err(io_failure)?;
+    drop(writer);
+    if force {
+        temporary.persist(path).map_err(|error| io_failure(error.error))?;
+    } else {
+        temporary.persist_noclobber(path).map_err(|error| match error.error.kind() {
+            io::ErrorKind::AlreadyExists => Failure::Exists { path: path.to_owned() },
+            _ => io_failure(error.error),
+        })?;
+    }
+    Ok(())
+}
+
+/// A progress bar on standard error: only on a terminal, only for jobs that take a while.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    /// When to show the bar; `None` once it is shown, or when it never will be.
+    show_at: Option<Instant>,
+}
+
+impl Progress {
+    /// A bar of `total` samples.
+    pub(crate) fn new(global: GlobalArgs, total: u64) -> Self {
+        let wanted = !global.quiet && io::stderr().is_terminal();
+        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
+        bar.set_style(progress_style());
+        Self { bar, show_at: wanted.then(|| Instant::now() + PROGRESS_DELAY) }
+    }
+
+    /// Says that `done` samples are done.
+    pub(crate) fn set(&mut self, done: u64) {
+        if self.show_at.is_some_and(|at| Instant::now() >= at) {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.show_at = None;
+        }
+        self.bar.set_position(done);
+    }
+}
+
+impl Drop for Progress {
+    /// Clears the bar, so that what is printed next starts on an empty line.
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn progress_style() -> ProgressStyle {
+    ProgressStyle::with_template(
+        "{bar:30} {percent:>3} %  {pos} of {len} samples, {per_sec}, {eta} left",
+    )
+    .unwrap_or_else(|_| ProgressStyle::default_bar())
+}

@@ -1,0 +1,100 @@
+//! Byte strings as text: how names that are not UTF-8, or not printable, are shown.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write};
+
+/// The longest error message, in characters; longer ones lose their middle.
+const MAX_MESSAGE_CHARS: usize = 400;
+
+/// `bytes` as UTF-8 with every byte that is not part of it as `\xNN`, and nothing else changed:
+/// the form names have in JSON.
+pub(crate) fn json_text(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
+    }
+    let mut text = String::with_capacity(bytes.len() + 16);
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        push_hex(&mut text, chunk.invalid());
+    }
+    Cow::Owned(text)
+}
+
+/// `bytes` as one printable field of a line: bytes that are not UTF-8 as `\xNN`, control and
+/// other unprintable characters escaped as in Rust, backslashes doubled, so that the original
+/// can be told from the text.
+pub(crate) fn printable(bytes: &[u8]) -> Cow<'_, str> {
+    if bytes.iter().all(|&byte| matches!(byte, b' '..=b'~') && byte != b'\\') {
+        return String::from_utf8_lossy(bytes);
+    }
+    let mut text = String::with_capacity(bytes.len() + 16);
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                '"' | '\'' => text.push(character),
+                _ => text.extend(character.escape_debug()),
+            }
+        }
+        push_hex(&mut text, chunk.invalid());
+    }
+    Cow::Owned(text)
+}
+
+/// `message` as one printable line of at most [`MAX_MESSAGE_CHARS`] characters.
+pub(crate) fn one_line(message: &dyn fmt::Display) -> String {
+    let message = message.to_string();
+    let mut line = String::with_capacity(message.len());
+    for character in message.chars() {
+        match character {
+            '"' | '\'' | '\\' => line.push(character),
+            _ => line.extend(character.escape_debug()),
+        }
+    }
+    let length = line.chars().count();
+    if length <= MAX_MESSAGE_CHARS {
+        return line;
+    }
+    // Both ends matter: paths come first, numbers and causes last.
+    let kept = (MAX_MESSAGE_CHARS - " ... ".len()) / 2;
+    let mut short: String = line.chars().take(kept).collect();
+    short.push_str(" ... ");
+    short.extend(line.chars().skip(length - kept));
+    short
+}
+
+fn push_hex(text: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        write!(text, "\\x{byte:02x}").expect("writing to a string cannot fail");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_MESSAGE_CHARS, json_text, one_line, printable};
+
+    #[test]
+    fn json_text_changes_only_bytes_that_are_not_utf8() {
+        assert_eq!(json_text(b"plain.jpg"), "plain.jpg");
+        assert_eq!(json_text("h\u{e9}\t\\x.jpg".as_bytes()), "h\u{e9}\t\\x.jpg");
+        assert_eq!(json_text(b"a\xff\xc3.jpg"), "a\\xff\\xc3.jpg");
+        assert_eq!(json_text(b"\xed\xa0\x80"), "\\xed\\xa0\\x80");
+    }
+
+    #[test]
+    fn printable_text_is_one_field_and_reversible() {
+        assert_eq!(printable(b"it's \"plain\""), "it's \"plain\"");
+        assert_eq!(printable(b"a\tb\nc\x1b[31m"), "a\\tb\\nc\\u{1b}[31m");
+        assert_eq!(printable(b"a\\tb"), "a\\\\tb");
+        assert_eq!(printable("\u{202e}gpj.exe".as_bytes()), "\\u{202e}gpj.exe");
+        assert_eq!(printable(b"a\xffb"), "a\\xffb");
+        assert_eq!(printable("gr\u{fc}n".as_bytes()), "gr\u{fc}n");
+    }
+
+    #[test]
+    fn a_message_is_one_line_of_bounded_length() {
+        assert_eq!(one_line(&"one\ntwo"), "one\\ntwo");
+        let long = one_line(&format!("start{}end", "x".repeat(5000)));
+        assert!(long.chars().count() <= MAX_MESSAGE_CHARS);
+        assert!(long.starts_with("startx") && long.ends_with("xend") && long.contains(" ... "));
+    }
+}

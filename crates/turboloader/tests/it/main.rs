@@ -1,0 +1,4 @@
+//! The `tl` binary, run as a user runs it.
+
+mod support;
+mod usage;

@@ -1,0 +1,73 @@
+//! What holds for every subcommand: help, version, exit codes, closed pipes.
+
+use std::fs::File;
+use std::process::Stdio;
+
+use crate::support::{command, finished, tl};
+
+const SUBCOMMANDS: [&str; 14] = [
+    "convert",
+    "info",
+    "ls",
+    "cat",
+    "extract",
+    "verify",
+    "digest",
+    "merge",
+    "split",
+    "repair",
+    "decode",
+    "preview",
+    "bench",
+    "completions",
+];
+
+#[test]
+fn every_subcommand_explains_itself_with_an_example() {
+    let listing = tl(["--help"]).text();
+    for name in SUBCOMMANDS {
+        assert!(listing.contains(name), "{name} is missing in {listing}");
+        let help = tl([name, "--help"]).text();
+        assert!(help.contains("Example"), "no example in the help of {name}");
+        assert!(help.contains(&format!("tl {name}")), "{help}");
+    }
+}
+
+#[test]
+fn version_names_the_command() {
+    assert_eq!(tl(["--version"]).text(), format!("tl {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn wrong_usage_exits_with_2() {
+    for args in [&["no-such-command"][..], &[], &["ls"], &["cat", "x.tbl", "first"]] {
+        assert_eq!(tl(args).code, Some(2), "{args:?}");
+    }
+}
+
+#[test]
+fn every_shell_gets_a_completion_script() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(tl(["completions", shell]).text().contains("preview"), "{shell}");
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_a_silent_success() {
+    let mut child = command(["completions", "bash"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("tl starts");
+    drop(child.stdout.take());
+    let run = finished(child.wait_with_output().expect("tl ends"));
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_full_device_is_an_error() {
+    let full = File::options().write(true).open("/dev/full").expect("Linux has /dev/full");
+    let output = command(["completions", "bash"]).stdout(full).output().expect("tl starts");
+    let message = finished(output).error(2);
+    assert!(message.starts_with("tl: standard output: No space left"), "{message}");
+}
