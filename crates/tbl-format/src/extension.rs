@@ -1,0 +1,318 @@
+//! What our writers put into CUSTOM metadata blocks: names, labels, stronger checksums and
+//! sidecar fields.
+//!
+//! The original's readers skip these blocks, because the whole-file ones carry a sample number
+//! that no sample has and the per-sample ones come after the sample's JSON block. Every payload
+//! starts with [`ExtensionHeader`], whose CRC-32C covers the payload; unknown kinds and versions
+//! are skipped. The byte tables are in `docs/format.md`.
+
+use alloc::vec::Vec;
+use core::mem::{offset_of, size_of};
+
+use zerocopy::little_endian::{I64, U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::checksum::Crc32c;
+use crate::error::FormatError;
+
+mod names;
+
+pub use names::{ClassNames, NameTableBuilder, SampleNames};
+
+/// The label that [`Labels`] stores for a sample without one.
+pub const NO_LABEL: i64 = i64::MIN;
+
+/// The 16 bytes at the front of every extension payload.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct ExtensionHeader {
+    magic: [u8; 4],
+    version: U16,
+    kind: U16,
+    checksum: U32,
+    reserved: [u8; 4],
+}
+
+const _: () = assert!(size_of::<ExtensionHeader>() == ExtensionHeader::SIZE);
+const _: () = assert!(offset_of!(ExtensionHeader, checksum) == 8);
+
+impl ExtensionHeader {
+    /// The header's size in bytes.
+    pub const SIZE: usize = 16;
+    /// The first four bytes of an extension payload.
+    pub const MAGIC: [u8; 4] = *b"TBLX";
+    /// The version of the extensions described here.
+    pub const VERSION: u16 = 1;
+
+    /// The header of a payload whose body is `body`.
+    pub fn new(kind: ExtensionKind, body: &[u8]) -> Self {
+        let mut digest = Self::digest(kind);
+        digest.update(body);
+        Self::with_checksum(kind, digest.finish())
+    }
+
+    /// Starts the checksum of a payload whose body comes in pieces; see
+    /// [`with_checksum`](Self::with_checksum).
+    pub fn digest(kind: ExtensionKind) -> Crc32c {
+        let mut digest = Crc32c::new();
+        digest.update(Self::with_checksum(kind, 0).as_bytes());
+        digest
+    }
+
+    /// The header of a payload with a known checksum: [`digest`](Self::digest) continued over the
+    /// body.
+    pub fn with_checksum(kind: ExtensionKind, checksum: u32) -> Self {
+        Self {
+            magic: Self::MAGIC,
+            version: U16::new(Self::VERSION),
+            kind: U16::new(kind.code()),
+            checksum: U32::new(checksum),
+            reserved: [0; 4],
+        }
+    }
+
+    /// The header as it stands in a file.
+    pub fn to_bytes(&self) -> [u8; Self::SIZE] {
+        zerocopy::transmute!(*self)
+    }
+}
+
+/// What an extension payload holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExtensionKind {
+    /// Whole file: class names, by label (1).
+    ClassNames,
+    /// Whole file: names of a run of samples (2).
+    SampleNames,
+    /// Whole file: one label per sample (3).
+    Labels,
+    /// Whole file: one CRC-32C per sample (4).
+    Checksums,
+    /// Whole file: CRC-32C of the index and of the per-sample metadata blocks (5).
+    Integrity,
+    /// One sample: a sidecar field (16).
+    Field,
+}
+
+impl ExtensionKind {
+    /// The code that the header stores. 6 is reserved for a JPEG row index.
+    pub const fn code(self) -> u16 {
+        match self {
+            Self::ClassNames => 1,
+            Self::SampleNames => 2,
+            Self::Labels => 3,
+            Self::Checksums => 4,
+            Self::Integrity => 5,
+            Self::Field => 16,
+        }
+    }
+}
+
+/// A parsed extension payload.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Extension<'a> {
+    /// Class names, by label.
+    ClassNames(ClassNames<'a>),
+    /// Names of a run of samples.
+    SampleNames(SampleNames<'a>),
+    /// One label per sample.
+    Labels(Labels<'a>),
+    /// One CRC-32C per sample.
+    Checksums(Checksums<'a>),
+    /// CRC-32C of the index and of the per-sample metadata.
+    Integrity(Integrity),
+    /// A sidecar field.
+    Field(Field<'a>),
+}
+
+impl<'a> Extension<'a> {
+    /// Parses the data of a CUSTOM block; `None` when it is not ours or of an unknown kind or
+    /// version. The checksum is left to [`verify`](Self::verify), so that opening a file does not
+    /// have to read every name in it.
+    ///
+    /// # Errors
+    /// The structure's own: [`FormatError::Truncated`], [`FormatError::Count`],
+    /// [`FormatError::NameExtent`], [`FormatError::ClassNameUtf8`].
+    pub fn parse(data: &'a [u8]) -> Result<Option<Self>, FormatError> {
+        let Ok((header, body)) = ExtensionHeader::ref_from_prefix(data) else { return Ok(None) };
+        if header.magic != ExtensionHeader::MAGIC || header.version != ExtensionHeader::VERSION {
+            return Ok(None);
+        }
+        Ok(Some(match header.kind.get() {
+            1 => Self::ClassNames(ClassNames::parse(body)?),
+            2 => Self::SampleNames(SampleNames::parse(body)?),
+            3 => Self::Labels(Labels(whole_elements(body, "label list")?)),
+            4 => Self::Checksums(Checksums(whole_elements(body, "checksum list")?)),
+            5 => Self::Integrity(Integrity::parse(body)?),
+            16 => Self::Field(Field::parse(body)?),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Checks the CRC-32C of a CUSTOM block's data if it is an extension payload, of whatever
+    /// kind, of this version; anything else passes.
+    ///
+    /// # Errors
+    /// [`FormatError::Crc32c`].
+    pub fn verify(data: &[u8]) -> Result<(), FormatError> {
+        let Ok((header, body)) = ExtensionHeader::ref_from_prefix(data) else { return Ok(()) };
+        if header.magic != ExtensionHeader::MAGIC || header.version != ExtensionHeader::VERSION {
+            return Ok(());
+        }
+        let mut zeroed = *header;
+        zeroed.checksum = U32::new(0);
+        let mut digest = Crc32c::new();
+        digest.update(zeroed.as_bytes());
+        digest.update(body);
+        let (stored, computed) = (header.checksum.get(), digest.finish());
+        if stored == computed {
+            Ok(())
+        } else {
+            Err(FormatError::Crc32c { what: "extension block", stored, computed })
+        }
+    }
+}
+
+/// One label per sample.
+#[derive(Clone, Copy, Debug)]
+pub struct Labels<'a>(&'a [I64]);
+
+impl Labels<'_> {
+    /// How many samples have an entry.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The label of sample `index`; `None` when it has none or is past the end.
+    pub fn label(&self, index: usize) -> Option<i64> {
+        self.0.get(index).map(|label| label.get()).filter(|&label| label != NO_LABEL)
+    }
+}
+
+/// One CRC-32C per sample, of its uncompressed bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Checksums<'a>(&'a [U32]);
+
+impl Checksums<'_> {
+    /// How many samples have an entry.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The checksum of sample `index`; `None` past the end.
+    pub fn crc32c(&self, index: usize) -> Option<u32> {
+        self.0.get(index).map(|checksum| checksum.get())
+    }
+}
+
+/// Checksums of the two parts of a file that have none in the format itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Integrity {
+    /// CRC-32C of the index, `24 * sample_count` bytes.
+    pub index: u32,
+    /// CRC-32C of the metadata section after its whole-file blocks.
+    pub sample_metadata: u32,
+    /// How many bytes `sample_metadata` covers, counted back from the section's end.
+    pub sample_metadata_bytes: u64,
+}
+
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct IntegrityBody {
+    index: U32,
+    sample_metadata: U32,
+    sample_metadata_bytes: U64,
+}
+
+impl Integrity {
+    /// The size of the payload's body.
+    pub const SIZE: usize = size_of::<IntegrityBody>();
+
+    fn parse(body: &[u8]) -> Result<Self, FormatError> {
+        let (body, _) =
+            IntegrityBody::ref_from_prefix(body).map_err(|_| FormatError::Truncated {
+                what: "integrity block",
+                need: Self::SIZE as u64,
+                have: body.len() as u64,
+            })?;
+        Ok(Self {
+            index: body.index.get(),
+            sample_metadata: body.sample_metadata.get(),
+            sample_metadata_bytes: body.sample_metadata_bytes.get(),
+        })
+    }
+
+    /// The payload's body.
+    pub fn to_bytes(&self) -> [u8; Self::SIZE] {
+        zerocopy::transmute!(IntegrityBody {
+            index: U32::new(self.index),
+            sample_metadata: U32::new(self.sample_metadata),
+            sample_metadata_bytes: U64::new(self.sample_metadata_bytes),
+        })
+    }
+}
+
+/// A sidecar field of one sample, such as a WebDataset member `0001.seg.png` beside `0001.jpg`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field<'a> {
+    /// The extension after the key, without its leading dot.
+    pub extension: &'a [u8],
+    /// The field's bytes.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> Field<'a> {
+    fn parse(body: &'a [u8]) -> Result<Self, FormatError> {
+        let truncated = |need: u64| FormatError::Truncated {
+            what: "field block",
+            need,
+            have: body.len() as u64,
+        };
+        let (length, rest) =
+            U16::ref_from_prefix(body).map_err(|_| truncated(size_of::<U16>() as u64))?;
+        let (extension, bytes) = rest
+            .split_at_checked(usize::from(length.get()))
+            .ok_or_else(|| truncated(size_of::<U16>() as u64 + u64::from(length.get())))?;
+        Ok(Self { extension, bytes })
+    }
+
+    /// Appends the payload's body to `body`.
+    ///
+    /// # Errors
+    /// [`FormatError::TooLarge`] for an extension of more than 65 535 bytes.
+    pub fn write_body(&self, body: &mut Vec<u8>) -> Result<(), FormatError> {
+        let length = u16::try_from(self.extension.len()).map_err(|_| FormatError::TooLarge {
+            what: "field extension",
+            bytes: self.extension.len() as u64,
+            limit: u64::from(u16::MAX),
+        })?;
+        body.extend_from_slice(&length.to_le_bytes());
+        body.extend_from_slice(self.extension);
+        body.extend_from_slice(self.bytes);
+        Ok(())
+    }
+}
+
+/// Views a body as a list of fixed-size elements, with no bytes left over.
+fn whole_elements<'a, T>(body: &'a [u8], what: &'static str) -> Result<&'a [T], FormatError>
+where
+    T: FromBytes + KnownLayout + Immutable + Unaligned,
+{
+    <[T]>::ref_from_bytes(body).map_err(|_| FormatError::Truncated {
+        what,
+        need: body.len().next_multiple_of(size_of::<T>()) as u64,
+        have: body.len() as u64,
+    })
+}

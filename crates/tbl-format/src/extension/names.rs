@@ -1,0 +1,228 @@
+//! Tables of names: class names by label, and the names of a run of samples.
+//!
+//! Both store the end of every name, counted from the first name byte, then the names without
+//! separators, so that name `i` is found without reading the ones before it.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::mem::size_of;
+
+use zerocopy::little_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::error::FormatError;
+
+#[derive(Clone, Copy, Debug)]
+struct NameTable<'a> {
+    ends: &'a [U32],
+    names: &'a [u8],
+}
+
+impl<'a> NameTable<'a> {
+    fn parse(body: &'a [u8], count: u32, what: &'static str) -> Result<Self, FormatError> {
+        let need = u64::from(count) * size_of::<U32>() as u64;
+        let (ends, names) = usize::try_from(need)
+            .ok()
+            .and_then(|bytes| body.split_at_checked(bytes))
+            .and_then(|(ends, names)| Some((<[U32]>::ref_from_bytes(ends).ok()?, names)))
+            .ok_or(FormatError::Truncated { what, need, have: body.len() as u64 })?;
+        Ok(Self { ends, names })
+    }
+
+    /// Name `index`; `None` past the end of the table.
+    fn name(&self, index: usize) -> Result<Option<&'a [u8]>, FormatError> {
+        let Some(end) = self.ends.get(index) else { return Ok(None) };
+        let start = index.checked_sub(1).and_then(|i| self.ends.get(i)).map_or(0, |end| end.get());
+        let end = end.get();
+        let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
+        match range.and_then(|(start, end)| self.names.get(start..end)) {
+            Some(name) => Ok(Some(name)),
+            None => Err(FormatError::NameExtent {
+                index: index as u64,
+                start,
+                end,
+                limit: self.names.len() as u64,
+            }),
+        }
+    }
+}
+
+/// Class names by label, checked to be UTF-8.
+#[derive(Clone, Copy, Debug)]
+pub struct ClassNames<'a>(NameTable<'a>);
+
+impl<'a> ClassNames<'a> {
+    pub(super) fn parse(body: &'a [u8]) -> Result<Self, FormatError> {
+        let (count, rest) = U32::ref_from_prefix(body).map_err(|_| FormatError::Truncated {
+            what: "class name block",
+            need: size_of::<U32>() as u64,
+            have: body.len() as u64,
+        })?;
+        let table = NameTable::parse(rest, count.get(), "class name table")?;
+        for index in 0..table.ends.len() {
+            let name = table.name(index)?.unwrap_or_default();
+            if str::from_utf8(name).is_err() {
+                return Err(FormatError::ClassNameUtf8 { index: index as u64 });
+            }
+        }
+        Ok(Self(table))
+    }
+
+    /// How many classes there are.
+    pub fn len(&self) -> usize {
+        self.0.ends.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.ends.is_empty()
+    }
+
+    /// The names in label order.
+    pub fn to_vec(&self) -> Vec<String> {
+        let name = |i| self.0.name(i).ok().flatten().unwrap_or_default();
+        (0..self.len()).map(|i| String::from_utf8_lossy(name(i)).into_owned()).collect()
+    }
+}
+
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct SampleNamesHead {
+    first_sample: U64,
+    count: U32,
+    reserved: [u8; 4],
+}
+
+/// The names of samples `first_sample()..first_sample() + len()`, which need not be UTF-8.
+#[derive(Clone, Copy, Debug)]
+pub struct SampleNames<'a> {
+    first_sample: u64,
+    table: NameTable<'a>,
+}
+
+impl<'a> SampleNames<'a> {
+    pub(super) fn parse(body: &'a [u8]) -> Result<Self, FormatError> {
+        let (head, rest) =
+            SampleNamesHead::ref_from_prefix(body).map_err(|_| FormatError::Truncated {
+                what: "sample name block",
+                need: size_of::<SampleNamesHead>() as u64,
+                have: body.len() as u64,
+            })?;
+        let table = NameTable::parse(rest, head.count.get(), "sample name table")?;
+        Ok(Self { first_sample: head.first_sample.get(), table })
+    }
+
+    /// The first sample named here.
+    pub fn first_sample(&self) -> u64 {
+        self.first_sample
+    }
+
+    /// How many samples are named here.
+    pub fn len(&self) -> usize {
+        self.table.ends.len()
+    }
+
+    /// Whether no sample is.
+    pub fn is_empty(&self) -> bool {
+        self.table.ends.is_empty()
+    }
+
+    /// The name of sample `index` of the file; `None` when another block has it.
+    ///
+    /// # Errors
+    /// [`FormatError::NameExtent`].
+    pub fn name(&self, index: u64) -> Result<Option<&'a [u8]>, FormatError> {
+        let position = index.checked_sub(self.first_sample).map(usize::try_from);
+        match position {
+            Some(Ok(position)) => self.table.name(position),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Collects names and writes the bodies of both kinds of table.
+#[derive(Clone, Debug, Default)]
+pub struct NameTableBuilder {
+    ends: Vec<u8>,
+    names: Vec<u8>,
+}
+
+impl NameTableBuilder {
+    /// An empty table.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the next name.
+    ///
+    /// # Errors
+    /// [`FormatError::TooLarge`] when the names together pass 32 bits; nothing is added then.
+    pub fn push(&mut self, name: &[u8]) -> Result<(), FormatError> {
+        let bytes = self.names.len() as u64 + name.len() as u64;
+        let end = u32::try_from(bytes).map_err(|_| FormatError::TooLarge {
+            what: "name table",
+            bytes,
+            limit: u64::from(u32::MAX),
+        })?;
+        self.ends.extend_from_slice(&end.to_le_bytes());
+        self.names.extend_from_slice(name);
+        Ok(())
+    }
+
+    /// How many names there are.
+    pub fn len(&self) -> usize {
+        self.ends.len() / size_of::<U32>()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// How many bytes the names have together.
+    pub fn name_bytes(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The body of a class name payload.
+    ///
+    /// # Errors
+    /// [`FormatError::TooLarge`] past 2^32 - 1 names.
+    pub fn class_names_body(&self) -> Result<Vec<u8>, FormatError> {
+        let mut body = Vec::new();
+        body.extend_from_slice(&self.count()?.to_le_bytes());
+        body.extend_from_slice(&self.ends);
+        body.extend_from_slice(&self.names);
+        Ok(body)
+    }
+
+    /// The body of a sample name payload for samples from `first_sample` on.
+    ///
+    /// # Errors
+    /// [`FormatError::TooLarge`] past 2^32 - 1 names.
+    pub fn sample_names_body(&self, first_sample: u64) -> Result<Vec<u8>, FormatError> {
+        let head = SampleNamesHead {
+            first_sample: U64::new(first_sample),
+            count: U32::new(self.count()?),
+            reserved: [0; 4],
+        };
+        let mut body = Vec::from(head.as_bytes());
+        body.extend_from_slice(&self.ends);
+        body.extend_from_slice(&self.names);
+        Ok(body)
+    }
+
+    /// Empties the table and keeps its memory.
+    pub fn clear(&mut self) {
+        self.ends.clear();
+        self.names.clear();
+    }
+
+    fn count(&self) -> Result<u32, FormatError> {
+        u32::try_from(self.len()).map_err(|_| FormatError::TooLarge {
+            what: "name table",
+            bytes: self.len() as u64,
+            limit: u64::from(u32::MAX),
+        })
+    }
+}
