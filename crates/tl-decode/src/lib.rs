@@ -1,2 +1,21 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+
+mod decoder;
+mod error;
+mod format;
+mod image;
+mod jpeg;
+mod limits;
+mod orientation;
+mod pixel;
+mod png;
+mod webp;
+
+pub use decoder::{Color, DecodeOptions, Decoder, Exif, probe};
+pub use error::{CodecError, DecodeError, Defect, Feature, Limit};
+pub use format::Format;
+pub use image::{Image, ImageInfo};
+pub use limits::Limits;
+pub use orientation::Orientation;

@@ -1,0 +1,124 @@
+//! The entry points: [`probe`] and [`Decoder`].
+
+use std::mem;
+
+use crate::error::{DecodeError, Feature};
+use crate::format::Format;
+use crate::image::{Image, ImageInfo};
+use crate::limits::Limits;
+use crate::orientation::Orientation;
+use crate::{jpeg, png, webp};
+
+/// The pixels to decode to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Color {
+    /// Red, green, blue, 8 bits each: Pillow's `convert("RGB")`.
+    #[default]
+    Rgb8,
+    /// Grey, 8 bits: Pillow's `convert("L")`.
+    L8,
+}
+
+impl Color {
+    /// Bytes per pixel.
+    pub fn channels(self) -> u8 {
+        match self {
+            Self::Rgb8 => 3,
+            Self::L8 => 1,
+        }
+    }
+}
+
+/// What to do with the orientation tag of an image.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Exif {
+    /// Give the pixels as stored, as `Image.open` does for all but TIFF files.
+    #[default]
+    Ignore,
+    /// Turn the image upright, as `ImageOps.exif_transpose` does.
+    Apply,
+}
+
+/// How a [`Decoder`] decodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DecodeOptions {
+    /// The pixels to decode to.
+    pub color: Color,
+    /// What to do with the orientation.
+    pub exif: Exif,
+    /// What one image may cost.
+    pub limits: Limits,
+}
+
+/// Reads format, size, channels and orientation from the header of an image.
+///
+/// No pixels are decoded and nothing is allocated in proportion to the image, so a header that
+/// claims a huge size is reported as it is.
+///
+/// # Errors
+/// [`DecodeError::Malformed`] where the header ends early or contradicts itself.
+pub fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
+    match Format::of(bytes)? {
+        Format::Jpeg => jpeg::probe(bytes),
+        Format::Png => png::probe(bytes),
+        Format::WebP => webp::probe(bytes),
+        format @ (Format::Bmp | Format::Tiff) => Err(Feature::Format(format).into()),
+    }
+}
+
+/// Decodes images of every [`Format`], one after the other.
+///
+/// A worker keeps one `Decoder` and one [`Image`]: both reuse their memory.
+///
+/// ```no_run
+/// use tl_decode::{DecodeOptions, Decoder, Image};
+///
+/// let mut decoder = Decoder::new(DecodeOptions::default());
+/// let mut image = Image::new();
+/// decoder.decode_into(&std::fs::read("photo.jpg")?, &mut image)?;
+/// assert_eq!(image.data.len(), (image.width * image.height * 3) as usize);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Decoder {
+    options: DecodeOptions,
+    scratch: Vec<u8>,
+}
+
+impl Decoder {
+    /// A decoder with these options.
+    pub fn new(options: DecodeOptions) -> Self {
+        Self { options, scratch: Vec::new() }
+    }
+
+    /// The options it was made with.
+    pub fn options(&self) -> &DecodeOptions {
+        &self.options
+    }
+
+    /// Decodes the first frame of `bytes` into `image`.
+    ///
+    /// # Errors
+    /// [`DecodeError::Malformed`] for truncated or damaged data, [`DecodeError::Unsupported`] for
+    /// kinds of images that are not decoded, [`DecodeError::LimitExceeded`] for images that are
+    /// too big for the limits. The contents of `image` are unspecified then.
+    pub fn decode_into(&mut self, bytes: &[u8], image: &mut Image) -> Result<(), DecodeError> {
+        let (options, scratch) = (&self.options, &mut self.scratch);
+        let orientation = match Format::of(bytes)? {
+            Format::Jpeg => jpeg::decode(bytes, options, image),
+            Format::Png => png::decode(bytes, options, scratch, image),
+            Format::WebP => webp::decode(bytes, options, scratch, image),
+            format @ (Format::Bmp | Format::Tiff) => Err(Feature::Format(format).into()),
+        }?;
+        if options.exif == Exif::Apply && orientation != Orientation::Upright {
+            options.limits.charge_working(image.data.len() as u64)?;
+            let stored = (image.width as usize, image.height as usize);
+            orientation.turn(&image.data, stored, usize::from(image.channels), scratch);
+            mem::swap(&mut image.data, scratch);
+            if orientation.swaps_axes() {
+                mem::swap(&mut image.width, &mut image.height);
+            }
+        }
+        Ok(())
+    }
+}

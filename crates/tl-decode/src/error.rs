@@ -1,0 +1,275 @@
+//! What can go wrong between bytes and pixels.
+//!
+//! A message is one printable line: it holds numbers and our own words, and text that comes from
+//! a codec crate passes through a filter that drops control characters.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::format::Format;
+
+/// Why an image was not decoded.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// The bytes are not a whole, undamaged image.
+    #[error("malformed: {0}")]
+    Malformed(#[from] Defect),
+    /// The image uses a feature this crate does not decode.
+    #[error("unsupported: {0}")]
+    Unsupported(#[from] Feature),
+    /// Decoding would exceed one of the [`Limits`](crate::Limits); nothing was allocated for it.
+    #[error("limit exceeded: {limit} is {max}, this image needs {need}")]
+    LimitExceeded {
+        /// The limit that is too small.
+        limit: Limit,
+        /// Its value.
+        max: u64,
+        /// What the image asks for.
+        need: u64,
+    },
+}
+
+/// A fault in the bytes of an image.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Defect {
+    /// No decoder knows the first bytes.
+    #[error("not a JPEG, PNG, WebP, BMP or TIFF file (starts with {}, {length} bytes long)", Hex(.start))]
+    UnknownFormat {
+        /// The first four bytes, zero where the file is shorter.
+        start: [u8; 4],
+        /// The length of the file in bytes.
+        length: usize,
+    },
+    /// Bytes end before a structure does.
+    #[error("{format} {what} at byte {offset} needs {need} bytes, {have} are there")]
+    Truncated {
+        /// The image format.
+        format: Format,
+        /// The structure.
+        what: &'static str,
+        /// Where it starts in the file.
+        offset: u64,
+        /// Its size in bytes.
+        need: u64,
+        /// The bytes left.
+        have: u64,
+    },
+    /// A field holds a value that the format does not allow.
+    #[error("{format} {what} is {found}")]
+    Value {
+        /// The image format.
+        format: Format,
+        /// The field.
+        what: &'static str,
+        /// What it holds.
+        found: u64,
+    },
+    /// A part that every image of the format has is not there.
+    #[error("{format} without {what}")]
+    Missing {
+        /// The image format.
+        format: Format,
+        /// The part.
+        what: &'static str,
+    },
+    /// Bytes at `offset` are not what the format has there.
+    #[error("{format} at byte {offset}: {what}")]
+    Stray {
+        /// The image format.
+        format: Format,
+        /// What was found or expected.
+        what: &'static str,
+        /// Where, from the start of the file.
+        offset: u64,
+    },
+    /// Compressed data that its codec refuses.
+    #[error("{0}")]
+    Codec(#[from] CodecError),
+}
+
+/// A feature of a format that is recognised and not decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Feature {
+    /// A whole format.
+    #[error("{0} files")]
+    Format(Format),
+    /// JPEG frame type (the low byte of its SOF marker), such as arithmetic coding or lossless.
+    #[error("JPEG frame type SOF{0}")]
+    JpegFrame(u8),
+    /// JPEG sample precision in bits.
+    #[error("JPEG with {0} bits per sample")]
+    JpegPrecision(u8),
+    /// JPEG component count.
+    #[error("JPEG with {0} components")]
+    JpegComponents(u8),
+    /// JPEG sampling factors that do not divide each other.
+    #[error("JPEG sampling factors")]
+    JpegSampling,
+    /// JPEG whose height follows the first scan (DNL marker).
+    #[error("JPEG with its height after the first scan (DNL)")]
+    JpegHeightInDnl,
+    /// JPEG colour space.
+    #[error("JPEG colour space")]
+    JpegColor,
+    /// BMP header of this size in bytes.
+    #[error("BMP header of {0} bytes")]
+    BmpHeader(u32),
+    /// BMP compression.
+    #[error("BMP compression {0}")]
+    BmpCompression(u32),
+    /// BMP bits per pixel.
+    #[error("BMP with {0} bits per pixel")]
+    BmpBits(u16),
+    /// TIFF compression.
+    #[error("TIFF compression {0}")]
+    TiffCompression(u16),
+    /// TIFF photometric interpretation.
+    #[error("TIFF photometric interpretation {0}")]
+    TiffPhotometric(u16),
+    /// TIFF sample type: bits and `SampleFormat`.
+    #[error("TIFF samples of {bits} bits with sample format {format}")]
+    TiffSamples {
+        /// Bits per sample.
+        bits: u16,
+        /// `SampleFormat` tag.
+        format: u16,
+    },
+    /// TIFF samples per pixel.
+    #[error("TIFF with {0} samples per pixel")]
+    TiffSampleCount(u16),
+    /// TIFF predictor.
+    #[error("TIFF predictor {0}")]
+    TiffPredictor(u16),
+    /// TIFF YCbCr subsampling outside JPEG.
+    #[error("TIFF YCbCr subsampling {0}x{1}")]
+    TiffSubsampling(u16, u16),
+}
+
+/// Names one field of [`Limits`](crate::Limits).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Limit {
+    /// Width times height.
+    Pixels,
+    /// Width or height.
+    Dimension,
+    /// Bytes of the decoded image.
+    DecodedBytes,
+    /// Bytes a decoder holds besides the decoded image.
+    WorkingBytes,
+    /// Scans of a JPEG file.
+    JpegScans,
+    /// Bytes of metadata that are read (EXIF, TIFF tags, colour maps).
+    MetadataBytes,
+    /// Entries of a TIFF directory.
+    TiffEntries,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pixels => "max_pixels",
+            Self::Dimension => "max_dimension",
+            Self::DecodedBytes => "max_decoded_bytes",
+            Self::WorkingBytes => "max_working_bytes",
+            Self::JpegScans => "jpeg_scans",
+            Self::MetadataBytes => "max_metadata_bytes",
+            Self::TiffEntries => "tiff_entries",
+        })
+    }
+}
+
+/// The error of the crate that decodes a format, printed as one line of printable characters.
+#[derive(Debug)]
+pub struct CodecError(Codec);
+
+#[derive(Debug)]
+enum Codec {
+    Jpeg(jpeg_decoder::Error),
+    Png(png::DecodingError),
+    WebP(image_webp::DecodingError),
+}
+
+impl From<jpeg_decoder::Error> for CodecError {
+    fn from(error: jpeg_decoder::Error) -> Self {
+        Self(Codec::Jpeg(error))
+    }
+}
+
+impl From<png::DecodingError> for CodecError {
+    fn from(error: png::DecodingError) -> Self {
+        Self(Codec::Png(error))
+    }
+}
+
+impl From<image_webp::DecodingError> for CodecError {
+    fn from(error: image_webp::DecodingError) -> Self {
+        Self(Codec::WebP(error))
+    }
+}
+
+impl fmt::Display for CodecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write;
+        let mut line = OneLine(f);
+        match &self.0 {
+            Codec::Jpeg(error) => write!(line, "JPEG: {error}"),
+            Codec::Png(error) => write!(line, "PNG: {error}"),
+            Codec::WebP(error) => write!(line, "WebP: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for CodecError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.0 {
+            Codec::Jpeg(error) => Some(error),
+            Codec::Png(error) => Some(error),
+            Codec::WebP(error) => Some(error),
+        }
+    }
+}
+
+/// Passes printable ASCII on and writes every other character as an escape.
+struct OneLine<'a, 'b>(&'a mut fmt::Formatter<'b>);
+
+impl fmt::Write for OneLine<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for c in text.chars() {
+            if c == ' ' || c.is_ascii_graphic() {
+                self.0.write_char(c)?;
+            } else {
+                write!(self.0, "{}", c.escape_default())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Hex<'a>(&'a [u8]);
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, byte) in self.0.iter().enumerate() {
+            let separator = if i == 0 { "" } else { " " };
+            write!(f, "{separator}{byte:02x}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codec_text_is_one_printable_line() {
+        let error = jpeg_decoder::Error::Format("two\nlines \u{1b}[31m".to_owned());
+        let line = DecodeError::from(Defect::from(CodecError::from(error))).to_string();
+        assert_eq!(line, "malformed: JPEG: invalid JPEG format: two\\nlines \\u{1b}[31m");
+    }
+}

@@ -1,0 +1,88 @@
+//! The decoded image and the description of an encoded one.
+
+use crate::error::DecodeError;
+use crate::format::Format;
+use crate::limits::Limits;
+use crate::orientation::Orientation;
+
+/// Decoded pixels: rows from top to bottom without padding, `channels` bytes per pixel.
+///
+/// [`Decoder::decode_into`](crate::Decoder::decode_into) keeps the capacity of `data`, so one
+/// `Image` per worker needs no allocation once it has held the largest image.
+/// After an error the contents are unspecified.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Image {
+    /// Pixels in a row.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+    /// 3 for RGB, 1 for grey.
+    pub channels: u8,
+    /// `width * height * channels` bytes.
+    pub data: Vec<u8>,
+}
+
+impl Image {
+    /// An image of no pixels, to decode into.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Bytes in one row.
+    pub fn row_bytes(&self) -> usize {
+        self.width as usize * usize::from(self.channels)
+    }
+
+    /// Takes on a size that `limits` allows; the contents are unspecified.
+    pub(crate) fn reset(
+        &mut self,
+        (width, height): (u32, u32),
+        channels: u8,
+        limits: &Limits,
+    ) -> Result<(), DecodeError> {
+        limits.charge_image(width, height, channels)?;
+        (self.width, self.height, self.channels) = (width, height, channels);
+        let bytes = self.row_bytes() * height as usize;
+        if bytes > self.data.capacity() {
+            // What is there is not kept, so growing must not copy it.
+            self.data.clear();
+            self.data.reserve_exact(bytes);
+        }
+        self.data.resize(bytes, 0);
+        Ok(())
+    }
+
+    /// Row `y`, to be written.
+    pub(crate) fn row_mut(&mut self, y: usize) -> &mut [u8] {
+        let row_bytes = self.row_bytes();
+        &mut self.data[y * row_bytes..(y + 1) * row_bytes]
+    }
+}
+
+/// What the header of an encoded image says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImageInfo {
+    /// The file format.
+    pub format: Format,
+    /// Pixels in a row, as stored.
+    pub width: u32,
+    /// Rows, as stored.
+    pub height: u32,
+    /// Channels as stored: 1 for grey and palette images, 2 with alpha, 3, 4 for RGBA and CMYK.
+    pub channels: u8,
+    /// Bits of one stored sample; of a palette index in a palette image.
+    pub bit_depth: u8,
+    /// How the image has to be turned to be upright.
+    pub orientation: Orientation,
+}
+
+impl ImageInfo {
+    /// Width and height after turning by the orientation.
+    pub fn upright_size(&self) -> (u32, u32) {
+        if self.orientation.swaps_axes() {
+            (self.height, self.width)
+        } else {
+            (self.width, self.height)
+        }
+    }
+}

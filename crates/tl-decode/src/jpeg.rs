@@ -1,0 +1,113 @@
+//! JPEG. The seam to the decoder behind it is [`decode`]: everything that knows `jpeg-decoder` is
+//! in this file, what the file itself says is in `marker`.
+
+mod marker;
+
+use crate::decoder::DecodeOptions;
+use crate::error::{CodecError, DecodeError, Defect, Feature};
+use crate::format::Format;
+use crate::image::{Image, ImageInfo};
+use crate::limits::Limits;
+use crate::orientation::Orientation;
+use crate::pixel::Layout;
+use marker::{Frame, Process};
+
+pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
+    let header = marker::read_header(bytes)?;
+    Ok(info(&header.frame, header.orientation))
+}
+
+fn info(frame: &Frame, orientation: Orientation) -> ImageInfo {
+    ImageInfo {
+        format: Format::Jpeg,
+        width: frame.width.into(),
+        height: frame.height.into(),
+        channels: frame.components,
+        bit_depth: frame.precision,
+        orientation,
+    }
+}
+
+pub(crate) fn decode(
+    bytes: &[u8],
+    options: &DecodeOptions,
+    image: &mut Image,
+) -> Result<Orientation, DecodeError> {
+    let header = marker::read_header(bytes)?;
+    let frame = header.frame;
+    require_supported(&frame)?;
+    marker::check_scans(bytes, &header, &options.limits)?;
+    let size = (frame.width.into(), frame.height.into());
+    options.limits.charge_image(size.0, size.1, options.color.channels())?;
+    charge_codec(&frame, &options.limits)?;
+
+    let mut decoder = jpeg_decoder::Decoder::new(bytes);
+    decoder.set_max_decoding_buffer_size(options.limits.working_bytes());
+    let pixels = decoder.decode().map_err(codec)?;
+    let layout = match decoder.info().map(|info| info.pixel_format) {
+        Some(jpeg_decoder::PixelFormat::L8) => Layout::Grey,
+        Some(jpeg_decoder::PixelFormat::RGB24) => Layout::Rgb,
+        // Ink amounts, already inverted as Pillow inverts what Adobe writes.
+        Some(jpeg_decoder::PixelFormat::CMYK32) => Layout::Cmyk,
+        Some(jpeg_decoder::PixelFormat::L16) | None => return Err(Feature::JpegColor.into()),
+    };
+    if frame.components == options.color.channels() {
+        // The codec allocates its result in any case: taking it over saves a copy.
+        (image.width, image.height) = size;
+        image.channels = options.color.channels();
+        image.data = pixels;
+    } else {
+        image.reset(size, options.color.channels(), &options.limits)?;
+        layout.convert(&pixels, &mut image.data, options.color);
+    }
+    Ok(header.orientation)
+}
+
+fn require_supported(frame: &Frame) -> Result<(), DecodeError> {
+    if frame.process == Process::Other {
+        return Err(Feature::JpegFrame(frame.marker & 0x0F).into());
+    }
+    if frame.precision != 8 {
+        return Err(Feature::JpegPrecision(frame.precision).into());
+    }
+    if !matches!(frame.components, 1 | 3 | 4) {
+        return Err(Feature::JpegComponents(frame.components).into());
+    }
+    if frame.height == 0 {
+        return Err(Feature::JpegHeightInDnl.into());
+    }
+    Ok(())
+}
+
+/// Charges what the codec holds: its planes and its result, and all coefficients of a progressive
+/// image. Up to one MCU of padding per side is left out.
+fn charge_codec(frame: &Frame, limits: &Limits) -> Result<(), DecodeError> {
+    const COEFFICIENT_BYTES: u64 = 2;
+    let samples = u64::from(frame.width) * u64::from(frame.height) * u64::from(frame.components);
+    let per_sample = match frame.process {
+        Process::Progressive => 1 + COEFFICIENT_BYTES,
+        Process::Sequential | Process::Other => 1,
+    };
+    limits.charge_working(samples * per_sample)
+}
+
+fn codec(error: jpeg_decoder::Error) -> DecodeError {
+    use jpeg_decoder::UnsupportedFeature as Missing;
+    match error {
+        jpeg_decoder::Error::Unsupported(feature) => match feature {
+            Missing::Hierarchical | Missing::ArithmeticEntropyCoding => {
+                Feature::JpegFrame(9).into()
+            }
+            Missing::SamplePrecision(bits) => Feature::JpegPrecision(bits).into(),
+            Missing::ComponentCount(count) => Feature::JpegComponents(count).into(),
+            Missing::DNL => Feature::JpegHeightInDnl.into(),
+            Missing::SubsamplingRatio | Missing::NonIntegerSubsamplingRatio => {
+                Feature::JpegSampling.into()
+            }
+            Missing::ColorTransform(_) => Feature::JpegColor.into(),
+        },
+        other @ (jpeg_decoder::Error::Format(_)
+        | jpeg_decoder::Error::Io(_)
+        | jpeg_decoder::Error::Internal(_)) => Defect::from(CodecError::from(other)).into(),
+    }
+}

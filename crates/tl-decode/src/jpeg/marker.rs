@@ -1,0 +1,219 @@
+//! The marker segments of a JPEG file (ITU-T T.81 annex B): the header, and a walk over all of
+//! them that finds what a decoder would pass over. No entropy-coded data is decoded.
+
+use crate::error::{DecodeError, Defect, Limit};
+use crate::format::Format;
+use crate::limits::{Limits, check};
+use crate::orientation::Orientation;
+
+const SOF0: u8 = 0xC0;
+const SOF1: u8 = 0xC1;
+const SOF2: u8 = 0xC2;
+const SOF15: u8 = 0xCF;
+const DHT: u8 = 0xC4;
+const JPG: u8 = 0xC8;
+const DAC: u8 = 0xCC;
+const RST0: u8 = 0xD0;
+const RST7: u8 = 0xD7;
+const SOI: u8 = 0xD8;
+const EOI: u8 = 0xD9;
+const SOS: u8 = 0xDA;
+const APP1: u8 = 0xE1;
+const TEM: u8 = 0x01;
+
+/// How the frame is coded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Process {
+    /// Baseline and extended sequential, Huffman coded.
+    Sequential,
+    /// Progressive, Huffman coded.
+    Progressive,
+    /// Arithmetic, lossless or hierarchical.
+    Other,
+}
+
+/// The frame header (B.2.2).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    pub(super) marker: u8,
+    pub(super) process: Process,
+    pub(super) precision: u8,
+    pub(super) width: u16,
+    pub(super) height: u16,
+    pub(super) components: u8,
+}
+
+/// What stands before the first scan.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Header {
+    pub(super) frame: Frame,
+    pub(super) orientation: Orientation,
+    first_scan: usize,
+}
+
+/// Reads all segments up to the first scan.
+pub(super) fn read_header(bytes: &[u8]) -> Result<Header, DecodeError> {
+    let mut walk = Walk { bytes, at: 2 };
+    let mut frame = None;
+    let mut orientation = None;
+    loop {
+        let first_scan = walk.at;
+        let (marker, segment) = walk.next_segment()?;
+        match marker {
+            SOF0..=SOF15 if !matches!(marker, DHT | JPG | DAC) => {
+                if frame.is_some() {
+                    return Err(Defect::Stray {
+                        format: Format::Jpeg,
+                        what: "second frame header",
+                        offset: first_scan as u64,
+                    }
+                    .into());
+                }
+                frame = Some(parse_frame(marker, segment, first_scan)?);
+            }
+            APP1 if orientation.is_none() => {
+                orientation =
+                    segment.starts_with(b"Exif\0\0").then(|| Orientation::from_exif(segment));
+            }
+            SOS => {
+                let frame = frame.ok_or(Defect::Missing {
+                    format: Format::Jpeg,
+                    what: "a frame header before the first scan",
+                })?;
+                let orientation = orientation.unwrap_or_default();
+                return Ok(Header { frame, orientation, first_scan });
+            }
+            EOI => {
+                return Err(Defect::Missing { format: Format::Jpeg, what: "a scan" }.into());
+            }
+            _ => {}
+        }
+    }
+}
+
+fn parse_frame(marker: u8, segment: &[u8], offset: usize) -> Result<Frame, DecodeError> {
+    const HEAD: usize = 6;
+    const PER_COMPONENT: usize = 3;
+    let Some((&[precision, h1, h0, w1, w0, components], rest)) =
+        segment.split_first_chunk::<HEAD>()
+    else {
+        return Err(truncated("frame header", offset, HEAD, segment.len()));
+    };
+    let need = usize::from(components) * PER_COMPONENT;
+    if rest.len() != need {
+        return Err(truncated("frame components", offset, need, rest.len()));
+    }
+    let width = u16::from_be_bytes([w1, w0]);
+    if width == 0 || components == 0 {
+        let what = "frame width or component count";
+        return Err(Defect::Value { format: Format::Jpeg, what, found: 0 }.into());
+    }
+    let process = match marker {
+        SOF0 | SOF1 => Process::Sequential,
+        SOF2 => Process::Progressive,
+        _ => Process::Other,
+    };
+    let height = u16::from_be_bytes([h1, h0]);
+    Ok(Frame { marker, process, precision, width, height, components })
+}
+
+/// Walks from the first scan to the end of the image and refuses what libjpeg warns about without
+/// decoding: bytes between segments, restart markers out of turn, a missing end. Bytes after the
+/// end of the image are allowed; cameras write them.
+pub(super) fn check_scans(
+    bytes: &[u8],
+    header: &Header,
+    limits: &Limits,
+) -> Result<(), DecodeError> {
+    let mut walk = Walk { bytes, at: header.first_scan };
+    let mut scans = 0u32;
+    loop {
+        let (marker, _) = walk.next_segment()?;
+        match marker {
+            SOS => {
+                scans += 1;
+                check(Limit::JpegScans, limits.jpeg_scans.into(), scans.into())?;
+                walk.skip_entropy_coded()?;
+            }
+            EOI => return Ok(()),
+            _ => {}
+        }
+    }
+}
+
+struct Walk<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Walk<'a> {
+    /// The next marker and the contents of its segment, empty for markers that stand alone.
+    fn next_segment(&mut self) -> Result<(u8, &'a [u8]), DecodeError> {
+        let start = self.at;
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        let fill = rest.iter().take_while(|&&byte| byte == 0xFF).count();
+        let Some(&marker) = rest.get(fill) else {
+            return Err(truncated("marker", start, 2, rest.len()));
+        };
+        if fill == 0 || marker == 0 {
+            return Err(stray("expected a marker", start));
+        }
+        self.at += fill + 1;
+        if matches!(marker, EOI | TEM) {
+            return Ok((marker, &[]));
+        }
+        if matches!(marker, SOI | RST0..=RST7) {
+            return Err(stray("SOI or RST marker outside entropy-coded data", start));
+        }
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let Some(&[high, low]) = rest.first_chunk() else {
+            return Err(truncated("segment length", self.at, 2, rest.len()));
+        };
+        let length = usize::from(u16::from_be_bytes([high, low]));
+        if length < 2 {
+            let found = length as u64;
+            return Err(
+                Defect::Value { format: Format::Jpeg, what: "segment length", found }.into()
+            );
+        }
+        let Some(segment) = rest.get(2..length) else {
+            return Err(truncated("segment", start, length, rest.len()));
+        };
+        self.at += length;
+        Ok((marker, segment))
+    }
+
+    /// Goes to the marker that ends the entropy-coded data.
+    fn skip_entropy_coded(&mut self) -> Result<(), DecodeError> {
+        let mut next_restart = RST0;
+        loop {
+            let rest = self.bytes.get(self.at..).unwrap_or_default();
+            let Some(marker_at) = memchr::memchr(0xFF, rest) else {
+                return Err(truncated("scan", self.at, rest.len() + 2, rest.len()));
+            };
+            self.at += marker_at;
+            match self.bytes.get(self.at + 1) {
+                Some(0) => self.at += 2,
+                Some(0xFF) => self.at += 1,
+                Some(&marker @ RST0..=RST7) => {
+                    if marker != next_restart {
+                        return Err(stray("restart marker out of turn", self.at));
+                    }
+                    next_restart = if marker == RST7 { RST0 } else { marker + 1 };
+                    self.at += 2;
+                }
+                Some(_) => return Ok(()),
+                None => return Err(truncated("scan", self.at, 2, 1)),
+            }
+        }
+    }
+}
+
+fn truncated(what: &'static str, offset: usize, need: usize, have: usize) -> DecodeError {
+    let (offset, need, have) = (offset as u64, need as u64, have as u64);
+    Defect::Truncated { format: Format::Jpeg, what, offset, need, have }.into()
+}
+
+fn stray(what: &'static str, offset: usize) -> DecodeError {
+    Defect::Stray { format: Format::Jpeg, what, offset: offset as u64 }.into()
+}

@@ -1,0 +1,74 @@
+//! The bounds that every decoder charges before it allocates.
+
+use crate::error::{DecodeError, Limit};
+
+/// How much one image may cost.
+///
+/// Every decoder checks these against the numbers in the file before it allocates for them, so a
+/// file of a few bytes cannot ask for gigabytes. The two byte limits together keep a process that
+/// decodes one image below 1 GiB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Width times height. Default 178 956 970, where Pillow raises `DecompressionBombError`.
+    pub max_pixels: u64,
+    /// Width and height. Default 65 535, the largest JPEG and the largest in a TBL v2 index.
+    pub max_dimension: u32,
+    /// Bytes of the decoded image. Default 512 MiB: `max_pixels` of RGB.
+    pub max_decoded_bytes: u64,
+    /// Bytes a decoder may hold besides the decoded image: coefficients, planes, decompressed
+    /// strips. Default 384 MiB.
+    pub max_working_bytes: u64,
+    /// Scans in one JPEG file. Default 500; encoders write 10 or so, and each scan of a small file
+    /// can cost as much time as the whole image.
+    pub jpeg_scans: u32,
+    /// Bytes of metadata read from one image (EXIF, TIFF tags, colour maps). Default 1 MiB.
+    pub max_metadata_bytes: u64,
+    /// Entries in a TIFF directory. Default 1 024.
+    pub tiff_entries: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_pixels: 178_956_970,
+            max_dimension: 65_535,
+            max_decoded_bytes: 512 << 20,
+            max_working_bytes: 384 << 20,
+            jpeg_scans: 500,
+            max_metadata_bytes: 1 << 20,
+            tiff_entries: 1024,
+        }
+    }
+}
+
+impl Limits {
+    /// Checks the size of the decoded image.
+    pub(crate) fn charge_image(
+        &self,
+        width: u32,
+        height: u32,
+        channels: u8,
+    ) -> Result<(), DecodeError> {
+        let (w, h) = (u64::from(width), u64::from(height));
+        check(Limit::Dimension, self.max_dimension.into(), w.max(h))?;
+        let pixels = w.saturating_mul(h);
+        check(Limit::Pixels, self.max_pixels, pixels)?;
+        let bytes = pixels.saturating_mul(channels.into());
+        check(Limit::DecodedBytes, self.max_decoded_bytes, bytes)
+    }
+
+    /// Checks what a decoder needs besides the decoded image.
+    pub(crate) fn charge_working(&self, bytes: u64) -> Result<(), DecodeError> {
+        check(Limit::WorkingBytes, self.max_working_bytes, bytes)
+    }
+
+    /// `max_working_bytes` for codecs that count by themselves.
+    pub(crate) fn working_bytes(&self) -> usize {
+        usize::try_from(self.max_working_bytes).unwrap_or(usize::MAX)
+    }
+}
+
+/// Fails when `need` is above `max`.
+pub(crate) fn check(limit: Limit, max: u64, need: u64) -> Result<(), DecodeError> {
+    if need > max { Err(DecodeError::LimitExceeded { limit, max, need }) } else { Ok(()) }
+}

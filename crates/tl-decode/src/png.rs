@@ -1,0 +1,196 @@
+//! PNG through the `png` crate: rows are converted one by one, so that a 1-bit image never exists
+//! in full next to its RGB form. Chunk checksums and the Adler-32 of the pixels are checked.
+
+use std::io::Cursor;
+
+use ::png::{BitDepth, ColorType, InterlaceInfo, Reader, Transformations};
+
+use crate::decoder::{Color, DecodeOptions};
+use crate::error::{CodecError, DecodeError, Defect};
+use crate::format::Format;
+use crate::image::{Image, ImageInfo};
+use crate::orientation::Orientation;
+use crate::pixel::{self, Layout, Palette};
+
+const SIGNATURE_SIZE: usize = 8;
+const CHUNK_OVERHEAD: usize = 12;
+
+pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
+    let header = bytes.get(SIGNATURE_SIZE..).and_then(|rest| rest.first_chunk::<21>());
+    let Some([_, _, _, _, b'I', b'H', b'D', b'R', size @ .., depth, color, _, _, _]) = header
+    else {
+        return Err(Defect::Missing { format: Format::Png, what: "an IHDR chunk" }.into());
+    };
+    let [w0, w1, w2, w3, h0, h1, h2, h3] = *size;
+    let channels = match color {
+        0 | 3 => 1,
+        2 => 3,
+        4 => 2,
+        6 => 4,
+        other => {
+            let found = u64::from(*other);
+            return Err(Defect::Value { format: Format::Png, what: "color type", found }.into());
+        }
+    };
+    let (width, height) =
+        (u32::from_be_bytes([w0, w1, w2, w3]), u32::from_be_bytes([h0, h1, h2, h3]));
+    if width == 0 || height == 0 {
+        return Err(Defect::Value { format: Format::Png, what: "width or height", found: 0 }.into());
+    }
+    let orientation = exif_chunk(bytes).map(Orientation::from_exif).unwrap_or_default();
+    Ok(ImageInfo { format: Format::Png, width, height, channels, bit_depth: *depth, orientation })
+}
+
+/// The data of the eXIf chunk, if there is one.
+fn exif_chunk(bytes: &[u8]) -> Option<&[u8]> {
+    let mut rest = bytes.get(SIGNATURE_SIZE..)?;
+    loop {
+        let (head, data) = rest.split_first_chunk::<8>()?;
+        let [l0, l1, l2, l3, kind @ ..] = *head;
+        let length = usize::try_from(u32::from_be_bytes([l0, l1, l2, l3])).ok()?;
+        if &kind == b"eXIf" {
+            return data.get(..length);
+        }
+        rest = rest.get(length.checked_add(CHUNK_OVERHEAD)?..)?;
+    }
+}
+
+pub(crate) fn decode(
+    bytes: &[u8],
+    options: &DecodeOptions,
+    scratch: &mut Vec<u8>,
+    image: &mut Image,
+) -> Result<Orientation, DecodeError> {
+    let info = probe(bytes)?;
+    // Charged before the reader allocates its row buffers.
+    options.limits.charge_image(info.width, info.height, options.color.channels())?;
+    let mut reader = open(bytes, options).map_err(codec)?;
+    image.reset((info.width, info.height), options.color.channels(), &options.limits)?;
+
+    let (color_type, depth) = reader.output_color_type();
+    if reader.info().interlaced {
+        read_interlaced(&mut reader, options.color, scratch, image)?;
+    } else if color_type == ColorType::Rgb && options.color == Color::Rgb8
+        || color_type == ColorType::Grayscale
+            && depth == BitDepth::Eight
+            && options.color == Color::L8
+    {
+        reader.next_frame(&mut image.data).map_err(codec)?;
+    } else {
+        read_rows(&mut reader, options.color, scratch, image)?;
+    }
+    reader.finish().map_err(codec)?;
+    Ok(info.orientation)
+}
+
+type PngReader<'a> = Reader<Cursor<&'a [u8]>>;
+
+fn open<'a>(
+    bytes: &'a [u8],
+    options: &DecodeOptions,
+) -> Result<PngReader<'a>, ::png::DecodingError> {
+    let mut strict = ::png::DecodeOptions::default();
+    strict.set_ignore_adler32(false);
+    strict.set_ignore_crc(false);
+    strict.set_skip_ancillary_crc_failures(false);
+    // Neither changes the pixels, and both are compressed data of unbounded size.
+    strict.set_ignore_text_chunk(true);
+    strict.set_ignore_iccp_chunk(true);
+    let mut decoder = ::png::Decoder::new_with_options(Cursor::new(bytes), strict);
+    decoder.set_limits(::png::Limits { bytes: options.limits.working_bytes() });
+    // 16-bit samples lose their low byte, as in Pillow. Palettes and samples below 8 bits are
+    // expanded here, without the alpha channel the crate would add for a tRNS chunk.
+    decoder.set_transformations(Transformations::STRIP_16);
+    decoder.read_info()
+}
+
+/// What turns one row of the reader into pixels.
+struct RowFormat {
+    palette: Palette,
+    color_type: ColorType,
+    depth: u8,
+}
+
+impl RowFormat {
+    fn of(reader: &PngReader<'_>) -> Self {
+        let (color_type, depth) = reader.output_color_type();
+        let mut palette = [[0; 3]; 256];
+        if let Some(colors) = &reader.info().palette {
+            for (to, from) in palette.iter_mut().zip(colors.as_chunks().0) {
+                *to = *from;
+            }
+        }
+        Self { palette, color_type, depth: depth as u8 }
+    }
+
+    fn layout(&self) -> Layout<'_> {
+        match self.color_type {
+            ColorType::Grayscale => Layout::Grey,
+            ColorType::GrayscaleAlpha => Layout::GreyAlpha,
+            ColorType::Rgb => Layout::Rgb,
+            ColorType::Rgba => Layout::Rgbx,
+            ColorType::Indexed => Layout::Index(&self.palette),
+        }
+    }
+
+    /// Converts `row`; `unpacked` has room for the samples of a row below 8 bits.
+    fn convert(&self, row: &[u8], unpacked: &mut [u8], to: &mut [u8], color: Color) {
+        if self.depth < 8 {
+            let is_grey = self.color_type == ColorType::Grayscale;
+            let scale = if is_grey { pixel::grey_scale(self.depth) } else { 1 };
+            pixel::unpack(row, self.depth, scale, unpacked);
+            self.layout().convert(unpacked, to, color);
+        } else {
+            self.layout().convert(row, to, color);
+        }
+    }
+}
+
+fn read_rows(
+    reader: &mut PngReader<'_>,
+    color: Color,
+    scratch: &mut Vec<u8>,
+    image: &mut Image,
+) -> Result<(), DecodeError> {
+    let format = RowFormat::of(reader);
+    let width = image.width as usize;
+    let line = reader.output_line_size(image.width).unwrap_or(0);
+    scratch.resize(line + width, 0);
+    let (row, unpacked) = scratch.split_at_mut(line);
+    for y in 0..image.height as usize {
+        reader.read_row(row).map_err(codec)?;
+        format.convert(row, unpacked, image.row_mut(y), color);
+    }
+    Ok(())
+}
+
+fn read_interlaced(
+    reader: &mut PngReader<'_>,
+    color: Color,
+    scratch: &mut Vec<u8>,
+    image: &mut Image,
+) -> Result<(), DecodeError> {
+    let format = RowFormat::of(reader);
+    let (width, channels) = (image.width as usize, usize::from(image.channels));
+    let line = reader.output_line_size(image.width).unwrap_or(0);
+    scratch.resize(line + width + width * channels, 0);
+    let (row, rest) = scratch.split_at_mut(line);
+    let (unpacked, converted) = rest.split_at_mut(width);
+    let row_bytes = image.row_bytes();
+    while let Some(interlace) = reader.read_row(row).map_err(codec)? {
+        let InterlaceInfo::Adam7(pass) = &interlace else { continue };
+        format.convert(row, unpacked, converted, color);
+        ::png::expand_interlaced_row(
+            &mut image.data,
+            row_bytes,
+            converted,
+            pass,
+            image.channels * 8,
+        );
+    }
+    Ok(())
+}
+
+fn codec(error: ::png::DecodingError) -> DecodeError {
+    Defect::from(CodecError::from(error)).into()
+}
