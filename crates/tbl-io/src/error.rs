@@ -1,21 +1,66 @@
 //! What can go wrong while reading.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use tbl_format::FormatError;
+
+use crate::escape::Escaped;
 
 /// Why a data set, or one sample of it, cannot be read.
+///
+/// The message is one line: the file, the sample where there is one, the byte offset, and what
+/// was expected. Names are printed through [`Escaped`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
     /// The operating system refused.
-    #[error("{}: {source}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
         /// What it said.
         source: std::io::Error,
     },
+    /// The path is something else than the file or folder that was asked for.
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        found: FileKind,
+    },
+    /// The bytes of a TBL file break its format.
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Where the offending structure starts.
+        offset: u64,
+        /// What is wrong with it.
+        source: FormatError,
+    },
+    /// The bytes of a TAR archive break its format.
+    Tar {
+        /// The archive.
+        path: PathBuf,
+        /// Where the offending header or record starts.
+        offset: u64,
+        /// What is wrong with it.
+        source: TarDefect,
+    },
+    /// Stored and computed checksum differ.
+    Checksum {
+        /// The file.
+        path: PathBuf,
+        /// Where the checked bytes start.
+        offset: u64,
+        /// What was checked, such as `sample` or `index table`.
+        what: &'static str,
+        /// The checksum in the file.
+        stored: u32,
+        /// The checksum of the bytes as they are.
+        computed: u32,
+    },
     /// A sample number past the end.
-    #[error("{}: sample {index} does not exist, the file has {sample_count}", path.display())]
     SampleOutOfRange {
         /// The file or folder.
         path: PathBuf,
@@ -24,4 +69,217 @@ pub enum ReadError {
         /// How many there are.
         sample_count: u64,
     },
+    /// Something is larger than this reader is willing to take.
+    Limit {
+        /// The file.
+        path: PathBuf,
+        /// What is too large, such as `sample bytes`.
+        what: &'static str,
+        /// The largest accepted value.
+        limit: u64,
+        /// The value found.
+        need: u64,
+    },
+    /// The file is shorter than it was when it was opened.
+    ChangedWhileOpen {
+        /// The file.
+        path: PathBuf,
+        /// Where the read started.
+        offset: u64,
+        /// How many bytes should have been there.
+        expected: u64,
+    },
+    /// One sample cannot be read; the others may be fine.
+    Sample {
+        /// The sample's number.
+        index: u64,
+        /// Its name, when the container stores one.
+        key: Option<Vec<u8>>,
+        /// Why; names the file.
+        source: Box<Self>,
+    },
+}
+
+/// What a path turned out to be when a file was wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FileKind {
+    /// A directory.
+    Directory,
+    /// A FIFO (named pipe).
+    Fifo,
+    /// A socket.
+    Socket,
+    /// A character device.
+    CharacterDevice,
+    /// A block device.
+    BlockDevice,
+    /// A symbolic link or something this system has no name for.
+    Unknown,
+}
+
+impl fmt::Display for FileKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Directory => "a directory",
+            Self::Fifo => "a FIFO",
+            Self::Socket => "a socket",
+            Self::CharacterDevice => "a character device",
+            Self::BlockDevice => "a block device",
+            Self::Unknown => "no file",
+        })
+    }
+}
+
+/// How a TAR archive breaks its format.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TarDefect {
+    /// The block is neither a header nor the end of the archive.
+    #[error("header checksum is {stored}, the bytes give {computed}")]
+    Checksum {
+        /// The number in the checksum field.
+        stored: u64,
+        /// The unsigned sum of the header's bytes.
+        computed: u64,
+    },
+    /// A field that should be a number is not one.
+    #[error("header field {field} is no number")]
+    BadNumber {
+        /// The field.
+        field: &'static str,
+    },
+    /// The archive ends before the structure does.
+    #[error("{what} needs {need} bytes, {have} are left in the file")]
+    Truncated {
+        /// The structure.
+        what: &'static str,
+        /// Its size.
+        need: u64,
+        /// What is left of the file.
+        have: u64,
+    },
+    /// A PAX record is not `LENGTH KEY=VALUE` and a line feed.
+    #[error("malformed PAX record")]
+    BadPaxRecord,
+    /// The value of a PAX record that decides where members lie is not usable.
+    #[error("PAX record {keyword} has no usable value")]
+    BadPaxValue {
+        /// The record's keyword.
+        keyword: &'static str,
+    },
+    /// A PAX header or long name is larger than any real one.
+    #[error("{what} of {size} bytes, expected at most {limit}")]
+    MetadataTooLarge {
+        /// The structure.
+        what: &'static str,
+        /// Its size.
+        size: u64,
+        /// The largest accepted size.
+        limit: u64,
+    },
+    /// A PAX header or long name with no member after it.
+    #[error("{what} is not followed by a member")]
+    Dangling {
+        /// The structure.
+        what: &'static str,
+    },
+}
+
+impl ReadError {
+    /// The file or folder the error is about.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Io { path, .. }
+            | Self::NotAFile { path, .. }
+            | Self::Format { path, .. }
+            | Self::Tar { path, .. }
+            | Self::Checksum { path, .. }
+            | Self::SampleOutOfRange { path, .. }
+            | Self::Limit { path, .. }
+            | Self::ChangedWhileOpen { path, .. } => path,
+            Self::Sample { source, .. } => source.path(),
+        }
+    }
+
+    /// The number of the sample the error is about, if it is about one.
+    pub fn sample_index(&self) -> Option<u64> {
+        match self {
+            Self::Sample { index, .. } | Self::SampleOutOfRange { index, .. } => Some(*index),
+            Self::Io { .. }
+            | Self::NotAFile { .. }
+            | Self::Format { .. }
+            | Self::Tar { .. }
+            | Self::Checksum { .. }
+            | Self::Limit { .. }
+            | Self::ChangedWhileOpen { .. } => None,
+        }
+    }
+
+    /// Whether the data is at fault rather than the system or the caller: damage, truncation,
+    /// a broken format or a value beyond a limit.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Format { .. }
+            | Self::Tar { .. }
+            | Self::Checksum { .. }
+            | Self::Limit { .. }
+            | Self::ChangedWhileOpen { .. } => true,
+            Self::Io { .. } | Self::NotAFile { .. } | Self::SampleOutOfRange { .. } => false,
+            Self::Sample { source, .. } => source.is_damage(),
+        }
+    }
+
+    /// Says which sample the error is about, unless it already does.
+    #[must_use]
+    pub fn for_sample(self, index: u64, key: Option<&[u8]>) -> Self {
+        if self.sample_index().is_some() {
+            return self;
+        }
+        Self::Sample { index, key: key.map(<[u8]>::to_vec), source: Box::new(self) }
+    }
+
+    pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
+        Self::Io { path: path.to_path_buf(), source }
+    }
+
+    /// The message without the file's name.
+    fn write_detail(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { source, .. } => write!(f, "{source}"),
+            Self::NotAFile { found, .. } => write!(f, "is {found}, expected a regular file"),
+            Self::Format { offset, source, .. } => write!(f, "at byte {offset}: {source}"),
+            Self::Tar { offset, source, .. } => write!(f, "at byte {offset}: {source}"),
+            Self::Checksum { offset, what, stored, computed, .. } => write!(
+                f,
+                "at byte {offset}: {what} checksum is {stored:#x}, the bytes give {computed:#x}"
+            ),
+            Self::SampleOutOfRange { index, sample_count, .. } => {
+                write!(f, "sample {index} does not exist, expected one of {sample_count}")
+            }
+            Self::Limit { what, limit, need, .. } => {
+                write!(f, "{what} is {need}, expected at most {limit}")
+            }
+            Self::ChangedWhileOpen { offset, expected, .. } => write!(
+                f,
+                "at byte {offset}: expected {expected} bytes, but the file became shorter while \
+                 it was open"
+            ),
+            Self::Sample { index, key, source } => {
+                write!(f, "sample {index}")?;
+                if let Some(key) = key {
+                    write!(f, " ({})", Escaped(key))?;
+                }
+                f.write_str(": ")?;
+                source.write_detail(f)
+            }
+        }
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", Escaped(self.path().as_os_str().as_bytes()))?;
+        self.write_detail(f)
+    }
 }

@@ -1,0 +1,422 @@
+//! Read-only mappings that survive a file which shrinks: the only unsafe code of this crate.
+//!
+//! Touching a mapped page that lies wholly beyond the end of its file raises SIGBUS. Another
+//! process can bring that about at any time, so no check beforehand can rule it out. The first
+//! mapping installs a SIGBUS handler that looks the faulting address up among the live mappings.
+//! When one contains it, the handler puts zero pages over the rest of that mapping, marks it as
+//! damaged and returns, and the read goes on. [`Mapped::with`] looks at the mark and at the file's
+//! length after each access and reports [`ReadError::ChangedWhileOpen`] in place of a result that
+//! may have come from such pages. Any other SIGBUS goes to the handler that was there before.
+//!
+//! What is not promised: bytes that another process writes into the mapped part of the file show
+//! up at any moment, between two reads of the same byte as well. Callers copy, hash or compute on
+//! bytes whose values cannot hurt, and re-check what they copied.
+#![expect(unsafe_code, reason = "mapping files and handling SIGBUS; docs/safety.md")]
+
+use std::fs::File;
+use std::hint::black_box;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst, compiler_fence};
+use std::sync::{Arc, OnceLock};
+
+use memmap2::{Mmap, MmapOptions};
+
+use crate::error::ReadError;
+use crate::source::{Backing, Source};
+
+/// Mappings that may be live at once. Each costs 32 bytes of static memory and one comparison in
+/// the handler; every mapped file also needs a descriptor, of which processes get 1024 by default.
+const MAX_MAPPINGS: usize = 4096;
+
+/// Part of a file mapped into memory, read-only.
+///
+/// ```
+/// let source = tbl_io::Source::from_bytes("in memory", b"abcdef".to_vec());
+/// let mapped = tbl_io::Mapped::new(&source, 0, source.len())?;
+/// assert_eq!(mapped.with(1, 2, |bytes| bytes.to_vec())?, b"bc");
+/// # Ok::<(), tbl_io::ReadError>(())
+/// ```
+#[derive(Debug)]
+pub struct Mapped {
+    path: Arc<Path>,
+    offset: u64,
+    len: usize,
+    memory: Memory,
+}
+
+#[derive(Debug)]
+enum Memory {
+    /// `registration` is dropped before `map` (declaration order), so that the handler never
+    /// knows a range that is not mapped.
+    File {
+        registration: Registration,
+        map: Mmap,
+        file: Arc<File>,
+    },
+    Bytes(Arc<[u8]>),
+    Empty,
+}
+
+impl Mapped {
+    /// Maps `len` bytes of `source` from `offset` on.
+    ///
+    /// # Errors
+    /// [`ReadError::ChangedWhileOpen`] when the range is not inside the file,
+    /// [`ReadError::Limit`] when the address space or the table of mappings is too small for it,
+    /// [`ReadError::Io`] when the system refuses.
+    pub fn new(source: &Source, offset: u64, len: u64) -> Result<Self, ReadError> {
+        source.check_range(offset, len)?;
+        let limit = |what, limit, need| ReadError::Limit {
+            path: source.path().to_path_buf(),
+            what,
+            limit,
+            need,
+        };
+        // `isize::MAX` is the largest slice.
+        let mappable = isize::MAX.unsigned_abs();
+        let size = usize::try_from(len)
+            .ok()
+            .filter(|&size| size <= mappable)
+            .ok_or_else(|| limit("bytes to map", mappable as u64, len))?;
+        let memory = match source.backing() {
+            _ if size == 0 => Memory::Empty,
+            Backing::Memory(bytes) => Memory::Bytes(Arc::clone(bytes)),
+            Backing::File(file) => {
+                install_handler().map_err(|error| ReadError::io(source.path(), error))?;
+                // SAFETY: the caller of `map` must see to it that the bytes stay valid while they
+                // are borrowed. They are only borrowed in `with`, for the time of one call. A file
+                // that shrinks meanwhile is caught by the handler installed above once `Registry`
+                // knows the range, which is before the first borrow. Bytes that change are in the
+                // module's "not promised" paragraph.
+                let map = unsafe { MmapOptions::new().offset(offset).len(size).map(&**file) }
+                    .map_err(|error| ReadError::io(source.path(), error))?;
+                let registration = Registration::new(&map).ok_or_else(|| {
+                    limit("files mapped at once", MAX_MAPPINGS as u64, MAX_MAPPINGS as u64 + 1)
+                })?;
+                Memory::File { registration, map, file: Arc::clone(file) }
+            }
+        };
+        Ok(Self { path: source.path().into(), offset, len: size, memory })
+    }
+
+    /// Where the mapped part starts in the file.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Bytes mapped.
+    pub fn len(&self) -> u64 {
+        self.len as u64
+    }
+
+    /// Whether the mapped part is empty.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Calls `read` with `len` bytes of the file from `offset` on (counted from the start of the
+    /// file) and returns its result, unless the file turns out to have been cut short.
+    ///
+    /// The bytes may change while `read` looks at them if another process writes to the file.
+    ///
+    /// # Errors
+    /// [`ReadError::ChangedWhileOpen`] when the range is not inside the mapped part, or when the
+    /// file is too short for it now or was at any earlier access; [`ReadError::Io`].
+    pub fn with<R>(
+        &self,
+        offset: u64,
+        len: u64,
+        read: impl FnOnce(&[u8]) -> R,
+    ) -> Result<R, ReadError> {
+        let changed =
+            || ReadError::ChangedWhileOpen { path: self.path.to_path_buf(), offset, expected: len };
+        let start = offset.checked_sub(self.offset).and_then(|start| usize::try_from(start).ok());
+        let end = start.and_then(|start| start.checked_add(usize::try_from(len).ok()?));
+        let (Some(start), Some(end)) = (start, end) else { return Err(changed()) };
+        match &self.memory {
+            Memory::Empty => [].get(start..end).map(read).ok_or_else(changed),
+            Memory::Bytes(bytes) => {
+                let base = usize::try_from(self.offset).map_err(|_| changed())?;
+                let mapped = bytes.get(base..).and_then(|bytes| bytes.get(..self.len));
+                mapped.and_then(|bytes| bytes.get(start..end)).map(read).ok_or_else(changed)
+            }
+            Memory::File { registration, map, file } => {
+                let bytes = map.get(start..end).ok_or_else(changed)?;
+                let result = call_opaque(read, bytes);
+                if registration.is_damaged() {
+                    return Err(changed());
+                }
+                let file_len =
+                    file.metadata().map_err(|error| ReadError::io(&self.path, error))?.len();
+                // `offset + len` is inside the mapped part, so it does not overflow.
+                if file_len < offset + len {
+                    return Err(changed());
+                }
+                Ok(result)
+            }
+        }
+    }
+
+    /// Fills `bytes` from the file, starting at `offset` (counted from the start of the file).
+    ///
+    /// # Errors
+    /// As for [`with`](Self::with).
+    pub fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> Result<(), ReadError> {
+        self.with(offset, bytes.len() as u64, |mapped| bytes.copy_from_slice(mapped))
+    }
+
+    /// Whether the file has been found too short at some access. Every later access fails.
+    pub fn is_damaged(&self) -> bool {
+        match &self.memory {
+            Memory::File { registration, .. } => registration.is_damaged(),
+            Memory::Bytes(_) | Memory::Empty => false,
+        }
+    }
+
+    /// Tells the operating system that the range will be read soon. A hint, as
+    /// [`Source::will_need`].
+    pub fn will_need(&self, offset: u64, len: u64) {
+        let Memory::File { map, .. } = &self.memory else { return };
+        let range = offset
+            .checked_sub(self.offset)
+            .and_then(|start| Some((usize::try_from(start).ok()?, usize::try_from(len).ok()?)));
+        let Some((start, len)) = range else { return };
+        if start <= self.len && len <= self.len - start {
+            // Advice may be refused; the read does not depend on it.
+            drop(map.advise_range(memmap2::Advice::WillNeed, start, len));
+        }
+    }
+}
+
+/// Runs `read` so that none of its loads can move behind the check for damage that follows: a
+/// call that is not inlined, on a slice whose origin the compiler does not know.
+#[inline(never)]
+fn call_opaque<R>(read: impl FnOnce(&[u8]) -> R, bytes: &[u8]) -> R {
+    let result = read(black_box(bytes));
+    compiler_fence(SeqCst);
+    result
+}
+
+/// One mapped range as the handler sees it. `sequence` is odd while `start` and `end` change, so
+/// a slot that reads the same even number before and after holds a matching pair.
+struct Slot {
+    taken: AtomicBool,
+    damaged: AtomicBool,
+    sequence: AtomicU64,
+    start: AtomicUsize,
+    end: AtomicUsize,
+}
+
+impl Slot {
+    const fn new() -> Self {
+        Self {
+            taken: AtomicBool::new(false),
+            damaged: AtomicBool::new(false),
+            sequence: AtomicU64::new(0),
+            start: AtomicUsize::new(0),
+            end: AtomicUsize::new(0),
+        }
+    }
+
+    fn set_range(&self, start: usize, end: usize) {
+        self.sequence.fetch_add(1, SeqCst);
+        self.start.store(start, SeqCst);
+        self.end.store(end, SeqCst);
+        self.sequence.fetch_add(1, SeqCst);
+    }
+
+    /// The range's end if it contains `address` and did not change while it was read.
+    fn end_if_contains(&self, address: usize) -> Option<usize> {
+        let before = self.sequence.load(SeqCst);
+        let (start, end) = (self.start.load(SeqCst), self.end.load(SeqCst));
+        let stable = before.is_multiple_of(2) && self.sequence.load(SeqCst) == before;
+        (stable && start <= address && address < end).then_some(end)
+    }
+}
+
+static SLOTS: [Slot; MAX_MAPPINGS] = [const { Slot::new() }; MAX_MAPPINGS];
+
+/// The smallest number of slots that contains every one ever taken: the handler looks no further.
+static SLOTS_USED: AtomicUsize = AtomicUsize::new(0);
+
+/// A mapping's place in the table that the handler searches.
+#[derive(Debug)]
+struct Registration {
+    slot: usize,
+}
+
+impl Registration {
+    /// `None` when the table is full.
+    fn new(map: &Mmap) -> Option<Self> {
+        let page = page_bytes();
+        let first = map.as_ptr().addr();
+        let start = first - first % page;
+        // A mapping ends inside the address space, and so does its last page.
+        let end = (first + map.len()).next_multiple_of(page);
+        let slot = SLOTS.iter().position(|slot| !slot.taken.swap(true, SeqCst))?;
+        SLOTS_USED.fetch_max(slot + 1, SeqCst);
+        SLOTS[slot].damaged.store(false, SeqCst);
+        SLOTS[slot].set_range(start, end);
+        Some(Self { slot })
+    }
+
+    fn is_damaged(&self) -> bool {
+        SLOTS[self.slot].damaged.load(SeqCst)
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        SLOTS[self.slot].set_range(0, 0);
+        SLOTS[self.slot].taken.store(false, SeqCst);
+    }
+}
+
+fn page_bytes() -> usize {
+    static PAGE_BYTES: OnceLock<usize> = OnceLock::new();
+    *PAGE_BYTES.get_or_init(|| {
+        // SAFETY: `sysconf` takes any name and touches no memory of ours.
+        let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        // POSIX requires an answer of at least 1; 4096 is the smallest page in use.
+        usize::try_from(page_bytes).unwrap_or(4096).max(1)
+    })
+}
+
+/// What was in force before our handler, for every fault that is not ours.
+static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
+
+fn install_handler() -> io::Result<()> {
+    static INSTALLED: OnceLock<Result<(), i32>> = OnceLock::new();
+    INSTALLED
+        .get_or_init(|| install().map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL)))
+        .map_err(io::Error::from_raw_os_error)
+}
+
+fn install() -> io::Result<()> {
+    page_bytes();
+    // SAFETY: `sigaction` is plain old data for which all zeros is a valid value.
+    let mut previous: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: a null new action only queries; `previous` is valid for writes.
+    if unsafe { libc::sigaction(libc::SIGBUS, std::ptr::null(), &raw mut previous) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // Known before the handler can run. Only `install_handler` calls this, once.
+    PREVIOUS.get_or_init(|| previous);
+    // SAFETY: as above.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = on_sigbus;
+    action.sa_sigaction = handler as libc::sighandler_t;
+    // On the alternate stack that Rust gives its threads, as the previous handler expects.
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+    // SAFETY: `on_sigbus` has the signature that SA_SIGINFO asks for and calls only functions that
+    // are safe in a handler (see there); `action` is valid for reads.
+    if unsafe { libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// The SIGBUS handler. It runs on the thread whose read faulted, in the middle of that read, so it
+/// uses atomics, `mmap` and `sigaction` only: no allocation, no lock, no panic.
+extern "C" fn on_sigbus(
+    signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+) {
+    let errno = errno_location();
+    // SAFETY: `errno_location` is the calling thread's own variable.
+    let saved_errno = unsafe { *errno };
+    // SAFETY: the kernel passes a valid `siginfo_t` to a handler with SA_SIGINFO.
+    let info_ref = unsafe { &*info };
+    let code = info_ref.si_code;
+    // Only a fault carries an address; a signal sent by `kill` has other data in its place.
+    let covered = code == libc::BUS_ADRERR && {
+        // SAFETY: BUS_ADRERR is one of the codes for which the kernel fills in the address.
+        cover_fault(unsafe { info_ref.si_addr() }.addr())
+    };
+    if !covered {
+        call_previous(signal, info, context, code);
+    }
+    // SAFETY: as above.
+    unsafe { *errno = saved_errno };
+}
+
+/// Marks the mapping that contains `address` as damaged and puts zero pages over it from that page
+/// to its end. Returns whether there was such a mapping and the pages are in place.
+///
+/// The faulting read borrows its mapping, so that mapping's slot cannot change meanwhile and is
+/// found; a slot that does change belongs to another mapping and is passed over.
+fn cover_fault(address: usize) -> bool {
+    let page = page_bytes();
+    for slot in SLOTS.iter().take(SLOTS_USED.load(SeqCst)) {
+        let Some(end) = slot.end_if_contains(address) else { continue };
+        slot.damaged.store(true, SeqCst);
+        let start = address - address % page;
+        // SAFETY: MAP_FIXED replaces what is mapped at `start..end`. That range lies inside one
+        // live mapping of this module (`end_if_contains`), which belongs to one `Mapped`, is only
+        // ever read, and is unmapped as a whole by `Mmap`. Pages of it that still had contents are
+        // not missed: from now on the damage mark makes every access to this mapping fail.
+        let zeros = unsafe {
+            libc::mmap(
+                std::ptr::with_exposed_provenance_mut(start),
+                end - start,
+                libc::PROT_READ,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
+                -1,
+                0,
+            )
+        };
+        return zeros != libc::MAP_FAILED;
+    }
+    false
+}
+
+/// Hands a SIGBUS that is not ours to whoever had it before.
+fn call_previous(
+    signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+    code: libc::c_int,
+) {
+    let Some(previous) = PREVIOUS.get() else { return };
+    let sent_by_a_process = code <= 0;
+    match previous.sa_sigaction {
+        libc::SIG_IGN if sent_by_a_process => {}
+        // The kernel does not let a fault be ignored either.
+        libc::SIG_DFL | libc::SIG_IGN => {
+            // SAFETY: `sigaction` is plain old data for which all zeros is valid: SIG_DFL.
+            let default: libc::sigaction = unsafe { std::mem::zeroed() };
+            // SAFETY: `default` is valid for reads. A fault happens again when this handler
+            // returns, now with the default action.
+            unsafe { libc::sigaction(signal, &raw const default, std::ptr::null_mut()) };
+            if sent_by_a_process {
+                // SAFETY: `raise` takes any signal number; it takes effect after the return.
+                unsafe { libc::raise(signal) };
+            }
+        }
+        handler if previous.sa_flags & libc::SA_SIGINFO != 0 => {
+            // SAFETY: whoever installed it said by SA_SIGINFO that it has this signature.
+            let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
+                unsafe { std::mem::transmute(handler) };
+            handler(signal, info, context);
+        }
+        handler => {
+            // SAFETY: without SA_SIGINFO, `sa_handler` shares the field and has this signature.
+            let handler: extern "C" fn(libc::c_int) = unsafe { std::mem::transmute(handler) };
+            handler(signal);
+        }
+    }
+}
+
+fn errno_location() -> *mut libc::c_int {
+    #[cfg(any(target_os = "linux", target_os = "emscripten"))]
+    // SAFETY: takes no arguments and returns a pointer that is valid for the thread's life.
+    return unsafe { libc::__errno_location() };
+    #[cfg(any(target_os = "android", target_os = "netbsd", target_os = "openbsd"))]
+    // SAFETY: as above.
+    return unsafe { libc::__errno() };
+    #[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
+    // SAFETY: as above.
+    return unsafe { libc::__error() };
+}

@@ -1,0 +1,217 @@
+//! Positioned reads from one file, or from bytes in memory with the same rules.
+
+use std::fs::File;
+use std::io;
+use std::num::NonZeroU64;
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::error::{FileKind, ReadError};
+
+/// A file of fixed length that any number of threads read at any position.
+///
+/// The length is taken when the file is opened. A file that is shorter by the time it is read
+/// gives [`ReadError::ChangedWhileOpen`]; one that grew keeps its first length.
+///
+/// ```
+/// let source = tbl_io::Source::from_bytes("in memory", b"abcdef".to_vec());
+/// let mut bytes = [0; 3];
+/// source.read_exact_at(2, &mut bytes)?;
+/// assert_eq!(&bytes, b"cde");
+/// assert!(source.read_exact_at(4, &mut bytes).is_err());
+/// # Ok::<(), tbl_io::ReadError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Source {
+    path: Arc<Path>,
+    len: u64,
+    backing: Backing,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Backing {
+    File(Arc<File>),
+    Memory(Arc<[u8]>),
+}
+
+impl Source {
+    /// Opens a regular file. Anything else is refused by name without waiting for it: a FIFO has
+    /// no length and opening a device may have effects.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`] or [`ReadError::NotAFile`].
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, ReadError> {
+        let path: PathBuf = path.into();
+        let io_error = |error| ReadError::io(&path, error);
+        let check = |file_type: std::fs::FileType| match file_kind(file_type) {
+            None => Ok(()),
+            Some(found) => Err(ReadError::NotAFile { path: path.clone(), found }),
+        };
+        check(std::fs::metadata(&path).map_err(io_error)?.file_type())?;
+        // The path may have been replaced since; O_NONBLOCK keeps the open from waiting for a
+        // FIFO's writer and means nothing to a regular file.
+        let file = File::options()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(&path)
+            .map_err(io_error)?;
+        let metadata = file.metadata().map_err(io_error)?;
+        check(metadata.file_type())?;
+        Ok(Self { path: path.into(), len: metadata.len(), backing: Backing::File(Arc::new(file)) })
+    }
+
+    /// Bytes in memory under a name that errors will use.
+    pub fn from_bytes(name: impl Into<PathBuf>, bytes: Vec<u8>) -> Self {
+        let name: PathBuf = name.into();
+        Self { path: name.into(), len: bytes.len() as u64, backing: Backing::Memory(bytes.into()) }
+    }
+
+    /// The path given to [`open`](Self::open), or the name given to
+    /// [`from_bytes`](Self::from_bytes).
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file's length when it was opened.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether the file was empty when it was opened.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Fills `bytes` from the file, starting at `offset`.
+    ///
+    /// # Errors
+    /// [`ReadError::ChangedWhileOpen`] when the range is not inside the file, [`ReadError::Io`].
+    pub fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> Result<(), ReadError> {
+        let expected = bytes.len() as u64;
+        self.check_range(offset, expected)?;
+        match &self.backing {
+            Backing::File(file) => file.read_exact_at(bytes, offset).map_err(|error| {
+                if error.kind() == io::ErrorKind::UnexpectedEof {
+                    self.changed(offset, expected)
+                } else {
+                    ReadError::io(&self.path, error)
+                }
+            }),
+            Backing::Memory(memory) => {
+                let start = usize::try_from(offset).ok();
+                let range = start.and_then(|start| memory.get(start..)?.get(..bytes.len()));
+                bytes.copy_from_slice(range.ok_or_else(|| self.changed(offset, expected))?);
+                Ok(())
+            }
+        }
+    }
+
+    /// Replaces `bytes` with `len` bytes of the file from `offset` on, reusing its capacity.
+    /// Nothing is allocated for a range that is not inside the file.
+    ///
+    /// # Errors
+    /// As for [`read_exact_at`](Self::read_exact_at), and [`ReadError::Limit`] when the memory is
+    /// not to be had; `bytes` is then unspecified.
+    pub fn read_range_into(
+        &self,
+        offset: u64,
+        len: u64,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), ReadError> {
+        self.check_range(offset, len)?;
+        let limit = |limit| ReadError::Limit {
+            path: self.path.to_path_buf(),
+            what: "bytes to hold in memory",
+            limit,
+            need: len,
+        };
+        let len = usize::try_from(len).map_err(|_| limit(usize::MAX as u64))?;
+        // No `clear` first: only bytes beyond the previous length need zeroing.
+        bytes
+            .try_reserve(len.saturating_sub(bytes.len()))
+            .map_err(|_| limit(bytes.capacity() as u64))?;
+        bytes.resize(len, 0);
+        self.read_exact_at(offset, bytes)
+    }
+
+    /// Tells the operating system that the range will be read soon. A hint: the read itself will
+    /// report what is wrong.
+    pub fn will_need(&self, offset: u64, len: u64) {
+        // Advice may be refused, for instance by a file system without a page cache.
+        drop(self.advise(offset, len, Advice::WillNeed));
+    }
+
+    /// Tells the operating system that cached pages of the range can go, which makes the next
+    /// read of them a cold one. Pages not yet written to disk stay.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`] when the system refuses.
+    pub fn dont_need(&self, offset: u64, len: u64) -> Result<(), ReadError> {
+        self.advise(offset, len, Advice::DontNeed).map_err(|error| ReadError::io(&self.path, error))
+    }
+
+    fn advise(&self, offset: u64, len: u64, advice: Advice) -> io::Result<()> {
+        match (&self.backing, NonZeroU64::new(len)) {
+            (Backing::File(file), Some(len)) => advise(file, offset, len, advice),
+            (Backing::Memory(_), _) | (_, None) => Ok(()),
+        }
+    }
+
+    pub(crate) fn backing(&self) -> &Backing {
+        &self.backing
+    }
+
+    pub(crate) fn check_range(&self, offset: u64, len: u64) -> Result<(), ReadError> {
+        if offset <= self.len && len <= self.len - offset {
+            Ok(())
+        } else {
+            Err(self.changed(offset, len))
+        }
+    }
+
+    fn changed(&self, offset: u64, expected: u64) -> ReadError {
+        ReadError::ChangedWhileOpen { path: self.path.to_path_buf(), offset, expected }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Advice {
+    WillNeed,
+    DontNeed,
+}
+
+/// `rustix` keeps this call free of unsafe code; it is in the tree already, below `tempfile`.
+#[cfg(target_os = "linux")]
+fn advise(file: &File, offset: u64, len: NonZeroU64, advice: Advice) -> io::Result<()> {
+    let advice = match advice {
+        Advice::WillNeed => rustix::fs::Advice::WillNeed,
+        Advice::DontNeed => rustix::fs::Advice::DontNeed,
+    };
+    rustix::fs::fadvise(file, offset, Some(len), advice).map_err(io::Error::from)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn advise(_: &File, _: u64, _: NonZeroU64, _: Advice) -> io::Result<()> {
+    Ok(())
+}
+
+/// What `file_type` is when it is not a regular file.
+pub(crate) fn file_kind(file_type: std::fs::FileType) -> Option<FileKind> {
+    if file_type.is_file() {
+        return None;
+    }
+    Some(if file_type.is_dir() {
+        FileKind::Directory
+    } else if file_type.is_fifo() {
+        FileKind::Fifo
+    } else if file_type.is_socket() {
+        FileKind::Socket
+    } else if file_type.is_char_device() {
+        FileKind::CharacterDevice
+    } else if file_type.is_block_device() {
+        FileKind::BlockDevice
+    } else {
+        FileKind::Unknown
+    })
+}

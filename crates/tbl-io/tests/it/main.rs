@@ -1,0 +1,11 @@
+//! Integration tests of tbl-io.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    clippy::needless_pass_by_value,
+    reason = "test code, helpers included"
+)]
+
+mod mapped;
+mod source;

@@ -1,0 +1,158 @@
+//! Mappings of files that other hands cut short.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tbl_io::{Mapped, ReadError, Source};
+
+const PAGE: u64 = 4096;
+
+fn file_of_pages(pages: u64) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    for page in 0..pages {
+        file.write_all(&[page as u8 + 1; PAGE as usize]).unwrap();
+    }
+    file
+}
+
+fn map_all(file: &tempfile::NamedTempFile) -> Mapped {
+    let source = Source::open(file.path()).unwrap();
+    Mapped::new(&source, 0, source.len()).unwrap()
+}
+
+fn set_len(file: &tempfile::NamedTempFile, len: u64) {
+    File::options().write(true).open(file.path()).unwrap().set_len(len).unwrap();
+}
+
+fn sum(bytes: &[u8]) -> u64 {
+    bytes.iter().map(|&byte| u64::from(byte)).sum()
+}
+
+fn assert_changed<T: std::fmt::Debug>(result: Result<T, ReadError>) {
+    assert!(matches!(result, Err(ReadError::ChangedWhileOpen { .. })), "{result:?}");
+}
+
+#[test]
+fn ranges_inside_are_given_and_others_refused() {
+    let file = file_of_pages(3);
+    let source = Source::open(file.path()).unwrap();
+    let memory = Source::from_bytes("memory", std::fs::read(file.path()).unwrap());
+    for source in [source, memory] {
+        // Starts in the middle of a page, so that the kernel maps more than was asked for.
+        let mapped = Mapped::new(&source, 100, 2 * PAGE).unwrap();
+        assert_eq!((mapped.offset(), mapped.len()), (100, 2 * PAGE));
+        assert_eq!(mapped.with(PAGE - 1, 2, <[u8]>::to_vec).unwrap(), [1, 2]);
+        assert_eq!(mapped.with(100 + 2 * PAGE, 0, <[u8]>::len).unwrap(), 0);
+        for (offset, len) in [
+            (99, 1),
+            (0, 0),
+            (100, 2 * PAGE + 1),
+            (101 + 2 * PAGE, 0),
+            (u64::MAX, 1),
+            (100, u64::MAX),
+        ] {
+            assert_changed(mapped.with(offset, len, <[u8]>::len));
+        }
+        assert_changed(Mapped::new(&source, PAGE, 2 * PAGE + 1));
+        assert_eq!(
+            Mapped::new(&source, 3 * PAGE, 0).unwrap().with(3 * PAGE, 0, <[u8]>::len).unwrap(),
+            0
+        );
+    }
+}
+
+#[test]
+fn reading_a_page_that_is_gone_is_an_error_and_stays_one() {
+    let file = file_of_pages(4);
+    let mapped = map_all(&file);
+    let other = map_all(&file);
+    set_len(&file, PAGE);
+    assert_changed(mapped.with(0, 4 * PAGE, sum));
+    assert!(mapped.is_damaged());
+    set_len(&file, 4 * PAGE);
+    assert_changed(mapped.with(0, 1, sum));
+    // The second mapping never touched the missing pages; it sees what the file holds now.
+    assert_eq!(other.with(0, 4 * PAGE, sum).unwrap(), PAGE);
+}
+
+#[test]
+fn a_cut_inside_the_last_page_is_an_error_although_no_signal_tells() {
+    let file = file_of_pages(1);
+    let mapped = map_all(&file);
+    set_len(&file, 10);
+    assert_changed(mapped.with(0, 11, sum));
+    assert!(!mapped.is_damaged());
+    assert_eq!(mapped.with(0, 10, sum).unwrap(), 10);
+}
+
+#[test]
+fn a_file_cut_while_threads_read_it_gives_values_or_errors() {
+    let file = file_of_pages(64);
+    let whole: u64 = (1..=64).map(|value| value * PAGE).sum();
+    for round in 0..50 {
+        std::fs::write(
+            file.path(),
+            (0..64 * PAGE).map(|at| (at / PAGE) as u8 + 1).collect::<Vec<_>>(),
+        )
+        .unwrap();
+        let mapped = map_all(&file);
+        let cut = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    loop {
+                        let was_cut = cut.load(Ordering::SeqCst);
+                        match mapped.with(0, 64 * PAGE, sum) {
+                            Ok(value) => assert_eq!(value, whole),
+                            Err(ReadError::ChangedWhileOpen { .. }) => return,
+                            Err(other) => panic!("{other}"),
+                        }
+                        assert!(!was_cut, "a whole file after it was cut");
+                    }
+                });
+            }
+            set_len(&file, (round % 64) * PAGE);
+            cut.store(true, Ordering::SeqCst);
+        });
+    }
+}
+
+#[test]
+fn the_table_of_mappings_takes_new_ones_after_old_ones_are_dropped() {
+    let file = file_of_pages(1);
+    let source = Source::open(file.path()).unwrap();
+    for _ in 0..20_000 {
+        let mapped = Mapped::new(&source, 0, PAGE).unwrap();
+        assert_eq!(mapped.with(0, 1, sum).unwrap(), 1);
+    }
+}
+
+/// Runs this test alone in a new process with `MAPPED_CHILD` set.
+fn run_as_child(test: &str) -> std::process::ExitStatus {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .env("MAPPED_CHILD", "1")
+        .status()
+        .unwrap()
+}
+
+#[test]
+fn a_sigbus_that_is_not_ours_still_ends_the_process() {
+    const SIGBUS: i32 = 7;
+    if std::env::var_os("MAPPED_CHILD").is_none() {
+        let status = run_as_child("mapped::a_sigbus_that_is_not_ours_still_ends_the_process");
+        assert_eq!(status.signal(), Some(SIGBUS), "{status}");
+        return;
+    }
+    let file = file_of_pages(1);
+    let mapped = map_all(&file);
+    assert_eq!(mapped.with(0, 1, sum).unwrap(), 1);
+    // The handler that Rust's runtime installs lets the first one pass and restores the default.
+    let kill = format!("kill -BUS {}", std::process::id());
+    for _ in 0..1000 {
+        Command::new("sh").args(["-c", &kill]).status().unwrap();
+    }
+}
