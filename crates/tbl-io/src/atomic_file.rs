@@ -267,7 +267,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("named.tbl");
         let (file, path) = hidden_beside(&target, folder.path()).unwrap().into_parts();
-        let draft = AtomicFile { file, draft: Some(path), target: target.clone(), placement: KEEP };
+        let draft = AtomicFile { file, draft: Some(path), target, placement: KEEP };
         draft.file().write_all(b"whole").unwrap();
         draft.commit().unwrap();
         assert_eq!(names(folder.path()), ["named.tbl"]);

@@ -9,3 +9,4 @@
 
 mod mapped;
 mod source;
+mod tar_writer;

@@ -1,0 +1,51 @@
+//! What can go wrong while writing.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use crate::escape::Escaped;
+
+/// Why a data set cannot be written. The final name is then as it was before.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The operating system refused: no space, no permission, or the file exists already.
+    #[error("{}: {source}", Escaped(path.as_os_str().as_bytes()))]
+    Io {
+        /// The file that was to be written.
+        path: PathBuf,
+        /// What it said.
+        source: std::io::Error,
+    },
+    /// A name that a TAR header cannot carry.
+    #[error("{}: the member name {} {defect}", Escaped(path.as_os_str().as_bytes()), Escaped(name))]
+    MemberName {
+        /// The archive that was to be written.
+        path: PathBuf,
+        /// The name.
+        name: Vec<u8>,
+        /// What is wrong with it.
+        defect: NameDefect,
+    },
+}
+
+/// What makes a name impossible in a TAR archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NameDefect {
+    /// No name at all.
+    #[error("is empty")]
+    Empty,
+    /// A zero byte, which ends a name in a TAR header.
+    #[error("contains a zero byte")]
+    Zero,
+    /// A final slash, which makes readers take the member for a folder.
+    #[error("ends in a slash, which marks a folder")]
+    Folder,
+    /// Beyond what readers accept in an extended header (1 MiB).
+    #[error("is longer than {MAX_NAME_BYTES} bytes")]
+    TooLong,
+}
+
+/// Longest member name that is written. Readers limit an extended header to 1 MiB.
+pub(crate) const MAX_NAME_BYTES: usize = 1 << 19;
