@@ -1,2 +1,10 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![deny(unsafe_code)]
+
+mod kernels;
+mod level;
+mod vector;
+
+pub use kernels::{interleave, normalize, resample};
+pub use level::Level;

@@ -1,0 +1,163 @@
+//! The fixed point coefficients of one axis, as `precompute_coeffs` and `normalize_coeffs_8bpc` of
+//! Pillow's `Resample.c` make them, for the part of the output that is wanted.
+
+use super::Filter;
+
+/// Fraction bits of a coefficient: Pillow's `PRECISION_BITS`, 32 - 8 - 2.
+pub(super) const PRECISION_BITS: u32 = 22;
+
+/// The coefficient 1.
+pub(super) const ONE: i32 = 1 << PRECISION_BITS;
+
+/// Added to a sum before its fraction bits are dropped.
+pub(super) const ROUND: i32 = ONE / 2;
+
+/// The source pixels that make one output pixel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Taps<'a> {
+    /// The first source pixel.
+    pub(super) start: usize,
+    /// One coefficient for each source pixel from `start` on; never empty.
+    pub(super) weights: &'a [i32],
+}
+
+impl Taps<'_> {
+    /// The source pixel when the output pixel is a copy of it.
+    pub(super) fn copied(&self) -> Option<usize> {
+        (self.weights == [ONE]).then_some(self.start)
+    }
+}
+
+/// What an axis was computed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AxisKey {
+    pub(super) filter: Filter,
+    /// Source pixels.
+    pub(super) input: u32,
+    /// Pixels the source is resized to.
+    pub(super) output: u32,
+    /// The first output pixel wanted.
+    pub(super) first: u32,
+    /// How many output pixels are wanted.
+    pub(super) count: u32,
+}
+
+impl AxisKey {
+    /// Whether every output pixel is a copy of the source pixel of the same index.
+    pub(super) const fn is_identity(&self) -> bool {
+        self.input == self.output
+    }
+}
+
+/// The coefficients of the wanted output pixels of one axis.
+#[derive(Debug, Default)]
+pub(super) struct Axis {
+    key: Option<AxisKey>,
+    /// First source pixel and end of the pixel's part of `weights`.
+    bounds: Vec<(usize, usize)>,
+    weights: Vec<i32>,
+    exact: Vec<f64>,
+}
+
+impl Axis {
+    /// Makes `self` the coefficients of `key`; free when it already is.
+    pub(super) fn prepare(&mut self, key: AxisKey) {
+        if self.key == Some(key) {
+            return;
+        }
+        self.key = Some(key);
+        self.bounds.clear();
+        self.weights.clear();
+        if key.is_identity() {
+            self.copy_pixels(key.first..key.first + key.count);
+        } else if key.filter == Filter::Nearest {
+            self.pick_nearest(key);
+        } else {
+            self.filter(key);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.bounds.len()
+    }
+
+    pub(super) fn taps(&self, index: usize) -> Taps<'_> {
+        let (start, end) = self.bounds[index];
+        let from = index.checked_sub(1).map_or(0, |previous| self.bounds[previous].1);
+        Taps { start, weights: &self.weights[from..end] }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Taps<'_>> {
+        (0..self.len()).map(|index| self.taps(index))
+    }
+
+    fn copy_pixels(&mut self, pixels: impl Iterator<Item = u32>) {
+        for pixel in pixels {
+            self.weights.push(ONE);
+            self.bounds.push((pixel as usize, self.weights.len()));
+        }
+    }
+
+    /// The positions of Pillow's `ImagingScaleAffine`, which adds up the step instead of multiplying.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "Pillow truncates; the position is positive and below `input`"
+    )]
+    fn pick_nearest(&mut self, key: AxisKey) {
+        let step = f64::from(key.input) / f64::from(key.output);
+        let mut position = step * 0.5;
+        for _ in 0..key.first {
+            position += step;
+        }
+        let pixels = (0..key.count).map(|_| {
+            let pixel = (position as u32).min(key.input - 1);
+            position += step;
+            pixel
+        });
+        self.copy_pixels(pixels);
+    }
+
+    fn filter(&mut self, key: AxisKey) {
+        let input = f64::from(key.input);
+        let scale = input / f64::from(key.output);
+        let widening = scale.max(1.0);
+        let support = key.filter.support() * widening;
+        let narrowing = 1.0 / widening;
+        for index in key.first..key.first + key.count {
+            let center = (f64::from(index) + 0.5) * scale;
+            let start = truncate(center - support + 0.5);
+            let end = truncate((center + support + 0.5).min(input));
+            self.exact.clear();
+            let mut sum = 0.0;
+            for pixel in 0..end - start {
+                let distance = f64::from(pixel + start) - center + 0.5;
+                let weight = key.filter.weight(distance * narrowing);
+                self.exact.push(weight);
+                sum += weight;
+            }
+            if sum != 0.0 {
+                self.weights.extend(self.exact.iter().map(|weight| fixed_point(weight / sum)));
+            } else {
+                self.weights.extend(self.exact.iter().map(|&weight| fixed_point(weight)));
+            }
+            self.bounds.push((start as usize, self.weights.len()));
+        }
+    }
+}
+
+/// `value` without its fraction, and 0 for what is negative.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates, which is the clamp that is wanted"
+)]
+fn truncate(value: f64) -> u32 {
+    value as u32
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a normalised weight is below 2 in size")]
+fn fixed_point(weight: f64) -> i32 {
+    let scaled = weight * f64::from(ONE);
+    (if weight < 0.0 { scaled - 0.5 } else { scaled + 0.5 }) as i32
+}
