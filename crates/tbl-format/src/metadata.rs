@@ -52,6 +52,19 @@ impl BlockHeader {
         })
     }
 
+    /// Takes the header at the front of `bytes`.
+    ///
+    /// # Errors
+    /// [`FormatError::Truncated`].
+    pub fn parse(bytes: &[u8]) -> Result<&Self, FormatError> {
+        let (header, _) = Self::ref_from_prefix(bytes).map_err(|_| FormatError::Truncated {
+            what: "metadata block header",
+            need: Self::SIZE as u64,
+            have: bytes.len() as u64,
+        })?;
+        Ok(header)
+    }
+
     /// The header as it stands in a file.
     pub fn to_bytes(&self) -> [u8; Self::SIZE] {
         zerocopy::transmute!(*self)
@@ -143,27 +156,23 @@ impl<'a> Blocks<'a> {
         Self { rest: section, offset: 0 }
     }
 
-    /// The blocks from `offset` on, which must be where a block starts; none past the end.
-    pub fn starting_at(section: &'a [u8], offset: u64) -> Self {
-        let rest = usize::try_from(offset).ok().and_then(|start| section.get(start..));
-        Self { rest: rest.unwrap_or_default(), offset }
-    }
-
     /// Where the next block starts, from the section's first byte.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
     fn take(&mut self) -> Result<Block<'a>, FormatError> {
-        let truncated =
-            |what, need| FormatError::Truncated { what, need, have: self.rest.len() as u64 };
-        let (header, data) = BlockHeader::ref_from_prefix(self.rest)
-            .map_err(|_| truncated("metadata block header", BlockHeader::SIZE as u64))?;
+        let header = BlockHeader::parse(self.rest)?;
         let need = BlockHeader::SIZE as u64 + u64::from(header.data_bytes());
-        let (data, rest) = usize::try_from(header.data_bytes())
+        let (block, rest) = usize::try_from(need)
             .ok()
-            .and_then(|bytes| data.split_at_checked(bytes))
-            .ok_or_else(|| truncated("metadata block", need))?;
+            .and_then(|bytes| self.rest.split_at_checked(bytes))
+            .ok_or(FormatError::Truncated {
+                what: "metadata block",
+                need,
+                have: self.rest.len() as u64,
+            })?;
+        let data = block.get(BlockHeader::SIZE..).unwrap_or_default();
         let block = Block {
             offset: self.offset,
             sample_index: header.sample_index(),

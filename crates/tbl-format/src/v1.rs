@@ -10,7 +10,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::error::FormatError;
 use crate::sample_format::SampleFormat;
-use crate::v2::extent;
+use crate::v2::payload_range;
 
 /// The first 32 bytes of a version 1 file.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -195,7 +195,7 @@ impl IndexEntry {
     /// # Errors
     /// [`FormatError::InsideIndex`] or [`FormatError::BeyondEnd`].
     pub fn payload(&self, index_end: u64, file_bytes: u64) -> Result<Range<u64>, FormatError> {
-        extent(self.offset(), self.stored_bytes(), index_end, file_bytes)
+        payload_range(self.offset(), self.stored_bytes(), index_end, file_bytes)
     }
 }
 

@@ -326,7 +326,7 @@ impl IndexEntry {
     /// # Errors
     /// [`FormatError::InsideIndex`] or [`FormatError::BeyondEnd`].
     pub fn payload(&self, index_end: u64, file_bytes: u64) -> Result<Range<u64>, FormatError> {
-        extent(self.offset(), self.stored_bytes(), index_end, file_bytes)
+        payload_range(self.offset(), self.stored_bytes(), index_end, file_bytes)
     }
 
     /// The sample's own size, as far as it is possible for its stored size.
@@ -391,9 +391,14 @@ pub fn index_end(sample_count: u64) -> Option<u64> {
     sample_count.checked_mul(IndexEntry::SIZE as u64)?.checked_add(FileHeader::SIZE as u64)
 }
 
-/// The payload range of an entry of either version. An empty sample may point anywhere inside
-/// the file, because it has no bytes that could overlap the index.
-pub(crate) fn extent(
+/// Where a payload of either version lies, if it lies between the index and the end of the file.
+///
+/// An empty sample may point anywhere inside the file, because it has no bytes that could overlap
+/// the index.
+///
+/// # Errors
+/// [`FormatError::InsideIndex`] or [`FormatError::BeyondEnd`].
+pub fn payload_range(
     offset: u64,
     stored_bytes: u32,
     index_end: u64,
