@@ -4,7 +4,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use tbl_format::FormatError;
+use tbl_format::{FormatError, SampleFormat};
 
 use crate::escape::Escaped;
 
@@ -46,6 +46,15 @@ pub enum ReadError {
         offset: u64,
         /// What is wrong with it.
         source: TarDefect,
+    },
+    /// A TBL file is not one array of raw images.
+    NotRaw {
+        /// The file.
+        path: PathBuf,
+        /// The first sample that does not fit in.
+        index: u64,
+        /// Why not.
+        source: RawDefect,
     },
     /// Stored and computed checksum differ.
     Checksum {
@@ -131,6 +140,57 @@ impl fmt::Display for FileKind {
     }
 }
 
+/// Why a sample is not part of one array of raw images.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RawDefect {
+    /// There is no sample at all.
+    #[error("the file has no samples")]
+    Empty,
+    /// Version 1 has no raw images.
+    #[error("TBL version 1 has no raw images")]
+    Version1,
+    /// The sample is encoded or compressed.
+    #[error(
+        "expected an uncompressed RAW_U8 sample, found {format}{}",
+        if *compressed { " as an LZ4 block" } else { "" }
+    )]
+    Encoded {
+        /// Its format.
+        format: SampleFormat,
+        /// Whether it is an LZ4 block.
+        compressed: bool,
+    },
+    /// The sample has other dimensions than the first one, or none.
+    #[error("expected {expected_width}x{expected_height} pixels, found {width}x{height}")]
+    Dimensions {
+        /// Width in pixels.
+        width: u16,
+        /// Height in pixels.
+        height: u16,
+        /// The first sample's width.
+        expected_width: u16,
+        /// The first sample's height.
+        expected_height: u16,
+    },
+    /// The sample's size is not `width * height * 3`.
+    #[error("expected {expected} bytes of pixels, found {bytes}")]
+    Size {
+        /// Its size.
+        bytes: u64,
+        /// What its dimensions ask for.
+        expected: u64,
+    },
+    /// The sample does not follow the one before it directly.
+    #[error("expected its bytes at {expected}, found them at {offset}")]
+    Gap {
+        /// Where its bytes are.
+        offset: u64,
+        /// Where the sample before ends.
+        expected: u64,
+    },
+}
+
 /// How a TAR archive breaks its format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -194,6 +254,7 @@ impl ReadError {
             | Self::NotAFile { path, .. }
             | Self::Format { path, .. }
             | Self::Tar { path, .. }
+            | Self::NotRaw { path, .. }
             | Self::Checksum { path, .. }
             | Self::SampleOutOfRange { path, .. }
             | Self::Limit { path, .. }
@@ -205,7 +266,9 @@ impl ReadError {
     /// The number of the sample the error is about, if it is about one.
     pub fn sample_index(&self) -> Option<u64> {
         match self {
-            Self::Sample { index, .. } | Self::SampleOutOfRange { index, .. } => Some(*index),
+            Self::Sample { index, .. }
+            | Self::SampleOutOfRange { index, .. }
+            | Self::NotRaw { index, .. } => Some(*index),
             Self::Io { .. }
             | Self::NotAFile { .. }
             | Self::Format { .. }
@@ -225,7 +288,10 @@ impl ReadError {
             | Self::Checksum { .. }
             | Self::Limit { .. }
             | Self::ChangedWhileOpen { .. } => true,
-            Self::Io { .. } | Self::NotAFile { .. } | Self::SampleOutOfRange { .. } => false,
+            Self::Io { .. }
+            | Self::NotAFile { .. }
+            | Self::NotRaw { .. }
+            | Self::SampleOutOfRange { .. } => false,
             Self::Sample { source, .. } => source.is_damage(),
         }
     }
@@ -250,6 +316,7 @@ impl ReadError {
             Self::NotAFile { found, .. } => write!(f, "is {found}, expected a regular file"),
             Self::Format { offset, source, .. } => write!(f, "at byte {offset}: {source}"),
             Self::Tar { offset, source, .. } => write!(f, "at byte {offset}: {source}"),
+            Self::NotRaw { index, source, .. } => write!(f, "sample {index}: {source}"),
             Self::Checksum { offset, what, stored, computed, .. } => write!(
                 f,
                 "at byte {offset}: {what} checksum is {stored:#x}, the bytes give {computed:#x}"

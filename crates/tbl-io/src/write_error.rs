@@ -3,7 +3,10 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use tbl_format::FormatError;
+
 use crate::escape::Escaped;
+use crate::writer::EncodeError;
 
 /// Why a data set cannot be written. The final name is then as it was before.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +29,38 @@ pub enum WriteError {
         name: Vec<u8>,
         /// What is wrong with it.
         defect: NameDefect,
+    },
+    /// A sample that the format cannot hold.
+    #[error("{}: sample {index}: {source}", Escaped(path.as_os_str().as_bytes()))]
+    Sample {
+        /// The file that was to be written.
+        path: PathBuf,
+        /// The number the sample would have had.
+        index: u64,
+        /// Why not.
+        source: EncodeError,
+    },
+    /// More samples than were announced, or than the format can count.
+    #[error("{}: more than {limit} samples", Escaped(path.as_os_str().as_bytes()))]
+    TooManySamples {
+        /// The file that was to be written.
+        path: PathBuf,
+        /// How many there may be.
+        limit: u64,
+    },
+    /// The file as a whole is beyond what the format can hold.
+    #[error("{}: {source}", Escaped(path.as_os_str().as_bytes()))]
+    Format {
+        /// The file that was to be written.
+        path: PathBuf,
+        /// Which limit.
+        source: FormatError,
+    },
+    /// The writer was used after an I/O error.
+    #[error("{}: cannot go on after a failed write", Escaped(path.as_os_str().as_bytes()))]
+    AfterFailure {
+        /// The file that was to be written.
+        path: PathBuf,
     },
 }
 

@@ -10,3 +10,4 @@
 mod mapped;
 mod source;
 mod tar_writer;
+mod tbl;

@@ -1,0 +1,342 @@
+//! What one sample becomes in a TBL file: its stored bytes, its index entry and its metadata
+//! blocks. Pure, so that it can run on any thread.
+
+use std::io;
+use std::ops::Range;
+
+use lz4::block::{CompressionMode, compress_to_buffer};
+use tbl_format::checksum::{crc32c, payload_crc16};
+use tbl_format::extension::{self, ExtensionHeader, ExtensionKind};
+use tbl_format::metadata::{BlockHeader, MetadataType};
+use tbl_format::{FormatError, SampleFormat, v1, v2};
+
+use super::TblVersion;
+use super::spool::Spool;
+use crate::sample::Field;
+
+/// The largest input of LZ4 (`LZ4_MAX_INPUT_SIZE`); larger samples are stored as they are.
+const MAX_LZ4_INPUT: usize = 0x7E00_0000;
+
+/// A sample to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct NewSample<'a> {
+    /// The sample's bytes.
+    pub bytes: &'a [u8],
+    /// What they are.
+    pub format: SampleFormat,
+    /// Width in pixels, 0 when unknown.
+    pub width: u32,
+    /// Height in pixels, 0 when unknown.
+    pub height: u32,
+    /// The sample's name.
+    pub key: Option<&'a [u8]>,
+    /// Its label.
+    pub label: Option<i64>,
+    /// Its sidecar fields.
+    pub fields: &'a [Field],
+}
+
+impl<'a> NewSample<'a> {
+    /// A sample of which only the bytes are known.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            format: SampleFormat::Unknown,
+            width: 0,
+            height: 0,
+            key: None,
+            label: None,
+            fields: &[],
+        }
+    }
+}
+
+/// Why the format cannot hold a sample.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// The index has 32 bits for a sample's size.
+    #[error("sample of {bytes} bytes is over the format's limit of {limit}")]
+    TooLarge {
+        /// The sample's size.
+        bytes: u64,
+        /// The largest possible.
+        limit: u64,
+    },
+    /// The index has 16 bits for each dimension. Zeros, which mean unknown, are always possible.
+    #[error("image of {width}x{height} pixels is over the format's limit of {limit}")]
+    Dimensions {
+        /// Width in pixels.
+        width: u32,
+        /// Height in pixels.
+        height: u32,
+        /// The largest possible of each.
+        limit: u32,
+    },
+    /// A `RAW_U8` sample is not `width * height * 3` bytes long.
+    #[error("raw image of {width}x{height} pixels has {bytes} bytes instead of {expected}")]
+    RawSize {
+        /// Width in pixels.
+        width: u32,
+        /// Height in pixels.
+        height: u32,
+        /// The sample's size.
+        bytes: u64,
+        /// The size that its dimensions ask for.
+        expected: u64,
+    },
+    /// Version 1 has no code for the format.
+    #[error("format {format} does not exist in TBL version 1")]
+    Format {
+        /// The sample's format.
+        format: SampleFormat,
+    },
+    /// A metadata block would be too large.
+    #[error(transparent)]
+    Metadata(#[from] FormatError),
+}
+
+/// Turns samples into [`Encoded`] ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Encoder {
+    version: TblVersion,
+    lz4: bool,
+}
+
+/// A sample ready to be written: everything but its bytes, which [`StreamWriter::write`] wants
+/// again so that they need not be copied.
+///
+/// [`StreamWriter::write`]: super::StreamWriter::write
+#[derive(Clone, Debug)]
+pub struct Encoded {
+    version: TblVersion,
+    sample_bytes: u32,
+    /// The LZ4 block, where it is smaller than the sample.
+    compressed: Option<Vec<u8>>,
+    format: SampleFormat,
+    dimensions: (u16, u16),
+    crc16: u16,
+    pub(super) crc32c: u32,
+    pub(super) key: Option<Vec<u8>>,
+    pub(super) label: Option<i64>,
+    pub(super) field_count: u64,
+    /// Metadata blocks whose sample index is filled in when the sample has one.
+    blocks: Vec<u8>,
+}
+
+impl Encoder {
+    pub(super) fn new(version: TblVersion, lz4: bool) -> Self {
+        Self { version, lz4 }
+    }
+
+    /// The version that samples are encoded for.
+    pub fn version(&self) -> TblVersion {
+        self.version
+    }
+
+    /// Encodes one sample: checksums, compression if that is on, metadata.
+    ///
+    /// # Errors
+    /// What the format cannot hold; see [`EncodeError`].
+    pub fn encode(&self, sample: &NewSample<'_>) -> Result<Encoded, EncodeError> {
+        let sample_bytes = sample_bytes(sample.bytes.len())?;
+        let (dimensions, compressed, checksums, blocks) = match self.version {
+            TblVersion::V1 if sample.format.code() > SampleFormat::Tiff.code() => {
+                return Err(EncodeError::Format { format: sample.format });
+            }
+            TblVersion::V1 => ((0, 0), None, (0, 0), Vec::new()),
+            TblVersion::V2 => (
+                dimensions(sample)?,
+                if self.lz4 { compress(sample.bytes) } else { None },
+                (payload_crc16(sample.bytes), crc32c(sample.bytes)),
+                metadata_blocks(sample)?,
+            ),
+        };
+        Ok(Encoded {
+            version: self.version,
+            sample_bytes,
+            compressed,
+            format: sample.format,
+            dimensions,
+            crc16: checksums.0,
+            crc32c: checksums.1,
+            key: sample.key.map(<[u8]>::to_vec),
+            label: sample.label,
+            field_count: sample.fields.len() as u64,
+            blocks,
+        })
+    }
+
+    /// The finished file's header.
+    pub(super) fn header(
+        &self,
+        sample_count: u64,
+        metadata: Range<u64>,
+    ) -> Result<Vec<u8>, FormatError> {
+        Ok(match self.version {
+            TblVersion::V1 => v1::FileHeader::new(sample_count)?.to_bytes().to_vec(),
+            TblVersion::V2 => {
+                let compressed =
+                    if self.lz4 { v2::FileFlags::COMPRESSED } else { v2::FileFlags::NONE };
+                let flags = v2::FileFlags::HAS_CHECKSUMS | compressed;
+                v2::FileHeader::new(sample_count, metadata, flags)?.to_bytes().to_vec()
+            }
+        })
+    }
+}
+
+impl Encoded {
+    /// Whether the sample is stored as an LZ4 block.
+    pub fn is_compressed(&self) -> bool {
+        self.compressed.is_some()
+    }
+
+    /// The size of the sample itself.
+    pub fn sample_bytes(&self) -> u64 {
+        u64::from(self.sample_bytes)
+    }
+
+    /// What is stored for the sample whose own bytes are `bytes`.
+    pub(super) fn payload<'a>(&'a self, bytes: &'a [u8]) -> &'a [u8] {
+        self.compressed.as_deref().unwrap_or(bytes)
+    }
+
+    /// Appends the index entry for the payload at `offset`.
+    pub(super) fn push_entry(&self, offset: u64, index: &mut Spool) -> io::Result<()> {
+        // Compression is kept only where it shrinks, so the stored size fits where the size does.
+        let stored_bytes = self
+            .compressed
+            .as_ref()
+            .and_then(|block| u32::try_from(block.len()).ok())
+            .unwrap_or(self.sample_bytes);
+        match self.version {
+            TblVersion::V1 => {
+                index.push(&v1::IndexEntry::new(offset, stored_bytes, self.format).to_bytes())
+            }
+            TblVersion::V2 => {
+                let compressed = if self.is_compressed() {
+                    v2::EntryFlags::COMPRESSED
+                } else {
+                    v2::EntryFlags::NONE
+                };
+                let metadata = if self.blocks.is_empty() {
+                    v2::EntryFlags::NONE
+                } else {
+                    v2::EntryFlags::HAS_METADATA
+                };
+                let payload = v2::Payload {
+                    offset,
+                    stored_bytes,
+                    bytes: self.sample_bytes,
+                    checksum: self.crc16,
+                };
+                let flags = compressed | metadata;
+                index.push(
+                    &v2::IndexEntry::new(payload, self.dimensions, self.format, flags).to_bytes(),
+                )
+            }
+        }
+    }
+
+    /// Passes the metadata blocks of the sample, now known to be number `index`, to `push` in
+    /// pieces.
+    pub(super) fn for_each_block(
+        &self,
+        index: u64,
+        mut push: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut rest = self.blocks.as_slice();
+        // Blocks were built by `push_block`, so each starts with a whole header and its size.
+        while let Some((header, after)) = rest.split_first_chunk::<{ BlockHeader::SIZE }>() {
+            let [_, _, _, _, _, _, _, _, size @ .., _, _, _, _] = header;
+            let data_bytes = usize::try_from(u32::from_le_bytes(*size)).unwrap_or(usize::MAX);
+            let (data, next) = after.split_at_checked(data_bytes).unwrap_or((after, &[]));
+            push(&index.to_le_bytes())?;
+            push(&header[8..])?;
+            push(data)?;
+            rest = next;
+        }
+        Ok(())
+    }
+}
+
+fn sample_bytes(len: usize) -> Result<u32, EncodeError> {
+    u32::try_from(len)
+        .map_err(|_| EncodeError::TooLarge { bytes: len as u64, limit: u64::from(u32::MAX) })
+}
+
+fn dimensions(sample: &NewSample<'_>) -> Result<(u16, u16), EncodeError> {
+    let NewSample { width, height, .. } = *sample;
+    let both = u16::try_from(width).ok().zip(u16::try_from(height).ok());
+    let dimensions =
+        both.ok_or(EncodeError::Dimensions { width, height, limit: u32::from(u16::MAX) })?;
+    if sample.format == SampleFormat::RawU8 {
+        let expected = 3 * u64::from(width) * u64::from(height);
+        let bytes = sample.bytes.len() as u64;
+        if bytes != expected {
+            return Err(EncodeError::RawSize { width, height, bytes, expected });
+        }
+    }
+    Ok(dimensions)
+}
+
+/// The LZ4 block of `bytes`, if it is smaller than they are.
+///
+/// The output buffer is one byte too short for anything else, so LZ4 itself gives up early on
+/// bytes that do not shrink; its refusal is the answer, not a failure.
+fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
+    if bytes.is_empty() || bytes.len() > MAX_LZ4_INPUT {
+        return None;
+    }
+    let mut block = vec![0; bytes.len() - 1];
+    let size = compress_to_buffer(bytes, Some(CompressionMode::DEFAULT), false, &mut block).ok()?;
+    block.truncate(size);
+    Some(block)
+}
+
+/// A JSON block with key and label, which is what the original's reader returns, then a block per
+/// field.
+fn metadata_blocks(sample: &NewSample<'_>) -> Result<Vec<u8>, FormatError> {
+    let mut blocks = Vec::new();
+    if sample.key.is_none() && sample.label.is_none() && sample.fields.is_empty() {
+        return Ok(blocks);
+    }
+    push_block(MetadataType::Json, json(sample).as_bytes(), &mut blocks)?;
+    for Field { extension, bytes } in sample.fields {
+        let field = extension::Field { extension, bytes };
+        let mut body = Vec::with_capacity(bytes.len() + extension.len() + 2);
+        field.write_body(&mut body)?;
+        let mut data = Vec::with_capacity(body.len() + ExtensionHeader::SIZE);
+        data.extend_from_slice(&ExtensionHeader::new(ExtensionKind::Field, &body).to_bytes());
+        data.append(&mut body);
+        push_block(MetadataType::Custom, &data, &mut blocks)?;
+    }
+    Ok(blocks)
+}
+
+fn push_block(kind: MetadataType, data: &[u8], blocks: &mut Vec<u8>) -> Result<(), FormatError> {
+    let header = BlockHeader::new(0, kind, data.len() as u64)?;
+    blocks.extend_from_slice(&header.to_bytes());
+    blocks.extend_from_slice(data);
+    Ok(())
+}
+
+fn json(sample: &NewSample<'_>) -> String {
+    let key = sample.key.map(|key| format!("\"key\":{}", serde_json::Value::from(text(key))));
+    let label = sample.label.map(|label| format!("\"label\":{label}"));
+    let members: Vec<String> = key.into_iter().chain(label).collect();
+    format!("{{{}}}", members.join(","))
+}
+
+/// A key as text: bytes that are not UTF-8 become `\xNN`. The exact bytes are in the file's own
+/// table of names.
+fn text(key: &[u8]) -> String {
+    let mut text = String::with_capacity(key.len());
+    for chunk in key.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            text.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    text
+}

@@ -1,0 +1,51 @@
+//! A byte sequence that is written once and read once: in memory while it is short, then in an
+//! unnamed file.
+
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+use std::path::Path;
+
+use tempfile::SpooledTempFile;
+
+/// Bytes of one spool kept in memory. A writer has five spools.
+const MEMORY_BYTES: usize = 1 << 20;
+
+/// Buffer in front of each spool, which is fed a few bytes at a time.
+const BUFFER_BYTES: usize = 32 << 10;
+
+#[derive(Debug)]
+pub(super) struct Spool {
+    out: BufWriter<SpooledTempFile>,
+    bytes: u64,
+}
+
+impl Spool {
+    /// An empty spool that overflows into `folder`.
+    pub(super) fn new(folder: &Path) -> Self {
+        let file = tempfile::spooled_tempfile_in(MEMORY_BYTES, folder);
+        Self { out: BufWriter::with_capacity(BUFFER_BYTES, file), bytes: 0 }
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.out.write_all(bytes)?;
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// How much has been pushed.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Everything pushed, from the front.
+    pub(super) fn into_reader(self) -> io::Result<impl Read> {
+        let mut file = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.rewind()?;
+        Ok(BufReader::with_capacity(BUFFER_BYTES, file))
+    }
+
+    /// Writes everything pushed to `out`.
+    pub(super) fn copy_to(self, out: &mut impl Write) -> io::Result<()> {
+        io::copy(&mut self.into_reader()?, out)?;
+        Ok(())
+    }
+}
