@@ -7,7 +7,7 @@ use crate::format::Format;
 use crate::image::{Image, ImageInfo};
 use crate::limits::Limits;
 use crate::orientation::Orientation;
-use crate::{jpeg, png, webp};
+use crate::{bmp, jpeg, png, webp};
 
 /// The pixels to decode to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -62,7 +62,8 @@ pub fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
         Format::Jpeg => jpeg::probe(bytes),
         Format::Png => png::probe(bytes),
         Format::WebP => webp::probe(bytes),
-        format @ (Format::Bmp | Format::Tiff) => Err(Feature::Format(format).into()),
+        Format::Bmp => bmp::probe(bytes),
+        format @ Format::Tiff => Err(Feature::Format(format).into()),
     }
 }
 
@@ -108,7 +109,8 @@ impl Decoder {
             Format::Jpeg => jpeg::decode(bytes, options, image),
             Format::Png => png::decode(bytes, options, scratch, image),
             Format::WebP => webp::decode(bytes, options, scratch, image),
-            format @ (Format::Bmp | Format::Tiff) => Err(Feature::Format(format).into()),
+            Format::Bmp => bmp::decode(bytes, options, scratch, image),
+            format @ Format::Tiff => Err(Feature::Format(format).into()),
         }?;
         if options.exif == Exif::Apply && orientation != Orientation::Upright {
             options.limits.charge_working(image.data.len() as u64)?;

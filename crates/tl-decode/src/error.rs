@@ -124,6 +124,9 @@ pub enum Feature {
     /// BMP bits per pixel.
     #[error("BMP with {0} bits per pixel")]
     BmpBits(u16),
+    /// BMP channel mask whose bits are not next to each other.
+    #[error("BMP channel mask {0:#010x}")]
+    BmpMask(u32),
     /// TIFF compression.
     #[error("TIFF compression {0}")]
     TiffCompression(u16),
