@@ -2,12 +2,12 @@
 
 use std::mem;
 
-use crate::error::{DecodeError, Feature};
+use crate::error::DecodeError;
 use crate::format::Format;
 use crate::image::{Image, ImageInfo};
 use crate::limits::Limits;
 use crate::orientation::Orientation;
-use crate::{bmp, jpeg, png, webp};
+use crate::{bmp, jpeg, png, tiff, webp};
 
 /// The pixels to decode to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -63,7 +63,7 @@ pub fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
         Format::Png => png::probe(bytes),
         Format::WebP => webp::probe(bytes),
         Format::Bmp => bmp::probe(bytes),
-        format @ Format::Tiff => Err(Feature::Format(format).into()),
+        Format::Tiff => tiff::probe(bytes),
     }
 }
 
@@ -84,12 +84,13 @@ pub fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
 pub struct Decoder {
     options: DecodeOptions,
     scratch: Vec<u8>,
+    tiff: tiff::Buffers,
 }
 
 impl Decoder {
     /// A decoder with these options.
     pub fn new(options: DecodeOptions) -> Self {
-        Self { options, scratch: Vec::new() }
+        Self { options, ..Self::default() }
     }
 
     /// The options it was made with.
@@ -110,7 +111,7 @@ impl Decoder {
             Format::Png => png::decode(bytes, options, scratch, image),
             Format::WebP => webp::decode(bytes, options, scratch, image),
             Format::Bmp => bmp::decode(bytes, options, scratch, image),
-            format @ Format::Tiff => Err(Feature::Format(format).into()),
+            Format::Tiff => tiff::decode(bytes, options, &mut self.tiff, image),
         }?;
         if options.exif == Exif::Apply && orientation != Orientation::Upright {
             options.limits.charge_working(image.data.len() as u64)?;

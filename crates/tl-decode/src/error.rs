@@ -57,6 +57,18 @@ pub enum Defect {
         /// The bytes left.
         have: u64,
     },
+    /// Compressed data ends or breaks before it has filled its part of the image.
+    #[error("{format} {what}: {have} of {need} are there")]
+    ShortOutput {
+        /// The image format.
+        format: Format,
+        /// The data.
+        what: &'static str,
+        /// What it should give.
+        need: u64,
+        /// What it gives.
+        have: u64,
+    },
     /// A field holds a value that the format does not allow.
     #[error("{format} {what} is {found}")]
     Value {
@@ -94,9 +106,6 @@ pub enum Defect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Feature {
-    /// A whole format.
-    #[error("{0} files")]
-    Format(Format),
     /// JPEG frame type (the low byte of its SOF marker), such as arithmetic coding or lossless.
     #[error("JPEG frame type SOF{0}")]
     JpegFrame(u8),

@@ -3,6 +3,8 @@
 
 mod marker;
 
+use jpeg_decoder::{ColorTransform, PixelFormat};
+
 use crate::decoder::DecodeOptions;
 use crate::error::{CodecError, DecodeError, Defect, Feature};
 use crate::format::Format;
@@ -41,16 +43,7 @@ pub(crate) fn decode(
     options.limits.charge_image(size.0, size.1, options.color.channels())?;
     charge_codec(&frame, &options.limits)?;
 
-    let mut decoder = jpeg_decoder::Decoder::new(bytes);
-    decoder.set_max_decoding_buffer_size(options.limits.working_bytes());
-    let pixels = decoder.decode().map_err(codec)?;
-    let layout = match decoder.info().map(|info| info.pixel_format) {
-        Some(jpeg_decoder::PixelFormat::L8) => Layout::Grey,
-        Some(jpeg_decoder::PixelFormat::RGB24) => Layout::Rgb,
-        // Ink amounts, already inverted as Pillow inverts what Adobe writes.
-        Some(jpeg_decoder::PixelFormat::CMYK32) => Layout::Cmyk,
-        Some(jpeg_decoder::PixelFormat::L16) | None => return Err(Feature::JpegColor.into()),
-    };
+    let (pixels, layout) = run_codec(bytes, None, &options.limits)?;
     if frame.components == options.color.channels() {
         // The codec allocates its result in any case: taking it over saves a copy.
         (image.width, image.height) = size;
@@ -61,6 +54,76 @@ pub(crate) fn decode(
         layout.convert(&pixels, &mut image.data, options.color);
     }
     Ok(header.orientation)
+}
+
+fn run_codec(
+    bytes: &[u8],
+    transform: Option<ColorTransform>,
+    limits: &Limits,
+) -> Result<(Vec<u8>, Layout<'static>), DecodeError> {
+    let mut decoder = jpeg_decoder::Decoder::new(bytes);
+    decoder.set_max_decoding_buffer_size(limits.working_bytes());
+    if let Some(transform) = transform {
+        decoder.set_color_transform(transform);
+    }
+    let pixels = decoder.decode().map_err(codec)?;
+    let layout = match decoder.info().map(|info| info.pixel_format) {
+        Some(PixelFormat::L8) => Layout::Grey,
+        Some(PixelFormat::RGB24) => Layout::Rgb,
+        // Ink amounts, already inverted as Pillow inverts what Adobe writes.
+        Some(PixelFormat::CMYK32) => Layout::Cmyk,
+        Some(PixelFormat::L16) | None => return Err(Feature::JpegColor.into()),
+    };
+    Ok((pixels, layout))
+}
+
+/// What the components of a JPEG stream inside another format are, by that format's word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StoredColor {
+    /// To be converted to RGB.
+    YCbCr,
+    /// Four inks; 255 is full ink.
+    Ink,
+    /// Grey or RGB.
+    AsIs,
+}
+
+/// A decoded stream: interleaved components.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) channels: u8,
+    pub(crate) data: Vec<u8>,
+}
+
+/// Decodes a JPEG stream that is a strip or tile of a TIFF file.
+pub(crate) fn decode_part(
+    bytes: &[u8],
+    color: StoredColor,
+    limits: &Limits,
+) -> Result<Part, DecodeError> {
+    let header = marker::read_header(bytes)?;
+    let frame = header.frame;
+    require_supported(&frame)?;
+    marker::check_scans(bytes, &header, limits)?;
+    let (width, height, channels) = (frame.width.into(), frame.height.into(), frame.components);
+    limits.charge_image(width, height, channels)?;
+    charge_codec(&frame, limits)?;
+    let transform = match (channels, color) {
+        (1, _) => ColorTransform::Grayscale,
+        (3, StoredColor::YCbCr) => ColorTransform::YCbCr,
+        (4, _) => ColorTransform::CMYK,
+        _ => ColorTransform::RGB,
+    };
+    let (mut data, _) = run_codec(bytes, Some(transform), limits)?;
+    if channels == 4 {
+        // The codec inverts inks for files of their own; TIFF stores them upright.
+        for ink in &mut data {
+            *ink = 255 - *ink;
+        }
+    }
+    Ok(Part { width, height, channels, data })
 }
 
 fn require_supported(frame: &Frame) -> Result<(), DecodeError> {

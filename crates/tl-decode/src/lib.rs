@@ -12,6 +12,7 @@ mod limits;
 mod orientation;
 mod pixel;
 mod png;
+mod tiff;
 mod webp;
 
 pub use decoder::{Color, DecodeOptions, Decoder, Exif, probe};

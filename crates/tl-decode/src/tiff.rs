@@ -1,0 +1,159 @@
+//! TIFF 6.0 and `BigTIFF`, first directory: strips and tiles, interleaved and planar, 1 to 32 bits,
+//! uncompressed, `PackBits`, LZW, Deflate, JPEG and CCITT. The codecs are crates; reading the
+//! structure is ours, so that every size is checked before it is used.
+
+mod chunk;
+mod directory;
+mod fax;
+mod layout;
+mod sample;
+
+use crate::decoder::DecodeOptions;
+use crate::error::DecodeError;
+use crate::format::Format;
+use crate::image::{Image, ImageInfo};
+use crate::limits::Limits;
+use crate::orientation::Orientation;
+use chunk::ChunkDecoder;
+use directory::Directory;
+use layout::{Chunks, Layout};
+use sample::RowConverter;
+
+/// Samples that can make up a colour, and so the planes that are held at once.
+const MAX_PLANES: usize = 4;
+
+/// Memory reused from image to image.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Buffers {
+    planes: [Vec<u8>; MAX_PLANES],
+    reversed: Vec<u8>,
+    row: Vec<u8>,
+}
+
+pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
+    let directory = Directory::first(bytes, &Limits::default())?;
+    let (width, height) = layout::size(&directory)?;
+    let (bits, samples) = layout::samples(&directory)?;
+    Ok(ImageInfo {
+        format: Format::Tiff,
+        width,
+        height,
+        channels: u8::try_from(samples).unwrap_or(u8::MAX),
+        bit_depth: u8::try_from(bits).unwrap_or(u8::MAX),
+        orientation: layout::orientation(&directory)?,
+    })
+}
+
+pub(crate) fn decode(
+    bytes: &[u8],
+    options: &DecodeOptions,
+    buffers: &mut Buffers,
+    image: &mut Image,
+) -> Result<Orientation, DecodeError> {
+    let limits = &options.limits;
+    let directory = Directory::first(bytes, limits)?;
+    let layout = Layout::read(&directory, limits)?;
+    limits.charge_image(layout.width, layout.height, options.color.channels())?;
+    let converter = RowConverter::new(&layout, options.color)?;
+    let decoder = ChunkDecoder::new(bytes, &layout, limits)?;
+    let reader = Reader { layout: &layout, converter, decoder };
+    reader.charge(limits)?;
+    reader.require_chunks()?;
+    image.reset((layout.width, layout.height), options.color.channels(), limits)?;
+    reader.read(buffers, image)?;
+    Ok(layout.orientation)
+}
+
+struct Reader<'a> {
+    layout: &'a Layout<'a>,
+    converter: RowConverter<'a>,
+    decoder: ChunkDecoder<'a>,
+}
+
+impl Reader<'_> {
+    /// Charges the chunks held at once and the rows on their way through.
+    fn charge(&self, limits: &Limits) -> Result<(), DecodeError> {
+        let chunk_bytes = self.layout.row_bytes().saturating_mul(self.layout.chunks.height.into());
+        let chunks = self.converter.planes_used() as u64 + u64::from(self.layout.reversed_bits);
+        let width = u64::from(self.layout.chunks.width);
+        let rows = width.saturating_mul(self.converter.samples() as u64 + 5);
+        limits.charge_working(chunk_bytes.saturating_mul(chunks).saturating_add(rows))
+    }
+
+    /// Checks that the bytes of every chunk are in the file before the image is allocated.
+    fn require_chunks(&self) -> Result<(), DecodeError> {
+        let chunks = &self.layout.chunks;
+        let (across, down) = (chunks.across as usize, chunks.down as usize);
+        for plane in 0..self.converter.planes_used() {
+            for chunk_y in 0..down {
+                let rows = self.stored_rows(chunk_y);
+                for chunk_x in 0..across {
+                    self.decoder.stored((plane * down + chunk_y) * across + chunk_x, rows)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows in the chunks of this line of chunks: tiles are whole, the last strip ends with the
+    /// image.
+    fn stored_rows(&self, chunk_y: usize) -> u32 {
+        let Chunks { tiled, height, .. } = self.layout.chunks;
+        let top = u32::try_from(chunk_y).unwrap_or(u32::MAX).saturating_mul(height);
+        if tiled { height } else { self.layout.height.saturating_sub(top).min(height) }
+    }
+
+    fn read(&self, buffers: &mut Buffers, image: &mut Image) -> Result<(), DecodeError> {
+        let chunks = &self.layout.chunks;
+        let (across, down) = (chunks.across as usize, chunks.down as usize);
+        for chunk_y in 0..down {
+            let top = chunk_y * chunks.height as usize;
+            let rows = (image.height as usize - top).min(chunks.height as usize);
+            let stored = self.stored_rows(chunk_y);
+            for chunk_x in 0..across {
+                for (plane, out) in buffers.planes.iter_mut().enumerate() {
+                    if plane < self.converter.planes_used() {
+                        let index = (plane * down + chunk_y) * across + chunk_x;
+                        self.decoder.decode(index, stored, &mut buffers.reversed, out)?;
+                    }
+                }
+                let left = chunk_x * chunks.width as usize;
+                self.place(buffers, (left, top), rows, image);
+            }
+        }
+        Ok(())
+    }
+
+    /// Converts the decoded chunk into the image.
+    fn place(
+        &self,
+        buffers: &mut Buffers,
+        (left, top): (usize, usize),
+        rows: usize,
+        image: &mut Image,
+    ) {
+        let columns = (image.width as usize - left).min(self.layout.chunks.width as usize);
+        let samples = self.converter.samples();
+        let channels = usize::from(image.channels);
+        let row_bytes = self.decoder.row_bytes();
+        buffers.row.resize(columns * (samples + MAX_PLANES + 1), 0);
+        let (pixels, rest) = buffers.row.split_at_mut(columns * samples);
+        let (scratch, one_plane) = rest.split_at_mut(columns * MAX_PLANES);
+        for y in 0..rows {
+            let row = y * row_bytes..(y + 1) * row_bytes;
+            if self.layout.planar {
+                for (plane, data) in buffers.planes.iter().take(samples).enumerate() {
+                    self.converter.reduce(&data[row.clone()], one_plane);
+                    let to = pixels.iter_mut().skip(plane).step_by(samples);
+                    for (to, from) in to.zip(&*one_plane) {
+                        *to = *from;
+                    }
+                }
+            } else {
+                self.converter.reduce(&buffers.planes[0][row], pixels);
+            }
+            let to = &mut image.row_mut(top + y)[left * channels..(left + columns) * channels];
+            self.converter.convert(pixels, scratch, to);
+        }
+    }
+}

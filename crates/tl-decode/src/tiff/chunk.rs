@@ -1,0 +1,330 @@
+//! One strip or tile: decompression, bit order and predictor.
+
+use flate2::{Decompress, FlushDecompress};
+use weezl::{BitOrder, LzwStatus};
+
+use super::directory::Order;
+use super::fax::{self, Fax};
+use super::layout::{Layout, Photometric};
+use crate::error::{DecodeError, Defect, Feature};
+use crate::format::Format;
+use crate::jpeg::{self, StoredColor};
+use crate::limits::Limits;
+
+const NONE: u16 = 1;
+const CCITT_RLE: u16 = 2;
+const CCITT_T4: u16 = 3;
+const CCITT_T6: u16 = 4;
+const LZW: u16 = 5;
+pub(super) const JPEG: u16 = 7;
+const DEFLATE: u16 = 8;
+const ADOBE_DEFLATE: u16 = 32_946;
+const PACK_BITS: u16 = 32_773;
+
+const PREDICTOR_HORIZONTAL: u16 = 2;
+const PREDICTOR_FLOAT: u16 = 3;
+
+/// Decodes the chunks of one image into its buffers.
+pub(super) struct ChunkDecoder<'a> {
+    file: &'a [u8],
+    layout: &'a Layout<'a>,
+    limits: &'a Limits,
+    row_bytes: usize,
+}
+
+impl<'a> ChunkDecoder<'a> {
+    pub(super) fn new(
+        file: &'a [u8],
+        layout: &'a Layout<'a>,
+        limits: &'a Limits,
+    ) -> Result<Self, DecodeError> {
+        let known = matches!(
+            layout.compression,
+            NONE | CCITT_RLE
+                | CCITT_T4
+                | CCITT_T6
+                | LZW
+                | JPEG
+                | DEFLATE
+                | ADOBE_DEFLATE
+                | PACK_BITS
+        );
+        if !known {
+            return Err(Feature::TiffCompression(layout.compression).into());
+        }
+        let is_fax = matches!(layout.compression, CCITT_RLE | CCITT_T4 | CCITT_T6);
+        if is_fax && (layout.bits, layout.samples) != (1, 1)
+            || layout.compression == JPEG && layout.bits != 8
+        {
+            return Err(super::layout::value("BitsPerSample", layout.bits.into()));
+        }
+        check_predictor(layout)?;
+        let row_bytes = usize::try_from(layout.row_bytes()).unwrap_or(usize::MAX);
+        Ok(Self { file, layout, limits, row_bytes })
+    }
+
+    pub(super) fn row_bytes(&self) -> usize {
+        self.row_bytes
+    }
+
+    /// The bytes of chunk `index`, which has `rows` rows.
+    pub(super) fn stored(&self, index: usize, rows: u32) -> Result<&'a [u8], DecodeError> {
+        let plain = self.layout.compression == NONE;
+        let size = self.row_bytes.saturating_mul(rows as usize);
+        self.layout.chunks.bytes(self.file, index, plain.then_some(size))
+    }
+
+    /// Decodes `rows` rows of chunk `index` into `out`, which has exactly their size.
+    pub(super) fn decode(
+        &self,
+        index: usize,
+        rows: u32,
+        reversed: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), DecodeError> {
+        let layout = self.layout;
+        let size = self.row_bytes.saturating_mul(rows as usize);
+        let mut data = self.stored(index, rows)?;
+        if layout.compression == JPEG {
+            return self.decode_jpeg(data, rows, out);
+        }
+        if layout.reversed_bits {
+            reversed.clear();
+            reversed.extend(data.iter().map(|byte| byte.reverse_bits()));
+            data = reversed;
+        }
+        // Before the output is allocated: a few bytes must not cost many.
+        self.require_plausible(data.len(), size)?;
+        out.resize(size, 0);
+        match layout.compression {
+            NONE => copy_exact(data, out)?,
+            PACK_BITS => unpack_bits(data, out)?,
+            LZW => lzw(data, out)?,
+            DEFLATE | ADOBE_DEFLATE => inflate(data, out)?,
+            CCITT_RLE | CCITT_T4 | CCITT_T6 => {
+                let kind = match layout.compression {
+                    CCITT_RLE => Fax::ModifiedHuffman,
+                    CCITT_T4 if layout.t4_options & 1 == 0 => Fax::Group3,
+                    CCITT_T4 => Fax::Group3TwoDimensional,
+                    _ => Fax::Group4,
+                };
+                fax::decode(kind, data, layout.chunks.width, self.row_bytes, out)?;
+            }
+            other => return Err(Feature::TiffCompression(other).into()),
+        }
+        self.undo_predictor(out);
+        Ok(())
+    }
+
+    fn require_plausible(&self, have: usize, size: usize) -> Result<(), DecodeError> {
+        let most_per_byte = match self.layout.compression {
+            NONE => 1,
+            // Two bytes give at most 128.
+            PACK_BITS => 64,
+            // The longest match of 258 bytes takes 2 bits.
+            DEFLATE | ADOBE_DEFLATE => 1032,
+            // A 12-bit code stands for at most 4 096 bytes.
+            LZW => 2731,
+            // One bit codes a whole row.
+            _ => self.row_bytes.saturating_mul(8),
+        };
+        if have.saturating_mul(most_per_byte) < size {
+            return Err(short_output("strip or tile", size, have.saturating_mul(most_per_byte)));
+        }
+        Ok(())
+    }
+
+    fn decode_jpeg(&self, data: &[u8], rows: u32, out: &mut Vec<u8>) -> Result<(), DecodeError> {
+        let color = match self.layout.photometric {
+            Photometric::YCbCr => StoredColor::YCbCr,
+            Photometric::Cmyk => StoredColor::Ink,
+            Photometric::WhiteIsZero
+            | Photometric::BlackIsZero
+            | Photometric::Rgb { .. }
+            | Photometric::Palette(_)
+            | Photometric::CieLab => StoredColor::AsIs,
+        };
+        let samples = self.layout.chunk_samples();
+        let picture = match self.layout.jpeg_tables {
+            Some(tables) => jpeg::decode_part(&join_tables(tables, data), color, self.limits)?,
+            None => jpeg::decode_part(data, color, self.limits)?,
+        };
+        let (width, height) = (picture.width, picture.height);
+        if width != self.layout.chunks.width
+            || height < rows
+            || u16::from(picture.channels) != samples
+        {
+            let found = u64::from(width) << 32 | u64::from(height);
+            return Err(super::layout::value("size of the JPEG image in a strip or tile", found));
+        }
+        *out = picture.data;
+        out.truncate(self.row_bytes.saturating_mul(rows as usize));
+        Ok(())
+    }
+
+    fn undo_predictor(&self, data: &mut [u8]) {
+        let samples = usize::from(self.layout.chunk_samples());
+        let order = self.layout.order;
+        for row in data.chunks_exact_mut(self.row_bytes) {
+            match (self.layout.predictor, self.layout.bits) {
+                (PREDICTOR_HORIZONTAL, 8) => add_left(row, samples),
+                (PREDICTOR_HORIZONTAL, 16) => add_left_words(row, samples, |sum, step| {
+                    let value = order.u16(sum).wrapping_add(order.u16(step));
+                    match order {
+                        Order::Little => value.to_le_bytes(),
+                        Order::Big => value.to_be_bytes(),
+                    }
+                }),
+                (PREDICTOR_HORIZONTAL, 32) => add_left_words(row, samples, |sum, step| {
+                    let value = order.u32(sum).wrapping_add(order.u32(step));
+                    match order {
+                        Order::Little => value.to_le_bytes(),
+                        Order::Big => value.to_be_bytes(),
+                    }
+                }),
+                (PREDICTOR_FLOAT, bits) => join_float_bytes(row, samples, bits / 8, order),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn check_predictor(layout: &Layout<'_>) -> Result<(), DecodeError> {
+    let known = match layout.predictor {
+        0 | 1 => true,
+        PREDICTOR_HORIZONTAL => matches!(layout.bits, 8 | 16 | 32),
+        PREDICTOR_FLOAT => matches!(layout.bits, 16 | 32 | 64),
+        _ => false,
+    };
+    // Only these codecs have a predictor; elsewhere libtiff ignores the tag.
+    let applies = matches!(layout.compression, LZW | DEFLATE | ADOBE_DEFLATE);
+    if applies && !known {
+        return Err(Feature::TiffPredictor(layout.predictor).into());
+    }
+    Ok(())
+}
+
+fn copy_exact(data: &[u8], out: &mut [u8]) -> Result<(), DecodeError> {
+    let size = out.len();
+    let from = data.get(..size).ok_or_else(|| short_output("strip or tile", size, data.len()))?;
+    out.copy_from_slice(from);
+    Ok(())
+}
+
+/// TIFF 6.0 section 9.
+fn unpack_bits(data: &[u8], out: &mut [u8]) -> Result<(), DecodeError> {
+    let size = out.len();
+    let (mut input, mut done) = (data, 0);
+    while done < size {
+        let Some((&head, rest)) = input.split_first() else {
+            return Err(short_output("PackBits data", size, done));
+        };
+        let room = &mut out[done..];
+        match head {
+            0..128 => {
+                let count = usize::from(head) + 1;
+                let Some((literals, rest)) = rest.split_at_checked(count) else {
+                    return Err(short_output("PackBits data", size, done));
+                };
+                let used = count.min(room.len());
+                room[..used].copy_from_slice(&literals[..used]);
+                done += used;
+                input = rest;
+            }
+            128 => input = rest,
+            129.. => {
+                let Some((&value, rest)) = rest.split_first() else {
+                    return Err(short_output("PackBits data", size, done));
+                };
+                let used = (257 - usize::from(head)).min(room.len());
+                room[..used].fill(value);
+                done += used;
+                input = rest;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn lzw(data: &[u8], out: &mut [u8]) -> Result<(), DecodeError> {
+    // Writers before TIFF 5.0 packed codes from the least significant bit and switched the code
+    // size one code later; their first code, 256, shows as these bits (as in libtiff).
+    let old_style = matches!(data, [0, second, ..] if second & 1 == 1);
+    let mut decoder = if old_style {
+        weezl::decode::Decoder::new(BitOrder::Lsb, 8)
+    } else {
+        weezl::decode::Decoder::with_tiff_size_switch(BitOrder::Msb, 8)
+    };
+    let size = out.len();
+    let (mut input, mut done) = (data, 0);
+    while done < size {
+        let result = decoder.decode_bytes(input, &mut out[done..]);
+        done += result.consumed_out;
+        input = input.get(result.consumed_in..).unwrap_or_default();
+        match result.status {
+            Ok(LzwStatus::Ok) => {}
+            Ok(LzwStatus::Done | LzwStatus::NoProgress) | Err(_) => break,
+        }
+    }
+    if done < size { Err(short_output("LZW data", size, done)) } else { Ok(()) }
+}
+
+fn inflate(data: &[u8], out: &mut [u8]) -> Result<(), DecodeError> {
+    let mut decoder = Decompress::new(true);
+    let result = decoder.decompress(data, out, FlushDecompress::Finish);
+    let done = usize::try_from(decoder.total_out()).unwrap_or(usize::MAX);
+    if result.is_err() || done < out.len() {
+        return Err(short_output("Deflate data", out.len(), done));
+    }
+    Ok(())
+}
+
+/// An abbreviated JPEG stream with the tables that its file keeps apart.
+fn join_tables(tables: &[u8], data: &[u8]) -> Vec<u8> {
+    const SOI: [u8; 2] = [0xFF, 0xD8];
+    const EOI: [u8; 2] = [0xFF, 0xD9];
+    let tables = tables.strip_suffix(&EOI).unwrap_or(tables);
+    let data = data.strip_prefix(&SOI).unwrap_or(data);
+    [tables, data].concat()
+}
+
+fn add_left(row: &mut [u8], samples: usize) {
+    for at in samples..row.len() {
+        row[at] = row[at].wrapping_add(row[at - samples]);
+    }
+}
+
+fn add_left_words<const N: usize>(
+    row: &mut [u8],
+    samples: usize,
+    add: impl Fn([u8; N], [u8; N]) -> [u8; N],
+) {
+    let (words, _) = row.as_chunks_mut::<N>();
+    for at in samples..words.len() {
+        words[at] = add(words[at - samples], words[at]);
+    }
+}
+
+/// Undoes predictor 3 (Adobe Photoshop TIFF technical note 3): differences over the bytes of a
+/// row, whose most significant bytes all come first.
+fn join_float_bytes(row: &mut [u8], samples: usize, bytes: u16, order: Order) {
+    let bytes = usize::from(bytes);
+    add_left(row, samples);
+    let planes = row.to_vec();
+    let count = planes.len() / bytes;
+    for (i, value) in row.chunks_exact_mut(bytes).enumerate() {
+        for (significance, to) in value.iter_mut().enumerate() {
+            // Most significant first, unless the file is little endian.
+            let plane = match order {
+                Order::Little => bytes - 1 - significance,
+                Order::Big => significance,
+            };
+            *to = planes[plane * count + i];
+        }
+    }
+}
+
+pub(super) fn short_output(what: &'static str, need: usize, have: usize) -> DecodeError {
+    let (need, have) = (need as u64, have as u64);
+    Defect::ShortOutput { format: Format::Tiff, what, need, have }.into()
+}
