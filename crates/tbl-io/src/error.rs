@@ -196,7 +196,7 @@ pub enum RawDefect {
 #[non_exhaustive]
 pub enum TarDefect {
     /// The block is neither a header nor the end of the archive.
-    #[error("header checksum is {stored}, the bytes give {computed}")]
+    #[error("not a TAR header: its checksum is {stored}, the bytes give {computed}")]
     Checksum {
         /// The number in the checksum field.
         stored: u64,
@@ -204,7 +204,7 @@ pub enum TarDefect {
         computed: u64,
     },
     /// A field that should be a number is not one.
-    #[error("header field {field} is no number")]
+    #[error("not a TAR header: field {field} is no number")]
     BadNumber {
         /// The field.
         field: &'static str,

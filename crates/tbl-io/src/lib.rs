@@ -5,20 +5,27 @@
 mod atomic_file;
 mod error;
 mod escape;
+mod grouping;
+mod label;
+mod limits;
 mod mmap;
+mod names;
 mod reader;
 mod sample;
 mod source;
+mod tar;
 mod tar_writer;
 mod write_error;
 mod writer;
 
 pub use error::{FileKind, RawDefect, ReadError, TarDefect};
 pub use escape::Escaped;
+pub use limits::ReadLimits;
 pub use mmap::Mapped;
 pub use reader::{Damage, MetadataBlock, RawView, ReadOptions, TblFile, Verify};
 pub use sample::{Entry, Field, SampleSource, SourceKind};
 pub use source::Source;
+pub use tar::{MemberCounts, MemberKind, SkippedMember, TarArchive};
 pub use tar_writer::{TarOptions, TarSummary, TarWriter};
 pub use write_error::{NameDefect, WriteError};
 pub use writer::{

@@ -151,6 +151,25 @@ impl Source {
         self.advise(offset, len, Advice::DontNeed).map_err(|error| ReadError::io(&self.path, error))
     }
 
+    /// The first offset from `offset` on that does not lie in a hole, or the file's length.
+    /// File systems that keep no holes answer with `offset`.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn next_data(&self, offset: u64) -> u64 {
+        let Backing::File(file) = &self.backing else { return offset };
+        // Moves the descriptor's own position, which positioned reads do not use.
+        match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(offset)) {
+            Ok(data) => data.clamp(offset, self.len),
+            // No data up to the end.
+            Err(rustix::io::Errno::NXIO) => self.len,
+            Err(_) => offset,
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn next_data(&self, offset: u64) -> u64 {
+        offset
+    }
+
     fn advise(&self, offset: u64, len: u64, advice: Advice) -> io::Result<()> {
         match (&self.backing, NonZeroU64::new(len)) {
             (Backing::File(file), Some(len)) => advise(file, offset, len, advice),

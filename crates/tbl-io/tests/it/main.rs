@@ -2,12 +2,15 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::print_stderr,
     clippy::cast_possible_truncation,
     clippy::needless_pass_by_value,
     reason = "test code, helpers included"
 )]
 
+mod data;
 mod mapped;
 mod source;
+mod tar_corpora;
 mod tar_writer;
 mod tbl;

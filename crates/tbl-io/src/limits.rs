@@ -1,0 +1,30 @@
+//! What a reader takes before it allocates.
+
+use std::path::Path;
+
+use crate::error::ReadError;
+
+/// Upper bounds for single allocations, against files that claim absurd sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReadLimits {
+    /// Largest sample or field, uncompressed. 1 GiB: far above any photograph, and what a loader
+    /// with a few workers can still hold.
+    pub sample_bytes: u64,
+}
+
+impl Default for ReadLimits {
+    fn default() -> Self {
+        Self { sample_bytes: 1 << 30 }
+    }
+}
+
+impl ReadLimits {
+    pub(crate) fn check_sample_bytes(&self, path: &Path, need: u64) -> Result<(), ReadError> {
+        if need <= self.sample_bytes {
+            return Ok(());
+        }
+        let (path, limit) = (path.to_path_buf(), self.sample_bytes);
+        Err(ReadError::Limit { path, what: "sample bytes", limit, need })
+    }
+}

@@ -1,0 +1,341 @@
+//! The one pass over an archive's headers.
+
+use super::header::{BLOCK_BYTES, Block, Header, text};
+use super::pax::PaxRecords;
+use super::window::Window;
+use super::{MemberCounts, MemberKind, SkippedMember};
+use crate::error::{ReadError, TarDefect};
+use crate::grouping::split_base;
+use crate::label::{LabelField, label_field};
+use crate::names::Names;
+use crate::source::Source;
+
+/// Largest accepted PAX header or long name; paths end at 4 KiB on the systems archives come from.
+const MAX_METADATA_BYTES: u64 = 1 << 20;
+
+/// Skipped members that are kept by name; beyond these only the counts go on.
+const MAX_NAMED_SKIPS: usize = 1000;
+
+/// Bytes of such names: far more than a thousand real ones have.
+const MAX_SKIPPED_TEXT_BYTES: usize = 1 << 20;
+
+/// Where a regular member's bytes lie.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    pub(super) offset: u64,
+    pub(super) size: u64,
+}
+
+/// Everything one pass finds out.
+#[derive(Debug)]
+pub(super) struct Index {
+    /// Regular members: names and, by the same number, extents.
+    pub(super) names: Names,
+    pub(super) extents: Vec<Extent>,
+    /// Labels in `.cls` and `.json` members, by member number, ascending.
+    pub(super) labels: Vec<(u32, Option<i64>)>,
+    pub(super) counts: MemberCounts,
+    pub(super) skipped: Vec<SkippedMember>,
+    pub(super) has_end_marker: bool,
+    pub(super) trailing_garbage: Option<u64>,
+}
+
+impl Index {
+    pub(super) fn read(source: &Source) -> Result<Self, ReadError> {
+        let mut scan = Scan {
+            source,
+            window: Window::new(source),
+            index: Self {
+                names: Names::new(),
+                extents: Vec::new(),
+                labels: Vec::new(),
+                counts: MemberCounts::default(),
+                skipped: Vec::new(),
+                has_end_marker: false,
+                trailing_garbage: None,
+            },
+            global: PaxRecords::default(),
+            skipped_text_left: MAX_SKIPPED_TEXT_BYTES,
+        };
+        scan.run()?;
+        let mut index = scan.index;
+        index.names.shrink_to_fit();
+        index.extents.shrink_to_fit();
+        Ok(index)
+    }
+}
+
+/// What the metadata members before a member say of it.
+#[derive(Default)]
+struct Pending {
+    /// The last metadata member and its offset, for the error when no member follows.
+    last: Option<(&'static str, u64)>,
+    long_name: Option<Vec<u8>>,
+    pax: PaxRecords,
+}
+
+struct Scan<'a> {
+    source: &'a Source,
+    window: Window<'a>,
+    index: Index,
+    global: PaxRecords,
+    skipped_text_left: usize,
+}
+
+/// A member's header, read out so that the window can move on.
+struct Found {
+    type_flag: u8,
+    path: Vec<u8>,
+    size: u64,
+    sparse_map_continues: bool,
+}
+
+impl Scan<'_> {
+    fn run(&mut self) -> Result<(), ReadError> {
+        let mut offset = 0;
+        let mut pending = Pending::default();
+        while let Some(block) = self.header_block(offset)? {
+            if is_zero(block) {
+                self.check_nothing_pending(&pending)?;
+                match self.after_zeros(offset)? {
+                    Some(next) => offset = next,
+                    None => break,
+                }
+                continue;
+            }
+            self.index.has_end_marker = false;
+            let found = self.parse_header(offset)?;
+            offset = match found.type_flag {
+                b'x' | b'X' | b'g' | b'L' | b'K' => {
+                    self.read_metadata(offset, &found, &mut pending)?
+                }
+                _ => {
+                    let global = std::mem::take(&mut self.global);
+                    let next = self.add_member(offset, &found, &pending, &global)?;
+                    self.global = global;
+                    pending = Pending::default();
+                    next
+                }
+            };
+        }
+        self.check_nothing_pending(&pending)
+    }
+
+    /// The block at `offset`, or `None` at the end of the file.
+    fn header_block(&mut self, offset: u64) -> Result<Option<&Block>, ReadError> {
+        let have = self.source.len() - offset;
+        if have == 0 && offset > 0 {
+            return Ok(None);
+        }
+        if have < BLOCK_BYTES {
+            let rest = self.window.bytes(offset, have)?;
+            if offset > 0 && rest.iter().all(|&byte| byte == 0) {
+                return Ok(None);
+            }
+            return Err(self
+                .defect(offset, TarDefect::Truncated { what: "header", need: BLOCK_BYTES, have }));
+        }
+        self.window.block(offset).map(Some)
+    }
+
+    /// Looks behind zero blocks for another archive, as `cat a.tar b.tar` makes them. Returns
+    /// where it starts.
+    fn after_zeros(&mut self, first_zero: u64) -> Result<Option<u64>, ReadError> {
+        let end = self.window.end_of_zeros(first_zero)?;
+        let zeros = end - first_zero;
+        self.index.has_end_marker = zeros >= 2 * BLOCK_BYTES;
+        if end == self.source.len() {
+            return Ok(None);
+        }
+        let next = end - zeros % BLOCK_BYTES;
+        if self.source.len() - next >= BLOCK_BYTES
+            && Header::parse(self.window.block(next)?).is_ok()
+        {
+            return Ok(Some(next));
+        }
+        self.index.trailing_garbage = Some(end);
+        Ok(None)
+    }
+
+    fn parse_header(&mut self, offset: u64) -> Result<Found, ReadError> {
+        let path = self.source.path();
+        let parse = |block| {
+            let header = Header::parse(block)?;
+            Ok(Found {
+                type_flag: header.type_flag(),
+                path: header.path().into_owned(),
+                size: header.size()?,
+                sparse_map_continues: header.sparse_map_continues(),
+            })
+        };
+        parse(self.window.block(offset)?).map_err(|source| ReadError::Tar {
+            path: path.to_path_buf(),
+            offset,
+            source,
+        })
+    }
+
+    /// Takes in a PAX header or a long name and returns where the next header is.
+    fn read_metadata(
+        &mut self,
+        offset: u64,
+        found: &Found,
+        pending: &mut Pending,
+    ) -> Result<u64, ReadError> {
+        let what = match found.type_flag {
+            b'g' => "global PAX header",
+            b'L' => "GNU long name",
+            b'K' => "GNU long link name",
+            _ => "PAX header",
+        };
+        if found.size > MAX_METADATA_BYTES {
+            let (size, limit) = (found.size, MAX_METADATA_BYTES);
+            return Err(self.defect(offset, TarDefect::MetadataTooLarge { what, size, limit }));
+        }
+        let content_offset = offset + BLOCK_BYTES;
+        let next = self.end_of_data(content_offset, found.size, what)?;
+        let content = self.window.bytes(content_offset, found.size)?;
+        let applied = match found.type_flag {
+            b'L' => {
+                pending.long_name = Some(text(content).to_vec());
+                Ok(())
+            }
+            b'K' => Ok(()),
+            b'g' => self.global.apply(content),
+            _ => pending.pax.apply(content),
+        };
+        applied.map_err(|defect| self.defect(content_offset, defect))?;
+        if found.type_flag != b'g' {
+            pending.last = Some((what, offset));
+        }
+        Ok(next)
+    }
+
+    /// Enters a member and returns where the next header is.
+    fn add_member(
+        &mut self,
+        offset: u64,
+        found: &Found,
+        pending: &Pending,
+        global: &PaxRecords,
+    ) -> Result<u64, ReadError> {
+        let Pending { long_name, pax, .. } = pending;
+        let pax_path = [&pax.sparse_path, &pax.path, &global.path].into_iter().flatten().next();
+        let path = pax_path.or(long_name.as_ref()).unwrap_or(&found.path);
+        let size = pax.size.or(global.size).unwrap_or(found.size);
+        let mut data_offset = offset + BLOCK_BYTES;
+        if found.type_flag == b'S' && found.sparse_map_continues {
+            data_offset = self.end_of_sparse_map(data_offset)?;
+        }
+        let kind = MemberKind::of(found.type_flag, pax.is_sparse || global.is_sparse, path);
+        let has_data = match kind {
+            MemberKind::Regular
+            | MemberKind::Sparse
+            | MemberKind::MultiVolume
+            | MemberKind::Unknown(_) => true,
+            MemberKind::Directory
+            | MemberKind::SymbolicLink
+            | MemberKind::HardLink
+            | MemberKind::Device
+            | MemberKind::Fifo => size > 0 && self.is_followed_by_data(data_offset)?,
+        };
+        let next = if has_data {
+            self.end_of_data(data_offset, size, "member with its padding")?
+        } else {
+            data_offset
+        };
+        self.index.counts.add(kind);
+        if kind == MemberKind::Regular {
+            self.add_regular(path, Extent { offset: data_offset, size })?;
+        } else if has_data && kind != MemberKind::Directory {
+            self.add_skipped(path, kind, offset);
+        }
+        Ok(next)
+    }
+
+    fn add_skipped(&mut self, path: &[u8], kind: MemberKind, offset: u64) {
+        if self.index.skipped.len() < MAX_NAMED_SKIPS && path.len() <= self.skipped_text_left {
+            self.skipped_text_left -= path.len();
+            self.index.skipped.push(SkippedMember { path: path.to_vec(), kind, offset });
+        }
+    }
+
+    fn add_regular(&mut self, path: &[u8], extent: Extent) -> Result<(), ReadError> {
+        // Honest archives store every name, so that names cannot be longer than the file. A name
+        // in a global header counts for each member after it.
+        let text_bytes = self.index.names.text_bytes() + path.len() as u64;
+        let limit = self.source.len().min(u64::from(u32::MAX));
+        let too_many = |need| ReadError::Limit {
+            path: self.source.path().to_path_buf(),
+            what: "bytes of member names",
+            limit,
+            need,
+        };
+        if text_bytes > limit {
+            return Err(too_many(text_bytes));
+        }
+        let member = u32::try_from(self.index.names.len()).map_err(|_| too_many(text_bytes))?;
+        self.index.names.push(path).map_err(|_| too_many(text_bytes))?;
+        self.index.extents.push(extent);
+        let extension = split_base(self.index.names.base(member)).1;
+        if let Some(field) =
+            LabelField::of(extension).filter(|field| extent.size <= field.max_bytes())
+        {
+            let content = self.window.bytes(extent.offset, extent.size)?;
+            self.index.labels.push((member, label_field(field, content)));
+        }
+        Ok(())
+    }
+
+    /// Checks that `size` bytes and their padding follow and returns where the next header is.
+    fn end_of_data(&self, offset: u64, size: u64, what: &'static str) -> Result<u64, ReadError> {
+        let have = self.source.len().saturating_sub(offset);
+        match size.checked_next_multiple_of(BLOCK_BYTES) {
+            Some(padded) if padded <= have => Ok(offset + padded),
+            padded => {
+                let need = padded.unwrap_or(size);
+                Err(self.defect(offset, TarDefect::Truncated { what, need, have }))
+            }
+        }
+    }
+
+    /// Passes over the blocks that continue a GNU sparse member's map.
+    fn end_of_sparse_map(&mut self, mut offset: u64) -> Result<u64, ReadError> {
+        /// In these blocks the mark for yet another one.
+        const CONTINUES: usize = 504;
+        loop {
+            self.end_of_data(offset, BLOCK_BYTES, "sparse map")?;
+            let continues = self.window.block(offset)?[CONTINUES] != 0;
+            offset += BLOCK_BYTES;
+            if !continues {
+                return Ok(offset);
+            }
+        }
+    }
+
+    /// Directories, links and devices have no data in most archives, whatever their size field
+    /// says, and some in others (PAX hard links, GNU directory listings). What follows decides:
+    /// a header, or the zeros at the end, cannot be data by chance.
+    fn is_followed_by_data(&mut self, offset: u64) -> Result<bool, ReadError> {
+        if self.source.len() - offset < BLOCK_BYTES {
+            return Ok(true);
+        }
+        let block = self.window.block(offset)?;
+        Ok(!is_zero(block) && Header::parse(block).is_err())
+    }
+
+    fn check_nothing_pending(&self, pending: &Pending) -> Result<(), ReadError> {
+        match pending.last {
+            Some((what, offset)) => Err(self.defect(offset, TarDefect::Dangling { what })),
+            None => Ok(()),
+        }
+    }
+
+    fn defect(&self, offset: u64, source: TarDefect) -> ReadError {
+        ReadError::Tar { path: self.source.path().to_path_buf(), offset, source }
+    }
+}
+
+fn is_zero(block: &Block) -> bool {
+    block.iter().fold(0, |all, &byte| all | byte) == 0
+}
