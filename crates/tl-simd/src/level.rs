@@ -1,18 +1,25 @@
 //! The instruction set levels and the one place that chooses between them.
 
+use crate::vector::{self, Simd, dispatch};
 use core::fmt;
 use std::sync::OnceLock;
 
 /// An instruction set level that this CPU was seen to support.
 ///
 /// Every kernel takes the level first and gives the same bits at every level.
-/// A vector level carries a token that only [`Level::available`] and [`Level::detect`] make,
-/// so that a `Level` which exists can be executed.
+/// A vector level carries a token that exists only where the CPU has the instructions, so that a
+/// `Level` which exists can be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Level {
     /// Plain Rust: the definition of every kernel.
     Scalar,
+    /// 256-bit vectors: AVX2 and F16C.
+    #[cfg(target_arch = "x86_64")]
+    Avx2(vector::Avx2),
+    /// 512-bit vectors: AVX-512 F, BW, DQ, VL, VBMI and VNNI.
+    #[cfg(target_arch = "x86_64")]
+    Avx512(vector::Avx512),
 }
 
 impl Level {
@@ -25,20 +32,24 @@ impl Level {
 
     /// Every level of this CPU, slowest first.
     pub fn available() -> impl Iterator<Item = Self> {
-        [Some(Self::Scalar)].into_iter().flatten()
-    }
-
-    /// The name used in benchmarks and reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Scalar => "scalar",
-        }
+        let levels = [
+            Some(Self::Scalar),
+            #[cfg(target_arch = "x86_64")]
+            vector::Avx2::detect().map(Self::Avx2),
+            #[cfg(target_arch = "x86_64")]
+            vector::Avx512::detect().map(Self::Avx512),
+        ];
+        levels.into_iter().flatten()
     }
 }
 
 impl fmt::Display for Level {
+    /// The name used in benchmarks and reports.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.write_str(dispatch!(*self, scalar => "scalar", simd => name(simd)))
     }
+}
+
+fn name<S: Simd>(_: S) -> &'static str {
+    S::NAME
 }

@@ -14,7 +14,7 @@ pub(crate) const RGB: usize = 3;
 pub fn flip_row(level: Level, row: &[u8], channels: usize, out: &mut [u8]) {
     assert_eq!(row.len(), out.len(), "one output byte per byte");
     assert!(channels > 0 && row.len().is_multiple_of(channels), "whole pixels of {channels} bytes");
-    dispatch!(level, scalar => define_flip(row, channels, out), simd => ());
+    dispatch!(level, scalar => define_flip(row, channels, out), _simd => define_flip(row, channels, out));
 }
 
 /// Takes a row of RGB pixels apart into its three planes.
@@ -24,7 +24,7 @@ pub fn flip_row(level: Level, row: &[u8], channels: usize, out: &mut [u8]) {
 /// When `row` is not three times as long as each plane.
 pub fn deinterleave(level: Level, row: &[u8], planes: [&mut [u8]; RGB]) {
     assert!(planes.iter().all(|plane| plane.len() * RGB == row.len()), "one sample per pixel");
-    dispatch!(level, scalar => define_deinterleave(row, planes), simd => ());
+    dispatch!(level, scalar => define_deinterleave(row, planes), _simd => define_deinterleave(row, planes));
 }
 
 /// Puts three planes together into a row of RGB pixels.
@@ -34,7 +34,7 @@ pub fn deinterleave(level: Level, row: &[u8], planes: [&mut [u8]; RGB]) {
 /// When `row` is not three times as long as each plane.
 pub fn interleave(level: Level, planes: [&[u8]; RGB], row: &mut [u8]) {
     assert!(planes.iter().all(|plane| plane.len() * RGB == row.len()), "one sample per pixel");
-    dispatch!(level, scalar => define_interleave(planes, row), simd => ());
+    dispatch!(level, scalar => define_interleave(planes, row), _simd => define_interleave(planes, row));
 }
 
 fn define_flip(row: &[u8], channels: usize, out: &mut [u8]) {

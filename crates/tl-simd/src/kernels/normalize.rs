@@ -224,11 +224,11 @@ impl Number for u8 {
 
 impl Table {
     fn interleaved<E: Number>(&self, level: Level, row: &[u8], flip: bool, out: &mut [u8]) {
-        dispatch!(level, scalar => self.define_interleaved::<E>(row, flip, out), simd => ());
+        dispatch!(level, scalar => self.define_interleaved::<E>(row, flip, out), _simd => self.define_interleaved::<E>(row, flip, out));
     }
 
     fn planar<E: Number>(&self, level: Level, row: &[u8], flip: bool, out: [&mut [u8]; RGB]) {
-        dispatch!(level, scalar => self.define_planar::<E>(row, flip, out), simd => ());
+        dispatch!(level, scalar => self.define_planar::<E>(row, flip, out), _simd => self.define_planar::<E>(row, flip, out));
     }
 
     fn define_interleaved<E: Number>(&self, row: &[u8], flip: bool, out: &mut [u8]) {

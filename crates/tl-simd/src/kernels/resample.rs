@@ -1,18 +1,24 @@
 //! Resizing 8-bit images with the bits of Pillow's `Image.resize`.
 //!
-//! The algorithm is that of Pillow's `Resample.c`: separable, horizontal first, coefficients in
-//! fixed point with 22 fraction bits, sums in 32 bits, 8-bit rows in between.
+//! The algorithm is that of `Resample.c` in Pillow 13: separable, coefficients in fixed point with
+//! 22 fraction bits, sums in 32 bits, 8-bit rows in between, horizontal first unless the height
+//! shrinks by more than twice as many pixels as the width.
 //! Samples are resampled as they are: Pillow multiplies RGBA by alpha first, this does not.
 
 mod axis;
 mod filter;
 mod horizontal;
+mod program;
 mod vertical;
 
 use crate::Level;
-use crate::vector::dispatch;
-use axis::{Axis, AxisKey, PRECISION_BITS};
+use crate::vector::ROWS;
+use axis::{Axis, AxisKey};
+pub(crate) use axis::{PRECISION_BITS, ROUND};
+use core::array;
 pub use filter::Filter;
+use horizontal::Horizontal;
+use vertical::Column;
 
 /// Interleaved 8-bit pixels in memory.
 #[derive(Clone, Copy, Debug)]
@@ -96,23 +102,29 @@ pub struct Resize {
     pub filter: Filter,
 }
 
+impl Resize {
+    /// Whether Pillow (13 and later) runs the vertical pass first, which changes the rounding: when
+    /// it takes away rows, and more than twice as many as the other pass takes away columns.
+    const fn vertical_first(&self) -> bool {
+        let rows = self.region.height as i64 - self.resized.1 as i64;
+        let columns = self.region.width as i64 - self.resized.0 as i64;
+        rows > 0 && rows > 2 * columns
+    }
+}
+
 /// Coefficients and scratch rows, reused from one image to the next.
 ///
 /// Nothing is allocated when an image needs no more room than an earlier one did, and the
 /// coefficients of an axis are kept while its sizes stay the same.
 #[derive(Debug, Default)]
 pub struct Resampler {
-    horizontal: Axis,
+    horizontal: Horizontal,
     vertical: Axis,
-    /// The last rows out of the horizontal pass; row `r` is slot `(r - origin) % slots`.
-    ring: Vec<u8>,
-    /// Where the rows of one vertical sum begin.
-    offsets: Vec<usize>,
+    column: Column,
+    /// Rows between the passes.
+    between: Vec<u8>,
     out: Vec<u8>,
 }
-
-/// How many rows the horizontal pass makes at once.
-const BATCH: usize = 4;
 
 impl Resampler {
     /// A resampler without any memory yet.
@@ -131,7 +143,7 @@ impl Resampler {
         level: Level,
         src: ImageView<'_>,
         resize: &Resize,
-        mut sink: impl FnMut(u32, &[u8]),
+        sink: impl FnMut(u32, &[u8]),
     ) {
         let Resize { region, resized, window, filter } = *resize;
         assert!(region.fits(src.width, src.height), "{region:?} leaves the image");
@@ -160,47 +172,50 @@ impl Resampler {
             data: &src.data[first..],
             stride: src.row_bytes,
             len: region.width as usize * src.channels,
+            channels: src.channels,
         };
-        let row_len = window.width as usize * src.channels;
-        self.out.resize(row_len, 0);
         if columns.is_identity() {
-            let skip = window.x as usize * src.channels;
-            let source = Rows { data: &source.data[skip..], len: row_len, ..source };
-            self.combine_source(level, source, sink);
+            let window = source.columns(window.x as usize, window.width as usize);
+            self.vertical_only(level, window, sink);
+            return;
+        }
+        self.horizontal.axis.prepare(columns);
+        if resize.vertical_first() {
+            self.vertical_then_horizontal(level, source, sink);
         } else {
-            self.horizontal.prepare(columns);
-            self.resample_both(level, source, src.channels, &mut sink);
+            self.horizontal_then_vertical(level, source, sink);
         }
     }
 
-    /// The vertical pass straight from the source.
-    fn combine_source(&mut self, level: Level, source: Rows<'_>, mut sink: impl FnMut(u32, &[u8])) {
+    fn vertical_only(&mut self, level: Level, source: Rows<'_>, mut sink: impl FnMut(u32, &[u8])) {
+        let out = grown(&mut self.out, source.len);
         for (y, taps) in (0..).zip(self.vertical.iter()) {
             if let Some(row) = taps.copied() {
                 sink(y, source.row(row));
-                continue;
+            } else {
+                let offsets = (taps.start..).map(|row| row * source.stride);
+                self.column.combine(level, source.data, offsets, taps.weights, out);
+                sink(y, out);
             }
-            self.offsets.clear();
-            self.offsets.extend((0..taps.weights.len()).map(|t| (taps.start + t) * source.stride));
-            combine(level, source.data, &self.offsets, taps.weights, &mut self.out);
-            sink(y, &self.out);
         }
     }
 
-    /// The horizontal pass into the ring, and the vertical pass from there.
-    fn resample_both(
+    /// Keeps the last rows out of the horizontal pass in a ring for the vertical one.
+    fn horizontal_then_vertical(
         &mut self,
         level: Level,
         source: Rows<'_>,
-        channels: usize,
         mut sink: impl FnMut(u32, &[u8]),
     ) {
-        let stride = self.out.len();
+        let stride = self.horizontal.stride(source.channels);
         let most_taps = self.vertical.iter().map(|taps| taps.weights.len()).max().unwrap_or(0);
-        let slots = (most_taps + BATCH - 1).next_multiple_of(BATCH);
-        self.ring.resize((slots * stride).max(self.ring.len()), 0);
+        let slots = (most_taps + ROWS - 1).next_multiple_of(ROWS);
+        let ring = grown(&mut self.between, slots * stride);
+        let out = grown(&mut self.out, self.horizontal.axis.len() * source.channels);
+        self.horizontal.prepare(level, source.channels, source.len);
         let last = self.vertical.taps(self.vertical.len() - 1);
-        let end = last.start + last.weights.len();
+        let last = last.start + last.weights.len() - 1;
+        // Row `r` of the source is in slot `(r - origin) % slots`; rows before `next` were made.
         let (mut origin, mut next) = (0, 0);
         for (y, taps) in (0..).zip(self.vertical.iter()) {
             if next < taps.start {
@@ -208,25 +223,62 @@ impl Resampler {
             }
             while next < taps.start + taps.weights.len() {
                 let slot = (next - origin) % slots;
-                let count = BATCH.min(end - next);
-                for (row, out) in
-                    self.ring[slot * stride..].chunks_exact_mut(stride).take(count).enumerate()
-                {
-                    narrow(level, &self.horizontal, channels, source.row(next + row), out);
-                }
-                next += count;
+                let rows = array::from_fn(|row| source.row((next + row).min(last)));
+                let slot = &mut ring[slot * stride..][..ROWS * stride];
+                self.horizontal.narrow(level, source.channels, rows, slot);
+                next += ROWS;
             }
-            self.offsets.clear();
-            let slot = |row| (row - origin) % slots * stride;
-            self.offsets.extend((0..taps.weights.len()).map(|t| slot(taps.start + t)));
+            let slot = |row: usize| (row - origin) % slots * stride;
             if let Some(row) = taps.copied() {
-                sink(y, &self.ring[slot(row)..][..stride]);
+                sink(y, &ring[slot(row)..][..out.len()]);
             } else {
-                combine(level, &self.ring, &self.offsets, taps.weights, &mut self.out);
-                sink(y, &self.out);
+                let offsets = (taps.start..).map(slot);
+                self.column.combine(level, ring, offsets, taps.weights, out);
+                sink(y, out);
             }
         }
     }
+
+    /// Makes a few whole rows by the vertical pass and narrows them.
+    fn vertical_then_horizontal(
+        &mut self,
+        level: Level,
+        source: Rows<'_>,
+        mut sink: impl FnMut(u32, &[u8]),
+    ) {
+        let used = self.horizontal.axis.source_pixels();
+        let stride = self.horizontal.stride(source.channels);
+        let row_len = self.horizontal.axis.len() * source.channels;
+        let rows = grown(&mut self.between, ROWS * source.len);
+        let out = grown(&mut self.out, ROWS * stride);
+        self.horizontal.prepare(level, source.channels, source.len);
+        let source_columns = source.columns(used.start, used.len());
+        let first = used.start * source.channels;
+        let mut next = 0;
+        for y in (0..self.vertical.len()).step_by(ROWS) {
+            let count = ROWS.min(self.vertical.len() - y);
+            for (row, y) in rows.chunks_exact_mut(source.len).zip(y..y + count) {
+                let taps = self.vertical.taps(y);
+                let offsets = (taps.start..).map(|row| row * source.stride);
+                let row = &mut row[first..first + source_columns.len];
+                self.column.combine(level, source_columns.data, offsets, taps.weights, row);
+            }
+            let rows = array::from_fn(|row| &rows[row.min(count - 1) * source.len..][..source.len]);
+            self.horizontal.narrow(level, source.channels, rows, out);
+            for row in out.chunks_exact(stride).take(count) {
+                sink(next, &row[..row_len]);
+                next += 1;
+            }
+        }
+    }
+}
+
+/// The first `len` bytes of `buffer`, which grows to have them.
+fn grown(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
+    if buffer.len() < len {
+        buffer.resize(len, 0);
+    }
+    &mut buffer[..len]
 }
 
 /// Rows of bytes, `stride` apart.
@@ -235,20 +287,19 @@ struct Rows<'a> {
     data: &'a [u8],
     stride: usize,
     len: usize,
+    channels: usize,
 }
 
 impl<'a> Rows<'a> {
     fn row(&self, index: usize) -> &'a [u8] {
         &self.data[index * self.stride..][..self.len]
     }
-}
 
-fn narrow(level: Level, axis: &Axis, channels: usize, src: &[u8], out: &mut [u8]) {
-    dispatch!(level, scalar => horizontal::define(axis, channels, src, out), simd => ());
-}
-
-fn combine(level: Level, data: &[u8], offsets: &[usize], weights: &[i32], out: &mut [u8]) {
-    dispatch!(level, scalar => vertical::define(data, offsets, weights, out), simd => ());
+    /// The same rows without the pixels before `first` and after `count`.
+    fn columns(&self, first: usize, count: usize) -> Self {
+        let data = &self.data[first * self.channels..];
+        Self { data, len: count * self.channels, ..*self }
+    }
 }
 
 /// Drops the fraction of a sum and limits it to 8 bits.

@@ -2,15 +2,16 @@
 //! Pillow's `Resample.c` make them, for the part of the output that is wanted.
 
 use super::Filter;
+use core::ops::Range;
 
 /// Fraction bits of a coefficient: Pillow's `PRECISION_BITS`, 32 - 8 - 2.
-pub(super) const PRECISION_BITS: u32 = 22;
+pub(crate) const PRECISION_BITS: u32 = 22;
 
 /// The coefficient 1.
 pub(super) const ONE: i32 = 1 << PRECISION_BITS;
 
 /// Added to a sum before its fraction bits are dropped.
-pub(super) const ROUND: i32 = ONE / 2;
+pub(crate) const ROUND: i32 = ONE / 2;
 
 /// The source pixels that make one output pixel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +76,17 @@ impl Axis {
         } else {
             self.filter(key);
         }
+    }
+
+    pub(super) fn key(&self) -> Option<AxisKey> {
+        self.key
+    }
+
+    /// The source pixels that any output pixel needs.
+    pub(super) fn source_pixels(&self) -> Range<usize> {
+        let start = self.bounds.first().map_or(0, |&(start, _)| start);
+        let end = self.iter().last().map_or(0, |taps| taps.start + taps.weights.len());
+        start..end
     }
 
     pub(super) fn len(&self) -> usize {

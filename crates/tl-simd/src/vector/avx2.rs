@@ -1,0 +1,243 @@
+//! AVX2: Haswell, Zen and later.
+
+#![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
+
+use super::{Line, ROWS, Simd};
+use crate::kernels::resample::{PRECISION_BITS, ROUND};
+use core::arch::x86_64::*;
+
+/// Proof that this CPU has the instructions of [`Level::Avx2`](crate::Level::Avx2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Avx2(());
+
+impl Avx2 {
+    /// The token, when the CPU has AVX2 and the half precision conversions F16C.
+    #[must_use]
+    pub fn detect() -> Option<Self> {
+        let has = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("f16c");
+        has.then_some(Self(()))
+    }
+}
+
+/// Bits of the lower half of a coefficient.
+const LOW_BITS: u32 = 12;
+
+/// Sums for the lower and for the upper halves of the coefficients.
+type Sums = [__m256i; 2];
+
+impl Simd for Avx2 {
+    const NAME: &'static str = "avx2";
+    const LANES: usize = 8;
+    const GROUP: usize = 4;
+    const WINDOW: usize = 16;
+    const TAPS: usize = 2;
+    const PARTS: usize = 2;
+    const COLUMNS: usize = 32;
+
+    #[inline(always)]
+    fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
+        #[target_feature(enable = "avx2,f16c")]
+        fn frame<R>(f: impl FnOnce() -> R) -> R {
+            f()
+        }
+        // SAFETY: `self` exists, so `detect` saw these features on this CPU.
+        unsafe { frame(f) }
+    }
+
+    #[inline(always)]
+    fn split(weights: [i32; ROWS]) -> [u32; ROWS] {
+        const LOW_SIGN: i32 = 1 << (LOW_BITS - 1);
+        let high = weights.map(|weight| (weight + LOW_SIGN) >> LOW_BITS);
+        let pair = |first: i32, second: i32| {
+            (first & 0xFFFF).cast_unsigned() | (second << 16).cast_unsigned()
+        };
+        let low = |tap: usize| weights[tap] - (high[tap] << LOW_BITS);
+        [pair(low(0), low(1)), pair(high[0], high[1]), pair(low(2), low(3)), pair(high[2], high[3])]
+    }
+
+    #[inline(always)]
+    fn positions(first: usize, channels: usize) -> u32 {
+        // A position with the top bit set reads as zero.
+        const NONE: u8 = 0x80;
+        let [first, second] = [first, first + channels].map(|byte| byte.to_le_bytes()[0]);
+        u32::from_le_bytes([first, NONE, second, NONE])
+    }
+
+    type RowSums = [Sums; ROWS];
+
+    #[inline(always)]
+    fn row_sums(self) -> Self::RowSums {
+        // SAFETY: `self` exists, so `detect` saw the features of `zeros` on this CPU.
+        unsafe { zeros() }
+    }
+
+    #[inline(always)]
+    fn add_rows(
+        self,
+        sums: Self::RowSums,
+        rows: [&[u8]; ROWS],
+        offsets: [usize; 2],
+        step: &[Line],
+    ) -> Self::RowSums {
+        // SAFETY: `self` exists, so `detect` saw the features of `add_rows` on this CPU.
+        unsafe { add_rows(sums, rows, offsets, step) }
+    }
+
+    #[inline(always)]
+    fn store_rows(self, sums: Self::RowSums, out: &mut [u8], stride: usize, at: [usize; 2]) {
+        // SAFETY: `self` exists, so `detect` saw the features of `store_rows` on this CPU.
+        unsafe { store_rows(sums, out, stride, at) }
+    }
+
+    type ColumnSums = [Sums; ROWS];
+
+    #[inline(always)]
+    fn column_sums(self) -> Self::ColumnSums {
+        // SAFETY: `self` exists, so `detect` saw the features of `zeros` on this CPU.
+        unsafe { zeros() }
+    }
+
+    #[inline(always)]
+    fn add_columns(
+        self,
+        sums: Self::ColumnSums,
+        rows: [&[u8]; ROWS],
+        weights: &[u32; ROWS],
+    ) -> Self::ColumnSums {
+        // SAFETY: `self` exists, so `detect` saw the features of `add_columns` on this CPU.
+        unsafe { add_columns(sums, rows, weights) }
+    }
+
+    #[inline(always)]
+    fn store_columns(self, sums: Self::ColumnSums, out: &mut [u8]) {
+        // SAFETY: `self` exists, so `detect` saw the features of `store_columns` on this CPU.
+        unsafe { store_columns(sums, out) }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load_half(bytes: &[u8]) -> __m128i {
+    let bytes: &[u8; 16] = bytes.try_into().expect("16 bytes");
+    // SAFETY: the array has the 16 bytes that are read.
+    unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load(bytes: &[u8]) -> __m256i {
+    let bytes: &[u8; 32] = bytes.try_into().expect("32 bytes");
+    // SAFETY: the array has the 32 bytes that are read.
+    unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+}
+
+/// Both halves of a line.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load_line(line: &Line) -> [__m256i; 2] {
+    let (first, second) = line.0.split_at(8);
+    [first, second].map(|words| {
+        // SAFETY: half a line has the 32 bytes that are read, and their alignment.
+        unsafe { _mm256_load_si256(words.as_ptr().cast()) }
+    })
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn zeros() -> [Sums; ROWS] {
+    [[_mm256_setzero_si256(); 2]; ROWS]
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn add_products(sums: &mut Sums, taps: __m256i, [low, high]: [__m256i; 2]) {
+    sums[0] = _mm256_add_epi32(sums[0], _mm256_madd_epi16(taps, low));
+    sums[1] = _mm256_add_epi32(sums[1], _mm256_madd_epi16(taps, high));
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn add_rows(
+    mut sums: [Sums; ROWS],
+    rows: [&[u8]; ROWS],
+    [first, second]: [usize; 2],
+    step: &[Line],
+) -> [Sums; ROWS] {
+    let [positions_low, high] = step else { unreachable!("a step has two lines") };
+    let [positions, low] = load_line(positions_low);
+    let [high, _] = load_line(high);
+    for (sums, row) in sums.iter_mut().zip(rows) {
+        let window = _mm256_inserti128_si256::<1>(
+            _mm256_castsi128_si256(load_half(&row[first..first + Avx2::WINDOW])),
+            load_half(&row[second..second + Avx2::WINDOW]),
+        );
+        add_products(sums, _mm256_shuffle_epi8(window, positions), [low, high]);
+    }
+    sums
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn add_columns(mut sums: [Sums; ROWS], rows: [&[u8]; ROWS], weights: &[u32; ROWS]) -> [Sums; ROWS] {
+    let zero = _mm256_setzero_si256();
+    let weights = weights.map(|weight| _mm256_set1_epi32(weight.cast_signed()));
+    for pair in 0..2 {
+        let (a, b) = (load(rows[2 * pair]), load(rows[2 * pair + 1]));
+        let (low, high) = (_mm256_unpacklo_epi8(a, b), _mm256_unpackhi_epi8(a, b));
+        let taps = [
+            _mm256_unpacklo_epi8(low, zero),
+            _mm256_unpackhi_epi8(low, zero),
+            _mm256_unpacklo_epi8(high, zero),
+            _mm256_unpackhi_epi8(high, zero),
+        ];
+        for (sums, taps) in sums.iter_mut().zip(taps) {
+            add_products(sums, taps, [weights[2 * pair], weights[2 * pair + 1]]);
+        }
+    }
+    sums
+}
+
+/// The rounded sums as bytes: of each 128-bit lane, four of every argument in turn.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn pack(sums: [Sums; ROWS]) -> __m256i {
+    let round = _mm256_set1_epi32(ROUND);
+    let [a, b, c, d] = sums.map(|[low, high]| {
+        let high = _mm256_slli_epi32::<{ LOW_BITS.cast_signed() }>(high);
+        let sum = _mm256_add_epi32(high, _mm256_add_epi32(low, round));
+        _mm256_srai_epi32::<{ PRECISION_BITS.cast_signed() }>(sum)
+    });
+    _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store_rows(sums: [Sums; ROWS], out: &mut [u8], stride: usize, [first, second]: [usize; 2]) {
+    let rows = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    let packed = _mm256_permutevar8x32_epi32(pack(sums), rows);
+    let packed = [
+        _mm256_extract_epi64::<0>(packed),
+        _mm256_extract_epi64::<1>(packed),
+        _mm256_extract_epi64::<2>(packed),
+        _mm256_extract_epi64::<3>(packed),
+    ];
+    for (row, packed) in packed.into_iter().enumerate() {
+        let out = &mut out[row * stride..];
+        if second == first + Avx2::GROUP {
+            out[first..first + Avx2::LANES].copy_from_slice(&packed.to_le_bytes());
+        } else {
+            let [a, b, c, d, e, f, g, h] = packed.to_le_bytes();
+            out[first..first + Avx2::GROUP].copy_from_slice(&[a, b, c, d]);
+            out[second..second + Avx2::GROUP].copy_from_slice(&[e, f, g, h]);
+        }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store_columns(sums: [Sums; ROWS], out: &mut [u8]) {
+    let out: &mut [u8; Avx2::COLUMNS] = out.try_into().expect("32 bytes");
+    let packed = pack(sums);
+    // SAFETY: `out` has the 32 bytes that are written.
+    unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), packed) }
+}

@@ -1,0 +1,222 @@
+//! AVX-512 with byte permutes (VBMI) and byte dot products (VNNI): Ice Lake, Zen 4 and later.
+
+#![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
+
+use super::{Line, ROWS, Simd};
+use crate::kernels::resample::{PRECISION_BITS, ROUND};
+use core::arch::x86_64::*;
+
+/// Proof that this CPU has the instructions of [`Level::Avx512`](crate::Level::Avx512).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Avx512(());
+
+impl Avx512 {
+    /// The token, when the CPU has AVX-512 F, BW, DQ, VL, VBMI and VNNI.
+    #[must_use]
+    pub fn detect() -> Option<Self> {
+        let has = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512vbmi")
+            && is_x86_feature_detected!("avx512vnni");
+        has.then_some(Self(()))
+    }
+}
+
+/// The three signed bytes of a coefficient, lowest first: each lane's sums for that byte.
+type Sums = [__m512i; 3];
+
+impl Simd for Avx512 {
+    const NAME: &'static str = "avx512";
+    const LANES: usize = 16;
+    const GROUP: usize = 16;
+    const WINDOW: usize = 64;
+    const TAPS: usize = 4;
+    const PARTS: usize = 3;
+    const COLUMNS: usize = 64;
+
+    #[inline(always)]
+    fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
+        fn frame<R>(f: impl FnOnce() -> R) -> R {
+            f()
+        }
+        // SAFETY: `self` exists, so `detect` saw these features on this CPU.
+        unsafe { frame(f) }
+    }
+
+    #[inline(always)]
+    fn split(weights: [i32; ROWS]) -> [u32; ROWS] {
+        let mut parts = [0; ROWS];
+        let mut rest = weights;
+        for part in parts.iter_mut().take(Self::PARTS) {
+            let digits = rest.map(|rest| i32::from(rest.to_le_bytes()[0].cast_signed()));
+            *part = u32::from_le_bytes(digits.map(|digit| digit.to_le_bytes()[0]));
+            for (rest, digit) in rest.iter_mut().zip(digits) {
+                *rest = (*rest - digit) >> 8;
+            }
+        }
+        parts
+    }
+
+    #[inline(always)]
+    fn positions(first: usize, channels: usize) -> u32 {
+        u32::from_le_bytes([0, 1, 2, 3].map(|tap| (first + tap * channels).to_le_bytes()[0]))
+    }
+
+    type RowSums = [Sums; ROWS];
+
+    #[inline(always)]
+    fn row_sums(self) -> Self::RowSums {
+        // SAFETY: `self` exists, so `detect` saw the features of `zeros` on this CPU.
+        unsafe { zeros() }
+    }
+
+    #[inline(always)]
+    fn add_rows(
+        self,
+        sums: Self::RowSums,
+        rows: [&[u8]; ROWS],
+        offsets: [usize; 2],
+        step: &[Line],
+    ) -> Self::RowSums {
+        // SAFETY: `self` exists, so `detect` saw the features of `add_rows` on this CPU.
+        unsafe { add_rows(sums, rows, offsets[0], step) }
+    }
+
+    #[inline(always)]
+    fn store_rows(self, sums: Self::RowSums, out: &mut [u8], stride: usize, at: [usize; 2]) {
+        // SAFETY: `self` exists, so `detect` saw the features of `store_rows` on this CPU.
+        unsafe { store_rows(sums, out, stride, at[0]) }
+    }
+
+    type ColumnSums = [Sums; ROWS];
+
+    #[inline(always)]
+    fn column_sums(self) -> Self::ColumnSums {
+        // SAFETY: `self` exists, so `detect` saw the features of `zeros` on this CPU.
+        unsafe { zeros() }
+    }
+
+    #[inline(always)]
+    fn add_columns(
+        self,
+        sums: Self::ColumnSums,
+        rows: [&[u8]; ROWS],
+        weights: &[u32; ROWS],
+    ) -> Self::ColumnSums {
+        // SAFETY: `self` exists, so `detect` saw the features of `add_columns` on this CPU.
+        unsafe { add_columns(sums, rows, weights) }
+    }
+
+    #[inline(always)]
+    fn store_columns(self, sums: Self::ColumnSums, out: &mut [u8]) {
+        // SAFETY: `self` exists, so `detect` saw the features of `store_columns` on this CPU.
+        unsafe { store_columns(sums, out) }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load(bytes: &[u8]) -> __m512i {
+    let bytes: &[u8; 64] = bytes.try_into().expect("64 bytes");
+    // SAFETY: the array has the 64 bytes that are read.
+    unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load_line(line: &Line) -> __m512i {
+    // SAFETY: a line has the 64 bytes that are read, and their alignment.
+    unsafe { _mm512_load_si512(core::ptr::from_ref(line).cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn zeros() -> [Sums; ROWS] {
+    [[_mm512_setzero_si512(); 3]; ROWS]
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vnni")]
+fn add_rows(
+    mut sums: [Sums; ROWS],
+    rows: [&[u8]; ROWS],
+    offset: usize,
+    step: &[Line],
+) -> [Sums; ROWS] {
+    let [positions, low, middle, high] = step else { unreachable!("a step has four lines") };
+    let positions = load_line(positions);
+    let weights = [load_line(low), load_line(middle), load_line(high)];
+    for (sums, row) in sums.iter_mut().zip(rows) {
+        let window = load(&row[offset..offset + Avx512::WINDOW]);
+        let taps = _mm512_permutexvar_epi8(positions, window);
+        for (sum, weight) in sums.iter_mut().zip(weights) {
+            *sum = _mm512_dpbusd_epi32(*sum, taps, weight);
+        }
+    }
+    sums
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+fn add_columns(mut sums: [Sums; ROWS], rows: [&[u8]; ROWS], weights: &[u32; ROWS]) -> [Sums; ROWS] {
+    let [a, b, c, d] = rows.map(|row| load(row));
+    let (ab, cd) = (_mm512_unpacklo_epi8(a, b), _mm512_unpacklo_epi8(c, d));
+    let (ab_high, cd_high) = (_mm512_unpackhi_epi8(a, b), _mm512_unpackhi_epi8(c, d));
+    let taps = [
+        _mm512_unpacklo_epi16(ab, cd),
+        _mm512_unpackhi_epi16(ab, cd),
+        _mm512_unpacklo_epi16(ab_high, cd_high),
+        _mm512_unpackhi_epi16(ab_high, cd_high),
+    ];
+    for (part, &weight) in weights.iter().enumerate().take(Avx512::PARTS) {
+        let weight = _mm512_set1_epi32(weight.cast_signed());
+        for (sums, taps) in sums.iter_mut().zip(taps) {
+            sums[part] = _mm512_dpbusd_epi32(sums[part], taps, weight);
+        }
+    }
+    sums
+}
+
+/// The rounded sums as bytes: of each 128-bit lane, four of every argument in turn.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn pack(sums: [Sums; ROWS]) -> __m512i {
+    let round = _mm512_set1_epi32(ROUND);
+    let [a, b, c, d] = sums.map(|[low, middle, high]| {
+        let upper = _mm512_add_epi32(_mm512_slli_epi32::<8>(high), middle);
+        let sum = _mm512_add_epi32(_mm512_slli_epi32::<8>(upper), _mm512_add_epi32(low, round));
+        _mm512_srai_epi32::<PRECISION_BITS>(sum)
+    });
+    _mm512_packus_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn store_rows(sums: [Sums; ROWS], out: &mut [u8], stride: usize, at: usize) {
+    let rows = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    let packed = _mm512_permutexvar_epi32(rows, pack(sums));
+    let packed = [
+        _mm512_extracti32x4_epi32::<0>(packed),
+        _mm512_extracti32x4_epi32::<1>(packed),
+        _mm512_extracti32x4_epi32::<2>(packed),
+        _mm512_extracti32x4_epi32::<3>(packed),
+    ];
+    for (row, packed) in packed.into_iter().enumerate() {
+        let start = row * stride + at;
+        let out: &mut [u8] = &mut out[start..start + Avx512::LANES];
+        // SAFETY: `out` has the 16 bytes that are written.
+        unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), packed) };
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn store_columns(sums: [Sums; ROWS], out: &mut [u8]) {
+    let out: &mut [u8; Avx512::COLUMNS] = out.try_into().expect("64 bytes");
+    let packed = pack(sums);
+    // SAFETY: `out` has the 64 bytes that are written.
+    unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), packed) }
+}

@@ -1,0 +1,3 @@
+//! Integration tests of tl-simd.
+
+mod pillow;

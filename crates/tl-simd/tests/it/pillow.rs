@@ -1,0 +1,101 @@
+//! Every level against the bytes that Pillow made (`testdata/resample/generate.py`).
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use tl_simd::Level;
+use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize};
+
+#[derive(Debug)]
+struct Case {
+    width: u32,
+    height: u32,
+    channels: usize,
+    extreme: bool,
+    seed: u64,
+    resize: Resize,
+    crc: u32,
+}
+
+impl Case {
+    fn parse(line: &str) -> Self {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let rect = |at: usize| Rect {
+            x: number(fields[at]),
+            y: number(fields[at + 1]),
+            width: number(fields[at + 2]),
+            height: number(fields[at + 3]),
+        };
+        assert_eq!(fields.len(), 17, "fields of {line:?}");
+        Self {
+            width: number(fields[0]),
+            height: number(fields[1]),
+            channels: number(fields[2]),
+            extreme: fields[3] == "extreme",
+            seed: number(fields[4]),
+            resize: Resize {
+                region: rect(5),
+                resized: (number(fields[9]), number(fields[10])),
+                window: rect(11),
+                filter: filter(fields[15]),
+            },
+            crc: u32::from_str_radix(fields[16], 16).expect("a CRC"),
+        }
+    }
+
+    fn pixels(&self) -> Vec<u8> {
+        let size = self.width as usize * self.height as usize * self.channels;
+        let words = (1..).map(|counter| split_mix(self.seed, counter).to_le_bytes());
+        let noise = words.flatten().take(size);
+        noise.map(|byte| if self.extreme { (byte & 1) * 255 } else { byte }).collect()
+    }
+}
+
+fn number<T: FromStr>(field: &str) -> T {
+    field.parse().ok().expect("a number")
+}
+
+fn filter(name: &str) -> Filter {
+    let filters = [
+        ("nearest", Filter::Nearest),
+        ("box", Filter::Box),
+        ("bilinear", Filter::Bilinear),
+        ("hamming", Filter::Hamming),
+        ("bicubic", Filter::Bicubic),
+        ("lanczos", Filter::Lanczos),
+    ];
+    filters.into_iter().find(|filter| filter.0 == name).expect("a filter's name").1
+}
+
+fn split_mix(seed: u64, counter: u64) -> u64 {
+    let z = seed.wrapping_add(counter.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// The cases in the repository, or those of the file that `TL_SIMD_CASES` names.
+fn cases() -> Vec<Case> {
+    let committed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/resample/cases.txt");
+    let path = std::env::var_os("TL_SIMD_CASES").map_or_else(|| committed.into(), PathBuf::from);
+    let text = std::fs::read_to_string(&path).expect("the cases can be read");
+    text.lines().filter(|line| !line.starts_with('#')).map(Case::parse).collect()
+}
+
+#[test]
+fn every_level_resizes_with_the_bytes_of_pillow() {
+    let cases = cases();
+    assert!(cases.len() >= 600, "{} cases", cases.len());
+    for level in Level::available() {
+        let mut resampler = Resampler::new();
+        let mut bytes = 0;
+        for case in &cases {
+            let pixels = case.pixels();
+            let image = ImageView::packed(&pixels, case.width, case.height, case.channels);
+            let mut out = Vec::new();
+            resampler.run(level, image, &case.resize, |_, row| out.extend_from_slice(row));
+            assert_eq!(crc32fast::hash(&out), case.crc, "{level}: {case:?}");
+            bytes += out.len();
+        }
+        println!("{level}: {} cases, {bytes} bytes, none differs", cases.len());
+    }
+}

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Writes resample cases with the CRC-32 of what Pillow makes of them.
+
+    python generate.py --seed 1 --count 600 > cases.txt
+
+One case a line: image width, height, channels, kind and seed of the pixels, region x y w h,
+resized w h, window x y w h, filter, CRC-32 of the interleaved result of
+image.crop(region).resize(resized, filter).crop(window).
+tests/it/pillow.rs of tl-simd draws the same pixels from the kind and the seed.
+"""
+import argparse
+import random
+import zlib
+
+import numpy
+from PIL import Image, __version__
+
+FILTERS = ["nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"]
+# Four channels as CMYK: RGBA would be multiplied by alpha first.
+MODES = {1: "L", 3: "RGB", 4: "CMYK"}
+
+
+def pixels(kind, seed, size):
+    """SplitMix64 in counter mode, little endian; `extreme` keeps only black and white."""
+    with numpy.errstate(over="ignore"):
+        z = numpy.uint64(seed) + numpy.arange(1, size // 8 + 2, dtype=numpy.uint64) * numpy.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
+        z = z ^ (z >> numpy.uint64(31))
+    noise = z.astype("<u8").view(numpy.uint8)[:size]
+    return noise if kind == "noise" else (noise & 1) * numpy.uint8(255)
+
+
+def part(rng, size):
+    if rng.random() < 0.3:
+        return 0, size
+    length = rng.randint(1, size)
+    return rng.randint(0, size - length), length
+
+
+def target(rng, size, largest):
+    choice = rng.random()
+    if choice < 0.1:
+        return size
+    if choice < 0.2:
+        return rng.randint(1, 4)
+    return rng.randint(1, largest)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--count", type=int, required=True)
+    parser.add_argument("--largest", type=int, default=300)
+    args = parser.parse_args()
+    rng = random.Random(args.seed)
+    print(f"# Pillow {__version__}, --seed {args.seed} --count {args.count} --largest {args.largest}")
+    for case in range(args.count):
+        largest = rng.choice([8, 40, args.largest])
+        width, height = rng.randint(1, largest), rng.randint(1, largest)
+        if rng.random() < 0.05:
+            width, height = rng.choice([(width, 1500), (1500, height)])
+        channels, kind = rng.choice([1, 3, 3, 4]), rng.choice(["noise", "extreme"])
+        seed = rng.getrandbits(48)
+        (x, w), (y, h) = part(rng, width), part(rng, height)
+        rw, rh = target(rng, w, largest), target(rng, h, largest)
+        (wx, ww), (wy, wh) = part(rng, rw), part(rng, rh)
+        name = FILTERS[case % len(FILTERS)]
+        data = pixels(kind, seed, width * height * channels).tobytes()
+        image = Image.frombytes(MODES[channels], (width, height), data)
+        image = image.crop((x, y, x + w, y + h))
+        image = image.resize((rw, rh), Image.Resampling[name.upper()])
+        image = image.crop((wx, wy, wx + ww, wy + wh))
+        crc = zlib.crc32(image.tobytes())
+        print(width, height, channels, kind, seed, x, y, w, h, rw, rh, wx, wy, ww, wh, name, f"{crc:08x}")
+
+
+main()
