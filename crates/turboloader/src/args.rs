@@ -1,6 +1,8 @@
 //! The command line as types: global options and the subcommands. What each option means is
 //! said here, in the help text, and nowhere else.
 
+#![expect(clippy::doc_markdown, reason = "help texts are read on terminals, without backticks")]
+
 mod dataset;
 mod inspect;
 mod train;

@@ -10,7 +10,7 @@ pub(crate) fn run(args: &CompletionsArgs) -> Result<Verdict, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut crate::command(), "tl", &mut script);
     let mut stdout = Stdout::open()?;
-    stdout.write(&script)?;
+    stdout.bytes(&script)?;
     stdout.finish()?;
     Ok(Verdict::Good)
 }

@@ -1,10 +1,16 @@
 //! Why a command could not answer, and the exit code each reason has.
 
+use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use tbl_io::ReadError;
+use tbl_io::{Entry, Escaped, ReadError, SampleSource};
+use tl_decode::DecodeError;
+use tl_transform::{PlanError, RecipeError};
+
+use crate::extract::NameDefect;
 
 /// What a command that ran to its end found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,11 +21,42 @@ pub(crate) enum Verdict {
     Bad,
 }
 
+/// What an error is about: a file, or a sample of a data set.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    path: PathBuf,
+    sample: Option<(u64, Option<Vec<u8>>)>,
+}
+
+impl Subject {
+    /// A whole file.
+    pub(crate) fn file(path: &Path) -> Self {
+        Self { path: path.to_owned(), sample: None }
+    }
+
+    /// Sample `index` of `source`, whose index entry is `entry`.
+    pub(crate) fn sample(source: &dyn SampleSource, index: u64, entry: &Entry<'_>) -> Self {
+        let key = entry.key.as_deref().map(<[u8]>::to_vec);
+        Self { path: source.path().to_owned(), sample: Some((index, key)) }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", Escaped(self.path.as_os_str().as_bytes()))?;
+        match &self.sample {
+            None => Ok(()),
+            Some((index, None)) => write!(f, ": sample {index}"),
+            Some((index, Some(key))) => write!(f, ": sample {index} ({})", Escaped(key)),
+        }
+    }
+}
+
 /// Why a command stopped.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// A file or folder refused to be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", Subject::file(path))]
     Io {
         /// Which one.
         path: PathBuf,
@@ -36,7 +73,7 @@ pub(crate) enum Failure {
     #[error("standard output is closed")]
     ClosedPipe,
     /// The output file is already there.
-    #[error("{}: exists already (-f replaces it)", path.display())]
+    #[error("{}: exists already (-f replaces it)", Subject::file(path))]
     Exists {
         /// The output file.
         path: PathBuf,
@@ -47,6 +84,73 @@ pub(crate) enum Failure {
     /// A data set is damaged or cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// An image does not decode.
+    #[error("{of}: {source}")]
+    Decode {
+        /// Which one.
+        of: Subject,
+        /// Why.
+        source: DecodeError,
+    },
+    /// A sample of raw pixels is not as large as its index entry says.
+    #[error("{of}: {found} bytes of raw pixels, expected {expected}")]
+    RawSize {
+        /// The sample.
+        of: Subject,
+        /// Width times height times 3.
+        expected: u64,
+        /// Its size.
+        found: u64,
+    },
+    /// A recipe cannot be made with these parameters.
+    #[error(transparent)]
+    Recipe(#[from] RecipeError),
+    /// A recipe cannot take an image of this size.
+    #[error("{of}: {source}")]
+    Plan {
+        /// The image.
+        of: Subject,
+        /// Why.
+        source: PlanError,
+    },
+    /// Some images of a sheet do not decode; the sheet shows which.
+    #[error("{count} of {of} samples do not decode, the first: {first}")]
+    Damaged {
+        /// How many.
+        count: usize,
+        /// Of how many.
+        of: usize,
+        /// The first one's error.
+        first: Box<Self>,
+    },
+    /// A contact sheet would be too large.
+    #[error(
+        "a sheet of {columns} x {rows} cells has more than {limit} pixels (show fewer, or smaller with --size)"
+    )]
+    SheetTooLarge {
+        /// Cells in a row.
+        columns: usize,
+        /// Rows of cells.
+        rows: usize,
+        /// The largest sheet in pixels.
+        limit: u64,
+    },
+    /// The sample has no such sidecar field.
+    #[error("{of}: no field `{extension}`")]
+    NoField {
+        /// The sample.
+        of: Subject,
+        /// The field's extension.
+        extension: String,
+    },
+    /// A sample's name is no path below the output folder.
+    #[error("{of}: refusing this name: {defect}")]
+    UnsafeName {
+        /// The sample.
+        of: Subject,
+        /// What is wrong with the name.
+        defect: NameDefect,
+    },
     /// The command line names a part that this build does not have.
     #[error("`{command}` is not part of this build")]
     NotBuilt {
@@ -58,25 +162,42 @@ pub(crate) enum Failure {
 impl Failure {
     /// An error of standard output; a closed pipe is told apart.
     pub(crate) fn stdout(source: io::Error) -> Self {
-        match source.kind() {
-            io::ErrorKind::BrokenPipe => Self::ClosedPipe,
-            _ => Self::Stdout { source },
+        if source.kind() == io::ErrorKind::BrokenPipe {
+            Self::ClosedPipe
+        } else {
+            Self::Stdout { source }
+        }
+    }
+
+    /// Whether the data is at fault, rather than the usage or the system.
+    pub(crate) fn is_about_data(&self) -> bool {
+        match self {
+            Self::Read(error) => error.is_damage(),
+            Self::Decode { .. }
+            | Self::RawSize { .. }
+            | Self::Plan { .. }
+            | Self::Damaged { .. }
+            | Self::UnsafeName { .. } => true,
+            Self::Io { .. }
+            | Self::Stdout { .. }
+            | Self::ClosedPipe
+            | Self::Exists { .. }
+            | Self::BinaryOnTerminal
+            | Self::Recipe(_)
+            | Self::SheetTooLarge { .. }
+            | Self::NoField { .. }
+            | Self::NotBuilt { .. } => false,
         }
     }
 
     /// The exit code: 1 when the data is at fault, 2 when the usage or the system is.
     pub(crate) fn exit_code(&self) -> ExitCode {
-        match self {
-            Self::ClosedPipe => ExitCode::SUCCESS,
-            Self::Io { .. }
-            | Self::Stdout { .. }
-            | Self::Exists { .. }
-            | Self::BinaryOnTerminal
-            | Self::NotBuilt { .. } => EXIT_USAGE.into(),
-            Self::Read(ReadError::Io { .. } | ReadError::SampleOutOfRange { .. }) => {
-                EXIT_USAGE.into()
-            }
-            Self::Read(_) => EXIT_BAD.into(),
+        if matches!(self, Self::ClosedPipe) {
+            ExitCode::SUCCESS
+        } else if self.is_about_data() {
+            EXIT_BAD.into()
+        } else {
+            EXIT_USAGE.into()
         }
     }
 }

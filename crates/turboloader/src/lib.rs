@@ -3,9 +3,18 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod cat;
 mod completions;
+mod data_set;
+mod decode;
+mod digest;
+mod extract;
 mod failure;
+mod info;
+mod ls;
 mod output;
+mod pixels;
+mod preview;
 mod text;
 
 use std::panic::{self, PanicHookInfo};
@@ -51,20 +60,20 @@ fn guarded(command: impl FnOnce() -> Result<Verdict, Failure> + panic::UnwindSaf
     }
 }
 
-fn run(command: Command, _global: GlobalArgs) -> Result<Verdict, Failure> {
+fn run(command: Command, global: GlobalArgs) -> Result<Verdict, Failure> {
     match command {
         Command::Convert(_) => not_built("convert"),
-        Command::Info(_) => not_built("info"),
-        Command::Ls(_) => not_built("ls"),
-        Command::Cat(_) => not_built("cat"),
-        Command::Extract(_) => not_built("extract"),
+        Command::Info(args) => info::run(&args),
+        Command::Ls(args) => ls::run(&args, global),
+        Command::Cat(args) => cat::run(&args),
+        Command::Extract(args) => extract::run(&args, global),
         Command::Verify(_) => not_built("verify"),
-        Command::Digest(_) => not_built("digest"),
+        Command::Digest(args) => digest::run(&args, global),
         Command::Merge(_) => not_built("merge"),
         Command::Split(_) => not_built("split"),
         Command::Repair(_) => not_built("repair"),
-        Command::Decode(_) => not_built("decode"),
-        Command::Preview(_) => not_built("preview"),
+        Command::Decode(args) => decode::run(&args),
+        Command::Preview(args) => preview::run(&args),
         Command::Bench(_) => not_built("bench"),
         Command::Completions(args) => completions::run(&args),
     }

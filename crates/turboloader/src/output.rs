@@ -26,6 +26,9 @@ const PROGRESS_DELAY: Duration = Duration::from_millis(500);
 /// What a new file may be before the user's umask.
 const NEW_FILE_MODE: u32 = 0o666;
 
+/// The style of a table's first line.
+pub(crate) const HEADING_STYLE: Style = Style::new().bold();
+
 const ERROR_STYLE: Style = AnsiColor::Red.on_default().bold();
 
 /// Makes `--color`, `NO_COLOR` and `TERM` hold for everything printed from here on.
@@ -36,6 +39,16 @@ pub(crate) fn set_color(when: ColorWhen) {
         ColorWhen::Never => anstream::ColorChoice::Never,
     };
     choice.write_global();
+}
+
+/// `style` if standard output takes colours, else none.
+pub(crate) fn stdout_style(style: Style) -> Style {
+    match anstream::AutoStream::choice(&io::stdout()) {
+        anstream::ColorChoice::Never => Style::new(),
+        anstream::ColorChoice::Auto
+        | anstream::ColorChoice::AlwaysAnsi
+        | anstream::ColorChoice::Always => style,
+    }
 }
 
 /// Prints `message` to standard error as one line after the command's name.
@@ -78,7 +91,7 @@ impl Stdout {
     pub(crate) fn json_line(&mut self, value: &impl Serialize) -> Result<(), Failure> {
         serde_json::to_writer(&mut self.file, value)
             .map_err(|error| Failure::stdout(error.into()))?;
-        self.write(b"\n")
+        self.bytes(b"\n")
     }
 
     /// Writes `text` and ends the line.
@@ -87,13 +100,23 @@ impl Stdout {
     }
 
     /// Writes `bytes` as they are.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.file.write_all(bytes).map_err(Failure::stdout)
     }
 
     /// Hands the last bytes to the operating system.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.file.flush().map_err(Failure::stdout)
+    }
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
     }
 }
 
@@ -130,9 +153,12 @@ pub(crate) fn write_file(
     if force {
         temporary.persist(path).map_err(|error| io_failure(error.error))?;
     } else {
-        temporary.persist_noclobber(path).map_err(|error| match error.error.kind() {
-            io::ErrorKind::AlreadyExists => Failure::Exists { path: path.to_owned() },
-            _ => io_failure(error.error),
+        temporary.persist_noclobber(path).map_err(|error| {
+            if error.error.kind() == io::ErrorKind::AlreadyExists {
+                Failure::Exists { path: path.to_owned() }
+            } else {
+                io_failure(error.error)
+            }
         })?;
     }
     Ok(())

@@ -85,10 +85,11 @@ pub(crate) struct CatArgs {
 /// Write samples and their sidecar fields as files below a folder
 ///
 /// A sample goes to the path it is stored under, so a TAR archive or a folder comes back as it
-/// was. Samples without a name become 00000012.jpg, by number and format. Names that are
-/// absolute or contain `..` are refused, and no symbolic link below DIR is followed, so nothing
-/// is ever written outside DIR. When two samples have one name the second is called
-/// NAME.2.EXT, the third NAME.3.EXT, and so on.
+/// was. Samples without a name become 00000012.jpg, by number and format; raw pixels get the
+/// extension rgb. Names that are absolute or contain `..` are refused before anything is
+/// written, and no symbolic link below DIR is followed, so nothing is ever written outside DIR.
+/// When several samples have one name, the second becomes NAME_2.EXT, the third NAME_3.EXT, and
+/// so do their fields.
 ///
 /// Examples:
 ///   tl extract train.tbl -o train/

@@ -1,4 +1,9 @@
 //! The `tl` binary, run as a user runs it.
 
+mod decoding;
+mod extraction;
+mod formats;
+mod listing;
+mod sheets;
 mod support;
 mod usage;

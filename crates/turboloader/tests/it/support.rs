@@ -1,7 +1,12 @@
-//! Running `tl` and looking at how it ended.
+//! Running `tl` and looking at how it ended; small archives to run it on; the data folder.
 
 use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 /// How a run of `tl` ended.
 #[derive(Debug)]
@@ -56,4 +61,76 @@ pub(crate) fn finished(output: Output) -> Run {
         stdout: output.stdout,
         stderr: String::from_utf8(output.stderr).expect("messages are UTF-8"),
     }
+}
+
+/// Each line of `text` as JSON.
+pub(crate) fn json_lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+}
+
+/// The SHA-256 of `bytes` in hexadecimal.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A TAR archive of these members, whose names are written as they are, however unwise.
+pub(crate) fn tar(members: &[(&[u8], &[u8])]) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (name, bytes) in members {
+        let mut header = tar::Header::new_ustar();
+        header.as_old_mut().name[..name.len()].copy_from_slice(name);
+        header.set_entry_type(tar::EntryType::Regular);
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        header.set_cksum();
+        builder.append(&header, *bytes).expect("writing to a vector succeeds");
+    }
+    builder.into_inner().expect("writing to a vector succeeds")
+}
+
+/// Writes `bytes` under `name` in `folder` and returns the path.
+pub(crate) fn write(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = folder.join(name);
+    fs::write(&path, bytes).expect("the temporary folder is writable");
+    path
+}
+
+/// Every file below `folder`, by relative path, sorted.
+pub(crate) fn files_below(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(current) = open.pop() {
+        for entry in fs::read_dir(&current).expect("the folder is readable") {
+            let path = entry.expect("the entry is readable").path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let name = path.strip_prefix(folder).expect("it lies below").to_string_lossy();
+                files.push((name.into_owned(), fs::read(&path).expect("the file is readable")));
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+/// The photographs that come with the source.
+pub(crate) fn photos() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos")
+}
+
+/// The folder of real data that is too large for the source, if it is there: what
+/// `TURBOLOADER_DATA` names, or `../shared/data` beside the source.
+#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
+pub(crate) fn data_folder(part: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("TURBOLOADER_DATA").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+        PathBuf::from,
+    );
+    let folder = folder.join(part);
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    eprintln!("SKIPPED: {} is not there (TURBOLOADER_DATA)", folder.display());
+    None
 }

@@ -1,0 +1,44 @@
+//! `tl digest`: one hash over everything a data set says.
+
+use sha2::{Digest, Sha256};
+
+use crate::args::{DigestArgs, GlobalArgs};
+use crate::data_set::DataSet;
+use crate::failure::{Failure, Verdict};
+use crate::output::{Progress, Stdout};
+use crate::text::Hex;
+
+/// The length that stands for a name that is not there.
+const NO_NAME: u64 = u64::MAX;
+/// The label that stands for a label that is not there.
+const NO_LABEL: i64 = i64::MIN;
+
+/// Prints the digest. Its byte layout is in the command's help.
+pub(crate) fn run(args: &DigestArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
+    let data = DataSet::open(&args.file)?;
+    let source = data.source();
+    let mut progress = Progress::new(global, source.sample_count());
+    let mut hash = Sha256::new();
+    let mut bytes = Vec::new();
+    for index in 0..source.sample_count() {
+        let entry = source.entry(index)?;
+        hash.update(index.to_le_bytes());
+        match entry.key.as_deref() {
+            Some(key) => {
+                hash.update((key.len() as u64).to_le_bytes());
+                hash.update(key);
+            }
+            None => hash.update(NO_NAME.to_le_bytes()),
+        }
+        hash.update(data.label(index, &entry).unwrap_or(NO_LABEL).to_le_bytes());
+        source.read_into(index, &mut bytes)?;
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(&bytes);
+        progress.set(index + 1);
+    }
+    drop(progress);
+    let mut stdout = Stdout::open()?;
+    stdout.line(&Hex(hash.finalize().into()))?;
+    stdout.finish()?;
+    Ok(Verdict::Good)
+}

@@ -1,0 +1,80 @@
+//! `tl extract`: samples and their fields as files below one folder, and never outside it.
+
+mod names;
+mod tree;
+
+use tbl_io::{Field, SampleSource};
+
+use crate::args::{ExtractArgs, GlobalArgs};
+use crate::data_set;
+use crate::failure::{Failure, Subject, Verdict};
+use crate::output::Progress;
+
+pub(crate) use names::NameDefect;
+use names::{Names, SamplePath};
+use tree::Tree;
+
+/// Writes the samples. Every name is checked before the first file is written.
+pub(crate) fn run(args: &ExtractArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
+    let source = data_set::open(&args.file)?;
+    let source = source.as_ref();
+    let selected = Selection { indices: &args.indices, sample_count: source.sample_count() };
+    for index in selected.iter() {
+        sample_path(source, index)?;
+    }
+    let mut tree = Tree::create(&args.output, args.force)?;
+    let mut names = Names::default();
+    let mut progress = Progress::new(global, selected.len());
+    let (mut bytes, mut fields) = (Vec::new(), Vec::new());
+    for (done, index) in (1..).zip(selected.iter()) {
+        let path = sample_path(source, index)?;
+        source.read_into(index, &mut bytes)?;
+        fields.clear();
+        source.read_fields(index, &mut fields)?;
+        write_sample(&mut tree, &mut names, &path, &bytes, &fields)?;
+        progress.set(done);
+    }
+    Ok(Verdict::Good)
+}
+
+fn write_sample(
+    tree: &mut Tree,
+    names: &mut Names,
+    path: &SamplePath,
+    bytes: &[u8],
+    fields: &[Field],
+) -> Result<(), Failure> {
+    let files = names.assign(path, fields);
+    tree.write(&files.sample, bytes)?;
+    for (name, field) in files.fields.iter().zip(fields) {
+        if let Some(name) = name {
+            tree.write(name, &field.bytes)?;
+        }
+    }
+    Ok(())
+}
+
+fn sample_path(source: &dyn SampleSource, index: u64) -> Result<SamplePath, Failure> {
+    let entry = source.entry(index)?;
+    SamplePath::new(index, &entry).map_err(|defect| Failure::UnsafeName {
+        of: Subject::sample(source, index, &entry),
+        defect,
+    })
+}
+
+/// The samples asked for: those named, or all.
+struct Selection<'a> {
+    indices: &'a [u64],
+    sample_count: u64,
+}
+
+impl Selection<'_> {
+    fn len(&self) -> u64 {
+        if self.indices.is_empty() { self.sample_count } else { self.indices.len() as u64 }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u64> {
+        let all = if self.indices.is_empty() { self.sample_count } else { 0 };
+        self.indices.iter().copied().chain(0..all)
+    }
+}

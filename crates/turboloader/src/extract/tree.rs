@@ -1,0 +1,150 @@
+//! Writing files below one folder without ever following a link out of it.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::failure::Failure;
+
+const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
+const FOLDER_MODE: Mode = Mode::from_raw_mode(0o777);
+
+/// A folder to write below. Every step from it opens one component relative to an open folder
+/// and refuses symbolic links, so what another process or an earlier sample puts there cannot
+/// redirect a write.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    path: PathBuf,
+    root: OwnedFd,
+    replace: bool,
+    /// The folder of the last file: most files share it with the one before.
+    last: Option<(Vec<u8>, OwnedFd)>,
+}
+
+impl Tree {
+    /// Opens `path`, and makes it first if it is missing.
+    pub(crate) fn create(path: &Path, replace: bool) -> Result<Self, Failure> {
+        let failure = |source| Failure::Io { path: path.to_owned(), source };
+        fs::create_dir_all(path).map_err(failure)?;
+        let root =
+            rustix::fs::openat(CWD, path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+                .map_err(|error| failure(error.into()))?;
+        Ok(Self { path: path.to_owned(), root, replace, last: None })
+    }
+
+    /// Writes a new file under the relative path `name`, whose components have been checked.
+    pub(crate) fn write(&mut self, name: &[u8], bytes: &[u8]) -> Result<(), Failure> {
+        let cut = name.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+        let (folder, file_name) = name.split_at(cut);
+        self.enter(folder).map_err(|source| self.failure(name, source))?;
+        let parent = match &self.last {
+            Some((_, open)) => open,
+            None => &self.root,
+        };
+        let mut file = match self.create_file(parent, file_name) {
+            Ok(file) => file,
+            Err(Errno::EXIST) => {
+                return Err(Failure::Exists { path: self.full_path(name) });
+            }
+            Err(error) => return Err(self.failure(name, error.into())),
+        };
+        if let Err(source) = file.write_all(bytes) {
+            // Half a sample under its full name would pass for the sample. Where even removing it
+            // fails, the first error is still the one to report.
+            rustix::fs::unlinkat(parent, file_name, AtFlags::empty()).unwrap_or(());
+            return Err(self.failure(name, source));
+        }
+        Ok(())
+    }
+
+    fn create_file(&self, parent: &OwnedFd, file_name: &[u8]) -> Result<File, Errno> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let create = || rustix::fs::openat(parent, file_name, flags | OFlags::CLOEXEC, FILE_MODE);
+        match create() {
+            Err(Errno::EXIST) if self.replace => {
+                rustix::fs::unlinkat(parent, file_name, AtFlags::empty())?;
+                create()
+            }
+            other => other,
+        }
+        .map(File::from)
+    }
+
+    /// Makes `folder` (empty, or ending with a slash) the open one.
+    fn enter(&mut self, folder: &[u8]) -> io::Result<()> {
+        if folder.is_empty() {
+            self.last = None;
+            return Ok(());
+        }
+        if self.last.as_ref().is_some_and(|(name, _)| name == folder) {
+            return Ok(());
+        }
+        let mut open: Option<OwnedFd> = None;
+        for component in folder.split(|&byte| byte == b'/').filter(|part| !part.is_empty()) {
+            let parent = open.as_ref().unwrap_or(&self.root);
+            match rustix::fs::mkdirat(parent, component, FOLDER_MODE) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            open = Some(rustix::fs::openat(parent, component, flags, Mode::empty())?);
+        }
+        self.last = open.map(|open| (folder.to_vec(), open));
+        Ok(())
+    }
+
+    fn full_path(&self, name: &[u8]) -> PathBuf {
+        self.path.join(OsStr::from_bytes(name))
+    }
+
+    fn failure(&self, name: &[u8], source: io::Error) -> Failure {
+        Failure::Io { path: self.full_path(name), source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::Tree;
+    use crate::failure::Failure;
+
+    #[test]
+    fn a_link_is_never_followed() {
+        let outside = tempfile::tempdir().unwrap();
+        let inside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("victim"), b"safe").unwrap();
+        symlink(outside.path(), inside.path().join("folder")).unwrap();
+        symlink(outside.path().join("victim"), inside.path().join("file")).unwrap();
+        for replace in [false, true] {
+            let mut tree = Tree::create(inside.path(), replace).unwrap();
+            assert!(matches!(tree.write(b"folder/victim", b"x"), Err(Failure::Io { .. })));
+            assert!(matches!(tree.write(b"folder/new/file", b"x"), Err(Failure::Io { .. })));
+        }
+        let mut tree = Tree::create(inside.path(), false).unwrap();
+        assert!(matches!(tree.write(b"file", b"x"), Err(Failure::Exists { .. })));
+        let mut tree = Tree::create(inside.path(), true).unwrap();
+        tree.write(b"file", b"replaced").unwrap();
+        assert_eq!(fs::read(inside.path().join("file")).unwrap(), b"replaced");
+        assert_eq!(fs::read(outside.path().join("victim")).unwrap(), b"safe");
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn folders_are_made_on_the_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut tree = Tree::create(&folder.path().join("new/deep"), false).unwrap();
+        for name in ["a/b/1", "a/b/2", "3", "a/4"] {
+            tree.write(name.as_bytes(), name.as_bytes()).unwrap();
+            let path = folder.path().join("new/deep").join(name);
+            assert_eq!(fs::read(path).unwrap(), name.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The facts `tl info` prints, as JSON and as text.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use serde::Serialize;
+use tbl_io::{MemberCounts, SourceKind, TarArchive, TblFile};
+
+use crate::data_set::DataSet;
+use crate::failure::Failure;
+use crate::text::{json_text, printable};
+
+/// Goes up with every change that a reader of the JSON could stumble over.
+const SCHEMA: &str = "tl.info/1";
+/// How many class names the text lists; JSON has all.
+const LISTED_CLASSES: usize = 8;
+
+/// Everything known of a data set without reading its samples.
+#[derive(Debug, Serialize)]
+pub(crate) struct Facts {
+    schema: &'static str,
+    path: String,
+    kind: &'static str,
+    samples: u64,
+    /// The samples' own bytes, uncompressed.
+    bytes: u64,
+    stored_bytes: u64,
+    /// `null` for a folder.
+    file_bytes: Option<u64>,
+    lz4_samples: u64,
+    formats: BTreeMap<String, u64>,
+    width: Option<Range>,
+    height: Option<Range>,
+    labelled: u64,
+    classes: Vec<String>,
+    /// `null` for a container that has none.
+    checksums: Option<Checksums>,
+    /// Members of an archive that are no samples and no fields of one, by type.
+    skipped: BTreeMap<&'static str, u64>,
+    /// Whether a TAR archive ends with its two zero blocks; `null` for other containers.
+    end_marker: Option<bool>,
+    /// Where a TAR archive is followed by bytes that are no archive.
+    trailing_garbage: Option<u64>,
+}
+
+/// The smallest and largest value that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+struct Range {
+    min: u32,
+    max: u32,
+}
+
+/// Which checksums a TBL file has. The header's was checked when the file was opened.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Checksums {
+    header: &'static str,
+    /// `null` when the file says that its samples have none.
+    samples: Option<&'static str>,
+}
+
+impl Facts {
+    /// Opens the data set and looks at every index entry once.
+    pub(crate) fn collect(path: &Path) -> Result<Self, Failure> {
+        let data = DataSet::open(path)?;
+        let source = data.source();
+        let mut facts = Self {
+            schema: SCHEMA,
+            path: json_text(path.as_os_str().as_bytes()).into_owned(),
+            kind: kind_name(source.kind()),
+            samples: source.sample_count(),
+            bytes: 0,
+            stored_bytes: 0,
+            file_bytes: path.metadata().ok().filter(|found| found.is_file()).map(|file| file.len()),
+            lz4_samples: 0,
+            formats: BTreeMap::new(),
+            width: None,
+            height: None,
+            labelled: 0,
+            classes: data.class_names().to_vec(),
+            checksums: None,
+            skipped: BTreeMap::new(),
+            end_marker: None,
+            trailing_garbage: None,
+        };
+        let mut formats = FormatCounts::default();
+        for index in 0..facts.samples {
+            let entry = source.entry(index)?;
+            facts.bytes = facts.bytes.saturating_add(entry.bytes);
+            facts.stored_bytes = facts.stored_bytes.saturating_add(entry.stored_bytes);
+            Range::extend(&mut facts.width, entry.width);
+            Range::extend(&mut facts.height, entry.height);
+            facts.labelled += u64::from(data.label(index, &entry).is_some());
+            formats.add(entry.format);
+        }
+        facts.formats = formats.into_names();
+        match source.kind() {
+            SourceKind::Tar => facts.add_tar(&TarArchive::open(path)?),
+            SourceKind::Tbl2 => facts.add_tbl(&TblFile::open(path)?)?,
+            SourceKind::Folder | SourceKind::Tbl1 | _ => {}
+        }
+        Ok(facts)
+    }
+
+    fn add_tar(&mut self, archive: &TarArchive) {
+        let MemberCounts {
+            directories, symbolic_links, hard_links, devices, sparse, unknown, ..
+        } = archive.member_counts();
+        let counts = [
+            ("directories", directories),
+            ("symbolic_links", symbolic_links),
+            ("hard_links", hard_links),
+            ("devices", devices),
+            ("sparse", sparse),
+            ("unknown", unknown),
+        ];
+        self.skipped.extend(counts.into_iter().filter(|&(_, count)| count > 0));
+        self.end_marker = Some(archive.has_end_marker());
+        self.trailing_garbage = archive.trailing_garbage();
+    }
+
+    fn add_tbl(&mut self, file: &TblFile) -> Result<(), Failure> {
+        for index in 0..self.samples {
+            self.lz4_samples += u64::from(file.is_compressed(index)?);
+        }
+        let has_checksums = file.flags().contains(tbl_format::v2::FileFlags::HAS_CHECKSUMS);
+        let samples = has_checksums.then_some("CRC-16");
+        self.checksums = Some(Checksums { header: "CRC-32", samples });
+        Ok(())
+    }
+}
+
+impl Range {
+    /// Widens `range` by `value`, where 0 means unknown.
+    fn extend(range: &mut Option<Self>, value: u32) {
+        if value > 0 {
+            let Self { min, max } = range.unwrap_or(Self { min: value, max: value });
+            *range = Some(Self { min: min.min(value), max: max.max(value) });
+        }
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.min == self.max {
+            write!(f, "{}", self.min)
+        } else {
+            write!(f, "{} to {}", self.min, self.max)
+        }
+    }
+}
+
+/// Counts by format code, so that a million samples make no million strings.
+#[derive(Debug)]
+struct FormatCounts([u64; 256]);
+
+impl Default for FormatCounts {
+    fn default() -> Self {
+        Self([0; 256])
+    }
+}
+
+impl FormatCounts {
+    fn add(&mut self, format: tbl_format::SampleFormat) {
+        self.0[usize::from(format.code())] += 1;
+    }
+
+    fn into_names(self) -> BTreeMap<String, u64> {
+        (0..=u8::MAX)
+            .zip(self.0)
+            .filter(|&(_, count)| count > 0)
+            .map(|(code, count)| (tbl_format::SampleFormat::from_code(code).to_string(), count))
+            .collect()
+    }
+}
+
+fn kind_name(kind: SourceKind) -> &'static str {
+    match kind {
+        SourceKind::Folder => "folder",
+        SourceKind::Tar => "tar",
+        SourceKind::Tbl1 => "tbl1",
+        SourceKind::Tbl2 => "tbl2",
+        _ => "other",
+    }
+}
+
+/// Prints one aligned line.
+fn row(f: &mut fmt::Formatter<'_>, name: &str, value: impl fmt::Display) -> fmt::Result {
+    write!(f, "\n{name:<12} {value}")
+}
+
+fn counts<N: fmt::Display>(counts: &BTreeMap<N, u64>) -> String {
+    let parts: Vec<String> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
+    parts.join(", ")
+}
+
+impl fmt::Display for Facts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:<12} {}", "path", printable(self.path.as_bytes()))?;
+        row(f, "kind", self.kind)?;
+        row(f, "samples", self.samples)?;
+        row(f, "bytes", self.bytes)?;
+        if self.stored_bytes != self.bytes {
+            row(
+                f,
+                "stored",
+                format_args!("{} ({} samples LZ4)", self.stored_bytes, self.lz4_samples),
+            )?;
+        }
+        if let Some(file_bytes) = self.file_bytes {
+            row(f, "file", file_bytes)?;
+        }
+        if !self.formats.is_empty() {
+            row(f, "formats", counts(&self.formats))?;
+        }
+        if let (Some(width), Some(height)) = (self.width, self.height) {
+            row(f, "width", width)?;
+            row(f, "height", height)?;
+        }
+        row(f, "labels", self.labelled)?;
+        if !self.classes.is_empty() {
+            row(f, "classes", self.classes.len())?;
+            let listed: Vec<_> = self
+                .classes
+                .iter()
+                .take(LISTED_CLASSES)
+                .map(|name| printable(name.as_bytes()))
+                .collect();
+            let more = if self.classes.len() > LISTED_CLASSES { ", ..." } else { "" };
+            write!(f, ": {}{more}", listed.join(", "))?;
+        }
+        if let Some(Checksums { header, samples }) = self.checksums {
+            row(
+                f,
+                "checksums",
+                format_args!("header {header}, samples {}", samples.unwrap_or("none")),
+            )?;
+        }
+        if !self.skipped.is_empty() {
+            row(f, "skipped", counts(&self.skipped))?;
+        }
+        match self.end_marker {
+            Some(true) | None => {}
+            Some(false) => row(f, "end marker", "missing")?,
+        }
+        match self.trailing_garbage {
+            None => Ok(()),
+            Some(offset) => row(f, "garbage", format_args!("from byte {offset} to the end")),
+        }
+    }
+}

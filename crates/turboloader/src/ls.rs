@@ -1,0 +1,199 @@
+//! `tl ls`: one line per sample, streamed.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use tbl_io::{Entry, SourceKind};
+
+use crate::args::{GlobalArgs, LsArgs};
+use crate::data_set::DataSet;
+use crate::failure::{Failure, Verdict};
+use crate::output::{HEADING_STYLE, Progress, Stdout};
+use crate::text::{Hex, json_text, printable};
+
+/// Lists the samples.
+pub(crate) fn run(args: &LsArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
+    let data = DataSet::open(&args.file)?;
+    let mut stdout = Stdout::open()?;
+    let style = match (args.json, stdout.is_terminal()) {
+        (true, _) => Style::Json,
+        (false, true) => Style::Table,
+        (false, false) => Style::Tsv,
+    };
+    let end = list(&data, style, args.hash, global, &mut stdout);
+    // What was listed before a damaged entry is good, and belongs before the error message.
+    stdout.finish()?;
+    end.map(|()| Verdict::Good)
+}
+
+#[derive(Clone, Copy)]
+enum Style {
+    Json,
+    Table,
+    Tsv,
+}
+
+fn list(
+    data: &DataSet,
+    style: Style,
+    hash: bool,
+    global: GlobalArgs,
+    stdout: &mut Stdout,
+) -> Result<(), Failure> {
+    match style {
+        Style::Json => {}
+        Style::Table => stdout.line(&TableHeading { hash })?,
+        Style::Tsv => stdout.line(&TsvHeading { hash })?,
+    }
+    let source = data.source();
+    let mut progress = Progress::new(global, source.sample_count());
+    let mut bytes = Vec::new();
+    for index in 0..source.sample_count() {
+        let entry = source.entry(index)?;
+        let sha256 = if hash {
+            progress.set(index);
+            source.read_into(index, &mut bytes)?;
+            Some(Hex(Sha256::digest(&bytes).into()))
+        } else {
+            None
+        };
+        let line = Line::new(data, index, &entry, sha256);
+        match style {
+            Style::Json => stdout.json_line(&line)?,
+            Style::Table => stdout.line(&TableRow(&line, entry.key.as_deref()))?,
+            Style::Tsv => stdout.line(&TsvRow(&line, entry.key.as_deref()))?,
+        }
+    }
+    Ok(())
+}
+
+/// One sample as `tl ls --json` prints it.
+#[derive(Serialize)]
+struct Line<'a> {
+    index: u64,
+    key: Option<Cow<'a, str>>,
+    label: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<&'a str>,
+    format: Shown<tbl_format::SampleFormat>,
+    width: Option<u32>,
+    height: Option<u32>,
+    offset: u64,
+    stored_bytes: u64,
+    bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sha256: Option<Hex>,
+}
+
+impl<'a> Line<'a> {
+    fn new(data: &'a DataSet, index: u64, entry: &'a Entry<'_>, sha256: Option<Hex>) -> Self {
+        let label = data.label(index, entry);
+        // Only a TBL v2 index has dimensions; its 0 means that its writer did not know them.
+        let has_dimensions = data.source().kind() == SourceKind::Tbl2;
+        Line {
+            index,
+            key: entry.key.as_deref().map(json_text),
+            label,
+            class: data.class_name(label),
+            format: Shown(entry.format),
+            width: has_dimensions.then_some(entry.width),
+            height: has_dimensions.then_some(entry.height),
+            offset: entry.offset,
+            stored_bytes: entry.stored_bytes,
+            bytes: entry.bytes,
+            sha256,
+        }
+    }
+
+    fn dimensions(&self) -> Option<(u32, u32)> {
+        self.width.zip(self.height).filter(|&size| size != (0, 0))
+    }
+}
+
+/// A value that JSON shows as its `Display` text.
+struct Shown<T>(T);
+
+impl<T: fmt::Display> Serialize for Shown<T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+/// The first line of the table on a terminal.
+struct TableHeading {
+    hash: bool,
+}
+
+impl fmt::Display for TableHeading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let heading = crate::output::stdout_style(HEADING_STYLE);
+        write!(
+            f,
+            "{heading}{:>9}  {:>7}  {:<7}  {:>11}  {:>10}  ",
+            "index", "label", "format", "size", "bytes"
+        )?;
+        if self.hash {
+            write!(f, "{:<64}  ", "sha256")?;
+        }
+        write!(f, "key{heading:#}")
+    }
+}
+
+/// A line of the table on a terminal. Columns have fixed widths, so that it can stream.
+struct TableRow<'a>(&'a Line<'a>, Option<&'a [u8]>);
+
+impl fmt::Display for TableRow<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(line, key) = self;
+        let label = line.label.map_or_else(|| "-".to_owned(), |label| label.to_string());
+        let size = line
+            .dimensions()
+            .map_or_else(|| "-".to_owned(), |(width, height)| format!("{width}x{height}"));
+        let format = line.format.0.to_string();
+        write!(f, "{:>9}  {label:>7}  {format:<7}  {size:>11}  {:>10}  ", line.index, line.bytes)?;
+        if let Some(sha256) = &line.sha256 {
+            write!(f, "{sha256}  ")?;
+        }
+        f.write_str(&key.map_or(Cow::Borrowed("-"), printable))
+    }
+}
+
+/// The first line on a pipe.
+struct TsvHeading {
+    hash: bool,
+}
+
+impl fmt::Display for TsvHeading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("index\tkey\tlabel\tformat\twidth\theight\toffset\tstored_bytes\tbytes")?;
+        f.write_str(if self.hash { "\tsha256" } else { "" })
+    }
+}
+
+/// A line on a pipe: tab-separated, nothing where nothing is known.
+struct TsvRow<'a>(&'a Line<'a>, Option<&'a [u8]>);
+
+impl fmt::Display for TsvRow<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(line, key) = self;
+        write!(f, "{}\t{}\t", line.index, key.map_or(Cow::Borrowed(""), printable))?;
+        if let Some(label) = line.label {
+            write!(f, "{label}")?;
+        }
+        write!(f, "\t{}\t", line.format.0)?;
+        if let Some(width) = line.width {
+            write!(f, "{width}")?;
+        }
+        f.write_str("\t")?;
+        if let Some(height) = line.height {
+            write!(f, "{height}")?;
+        }
+        write!(f, "\t{}\t{}\t{}", line.offset, line.stored_bytes, line.bytes)?;
+        match &line.sha256 {
+            Some(sha256) => write!(f, "\t{sha256}"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! From a file or a sample to RGB pixels, with errors that say which one it was.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use tbl_format::SampleFormat;
+use tbl_io::SampleSource;
+use tl_decode::{DecodeOptions, Decoder, Image};
+
+use crate::failure::{Failure, Subject};
+
+/// The largest encoded image that is read: far above any real one, far below the memory of any
+/// machine. The same as the default for samples.
+const MAX_FILE_BYTES: u64 = 1 << 30;
+
+/// Reads a file that should be an image.
+pub(crate) fn read_image_file(path: &Path) -> Result<Vec<u8>, Failure> {
+    let failure = |source| Failure::Io { path: path.to_owned(), source };
+    let file = File::open(path).map_err(failure)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failure)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(failure(io::ErrorKind::FileTooLarge.into()));
+    }
+    Ok(bytes)
+}
+
+/// Decodes samples one after the other and keeps its memory.
+#[derive(Debug)]
+pub(crate) struct SampleDecoder {
+    decoder: Decoder,
+    bytes: Vec<u8>,
+}
+
+impl SampleDecoder {
+    /// A decoder with these options.
+    pub(crate) fn new(options: DecodeOptions) -> Self {
+        Self { decoder: Decoder::new(options), bytes: Vec::new() }
+    }
+
+    /// The encoded bytes read last.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Decodes the image file at `path`.
+    pub(crate) fn file(&mut self, path: &Path, image: &mut Image) -> Result<(), Failure> {
+        self.bytes = read_image_file(path)?;
+        self.decoder
+            .decode_into(&self.bytes, image)
+            .map_err(|source| Failure::Decode { of: Subject::file(path), source })
+    }
+
+    /// Decodes sample `index` of `source`; a sample of raw pixels is copied.
+    pub(crate) fn sample(
+        &mut self,
+        source: &dyn SampleSource,
+        index: u64,
+        image: &mut Image,
+    ) -> Result<(), Failure> {
+        let entry = source.entry(index)?;
+        source.read_into(index, &mut self.bytes)?;
+        let of = || Subject::sample(source, index, &entry);
+        if entry.format != SampleFormat::RawU8 {
+            return self
+                .decoder
+                .decode_into(&self.bytes, image)
+                .map_err(|source| Failure::Decode { of: of(), source });
+        }
+        let expected = u64::from(entry.width) * u64::from(entry.height) * 3;
+        if expected != self.bytes.len() as u64 {
+            let found = self.bytes.len() as u64;
+            return Err(Failure::RawSize { of: of(), expected, found });
+        }
+        (image.width, image.height, image.channels) = (entry.width, entry.height, 3);
+        image.data.clone_from(&self.bytes);
+        Ok(())
+    }
+}

@@ -1,0 +1,172 @@
+//! `tl preview`: a contact sheet of samples, or of what a recipe makes of them.
+
+mod canvas;
+mod cell;
+
+use tl_decode::{DecodeOptions, Image};
+use tl_transform::Recipe;
+
+use crate::args::{PreviewArgs, PreviewRecipe};
+use crate::data_set::DataSet;
+use crate::failure::{Failure, Subject, Verdict};
+use crate::output::write_file;
+use crate::pixels::SampleDecoder;
+use canvas::{Canvas, Rgb};
+use cell::{CAPTION_HEIGHT, Cell, Painter};
+
+const BACKGROUND: Rgb = [24, 24, 24];
+/// Pixels between cells and around the sheet.
+const GAP: u32 = 8;
+/// How much wider than high a sheet of a grid is, in cells.
+const GRID_ASPECT: usize = 2;
+const GRID_SAMPLES: usize = 24;
+const RECIPE_SAMPLES: usize = 8;
+/// The output side of a recipe, as in training; the cell shows it smaller.
+const RECIPE_SIZE: u32 = 224;
+/// 64 megapixels: 192 MiB while drawing, and as much as viewers like.
+const MAX_SHEET_PIXELS: u64 = 64 << 20;
+
+/// Draws the sheet.
+pub(crate) fn run(args: &PreviewArgs) -> Result<Verdict, Failure> {
+    let data = DataSet::open(&args.file)?;
+    let recipe = args.recipe.map(recipe_of).transpose()?;
+    let count = args.count.map_or(
+        if recipe.is_some() { RECIPE_SAMPLES } else { GRID_SAMPLES },
+        std::num::NonZeroUsize::get,
+    );
+    let indices = evenly_spaced(data.source().sample_count(), count);
+    let draws = match args.recipe {
+        None => 0,
+        // Evaluation draws nothing: every epoch shows the same.
+        Some(PreviewRecipe::ImagenetEval) => 1,
+        Some(PreviewRecipe::ImagenetTrain) => args.draws.get(),
+    };
+    let sheet = Sheet::new(indices.len(), draws, args.size)?;
+    let mut canvas = Canvas::new(sheet.width, sheet.height, BACKGROUND);
+    let mut painter = Painter::new(args.size, args.seed);
+    let mut decoder = SampleDecoder::new(DecodeOptions::default());
+    let mut image = Image::new();
+    let mut damaged = Vec::new();
+    for (place, &index) in indices.iter().enumerate() {
+        let cell = Cell::describe(&data, index)?;
+        let decoded = match decoder.sample(data.source(), index, &mut image) {
+            Ok(()) => Some(&image),
+            Err(failure) if failure.is_about_data() => {
+                if cell.is_image {
+                    damaged.push(failure);
+                }
+                None
+            }
+            Err(failure) => return Err(failure),
+        };
+        painter.original(&mut canvas, sheet.corner(place, 0), &cell, decoded);
+        let (Some(recipe), Some(image)) = (&recipe, decoded) else { continue };
+        for draw in 0..draws {
+            let at = sheet.corner(place, draw + 1);
+            painter
+                .augmented(&mut canvas, at, recipe, image, (index, draw))
+                .map_err(|source| Failure::Plan { of: Subject::file(&args.file), source })?;
+        }
+    }
+    write_file(&args.output, args.force, |file| canvas.write_png(file))?;
+    let count = damaged.len();
+    match damaged.into_iter().next() {
+        None => Ok(Verdict::Good),
+        Some(first) => Err(Failure::Damaged { count, of: indices.len(), first: Box::new(first) }),
+    }
+}
+
+fn recipe_of(recipe: PreviewRecipe) -> Result<Recipe, Failure> {
+    Ok(match recipe {
+        PreviewRecipe::ImagenetTrain => Recipe::imagenet_train(RECIPE_SIZE)?,
+        PreviewRecipe::ImagenetEval => Recipe::imagenet_eval(RECIPE_SIZE)?,
+    })
+}
+
+/// `count` sample numbers spread over `0..sample_count`, so that data sorted by class shows more
+/// than its first class.
+fn evenly_spaced(sample_count: u64, count: usize) -> Vec<u64> {
+    let count = u64::try_from(count).unwrap_or(u64::MAX).min(sample_count);
+    (0..count)
+        .filter_map(|place| {
+            let index = u128::from(place) * u128::from(sample_count) / u128::from(count);
+            u64::try_from(index).ok()
+        })
+        .collect()
+}
+
+/// Where the cells lie: a grid of samples, or one row of draws per sample.
+struct Sheet {
+    columns: usize,
+    /// Whether a sample has a row of its own.
+    rows_are_samples: bool,
+    cell_width: u32,
+    cell_height: u32,
+    width: u32,
+    height: u32,
+}
+
+impl Sheet {
+    fn new(samples: usize, draws: usize, side: u32) -> Result<Self, Failure> {
+        let rows_are_samples = draws > 0;
+        let columns = if rows_are_samples {
+            draws.saturating_add(1)
+        } else {
+            samples.saturating_mul(GRID_ASPECT).isqrt().clamp(1, samples.max(1))
+        };
+        let rows = if rows_are_samples { samples } else { samples.div_ceil(columns) }.max(1);
+        let (cell_width, cell_height) = (side + GAP, side + CAPTION_HEIGHT + GAP);
+        let length = |cells: usize, cell: u32| {
+            u32::try_from(cells).ok()?.checked_mul(cell)?.checked_add(GAP)
+        };
+        let size = length(columns, cell_width).zip(length(rows, cell_height));
+        match size {
+            Some((width, height)) if u64::from(width) * u64::from(height) <= MAX_SHEET_PIXELS => {
+                Ok(Self { columns, rows_are_samples, cell_width, cell_height, width, height })
+            }
+            _ => Err(Failure::SheetTooLarge { columns, rows, limit: MAX_SHEET_PIXELS }),
+        }
+    }
+
+    /// The top left corner of a cell; `draw` counts from 1, 0 is the original.
+    fn corner(&self, place: usize, draw: usize) -> (u32, u32) {
+        let (row, column) = if self.rows_are_samples {
+            (place, draw)
+        } else {
+            (place / self.columns, place % self.columns)
+        };
+        // `new` has checked that the last cell's far corner fits.
+        let at = |cells: usize, cell: u32| {
+            GAP + u32::try_from(cells).unwrap_or(u32::MAX).saturating_mul(cell)
+        };
+        (at(column, self.cell_width), at(row, self.cell_height))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Sheet, evenly_spaced};
+
+    #[test]
+    fn samples_are_spread_over_the_data_set() {
+        assert_eq!(evenly_spaced(10, 5), [0, 2, 4, 6, 8]);
+        assert_eq!(evenly_spaced(3, 24), [0, 1, 2]);
+        assert_eq!(evenly_spaced(0, 24), [0; 0]);
+        assert_eq!(evenly_spaced(u64::MAX, 2), [0, u64::MAX / 2]);
+    }
+
+    #[test]
+    fn every_cell_lies_on_the_sheet() {
+        for (samples, draws) in [(0, 0), (1, 0), (24, 0), (25, 0), (8, 6), (1, 1)] {
+            let sheet = Sheet::new(samples, draws, 100).unwrap();
+            for place in 0..samples {
+                for draw in 0..=draws {
+                    let (x, y) = sheet.corner(place, draw);
+                    assert!(x + 100 <= sheet.width && y + 100 <= sheet.height);
+                }
+            }
+        }
+        assert!(Sheet::new(usize::MAX, 0, 100).is_err());
+        assert!(Sheet::new(100_000, 0, 1024).is_err());
+    }
+}

@@ -1,0 +1,195 @@
+//! One cell of the sheet: a picture fitted into a square, and its caption.
+
+use tl_decode::Image;
+use tl_simd::Level;
+use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize};
+use tl_transform::{Plan, PlanError, Recipe};
+
+use super::canvas::{Canvas, GLYPH_SIDE, Rgb};
+use crate::data_set::DataSet;
+use crate::failure::Failure;
+use crate::text::printable;
+
+const CAPTION_LINES: u32 = 3;
+const LINE_HEIGHT: u32 = GLYPH_SIDE + 3;
+/// Space that captions take under a picture.
+pub(crate) const CAPTION_HEIGHT: u32 = CAPTION_LINES * LINE_HEIGHT + 2;
+
+const MAT: Rgb = [40, 40, 40];
+const BRIGHT: Rgb = [235, 235, 235];
+const DIM: Rgb = [160, 160, 160];
+const ALARM: Rgb = [220, 60, 50];
+
+/// What a caption says about a sample.
+#[derive(Debug)]
+pub(crate) struct Cell {
+    index: u64,
+    name: String,
+    label: String,
+    format: String,
+    /// Whether the data set says that this sample is an image.
+    pub(crate) is_image: bool,
+}
+
+impl Cell {
+    /// Collects what is known of sample `index`.
+    pub(crate) fn describe(data: &DataSet, index: u64) -> Result<Self, Failure> {
+        let entry = data.source().entry(index)?;
+        let label = data.label(index, &entry);
+        let name = entry.key.as_deref().map(|key| printable(key).into_owned()).unwrap_or_default();
+        let label = match (data.class_name(label), label) {
+            (Some(class), _) => class.to_owned(),
+            (None, Some(label)) => format!("label {label}"),
+            (None, None) => String::new(),
+        };
+        let is_image = entry.format.is_image();
+        Ok(Self { index, name, label, format: entry.format.to_string(), is_image })
+    }
+}
+
+/// Draws cells of one size.
+#[derive(Debug)]
+pub(crate) struct Painter {
+    side: u32,
+    seed: u64,
+    level: Level,
+    resampler: Resampler,
+    /// The result of a recipe, before it is fitted into the cell.
+    augmented: Image,
+}
+
+impl Painter {
+    /// Cells of `side` pixels; augmentation draws from `seed`.
+    pub(crate) fn new(side: u32, seed: u64) -> Self {
+        let (resampler, augmented) = (Resampler::new(), Image::new());
+        Self { side, seed, level: Level::detect(), resampler, augmented }
+    }
+
+    /// Draws the sample as it is; `None` for one that has no picture.
+    pub(crate) fn original(
+        &mut self,
+        canvas: &mut Canvas,
+        at: (u32, u32),
+        cell: &Cell,
+        image: Option<&Image>,
+    ) {
+        let size = image.map(|image| format!(" {}x{}", image.width, image.height));
+        let first = format!("#{} {}{}", cell.index, cell.format, size.unwrap_or_default());
+        canvas.fill(at.0, at.1, self.side, self.side, MAT);
+        match image {
+            Some(image) => fit(canvas, at, self.side, image, self.level, &mut self.resampler),
+            None if cell.is_image => {
+                canvas.cross(at.0, at.1, self.side, ALARM);
+                self.caption(canvas, at, 1, "does not decode", ALARM);
+            }
+            None => {}
+        }
+        self.caption(canvas, at, 0, &first, BRIGHT);
+        if image.is_some() || !cell.is_image {
+            self.caption(canvas, at, 1, &cell.label, DIM);
+        }
+        self.caption(canvas, at, 2, &cell.name, DIM);
+    }
+
+    /// Draws what `recipe` makes of sample `index` in epoch `epoch`.
+    pub(crate) fn augmented(
+        &mut self,
+        canvas: &mut Canvas,
+        at: (u32, u32),
+        recipe: &Recipe,
+        image: &Image,
+        (index, draw): (u64, usize),
+    ) -> Result<(), PlanError> {
+        let epoch = u32::try_from(draw).unwrap_or(u32::MAX);
+        let plan = recipe.plan(image.width, image.height, self.seed, epoch, index)?;
+        self.run_plan(&plan, image);
+        canvas.fill(at.0, at.1, self.side, self.side, MAT);
+        fit(canvas, at, self.side, &self.augmented, self.level, &mut self.resampler);
+        let Rect { x, y, width, height } = plan.region;
+        self.caption(canvas, at, 0, &format!("epoch {epoch}"), BRIGHT);
+        self.caption(canvas, at, 1, &format!("{width}x{height}+{x}+{y}"), DIM);
+        self.caption(canvas, at, 2, if plan.flip { "flipped" } else { "" }, DIM);
+        Ok(())
+    }
+
+    /// Runs a plan to 8-bit pixels.
+    fn run_plan(&mut self, plan: &Plan, image: &Image) {
+        let (width, height) = plan.output_size();
+        let row_bytes = width as usize * 3;
+        let out = &mut self.augmented;
+        (out.width, out.height, out.channels) = (width, height, 3);
+        out.data.clear();
+        out.data.resize(row_bytes * height as usize, 0);
+        let (top, left) = (plan.padding.top as usize, plan.padding.left as usize * 3);
+        let window_bytes = plan.window.width as usize * 3;
+        let resize = Resize {
+            region: plan.region,
+            resized: plan.resized,
+            window: plan.window,
+            filter: plan.filter,
+        };
+        let source = ImageView::packed(&image.data, image.width, image.height, 3);
+        self.resampler.run(self.level, source, &resize, |y, row| {
+            let start = (top + y as usize) * row_bytes + left;
+            out.data[start..start + window_bytes].copy_from_slice(row);
+        });
+        if plan.flip {
+            for row in out.data.chunks_exact_mut(row_bytes) {
+                mirror(row);
+            }
+        }
+    }
+
+    /// Writes one line under the picture. A text that is too long loses its beginning: names
+    /// differ at their ends.
+    fn caption(&self, canvas: &mut Canvas, at: (u32, u32), line: u32, text: &str, color: Rgb) {
+        let room = (self.side / GLYPH_SIDE) as usize;
+        let length = text.chars().count();
+        let shown: String = if length <= room {
+            text.to_owned()
+        } else {
+            "..".chars().chain(text.chars().skip(length - room.saturating_sub(2))).collect()
+        };
+        canvas.text(at.0, at.1 + self.side + 4 + line * LINE_HEIGHT, &shown, color);
+    }
+}
+
+/// Draws `image` into the square at `at`, as large as it fits and in the middle. Small images are
+/// enlarged by a whole number, pixel by pixel, so that what one sees is what is there.
+fn fit(
+    canvas: &mut Canvas,
+    at: (u32, u32),
+    side: u32,
+    image: &Image,
+    level: Level,
+    resampler: &mut Resampler,
+) {
+    let (width, height) = (image.width, image.height);
+    if width == 0 || height == 0 {
+        return;
+    }
+    let longer = width.max(height);
+    let longest = if longer > side { side } else { side / longer * longer };
+    let scaled = |length: u32| {
+        let fitted = u64::from(length) * u64::from(longest) / u64::from(longer);
+        u32::try_from(fitted).unwrap_or(side).max(1)
+    };
+    let resized = (scaled(width), scaled(height));
+    let (left, top) = (at.0 + (side - resized.0) / 2, at.1 + (side - resized.1) / 2);
+    let resize = Resize {
+        region: Rect::of_size(width, height),
+        resized,
+        window: Rect::of_size(resized.0, resized.1),
+        filter: if longer > side { Filter::Lanczos } else { Filter::Nearest },
+    };
+    let source = ImageView::packed(&image.data, width, height, 3);
+    resampler.run(level, source, &resize, |y, row| canvas.row(left, top + y, row));
+}
+
+/// Reverses the order of RGB pixels.
+fn mirror(row: &mut [u8]) {
+    row.reverse();
+    for pixel in row.chunks_exact_mut(3) {
+        pixel.reverse();
+    }
+}

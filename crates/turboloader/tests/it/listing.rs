@@ -1,0 +1,161 @@
+//! `ls`, `cat`, `digest`, `info`: what a small archive looks like through each.
+
+use std::fs;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{command, finished, json_lines, sha256, tar, tl, write};
+
+const MEMBERS: [(&[u8], &[u8]); 7] = [
+    (b"train/cat/one.jpg", b"\xff\xd8\xff one"),
+    (b"train/cat/one.cls", b"4"),
+    (b"train/dog/two.PNG", b""),
+    (b"train/dog/two.json", b"{\"label\": -3, \"note\": \"x\"}"),
+    (b"train/dog/odd\xff\t\\name.webp", b"RIFF"),
+    (b"notes", b"text"),
+    (b"train/cat/one.seg.png", b"mask"),
+];
+
+fn archive() -> (TempDir, String) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = write(folder.path(), "small.tar", &tar(&MEMBERS));
+    let path = path.to_str().expect("the path is UTF-8").to_owned();
+    (folder, path)
+}
+
+#[test]
+fn json_lines_hold_what_the_archive_holds() {
+    let (_folder, path) = archive();
+    let lines = json_lines(&tl(["ls", &path, "--json", "--hash"]).text());
+    let expected = [
+        ("train/cat/one.jpg", json!(4), "JPEG", 512, MEMBERS[0].1),
+        ("train/dog/two.PNG", json!(-3), "PNG", 2560, b""),
+        ("train/dog/odd\\xff\t\\name.webp", Value::Null, "WEBP", 4096, b"RIFF"),
+        ("notes", Value::Null, "UNKNOWN", 5120, b"text"),
+    ];
+    assert_eq!(lines.len(), expected.len());
+    for (index, (line, (key, label, format, offset, bytes))) in
+        lines.iter().zip(expected).enumerate()
+    {
+        let expected = json!({
+            "index": index, "key": key, "label": label, "format": format,
+            "width": null, "height": null, "offset": offset,
+            "stored_bytes": bytes.len(), "bytes": bytes.len(), "sha256": sha256(bytes),
+        });
+        assert_eq!(line, &expected);
+    }
+}
+
+#[test]
+fn a_pipe_gets_tab_separated_values_with_escaped_names() {
+    let (_folder, path) = archive();
+    let text = tl(["ls", &path]).text();
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!(lines[0][..4], ["index", "key", "label", "format"]);
+    assert!(lines.iter().all(|line| line.len() == 9), "{text}");
+    assert_eq!(lines[1][..4], ["0", "train/cat/one.jpg", "4", "JPEG"]);
+    assert_eq!(lines[3][1], "train/dog/odd\\xff\\x09\\x5cname.webp");
+    let hashed = tl(["ls", &path, "--hash"]).text();
+    assert!(hashed.lines().nth(4).is_some_and(|line| line.ends_with(&sha256(b"text"))), "{hashed}");
+}
+
+#[test]
+fn cat_writes_the_bytes_of_a_sample_or_of_a_field() {
+    let (folder, path) = archive();
+    assert_eq!(tl(["cat", &path, "0"]).good(), MEMBERS[0].1);
+    assert_eq!(tl(["cat", &path, "1"]).good(), b"");
+    assert_eq!(tl(["cat", &path, "0", "--field", "seg.png"]).good(), b"mask");
+    assert_eq!(tl(["cat", &path, "1", "--field", "json"]).good(), MEMBERS[3].1);
+    let message = tl(["cat", &path, "3", "--field", "cls"]).error(2);
+    assert!(message.ends_with("sample 3 (notes): no field `cls`"), "{message}");
+    let message = tl(["cat", &path, "4"]).error(2);
+    assert!(message.contains("sample 4 does not exist"), "{message}");
+
+    let out = folder.path().join("out");
+    let out = out.to_str().expect("the path is UTF-8");
+    tl(["cat", &path, "3", "-o", out]).good();
+    assert_eq!(fs::read(out).expect("it was written"), b"text");
+    let message = tl(["cat", &path, "0", "-o", out]).error(2);
+    assert!(message.ends_with("exists already (-f replaces it)"), "{message}");
+    assert_eq!(fs::read(out).expect("it is still there"), b"text");
+    tl(["cat", &path, "0", "-o", out, "-f"]).good();
+    assert_eq!(fs::read(out).expect("it was replaced"), MEMBERS[0].1);
+    let left: Vec<_> = fs::read_dir(folder.path()).expect("readable").collect();
+    assert_eq!(left.len(), 2, "no temporary file is left: {left:?}");
+}
+
+#[test]
+fn the_digest_is_what_its_help_says() {
+    let (_folder, path) = archive();
+    let mut hashed = Vec::new();
+    let samples: [(&[u8], i64, &[u8]); 4] = [
+        (MEMBERS[0].0, 4, MEMBERS[0].1),
+        (MEMBERS[2].0, -3, MEMBERS[2].1),
+        (MEMBERS[4].0, i64::MIN, MEMBERS[4].1),
+        (MEMBERS[5].0, i64::MIN, MEMBERS[5].1),
+    ];
+    for (index, (name, label, bytes)) in samples.into_iter().enumerate() {
+        hashed.extend((index as u64).to_le_bytes());
+        hashed.extend((name.len() as u64).to_le_bytes());
+        hashed.extend(name);
+        hashed.extend(label.to_le_bytes());
+        hashed.extend((bytes.len() as u64).to_le_bytes());
+        hashed.extend(bytes);
+    }
+    assert_eq!(tl(["digest", &path]).text(), format!("{}\n", sha256(&hashed)));
+}
+
+#[test]
+fn info_counts_what_is_there() {
+    let (_folder, path) = archive();
+    let lines = json_lines(&tl(["info", &path, "--json"]).text());
+    let [info] = lines.as_slice() else { panic!("one object, not {lines:?}") };
+    assert_eq!(info["schema"], "tl.info/1");
+    assert_eq!(info["kind"], "tar");
+    assert_eq!(info["samples"], 4);
+    assert_eq!(info["bytes"], 15);
+    assert_eq!(info["formats"], json!({"JPEG": 1, "PNG": 1, "UNKNOWN": 1, "WEBP": 1}));
+    assert_eq!(info["labelled"], 2);
+    assert_eq!(info["end_marker"], true);
+    let text = tl(["info", &path]).text();
+    assert!(text.lines().any(|line| line.starts_with("samples") && line.ends_with(" 4")), "{text}");
+}
+
+#[test]
+fn a_missing_file_is_one_line_and_exit_code_2() {
+    for command in ["ls", "info", "digest"] {
+        let message = tl([command, "/no/such/file.tar"]).error(2);
+        assert!(message.starts_with("tl: /no/such/file.tar: No such file"), "{message}");
+    }
+}
+
+#[test]
+fn a_truncated_archive_is_one_line_and_exit_code_1() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let whole = tar(&MEMBERS);
+    let path = write(folder.path(), "cut.tar", &whole[..700]);
+    let path = path.to_str().expect("the path is UTF-8");
+    for command in ["ls", "info", "digest"] {
+        let message = tl([command, path]).error(1);
+        assert!(message.contains("cut.tar: ") && message.contains("byte"), "{message}");
+    }
+}
+
+#[test]
+fn a_reader_that_stops_early_ends_the_listing_silently() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let names: Vec<String> = (0..20_000).map(|number| format!("{number:05}.jpg")).collect();
+    let members: Vec<(&[u8], &[u8])> =
+        names.iter().map(|name| (name.as_bytes(), &b""[..])).collect();
+    let path = write(folder.path(), "many.tar", &tar(&members));
+    let mut child = command(["ls".as_ref(), path.as_os_str(), "--json".as_ref()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("tl starts");
+    drop(child.stdout.take());
+    let run = finished(child.wait_with_output().expect("tl ends"));
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+}

@@ -1,0 +1,58 @@
+//! `preview`: the sheet is a PNG, shows what it should, and says what it could not show.
+
+use std::fs;
+use std::io::Cursor;
+use std::path::Path;
+
+use crate::support::{Run, photos, tar, tl, write};
+
+/// A decoded sheet.
+struct Sheet {
+    width: usize,
+    rgb: Vec<u8>,
+}
+
+impl Sheet {
+    fn read(path: &Path) -> Self {
+        let bytes = fs::read(path).expect("the sheet was written");
+        let mut reader = png::Decoder::new(Cursor::new(bytes)).read_info().expect("it is a PNG");
+        let mut rgb = vec![0; reader.output_buffer_size().expect("the sheet is small")];
+        let info = reader.next_frame(&mut rgb).expect("the sheet is whole");
+        assert_eq!(info.color_type, png::ColorType::Rgb);
+        Self { width: info.width as usize, rgb }
+    }
+
+    /// The picture of `side` pixels with its corner at `(x, y)`.
+    fn part(&self, x: usize, y: usize, side: usize) -> Vec<u8> {
+        let row = |row: usize| &self.rgb[((y + row) * self.width + x) * 3..][..side * 3];
+        (0..side).flat_map(row).copied().collect()
+    }
+}
+
+fn preview(data: &Path, sheet: &Path, more: &[&str]) -> Run {
+    let fixed = ["preview".as_ref(), data.as_os_str(), "-o".as_ref(), sheet.as_os_str()];
+    tl(fixed.into_iter().chain(more.iter().map(|arg| arg.as_ref())))
+}
+
+#[test]
+fn a_sheet_with_a_damaged_sample_is_written_and_the_answer_is_bad() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let good = fs::read(photos().join("animals/chelsea.jpg")).expect("the photograph is there");
+    let members: [(&[u8], &[u8]); 3] =
+        [(b"a.jpg", &good), (b"b.jpg", b"damaged"), (b"notes", b"not meant to be an image")];
+    let data = write(folder.path(), "in.tar", &tar(&members));
+    let path = folder.path().join("sheet.png");
+    let message = preview(&data, &path, &[]).error(1);
+    assert!(message.contains("1 of 3 samples do not decode, the first: "), "{message}");
+    assert!(message.contains("sample 1 (b.jpg)"), "{message}");
+    Sheet::read(&path);
+}
+
+#[test]
+fn an_empty_data_set_is_an_empty_sheet() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let data = write(folder.path(), "in.tar", &tar(&[]));
+    let path = folder.path().join("sheet.png");
+    preview(&data, &path, &[]).good();
+    Sheet::read(&path);
+}
