@@ -1,0 +1,4 @@
+//! PNG images: probe and decode.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| turboloader_fuzz::decode_png(data));

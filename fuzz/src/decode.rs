@@ -1,0 +1,75 @@
+//! Image decoders: the header and the pixels agree, and a decoder is not changed by a failure.
+
+use tl_decode::{Color, DecodeOptions, Decoder, Exif, Format, Image, Limits, probe};
+
+/// Small enough that a run of the fuzzer is fast, large enough to reach every path.
+fn limits() -> Limits {
+    Limits {
+        max_pixels: 1 << 20,
+        max_decoded_bytes: 4 << 20,
+        max_working_bytes: 64 << 20,
+        jpeg_scans: 50,
+        ..Limits::default()
+    }
+}
+
+/// Decodes `data` as JPEG.
+pub fn decode_jpeg(data: &[u8]) {
+    decode(Format::Jpeg, data);
+}
+
+/// Decodes `data` as PNG.
+pub fn decode_png(data: &[u8]) {
+    decode(Format::Png, data);
+}
+
+/// Decodes `data` as WebP.
+pub fn decode_webp(data: &[u8]) {
+    decode(Format::WebP, data);
+}
+
+/// Decodes `data` as BMP.
+pub fn decode_bmp(data: &[u8]) {
+    decode(Format::Bmp, data);
+}
+
+/// Decodes `data` as TIFF.
+pub fn decode_tiff(data: &[u8]) {
+    decode(Format::Tiff, data);
+}
+
+fn decode(format: Format, data: &[u8]) {
+    if Format::sniff(data) != Some(format) {
+        return;
+    }
+    let info = probe(data);
+    let options = DecodeOptions { color: Color::Rgb8, exif: Exif::Ignore, limits: limits() };
+    let mut decoder = Decoder::new(options);
+    let mut image = Image::new();
+    let outcome = decoder.decode_into(data, &mut image);
+    if outcome.is_ok() {
+        let info = info.expect("an image that decodes has a header that parses");
+        assert_eq!(info.format, format);
+        check_size(&image, (info.width, info.height), 3);
+    }
+
+    // A used decoder and a fresh one agree, in grey and turned upright too.
+    let mut again = Image::new();
+    let repeated = decoder.decode_into(data, &mut again);
+    assert_eq!(outcome.is_ok(), repeated.is_ok());
+    if outcome.is_ok() {
+        assert_eq!(image.data, again.data);
+    }
+    let options = DecodeOptions { color: Color::L8, exif: Exif::Apply, ..options };
+    let grey = Decoder::new(options).decode_into(data, &mut again);
+    if grey.is_ok()
+        && let Ok(info) = probe(data)
+    {
+        check_size(&again, info.upright_size(), 1);
+    }
+}
+
+fn check_size(image: &Image, (width, height): (u32, u32), channels: usize) {
+    assert_eq!((image.width, image.height), (width, height));
+    assert_eq!(image.data.len(), width as usize * height as usize * channels);
+}

@@ -1,0 +1,10 @@
+//! The bodies of the fuzz targets: what must hold for any bytes whatever.
+//!
+//! A body returns nothing; it fails by panicking, by running too long or by allocating too much.
+//! The same functions replay seeds and past crashes in an ordinary test.
+
+mod decode;
+mod format;
+
+pub use decode::{decode_bmp, decode_jpeg, decode_png, decode_tiff, decode_webp};
+pub use format::{fix_tar_checksums, fix_tbl2_checksums, tar, tbl1, tbl2};
