@@ -22,8 +22,15 @@ pub enum ReadError {
         /// What it said.
         source: std::io::Error,
     },
-    /// The path is something else than the file or folder that was asked for.
+    /// The path is something else than a regular file.
     NotAFile {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        found: FileKind,
+    },
+    /// The path is something else than a folder.
+    NotAFolder {
         /// The path.
         path: PathBuf,
         /// What it is.
@@ -109,10 +116,12 @@ pub enum ReadError {
     },
 }
 
-/// What a path turned out to be when a file was wanted.
+/// What a path turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileKind {
+    /// A regular file.
+    RegularFile,
     /// A directory.
     Directory,
     /// A FIFO (named pipe).
@@ -130,6 +139,7 @@ pub enum FileKind {
 impl fmt::Display for FileKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::RegularFile => "a regular file",
             Self::Directory => "a directory",
             Self::Fifo => "a FIFO",
             Self::Socket => "a socket",
@@ -203,6 +213,12 @@ pub enum TarDefect {
         /// The unsigned sum of the header's bytes.
         computed: u64,
     },
+    /// The archive is compressed as a whole.
+    #[error("compressed by {by}, expected a plain TAR archive")]
+    Compressed {
+        /// The compressor.
+        by: &'static str,
+    },
     /// A field that should be a number is not one.
     #[error("not a TAR header: field {field} is no number")]
     BadNumber {
@@ -252,6 +268,7 @@ impl ReadError {
         match self {
             Self::Io { path, .. }
             | Self::NotAFile { path, .. }
+            | Self::NotAFolder { path, .. }
             | Self::Format { path, .. }
             | Self::Tar { path, .. }
             | Self::NotRaw { path, .. }
@@ -271,6 +288,7 @@ impl ReadError {
             | Self::NotRaw { index, .. } => Some(*index),
             Self::Io { .. }
             | Self::NotAFile { .. }
+            | Self::NotAFolder { .. }
             | Self::Format { .. }
             | Self::Tar { .. }
             | Self::Checksum { .. }
@@ -290,6 +308,7 @@ impl ReadError {
             | Self::ChangedWhileOpen { .. } => true,
             Self::Io { .. }
             | Self::NotAFile { .. }
+            | Self::NotAFolder { .. }
             | Self::NotRaw { .. }
             | Self::SampleOutOfRange { .. } => false,
             Self::Sample { source, .. } => source.is_damage(),
@@ -314,6 +333,7 @@ impl ReadError {
         match self {
             Self::Io { source, .. } => write!(f, "{source}"),
             Self::NotAFile { found, .. } => write!(f, "is {found}, expected a regular file"),
+            Self::NotAFolder { found, .. } => write!(f, "is {found}, expected a folder"),
             Self::Format { offset, source, .. } => write!(f, "at byte {offset}: {source}"),
             Self::Tar { offset, source, .. } => write!(f, "at byte {offset}: {source}"),
             Self::NotRaw { index, source, .. } => write!(f, "sample {index}: {source}"),

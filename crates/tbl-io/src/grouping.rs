@@ -7,6 +7,7 @@
 use tbl_format::SampleFormat;
 
 use crate::names::{HashTable, NONE, Names};
+use crate::sample::Field;
 
 /// Samples and their fields, as numbers of names. 4 bytes per sample, and where there are any
 /// fields 4 more per sample and per file.
@@ -145,6 +146,15 @@ pub(crate) fn is_image(base: &[u8]) -> bool {
     !extension.contains(&b'.')
         && base.len() > key.len()
         && SampleFormat::from_file_name(base).is_image()
+}
+
+/// Adds a field to those from `first_new` on. One stored again replaces the earlier one, as
+/// extraction would.
+pub(crate) fn push_field(fields: &mut Vec<Field>, first_new: usize, new: Field) {
+    match fields[first_new..].iter_mut().find(|old| old.extension == new.extension) {
+        Some(old) => *old = new,
+        None => fields.push(new),
+    }
 }
 
 #[cfg(test)]

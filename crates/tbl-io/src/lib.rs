@@ -5,11 +5,14 @@
 mod atomic_file;
 mod error;
 mod escape;
+mod folder;
 mod grouping;
 mod label;
+mod labels;
 mod limits;
 mod mmap;
 mod names;
+mod open;
 mod reader;
 mod sample;
 mod source;
@@ -20,8 +23,11 @@ mod writer;
 
 pub use error::{FileKind, RawDefect, ReadError, TarDefect};
 pub use escape::Escaped;
+pub use folder::{Folder, FolderSkips};
+pub use labels::{LabelOrigin, Labels};
 pub use limits::ReadLimits;
 pub use mmap::Mapped;
+pub use open::open;
 pub use reader::{Damage, MetadataBlock, RawView, ReadOptions, TblFile, Verify};
 pub use sample::{Entry, Field, SampleSource, SourceKind};
 pub use source::Source;

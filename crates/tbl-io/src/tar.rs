@@ -16,7 +16,7 @@ use tbl_format::SampleFormat;
 
 use self::index::{Extent, Index};
 use crate::error::ReadError;
-use crate::grouping::{Grouping, WithoutImage, split_base};
+use crate::grouping::{Grouping, WithoutImage, push_field, split_base};
 use crate::label::{LabelField, choose_label};
 use crate::limits::ReadLimits;
 use crate::names::Names;
@@ -205,12 +205,7 @@ impl SampleSource for TarArchive {
             self.read_member(member, &mut bytes)
                 .map_err(|error| error.for_sample(index, Some(&self.names.path(sample))))?;
             let extension = split_base(self.names.base(member)).1.to_vec();
-            let new = Field { extension, bytes };
-            // A member stored again replaces the earlier one, as extraction would.
-            match fields[first_new..].iter_mut().find(|old| old.extension == new.extension) {
-                Some(old) => *old = new,
-                None => fields.push(new),
-            }
+            push_field(fields, first_new, Field { extension, bytes });
         }
         Ok(())
     }

@@ -168,10 +168,11 @@ impl Scan<'_> {
                 sparse_map_continues: header.sparse_map_continues(),
             })
         };
-        parse(self.window.block(offset)?).map_err(|source| ReadError::Tar {
-            path: path.to_path_buf(),
-            offset,
-            source,
+        let block = self.window.block(offset)?;
+        parse(block).map_err(|defect| {
+            let compressor = compressor_of(block).filter(|_| offset == 0);
+            let source = compressor.map_or(defect, |by| TarDefect::Compressed { by });
+            ReadError::Tar { path: path.to_path_buf(), offset, source }
         })
     }
 
@@ -334,6 +335,17 @@ impl Scan<'_> {
     fn defect(&self, offset: u64, source: TarDefect) -> ReadError {
         ReadError::Tar { path: self.source.path().to_path_buf(), offset, source }
     }
+}
+
+/// The compressor whose magic `block` starts with.
+fn compressor_of(block: &Block) -> Option<&'static str> {
+    const MAGICS: [(&[u8], &str); 4] = [
+        (b"\x1f\x8b", "gzip"),
+        (b"\x28\xb5\x2f\xfd", "zstd"),
+        (b"\xfd7zXZ\0", "xz"),
+        (b"BZh", "bzip2"),
+    ];
+    MAGICS.iter().find(|(magic, _)| block.starts_with(magic)).map(|&(_, name)| name)
 }
 
 fn is_zero(block: &Block) -> bool {

@@ -9,8 +9,12 @@
 )]
 
 mod data;
+mod folder;
+mod labels;
 mod mapped;
 mod source;
+mod tar_bytes;
 mod tar_corpora;
+mod tar_index;
 mod tar_writer;
 mod tbl;

@@ -1,0 +1,322 @@
+//! A tree of image files as a data set, each file a sample, read when it is asked for.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs::Metadata;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use tbl_format::SampleFormat;
+
+use crate::error::{FileKind, ReadError};
+use crate::grouping::{Grouping, WithoutImage, push_field, split_base};
+use crate::label::{LabelField, choose_label, label_field};
+use crate::limits::ReadLimits;
+use crate::names::{Names, TooManyNames};
+use crate::sample::{Entry, Field, SampleSource, SourceKind};
+use crate::source::{Source, file_kind};
+
+/// The images below a folder, in the order of their paths' bytes.
+///
+/// Files that share an image's name up to the first dot are its fields, as in a WebDataset
+/// archive. Links to files are followed; links to folders as well, but no folder is read twice,
+/// so that links in a circle end. Names with a leading dot and files that are neither image nor
+/// field are passed over and counted ([`skipped`](Self::skipped)).
+///
+/// ```
+/// use tbl_io::{Folder, SampleSource};
+///
+/// let root = tempfile::tempdir()?;
+/// std::fs::create_dir(root.path().join("cats"))?;
+/// std::fs::write(root.path().join("cats/tom.jpg"), b"...")?;
+/// let folder = Folder::open(root.path())?;
+/// assert_eq!(folder.entry(0)?.key.as_deref(), Some(&b"cats/tom.jpg"[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Folder {
+    root: PathBuf,
+    limits: ReadLimits,
+    names: Names,
+    grouping: Grouping,
+    skipped: FolderSkips,
+}
+
+/// What a folder holds beside samples and their fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FolderSkips {
+    /// Files and folders whose name starts with a dot.
+    pub hidden: u64,
+    /// Files that are no image and belong to none.
+    pub other_files: u64,
+    /// FIFOs, sockets, devices, and links to them.
+    pub special_files: u64,
+    /// Links that lead nowhere.
+    pub broken_links: u64,
+    /// Links to folders that are read under another path.
+    pub repeated_folders: u64,
+}
+
+impl Folder {
+    /// Lists the files below `root`. No file is opened.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`] for any folder that cannot be read, [`ReadError::NotAFolder`],
+    /// [`ReadError::Limit`] for more names than 4 GiB.
+    pub fn open(root: impl Into<PathBuf>) -> Result<Self, ReadError> {
+        Self::open_with(root, ReadLimits::default())
+    }
+
+    /// As [`open`](Self::open), with other limits.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn open_with(root: impl Into<PathBuf>, limits: ReadLimits) -> Result<Self, ReadError> {
+        let root: PathBuf = root.into();
+        let metadata = std::fs::metadata(&root).map_err(|error| ReadError::io(&root, error))?;
+        if !metadata.is_dir() {
+            let found = file_kind(metadata.file_type()).unwrap_or(FileKind::RegularFile);
+            return Err(ReadError::NotAFolder { path: root, found });
+        }
+        let mut walk = Walk::new(&root);
+        walk.run(&metadata)?;
+        let Walk { names, mut skipped, .. } = walk;
+        let names = sorted(&names).map_err(|TooManyNames| too_many_names(&root))?;
+        let grouping = Grouping::new(&names, WithoutImage::Skip);
+        skipped.other_files = grouping.skipped();
+        Ok(Self { root, limits, names, grouping, skipped })
+    }
+
+    /// What was passed over.
+    pub fn skipped(&self) -> FolderSkips {
+        self.skipped
+    }
+
+    fn file(&self, index: u64) -> Result<u32, ReadError> {
+        self.grouping.sample(index).ok_or_else(|| ReadError::SampleOutOfRange {
+            path: self.root.clone(),
+            index,
+            sample_count: self.sample_count(),
+        })
+    }
+
+    fn file_path(&self, file: u32) -> PathBuf {
+        self.root.join(OsStr::from_bytes(&self.names.path(file)))
+    }
+
+    fn read_file(&self, file: u32, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+        let source = Source::open(self.file_path(file))?;
+        self.limits.check_sample_bytes(source.path(), source.len())?;
+        source.read_range_into(0, source.len(), bytes)
+    }
+
+    fn read_label(&self, file: u32) -> Result<Option<(LabelField, Option<i64>)>, ReadError> {
+        let Some(field) = LabelField::of(split_base(self.names.base(file)).1) else {
+            return Ok(None);
+        };
+        let source = Source::open(self.file_path(file))?;
+        if source.len() > field.max_bytes() {
+            return Ok(Some((field, None)));
+        }
+        let mut content = Vec::new();
+        source.read_range_into(0, source.len(), &mut content)?;
+        Ok(Some((field, label_field(field, &content))))
+    }
+}
+
+impl SampleSource for Folder {
+    fn path(&self) -> &Path {
+        &self.root
+    }
+
+    fn kind(&self) -> SourceKind {
+        SourceKind::Folder
+    }
+
+    fn sample_count(&self) -> u64 {
+        self.grouping.sample_count() as u64
+    }
+
+    fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
+        let file = self.file(index)?;
+        let key = self.names.path(file);
+        let path = self.file_path(file);
+        let bytes = std::fs::metadata(&path)
+            .map_err(|error| ReadError::io(&path, error).for_sample(index, Some(&key)))?
+            .len();
+        let labels: Vec<_> = self
+            .grouping
+            .fields(index)
+            .filter_map(|field| self.read_label(field).transpose())
+            .collect::<Result<_, _>>()
+            .map_err(|error| error.for_sample(index, Some(&key)))?;
+        Ok(Entry {
+            label: choose_label(labels.into_iter()),
+            format: SampleFormat::from_file_name(self.names.base(file)),
+            key: Some(key),
+            width: 0,
+            height: 0,
+            offset: 0,
+            stored_bytes: bytes,
+            bytes,
+        })
+    }
+
+    fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+        let file = self.file(index)?;
+        self.read_file(file, bytes)
+            .map_err(|error| error.for_sample(index, Some(&self.names.path(file))))
+    }
+
+    fn will_need(&self, index: u64) {
+        let Some(file) = self.grouping.sample(index) else { return };
+        if let Ok(source) = Source::open(self.file_path(file)) {
+            source.will_need(0, source.len());
+        }
+    }
+
+    fn read_fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError> {
+        let sample = self.file(index)?;
+        let first_new = fields.len();
+        for file in self.grouping.fields(index) {
+            let mut bytes = Vec::new();
+            self.read_file(file, &mut bytes)
+                .map_err(|error| error.for_sample(index, Some(&self.names.path(sample))))?;
+            let extension = split_base(self.names.base(file)).1.to_vec();
+            push_field(fields, first_new, Field { extension, bytes });
+        }
+        Ok(())
+    }
+
+    fn class_names(&self) -> &[String] {
+        &[]
+    }
+}
+
+/// Collects the files below a root, in no particular order.
+struct Walk<'a> {
+    root: &'a Path,
+    names: Names,
+    skipped: FolderSkips,
+    /// Device and inode of every folder read so far.
+    seen: HashSet<(u64, u64)>,
+    /// Folders still to be read, relative to the root, with a slash at the end.
+    pending: Vec<Vec<u8>>,
+    /// Links to folders. They come after all real folders, so that a folder inside the tree
+    /// keeps its own path.
+    linked: Vec<Vec<u8>>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(root: &'a Path) -> Self {
+        Self {
+            root,
+            names: Names::new(),
+            skipped: FolderSkips::default(),
+            seen: HashSet::new(),
+            pending: Vec::new(),
+            linked: Vec::new(),
+        }
+    }
+
+    fn run(&mut self, root: &Metadata) -> Result<(), ReadError> {
+        self.seen.insert((root.dev(), root.ino()));
+        self.read_folder(&[])?;
+        loop {
+            while let Some(folder) = self.pending.pop() {
+                self.enter(&folder)?;
+            }
+            // The smallest path first, whatever order the file system lists them in.
+            self.linked.sort_unstable_by(|a, b| b.cmp(a));
+            match self.linked.pop() {
+                Some(folder) => self.enter(&folder)?,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    fn enter(&mut self, folder: &[u8]) -> Result<(), ReadError> {
+        let path = self.root.join(OsStr::from_bytes(folder));
+        let metadata = std::fs::metadata(&path).map_err(|error| ReadError::io(&path, error))?;
+        if self.seen.insert((metadata.dev(), metadata.ino())) {
+            self.read_folder(folder)
+        } else {
+            self.skipped.repeated_folders += 1;
+            Ok(())
+        }
+    }
+
+    fn read_folder(&mut self, folder: &[u8]) -> Result<(), ReadError> {
+        let path = self.root.join(OsStr::from_bytes(folder));
+        let io_error = |error| ReadError::io(&path, error);
+        for entry in std::fs::read_dir(&path).map_err(io_error)? {
+            let entry = entry.map_err(io_error)?;
+            let name = entry.file_name();
+            if name.as_bytes().starts_with(b".") {
+                self.skipped.hidden += 1;
+                continue;
+            }
+            let relative = [folder, name.as_bytes()].concat();
+            let file_type = entry.file_type().map_err(io_error)?;
+            if !file_type.is_symlink() {
+                self.add(relative, file_type, false)?;
+                continue;
+            }
+            match std::fs::metadata(entry.path()) {
+                Ok(target) => self.add(relative, target.file_type(), true)?,
+                // Dangling, or in a circle with nothing but links.
+                Err(_) => self.skipped.broken_links += 1,
+            }
+        }
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        mut relative: Vec<u8>,
+        file_type: std::fs::FileType,
+        is_link: bool,
+    ) -> Result<(), ReadError> {
+        match file_kind(file_type) {
+            None => self.names.push(&relative).map_err(|TooManyNames| too_many_names(self.root))?,
+            Some(FileKind::Directory) => {
+                relative.push(b'/');
+                let folders = if is_link { &mut self.linked } else { &mut self.pending };
+                folders.push(relative);
+            }
+            Some(_) => self.skipped.special_files += 1,
+        }
+        Ok(())
+    }
+}
+
+/// The same names in the order of their paths' bytes.
+fn sorted(names: &Names) -> Result<Names, TooManyNames> {
+    let mut order: Vec<u32> = (0..).take(names.len()).collect();
+    order.sort_unstable_by(|&a, &b| {
+        if names.folder_id(a) == names.folder_id(b) {
+            names.base(a).cmp(names.base(b))
+        } else {
+            let path = |name| names.folder(name).iter().chain(names.base(name));
+            path(a).cmp(path(b))
+        }
+    });
+    let mut sorted = Names::new();
+    for name in order {
+        sorted.push(&names.path(name))?;
+    }
+    sorted.shrink_to_fit();
+    Ok(sorted)
+}
+
+fn too_many_names(root: &Path) -> ReadError {
+    let limit = u64::from(u32::MAX);
+    ReadError::Limit {
+        path: root.to_path_buf(),
+        what: "bytes of file names",
+        limit,
+        need: limit + 1,
+    }
+}

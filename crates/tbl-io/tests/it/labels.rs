@@ -1,0 +1,180 @@
+//! Labels of data sets with one and with several sources.
+
+use tbl_io::{LabelOrigin, Labels, ReadLimits, SampleSource, Source, TarArchive};
+
+use crate::tar_bytes::Archive;
+
+/// Archives of the given members, each with a body that a `cls` member would have.
+fn sources(archives: &[&[(&str, &str)]]) -> Vec<Box<dyn SampleSource>> {
+    let source = |members: &&[(&str, &str)]| {
+        let archive = members.iter().fold(Archive::new(), |archive, (name, body)| {
+            archive.member(name.as_bytes(), body.as_bytes())
+        });
+        let source = Source::from_bytes("shard.tar", archive.finish());
+        Box::new(TarArchive::new(source, ReadLimits::default()).unwrap()) as Box<dyn SampleSource>
+    };
+    archives.iter().map(source).collect()
+}
+
+fn check(
+    archives: &[&[(&str, &str)]],
+    origin: LabelOrigin,
+    names: &[&str],
+    expected: &[&[Option<i64>]],
+) {
+    let sources = sources(archives);
+    let labels = Labels::resolve(&sources).unwrap();
+    assert_eq!(labels.origin(), origin);
+    assert_eq!(labels.class_names(), names);
+    for (number, (source, expected)) in sources.iter().zip(expected).enumerate() {
+        let found: Vec<_> =
+            (0..source.sample_count()).map(|index| labels.label(number, index)).collect();
+        assert_eq!(found, *expected, "source {number}");
+    }
+    assert_eq!(labels.label(sources.len(), 0), None);
+}
+
+#[test]
+fn class_folders_are_sorted_over_all_sources() {
+    check(
+        &[
+            &[("train/dog/1.jpg", ""), ("train/ant/deep/1.jpg", ""), ("train/loose.jpg", "")],
+            &[("train/cat/1.jpg", ""), ("train/dog/2.jpg", "")],
+        ],
+        LabelOrigin::ClassFolders,
+        &["ant", "cat", "dog"],
+        &[&[Some(2), Some(0), None], &[Some(1), Some(2)]],
+    );
+}
+
+#[test]
+fn one_explicit_label_anywhere_turns_class_folders_off() {
+    check(
+        &[
+            &[("a/1.jpg", ""), ("b/1.jpg", "")],
+            &[("b/2.jpg", ""), ("b/2.cls", "41"), ("b/3.jpg", "")],
+        ],
+        LabelOrigin::Explicit,
+        &[],
+        &[&[None, None], &[Some(41), None]],
+    );
+}
+
+#[test]
+fn json_labels_count_after_cls() {
+    check(
+        &[&[
+            ("1.jpg", ""),
+            ("1.json", r#"{"label": 7}"#),
+            ("2.json", r#"{"label": 8}"#),
+            ("2.jpg", ""),
+            ("2.cls", "9"),
+            ("3.jpg", ""),
+            ("3.cls", "x"),
+            ("3.json", r#"{"label": 10}"#),
+        ]],
+        LabelOrigin::Explicit,
+        &[],
+        &[&[Some(7), Some(9), Some(10)]],
+    );
+}
+
+#[test]
+fn fewer_than_two_classes_are_none() {
+    check(&[&[("only/1.jpg", ""), ("only/2.jpg", "")]], LabelOrigin::None, &[], &[&[None, None]]);
+    check(&[&[("1.jpg", ""), ("only/2.jpg", "")]], LabelOrigin::None, &[], &[&[None, None]]);
+    check(&[&[]], LabelOrigin::None, &[], &[&[]]);
+    check(&[], LabelOrigin::None, &[], &[]);
+}
+
+#[test]
+fn dots_in_paths_are_no_classes() {
+    check(
+        &[&[("./a/1.jpg", ""), (".//b/1.jpg", ""), ("b/2.jpg", "")]],
+        LabelOrigin::ClassFolders,
+        &["a", "b"],
+        &[&[Some(0), Some(1), Some(1)]],
+    );
+}
+
+/// A source with stored class names, which TBL files have.
+#[derive(Debug)]
+struct Named {
+    names: Vec<String>,
+    labels: Vec<i64>,
+}
+
+impl SampleSource for Named {
+    fn path(&self) -> &std::path::Path {
+        std::path::Path::new("named")
+    }
+    fn kind(&self) -> tbl_io::SourceKind {
+        tbl_io::SourceKind::Tbl2
+    }
+    fn sample_count(&self) -> u64 {
+        self.labels.len() as u64
+    }
+    fn entry(&self, index: u64) -> Result<tbl_io::Entry<'_>, tbl_io::ReadError> {
+        Ok(tbl_io::Entry {
+            key: None,
+            label: Some(self.labels[index as usize]),
+            format: tbl_format::SampleFormat::Jpeg,
+            width: 0,
+            height: 0,
+            offset: 0,
+            stored_bytes: 0,
+            bytes: 0,
+        })
+    }
+    fn read_into(&self, _: u64, bytes: &mut Vec<u8>) -> Result<(), tbl_io::ReadError> {
+        bytes.clear();
+        Ok(())
+    }
+    fn will_need(&self, _: u64) {}
+    fn read_fields(&self, _: u64, _: &mut Vec<tbl_io::Field>) -> Result<(), tbl_io::ReadError> {
+        Ok(())
+    }
+    fn class_names(&self) -> &[String] {
+        &self.names
+    }
+}
+
+fn named(sources: &[(&[&str], &[i64])]) -> (Vec<String>, Vec<Vec<Option<i64>>>) {
+    let sources: Vec<Box<dyn SampleSource>> = sources
+        .iter()
+        .map(|(names, labels)| {
+            let names = names.iter().map(|&name| name.to_owned()).collect();
+            Box::new(Named { names, labels: labels.to_vec() }) as Box<dyn SampleSource>
+        })
+        .collect();
+    let labels = Labels::resolve(&sources).unwrap();
+    let found = sources
+        .iter()
+        .enumerate()
+        .map(|(number, source)| {
+            (0..source.sample_count()).map(|index| labels.label(number, index)).collect()
+        })
+        .collect();
+    (labels.class_names().to_vec(), found)
+}
+
+#[test]
+fn equal_class_names_keep_their_numbers() {
+    let (names, labels) = named(&[(&["z", "a"], &[1, 0, 5]), (&["z", "a"], &[0])]);
+    assert_eq!(names, ["z", "a"]);
+    assert_eq!(labels, [vec![Some(1), Some(0), Some(5)], vec![Some(0)]]);
+}
+
+#[test]
+fn different_class_names_are_merged_by_name() {
+    let (names, labels) = named(&[(&["dog", "ant"], &[0, 1, 2]), (&["cat", "dog"], &[0, 1, -1])]);
+    assert_eq!(names, ["ant", "cat", "dog"]);
+    assert_eq!(labels, [vec![Some(2), Some(0), None], vec![Some(1), Some(2), None]]);
+}
+
+#[test]
+fn numbers_stay_where_a_source_has_no_names() {
+    let (names, labels) = named(&[(&["dog", "ant"], &[0, 1]), (&[], &[7])]);
+    assert!(names.is_empty());
+    assert_eq!(labels, [vec![Some(0), Some(1)], vec![Some(7)]]);
+}
