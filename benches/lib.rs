@@ -8,6 +8,12 @@ use std::path::{Path, PathBuf};
 /// The median size of an ImageNet photograph, the payload that the figures speak of.
 pub const PAYLOAD_BYTES: usize = 110_000;
 
+/// Whether this process measures, instead of running each benchmark once as a test: then it is
+/// worth making large files.
+pub fn is_measuring() -> bool {
+    std::env::args().any(|argument| argument == "--bench")
+}
+
 /// `len` bytes that no compressor shrinks, the same in every run.
 pub fn random_bytes(len: usize, seed: u64) -> Vec<u8> {
     let mut state = seed;
