@@ -2,9 +2,9 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    clippy::print_stderr,
     clippy::cast_possible_truncation,
     clippy::needless_pass_by_value,
+    clippy::print_stderr,
     reason = "test code, helpers included"
 )]
 
