@@ -15,6 +15,8 @@ mod mapped;
 mod source;
 mod tar_bytes;
 mod tar_corpora;
+mod tar_golden;
+mod tar_hostile;
 mod tar_index;
 mod tar_writer;
 mod tbl;
