@@ -355,9 +355,7 @@ impl ReadError {
             Self::Sample { index, key, source } => {
                 write!(f, "sample {index}")?;
                 if let Some(key) = key {
-                    let shown = &key[..key.len().min(MAX_KEY_BYTES)];
-                    let more = if shown.len() < key.len() { "..." } else { "" };
-                    write!(f, " ({}{more})", Escaped(shown))?;
+                    write!(f, " ({})", Escaped(key))?;
                 }
                 f.write_str(": ")?;
                 source.write_detail(f)
@@ -365,9 +363,6 @@ impl ReadError {
         }
     }
 }
-
-/// Bytes of a sample's key that a message shows; keys can be as long as a PAX header.
-const MAX_KEY_BYTES: usize = 160;
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

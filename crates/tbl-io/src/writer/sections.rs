@@ -81,7 +81,7 @@ impl Sections {
         self.checksums.push(&encoded.crc32c.to_le_bytes())?;
         let checksum = &mut self.sample_blocks_checksum;
         let blocks = &mut self.sample_blocks;
-        encoded.blocks().for_each_piece(index, |piece| {
+        encoded.for_each_block(index, |piece| {
             checksum.update(piece);
             blocks.push(piece)
         })

@@ -1,0 +1,161 @@
+//! Batches: shared views of a published slab.
+
+use std::fmt;
+
+use tl_decode::Image;
+use tl_transform::{Dtype, Layout, OutputSpec};
+use zerocopy::FromBytes;
+
+use crate::error::SampleError;
+use crate::pool::Lease;
+use crate::sync::Arc;
+
+/// What a row has besides its bytes in the slab.
+#[derive(Debug, Default)]
+pub(crate) struct Extra {
+    /// The sample itself where batches hold no fixed-size images: its bytes, or its pixels.
+    pub(crate) image: Image,
+    /// Why the row is to be left out.
+    pub(crate) error: Option<Arc<SampleError>>,
+}
+
+/// The form of the images in a batch of equally sized ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImageSpec {
+    /// Width in pixels.
+    pub width: u32,
+    /// Height in pixels.
+    pub height: u32,
+    /// Type and arrangement of the numbers.
+    pub output: OutputSpec,
+}
+
+impl ImageSpec {
+    /// Bytes of one image, if that fits the address space.
+    pub(crate) fn bytes(&self) -> Option<usize> {
+        [self.width as usize, self.height as usize, 3, self.output.dtype.bytes()]
+            .into_iter()
+            .try_fold(1usize, usize::checked_mul)
+    }
+}
+
+/// Samples with their labels and indices, in the order of the epoch.
+///
+/// A batch is a view: cloning it is cheap, and its memory is reused for a later batch only when the
+/// last clone is gone. Images, labels and indices start at addresses divisible by 64.
+///
+/// Images of one size lie one behind the other and are reached with [`images`](Self::images).
+/// Batches of raw bytes or of images in their own sizes have [`sample`](Self::sample) for each row.
+#[derive(Clone)]
+pub struct Batch {
+    lease: Arc<Lease<Extra>>,
+    number: u64,
+    len: usize,
+    spec: Option<ImageSpec>,
+}
+
+/// One sample of a batch whose samples differ in size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample<'a> {
+    /// Width in pixels; 0 for bytes that were not decoded.
+    pub width: u32,
+    /// Height in pixels; 0 for bytes that were not decoded.
+    pub height: u32,
+    /// RGB rows without padding, or the stored bytes.
+    pub bytes: &'a [u8],
+}
+
+impl Batch {
+    pub(crate) fn new(
+        lease: Arc<Lease<Extra>>,
+        number: u64,
+        len: usize,
+        spec: Option<ImageSpec>,
+    ) -> Self {
+        Self { lease, number, len, spec }
+    }
+
+    /// The batch's number in its epoch, from 0.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// How many samples it has. With [`OnError::Skip`](crate::OnError::Skip) that can be none.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has no sample.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The samples' labels; -1 where there is none.
+    #[must_use]
+    pub fn labels(&self) -> &[i64] {
+        self.lease.labels(self.len)
+    }
+
+    /// The samples' numbers in the data set.
+    #[must_use]
+    pub fn indices(&self) -> &[u64] {
+        self.lease.indices(self.len)
+    }
+
+    /// The form of the images, or `None` when the samples differ in size.
+    #[must_use]
+    pub fn spec(&self) -> Option<ImageSpec> {
+        self.spec
+    }
+
+    /// The dimensions of [`images`](Self::images), batch first, in the order of the layout.
+    #[must_use]
+    pub fn shape(&self) -> Option<[usize; 4]> {
+        let ImageSpec { width, height, output } = self.spec?;
+        let (width, height) = (width as usize, height as usize);
+        let interleaved = output.layout == Layout::Hwc;
+        Some(if interleaved { [self.len, height, width, 3] } else { [self.len, 3, height, width] })
+    }
+
+    /// The images one behind the other, in the machine's byte order; empty when the samples differ
+    /// in size.
+    #[must_use]
+    pub fn images(&self) -> &[u8] {
+        if self.spec.is_some() { self.lease.images(self.len) } else { &[] }
+    }
+
+    /// The images as numbers, if that is what they are.
+    #[must_use]
+    pub fn images_f32(&self) -> Option<&[f32]> {
+        let numbers = self.spec?.output.dtype == Dtype::F32;
+        numbers.then(|| {
+            <[f32]>::ref_from_bytes(self.images()).expect("a slab is aligned, an image whole")
+        })
+    }
+
+    /// Sample `row` of a batch whose samples differ in size; `None` past the end, or when the
+    /// images are of one size.
+    #[must_use]
+    pub fn sample(&self, row: usize) -> Option<Sample<'_>> {
+        if self.spec.is_some() || row >= self.len {
+            return None;
+        }
+        let image = &self.lease.extra(row).image;
+        Some(Sample { width: image.width, height: image.height, bytes: &image.data })
+    }
+}
+
+impl fmt::Debug for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch")
+            .field("number", &self.number)
+            .field("len", &self.len)
+            .field("spec", &self.spec)
+            .field("indices", &self.indices())
+            .field("labels", &self.labels())
+            .finish_non_exhaustive()
+    }
+}

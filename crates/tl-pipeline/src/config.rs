@@ -1,0 +1,139 @@
+//! What a loader is told: the work, the batches, the threads, the order.
+
+use tl_decode::DecodeOptions;
+use tl_transform::{Dtype, Layout, Recipe};
+
+use crate::error::PipelineError;
+use crate::sync::available_parallelism;
+
+/// What is done with every sample.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Work {
+    /// The stored bytes, read and checked but not decoded.
+    Bytes,
+    /// The decoded image, put through a recipe.
+    Images(Recipe),
+}
+
+/// What to do with a sample that cannot be read, decoded or processed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OnError {
+    /// The epoch ends with the error, in place of the batch that the sample belongs to.
+    #[default]
+    Raise,
+    /// The sample is left out, counted and listed. Its batch is shorter by one; no other sample
+    /// moves into it, so what the other batches hold does not change.
+    Skip,
+}
+
+/// The settings of a [`Loader`](crate::Loader).
+///
+/// ```
+/// use tl_pipeline::{LoaderConfig, Work};
+/// use tl_transform::Recipe;
+///
+/// let recipe = Recipe::imagenet_train(224)?;
+/// let config =
+///     LoaderConfig { shuffle: true, seed: 42, ..LoaderConfig::new(Work::Images(recipe)) };
+/// assert_eq!(config.batch_size, 64);
+/// # Ok::<(), tl_transform::RecipeError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoaderConfig {
+    /// What is done with every sample.
+    pub work: Work,
+    /// Samples in a batch. Default 64.
+    pub batch_size: usize,
+    /// Worker threads; 0, the default, means one per logical core this process may run on.
+    pub workers: usize,
+    /// Batches in flight besides those the consumer holds; 0, the default, means 2, or as many as
+    /// it takes to give every worker two samples. Each costs the memory of a batch.
+    pub prefetch: usize,
+    /// Whether the order is random. Default false.
+    pub shuffle: bool,
+    /// What order and augmentation are random about. Default 0.
+    pub seed: u64,
+    /// Whether the last batch is left out when it is short. Default false.
+    pub drop_last: bool,
+    /// What to do with bad samples. Default [`OnError::Raise`].
+    pub on_error: OnError,
+    /// How images are decoded. Batches hold RGB whatever the colour says here.
+    pub decode: DecodeOptions,
+}
+
+impl LoaderConfig {
+    /// The defaults, for `work`.
+    #[must_use]
+    pub fn new(work: Work) -> Self {
+        Self {
+            work,
+            batch_size: 64,
+            workers: 0,
+            prefetch: 0,
+            shuffle: false,
+            seed: 0,
+            drop_last: false,
+            on_error: OnError::Raise,
+            decode: DecodeOptions::default(),
+        }
+    }
+
+    /// Replaces the zeros by what they stand for.
+    pub(crate) fn resolve(mut self) -> Result<Self, PipelineError> {
+        if self.batch_size == 0 {
+            let expected = "at least 1";
+            return Err(PipelineError::Setting { setting: "batch_size", value: 0, expected });
+        }
+        if self.workers == 0 {
+            self.workers = available_parallelism();
+        }
+        if self.workers > MAX_WORKERS {
+            let (value, expected) = (self.workers as u64, "at most 1024");
+            return Err(PipelineError::Setting { setting: "workers", value, expected });
+        }
+        if self.prefetch == 0 {
+            self.prefetch = (2 * self.workers).div_ceil(self.batch_size).max(2);
+        }
+        if let Work::Images(recipe) = &self.work {
+            let output = recipe.output();
+            let varying = output.dtype == Dtype::U8 && output.layout == Layout::Hwc;
+            if recipe.output_size().is_none() && !varying {
+                return Err(PipelineError::VaryingSize { recipe: recipe.to_string() });
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// More threads than this are a mistake in the caller's arithmetic.
+const MAX_WORKERS: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_become_what_they_stand_for() {
+        let resolve = |batch_size, workers, prefetch| {
+            let config = LoaderConfig::new(Work::Bytes);
+            let config = LoaderConfig { batch_size, workers, prefetch, ..config };
+            config.resolve().map(|config| (config.workers, config.prefetch))
+        };
+        assert_eq!(resolve(64, 0, 0).unwrap(), (available_parallelism(), 2));
+        assert_eq!(resolve(64, 3, 5).unwrap(), (3, 5));
+        assert_eq!(resolve(1, 8, 0).unwrap(), (8, 16));
+        assert_eq!(resolve(64, 100, 0).unwrap(), (100, 4));
+        assert!(matches!(resolve(0, 1, 1), Err(PipelineError::Setting { value: 0, .. })));
+        assert!(matches!(resolve(1, 1025, 1), Err(PipelineError::Setting { value: 1025, .. })));
+    }
+
+    #[test]
+    fn only_pixels_may_vary_in_size() {
+        let resolve = |recipe| LoaderConfig::new(Work::Images(recipe)).resolve();
+        assert!(resolve(Recipe::decode()).is_ok());
+        let planar = Recipe::decode().into_pixels(Layout::Chw);
+        assert!(matches!(resolve(planar), Err(PipelineError::VaryingSize { .. })));
+    }
+}

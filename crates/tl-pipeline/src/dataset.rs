@@ -1,0 +1,137 @@
+//! Data sets: one or many stored sources as one numbered sequence of labelled samples.
+
+use std::path::{Path, PathBuf};
+
+use tbl_io::{Entry, Field, Labels, ReadError, SampleSource};
+
+/// Samples from one or several files or folders, one behind the other in the order given.
+///
+/// ```no_run
+/// use tl_pipeline::Dataset;
+///
+/// let dataset = Dataset::open(&["train-000.tar", "train-001.tar"])?;
+/// println!("{} samples, {} classes", dataset.len(), dataset.class_names().len());
+/// # Ok::<(), tbl_io::ReadError>(())
+/// ```
+#[derive(Debug)]
+pub struct Dataset {
+    shards: Vec<Box<dyn SampleSource>>,
+    /// The number of each shard's first sample, and the number of samples at the end.
+    starts: Vec<u64>,
+    labels: Labels,
+}
+
+impl Dataset {
+    /// Opens every path (a TAR archive, a TBL file, a folder) and resolves the labels over all.
+    ///
+    /// # Errors
+    /// The first path that cannot be opened, with its name.
+    pub fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Self, ReadError> {
+        let shards: Result<_, _> = paths.iter().map(|path| tbl_io::open(path)).collect();
+        Self::from_sources(shards?)
+    }
+
+    /// Joins sources that are open already.
+    ///
+    /// # Errors
+    /// When the labels cannot be read, or there are more than 2^64 - 1 samples in all.
+    pub fn from_sources(shards: Vec<Box<dyn SampleSource>>) -> Result<Self, ReadError> {
+        let labels = Labels::resolve(&shards)?;
+        let mut starts = vec![0u64];
+        for shard in &shards {
+            let (start, count) = (starts[starts.len() - 1], shard.sample_count());
+            let end = start.checked_add(count).ok_or_else(|| ReadError::Limit {
+                path: PathBuf::from(shard.path()),
+                what: "samples in the data set",
+                limit: u64::MAX - start,
+                need: count,
+            })?;
+            starts.push(end);
+        }
+        Ok(Self { shards, starts, labels })
+    }
+
+    /// How many samples there are.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.starts[self.starts.len() - 1]
+    }
+
+    /// Whether there is no sample.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The sources, in order.
+    #[must_use]
+    pub fn shards(&self) -> &[Box<dyn SampleSource>] {
+        &self.shards
+    }
+
+    /// The names of the classes, indexed by label; empty when the labels are plain numbers.
+    #[must_use]
+    pub fn class_names(&self) -> &[String] {
+        self.labels.class_names()
+    }
+
+    /// Sample `index`'s source and its number there.
+    ///
+    /// # Errors
+    /// [`ReadError::SampleOutOfRange`].
+    pub fn locate(&self, index: u64) -> Result<(&dyn SampleSource, u64), ReadError> {
+        let shard = self.shard_of(index)?;
+        Ok((&*self.shards[shard], index - self.starts[shard]))
+    }
+
+    /// What is known of sample `index` without reading its bytes.
+    ///
+    /// # Errors
+    /// As for [`SampleSource::entry`].
+    pub fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
+        let (source, local) = self.locate(index)?;
+        source.entry(local)
+    }
+
+    /// Sample `index`'s label: stored with it, or that of its class folder. `None` past the end.
+    #[must_use]
+    pub fn label(&self, index: u64) -> Option<i64> {
+        let shard = self.shard_of(index).ok()?;
+        self.labels.label(shard, index - self.starts[shard])
+    }
+
+    /// Replaces `bytes` with those of sample `index`.
+    ///
+    /// # Errors
+    /// As for [`SampleSource::read_into`].
+    pub fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+        let (source, local) = self.locate(index)?;
+        source.read_into(local, bytes)
+    }
+
+    /// Appends the sidecar fields of sample `index` to `fields`.
+    ///
+    /// # Errors
+    /// As for [`SampleSource::read_fields`].
+    pub fn read_fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError> {
+        let (source, local) = self.locate(index)?;
+        source.read_fields(local, fields)
+    }
+
+    /// Tells the system that sample `index` will be read soon. Nothing happens past the end.
+    pub fn will_need(&self, index: u64) {
+        if let Ok((source, local)) = self.locate(index) {
+            source.will_need(local);
+        }
+    }
+
+    fn shard_of(&self, index: u64) -> Result<usize, ReadError> {
+        // Shards without samples start where the next one does, and are passed over.
+        let shard = self.starts.partition_point(|&start| start <= index) - 1;
+        if shard < self.shards.len() {
+            return Ok(shard);
+        }
+        let path = self.shards.last().map(|shard| shard.path().to_path_buf()).unwrap_or_default();
+        Err(ReadError::SampleOutOfRange { path, index, sample_count: self.len() })
+    }
+}

@@ -1,0 +1,137 @@
+//! What can go wrong between opening a data set and receiving its last batch.
+
+use std::path::PathBuf;
+
+use tbl_io::{Escaped, ReadError};
+use tl_decode::DecodeError;
+use tl_transform::PlanError;
+
+use crate::sync::Arc;
+
+/// Why a loader could not be made, or an epoch ended early.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PipelineError {
+    /// A data set cannot be opened.
+    #[error(transparent)]
+    Open(#[from] ReadError),
+    /// A setting outside its range.
+    #[error("{setting} is {value}, expected {expected}")]
+    Setting {
+        /// The setting's name.
+        setting: &'static str,
+        /// What it was.
+        value: u64,
+        /// What it may be.
+        expected: &'static str,
+    },
+    /// The recipe makes images of different sizes in a form that only a batch of equal sizes has.
+    #[error("recipe `{recipe}` leaves the size to the image; only u8 HWC can vary in size")]
+    VaryingSize {
+        /// The recipe, as text.
+        recipe: String,
+    },
+    /// There is no memory for a batch.
+    #[error("no memory for a batch of {bytes} bytes")]
+    OutOfMemory {
+        /// Bytes of one batch.
+        bytes: u64,
+    },
+    /// The system gives no more threads.
+    #[error("worker {worker} of {workers} cannot be started: {source}")]
+    Spawn {
+        /// The worker's number, from 0.
+        worker: usize,
+        /// How many were to be started.
+        workers: usize,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A sample cannot be used, and the loader was told to stop there.
+    #[error(transparent)]
+    Sample(#[from] Arc<SampleError>),
+    /// A worker panicked outside of any sample: a defect of this library.
+    #[error("worker {worker} panicked")]
+    WorkerPanicked {
+        /// The worker's number, from 0.
+        worker: usize,
+    },
+}
+
+/// A sample that cannot be used: which one, where it is stored, and why.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: sample {index}{} at byte {offset}: {fault}", shard.display(), Named(key.as_deref()))]
+pub struct SampleError {
+    /// The sample's number in the data set.
+    pub index: u64,
+    /// Its name, if it has one.
+    pub key: Option<Vec<u8>>,
+    /// The file or folder it is stored in.
+    pub shard: PathBuf,
+    /// Where its bytes start there.
+    pub offset: u64,
+    /// What is wrong.
+    #[source]
+    pub fault: SampleFault,
+}
+
+/// What is wrong with a sample.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SampleFault {
+    /// Its bytes cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Its bytes are no image.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// The recipe has no plan for an image of this size.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// Raw pixels of another length than the index says.
+    #[error("raw image of {width}x{height} has {have} bytes, expected {need}")]
+    RawSize {
+        /// Width in pixels, from the index.
+        width: u32,
+        /// Height in pixels, from the index.
+        height: u32,
+        /// Bytes such an image has.
+        need: u64,
+        /// Bytes the sample has.
+        have: u64,
+    },
+    /// The work on it panicked: a defect of this library or of a decoder.
+    #[error("panicked: {message}")]
+    Panicked {
+        /// The panic's message on one line, or empty.
+        message: String,
+    },
+}
+
+struct Named<'a>(Option<&'a [u8]>);
+
+impl std::fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.map_or(Ok(()), |key| write!(f, " ({})", Escaped(key)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_error_is_one_line_with_its_identity() {
+        let mut error = SampleError {
+            index: 17,
+            key: Some(b"a/b\n.jpg".to_vec()),
+            shard: PathBuf::from("train.tar"),
+            offset: 512,
+            fault: SampleFault::RawSize { width: 2, height: 3, need: 18, have: 17 },
+        };
+        let expected = r"train.tar: sample 17 (a/b\x0a.jpg) at byte 512: raw image of 2x3 has 17 bytes, expected 18";
+        assert_eq!(error.to_string(), expected);
+        error.key = None;
+        assert!(error.to_string().starts_with("train.tar: sample 17 at byte 512: raw"), "{error}");
+    }
+}

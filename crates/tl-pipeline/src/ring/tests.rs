@@ -1,0 +1,171 @@
+use super::*;
+use crate::sync::{Arc, thread};
+
+/// Fills every batch with its row count, records what was claimed, and sleeps nowhere.
+struct Model {
+    ring: Ring<Arc<AtomicU64>, u64, &'static str>,
+    batch_size: u64,
+    /// Batches made and not yet counted out by the consumer.
+    in_flight: AtomicU64,
+    most_in_flight: AtomicU64,
+}
+
+impl Model {
+    fn new(positions: u64, batch_size: u64, depth: usize) -> Arc<Self> {
+        let ring = Ring::new(positions, batch_size, depth);
+        let (in_flight, most_in_flight) = (AtomicU64::new(0), AtomicU64::new(0));
+        Arc::new(Self { ring, batch_size, in_flight, most_in_flight })
+    }
+
+    fn work(&self) {
+        while let Some(position) = self.ring.claim() {
+            let batch = position / self.batch_size;
+            let make = || {
+                let now = self.in_flight.fetch_add(1, Ordering::SeqCst) + 1;
+                self.most_in_flight.fetch_max(now, Ordering::SeqCst);
+                Ok(Arc::new(AtomicU64::new(0)))
+            };
+            let (Some(filling), _) = self.ring.enter(batch, make) else { return };
+            if filling.fetch_add(1, Ordering::SeqCst) + 1 == self.ring.rows_of(batch) {
+                self.ring.publish(batch, batch);
+            }
+        }
+    }
+
+    fn take(&self) -> Option<Result<u64, &'static str>> {
+        let (taken, _) = self.ring.take();
+        if matches!(taken, Some(Ok(_))) {
+            self.in_flight.fetch_sub(1, Ordering::SeqCst);
+        }
+        taken
+    }
+
+    fn start(self: &Arc<Self>, workers: usize) -> Vec<thread::JoinHandle<()>> {
+        let start = || {
+            let model = Arc::clone(self);
+            thread::spawn(move || model.work())
+        };
+        std::iter::repeat_with(start).take(workers).collect()
+    }
+}
+
+fn join(threads: Vec<thread::JoinHandle<()>>) {
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+/// Every batch once, in order, never more in flight than allowed, and everyone comes home.
+fn whole_epoch(positions: u64, batch_size: u64, depth: usize, workers: usize) {
+    let model = Model::new(positions, batch_size, depth);
+    let threads = model.start(workers);
+    for batch in 0..positions.div_ceil(batch_size) {
+        assert_eq!(model.take(), Some(Ok(batch)));
+    }
+    assert_eq!(model.take(), None);
+    join(threads);
+    // The consumer counts a batch out only after the ring has let go of it.
+    assert!(model.most_in_flight.load(Ordering::SeqCst) <= depth as u64 + 1);
+}
+
+fn early_close(workers: usize) {
+    let model = Model::new(9, 2, 2);
+    let threads = model.start(workers);
+    assert_eq!(model.take(), Some(Ok(0)));
+    model.ring.close();
+    join(threads);
+    assert_eq!(model.ring.claim(), None);
+}
+
+fn failure_while_waiting() {
+    let model = Model::new(4, 2, 1);
+    // Position 0 is never finished, so the consumer would wait for good.
+    assert_eq!(model.ring.claim(), Some(0));
+    let threads = model.start(1);
+    let failing = {
+        let model = Arc::clone(&model);
+        thread::spawn(move || model.ring.fail("broken"))
+    };
+    assert_eq!(model.take(), Some(Err("broken")));
+    assert_eq!(model.take(), None);
+    join(threads);
+    failing.join().unwrap();
+}
+
+#[cfg(not(shuttle))]
+mod real_threads {
+    use super::*;
+
+    #[test]
+    fn batches_come_in_order_for_any_shape() {
+        for (positions, batch_size) in [(0, 1), (1, 1), (1, 8), (16, 4), (17, 4), (40, 1)] {
+            for depth in [1, 2, 5] {
+                for workers in [1, 2, 3, 7] {
+                    whole_epoch(positions, batch_size, depth, workers);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_epoch_survives_contention() {
+        whole_epoch(if cfg!(miri) { 60 } else { 40_000 }, 3, 2, 8);
+    }
+
+    #[test]
+    fn closing_wakes_every_worker() {
+        for workers in [1, 2, 8] {
+            early_close(workers);
+        }
+    }
+
+    #[test]
+    fn a_failure_reaches_a_waiting_consumer() {
+        failure_while_waiting();
+    }
+
+    #[test]
+    fn batches_before_a_failure_are_delivered_first() {
+        let model = Model::new(4, 2, 2);
+        model.work();
+        model.ring.fail("late");
+        assert_eq!([model.take(), model.take(), model.take()], [Some(Ok(0)), Some(Ok(1)), None]);
+    }
+
+    #[test]
+    fn a_batch_that_cannot_be_made_ends_the_epoch() {
+        let ring: Ring<(), (), &str> = Ring::new(4, 2, 2);
+        assert_eq!(ring.claim(), Some(0));
+        assert_eq!(ring.enter(0, || Err("no memory")).0, None);
+        assert_eq!((ring.claim(), ring.take().0), (None, Some(Err("no memory"))));
+    }
+}
+
+/// `RUSTFLAGS="--cfg shuttle" cargo test -p tl-pipeline --lib ring`
+#[cfg(shuttle)]
+mod schedules {
+    use super::*;
+
+    const SCHEDULES: usize = 20_000;
+
+    fn explore(scenario: impl Fn() + Clone + Send + Sync + 'static) {
+        shuttle::check_random(scenario.clone(), SCHEDULES);
+        shuttle::check_pct(scenario, SCHEDULES, 3);
+    }
+
+    #[test]
+    fn whole_epochs() {
+        explore(|| whole_epoch(5, 2, 2, 2));
+        explore(|| whole_epoch(4, 1, 1, 3));
+    }
+
+    #[test]
+    fn early_closes() {
+        explore(|| early_close(2));
+    }
+
+    #[test]
+    fn failures() {
+        explore(failure_while_waiting);
+    }
+}

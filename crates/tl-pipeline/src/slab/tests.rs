@@ -1,0 +1,137 @@
+use super::*;
+use crate::sync::{Arc, thread};
+
+fn slab(rows: usize, row_bytes: usize) -> Slab<Vec<u8>> {
+    let mut slab = Slab::new(Shape::new(rows, row_bytes).unwrap()).unwrap();
+    slab.reset(rows);
+    slab
+}
+
+fn fill(slab: &Slab<Vec<u8>>, row: usize, value: u8) -> Option<Complete<'_, Vec<u8>>> {
+    let mut row_mut = slab.claim(row).unwrap();
+    let (image, extra) = row_mut.parts();
+    image.fill(value);
+    extra.clear();
+    extra.push(value);
+    row_mut.identify(-i64::from(value), u64::from(value));
+    row_mut.finish()
+}
+
+#[test]
+fn fields_are_aligned_and_do_not_overlap() {
+    let slab = slab(3, 5);
+    for row in [2, 0] {
+        assert!(fill(&slab, row, 10 + u8::try_from(row).unwrap()).is_none());
+    }
+    fill(&slab, 1, 11).unwrap().publish();
+    assert_eq!(slab.images(3), [10, 10, 10, 10, 10, 11, 11, 11, 11, 11, 12, 12, 12, 12, 12]);
+    assert_eq!(slab.labels(3), [-10, -11, -12]);
+    assert_eq!(slab.indices(2), [10, 11]);
+    assert_eq!(slab.extra(2), &[12]);
+    for address in [
+        slab.images(3).as_ptr().addr(),
+        slab.labels(3).as_ptr().addr(),
+        slab.indices(3).as_ptr().addr(),
+    ] {
+        assert_eq!(address % ALIGNMENT, 0);
+    }
+}
+
+#[test]
+fn a_row_is_given_out_once() {
+    let slab = slab(2, 1);
+    {
+        let row = slab.claim(0);
+        assert!(row.is_some() && slab.claim(0).is_none() && slab.claim(2).is_none());
+    }
+    assert!(slab.claim(0).is_none(), "a row that was let go stays taken");
+}
+
+#[test]
+fn rows_are_written_from_many_threads() {
+    for round in 0..if cfg!(miri) { 3 } else { 200 } {
+        let slab = Arc::new(slab(8, 100));
+        let threads: Vec<_> = (0..4)
+            .map(|worker| {
+                let slab = Arc::clone(&slab);
+                thread::spawn(move || {
+                    for row in (0..8).filter(|row| row % 4 == worker) {
+                        if let Some(complete) = fill(&slab, row, 1 + u8::try_from(row).unwrap()) {
+                            complete.publish();
+                        }
+                    }
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        for (row, image) in slab.images(8).chunks(100).enumerate() {
+            assert!(image.iter().all(|&byte| usize::from(byte) == row + 1), "round {round}");
+        }
+        assert_eq!(slab.indices(8), [1, 2, 3, 4, 5, 6, 7, 8]);
+    }
+}
+
+#[test]
+fn views_before_publication_are_refused() {
+    let slab = slab(1, 4);
+    let look = || std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| slab.images(1).len()));
+    assert!(look().is_err());
+    let complete = fill(&slab, 0, 1).unwrap();
+    assert!(look().is_err());
+    complete.publish();
+    assert_eq!(look().unwrap(), 4);
+}
+
+#[test]
+fn a_view_of_more_rows_than_were_filled_is_refused() {
+    let mut slab = slab(3, 4);
+    slab.reset(1);
+    fill(&slab, 0, 1).unwrap().publish();
+    assert_eq!(slab.images(1), [1; 4]);
+    let look = std::panic::AssertUnwindSafe(|| slab.labels(2).len());
+    assert!(std::panic::catch_unwind(look).is_err());
+}
+
+#[test]
+fn rows_move_with_everything_they_have() {
+    let slab = slab(3, 2);
+    assert!(fill(&slab, 0, 1).is_none() && fill(&slab, 1, 2).is_none());
+    let mut complete = fill(&slab, 2, 3).unwrap();
+    assert_eq!((complete.rows(), complete.extra(1).as_slice()), (3, &[2][..]));
+    complete.move_row(0, 0);
+    complete.move_row(2, 1);
+    complete.publish();
+    assert_eq!((slab.images(2), slab.labels(2)), (&[1, 1, 3, 3][..], &[-1, -3][..]));
+    assert_eq!((slab.indices(2), slab.extra(1).as_slice()), (&[1, 3][..], &[3][..]));
+}
+
+#[test]
+fn a_reset_slab_keeps_its_memory_and_starts_over() {
+    let mut slab = slab(2, 3);
+    assert!(fill(&slab, 0, 7).is_none());
+    slab.reset(1);
+    let mut row = slab.claim(0).unwrap();
+    assert_eq!(row.parts().0, [7, 7, 7]);
+    assert!(slab.claim(1).is_none());
+    row.finish().unwrap().publish();
+    assert_eq!(slab.images(1), [7, 7, 7]);
+}
+
+#[test]
+fn rows_without_bytes_and_slabs_without_rows_work() {
+    let empty = slab(2, 0);
+    assert!(fill(&empty, 0, 1).is_none());
+    fill(&empty, 1, 2).unwrap().publish();
+    assert_eq!((empty.images(2), empty.labels(2)), (&[][..], &[-1, -2][..]));
+    assert!(slab(0, 9).claim(0).is_none());
+}
+
+#[test]
+fn sizes_beyond_the_address_space_have_no_shape() {
+    for (rows, row_bytes) in [(2, usize::MAX), (usize::MAX, 1), (usize::MAX / 8, 0), (1, 1 << 63)] {
+        assert_eq!(Shape::new(rows, row_bytes), None, "{rows} {row_bytes}");
+    }
+    assert_eq!(Shape::new(3, 5).unwrap().bytes(), 192);
+}

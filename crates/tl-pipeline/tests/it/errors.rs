@@ -1,0 +1,124 @@
+//! Bad samples and bad settings: which error, where, and what else goes on.
+
+use tbl_format::SampleFormat;
+use tl_pipeline::{Dataset, LoaderConfig, OnError, PipelineError, SampleFault, Work};
+use tl_transform::{Layout, Recipe};
+
+use crate::memory::{PANIC, bmps, config, dataset, loader, sample, train};
+
+/// 40 samples of which 9 is cut short, 17 panics and 30 is empty.
+fn damaged() -> Dataset {
+    let mut samples: Vec<_> = (0..40).map(|number| sample(number, SampleFormat::Bmp)).collect();
+    samples[9].bytes.truncate(60);
+    samples[17].bytes = PANIC.to_vec();
+    samples[30].bytes.clear();
+    dataset(samples)
+}
+
+fn sequential(on_error: OnError) -> LoaderConfig {
+    LoaderConfig { shuffle: false, on_error, ..config(train()) }
+}
+
+#[test]
+fn raise_ends_the_epoch_at_the_first_bad_sample() {
+    for workers in [1, 3] {
+        let loader = loader(damaged(), LoaderConfig { workers, ..sequential(OnError::Raise) });
+        let mut epoch = loader.epoch(0);
+        assert!(epoch.by_ref().take(2).all(|batch| batch.is_ok()));
+        let error = epoch.next().unwrap().unwrap_err();
+        let PipelineError::Sample(sample) = &error else { panic!("{error}") };
+        assert_eq!((sample.index, sample.offset), (9, 900));
+        assert_eq!(sample.key.as_deref(), Some(&b"0009.bmp"[..]));
+        assert!(matches!(sample.fault, SampleFault::Decode(_)), "{error}");
+        let text = error.to_string();
+        assert!(
+            text.starts_with("in memory: sample 9 (0009.bmp) at byte 900: malformed"),
+            "{text}"
+        );
+        assert!(epoch.next().is_none());
+    }
+}
+
+#[test]
+fn skip_leaves_out_the_bad_and_moves_nothing_else() {
+    for workers in [1, 2, 3, 7] {
+        let loader = loader(damaged(), LoaderConfig { workers, ..sequential(OnError::Skip) });
+        let clean = crate::memory::loader(bmps(40), sequential(OnError::Raise));
+        for (batch, clean) in loader.epoch(0).zip(clean.epoch(0)) {
+            let (batch, clean) = (batch.unwrap(), clean.unwrap());
+            let good = |index: &u64| ![9, 17, 30].contains(index);
+            let (mut indices, mut labels, mut images) = (vec![], vec![], vec![]);
+            for (row, &index) in clean.indices().iter().enumerate().filter(|(_, i)| good(i)) {
+                indices.push(index);
+                labels.push(clean.labels()[row]);
+                images.extend_from_slice(&clean.images()[row * 3_072..][..3_072]);
+            }
+            assert_eq!((batch.indices(), batch.labels()), (&indices[..], &labels[..]));
+            assert_eq!(batch.images(), images);
+        }
+        let stats = loader.stats();
+        assert_eq!((stats.batches, stats.samples, stats.skipped), (10, 37, 3));
+        let listed: Vec<_> = loader.skipped().iter().map(|s| (s.epoch, s.error.index)).collect();
+        assert_eq!(listed, [(0, 9), (0, 17), (0, 30)]);
+    }
+}
+
+#[test]
+fn a_panic_is_the_error_of_its_sample() {
+    let loader = loader(damaged(), sequential(OnError::Skip));
+    for epoch in 0..3 {
+        assert_eq!(loader.epoch(epoch).filter(|batch| batch.is_ok()).count(), 10);
+    }
+    let skipped = loader.skipped();
+    assert_eq!(skipped.len(), 9);
+    let text = skipped[1].error.to_string();
+    assert!(text.starts_with("in memory: sample 17 (0017.bmp) at byte 1700: panicked: "), "{text}");
+    assert!(text.contains("injected") && !text.contains('\n'), "{text}");
+}
+
+#[test]
+fn a_batch_may_lose_every_sample() {
+    let samples = (0..4).map(|number| {
+        let mut sample = sample(number, SampleFormat::Bmp);
+        sample.bytes.clear();
+        sample
+    });
+    let loader = loader(dataset(samples.collect()), sequential(OnError::Skip));
+    let batches: Vec<_> = loader.epoch(0).map(Result::unwrap).collect();
+    assert_eq!((batches.len(), batches[0].len(), batches[0].images()), (1, 0, &[][..]));
+    assert!(batches[0].is_empty());
+}
+
+#[test]
+fn raw_samples_of_the_wrong_size_are_named() {
+    let mut samples: Vec<_> = (0..2).map(|number| sample(number, SampleFormat::RawU8)).collect();
+    samples[1].bytes.pop();
+    let need = samples[1].bytes.len() as u64 + 1;
+    let (width, height) = samples[1].size;
+    let loader = loader(dataset(samples), sequential(OnError::Skip));
+    assert_eq!(loader.epoch(0).next().unwrap().unwrap().len(), 1);
+    let skipped = loader.skipped();
+    let SampleFault::RawSize { width: w, height: h, need: n, have } = skipped[0].error.fault else {
+        panic!("{}", skipped[0].error)
+    };
+    assert_eq!((w, h, n, have), (width, height, need, need - 1));
+}
+
+#[test]
+fn unusable_settings_are_refused_at_once() {
+    let refused = |config| tl_pipeline::Loader::new(bmps(1), config).unwrap_err();
+    let none = LoaderConfig { batch_size: 0, ..config(train()) };
+    assert!(matches!(refused(none), PipelineError::Setting { setting: "batch_size", .. }));
+    let huge = LoaderConfig { batch_size: usize::MAX, ..config(train()) };
+    assert!(matches!(refused(huge), PipelineError::Setting { setting: "batch_size", .. }));
+    let planar = Work::Images(Recipe::decode().into_pixels(Layout::Chw));
+    assert!(matches!(refused(config(planar)), PipelineError::VaryingSize { .. }));
+}
+
+#[test]
+fn no_memory_for_a_batch_is_an_error_of_the_epoch() {
+    // Fits the address space, and no machine: 2^40 rows of 3 KiB.
+    let loader = loader(bmps(1), LoaderConfig { batch_size: 1 << 40, ..config(train()) });
+    let error = loader.epoch(0).next().unwrap().unwrap_err();
+    assert!(matches!(error, PipelineError::OutOfMemory { .. }), "{error}");
+}

@@ -1,0 +1,9 @@
+//! Loaders from outside: what batches hold, in which order, and what happens when something fails.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+mod allocations;
+mod content;
+mod errors;
+mod memory;
+mod shutdown;

@@ -1,0 +1,142 @@
+//! Data sets in memory: encoded images, raw pixels, and samples that misbehave on purpose.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use tbl_format::SampleFormat;
+use tbl_io::{Entry, Field, ReadError, SampleSource, SourceKind};
+use tl_pipeline::{Dataset, Loader, LoaderConfig, Work};
+use tl_transform::Recipe;
+
+/// Bytes whose reading panics.
+pub(crate) const PANIC: &[u8] = b"panic";
+
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) key: String,
+    pub(crate) label: Option<i64>,
+    pub(crate) format: SampleFormat,
+    pub(crate) size: (u32, u32),
+    pub(crate) bytes: Vec<u8>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Memory {
+    pub(crate) samples: Vec<Stored>,
+}
+
+impl Memory {
+    fn stored(&self, index: u64) -> Result<&Stored, ReadError> {
+        let place = usize::try_from(index).expect("test data is small");
+        self.samples.get(place).ok_or_else(|| ReadError::SampleOutOfRange {
+            path: self.path().to_path_buf(),
+            index,
+            sample_count: self.sample_count(),
+        })
+    }
+}
+
+impl SampleSource for Memory {
+    fn path(&self) -> &Path {
+        Path::new("in memory")
+    }
+
+    fn kind(&self) -> SourceKind {
+        SourceKind::Folder
+    }
+
+    fn sample_count(&self) -> u64 {
+        self.samples.len() as u64
+    }
+
+    fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
+        let stored = self.stored(index)?;
+        Ok(Entry {
+            key: Some(Cow::Borrowed(stored.key.as_bytes())),
+            label: stored.label,
+            format: stored.format,
+            width: stored.size.0,
+            height: stored.size.1,
+            offset: 100 * index,
+            stored_bytes: stored.bytes.len() as u64,
+            bytes: stored.bytes.len() as u64,
+        })
+    }
+
+    fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+        let stored = self.stored(index)?;
+        assert_ne!(stored.bytes, PANIC, "injected\npanic");
+        bytes.clear();
+        bytes.extend_from_slice(&stored.bytes);
+        Ok(())
+    }
+
+    fn will_need(&self, _: u64) {}
+
+    fn read_fields(&self, _: u64, _: &mut Vec<Field>) -> Result<(), ReadError> {
+        Ok(())
+    }
+
+    fn class_names(&self) -> &[String] {
+        &[]
+    }
+}
+
+/// The pixels of test image `number`, RGB: sizes and values vary with it.
+pub(crate) fn pixels(number: u32) -> (u32, u32, Vec<u8>) {
+    let (width, height) = (20 + number * 7 % 31, 17 + number * 5 % 23);
+    let mut state = number.wrapping_mul(2_654_435_761) | 1;
+    let noise = std::iter::repeat_with(move || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state.to_le_bytes()[1]
+    });
+    (width, height, noise.take((width * height * 3) as usize).collect())
+}
+
+/// A 24-bit BMP file of RGB pixels: rows bottom up, blue first, padded to four bytes.
+pub(crate) fn bmp(width: u32, height: u32, pixels: &[u8]) -> Vec<u8> {
+    let row = width as usize * 3;
+    let padding = vec![0; row.next_multiple_of(4) - row];
+    let mut file = b"BM".to_vec();
+    let size = 54 + (width * 3).next_multiple_of(4) * height;
+    for word in [size, 0, 54, 40, width, height, 24 << 16 | 1, 0, 0, 2_835, 2_835, 0, 0] {
+        file.extend_from_slice(&word.to_le_bytes());
+    }
+    for row in pixels.chunks_exact(row).rev() {
+        file.extend(row.chunks_exact(3).flat_map(|rgb| [rgb[2], rgb[1], rgb[0]]));
+        file.extend_from_slice(&padding);
+    }
+    file
+}
+
+/// Sample `number` as a BMP file, or raw.
+pub(crate) fn sample(number: u32, format: SampleFormat) -> Stored {
+    let (width, height, pixels) = pixels(number);
+    let raw = format == SampleFormat::RawU8;
+    let bytes = if raw { pixels } else { bmp(width, height, &pixels) };
+    let label = Some(i64::from(number % 5));
+    Stored { key: format!("{number:04}.bmp"), label, format, size: (width, height), bytes }
+}
+
+pub(crate) fn dataset(samples: Vec<Stored>) -> Dataset {
+    Dataset::from_sources(vec![Box::new(Memory { samples })]).unwrap()
+}
+
+pub(crate) fn bmps(count: u32) -> Dataset {
+    dataset((0..count).map(|number| sample(number, SampleFormat::Bmp)).collect())
+}
+
+pub(crate) fn train() -> Work {
+    Work::Images(Recipe::imagenet_train(16).unwrap())
+}
+
+/// Shuffled batches of 4 under seed 42.
+pub(crate) fn config(work: Work) -> LoaderConfig {
+    LoaderConfig { batch_size: 4, shuffle: true, seed: 42, workers: 2, ..LoaderConfig::new(work) }
+}
+
+pub(crate) fn loader(dataset: Dataset, config: LoaderConfig) -> Loader {
+    Loader::new(dataset, config).unwrap()
+}

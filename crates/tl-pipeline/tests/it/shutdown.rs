@@ -1,0 +1,92 @@
+//! Stopping early, running side by side, and doing nothing while nobody asks.
+
+use std::time::{Duration, Instant};
+
+use tl_pipeline::LoaderConfig;
+
+use crate::memory::{bmps, config, loader, train};
+
+/// Threads of this process whose name starts with `tl-worker`.
+#[cfg(target_os = "linux")]
+fn workers() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let names = tasks.filter_map(|task| std::fs::read(task.ok()?.path().join("comm")).ok());
+    names.filter(|name| name.starts_with(b"tl-worker")).count()
+}
+
+#[test]
+fn dropping_early_is_quick_at_every_stage() {
+    let loader = loader(bmps(200), LoaderConfig { workers: 4, ..config(train()) });
+    for taken in [0, 1, 2, 49, 50] {
+        let mut epoch = loader.epoch(0);
+        assert_eq!(epoch.by_ref().take(taken).filter(|batch| batch.is_ok()).count(), taken);
+        let start = Instant::now();
+        drop(epoch);
+        assert!(start.elapsed() < Duration::from_secs(1), "after {taken}: {:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn an_epoch_outlives_its_loader() {
+    let epoch = loader(bmps(20), config(train())).epoch(0);
+    assert_eq!(epoch.filter(|batch| batch.is_ok()).count(), 5);
+}
+
+#[test]
+fn epochs_run_side_by_side() {
+    let loader = loader(bmps(20), config(train()));
+    let pairs = loader.epoch(0).zip(loader.epoch(0));
+    assert_eq!(
+        pairs.filter(|(a, b)| a.as_ref().unwrap().images() == b.as_ref().unwrap().images()).count(),
+        5
+    );
+}
+
+/// In a process of its own, because other tests start threads and open files meanwhile.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_thousand_starts_and_drops_leave_nothing_behind() {
+    const CHILD: &str = "TL_PIPELINE_START_STOP";
+    if std::env::var_os(CHILD).is_none() {
+        let test = "shutdown::a_thousand_starts_and_drops_leave_nothing_behind";
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let output = child.args([test, "--exact"]).env(CHILD, "1").output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    }
+    let files = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let loader = loader(bmps(64), LoaderConfig { workers: 3, ..config(train()) });
+    let before = (workers(), files());
+    for round in 0..1_000 {
+        let mut epoch = loader.epoch(round);
+        for _ in 0..round % 4 {
+            epoch.next().unwrap().unwrap();
+        }
+        drop(epoch);
+        assert_eq!((workers(), files()), before, "round {round}");
+    }
+    assert!(loader.stats().slabs <= 3, "{:?}", loader.stats());
+}
+
+/// Full slabs must put workers to sleep: no time passes on their clocks while nobody consumes.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_slow_consumer_costs_no_processor_time() {
+    let loader = loader(bmps(200), LoaderConfig { workers: 4, ..config(train()) });
+    let mut epoch = loader.epoch(0);
+    epoch.next().unwrap().unwrap();
+    let settled = Instant::now();
+    let stats = loop {
+        let before = loader.stats();
+        std::thread::park_timeout(Duration::from_millis(50));
+        if loader.stats() == before {
+            break before;
+        }
+        assert!(settled.elapsed() < Duration::from_secs(20), "workers never came to rest");
+    };
+    // One batch consumed, two in flight: nothing beyond them may have been read.
+    let sample = 54 + 64 * 64 * 3;
+    assert!(stats.bytes_read <= 12 * sample, "{stats:?}");
+    assert_eq!(epoch.count(), 49);
+    assert!(loader.stats().worker_wait > Duration::ZERO);
+}
