@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use serde::Serialize;
-use tbl_io::{MemberCounts, SourceKind, TarArchive, TblFile};
+use tbl_io::{Folder, FolderSkips, LabelOrigin, MemberCounts, SourceKind, TarArchive, TblFile};
 
 use crate::data_set::DataSet;
 use crate::failure::Failure;
@@ -34,6 +34,8 @@ pub(crate) struct Facts {
     width: Option<Range>,
     height: Option<Range>,
     labelled: u64,
+    /// `explicit` or `class folders`; `null` when nothing is labelled.
+    label_origin: Option<&'static str>,
     classes: Vec<String>,
     /// `null` for a container that has none.
     checksums: Option<Checksums>,
@@ -78,6 +80,11 @@ impl Facts {
             width: None,
             height: None,
             labelled: 0,
+            label_origin: match data.label_origin() {
+                LabelOrigin::Explicit => Some("explicit"),
+                LabelOrigin::ClassFolders => Some("class folders"),
+                LabelOrigin::None | _ => None,
+            },
             classes: data.class_names().to_vec(),
             checksums: None,
             skipped: BTreeMap::new(),
@@ -91,14 +98,17 @@ impl Facts {
             facts.stored_bytes = facts.stored_bytes.saturating_add(entry.stored_bytes);
             Range::extend(&mut facts.width, entry.width);
             Range::extend(&mut facts.height, entry.height);
-            facts.labelled += u64::from(data.label(index, &entry).is_some());
+            // LZ4 is kept only where it makes a sample smaller, and nothing else does.
+            facts.lz4_samples += u64::from(entry.stored_bytes < entry.bytes);
+            facts.labelled += u64::from(data.label(index).is_some());
             formats.add(entry.format);
         }
         facts.formats = formats.into_names();
         match source.kind() {
             SourceKind::Tar => facts.add_tar(&TarArchive::open(path)?),
-            SourceKind::Tbl2 => facts.add_tbl(&TblFile::open(path)?)?,
-            SourceKind::Folder | SourceKind::Tbl1 | _ => {}
+            SourceKind::Tbl2 => facts.add_tbl(&TblFile::open(path)?),
+            SourceKind::Folder => facts.add_folder(&Folder::open(path)?),
+            SourceKind::Tbl1 | _ => {}
         }
         Ok(facts)
     }
@@ -107,27 +117,39 @@ impl Facts {
         let MemberCounts {
             directories, symbolic_links, hard_links, devices, sparse, unknown, ..
         } = archive.member_counts();
-        let counts = [
+        self.add_skipped([
             ("directories", directories),
             ("symbolic_links", symbolic_links),
             ("hard_links", hard_links),
             ("devices", devices),
             ("sparse", sparse),
             ("unknown", unknown),
-        ];
-        self.skipped.extend(counts.into_iter().filter(|&(_, count)| count > 0));
+        ]);
         self.end_marker = Some(archive.has_end_marker());
         self.trailing_garbage = archive.trailing_garbage();
     }
 
-    fn add_tbl(&mut self, file: &TblFile) -> Result<(), Failure> {
-        for index in 0..self.samples {
-            self.lz4_samples += u64::from(file.is_compressed(index)?);
-        }
+    fn add_folder(&mut self, folder: &Folder) {
+        let FolderSkips {
+            hidden, other_files, special_files, broken_links, repeated_folders, ..
+        } = folder.skipped();
+        self.add_skipped([
+            ("hidden", hidden),
+            ("other_files", other_files),
+            ("special_files", special_files),
+            ("broken_links", broken_links),
+            ("repeated_folders", repeated_folders),
+        ]);
+    }
+
+    fn add_skipped(&mut self, counts: impl IntoIterator<Item = (&'static str, u64)>) {
+        self.skipped.extend(counts.into_iter().filter(|&(_, count)| count > 0));
+    }
+
+    fn add_tbl(&mut self, file: &TblFile) {
         let has_checksums = file.flags().contains(tbl_format::v2::FileFlags::HAS_CHECKSUMS);
         let samples = has_checksums.then_some("CRC-16");
         self.checksums = Some(Checksums { header: "CRC-32", samples });
-        Ok(())
     }
 }
 
@@ -219,6 +241,9 @@ impl fmt::Display for Facts {
             row(f, "height", height)?;
         }
         row(f, "labels", self.labelled)?;
+        if let Some(origin) = self.label_origin {
+            write!(f, " ({origin})")?;
+        }
         if !self.classes.is_empty() {
             row(f, "classes", self.classes.len())?;
             let listed: Vec<_> = self

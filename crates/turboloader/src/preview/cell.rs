@@ -35,7 +35,7 @@ impl Cell {
     /// Collects what is known of sample `index`.
     pub(crate) fn describe(data: &DataSet, index: u64) -> Result<Self, Failure> {
         let entry = data.source().entry(index)?;
-        let label = data.label(index, &entry);
+        let label = data.label(index);
         let name = entry.key.as_deref().map(|key| printable(key).into_owned()).unwrap_or_default();
         let label = match (data.class_name(label), label) {
             (Some(class), _) => class.to_owned(),
@@ -78,17 +78,20 @@ impl Painter {
         canvas.fill(at.0, at.1, self.side, self.side, MAT);
         match image {
             Some(image) => fit(canvas, at, self.side, image, self.level, &mut self.resampler),
-            None if cell.is_image => {
-                canvas.cross(at.0, at.1, self.side, ALARM);
-                self.caption(canvas, at, 1, "does not decode", ALARM);
-            }
+            None if cell.is_image => canvas.cross(at.0, at.1, self.side, ALARM),
             None => {}
         }
         self.caption(canvas, at, 0, &first, BRIGHT);
-        if image.is_some() || !cell.is_image {
-            self.caption(canvas, at, 1, &cell.label, DIM);
+        let second = if image.is_none() && cell.is_image {
+            ("does not decode", ALARM)
+        } else {
+            (cell.label.as_str(), DIM)
+        };
+        let lines = [second, (cell.name.as_str(), DIM)];
+        for (line, (text, color)) in (1..).zip(lines.into_iter().filter(|line| !line.0.is_empty()))
+        {
+            self.caption(canvas, at, line, text, color);
         }
-        self.caption(canvas, at, 2, &cell.name, DIM);
     }
 
     /// Draws what `recipe` makes of sample `index` in epoch `epoch`.

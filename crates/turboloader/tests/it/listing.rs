@@ -6,7 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{command, finished, json_lines, sha256, tar, tl, write};
+use crate::support::{command, finished, json_lines, photos, sha256, tar, tl, write};
 
 const MEMBERS: [(&[u8], &[u8]); 7] = [
     (b"train/cat/one.jpg", b"\xff\xd8\xff one"),
@@ -59,6 +59,19 @@ fn a_pipe_gets_tab_separated_values_with_escaped_names() {
     assert_eq!(lines[3][1], "train/dog/odd\\xff\\x09\\x5cname.webp");
     let hashed = tl(["ls", &path, "--hash"]).text();
     assert!(hashed.lines().nth(4).is_some_and(|line| line.ends_with(&sha256(b"text"))), "{hashed}");
+}
+
+#[test]
+fn classes_follow_from_folders() {
+    let photos = photos();
+    let lines = json_lines(&tl(["ls".as_ref(), photos.as_os_str(), "--json".as_ref()]).text());
+    let classes = ["animals", "food", "people", "science", "space", "textures"];
+    assert_eq!(lines.len(), 12);
+    for (index, line) in lines.iter().enumerate() {
+        let class = index / 2;
+        assert_eq!((&line["label"], &line["class"]), (&json!(class), &json!(classes[class])));
+        assert!(line["key"].as_str().is_some_and(|key| key.starts_with(classes[class])));
+    }
 }
 
 #[test]

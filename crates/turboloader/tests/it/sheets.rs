@@ -35,6 +35,36 @@ fn preview(data: &Path, sheet: &Path, more: &[&str]) -> Run {
 }
 
 #[test]
+fn a_grid_shows_the_samples() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("sheet.png");
+    preview(&photos(), &path, &["--size", "64"]).good();
+    let sheet = Sheet::read(&path);
+    // Twelve photographs make four columns of 64 pixels, with 8 between and around them.
+    assert_eq!(sheet.width, 4 * (64 + 8) + 8);
+    assert_ne!(sheet.part(8, 8, 64), sheet.part(80, 8, 64));
+    let message = preview(&photos(), &path, &[]).error(2);
+    assert!(message.contains("exists already"), "{message}");
+}
+
+#[test]
+fn a_recipe_shows_draws_that_depend_on_the_seed_alone() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let sheet = |name: &str, seed: &str| {
+        let path = folder.path().join(name);
+        let recipe = ["--recipe", "imagenet-train", "-n", "2", "--draws", "3", "--size", "64"];
+        preview(&photos(), &path, &[&recipe[..], &["--seed", seed]].concat()).good();
+        Sheet::read(&path)
+    };
+    let (one, again, other) = (sheet("1.png", "7"), sheet("2.png", "7"), sheet("3.png", "8"));
+    assert_eq!(one.width, 4 * (64 + 8) + 8);
+    assert!(one.rgb == again.rgb, "the same seed gave another sheet");
+    assert_eq!(one.part(8, 8, 64), other.part(8, 8, 64), "the original is not drawn");
+    assert_ne!(one.part(80, 8, 64), other.part(80, 8, 64), "the first draw");
+    assert_ne!(one.part(80, 8, 64), one.part(152, 8, 64), "two draws of one sample");
+}
+
+#[test]
 fn a_sheet_with_a_damaged_sample_is_written_and_the_answer_is_bad() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let good = fs::read(photos().join("animals/chelsea.jpg")).expect("the photograph is there");
