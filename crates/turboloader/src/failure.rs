@@ -5,9 +5,11 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::TryFromFloatSecsError;
 
 use tbl_io::{Entry, Escaped, ReadError, SampleSource};
 use tl_decode::DecodeError;
+use tl_pipeline::{PipelineError, SampleFault};
 use tl_transform::{PlanError, RecipeError};
 
 use crate::extract::NameDefect;
@@ -113,6 +115,17 @@ pub(crate) enum Failure {
         /// Why.
         source: PlanError,
     },
+    /// A loader cannot start, or a sample stopped it.
+    #[error(transparent)]
+    Pipeline(#[from] PipelineError),
+    /// No length of time.
+    #[error("--seconds {value}: {source}")]
+    Seconds {
+        /// What was asked for.
+        value: f64,
+        /// What is wrong with it.
+        source: TryFromFloatSecsError,
+    },
     /// Some images of a sheet do not decode; the sheet shows which.
     #[error("{count} of {of} samples do not decode, the first: {first}")]
     Damaged {
@@ -173,6 +186,10 @@ impl Failure {
     pub(crate) fn is_about_data(&self) -> bool {
         match self {
             Self::Read(error) => error.is_damage(),
+            Self::Pipeline(PipelineError::Sample(error)) => {
+                let SampleFault::Read(error) = &error.fault else { return true };
+                error.is_damage()
+            }
             Self::Decode { .. }
             | Self::RawSize { .. }
             | Self::Plan { .. }
@@ -184,15 +201,28 @@ impl Failure {
             | Self::Exists { .. }
             | Self::BinaryOnTerminal
             | Self::Recipe(_)
+            | Self::Pipeline(_)
+            | Self::Seconds { .. }
             | Self::SheetTooLarge { .. }
             | Self::NoField { .. }
             | Self::NotBuilt { .. } => false,
         }
     }
 
+    /// Whether a worker of the loader has panicked.
+    fn is_panic(&self) -> bool {
+        let Self::Pipeline(error) = self else { return false };
+        let PipelineError::Sample(error) = error else {
+            return matches!(error, PipelineError::WorkerPanicked { .. });
+        };
+        matches!(error.fault, SampleFault::Panicked { .. })
+    }
+
     /// The exit code: 1 when the data is at fault, 2 when the usage or the system is.
     pub(crate) fn exit_code(&self) -> ExitCode {
-        if matches!(self, Self::ClosedPipe) {
+        if self.is_panic() {
+            EXIT_INTERNAL.into()
+        } else if matches!(self, Self::ClosedPipe) {
             ExitCode::SUCCESS
         } else if self.is_about_data() {
             EXIT_BAD.into()

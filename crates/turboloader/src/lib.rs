@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bench;
 mod cat;
 mod completions;
 mod data_set;
@@ -74,7 +75,7 @@ fn run(command: Command, global: GlobalArgs) -> Result<Verdict, Failure> {
         Command::Repair(_) => not_built("repair"),
         Command::Decode(args) => decode::run(&args),
         Command::Preview(args) => preview::run(&args),
-        Command::Bench(_) => not_built("bench"),
+        Command::Bench(args) => bench::run(&args, global),
         Command::Completions(args) => completions::run(&args),
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use clap_complete::Shell;
+use serde::Serialize;
 
 /// Draw a contact sheet of samples, or of their augmented versions
 ///
@@ -62,10 +63,11 @@ pub(crate) enum PreviewRecipe {
 
 /// Measure how fast a data set becomes batches
 ///
-/// One warm-up epoch, which gives the time to the first batch, then at least five epochs and at
-/// least the given seconds; a data set whose warm-up epoch alone takes longer than that is
-/// measured for one epoch more. The rate is the median epoch's. The files are read once before,
-/// so figures are for a warm page cache.
+/// One warm-up epoch, which brings the files into the page cache and gives the time from opening
+/// to the first batch. Then at least five epochs and at least the given seconds, or one epoch
+/// where that takes longer. The rate is the median epoch's; epochs during which other processes
+/// used more than 0.15 cores are left out if three others remain. Training and raw reads are
+/// shuffled, decoding and evaluation are not.
 ///
 /// With --digest also prints the SHA-256 of epoch 0: of every batch in order, its images (their
 /// bytes as the batch holds them; for `decode`, width and height as u32 and the pixels of each
@@ -117,7 +119,8 @@ pub(crate) struct BenchArgs {
 }
 
 /// What `tl bench` does with each sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum BenchRecipe {
     /// Decode to RGB at full size
     Decode,

@@ -1,5 +1,6 @@
 //! The `tl` binary, run as a user runs it.
 
+mod benchmark;
 mod decoding;
 mod extraction;
 mod formats;

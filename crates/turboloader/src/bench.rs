@@ -1,0 +1,155 @@
+//! `tl bench`: how fast a data set becomes batches, and what is in them.
+
+mod digest;
+mod machine;
+mod measure;
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use tl_pipeline::{Dataset, Loader, LoaderConfig, Work};
+use tl_transform::Recipe;
+
+use crate::args::{BenchArgs, BenchRecipe, GlobalArgs};
+use crate::failure::{Failure, Verdict};
+use crate::output::{Progress, Stdout};
+use crate::text::Hex;
+
+/// Measures, and prints the result.
+pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
+    let at_least = Duration::try_from_secs_f64(args.seconds)
+        .map_err(|source| Failure::Seconds { value: args.seconds, source })?;
+    let opened = Instant::now();
+    let loader = Loader::new(Dataset::open(&args.data)?, config(args)?)?;
+    let warm_up = warm_up(&loader, opened, global)?;
+    let mut epoch = 0;
+    let rates = measure::measure(at_least, || {
+        epoch += 1;
+        drain(&loader, epoch)
+    })?;
+    // A pass of its own: hashing must not slow down what is measured.
+    let digest = args.digest.then(|| digest::epoch(&loader, 0)).transpose()?;
+    let result = BenchResult {
+        recipe: args.recipe,
+        workers: loader.config().workers,
+        batch_size: loader.config().batch_size,
+        seed: args.seed,
+        images_per_s: rounded(rates.median, 1),
+        min: rounded(rates.min, 1),
+        max: rounded(rates.max, 1),
+        runs: rates.runs,
+        noisy_runs_dropped: rates.noisy_runs_dropped,
+        quiet: rates.quiet,
+        images_per_cpu_s: rounded(rates.per_cpu_second, 1),
+        samples_per_epoch: warm_up.samples,
+        first_batch_s: rounded(warm_up.first_batch.as_secs_f64(), 4),
+        peak_rss_mib: machine::peak_rss_mib().map(|peak| rounded(peak, 1)),
+        digest,
+    };
+    let mut stdout = Stdout::open()?;
+    if args.json {
+        stdout.json_line(&result)?;
+    } else {
+        stdout.line(&result)?;
+    }
+    stdout.finish()?;
+    Ok(Verdict::Good)
+}
+
+fn config(args: &BenchArgs) -> Result<LoaderConfig, Failure> {
+    let (work, shuffle) = match args.recipe {
+        BenchRecipe::Decode => (Work::Images(Recipe::decode()), false),
+        BenchRecipe::Raw => (Work::Bytes, true),
+        BenchRecipe::ImagenetTrain => (Work::Images(Recipe::imagenet_train(args.size)?), true),
+        BenchRecipe::ImagenetEval => (Work::Images(Recipe::imagenet_eval(args.size)?), false),
+    };
+    Ok(LoaderConfig {
+        batch_size: args.batch_size.get(),
+        // 0 lets the loader choose.
+        workers: args.workers.map_or(0, std::num::NonZeroUsize::get),
+        shuffle,
+        seed: args.seed,
+        ..LoaderConfig::new(work)
+    })
+}
+
+/// What the first epoch says.
+struct WarmUp {
+    samples: u64,
+    /// From before the data set was opened to the first batch.
+    first_batch: Duration,
+}
+
+fn warm_up(loader: &Loader, opened: Instant, global: GlobalArgs) -> Result<WarmUp, Failure> {
+    let mut progress = Progress::new(global, loader.dataset().len());
+    let (mut samples, mut first_batch) = (0, None);
+    for batch in loader.epoch(0) {
+        samples += batch?.len() as u64;
+        first_batch.get_or_insert_with(|| opened.elapsed());
+        progress.set(samples);
+    }
+    Ok(WarmUp { samples, first_batch: first_batch.unwrap_or_else(|| opened.elapsed()) })
+}
+
+/// Takes every batch of an epoch and returns how many samples they had.
+fn drain(loader: &Loader, epoch: u32) -> Result<u64, Failure> {
+    let mut samples = 0;
+    for batch in loader.epoch(epoch) {
+        samples += batch?.len() as u64;
+    }
+    Ok(samples)
+}
+
+fn rounded(value: f64, digits: i32) -> f64 {
+    let scale = 10f64.powi(digits);
+    (value * scale).round() / scale
+}
+
+/// What `tl bench --json` prints.
+#[derive(Debug, Serialize)]
+struct BenchResult {
+    recipe: BenchRecipe,
+    workers: usize,
+    batch_size: usize,
+    seed: u64,
+    images_per_s: f64,
+    min: f64,
+    max: f64,
+    runs: usize,
+    noisy_runs_dropped: usize,
+    quiet: bool,
+    images_per_cpu_s: f64,
+    samples_per_epoch: u64,
+    first_batch_s: f64,
+    peak_rss_mib: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<Hex>,
+}
+
+impl fmt::Display for BenchResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:.1} images/s (median of {} epochs, {:.1} to {:.1}), {:.1} per CPU second, \
+             {} workers, first batch after {:.3} s",
+            self.images_per_s,
+            self.runs - self.noisy_runs_dropped,
+            self.min,
+            self.max,
+            self.images_per_cpu_s,
+            self.workers,
+            self.first_batch_s
+        )?;
+        if let Some(peak) = self.peak_rss_mib {
+            write!(f, ", peak memory {peak:.0} MiB")?;
+        }
+        if !self.quiet {
+            f.write_str("\nother processes were using the machine: these figures say little")?;
+        }
+        match &self.digest {
+            Some(digest) => write!(f, "\nepoch 0 {digest}"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! `bench`: one line with every figure, and a digest that depends on nothing but the data.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{Run, files_below, json_lines, photos, tar, tl, write};
+
+fn bench(data: &Path, more: &[&str]) -> Run {
+    let fixed = ["bench".as_ref(), data.as_os_str(), "--seconds".as_ref(), "0".as_ref()];
+    tl(fixed.into_iter().chain(more.iter().map(|arg| arg.as_ref())))
+}
+
+fn json(data: &Path, more: &[&str]) -> Value {
+    let mut lines = json_lines(&bench(data, &[more, &["--json"]].concat()).text());
+    assert_eq!(lines.len(), 1);
+    lines.remove(0)
+}
+
+/// The photographs as an archive: same names, same order as the folder.
+fn photo_archive(folder: &Path) -> std::path::PathBuf {
+    let files = files_below(&photos());
+    let members: Vec<(&[u8], &[u8])> = files
+        .iter()
+        .filter(|(name, _)| name.contains('/'))
+        .map(|(name, bytes)| (name.as_bytes(), bytes.as_slice()))
+        .collect();
+    write(folder, "photos.tar", &tar(&members))
+}
+
+#[test]
+fn one_line_holds_every_figure() {
+    for recipe in ["decode", "raw", "imagenet-train", "imagenet-eval"] {
+        let line = json(&photos(), &["--recipe", recipe, "--size", "32", "--workers", "2"]);
+        assert_eq!(line["recipe"], recipe);
+        assert_eq!(line["workers"], 2);
+        assert_eq!(line["samples_per_epoch"], 12);
+        for figure in [
+            "images_per_s",
+            "min",
+            "max",
+            "runs",
+            "first_batch_s",
+            "peak_rss_mib",
+            "images_per_cpu_s",
+        ] {
+            assert!(line[figure].as_f64().is_some_and(|value| value > 0.0), "{figure} in {line}");
+        }
+        assert!(line.get("digest").is_none());
+    }
+    let text = bench(&photos(), &["--recipe", "raw"]).text();
+    assert!(text.contains(" images/s (median of "), "{text}");
+}
+
+#[test]
+fn the_digest_depends_on_data_seed_and_recipe_alone() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let archive = photo_archive(folder.path());
+    for recipe in ["decode", "raw", "imagenet-train", "imagenet-eval"] {
+        let fixed = ["--recipe", recipe, "--size", "32", "--batch-size", "5", "--digest"];
+        let digest =
+            |data: &Path, more: &[&str]| json(data, &[&fixed[..], more].concat())["digest"].clone();
+        let first = digest(&archive, &["--workers", "1"]);
+        assert!(first.as_str().is_some_and(|hex| hex.len() == 64), "{first}");
+        for workers in ["2", "3", "7"] {
+            assert_eq!(digest(&archive, &["--workers", workers]), first, "{recipe}, {workers}");
+        }
+        assert_eq!(digest(&photos(), &["--workers", "2"]), first, "{recipe}, folder");
+        let other_seed = digest(&archive, &["--seed", "1"]) == first;
+        assert_eq!(other_seed, matches!(recipe, "decode" | "imagenet-eval"), "{recipe}, seed");
+    }
+}
+
+#[test]
+fn a_damaged_sample_is_named() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let good = fs::read(photos().join("food/coffee.jpg")).expect("the photograph is there");
+    let members: [(&[u8], &[u8]); 2] = [(b"a.jpg", &good), (b"b.jpg", &good[..good.len() / 2])];
+    let data = write(folder.path(), "in.tar", &tar(&members));
+    let message = bench(&data, &["--recipe", "decode"]).error(1);
+    assert!(message.contains("in.tar: sample 1 (b.jpg) at byte "), "{message}");
+    bench(&data, &["--recipe", "raw"]).good();
+}
+
+#[test]
+fn figures_that_make_no_sense_are_usage_errors() {
+    for more in [
+        &["--recipe", "decode", "--batch-size", "0"][..],
+        &["--recipe", "decode", "--workers", "0"],
+        &["--recipe", "imagenet-train", "--size", "0"],
+        &["--recipe", "no-such-recipe"],
+        &[],
+    ] {
+        assert_eq!(bench(&photos(), more).code, Some(2), "{more:?}");
+    }
+    let photos = photos();
+    let args =
+        ["bench".as_ref(), photos.as_os_str(), "--recipe=raw".as_ref(), "--seconds=-1".as_ref()];
+    let message = tl(args).error(2);
+    assert!(message.starts_with("tl: --seconds -1: "), "{message}");
+}
