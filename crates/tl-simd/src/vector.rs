@@ -24,6 +24,24 @@ pub(crate) struct Line(pub(crate) [u32; WORDS]);
 /// Words of a [`Line`].
 pub(crate) const WORDS: usize = 16;
 
+/// Rows of one length in one buffer, checked to be there when they are put together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rows<'a> {
+    data: &'a [u8],
+    /// Where the rows begin; no row leaves `data`.
+    offsets: &'a [[usize; ROWS]],
+    len: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// Groups of rows of `len` bytes that begin at `offsets` in `data`.
+    pub(crate) fn new(data: &'a [u8], offsets: &'a [[usize; ROWS]], len: usize) -> Self {
+        let last = data.len().checked_sub(len).expect("a row fits into the data");
+        assert!(offsets.as_flattened().iter().all(|&offset| offset <= last), "every row fits");
+        Self { data, offsets, len }
+    }
+}
+
 /// A vector level: its token, the shape of its registers and the operations of the kernels.
 ///
 /// Sums of products are exact modulo 2^32 at every level, whatever way a level takes a coefficient
@@ -60,17 +78,17 @@ pub(crate) trait Simd: Copy {
     /// Sums of nothing.
     fn row_sums(self) -> Self::RowSums;
 
-    /// Adds a step: the windows at `offsets` of each row, by the positions and coefficients in `step`.
+    /// Adds a step: the groups' `windows` of each row, by the positions and coefficients in `step`.
     fn add_rows(
         self,
         sums: Self::RowSums,
         rows: [&[u8]; ROWS],
-        offsets: [usize; 2],
+        windows: [u32; 2],
         step: &[Line],
     ) -> Self::RowSums;
 
-    /// Rounds and clips the sums, and stores each row's groups at `at`, the rows `stride` apart.
-    fn store_rows(self, sums: Self::RowSums, out: &mut [u8], stride: usize, at: [usize; 2]);
+    /// Rounds and clips the sums, and stores each row's groups at `at`.
+    fn store_rows(self, sums: Self::RowSums, out: &mut [&mut [u8]; ROWS], at: [u32; 2]);
 
     /// Running sums of `COLUMNS` columns.
     type ColumnSums: Copy;
@@ -78,11 +96,13 @@ pub(crate) trait Simd: Copy {
     /// Sums of nothing.
     fn column_sums(self) -> Self::ColumnSums;
 
-    /// Adds four rows of `COLUMNS` bytes, each times its coefficient.
+    /// Adds the columns from `start` on of group `group` of the rows, each row times its coefficient.
     fn add_columns(
         self,
         sums: Self::ColumnSums,
-        rows: [&[u8]; ROWS],
+        rows: &Rows<'_>,
+        group: usize,
+        start: usize,
         weights: &[u32; ROWS],
     ) -> Self::ColumnSums;
 

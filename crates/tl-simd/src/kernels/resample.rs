@@ -35,13 +35,14 @@ impl<'a> ImageView<'a> {
     ///
     /// # Panics
     ///
-    /// When `channels` is not 1, 3 or 4, when `row_bytes` is less than a row, or when `data` ends
-    /// before the last row does.
+    /// When `channels` is not 1, 3 or 4, when a row is longer than `row_bytes` or 4 GiB, or when
+    /// `data` ends before the last row does.
     #[must_use]
     pub fn new(data: &'a [u8], width: u32, height: u32, row_bytes: usize, channels: usize) -> Self {
         assert!(matches!(channels, 1 | 3 | 4), "{channels} channels; 1, 3 or 4 are supported");
         let row = (width as usize).checked_mul(channels);
         let row = row.filter(|&row| row <= row_bytes).expect("a row fits into `row_bytes`");
+        assert!(u32::try_from(row).is_ok(), "a row of {row} bytes is longer than 4 GiB");
         let need = (height as usize).checked_sub(1).map_or(Some(0), |before| {
             before.checked_mul(row_bytes).and_then(|bytes| bytes.checked_add(row))
         });
@@ -168,7 +169,7 @@ impl Resampler {
         };
         self.vertical.prepare(rows);
         let first = region.y as usize * src.row_bytes + region.x as usize * src.channels;
-        let source = Rows {
+        let source = Source {
             data: &src.data[first..],
             stride: src.row_bytes,
             len: region.width as usize * src.channels,
@@ -187,7 +188,12 @@ impl Resampler {
         }
     }
 
-    fn vertical_only(&mut self, level: Level, source: Rows<'_>, mut sink: impl FnMut(u32, &[u8])) {
+    fn vertical_only(
+        &mut self,
+        level: Level,
+        source: Source<'_>,
+        mut sink: impl FnMut(u32, &[u8]),
+    ) {
         let out = grown(&mut self.out, source.len);
         for (y, taps) in (0..).zip(self.vertical.iter()) {
             if let Some(row) = taps.copied() {
@@ -204,7 +210,7 @@ impl Resampler {
     fn horizontal_then_vertical(
         &mut self,
         level: Level,
-        source: Rows<'_>,
+        source: Source<'_>,
         mut sink: impl FnMut(u32, &[u8]),
     ) {
         let stride = self.horizontal.stride(source.channels);
@@ -224,8 +230,8 @@ impl Resampler {
             while next < taps.start + taps.weights.len() {
                 let slot = (next - origin) % slots;
                 let rows = array::from_fn(|row| source.row((next + row).min(last)));
-                let slot = &mut ring[slot * stride..][..ROWS * stride];
-                self.horizontal.narrow(level, source.channels, rows, slot);
+                let out = split_rows(&mut ring[slot * stride..], stride);
+                self.horizontal.narrow(level, source.channels, rows, out);
                 next += ROWS;
             }
             let slot = |row: usize| (row - origin) % slots * stride;
@@ -243,7 +249,7 @@ impl Resampler {
     fn vertical_then_horizontal(
         &mut self,
         level: Level,
-        source: Rows<'_>,
+        source: Source<'_>,
         mut sink: impl FnMut(u32, &[u8]),
     ) {
         let used = self.horizontal.axis.source_pixels();
@@ -264,7 +270,7 @@ impl Resampler {
                 self.column.combine(level, source_columns.data, offsets, taps.weights, row);
             }
             let rows = array::from_fn(|row| &rows[row.min(count - 1) * source.len..][..source.len]);
-            self.horizontal.narrow(level, source.channels, rows, out);
+            self.horizontal.narrow(level, source.channels, rows, split_rows(out, stride));
             for row in out.chunks_exact(stride).take(count) {
                 sink(next, &row[..row_len]);
                 next += 1;
@@ -281,16 +287,24 @@ fn grown(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
     &mut buffer[..len]
 }
 
-/// Rows of bytes, `stride` apart.
+/// The first four rows of `len` bytes.
+fn split_rows(rows: &mut [u8], len: usize) -> [&mut [u8]; ROWS] {
+    let (a, rest) = rows.split_at_mut(len);
+    let (b, rest) = rest.split_at_mut(len);
+    let (c, rest) = rest.split_at_mut(len);
+    [a, b, c, &mut rest[..len]]
+}
+
+/// Rows of pixels, `stride` bytes apart.
 #[derive(Clone, Copy)]
-struct Rows<'a> {
+struct Source<'a> {
     data: &'a [u8],
     stride: usize,
     len: usize,
     channels: usize,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> Source<'a> {
     fn row(&self, index: usize) -> &'a [u8] {
         &self.data[index * self.stride..][..self.len]
     }

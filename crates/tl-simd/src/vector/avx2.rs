@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
 
-use super::{Line, ROWS, Simd};
+use super::{Line, ROWS, Rows, Simd};
 use crate::kernels::resample::{PRECISION_BITS, ROUND};
 use core::arch::x86_64::*;
 
@@ -76,17 +76,17 @@ impl Simd for Avx2 {
         self,
         sums: Self::RowSums,
         rows: [&[u8]; ROWS],
-        offsets: [usize; 2],
+        windows: [u32; 2],
         step: &[Line],
     ) -> Self::RowSums {
         // SAFETY: `self` exists, so `detect` saw the features of `add_rows` on this CPU.
-        unsafe { add_rows(sums, rows, offsets, step) }
+        unsafe { add_rows(sums, rows, windows.map(|window| window as usize), step) }
     }
 
     #[inline(always)]
-    fn store_rows(self, sums: Self::RowSums, out: &mut [u8], stride: usize, at: [usize; 2]) {
+    fn store_rows(self, sums: Self::RowSums, out: &mut [&mut [u8]; ROWS], at: [u32; 2]) {
         // SAFETY: `self` exists, so `detect` saw the features of `store_rows` on this CPU.
-        unsafe { store_rows(sums, out, stride, at) }
+        unsafe { store_rows(sums, out, at.map(|at| at as usize)) }
     }
 
     type ColumnSums = [Sums; ROWS];
@@ -101,11 +101,15 @@ impl Simd for Avx2 {
     fn add_columns(
         self,
         sums: Self::ColumnSums,
-        rows: [&[u8]; ROWS],
+        rows: &Rows<'_>,
+        group: usize,
+        start: usize,
         weights: &[u32; ROWS],
     ) -> Self::ColumnSums {
+        // SAFETY: `self` exists, so `detect` saw the features of `load_columns` on this CPU.
+        let bytes = unsafe { load_columns(rows, group, start) };
         // SAFETY: `self` exists, so `detect` saw the features of `add_columns` on this CPU.
-        unsafe { add_columns(sums, rows, weights) }
+        unsafe { add_columns(sums, bytes, weights) }
     }
 
     #[inline(always)]
@@ -123,12 +127,18 @@ fn load_half(bytes: &[u8]) -> __m128i {
     unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
 }
 
+/// The `COLUMNS` bytes from `start` on of the rows of a group.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn load(bytes: &[u8]) -> __m256i {
-    let bytes: &[u8; 32] = bytes.try_into().expect("32 bytes");
-    // SAFETY: the array has the 32 bytes that are read.
-    unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+fn load_columns(rows: &Rows<'_>, group: usize, start: usize) -> [__m256i; ROWS] {
+    assert!(start <= rows.len && Avx2::COLUMNS <= rows.len - start, "the columns are in the rows");
+    rows.offsets[group].map(|offset| {
+        // SAFETY: the row begins at `offset` and is `rows.len` bytes long, all of them in `data` (by
+        // `Rows::new`), and `start` is not above `rows.len`.
+        let first = unsafe { rows.data.as_ptr().add(offset + start) };
+        // SAFETY: the row has `COLUMNS` bytes from `start` on (the assertion above).
+        unsafe { _mm256_loadu_si256(first.cast()) }
+    })
 }
 
 /// Both halves of a line.
@@ -178,11 +188,15 @@ fn add_rows(
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn add_columns(mut sums: [Sums; ROWS], rows: [&[u8]; ROWS], weights: &[u32; ROWS]) -> [Sums; ROWS] {
+fn add_columns(
+    mut sums: [Sums; ROWS],
+    rows: [__m256i; ROWS],
+    weights: &[u32; ROWS],
+) -> [Sums; ROWS] {
     let zero = _mm256_setzero_si256();
     let weights = weights.map(|weight| _mm256_set1_epi32(weight.cast_signed()));
     for pair in 0..2 {
-        let (a, b) = (load(rows[2 * pair]), load(rows[2 * pair + 1]));
+        let (a, b) = (rows[2 * pair], rows[2 * pair + 1]);
         let (low, high) = (_mm256_unpacklo_epi8(a, b), _mm256_unpackhi_epi8(a, b));
         let taps = [
             _mm256_unpacklo_epi8(low, zero),
@@ -212,7 +226,7 @@ fn pack(sums: [Sums; ROWS]) -> __m256i {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn store_rows(sums: [Sums; ROWS], out: &mut [u8], stride: usize, [first, second]: [usize; 2]) {
+fn store_rows(sums: [Sums; ROWS], out: &mut [&mut [u8]; ROWS], [first, second]: [usize; 2]) {
     let rows = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     let packed = _mm256_permutevar8x32_epi32(pack(sums), rows);
     let packed = [
@@ -221,8 +235,7 @@ fn store_rows(sums: [Sums; ROWS], out: &mut [u8], stride: usize, [first, second]
         _mm256_extract_epi64::<2>(packed),
         _mm256_extract_epi64::<3>(packed),
     ];
-    for (row, packed) in packed.into_iter().enumerate() {
-        let out = &mut out[row * stride..];
+    for (out, packed) in out.iter_mut().zip(packed) {
         if second == first + Avx2::GROUP {
             out[first..first + Avx2::LANES].copy_from_slice(&packed.to_le_bytes());
         } else {

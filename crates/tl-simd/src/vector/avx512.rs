@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
 
-use super::{Line, ROWS, Simd};
+use super::{Line, ROWS, Rows, Simd};
 use crate::kernels::resample::{PRECISION_BITS, ROUND};
 use core::arch::x86_64::*;
 
@@ -78,17 +78,17 @@ impl Simd for Avx512 {
         self,
         sums: Self::RowSums,
         rows: [&[u8]; ROWS],
-        offsets: [usize; 2],
+        windows: [u32; 2],
         step: &[Line],
     ) -> Self::RowSums {
         // SAFETY: `self` exists, so `detect` saw the features of `add_rows` on this CPU.
-        unsafe { add_rows(sums, rows, offsets[0], step) }
+        unsafe { add_rows(sums, rows, windows[0] as usize, step) }
     }
 
     #[inline(always)]
-    fn store_rows(self, sums: Self::RowSums, out: &mut [u8], stride: usize, at: [usize; 2]) {
+    fn store_rows(self, sums: Self::RowSums, out: &mut [&mut [u8]; ROWS], at: [u32; 2]) {
         // SAFETY: `self` exists, so `detect` saw the features of `store_rows` on this CPU.
-        unsafe { store_rows(sums, out, stride, at[0]) }
+        unsafe { store_rows(sums, out, at[0] as usize) }
     }
 
     type ColumnSums = [Sums; ROWS];
@@ -103,11 +103,15 @@ impl Simd for Avx512 {
     fn add_columns(
         self,
         sums: Self::ColumnSums,
-        rows: [&[u8]; ROWS],
+        rows: &Rows<'_>,
+        group: usize,
+        start: usize,
         weights: &[u32; ROWS],
     ) -> Self::ColumnSums {
+        // SAFETY: `self` exists, so `detect` saw the features of `load_columns` on this CPU.
+        let bytes = unsafe { load_columns(rows, group, start) };
         // SAFETY: `self` exists, so `detect` saw the features of `add_columns` on this CPU.
-        unsafe { add_columns(sums, rows, weights) }
+        unsafe { add_columns(sums, bytes, weights) }
     }
 
     #[inline(always)]
@@ -123,6 +127,23 @@ fn load(bytes: &[u8]) -> __m512i {
     let bytes: &[u8; 64] = bytes.try_into().expect("64 bytes");
     // SAFETY: the array has the 64 bytes that are read.
     unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+}
+
+/// The `COLUMNS` bytes from `start` on of the rows of a group.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load_columns(rows: &Rows<'_>, group: usize, start: usize) -> [__m512i; ROWS] {
+    assert!(
+        start <= rows.len && Avx512::COLUMNS <= rows.len - start,
+        "the columns are in the rows"
+    );
+    rows.offsets[group].map(|offset| {
+        // SAFETY: the row begins at `offset` and is `rows.len` bytes long, all of them in `data` (by
+        // `Rows::new`), and `start` is not above `rows.len`.
+        let first = unsafe { rows.data.as_ptr().add(offset + start) };
+        // SAFETY: the row has `COLUMNS` bytes from `start` on (the assertion above).
+        unsafe { _mm512_loadu_si512(first.cast()) }
+    })
 }
 
 #[inline]
@@ -161,8 +182,12 @@ fn add_rows(
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-fn add_columns(mut sums: [Sums; ROWS], rows: [&[u8]; ROWS], weights: &[u32; ROWS]) -> [Sums; ROWS] {
-    let [a, b, c, d] = rows.map(|row| load(row));
+fn add_columns(
+    mut sums: [Sums; ROWS],
+    rows: [__m512i; ROWS],
+    weights: &[u32; ROWS],
+) -> [Sums; ROWS] {
+    let [a, b, c, d] = rows;
     let (ab, cd) = (_mm512_unpacklo_epi8(a, b), _mm512_unpacklo_epi8(c, d));
     let (ab_high, cd_high) = (_mm512_unpackhi_epi8(a, b), _mm512_unpackhi_epi8(c, d));
     let taps = [
@@ -195,7 +220,7 @@ fn pack(sums: [Sums; ROWS]) -> __m512i {
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn store_rows(sums: [Sums; ROWS], out: &mut [u8], stride: usize, at: usize) {
+fn store_rows(sums: [Sums; ROWS], out: &mut [&mut [u8]; ROWS], at: usize) {
     let rows = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     let packed = _mm512_permutexvar_epi32(rows, pack(sums));
     let packed = [
@@ -204,9 +229,8 @@ fn store_rows(sums: [Sums; ROWS], out: &mut [u8], stride: usize, at: usize) {
         _mm512_extracti32x4_epi32::<2>(packed),
         _mm512_extracti32x4_epi32::<3>(packed),
     ];
-    for (row, packed) in packed.into_iter().enumerate() {
-        let start = row * stride + at;
-        let out: &mut [u8] = &mut out[start..start + Avx512::LANES];
+    for (out, packed) in out.iter_mut().zip(packed) {
+        let out = &mut out[at..at + Avx512::LANES];
         // SAFETY: `out` has the 16 bytes that are written.
         unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), packed) };
     }

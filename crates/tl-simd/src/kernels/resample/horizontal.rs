@@ -31,15 +31,14 @@ impl Horizontal {
         );
     }
 
-    /// Resamples [`ROWS`] rows into `out`, which has as many rows a [`Horizontal::stride`] apart.
+    /// Resamples rows into `out`, each [`Horizontal::stride`] bytes long.
     pub(super) fn narrow(
         &mut self,
         level: Level,
         channels: usize,
         rows: [&[u8]; ROWS],
-        out: &mut [u8],
+        out: [&mut [u8]; ROWS],
     ) {
-        let stride = self.stride(channels);
         let short = rows[0].len();
         if short < WIDEST_WINDOW {
             self.padded.resize(ROWS * WIDEST_WINDOW, 0);
@@ -54,10 +53,10 @@ impl Horizontal {
         };
         dispatch!(
             level,
-            scalar => for (row, out) in rows.into_iter().zip(out.chunks_exact_mut(stride)) {
+            scalar => for (row, out) in rows.into_iter().zip(out) {
                 define(&self.axis, channels, row, out);
             },
-            simd => self.program.run(simd, rows, out, stride),
+            simd => self.program.run(simd, rows, out),
         );
     }
 }

@@ -24,9 +24,9 @@ pub(super) const SLACK: usize = 16;
 #[derive(Clone, Copy, Debug, Default)]
 struct Block {
     /// Where the groups' output begins.
-    at: [usize; GROUPS],
-    /// How many steps it takes.
-    steps: usize,
+    at: [u32; GROUPS],
+    /// The end of its steps.
+    end: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) struct Program {
     key: Option<ProgramKey>,
     blocks: Vec<Block>,
     /// Where the groups' windows begin, of every step.
-    windows: Vec<[usize; GROUPS]>,
+    windows: Vec<[u32; GROUPS]>,
     /// Positions and coefficients of every step.
     lines: Vec<Line>,
 }
@@ -78,17 +78,17 @@ impl Program {
         let end = axis.len() * channels;
         let mut next = 0;
         while next < end {
-            let mut block = Block { at: [next, next + S::GROUP], steps: 0 };
+            let mut block = Block { at: [offset(next), offset(next + S::GROUP)], end: 0 };
             let first_step = self.windows.len();
             for group in 0..S::LANES / S::GROUP {
                 if next < end {
-                    block.at[group] = next;
+                    block.at[group] = offset(next);
                     let group = Group::fit::<S>(axis, channels, next, group * S::GROUP);
                     next = group.bytes.end;
                     self.lay_out::<S>(axis, channels, row_bytes, first_step, &group);
                 }
             }
-            block.steps = self.windows.len() - first_step;
+            block.end = self.windows.len();
             self.blocks.push(block);
         }
     }
@@ -114,7 +114,7 @@ impl Program {
                 self.windows.push([0; GROUPS]);
                 self.lines.resize(self.lines.len() + lines, Line::default());
             }
-            self.windows[step][group.lane / S::GROUP] = window(step - first_step);
+            self.windows[step][group.lane / S::GROUP] = offset(window(step - first_step));
         }
         for pixel in pixels {
             let Taps { start, weights } = axis.taps(pixel);
@@ -138,17 +138,26 @@ impl Program {
         }
     }
 
-    /// Runs the program on four rows; `out` has four rows `stride` apart.
+    /// Runs the program on four rows.
     #[inline(always)]
-    pub(super) fn run<S: Simd>(&self, simd: S, rows: [&[u8]; ROWS], out: &mut [u8], stride: usize) {
-        let mut windows = self.windows.iter();
-        let mut lines = self.lines.chunks_exact(lines_of_a_step::<S>());
+    pub(super) fn run<S: Simd>(&self, simd: S, rows: [&[u8]; ROWS], mut out: [&mut [u8]; ROWS]) {
+        // One length for all rows, so that one check of a window serves them all.
+        let (row_bytes, out_bytes) = (rows[0].len(), out[0].len());
+        let rows = rows.map(|row| &row[..row_bytes]);
+        out = out.map(|row| &mut row[..out_bytes]);
+        let lines_of_a_step = lines_of_a_step::<S>();
+        let mut first = 0;
         for block in &self.blocks {
+            let steps = first..block.end;
+            first = block.end;
+            let lines = &self.lines[steps.start * lines_of_a_step..steps.end * lines_of_a_step];
             let mut sums = simd.row_sums();
-            for (window, step) in (&mut windows).zip(&mut lines).take(block.steps) {
-                sums = simd.add_rows(sums, rows, *window, step);
+            for (&windows, step) in
+                self.windows[steps].iter().zip(lines.chunks_exact(lines_of_a_step))
+            {
+                sums = simd.add_rows(sums, rows, windows, step);
             }
-            simd.store_rows(sums, out, stride, block.at);
+            simd.store_rows(sums, &mut out, block.at);
         }
     }
 }
@@ -170,6 +179,11 @@ impl Group {
         }
         Self { bytes: start..end, lane, source }
     }
+}
+
+/// `bytes` from the start of a row.
+fn offset(bytes: usize) -> u32 {
+    u32::try_from(bytes).expect("`ImageView` has rows of less than 4 GiB")
 }
 
 const fn lines_of_a_step<S: Simd>() -> usize {

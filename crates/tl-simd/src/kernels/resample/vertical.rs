@@ -3,7 +3,7 @@
 use super::axis::ROUND;
 use super::clip;
 use crate::Level;
-use crate::vector::{ROWS, Simd, dispatch};
+use crate::vector::{ROWS, Rows, Simd, dispatch};
 
 /// The rows of one sum and their coefficients; the memory is reused.
 #[derive(Debug, Default)]
@@ -53,13 +53,12 @@ impl Column {
         let (weights, _) = self.weights.as_chunks::<ROWS>();
         self.parts.clear();
         self.parts.extend(weights.iter().map(|&weights| S::split(weights)));
-        let (offsets, _) = self.offsets.as_chunks::<ROWS>();
+        let rows = Rows::new(data, self.offsets.as_chunks::<ROWS>().0, out.len());
         let mut start = 0;
         loop {
             let mut sums = simd.column_sums();
-            for (offsets, parts) in offsets.iter().zip(&self.parts) {
-                let rows = offsets.map(|offset| &data[offset + start..][..S::COLUMNS]);
-                sums = simd.add_columns(sums, rows, parts);
+            for (group, parts) in self.parts.iter().enumerate() {
+                sums = simd.add_columns(sums, &rows, group, start, parts);
             }
             simd.store_columns(sums, &mut out[start..start + S::COLUMNS]);
             if start == last {
