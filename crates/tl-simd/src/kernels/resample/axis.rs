@@ -1,7 +1,7 @@
 //! The fixed point coefficients of one axis, as `precompute_coeffs` and `normalize_coeffs_8bpc` of
 //! Pillow's `Resample.c` make them, for the part of the output that is wanted.
 
-use super::Filter;
+use super::{Filter, filter};
 use core::ops::Range;
 
 /// Fraction bits of a coefficient: Pillow's `PRECISION_BITS`, 32 - 8 - 2.
@@ -71,10 +71,15 @@ impl Axis {
         self.weights.clear();
         if key.is_identity() {
             self.copy_pixels(key.first..key.first + key.count);
-        } else if key.filter == Filter::Nearest {
-            self.pick_nearest(key);
-        } else {
-            self.filter(key);
+            return;
+        }
+        match key.filter {
+            Filter::Nearest => self.pick_nearest(key),
+            Filter::Box => self.filter(key, filter::square),
+            Filter::Bilinear => self.filter(key, filter::triangle),
+            Filter::Hamming => self.filter(key, filter::hamming),
+            Filter::Bicubic => self.filter(key, filter::cubic),
+            Filter::Lanczos => self.filter(key, filter::lanczos),
         }
     }
 
@@ -130,7 +135,8 @@ impl Axis {
         self.copy_pixels(pixels);
     }
 
-    fn filter(&mut self, key: AxisKey) {
+    /// `weigh` is the key's filter.
+    fn filter(&mut self, key: AxisKey, weigh: impl Fn(f64) -> f64) {
         let input = f64::from(key.input);
         let scale = input / f64::from(key.output);
         let widening = scale.max(1.0);
@@ -140,19 +146,12 @@ impl Axis {
             let center = (f64::from(index) + 0.5) * scale;
             let start = truncate(center - support + 0.5);
             let end = truncate((center + support + 0.5).min(input));
+            let distances = (start..end).map(|pixel| f64::from(pixel) - center + 0.5);
             self.exact.clear();
-            let mut sum = 0.0;
-            for pixel in 0..end - start {
-                let distance = f64::from(pixel + start) - center + 0.5;
-                let weight = key.filter.weight(distance * narrowing);
-                self.exact.push(weight);
-                sum += weight;
-            }
-            if sum != 0.0 {
-                self.weights.extend(self.exact.iter().map(|weight| fixed_point(weight / sum)));
-            } else {
-                self.weights.extend(self.exact.iter().map(|&weight| fixed_point(weight)));
-            }
+            self.exact.extend(distances.map(|distance| weigh(distance * narrowing)));
+            let sum: f64 = self.exact.iter().sum();
+            let divisor = if sum == 0.0 { 1.0 } else { sum };
+            self.weights.extend(self.exact.iter().map(|weight| fixed_point(weight / divisor)));
             self.bounds.push((start as usize, self.weights.len()));
         }
     }
@@ -170,6 +169,5 @@ fn truncate(value: f64) -> u32 {
 
 #[expect(clippy::cast_possible_truncation, reason = "a normalised weight is below 2 in size")]
 fn fixed_point(weight: f64) -> i32 {
-    let scaled = weight * f64::from(ONE);
-    (if weight < 0.0 { scaled - 0.5 } else { scaled + 0.5 }) as i32
+    (weight * f64::from(ONE) + 0.5_f64.copysign(weight)) as i32
 }

@@ -32,27 +32,22 @@ impl Filter {
             Self::Lanczos => 3.0,
         }
     }
-
-    /// The filter's value at `x`.
-    pub(super) fn weight(self, x: f64) -> f64 {
-        match self {
-            Self::Nearest | Self::Box => f64::from(x > -0.5 && x <= 0.5),
-            Self::Bilinear => triangle(x.abs()),
-            Self::Hamming => hamming(x.abs()),
-            Self::Bicubic => cubic(x.abs()),
-            Self::Lanczos => lanczos(x),
-        }
-    }
 }
 
-fn triangle(x: f64) -> f64 {
+pub(super) fn square(x: f64) -> f64 {
+    f64::from(x > -0.5 && x <= 0.5)
+}
+
+pub(super) fn triangle(x: f64) -> f64 {
+    let x = x.abs();
     if x < 1.0 { 1.0 - x } else { 0.0 }
 }
 
-fn hamming(x: f64) -> f64 {
+pub(super) fn hamming(x: f64) -> f64 {
     // Pillow writes these two as float constants in a double expression.
     const BASE: f64 = 0.54_f32 as f64;
     const COSINE: f64 = 0.46_f32 as f64;
+    let x = x.abs();
     if x == 0.0 {
         return 1.0;
     }
@@ -63,7 +58,8 @@ fn hamming(x: f64) -> f64 {
     x.sin() / x * (BASE + COSINE * x.cos())
 }
 
-fn cubic(x: f64) -> f64 {
+pub(super) fn cubic(x: f64) -> f64 {
+    let x = x.abs();
     const A: f64 = -0.5;
     if x < 1.0 {
         ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0
@@ -74,7 +70,7 @@ fn cubic(x: f64) -> f64 {
     }
 }
 
-fn lanczos(x: f64) -> f64 {
+pub(super) fn lanczos(x: f64) -> f64 {
     if (-3.0..3.0).contains(&x) { sinc(x) * sinc(x / 3.0) } else { 0.0 }
 }
 

@@ -10,7 +10,6 @@
 use super::axis::{Axis, AxisKey, Taps};
 use crate::Level;
 use crate::vector::{Line, ROWS, Simd, WORDS};
-use core::ops::Range;
 
 /// The most groups a level has.
 const GROUPS: usize = 2;
@@ -47,12 +46,27 @@ pub(super) struct Program {
     lines: Vec<Line>,
 }
 
-/// A group of lanes being laid out.
+/// An output byte.
+#[derive(Clone, Copy)]
+struct Place {
+    pixel: usize,
+    channel: usize,
+}
+
+/// What does not change while a program is laid out.
+struct Plan<'a> {
+    axis: &'a Axis,
+    channels: usize,
+    /// Bytes of a source row.
+    row_bytes: usize,
+}
+
+/// A group of lanes.
 struct Group {
-    /// The output bytes it makes.
-    bytes: Range<usize>,
-    /// The first of its lanes.
-    lane: usize,
+    index: usize,
+    first: Place,
+    /// How many consecutive output bytes it makes.
+    lanes: usize,
     /// The first source byte of any lane's first step.
     source: usize,
 }
@@ -75,17 +89,17 @@ impl Program {
         self.blocks.clear();
         self.windows.clear();
         self.lines.clear();
-        let end = axis.len() * channels;
-        let mut next = 0;
-        while next < end {
-            let mut block = Block { at: [offset(next), offset(next + S::GROUP)], end: 0 };
+        let plan = Plan { axis, channels, row_bytes };
+        let (mut next, mut byte) = (Place { pixel: 0, channel: 0 }, 0);
+        while next.pixel < axis.len() {
+            let mut block = Block { at: [offset(byte), offset(byte + S::GROUP)], end: 0 };
             let first_step = self.windows.len();
-            for group in 0..S::LANES / S::GROUP {
-                if next < end {
-                    block.at[group] = offset(next);
-                    let group = Group::fit::<S>(axis, channels, next, group * S::GROUP);
-                    next = group.bytes.end;
-                    self.lay_out::<S>(axis, channels, row_bytes, first_step, &group);
+            for index in 0..S::LANES / S::GROUP {
+                if next.pixel < axis.len() {
+                    block.at[index] = offset(byte);
+                    let group = plan.group::<S>(next, index);
+                    next = self.lay_out::<S>(&plan, first_step, &group);
+                    byte += group.lanes;
                 }
             }
             block.end = self.windows.len();
@@ -93,49 +107,41 @@ impl Program {
         }
     }
 
-    /// Writes the steps of one group, from step `first_step` on.
-    fn lay_out<S: Simd>(
-        &mut self,
-        axis: &Axis,
-        channels: usize,
-        row_bytes: usize,
-        first_step: usize,
-        group: &Group,
-    ) {
-        let lines = lines_of_a_step::<S>();
-        let first = group.bytes.start / channels;
-        let pixels = first..(group.bytes.end - 1) / channels + 1;
-        let window =
-            |step: usize| (group.source + step * S::TAPS * channels).min(row_bytes - S::WINDOW);
-        let longest = pixels.clone().map(|pixel| axis.taps(pixel).weights.len()).max().unwrap_or(0);
-        for step in 0..longest.div_ceil(S::TAPS) {
-            let step = first_step + step;
-            if step == self.windows.len() {
-                self.windows.push([0; GROUPS]);
-                self.lines.resize(self.lines.len() + lines, Line::default());
-            }
-            self.windows[step][group.lane / S::GROUP] = offset(window(step - first_step));
-        }
-        for pixel in pixels {
-            let Taps { start, weights } = axis.taps(pixel);
-            let whole = pixel * channels..(pixel + 1) * channels;
-            let bytes = whole.start.max(group.bytes.start)..whole.end.min(group.bytes.end);
+    /// Writes the steps of one group, from step `first_step` on, and returns what comes after it.
+    fn lay_out<S: Simd>(&mut self, plan: &Plan<'_>, first_step: usize, group: &Group) -> Place {
+        let lines_of_a_step = lines_of_a_step::<S>();
+        let (mut place, mut lane) = (group.first, 0);
+        while lane < group.lanes {
+            let Taps { start, weights } = plan.axis.taps(place.pixel);
+            let lanes = (plan.channels - place.channel).min(group.lanes - lane);
             for (step, weights) in weights.chunks(S::TAPS).enumerate() {
+                let window = plan.window::<S>(group, step);
+                let step_index = first_step + step;
+                if step_index == self.windows.len() {
+                    self.windows.push([0; GROUPS]);
+                    self.lines.resize(self.lines.len() + lines_of_a_step, Line::default());
+                }
+                self.windows[step_index][group.index] = offset(window);
                 let mut padded = [0; ROWS];
                 padded[..weights.len()].copy_from_slice(weights);
                 let parts = S::split(padded);
-                let table = &mut self.lines[(first_step + step) * lines..][..lines];
-                let source = (start + step * S::TAPS) * channels;
-                for byte in bytes.clone() {
-                    let lane = group.lane + byte - group.bytes.start;
-                    let position = source + (byte - whole.start) - window(step);
-                    *word::<S>(table, 0, lane) = S::positions(position, channels);
-                    for (part, &value) in parts.iter().take(S::PARTS).enumerate() {
-                        *word::<S>(table, part + 1, lane) = value;
+                let table = &mut self.lines[step_index * lines_of_a_step..][..lines_of_a_step];
+                let source = (start + step * S::TAPS) * plan.channels + place.channel - window;
+                for index in 0..lanes {
+                    let lane = group.index * S::GROUP + lane + index;
+                    *word::<S>(table, 0, lane) = S::positions(source + index, plan.channels);
+                    for (plane, &part) in (1..=S::PARTS).zip(&parts) {
+                        *word::<S>(table, plane, lane) = part;
                     }
                 }
             }
+            lane += lanes;
+            place.channel += lanes;
+            if place.channel == plan.channels {
+                place = Place { pixel: place.pixel + 1, channel: 0 };
+            }
         }
+        place
     }
 
     /// Runs the program on four rows.
@@ -162,22 +168,32 @@ impl Program {
     }
 }
 
-impl Group {
-    /// As many output bytes from `start` on as the lanes from `lane` on can make.
-    fn fit<S: Simd>(axis: &Axis, channels: usize, start: usize, lane: usize) -> Self {
-        let first_tap = |byte: usize| axis.taps(byte / channels).start * channels + byte % channels;
-        let (mut source, mut last) = (first_tap(start), first_tap(start));
-        let mut end = start + 1;
-        while end < (start + S::GROUP).min(axis.len() * channels) {
+impl Plan<'_> {
+    /// As many output bytes from `first` on as the lanes of group `index` can make.
+    fn group<S: Simd>(&self, first: Place, index: usize) -> Group {
+        let first_tap =
+            |place: Place| self.axis.taps(place.pixel).start * self.channels + place.channel;
+        let (mut source, mut last) = (first_tap(first), first_tap(first));
+        let (mut place, mut lanes) = (first, 0);
+        while lanes < S::GROUP && place.pixel < self.axis.len() {
             // When enlarging, the next pixel's first channel can lie before this one's second.
-            let (first, furthest) = (source.min(first_tap(end)), last.max(first_tap(end)));
-            if furthest + (S::TAPS - 1) * channels - first >= S::WINDOW {
+            let (lowest, highest) = (source.min(first_tap(place)), last.max(first_tap(place)));
+            if highest + (S::TAPS - 1) * self.channels - lowest >= S::WINDOW {
                 break;
             }
-            (source, last) = (first, furthest);
-            end += 1;
+            (source, last) = (lowest, highest);
+            lanes += 1;
+            place.channel += 1;
+            if place.channel == self.channels {
+                place = Place { pixel: place.pixel + 1, channel: 0 };
+            }
         }
-        Self { bytes: start..end, lane, source }
+        Group { index, first, lanes, source }
+    }
+
+    /// Where a group's window begins in a step: it never leaves the row.
+    fn window<S: Simd>(&self, group: &Group, step: usize) -> usize {
+        (group.source + step * S::TAPS * self.channels).min(self.row_bytes - S::WINDOW)
     }
 }
 
