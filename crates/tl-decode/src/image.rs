@@ -1,5 +1,7 @@
 //! The decoded image and the description of an encoded one.
 
+use std::fmt;
+
 use crate::error::DecodeError;
 use crate::format::Format;
 use crate::limits::Limits;
@@ -10,7 +12,7 @@ use crate::orientation::Orientation;
 /// [`Decoder::decode_into`](crate::Decoder::decode_into) keeps the capacity of `data`, so one
 /// `Image` per worker needs no allocation once it has held the largest image.
 /// After an error the contents are unspecified.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Image {
     /// Pixels in a row.
     pub width: u32,
@@ -56,6 +58,17 @@ impl Image {
     pub(crate) fn row_mut(&mut self, y: usize) -> &mut [u8] {
         let row_bytes = self.row_bytes();
         &mut self.data[y * row_bytes..(y + 1) * row_bytes]
+    }
+}
+
+impl fmt::Debug for Image {
+    /// Shows the size; the pixels would fill screens.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Image")
+            .field("width", &self.width)
+            .field("height", &self.height)
+            .field("channels", &self.channels)
+            .finish_non_exhaustive()
     }
 }
 

@@ -42,6 +42,7 @@ pub(crate) fn decode(
     let size = (frame.width.into(), frame.height.into());
     options.limits.charge_image(size.0, size.1, options.color.channels())?;
     charge_codec(&frame, &options.limits)?;
+    require_plausible(bytes, &frame)?;
 
     let (pixels, layout) = run_codec(bytes, None, &options.limits)?;
     if frame.components == options.color.channels() {
@@ -110,6 +111,7 @@ pub(crate) fn decode_part(
     let (width, height, channels) = (frame.width.into(), frame.height.into(), frame.components);
     limits.charge_image(width, height, channels)?;
     charge_codec(&frame, limits)?;
+    require_plausible(bytes, &frame)?;
     let transform = match (channels, color) {
         (1, _) => ColorTransform::Grayscale,
         (3, StoredColor::YCbCr) => ColorTransform::YCbCr,
@@ -152,6 +154,18 @@ fn charge_codec(frame: &Frame, limits: &Limits) -> Result<(), DecodeError> {
         Process::Sequential | Process::Other => 1,
     };
     limits.charge_working(samples * per_sample)
+}
+
+/// Refuses a size that the file cannot fill: each block of the largest component takes at least
+/// one bit of one scan. The codec would read zeros past the end of the data.
+fn require_plausible(bytes: &[u8], frame: &Frame) -> Result<(), DecodeError> {
+    let blocks = u64::from(frame.width.div_ceil(8)) * u64::from(frame.height.div_ceil(8));
+    let (need, have) = (blocks.div_ceil(8), bytes.len() as u64);
+    if need > have {
+        let what = "entropy-coded data (at least)";
+        return Err(Defect::Truncated { format: Format::Jpeg, what, offset: 0, need, have }.into());
+    }
+    Ok(())
 }
 
 fn codec(error: jpeg_decoder::Error) -> DecodeError {

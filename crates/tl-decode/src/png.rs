@@ -64,6 +64,7 @@ pub(crate) fn decode(
     let info = probe(bytes)?;
     // Charged before the reader allocates its row buffers.
     options.limits.charge_image(info.width, info.height, options.color.channels())?;
+    require_plausible(bytes, &info)?;
     let mut reader = open(bytes, options).map_err(codec)?;
     image.reset((info.width, info.height), options.color.channels(), &options.limits)?;
 
@@ -81,6 +82,20 @@ pub(crate) fn decode(
     }
     reader.finish().map_err(codec)?;
     Ok(info.orientation)
+}
+
+/// Refuses a size that the file cannot fill, before the image is allocated.
+fn require_plausible(bytes: &[u8], info: &ImageInfo) -> Result<(), DecodeError> {
+    /// Deflate codes at most 258 bytes in 2 bits.
+    const MAX_INFLATION: u64 = 1032;
+    let row_bits = u64::from(info.width) * u64::from(info.channels) * u64::from(info.bit_depth);
+    let need = row_bits.div_ceil(8).saturating_mul(info.height.into());
+    let have = (bytes.len() as u64).saturating_mul(MAX_INFLATION);
+    if need > have {
+        let what = "pixel data (at most, inflated)";
+        return Err(Defect::ShortOutput { format: Format::Png, what, need, have }.into());
+    }
+    Ok(())
 }
 
 type PngReader<'a> = Reader<Cursor<&'a [u8]>>;

@@ -1,0 +1,325 @@
+#!/usr/bin/env python3
+"""Makes the images and manifest.toml of this folder: make.py (Pillow 13, numpy, tifffile).
+
+The pictures are computed, so they have no author but this project. What each file must decode to
+comes from Pillow, or from the numbers the file was made of where Pillow cannot read it. The files
+are committed and are not regenerated to make a test pass.
+"""
+
+import hashlib
+import io
+import os
+import struct
+import zlib
+
+import numpy
+import tifffile
+from PIL import Image
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WIDTH, HEIGHT = 21, 13
+ENTRIES = []
+
+
+def picture(width=WIDTH, height=HEIGHT):
+    y, x = numpy.mgrid[0:height, 0:width]
+    red = x * 255 // max(width - 1, 1)
+    green = y * 255 // max(height - 1, 1)
+    blue = (x * y * 5 + 40) % 256
+    return numpy.stack([red, green, blue], axis=2).astype(numpy.uint8)
+
+
+RGB = picture()
+GREY = numpy.asarray(Image.fromarray(RGB).convert("L"))
+DEEP = (GREY.astype(numpy.uint16) * 257) ^ 0x00A5
+DEEP_RGB = (RGB.astype(numpy.uint16) * 257) ^ 0x003C
+
+
+def add(name, data, why, rgb=None, tolerance=None, error=None, orientation=None):
+    path = os.path.join(HERE, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(data)
+    lines = [f'file = "{name}"']
+    if error:
+        lines.append(f'error = "{error}"')
+    else:
+        if rgb is None:
+            rgb = numpy.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
+        height, width = rgb.shape[:2]
+        lines.append(f"size = [{width}, {height}]")
+        if tolerance:
+            reference = os.path.splitext(name)[0] + ".reference.png"
+            Image.fromarray(rgb).save(os.path.join(HERE, reference), optimize=True)
+            lines += [f'reference = "{reference}"', f"tolerance = {tolerance}"]
+        else:
+            lines.append(f'rgb8_sha256 = "{hashlib.sha256(rgb.tobytes()).hexdigest()}"')
+            grey = numpy.asarray(Image.fromarray(rgb).convert("L"))
+            lines.append(f'l8_sha256 = "{hashlib.sha256(grey.tobytes()).hexdigest()}"')
+    if orientation:
+        lines.append(f"orientation = {orientation}")
+    lines.append(f'why = "{why}"')
+    ENTRIES.append("[[image]]\n" + "\n".join(lines) + "\n")
+
+
+def saved(image, format, **options):
+    out = io.BytesIO()
+    image.save(out, format, **options)
+    return out.getvalue()
+
+
+def grey3(grey):
+    return numpy.repeat(grey.astype(numpy.uint8)[:, :, None], 3, axis=2)
+
+
+def exif(orientation):
+    block = Image.Exif()
+    block[274] = orientation
+    return block.tobytes()
+
+
+# PNG, written here because Pillow writes neither all depths nor interlaced files.
+
+def chunk(kind, data):
+    body = kind + data
+    return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+
+
+def packed(row, depth):
+    if depth == 16:
+        return row.astype(">u2").tobytes()
+    if depth == 8:
+        return row.astype(numpy.uint8).tobytes()
+    bits = "".join(format(int(v), f"0{depth}b") for v in row.ravel())
+    bits += "0" * (-len(bits) % 8)
+    return bytes(int(bits[i:i + 8], 2) for i in range(0, len(bits), 8))
+
+
+ADAM7 = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)]
+
+
+def png(samples, color, depth, interlaced=False, extra=b"", idats=1, tail=b""):
+    height, width = samples.shape[:2]
+    passes = [samples]
+    if interlaced:
+        passes = [samples[y::dy, x::dx] for x, y, dx, dy in ADAM7]
+    raw = b"".join(b"\0" + packed(row, depth) for part in passes if part.size for row in part)
+    data = zlib.compress(raw, 9)
+    step = -(-len(data) // idats)
+    header = struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, int(interlaced))
+    body = b"".join(chunk(b"IDAT", data[i:i + step]) for i in range(0, len(data), step))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + extra + body + tail + chunk(b"IEND", b"")
+
+
+def make_png():
+    plte = chunk(b"PLTE", bytes((i * 37 + c * 80) % 256 for i in range(16) for c in range(3)))
+    colors = numpy.array([[(i * 37 + c * 80) % 256 for c in range(3)] for i in range(16)], numpy.uint8)
+    add("png/rgb8.png", png(RGB, 2, 8), "the plain case, decoded in place")
+    for depth in (1, 2, 4):
+        levels = GREY >> (8 - depth)
+        scale = 255 // (2**depth - 1)
+        add(f"png/grey{depth}.png", png(levels, 0, depth), f"{depth}-bit grey is stretched to 0..255", grey3(levels * scale))
+        index = (GREY >> 3) % (2**depth)
+        add(f"png/palette{depth}.png", png(index, 3, depth, extra=plte), "packed palette indexes", colors[index])
+    add("png/grey8.png", png(GREY, 0, 8), "grey to RGB, and in place to grey", grey3(GREY))
+    add("png/grey16.png", png(DEEP, 0, 16), "the low byte is dropped", grey3(DEEP >> 8))
+    add("png/rgb16.png", png(DEEP_RGB, 2, 16), "the low byte is dropped", (DEEP_RGB >> 8).astype(numpy.uint8))
+    alpha = (255 - GREY)[:, :, None]
+    add("png/rgba8.png", png(numpy.concatenate([RGB, alpha], 2), 6, 8), "alpha is dropped, not blended", RGB)
+    add("png/grey_alpha8.png", png(numpy.stack([GREY, 255 - GREY], 2), 4, 8), "alpha is dropped, not blended", grey3(GREY))
+    index = (GREY >> 4).astype(numpy.uint8)
+    trns = chunk(b"tRNS", bytes(range(0, 160, 10)))
+    add("png/palette8_trns.png", png(index, 3, 8, extra=plte + trns), "transparent palette entries keep their colour", colors[index])
+    add("png/palette8_short.png", png((GREY >> 3), 3, 8, extra=plte), "indexes beyond the palette are black",
+        numpy.concatenate([colors, numpy.zeros((16, 3), numpy.uint8)])[GREY >> 3])
+    add("png/rgb8_trns.png", png(RGB, 2, 8, extra=chunk(b"tRNS", bytes(6))), "a transparent colour changes nothing", RGB)
+    add("png/rgb8_interlaced.png", png(RGB, 2, 8, True), "Adam7")
+    add("png/palette4_interlaced.png", png(index, 3, 4, True, plte), "Adam7 of packed samples", colors[index])
+    add("png/rgb16_interlaced.png", png(DEEP_RGB, 2, 16, True), "Adam7 of 16 bits", (DEEP_RGB >> 8).astype(numpy.uint8))
+    add("png/one_pixel_interlaced.png", png(RGB[:1, :1], 2, 8, True), "Adam7 with six empty passes")
+    add("png/many_idats.png", png(RGB, 2, 8, idats=9), "pixel data over chunk borders")
+    tiff = exif(6)[6:]
+    add("png/exif6.png", png(RGB, 2, 8, extra=chunk(b"eXIf", tiff)), "orientation from eXIf", RGB, orientation=6)
+    frame = struct.pack(">IIIIIHHBB", 0, WIDTH, HEIGHT, 0, 0, 1, 1, 0, 0)
+    second = struct.pack(">IIIIIHHBB", 1, WIDTH, HEIGHT, 0, 0, 1, 1, 0, 0)
+    raw = zlib.compress(b"".join(b"\0" + row.tobytes() for row in 255 - RGB))
+    add("png/animated.png", png(RGB, 2, 8, extra=chunk(b"acTL", struct.pack(">II", 2, 0)) + chunk(b"fcTL", frame),
+        tail=chunk(b"fcTL", second) + chunk(b"fdAT", struct.pack(">I", 2) + raw)), "the first frame of an animation", RGB)
+    good = png(RGB, 2, 8)
+    at = good.index(b"IDAT")
+    add("png/bad_crc.png", good[:-20] + bytes([good[-20] ^ 1]) + good[-19:], "a flipped bit in the checksum of pixel data", error="Malformed")
+    length = struct.unpack(">I", good[at - 4:at])[0]
+    data = bytearray(good[at + 4:at + 4 + length])
+    data[-1] ^= 1
+    add("png/bad_adler.png", good[:at - 4] + chunk(b"IDAT", bytes(data)) + chunk(b"IEND", b""), "wrong Adler-32, right CRC", error="Malformed")
+    add("png/no_iend.png", good[:-12], "cut after the pixels", error="Malformed")
+    add("png/huge.png", b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 60000, 60000, 8, 2, 0, 0, 0)) + good[33:], "3.6 gigapixels", error="LimitExceeded")
+    add("png/large_claim.png", b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 13000, 13000, 8, 2, 0, 0, 0)) + good[33:], "500 MB of pixels claimed by 200 bytes", error="Malformed")
+
+
+def make_jpeg():
+    image = Image.fromarray(picture(37, 29))
+    for name, why, options in [
+        ("420", "chroma at half size", dict(subsampling=2)),
+        ("422", "chroma at half width", dict(subsampling=1)),
+        ("444", "chroma at full size", dict(subsampling=0)),
+        ("progressive", "progressive scans", dict(subsampling=2, progressive=True)),
+        ("restart", "restart markers", dict(subsampling=2, restart_marker_blocks=1)),
+        ("rgb", "stored as RGB, told by the Adobe marker", dict(keep_rgb=True)),
+    ]:
+        add(f"jpeg/{name}.jpg", saved(image, "JPEG", quality=90, **options), why, tolerance=6)
+    add("jpeg/grey.jpg", saved(image.convert("L"), "JPEG", quality=90), "one component", tolerance=2)
+    cmyk = Image.merge("CMYK", [*image.split(), image.convert("L")])
+    add("jpeg/cmyk.jpg", saved(cmyk, "JPEG", quality=90), "four inks, inverted by Adobe's convention", tolerance=6)
+    exif6 = saved(image, "JPEG", quality=90, exif=exif(6))
+    add("jpeg/exif6.jpg", exif6, "orientation from APP1", tolerance=6, orientation=6)
+    good = saved(image, "JPEG", quality=90, subsampling=2)
+    add("jpeg/trailing.jpg", good + b"\0\xff\xd8 more", "bytes behind the end are allowed", tolerance=6)
+    add("jpeg/no_eoi.jpg", good[:-2], "the end marker is missing", error="Malformed")
+    add("jpeg/cut.jpg", good[:len(good) * 2 // 3], "cut in the scan", error="Malformed")
+    add("jpeg/stray_bytes.jpg", good[:20] + b"\0\0" + good[20:], "bytes between segments", error="Malformed")
+    restart = saved(image, "JPEG", quality=90, restart_marker_blocks=1)
+    at = restart.index(b"\xff\xd1")
+    add("jpeg/restart_out_of_turn.jpg", restart[:at + 1] + b"\xd5" + restart[at + 2:], "RST5 where RST1 belongs", error="Malformed")
+    sof = good.index(b"\xff\xc0")
+    add("jpeg/arithmetic.jpg", good[:sof + 1] + b"\xc9" + good[sof + 2:], "arithmetic coding", error="Unsupported")
+    add("jpeg/twelve_bits.jpg", good[:sof + 4] + b"\x0c" + good[sof + 5:], "12 bits per sample", error="Unsupported")
+    add("jpeg/large_claim.jpg", good[:sof + 5] + struct.pack(">HH", 9000, 9000) + good[sof + 9:], "81 megapixels claimed by a few hundred bytes", error="Malformed")
+    sos = good.index(b"\xff\xda")
+    add("jpeg/scans.jpg", good[:-2] + good[sos:-2] * 501 if len(good) - sos < 40 else
+        saved(Image.new("L", (8, 8)), "JPEG", quality=1)[:-2] + b"\xff\xda\x00\x08\x01\x01\x00\x00\x3f\x00\x00" * 501 + b"\xff\xd9", "more scans than the limit", error="LimitExceeded")
+
+
+def make_webp():
+    image = Image.fromarray(RGB)
+    alpha = Image.fromarray(numpy.concatenate([RGB, (255 - GREY)[:, :, None]], 2))
+    opaque = Image.fromarray(255 - RGB)
+    add("webp/lossy.webp", saved(image, "WEBP", quality=80), "VP8")
+    add("webp/lossy_alpha.webp", saved(alpha, "WEBP", quality=80), "VP8 with ALPH", tolerance=1)
+    add("webp/lossless.webp", saved(image, "WEBP", lossless=True), "VP8L")
+    add("webp/lossless_alpha.webp", saved(alpha, "WEBP", lossless=True, exact=True), "VP8L with alpha", RGB)
+    add("webp/animated.webp", saved(image, "WEBP", save_all=True, append_images=[opaque], lossless=True), "the first frame", RGB)
+    add("webp/exif6.webp", saved(image, "WEBP", lossless=True, exif=exif(6)), "orientation from the EXIF chunk", orientation=6)
+    good = saved(image, "WEBP", quality=80)
+    add("webp/cut.webp", good[:-9], "cut in the pixel data", error="Malformed")
+
+
+def bmp(bits, rows, width=WIDTH, height=HEIGHT, compression=0, palette=b"", colors=0, size=40, masks=b"", offset=None):
+    head = struct.pack("<IiiHHIIiiII", size, width, height, 1, bits, compression, len(rows), 0, 0, colors, 0)
+    head += masks.ljust(size - 40, b"\0") if size > 40 else b""
+    after = masks if size == 40 else b""
+    start = 14 + len(head) + len(after) + len(palette)
+    start = start if offset is None else offset
+    return struct.pack("<2sIHHI", b"BM", start + len(rows), 0, 0, start) + head + after + palette + rows
+
+
+def bmp_rows(rows, top_down=False):
+    order = rows if top_down else rows[::-1]
+    return b"".join(row + b"\0" * (-len(row) % 4) for row in order)
+
+
+def make_bmp():
+    colors = numpy.array([[(i * 37 + c * 80) % 256 for c in range(3)] for i in range(256)], numpy.uint8)
+
+    def quads(count):
+        return b"".join(bytes([c[2], c[1], c[0], 0]) for c in colors[:count])
+
+    bgr = [row[:, ::-1].tobytes() for row in RGB]
+    add("bmp/rgb24.bmp", bmp(24, bmp_rows(bgr)), "bottom up, padded rows")
+    add("bmp/rgb24_top_down.bmp", bmp(24, bmp_rows(bgr, True), height=-HEIGHT), "negative height")
+    for bits in (1, 2, 4, 8):
+        index = (GREY >> 3) % (2**bits) if bits < 8 else GREY
+        rows = [packed(row, bits) for row in index]
+        add(f"bmp/palette{bits}.bmp", bmp(bits, bmp_rows(rows), palette=quads(2**bits)), f"{bits} bits and a palette", colors[index])
+    index = GREY >> 4
+    rows = [packed(row, 8) for row in index]
+    black = numpy.concatenate([colors[:9], numpy.zeros((247, 3), numpy.uint8)])
+    add("bmp/palette8_short.bmp", bmp(8, bmp_rows(rows), palette=quads(9), colors=9), "indexes beyond the palette are black", black[index])
+    core = struct.pack("<IHHHH", 12, WIDTH, HEIGHT, 1, 8) + b"".join(bytes(c[::-1]) for c in colors)
+    add("bmp/os2_v1.bmp", struct.pack("<2sIHHI", b"BM", 0, 0, 0, 14 + len(core)) + core + bmp_rows([packed(r, 8) for r in GREY]), "the 12-byte header with 3-byte colours", colors[GREY])
+    v = RGB.astype(int)
+    p555 = ((v[:, :, 0] >> 3) << 10 | (v[:, :, 1] >> 3) << 5 | v[:, :, 2] >> 3).astype("<u2")
+    p565 = ((v[:, :, 0] >> 3) << 11 | (v[:, :, 1] >> 2) << 5 | v[:, :, 2] >> 3).astype("<u2")
+    p444 = ((v[:, :, 0] >> 4) << 8 | (v[:, :, 1] >> 4) << 4 | v[:, :, 2] >> 4).astype("<u2")
+    add("bmp/rgb16_555.bmp", bmp(16, bmp_rows([r.tobytes() for r in p555])), "5 bits each, stretched")
+    add("bmp/rgb16_565.bmp", bmp(16, bmp_rows([r.tobytes() for r in p565]), compression=3, masks=struct.pack("<III", 0xF800, 0x7E0, 0x1F)), "bit fields behind the header")
+    add("bmp/rgb16_444.bmp", bmp(16, bmp_rows([r.tobytes() for r in p444]), compression=3, size=56, masks=struct.pack("<IIII", 0xF00, 0xF0, 0xF, 0)), "bit fields Pillow does not read", ((v >> 4) * 17).astype(numpy.uint8))
+    xrgb = numpy.concatenate([numpy.full((HEIGHT, WIDTH, 1), 7, numpy.uint8), RGB[:, :, ::-1]], 2)
+    add("bmp/rgb32_fields.bmp", bmp(32, bmp_rows([r.tobytes() for r in xrgb]), compression=3, size=108, masks=struct.pack("<IIII", 0xFF000000, 0xFF0000, 0xFF00, 0)), "bit fields in a V4 header")
+    add("bmp/rgb32.bmp", bmp(32, bmp_rows([numpy.concatenate([r[:, ::-1], r[:, :1]], 1).tobytes() for r in RGB])), "the fourth byte is no alpha")
+    rle8 = b"".join(bytes([5, 9, 0, 5, 1, 2, 3, 4, 5, 0]) + bytes([WIDTH - 10, y + 20]) + b"\0\0" for y in range(HEIGHT)) + b"\0\1"
+    add("bmp/rle8.bmp", bmp(8, rle8, compression=1, palette=quads(256)), "runs, literals, ends of lines")
+    delta = b"\x15\x05\0\0" * 4 + b"\x05\x07\0\x02\x04\x03" + b"\x0c\x09\0\0" + b"\x15\x06\0\0" * (HEIGHT - 8) + b"\0\1"
+    add("bmp/rle8_delta.bmp", bmp(8, delta, compression=1, palette=quads(256)), "a delta leaves index 0")
+    rle4 = (b"\x09\x3a\0\x05\x12\x34\x50\0" + bytes([WIDTH - 14, 0x77]) + b"\0\0") * HEIGHT + b"\0\1"
+    add("bmp/rle4.bmp", bmp(4, rle4, compression=2, palette=quads(16)), "two pixels a byte, padded literals")
+    add("bmp/rle8_cut.bmp", bmp(8, rle8[:-30], compression=1, palette=quads(256)), "rows are missing", error="Malformed")
+    add("bmp/cut.bmp", bmp(24, bmp_rows(bgr)[:-7]), "the last row is short", error="Malformed")
+    add("bmp/huffman.bmp", bmp(1, bytes(99), compression=3, size=64), "OS/2 Huffman coding", error="Unsupported")
+    add("bmp/large_claim.bmp", bmp(24, bytes(99), width=13000, height=13000), "500 MB of pixels claimed by 200 bytes", error="Malformed")
+
+
+def tiff(array, **options):
+    out = io.BytesIO()
+    options.setdefault("metadata", None)
+    options.setdefault("software", False)
+    tifffile.imwrite(out, array, **options)
+    return out.getvalue()
+
+
+def make_tiff():
+    image, grey = Image.fromarray(RGB), Image.fromarray(GREY)
+    bilevel = Image.fromarray(GREY > 120)
+    add("tiff/rgb8.tif", tiff(RGB, photometric="rgb"), "one strip", RGB)
+    add("tiff/rgb8_strips_big_endian.tif", tiff(RGB, photometric="rgb", rowsperstrip=4, byteorder=">"), "a short last strip", RGB)
+    add("tiff/rgb8_tiles_lzw.tif", tiff(RGB, photometric="rgb", tile=(16, 16), compression="lzw", predictor=2), "tiles beyond the image, predictor 2", RGB)
+    add("tiff/rgb8_planar_packbits.tif", tiff(RGB.transpose(2, 0, 1).copy(), photometric="rgb", planarconfig="separate", compression="packbits"), "a plane per channel", RGB)
+    add("tiff/rgb16_planar_tiles.tif", tiff(DEEP_RGB.transpose(2, 0, 1).copy(), photometric="rgb", planarconfig="separate", tile=(16, 16), compression="deflate"), "the shape the tiff crate panics on", (DEEP_RGB >> 8).astype(numpy.uint8))
+    add("tiff/rgb16_predictor_big_endian.tif", tiff(DEEP_RGB, photometric="rgb", compression="lzw", predictor=2, byteorder=">"), "16-bit differences in file order", (DEEP_RGB >> 8).astype(numpy.uint8))
+    add("tiff/bigtiff.tif", tiff(RGB, photometric="rgb", bigtiff=True, compression="deflate"), "8-byte offsets", RGB)
+    add("tiff/grey16.tif", tiff(DEEP, photometric="minisblack"), "the low byte is dropped", grey3(DEEP >> 8))
+    add("tiff/grey8_white_is_zero.tif", tiff(255 - GREY, photometric="miniswhite"), "0 is white", grey3(GREY))
+    ramp = numpy.linspace(-20, 300, GREY.size, dtype=numpy.float32).reshape(GREY.shape)
+    clipped = grey3(numpy.clip(ramp, 0, 255).astype(numpy.uint8))
+    add("tiff/float32_predictor.tif", tiff(ramp, photometric="minisblack", compression="deflate", predictor=3), "floats are clipped", clipped)
+    ints = numpy.linspace(-300, 600, GREY.size).astype(numpy.int16).reshape(GREY.shape)
+    add("tiff/int16.tif", tiff(ints, photometric="minisblack"), "signed values are clipped", grey3(numpy.clip(ints, 0, 255)))
+    for name, options in [("group3", {}), ("group4", {}), ("tiff_ccitt", {}), ("packbits", {}), ("tiff_lzw", {}), ("tiff_adobe_deflate", {})]:
+        add(f"tiff/bilevel_{name}.tif", saved(bilevel, "TIFF", compression=name, **options), f"1 bit, {name}")
+    add("tiff/bilevel_group3_2d.tif", saved(bilevel, "TIFF", compression="group3", tiffinfo={292: 1}), "two-dimensional Group 3")
+    add("tiff/bilevel_raw.tif", saved(bilevel, "TIFF"), "1 bit, uncompressed")
+    add("tiff/palette8.tif", saved(image.convert("P", palette=Image.Palette.ADAPTIVE, colors=19), "TIFF", compression="tiff_lzw"), "16-bit colour map")
+    add("tiff/rgba8.tif", saved(Image.merge("RGBA", [*image.split(), grey]), "TIFF"), "alpha is dropped", RGB)
+    premultiplied = (RGB.astype(int) * GREY[:, :, None] // 255).astype(numpy.uint8)
+    data = tiff(numpy.concatenate([premultiplied, GREY[:, :, None]], 2), photometric="rgb", extrasamples=["assocalpha"])
+    add("tiff/premultiplied.tif", data, "associated alpha is divided out")
+    add("tiff/cmyk8.tif", saved(Image.merge("CMYK", [*image.split(), grey]), "TIFF"), "inks are not inverted")
+    dull = [band.point(lambda v: 108 + v // 6) for band in image.split()[:2]]
+    add("tiff/lab8.tif", saved(Image.merge("LAB", [grey, *dull]), "TIFF"), "CIE L*a*b* mostly inside the gamut", tolerance=12)
+    wide = Image.fromarray(picture(37, 29))
+    add("tiff/jpeg_ycc.tif", saved(wide, "TIFF", compression="jpeg", quality=90), "JPEG with tables of its own", tolerance=6)
+    add("tiff/jpeg_rgb_tiles.tif", tiff(picture(37, 29), photometric="rgb", tile=(16, 16), compression="jpeg", compressionargs={"level": 90}), "JPEG tiles", tolerance=6)
+    add("tiff/orientation6.tif", tiff(RGB, photometric="rgb", extratags=[(274, 3, 1, 6, True)]), "the orientation tag, not applied", RGB, orientation=6)
+    good = tiff(RGB, photometric="rgb", compression="lzw")
+    add("tiff/cut.tif", tiff(RGB, photometric="rgb")[:-5], "the strip is short", error="Malformed")
+    head = bytearray(tiff(RGB, photometric="rgb", compression="deflate"))
+    at = head.index(struct.pack("<HHI", 259, 3, 1)) + 8
+    head[at:at + 2] = struct.pack("<H", 34925)
+    add("tiff/lzma.tif", bytes(head), "LZMA compression", error="Unsupported")
+    head = bytearray(good)
+    for tag in (256, 257):
+        at = head.index(struct.pack("<HH", tag, 3)) + 8 if struct.pack("<HH", tag, 3) in head else head.index(struct.pack("<HH", tag, 4)) + 8
+        head[at:at + 2] = struct.pack("<H", 13000)
+    at = head.index(struct.pack("<H", 278)) + 8
+    head[at:at + 2] = struct.pack("<H", 13000)
+    add("tiff/large_claim.tif", bytes(head), "500 MB of pixels claimed by a few hundred bytes", error="LimitExceeded")
+
+
+make_png()
+make_jpeg()
+make_webp()
+make_bmp()
+make_tiff()
+with open(os.path.join(HERE, "manifest.toml"), "w") as manifest:
+    manifest.write("# Written by make.py; what each file must decode to, and why it exists.\n\n")
+    manifest.write("\n".join(ENTRIES))

@@ -1,0 +1,68 @@
+//! The public corpora, where they are at hand: what the reference decoders read is read, what they
+//! all refuse is refused.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tl_decode::{Color, Exif};
+
+use crate::manifest::decode;
+
+fn corpora() -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let data = std::env::var_os("TURBOLOADER_DATA").map_or(beside, PathBuf::from);
+    let corpora = data.join("corpora");
+    if !corpora.is_dir() {
+        eprintln!("SKIPPED: no corpora at {}; set TURBOLOADER_DATA", corpora.display());
+        return None;
+    }
+    Some(corpora)
+}
+
+/// Of files of one format and class: how many there are, how many decoded.
+type Counts = BTreeMap<(String, String), (u32, u32)>;
+
+fn count(corpora: &Path) -> Counts {
+    let mut counts = Counts::new();
+    for set in std::fs::read_dir(corpora).expect("a folder") {
+        let set = set.expect("a folder entry").path();
+        let manifest = std::fs::read(set.join("manifest.json")).expect("each set has a manifest");
+        let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
+        for file in manifest["files"].as_array().expect("a list") {
+            let text = |key: &str| file[key].as_str().unwrap_or_default().to_owned();
+            let format = text("format");
+            if !matches!(format.as_str(), "jpeg" | "png" | "webp" | "bmp" | "tiff") {
+                continue;
+            }
+            let bytes = std::fs::read(set.join(text("file"))).expect("the file is there");
+            let (files, decoded) = counts.entry((format, text("class"))).or_default();
+            *files += 1;
+            *decoded += u32::from(decode(&bytes, Color::Rgb8, Exif::Ignore).is_ok());
+        }
+    }
+    counts
+}
+
+#[test]
+fn valid_files_decode_and_invalid_ones_do_not() {
+    let Some(corpora) = corpora() else { return };
+    let counts = count(&corpora);
+    let share = |format: &str, class: &str| {
+        let key = (format.to_owned(), class.to_owned());
+        let &(files, decoded) = counts.get(&key).expect("every format has both classes");
+        f64::from(decoded) / f64::from(files)
+    };
+    for (format, least, most) in [
+        ("png", 1.0, 0.005),
+        ("bmp", 1.0, 0.0),
+        // One file sets the colour space bit, which libwebp does not look at.
+        ("webp", 0.99, 0.0),
+        ("tiff", 0.95, 0.0),
+        ("jpeg", 0.95, 0.005),
+    ] {
+        let (valid, invalid) = (share(format, "valid"), share(format, "invalid"));
+        assert!(valid >= least, "{format}: {valid} of the valid files");
+        assert!(invalid <= most, "{format}: {invalid} of the invalid files");
+    }
+}

@@ -1,0 +1,13 @@
+//! Decoding against what Pillow gives, on whole and on damaged files.
+
+#![expect(
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a failure names its file, a skipped test says so"
+)]
+
+mod corpora;
+mod hostile;
+mod manifest;
+mod memory;
+mod reuse;
