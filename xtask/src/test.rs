@@ -104,9 +104,7 @@ fn features() -> Result<Outcome, Box<dyn Error>> {
 
 /// Replays the committed seeds and past crashes on the stable compiler.
 fn fuzz_seeds() -> Result<Outcome, Box<dyn Error>> {
-    run_cargo(
-        "test --manifest-path fuzz/Cargo.toml --target-dir target --no-default-features --locked",
-    )
+    run_cargo("test --manifest-path fuzz/Cargo.toml --target-dir target --no-default-features")
 }
 
 fn aarch64() -> Result<Outcome, Box<dyn Error>> {
