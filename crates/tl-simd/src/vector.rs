@@ -108,7 +108,96 @@ pub(crate) trait Simd: Copy {
 
     /// Rounds and clips the sums into `COLUMNS` bytes.
     fn store_columns(self, sums: Self::ColumnSums, out: &mut [u8]);
+
+    /// Pixels that the layout operations treat at once: every plane has as many bytes.
+    const PIXELS: usize;
+    /// As many bytes as a plane has.
+    type Bytes: Copy;
+
+    /// A plane from memory.
+    fn load_bytes(self, bytes: &[u8]) -> Self::Bytes;
+
+    /// A plane to memory.
+    fn store_bytes(self, bytes: Self::Bytes, out: &mut [u8]);
+
+    /// The last byte first.
+    fn reverse(self, bytes: Self::Bytes) -> Self::Bytes;
+
+    /// The planes of interleaved RGB pixels.
+    fn deinterleave(self, pixels: &[u8]) -> [Self::Bytes; RGB];
+
+    /// Interleaved RGB pixels of planes.
+    fn interleave(self, planes: [Self::Bytes; RGB], pixels: &mut [u8]);
+
+    /// Numbers in [`Simd::Floats`]; divides `PIXELS`.
+    const FLOATS: usize;
+    /// A vector of `f32`.
+    type Floats: Copy;
+
+    /// `FLOATS` numbers from memory.
+    fn load_floats(self, values: &[f32]) -> Self::Floats;
+
+    /// `(sample * scale - mean) / std`, every step rounded.
+    fn normalize(
+        self,
+        samples: &[u8],
+        scale: f32,
+        mean: Self::Floats,
+        std: Self::Floats,
+    ) -> Self::Floats;
+
+    /// Stores as they are.
+    fn store_f32(self, values: Self::Floats, out: &mut [u8]);
+
+    /// Stores as IEEE halves, rounded to nearest even.
+    fn store_f16(self, values: Self::Floats, out: &mut [u8]);
+
+    /// Stores as bfloat16, rounded to nearest even; the values are numbers.
+    fn store_bf16(self, values: Self::Floats, out: &mut [u8]);
 }
+
+/// The byte shuffles between interleaved RGB and planes, for vectors of 16 bytes.
+///
+/// A shuffle reads zero where its position has the top bit set, so that the parts are combined with
+/// "or".
+#[cfg(target_arch = "x86_64")]
+mod shuffles {
+    use super::RGB;
+
+    const NONE: u8 = 0x80;
+
+    const fn low_byte(position: usize) -> u8 {
+        position.to_le_bytes()[0]
+    }
+
+    /// `FROM_PIXELS[plane][part]` takes the plane's bytes out of 16 bytes of pixels, of three.
+    pub(super) const FROM_PIXELS: [[[u8; 16]; RGB]; RGB] = {
+        let mut all = [[[NONE; 16]; RGB]; RGB];
+        let mut byte = 0;
+        while byte < 16 * RGB {
+            all[byte % RGB][byte / 16][byte / RGB] = low_byte(byte % 16);
+            byte += 1;
+        }
+        all
+    };
+
+    /// `TO_PIXELS[part][plane]` puts the plane's bytes into 16 bytes of pixels, of three.
+    pub(super) const TO_PIXELS: [[[u8; 16]; RGB]; RGB] = {
+        let mut all = [[[NONE; 16]; RGB]; RGB];
+        let mut byte = 0;
+        while byte < 16 * RGB {
+            all[byte / 16][byte % RGB][byte % 16] = low_byte(byte / RGB);
+            byte += 1;
+        }
+        all
+    };
+}
+
+/// Added with the last bit that stays, rounds an `f32` to the 16 bits of a bfloat16.
+pub(crate) const BELOW_HALF: i32 = 0x7FFF;
+
+/// Bytes of an interleaved RGB pixel, and planes of an RGB image.
+pub(crate) const RGB: usize = 3;
 
 /// Evaluates `$definition` at the scalar level, and `$kernel` with the level's token otherwise.
 macro_rules! dispatch {

@@ -1,10 +1,14 @@
 //! Moving pixels: rows mirrored, channels taken apart and put together. All exact.
 
 use crate::Level;
-use crate::vector::dispatch;
+use crate::vector::{RGB, Simd, dispatch};
 
-/// Bytes of an interleaved RGB pixel.
-pub(crate) const RGB: usize = 3;
+/// Where steps of `step` pixels begin so that they cover `pixels`: the last one can overlap the one
+/// before. None when a step is longer than the row.
+pub(crate) fn starts(pixels: usize, step: usize) -> Option<impl Iterator<Item = usize>> {
+    let last = pixels.checked_sub(step)?;
+    Some((0..pixels).step_by(step).map(move |start| start.min(last)))
+}
 
 /// Mirrors a row of interleaved pixels of `channels` bytes each into `out`.
 ///
@@ -14,7 +18,7 @@ pub(crate) const RGB: usize = 3;
 pub fn flip_row(level: Level, row: &[u8], channels: usize, out: &mut [u8]) {
     assert_eq!(row.len(), out.len(), "one output byte per byte");
     assert!(channels > 0 && row.len().is_multiple_of(channels), "whole pixels of {channels} bytes");
-    dispatch!(level, scalar => define_flip(row, channels, out), _simd => define_flip(row, channels, out));
+    dispatch!(level, scalar => define_flip(row, channels, out), simd => flip(simd, row, channels, out));
 }
 
 /// Takes a row of RGB pixels apart into its three planes.
@@ -24,7 +28,7 @@ pub fn flip_row(level: Level, row: &[u8], channels: usize, out: &mut [u8]) {
 /// When `row` is not three times as long as each plane.
 pub fn deinterleave(level: Level, row: &[u8], planes: [&mut [u8]; RGB]) {
     assert!(planes.iter().all(|plane| plane.len() * RGB == row.len()), "one sample per pixel");
-    dispatch!(level, scalar => define_deinterleave(row, planes), _simd => define_deinterleave(row, planes));
+    dispatch!(level, scalar => define_deinterleave(row, planes), simd => split(simd, row, planes));
 }
 
 /// Puts three planes together into a row of RGB pixels.
@@ -34,12 +38,26 @@ pub fn deinterleave(level: Level, row: &[u8], planes: [&mut [u8]; RGB]) {
 /// When `row` is not three times as long as each plane.
 pub fn interleave(level: Level, planes: [&[u8]; RGB], row: &mut [u8]) {
     assert!(planes.iter().all(|plane| plane.len() * RGB == row.len()), "one sample per pixel");
-    dispatch!(level, scalar => define_interleave(planes, row), _simd => define_interleave(planes, row));
+    dispatch!(level, scalar => define_interleave(planes, row), simd => join(simd, planes, row));
 }
 
 fn define_flip(row: &[u8], channels: usize, out: &mut [u8]) {
     for (pixel, out) in row.chunks_exact(channels).rev().zip(out.chunks_exact_mut(channels)) {
         out.copy_from_slice(pixel);
+    }
+}
+
+#[inline(always)]
+fn flip<S: Simd>(simd: S, row: &[u8], channels: usize, out: &mut [u8]) {
+    let pixels = row.len() / RGB;
+    let Some(starts) = starts(pixels, S::PIXELS).filter(|_| channels == RGB) else {
+        return define_flip(row, channels, out);
+    };
+    for start in starts {
+        let planes = simd.deinterleave(&row[start * RGB..][..S::PIXELS * RGB]);
+        let planes = planes.map(|plane| simd.reverse(plane));
+        let mirrored = pixels - start - S::PIXELS;
+        simd.interleave(planes, &mut out[mirrored * RGB..][..S::PIXELS * RGB]);
     }
 }
 
@@ -49,8 +67,32 @@ fn define_deinterleave(row: &[u8], [r, g, b]: [&mut [u8]; RGB]) {
     }
 }
 
+#[inline(always)]
+fn split<S: Simd>(simd: S, row: &[u8], mut planes: [&mut [u8]; RGB]) {
+    let Some(starts) = starts(row.len() / RGB, S::PIXELS) else {
+        return define_deinterleave(row, planes);
+    };
+    for start in starts {
+        let parts = simd.deinterleave(&row[start * RGB..][..S::PIXELS * RGB]);
+        for (part, plane) in parts.into_iter().zip(&mut planes) {
+            simd.store_bytes(part, &mut plane[start..][..S::PIXELS]);
+        }
+    }
+}
+
 fn define_interleave([r, g, b]: [&[u8]; RGB], row: &mut [u8]) {
     for (((pixel, r), g), b) in row.chunks_exact_mut(RGB).zip(r).zip(g).zip(b) {
         pixel.copy_from_slice(&[*r, *g, *b]);
+    }
+}
+
+#[inline(always)]
+fn join<S: Simd>(simd: S, planes: [&[u8]; RGB], row: &mut [u8]) {
+    let Some(starts) = starts(row.len() / RGB, S::PIXELS) else {
+        return define_interleave(planes, row);
+    };
+    for start in starts {
+        let parts = planes.map(|plane| simd.load_bytes(&plane[start..][..S::PIXELS]));
+        simd.interleave(parts, &mut row[start * RGB..][..S::PIXELS * RGB]);
     }
 }

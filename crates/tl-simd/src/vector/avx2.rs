@@ -2,7 +2,8 @@
 
 #![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
 
-use super::{Line, ROWS, Rows, Simd};
+use super::shuffles::{FROM_PIXELS, TO_PIXELS};
+use super::{BELOW_HALF, Line, RGB, ROWS, Rows, Simd};
 use crate::kernels::resample::{PRECISION_BITS, ROUND};
 use core::arch::x86_64::*;
 
@@ -114,9 +115,106 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     fn store_columns(self, sums: Self::ColumnSums, out: &mut [u8]) {
-        // SAFETY: `self` exists, so `detect` saw the features of `store_columns` on this CPU.
-        unsafe { store_columns(sums, out) }
+        // SAFETY: `self` exists, so `detect` saw the features of `pack` on this CPU.
+        let packed = unsafe { pack(sums) };
+        self.store_bytes(packed, out);
     }
+
+    const PIXELS: usize = 32;
+    type Bytes = __m256i;
+
+    #[inline(always)]
+    fn load_bytes(self, bytes: &[u8]) -> Self::Bytes {
+        // SAFETY: `self` exists, so `detect` saw the features of `load` on this CPU.
+        unsafe { load(bytes) }
+    }
+
+    #[inline(always)]
+    fn store_bytes(self, bytes: Self::Bytes, out: &mut [u8]) {
+        // SAFETY: `self` exists, so `detect` saw the features of `store` on this CPU.
+        unsafe { store(bytes, out) }
+    }
+
+    #[inline(always)]
+    fn reverse(self, bytes: Self::Bytes) -> Self::Bytes {
+        // SAFETY: `self` exists, so `detect` saw the features of `reverse` on this CPU.
+        unsafe { reverse(bytes) }
+    }
+
+    #[inline(always)]
+    fn deinterleave(self, pixels: &[u8]) -> [Self::Bytes; RGB] {
+        // SAFETY: `self` exists, so `detect` saw the features of `deinterleave` on this CPU.
+        unsafe { deinterleave(pixels) }
+    }
+
+    #[inline(always)]
+    fn interleave(self, planes: [Self::Bytes; RGB], pixels: &mut [u8]) {
+        // SAFETY: `self` exists, so `detect` saw the features of `interleave` on this CPU.
+        unsafe { interleave(planes, pixels) }
+    }
+
+    const FLOATS: usize = 8;
+    type Floats = __m256;
+
+    #[inline(always)]
+    fn load_floats(self, values: &[f32]) -> Self::Floats {
+        // SAFETY: `self` exists, so `detect` saw the features of `load_floats` on this CPU.
+        unsafe { load_floats(values) }
+    }
+
+    #[inline(always)]
+    fn normalize(
+        self,
+        samples: &[u8],
+        scale: f32,
+        mean: Self::Floats,
+        std: Self::Floats,
+    ) -> Self::Floats {
+        // SAFETY: `self` exists, so `detect` saw the features of `normalize` on this CPU.
+        unsafe { normalize(samples, scale, mean, std) }
+    }
+
+    #[inline(always)]
+    fn store_f32(self, values: Self::Floats, out: &mut [u8]) {
+        // SAFETY: `self` exists, so `detect` saw the features of `store_f32` on this CPU.
+        unsafe { store_f32(values, out) }
+    }
+
+    #[inline(always)]
+    fn store_f16(self, values: Self::Floats, out: &mut [u8]) {
+        // SAFETY: `self` exists, so `detect` saw the features of `store_f16` on this CPU.
+        unsafe { store_f16(values, out) }
+    }
+
+    #[inline(always)]
+    fn store_bf16(self, values: Self::Floats, out: &mut [u8]) {
+        // SAFETY: `self` exists, so `detect` saw the features of `store_bf16` on this CPU.
+        unsafe { store_bf16(values, out) }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load(bytes: &[u8]) -> __m256i {
+    let bytes: &[u8; 32] = bytes.try_into().expect("32 bytes");
+    // SAFETY: the array has the 32 bytes that are read.
+    unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store(bytes: __m256i, out: &mut [u8]) {
+    let out: &mut [u8; 32] = out.try_into().expect("32 bytes");
+    // SAFETY: `out` has the 32 bytes that are written.
+    unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), bytes) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store_half(bytes: __m128i, out: &mut [u8]) {
+    let out: &mut [u8; 16] = out.try_into().expect("16 bytes");
+    // SAFETY: `out` has the 16 bytes that are written.
+    unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), bytes) }
 }
 
 #[inline]
@@ -248,9 +346,84 @@ fn store_rows(sums: [Sums; ROWS], out: &mut [&mut [u8]; ROWS], [first, second]: 
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn store_columns(sums: [Sums; ROWS], out: &mut [u8]) {
-    let out: &mut [u8; Avx2::COLUMNS] = out.try_into().expect("32 bytes");
-    let packed = pack(sums);
-    // SAFETY: `out` has the 32 bytes that are written.
-    unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), packed) }
+fn reverse(bytes: __m256i) -> __m256i {
+    let within = _mm_setr_epi8(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    let halves = _mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(within));
+    _mm256_permute2x128_si256::<0x01>(halves, halves)
+}
+
+/// The sum of three vectors shuffled within their halves; at most one has a byte in each place.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn merge(parts: [__m256i; RGB], shuffles: &[[u8; 16]; RGB]) -> __m256i {
+    let [a, b, c] = [0, 1, 2].map(|part| {
+        let shuffle = _mm256_broadcastsi128_si256(load_half(&shuffles[part]));
+        _mm256_shuffle_epi8(parts[part], shuffle)
+    });
+    _mm256_or_si256(_mm256_or_si256(a, b), c)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn deinterleave(pixels: &[u8]) -> [__m256i; RGB] {
+    let (first, second) = pixels.split_at(16 * RGB);
+    let parts = [0, 16, 32].map(|start| {
+        let first = _mm256_castsi128_si256(load_half(&first[start..start + 16]));
+        _mm256_inserti128_si256::<1>(first, load_half(&second[start..start + 16]))
+    });
+    [0, 1, 2].map(|plane| merge(parts, &FROM_PIXELS[plane]))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn interleave(planes: [__m256i; RGB], pixels: &mut [u8]) {
+    let (first, second) = pixels.split_at_mut(16 * RGB);
+    for (part, shuffles) in TO_PIXELS.iter().enumerate() {
+        let merged = merge(planes, shuffles);
+        let place = part * 16..(part + 1) * 16;
+        store_half(_mm256_castsi256_si128(merged), &mut first[place.clone()]);
+        store_half(_mm256_extracti128_si256::<1>(merged), &mut second[place]);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load_floats(values: &[f32]) -> __m256 {
+    let values: &[f32; 8] = values.try_into().expect("8 numbers");
+    // SAFETY: the array has the 8 numbers that are read.
+    unsafe { _mm256_loadu_ps(values.as_ptr()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn normalize(samples: &[u8], scale: f32, mean: __m256, std: __m256) -> __m256 {
+    let samples: &[u8; 8] = samples.try_into().expect("8 samples");
+    let samples = _mm_cvtsi64_si128(i64::from_le_bytes(*samples));
+    let samples = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(samples));
+    let scaled = _mm256_mul_ps(samples, _mm256_set1_ps(scale));
+    _mm256_div_ps(_mm256_sub_ps(scaled, mean), std)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store_f32(values: __m256, out: &mut [u8]) {
+    store(_mm256_castps_si256(values), out);
+}
+
+#[inline]
+#[target_feature(enable = "avx2,f16c")]
+fn store_f16(values: __m256, out: &mut [u8]) {
+    store_half(_mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(values), out);
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store_bf16(values: __m256, out: &mut [u8]) {
+    let bits = _mm256_castps_si256(values);
+    let odd = _mm256_and_si256(_mm256_srli_epi32::<16>(bits), _mm256_set1_epi32(1));
+    let half = _mm256_add_epi32(odd, _mm256_set1_epi32(BELOW_HALF));
+    let rounded = _mm256_srli_epi32::<16>(_mm256_add_epi32(bits, half));
+    let packed = _mm256_packus_epi32(rounded, rounded);
+    let packed = _mm256_permute4x64_epi64::<0b10_00>(packed);
+    store_half(_mm256_castsi256_si128(packed), out);
 }

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
 
-use super::{Line, ROWS, Rows, Simd};
+use super::{BELOW_HALF, Line, RGB, ROWS, Rows, Simd};
 use crate::kernels::resample::{PRECISION_BITS, ROUND};
 use core::arch::x86_64::*;
 
@@ -116,8 +116,81 @@ impl Simd for Avx512 {
 
     #[inline(always)]
     fn store_columns(self, sums: Self::ColumnSums, out: &mut [u8]) {
-        // SAFETY: `self` exists, so `detect` saw the features of `store_columns` on this CPU.
-        unsafe { store_columns(sums, out) }
+        // SAFETY: `self` exists, so `detect` saw the features of `pack` on this CPU.
+        let packed = unsafe { pack(sums) };
+        self.store_bytes(packed, out);
+    }
+
+    const PIXELS: usize = 64;
+    type Bytes = __m512i;
+
+    #[inline(always)]
+    fn load_bytes(self, bytes: &[u8]) -> Self::Bytes {
+        // SAFETY: `self` exists, so `detect` saw the features of `load` on this CPU.
+        unsafe { load(bytes) }
+    }
+
+    #[inline(always)]
+    fn store_bytes(self, bytes: Self::Bytes, out: &mut [u8]) {
+        // SAFETY: `self` exists, so `detect` saw the features of `store` on this CPU.
+        unsafe { store(bytes, out) }
+    }
+
+    #[inline(always)]
+    fn reverse(self, bytes: Self::Bytes) -> Self::Bytes {
+        // SAFETY: `self` exists, so `detect` saw the features of `reverse` on this CPU.
+        unsafe { reverse(bytes) }
+    }
+
+    #[inline(always)]
+    fn deinterleave(self, pixels: &[u8]) -> [Self::Bytes; RGB] {
+        // SAFETY: `self` exists, so `detect` saw the features of `deinterleave` on this CPU.
+        unsafe { deinterleave(pixels) }
+    }
+
+    #[inline(always)]
+    fn interleave(self, planes: [Self::Bytes; RGB], pixels: &mut [u8]) {
+        // SAFETY: `self` exists, so `detect` saw the features of `interleave` on this CPU.
+        unsafe { interleave(planes, pixels) }
+    }
+
+    const FLOATS: usize = 16;
+    type Floats = __m512;
+
+    #[inline(always)]
+    fn load_floats(self, values: &[f32]) -> Self::Floats {
+        // SAFETY: `self` exists, so `detect` saw the features of `load_floats` on this CPU.
+        unsafe { load_floats(values) }
+    }
+
+    #[inline(always)]
+    fn normalize(
+        self,
+        samples: &[u8],
+        scale: f32,
+        mean: Self::Floats,
+        std: Self::Floats,
+    ) -> Self::Floats {
+        // SAFETY: `self` exists, so `detect` saw the features of `normalize` on this CPU.
+        unsafe { normalize(samples, scale, mean, std) }
+    }
+
+    #[inline(always)]
+    fn store_f32(self, values: Self::Floats, out: &mut [u8]) {
+        // SAFETY: `self` exists, so `detect` saw the features of `store_f32` on this CPU.
+        unsafe { store_f32(values, out) }
+    }
+
+    #[inline(always)]
+    fn store_f16(self, values: Self::Floats, out: &mut [u8]) {
+        // SAFETY: `self` exists, so `detect` saw the features of `store_f16` on this CPU.
+        unsafe { store_f16(values, out) }
+    }
+
+    #[inline(always)]
+    fn store_bf16(self, values: Self::Floats, out: &mut [u8]) {
+        // SAFETY: `self` exists, so `detect` saw the features of `store_bf16` on this CPU.
+        unsafe { store_bf16(values, out) }
     }
 }
 
@@ -127,6 +200,22 @@ fn load(bytes: &[u8]) -> __m512i {
     let bytes: &[u8; 64] = bytes.try_into().expect("64 bytes");
     // SAFETY: the array has the 64 bytes that are read.
     unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store(bytes: __m512i, out: &mut [u8]) {
+    let out: &mut [u8; 64] = out.try_into().expect("64 bytes");
+    // SAFETY: `out` has the 64 bytes that are written.
+    unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), bytes) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store_half(bytes: __m256i, out: &mut [u8]) {
+    let out: &mut [u8; 32] = out.try_into().expect("32 bytes");
+    // SAFETY: `out` has the 32 bytes that are written.
+    unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), bytes) }
 }
 
 /// The `COLUMNS` bytes from `start` on of the rows of a group.
@@ -236,11 +325,122 @@ fn store_rows(sums: [Sums; ROWS], out: &mut [&mut [u8]; ROWS], at: usize) {
     }
 }
 
+/// A choice of 64 bytes out of three vectors, as positions in all 192 bytes of them.
+struct Pick {
+    positions: [u8; 64],
+    /// The bytes that come out of the third vector.
+    from_third: u64,
+}
+
+impl Pick {
+    const NONE: Self = Self { positions: [0; 64], from_third: 0 };
+
+    const fn set(&mut self, byte: usize, position: usize) {
+        self.positions[byte] = position.to_le_bytes()[0];
+        if position >= 128 {
+            self.from_third |= 1 << byte;
+        }
+    }
+}
+
+/// Each plane's bytes out of three vectors of pixels.
+static FROM_PIXELS: [Pick; RGB] = {
+    let mut picks = [Pick::NONE; RGB];
+    let mut byte = 0;
+    while byte < 64 * RGB {
+        picks[byte % RGB].set(byte / RGB, byte);
+        byte += 1;
+    }
+    picks
+};
+
+/// Each vector of pixels out of three planes.
+static TO_PIXELS: [Pick; RGB] = {
+    let mut picks = [Pick::NONE; RGB];
+    let mut byte = 0;
+    while byte < 64 * RGB {
+        picks[byte / 64].set(byte % 64, byte % RGB * 64 + byte / RGB);
+        byte += 1;
+    }
+    picks
+};
+
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
-fn store_columns(sums: [Sums; ROWS], out: &mut [u8]) {
-    let out: &mut [u8; Avx512::COLUMNS] = out.try_into().expect("64 bytes");
-    let packed = pack(sums);
-    // SAFETY: `out` has the 64 bytes that are written.
-    unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), packed) }
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn pick([a, b, c]: [__m512i; RGB], pick: &Pick) -> __m512i {
+    let positions = load(&pick.positions);
+    // Either permute reads as many low bits of a position as it needs.
+    let first_two = _mm512_permutex2var_epi8(a, positions, b);
+    _mm512_mask_permutexvar_epi8(first_two, pick.from_third, positions, c)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn deinterleave(pixels: &[u8]) -> [__m512i; RGB] {
+    let parts = [0, 64, 128].map(|start| load(&pixels[start..start + 64]));
+    [0, 1, 2].map(|plane| pick(parts, &FROM_PIXELS[plane]))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn interleave(planes: [__m512i; RGB], pixels: &mut [u8]) {
+    for (part, pixels) in TO_PIXELS.iter().zip(pixels.chunks_exact_mut(64)) {
+        store(pick(planes, part), pixels);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512vbmi")]
+fn reverse(bytes: __m512i) -> __m512i {
+    const LAST_FIRST: [u8; 64] = {
+        let mut positions = [0; 64];
+        let mut byte = 0_usize;
+        while byte < 64 {
+            positions[byte] = (63 - byte).to_le_bytes()[0];
+            byte += 1;
+        }
+        positions
+    };
+    _mm512_permutexvar_epi8(load(&LAST_FIRST), bytes)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load_floats(values: &[f32]) -> __m512 {
+    let values: &[f32; 16] = values.try_into().expect("16 numbers");
+    // SAFETY: the array has the 16 numbers that are read.
+    unsafe { _mm512_loadu_ps(values.as_ptr()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn normalize(samples: &[u8], scale: f32, mean: __m512, std: __m512) -> __m512 {
+    let samples: &[u8; 16] = samples.try_into().expect("16 samples");
+    // SAFETY: the array has the 16 bytes that are read.
+    let samples = unsafe { _mm_loadu_si128(samples.as_ptr().cast()) };
+    let samples = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(samples));
+    let scaled = _mm512_mul_ps(samples, _mm512_set1_ps(scale));
+    _mm512_div_ps(_mm512_sub_ps(scaled, mean), std)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store_f32(values: __m512, out: &mut [u8]) {
+    store(_mm512_castps_si512(values), out);
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store_f16(values: __m512, out: &mut [u8]) {
+    store_half(_mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(values), out);
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store_bf16(values: __m512, out: &mut [u8]) {
+    let bits = _mm512_castps_si512(values);
+    let odd = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));
+    let half = _mm512_add_epi32(odd, _mm512_set1_epi32(BELOW_HALF));
+    let rounded = _mm512_srli_epi32::<16>(_mm512_add_epi32(bits, half));
+    store_half(_mm512_cvtepi32_epi16(rounded), out);
 }

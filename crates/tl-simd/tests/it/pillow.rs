@@ -1,5 +1,6 @@
 //! Every level against the bytes that Pillow made (`testdata/resample/generate.py`).
 
+use crate::noise;
 use std::path::PathBuf;
 use std::str::FromStr;
 use tl_simd::Level;
@@ -44,9 +45,8 @@ impl Case {
 
     fn pixels(&self) -> Vec<u8> {
         let size = self.width as usize * self.height as usize * self.channels;
-        let words = (1..).map(|counter| split_mix(self.seed, counter).to_le_bytes());
-        let noise = words.flatten().take(size);
-        noise.map(|byte| if self.extreme { (byte & 1) * 255 } else { byte }).collect()
+        let black_or_white = |byte| if self.extreme { (byte & 1) * 255 } else { byte };
+        noise(size, self.seed).into_iter().map(black_or_white).collect()
     }
 }
 
@@ -64,13 +64,6 @@ fn filter(name: &str) -> Filter {
         ("lanczos", Filter::Lanczos),
     ];
     filters.into_iter().find(|filter| filter.0 == name).expect("a filter's name").1
-}
-
-fn split_mix(seed: u64, counter: u64) -> u64 {
-    let z = seed.wrapping_add(counter.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 /// The cases in the repository, or those of the file that `TL_SIMD_CASES` names.

@@ -1,0 +1,85 @@
+//! Every level against the scalar one, at all lengths and offsets, and the table against its formula.
+
+use crate::noise;
+use tl_simd::Level;
+use tl_simd::normalize::{Element, ImageWriter, Layout, PixelFormat, Table};
+
+const LONGEST: usize = 4 * 64 + 1;
+const ELEMENTS: [Element; 4] = [Element::F32, Element::F16, Element::Bf16, Element::U8];
+const LAYOUTS: [Layout; 2] = [Layout::Chw, Layout::Hwc];
+
+/// Two rows of `pixels`, the second from a later part of `samples`, behind `offset` bytes.
+fn write(
+    level: Level,
+    samples: &[u8],
+    pixels: usize,
+    offset: usize,
+    format: PixelFormat,
+    table: &Table,
+) -> Vec<u8> {
+    let mut out = vec![0xAA; offset + 2 * pixels * 3 * format.element.size()];
+    let mut writer = ImageWriter::new(&mut out[offset..], pixels, 2, format, table);
+    writer.write_row(level, 0, &samples[offset..][..pixels * 3]);
+    writer.write_row(level, 1, &samples[offset + 100..][..pixels * 3]);
+    out
+}
+
+#[test]
+fn every_level_writes_the_bytes_of_the_scalar_one() {
+    let samples = noise(LONGEST * 3 + 200, 3);
+    let table = Table::imagenet();
+    for level in Level::available() {
+        for (pixels, offset) in (0..=LONGEST).flat_map(|n| (0..=8).map(move |o| (n, o))) {
+            for (element, layout) in ELEMENTS.iter().flat_map(|&e| LAYOUTS.map(|l| (e, l))) {
+                for flip in [false, true] {
+                    let format = PixelFormat { element, layout, flip };
+                    let expected = write(Level::Scalar, &samples, pixels, offset, format, &table);
+                    let out = write(level, &samples, pixels, offset, format, &table);
+                    assert!(out == expected, "{level} {pixels} {offset} {format:?}");
+                }
+            }
+        }
+    }
+}
+
+/// All samples in all channels, with means and deviations of every size.
+#[test]
+fn every_level_computes_what_the_table_holds() {
+    let ramp: Vec<u8> = (0..=255).flat_map(|sample: u8| [sample, sample, sample]).collect();
+    let random = noise(3 * 8 * 400, 4);
+    for parameters in random.chunks_exact(3 * 8) {
+        let [mean, std] = [0, 12].map(|at| {
+            [0, 4, 8].map(|channel| {
+                let bytes = &parameters[at + channel..][..4];
+                let bits = u32::from_le_bytes(bytes.try_into().expect("four bytes"));
+                // A number between 2^-16 and 2^16.
+                let exponent = 127 - 16 + bits % 32;
+                f32::from_bits((exponent << 23) | (bits >> 9))
+            })
+        });
+        let table = Table::new(mean, std);
+        for level in Level::available() {
+            for element in ELEMENTS {
+                let format = PixelFormat { element, layout: Layout::Chw, flip: false };
+                let mut out = vec![0; 256 * 3 * element.size()];
+                ImageWriter::new(&mut out, 256, 1, format, &table).write_row(level, 0, &ramp);
+                let expected: Vec<u8> = (0..3)
+                    .flat_map(|channel| (0..=255).map(move |sample| (channel, sample)))
+                    .flat_map(|(channel, sample)| number(&table, element, channel, sample))
+                    .collect();
+                assert!(out == expected, "{level} {element:?} {mean:?} {std:?}");
+            }
+        }
+    }
+}
+
+fn number(table: &Table, element: Element, channel: usize, sample: u8) -> Vec<u8> {
+    let value = table.channel(channel)[usize::from(sample)];
+    match element {
+        Element::F32 => value.to_ne_bytes().to_vec(),
+        Element::F16 => half::f16::from_f32(value).to_ne_bytes().to_vec(),
+        Element::Bf16 => half::bf16::from_f32(value).to_ne_bytes().to_vec(),
+        Element::U8 => vec![sample],
+        other => unreachable!("{other:?} is not in `ELEMENTS`"),
+    }
+}
