@@ -329,6 +329,11 @@ impl IndexEntry {
         payload_range(self.offset(), self.stored_bytes(), index_end, file_bytes)
     }
 
+    /// The sample's own size as the entry has it, possible or not.
+    pub fn stated_bytes(&self) -> u32 {
+        self.bytes.get()
+    }
+
     /// The sample's own size, as far as it is possible for its stored size.
     ///
     /// A raw sample may declare zero (a comment in the original's source says it does, although

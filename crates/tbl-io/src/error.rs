@@ -364,6 +364,22 @@ impl ReadError {
     }
 }
 
+/// An error without the file and the sample that it is about, for where both are said already.
+#[derive(Debug)]
+pub(crate) struct Detail(pub(crate) ReadError);
+
+impl fmt::Display for Detail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut error = &self.0;
+        while let ReadError::Sample { source, .. } = error {
+            error = source;
+        }
+        error.write_detail(f)
+    }
+}
+
+impl std::error::Error for Detail {}
+
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", Escaped(self.path().as_os_str().as_bytes()))?;

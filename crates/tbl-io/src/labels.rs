@@ -87,6 +87,15 @@ impl Labels {
         Ok(Self::from_folders(&folders, folder_ids))
     }
 
+    /// The labels that class folders give to samples with these names, as those of source 0.
+    pub(crate) fn of_class_folders<'a>(
+        keys: impl Iterator<Item = Option<std::borrow::Cow<'a, [u8]>>>,
+    ) -> Self {
+        let mut folders = Folders::default();
+        let ids = keys.map(|key| key.map_or(NO_FOLDER, |key| folders.id(&key))).collect();
+        Self::from_folders(&folders, vec![ids])
+    }
+
     fn from_folders(folders: &Folders, folder_ids: Vec<Vec<u32>>) -> Self {
         let (class_of, class_names) = folders.classes();
         if class_names.len() < 2 {

@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 mod atomic_file;
+mod convert;
 mod error;
 mod escape;
 mod folder;
@@ -13,14 +14,21 @@ mod limits;
 mod mmap;
 mod names;
 mod open;
+mod ordered;
 mod reader;
+mod repair;
 mod sample;
 mod source;
 mod tar;
 mod tar_writer;
+mod verify;
 mod write_error;
 mod writer;
 
+pub use convert::{
+    AsStored, Compression, ConvertError, ConvertEvent, ConvertOptions, ConvertSummary, Prepare,
+    Prepared, Selection, Target, convert,
+};
 pub use error::{FileKind, RawDefect, ReadError, TarDefect};
 pub use escape::Escaped;
 pub use folder::{Folder, FolderSkips};
@@ -29,10 +37,12 @@ pub use limits::ReadLimits;
 pub use mmap::Mapped;
 pub use open::open;
 pub use reader::{Damage, MetadataBlock, RawView, ReadOptions, TblFile, Verify};
+pub use repair::{RepairEvent, RepairOptions, RepairSummary, repair};
 pub use sample::{Entry, Field, SampleSource, SourceKind};
 pub use source::Source;
 pub use tar::{MemberCounts, MemberKind, SkippedMember, TarArchive};
 pub use tar_writer::{TarOptions, TarSummary, TarWriter};
+pub use verify::{Finding, Oddity, VerifySummary, verify};
 pub use write_error::{NameDefect, WriteError};
 pub use writer::{
     EncodeError, Encoded, Encoder, NewSample, StreamWriter, TblVersion, Unstored, WriteOptions,

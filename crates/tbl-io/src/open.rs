@@ -23,20 +23,37 @@ use crate::tar::TarArchive;
 /// # Errors
 /// [`ReadError::Io`], and what the reader says of a damaged or foreign file.
 pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn SampleSource>, ReadError> {
-    let path = path.as_ref();
-    let metadata = std::fs::metadata(path).map_err(|error| ReadError::io(path, error))?;
-    if metadata.is_dir() {
-        return Ok(Box::new(Folder::open(path)?));
-    }
-    let source = Source::open(path)?;
-    // The version after these letters is the reader's to judge.
-    let mut magic = *b"???";
-    if source.len() >= magic.len() as u64 {
-        source.read_exact_at(0, &mut magic)?;
-    }
-    Ok(if &magic == b"TBL" {
-        Box::new(TblFile::from_source(source, ReadOptions::default())?)
-    } else {
-        Box::new(TarArchive::new(source, ReadLimits::default())?)
+    Ok(match Container::open(path.as_ref(), ReadOptions::default())? {
+        Container::Folder(folder) => Box::new(folder),
+        Container::Tar(archive) => Box::new(archive),
+        Container::Tbl(file) => Box::new(file),
     })
+}
+
+/// A data set whose kind still shows.
+pub(crate) enum Container {
+    Folder(Folder),
+    Tar(TarArchive),
+    Tbl(TblFile),
+}
+
+impl Container {
+    /// Opens a data set by what it is, a TBL file with these options.
+    pub(crate) fn open(path: &Path, options: ReadOptions) -> Result<Self, ReadError> {
+        let metadata = std::fs::metadata(path).map_err(|error| ReadError::io(path, error))?;
+        if metadata.is_dir() {
+            return Folder::open(path).map(Self::Folder);
+        }
+        let source = Source::open(path)?;
+        // The version after these letters is the reader's to judge.
+        let mut magic = *b"???";
+        if source.len() >= magic.len() as u64 {
+            source.read_exact_at(0, &mut magic)?;
+        }
+        if &magic == b"TBL" {
+            TblFile::from_source(source, options).map(Self::Tbl)
+        } else {
+            TarArchive::new(source, ReadLimits::default()).map(Self::Tar)
+        }
+    }
 }

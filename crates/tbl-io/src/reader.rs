@@ -7,8 +7,6 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use lz4::block::decompress_to_buffer;
-use tbl_format::checksum::{crc32c, payload_crc16};
 use tbl_format::v2::{EntryFlags, FileFlags};
 use tbl_format::{FormatError, SampleFormat, v1, v2};
 
@@ -18,6 +16,7 @@ use crate::source::Source;
 use crate::writer::TblVersion;
 
 mod metadata;
+mod payload;
 mod raw;
 mod region;
 
@@ -132,11 +131,20 @@ impl TblFile {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn from_source(source: Source, options: ReadOptions) -> Result<Self, ReadError> {
-        let mut defects = Vec::new();
         let mut front = [0; v2::FileHeader::SIZE];
         let have = usize::try_from(source.len()).map_or(front.len(), |len| len.min(front.len()));
         let front = &mut front[..have];
         source.read_exact_at(0, front)?;
+        Self::with_front(source, front, options)
+    }
+
+    /// Opens a TBL file as if it started with `front`, which holds a header.
+    pub(crate) fn with_front(
+        source: Source,
+        front: &[u8],
+        options: ReadOptions,
+    ) -> Result<Self, ReadError> {
+        let mut defects = Vec::new();
         let version = tbl_format::sniff(front);
         let mut tolerate = |result: Result<(), FormatError>| match (result, options.damage) {
             (Err(defect), Damage::LeaveOut) => {
@@ -252,7 +260,17 @@ impl TblFile {
     /// # Errors
     /// [`ReadError::Format`] with the first part that does not match.
     pub fn verify_structure(&self) -> Result<(), ReadError> {
-        self.metadata.verify()?;
+        self.verify_metadata()?;
+        self.verify_index()
+    }
+
+    /// Checks the metadata of files that our writers made.
+    pub(crate) fn verify_metadata(&self) -> Result<(), ReadError> {
+        self.metadata.verify()
+    }
+
+    /// Checks the index of files that our writers made.
+    pub(crate) fn verify_index(&self) -> Result<(), ReadError> {
         let Some(stored) = self.metadata.index_checksum() else { return Ok(()) };
         let computed = self.index.checksum()?;
         if stored == computed {
@@ -260,6 +278,34 @@ impl TblFile {
         }
         let source = FormatError::Crc32c { what: "index", stored, computed };
         Err(self.format_error(self.header.size(), source))
+    }
+
+    /// What the index alone says of sample `index`, when its name or label cannot be read.
+    pub(crate) fn nameless_entry(&self, index: u64) -> Result<Entry<'static>, ReadError> {
+        let entry = self.index_entry(index)?;
+        Ok(Entry {
+            key: None,
+            label: None,
+            format: entry.format,
+            width: u32::from(entry.width),
+            height: u32::from(entry.height),
+            offset: entry.offset,
+            stored_bytes: u64::from(entry.stored_bytes),
+            bytes: u64::from(entry.bytes),
+        })
+    }
+
+    /// Name and label of sample `index`, without a look at its index entry.
+    pub(crate) fn key_and_label(
+        &self,
+        index: u64,
+    ) -> Result<(Option<Vec<u8>>, Option<i64>), ReadError> {
+        self.metadata.key_and_label(index)
+    }
+
+    /// CRC-32C of sample `index` as our writers store it.
+    pub(crate) fn sample_checksum(&self, index: u64) -> Result<Option<u32>, ReadError> {
+        self.metadata.sample_checksum(index)
     }
 
     /// The whole file as one array of raw images, without copying.
@@ -286,81 +332,6 @@ impl TblFile {
         self.index
             .with(offset, self.header.entry_bytes(), |bytes| self.header.parse_entry(bytes))?
             .map_err(|defect| self.format_error(offset, defect).for_sample(index, None))
-    }
-
-    /// Entry `index` with its payload known to lie inside the file.
-    fn payload_entry(&self, index: u64) -> Result<IndexEntry, ReadError> {
-        let entry = self.index_entry(index)?;
-        let (file_bytes, index_end) = (self.source.len(), self.index_end);
-        let offset = self.header.size() + index * self.header.entry_bytes();
-        v2::payload_range(entry.offset, entry.stored_bytes, index_end, file_bytes)
-            .map_err(|defect| self.sample_error(index, offset, defect))?;
-        let (need, limit) = (u64::from(entry.bytes), self.options.max_sample_bytes);
-        if need > limit {
-            let path = self.source.path().to_path_buf();
-            let error = ReadError::Limit { path, what: "sample bytes", limit, need };
-            return Err(error.for_sample(index, self.key_for_error(index).as_deref()));
-        }
-        Ok(entry)
-    }
-
-    fn decompress(
-        &self,
-        entry: &IndexEntry,
-        index: u64,
-        bytes: &mut Vec<u8>,
-    ) -> Result<(), ReadError> {
-        let defect = |defect| self.sample_error(index, entry.offset, defect);
-        let (stored_bytes, expected) = (entry.stored_bytes, entry.bytes);
-        let size_error = || defect(FormatError::Lz4Size { stored_bytes, bytes: expected });
-        // The sample and behind it the block share the caller's buffer, so that reading compressed
-        // samples allocates nothing of its own.
-        let sample_bytes = usize::try_from(expected).map_err(|_| size_error())?;
-        let size = i32::try_from(expected).map_err(|_| size_error())?;
-        let total = usize::try_from(stored_bytes)
-            .ok()
-            .filter(|&stored| i32::try_from(stored).is_ok())
-            .and_then(|stored| stored.checked_add(sample_bytes))
-            .ok_or_else(size_error)?;
-        bytes.try_reserve(total.saturating_sub(bytes.len())).map_err(|_| ReadError::Limit {
-            path: self.source.path().to_path_buf(),
-            what: "bytes to hold in memory",
-            limit: bytes.capacity() as u64,
-            need: total as u64,
-        })?;
-        bytes.resize(total, 0);
-        let (sample, block) = bytes.split_at_mut(sample_bytes);
-        self.source.read_exact_at(entry.offset, block)?;
-        let found = decompress_to_buffer(block, Some(size), sample)
-            .map_err(|_| defect(FormatError::Lz4Damaged { stored_bytes }))?;
-        if found != sample_bytes {
-            return Err(defect(FormatError::Lz4Short { expected, found: found as u64 }));
-        }
-        bytes.truncate(sample_bytes);
-        Ok(())
-    }
-
-    fn verify_sample(&self, entry: &IndexEntry, index: u64, bytes: &[u8]) -> Result<(), ReadError> {
-        if self.options.verify == Verify::Nothing {
-            return Ok(());
-        }
-        if let Some(stored) = entry.checksum {
-            let computed = payload_crc16(bytes);
-            if stored != computed {
-                let defect = FormatError::PayloadChecksum { stored, computed };
-                return Err(self.sample_error(index, entry.offset, defect));
-            }
-        }
-        if self.options.verify == Verify::All
-            && let Some(stored) = self.metadata.sample_checksum(index)?
-        {
-            let computed = crc32c(bytes);
-            if stored != computed {
-                let defect = FormatError::Crc32c { what: "sample", stored, computed };
-                return Err(self.sample_error(index, entry.offset, defect));
-            }
-        }
-        Ok(())
     }
 
     fn format_error(&self, offset: u64, source: FormatError) -> ReadError {
@@ -396,32 +367,22 @@ impl SampleSource for TblFile {
     }
 
     fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
-        let entry = self.index_entry(index)?;
+        let entry = self.nameless_entry(index)?;
         let (key, label) = self.metadata.key_and_label(index)?;
-        Ok(Entry {
-            key: key.map(Cow::Owned),
-            label,
-            format: entry.format,
-            width: u32::from(entry.width),
-            height: u32::from(entry.height),
-            offset: entry.offset,
-            stored_bytes: u64::from(entry.stored_bytes),
-            bytes: u64::from(entry.bytes),
-        })
+        Ok(Entry { key: key.map(Cow::Owned), label, ..entry })
     }
 
     fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
-        let entry = self.payload_entry(index)?;
-        let read = if entry.flags.contains(EntryFlags::COMPRESSED) {
-            self.decompress(&entry, index, bytes)
-        } else {
-            self.source.read_range_into(entry.offset, u64::from(entry.stored_bytes), bytes)
-        };
-        read.map_err(|error| {
-            let key = self.key_for_error(index);
-            error.for_sample(index, key.as_deref())
-        })?;
-        self.verify_sample(&entry, index, bytes)
+        self.read_sample(index, bytes, None).map(|_| ())
+    }
+
+    fn read_with_block(
+        &self,
+        index: u64,
+        bytes: &mut Vec<u8>,
+        block: &mut Vec<u8>,
+    ) -> Result<bool, ReadError> {
+        self.read_sample(index, bytes, Some(block))
     }
 
     fn will_need(&self, index: u64) {

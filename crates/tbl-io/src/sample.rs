@@ -34,6 +34,21 @@ pub trait SampleSource: Send + Sync + std::fmt::Debug {
     /// unspecified.
     fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError>;
 
+    /// As [`read_into`](Self::read_into). If the container stores the sample as an LZ4 block, also
+    /// replaces `block` with that block and returns true, so that the sample can be copied
+    /// without compressing it again.
+    ///
+    /// # Errors
+    /// As for [`read_into`](Self::read_into).
+    fn read_with_block(
+        &self,
+        index: u64,
+        bytes: &mut Vec<u8>,
+        _block: &mut Vec<u8>,
+    ) -> Result<bool, ReadError> {
+        self.read_into(index, bytes).map(|()| false)
+    }
+
     /// Tells the operating system that sample `index` will be read soon. A hint: failure is silent
     /// because the read itself will report it.
     fn will_need(&self, index: u64);

@@ -4,10 +4,10 @@
 //! Nothing is extracted, so member names are only names here: `..`, absolute paths and duplicates
 //! are kept as they are stored. Compressed archives are not read.
 
-mod header;
+pub(crate) mod header;
 mod index;
-mod pax;
-mod window;
+pub(crate) mod pax;
+pub(crate) mod window;
 
 use std::fmt;
 use std::path::Path;

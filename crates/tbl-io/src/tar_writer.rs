@@ -109,6 +109,22 @@ impl TarWriter {
         Ok(())
     }
 
+    /// Appends bytes of another archive, which must together be whole members; the last piece of
+    /// a member is padded.
+    ///
+    /// # Errors
+    /// [`WriteError::Io`], as for [`append`](Self::append).
+    pub(crate) fn append_blocks(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
+        let padded = (bytes.len() as u64).next_multiple_of(BLOCK);
+        let written = self
+            .out
+            .write_all(bytes)
+            .and_then(|()| self.out.write_all(zeros(padded - bytes.len() as u64)));
+        self.check(written)?;
+        self.summary.bytes += padded;
+        Ok(())
+    }
+
     /// Writes the end marker and gives the archive its name.
     ///
     /// # Errors

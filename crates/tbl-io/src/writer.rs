@@ -320,7 +320,7 @@ impl StreamWriter {
         if sync {
             target.file().sync_data()?;
         }
-        let header = encoder.header(samples, payload_end..end)?;
+        let header = encoder.header(samples, payload_end..end, summary.compressed_samples)?;
         target.file().write_all_at(&header, 0)?;
         target.commit()?;
         Ok(WriteSummary { bytes: end, ..summary })

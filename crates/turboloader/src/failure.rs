@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::TryFromFloatSecsError;
 
-use tbl_io::{Entry, Escaped, ReadError, SampleSource};
+use tbl_io::{ConvertError, Entry, Escaped, ReadError, SampleSource, WriteError};
 use tl_decode::DecodeError;
 use tl_pipeline::{PipelineError, SampleFault};
 use tl_transform::{PlanError, RecipeError};
@@ -164,11 +164,14 @@ pub(crate) enum Failure {
         /// What is wrong with the name.
         defect: NameDefect,
     },
-    /// The command line names a part that this build does not have.
-    #[error("`{command}` is not part of this build")]
-    NotBuilt {
-        /// The subcommand.
-        command: &'static str,
+    /// A conversion stopped.
+    #[error(transparent)]
+    Convert(ConvertError),
+    /// Options that do not go together.
+    #[error("{what}")]
+    Usage {
+        /// Which, and what is right.
+        what: &'static str,
     },
 }
 
@@ -190,6 +193,7 @@ impl Failure {
                 let SampleFault::Read(error) = &error.fault else { return true };
                 error.is_damage()
             }
+            Self::Convert(error) => error.is_damage(),
             Self::Decode { .. }
             | Self::RawSize { .. }
             | Self::Plan { .. }
@@ -205,7 +209,7 @@ impl Failure {
             | Self::Seconds { .. }
             | Self::SheetTooLarge { .. }
             | Self::NoField { .. }
-            | Self::NotBuilt { .. } => false,
+            | Self::Usage { .. } => false,
         }
     }
 
@@ -229,6 +233,17 @@ impl Failure {
         } else {
             EXIT_USAGE.into()
         }
+    }
+}
+
+impl From<ConvertError> for Failure {
+    fn from(error: ConvertError) -> Self {
+        if let ConvertError::Write(WriteError::Io { path, source }) = &error
+            && source.kind() == io::ErrorKind::AlreadyExists
+        {
+            return Self::Exists { path: path.clone() };
+        }
+        Self::Convert(error)
     }
 }
 

@@ -6,6 +6,7 @@ mod args;
 mod bench;
 mod cat;
 mod completions;
+mod convert;
 mod data_set;
 mod decode;
 mod digest;
@@ -13,10 +14,16 @@ mod extract;
 mod failure;
 mod info;
 mod ls;
+mod merge;
 mod output;
 mod pixels;
+mod prepare;
 mod preview;
+mod repair;
+mod split;
+mod tar_to_tbl;
 mod text;
+mod verify;
 
 use std::panic::{self, PanicHookInfo};
 use std::process::ExitCode;
@@ -34,6 +41,12 @@ pub fn tl() -> ExitCode {
         output::set_color(cli.global.color);
         run(cli.command, cli.global)
     })
+}
+
+/// The `tar_to_tbl` command: as [`tl`], for converting one archive.
+#[must_use]
+pub fn tar_to_tbl() -> ExitCode {
+    guarded(|| tar_to_tbl::run(&tar_to_tbl::TarToTblArgs::parse()))
 }
 
 /// The definition of the `tl` command line, for whoever generates manuals or completions from it.
@@ -63,25 +76,21 @@ fn guarded(command: impl FnOnce() -> Result<Verdict, Failure> + panic::UnwindSaf
 
 fn run(command: Command, global: GlobalArgs) -> Result<Verdict, Failure> {
     match command {
-        Command::Convert(_) => not_built("convert"),
+        Command::Convert(args) => convert::run(&args, global),
         Command::Info(args) => info::run(&args),
         Command::Ls(args) => ls::run(&args, global),
         Command::Cat(args) => cat::run(&args),
         Command::Extract(args) => extract::run(&args, global),
-        Command::Verify(_) => not_built("verify"),
+        Command::Verify(args) => verify::run(&args, global),
         Command::Digest(args) => digest::run(&args, global),
-        Command::Merge(_) => not_built("merge"),
-        Command::Split(_) => not_built("split"),
-        Command::Repair(_) => not_built("repair"),
+        Command::Merge(args) => merge::run(&args, global),
+        Command::Split(args) => split::run(&args, global),
+        Command::Repair(args) => repair::run(&args, global),
         Command::Decode(args) => decode::run(&args),
         Command::Preview(args) => preview::run(&args),
         Command::Bench(args) => bench::run(&args, global),
         Command::Completions(args) => completions::run(&args),
     }
-}
-
-fn not_built(command: &'static str) -> Result<Verdict, Failure> {
-    Err(Failure::NotBuilt { command })
 }
 
 /// Says in one line where the bug is, on whichever thread it struck.

@@ -4,6 +4,7 @@
 use std::fmt::Display;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::num::NonZeroUsize;
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -57,6 +58,18 @@ pub(crate) fn report(message: &dyn Display) {
     let mut stderr = anstream::stderr().lock();
     // Standard error is the last resort: when it is closed there is nobody to tell.
     writeln!(stderr, "{ERROR_STYLE}tl:{ERROR_STYLE:#} {line}").unwrap_or(());
+}
+
+/// Prints `message` to standard error as one line that is no error.
+pub(crate) fn note(message: &dyn Display) {
+    let line = one_line(message);
+    let mut stderr = anstream::stderr().lock();
+    writeln!(stderr, "tl: {line}").unwrap_or(());
+}
+
+/// One worker per core.
+pub(crate) fn default_workers() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
 /// Standard output, buffered, with typed errors. [`finish`](Self::finish) must be called, or the

@@ -8,10 +8,10 @@ use std::ops::Range;
 use crate::error::TarDefect;
 
 /// Bytes of a header, and the unit that everything in an archive is padded to.
-pub(super) const BLOCK_BYTES: u64 = 512;
+pub(crate) const BLOCK_BYTES: u64 = 512;
 
 /// One block.
-pub(super) type Block = [u8; 512];
+pub(crate) type Block = [u8; 512];
 
 const NAME: Range<usize> = 0..100;
 const SIZE: Range<usize> = 124..136;
@@ -35,12 +35,12 @@ const DEVICE_NUMBERS: [(&str, Range<usize>); 2] = [("devmajor", 329..337), ("dev
 
 /// A header block whose checksum is right and whose numbers are numbers.
 #[derive(Debug)]
-pub(super) struct Header<'a> {
+pub(crate) struct Header<'a> {
     block: &'a Block,
 }
 
 impl<'a> Header<'a> {
-    pub(super) fn parse(block: &'a Block) -> Result<Self, TarDefect> {
+    pub(crate) fn parse(block: &'a Block) -> Result<Self, TarDefect> {
         let stored = number(&block[CHECKSUM]).ok_or(TarDefect::BadNumber { field: "checksum" })?;
         let sums = Checksums::of(block);
         // Some old archivers added the bytes up as signed.
@@ -57,17 +57,17 @@ impl<'a> Header<'a> {
         Ok(Self { block })
     }
 
-    pub(super) fn type_flag(&self) -> u8 {
+    pub(crate) fn type_flag(&self) -> u8 {
         self.block[TYPE]
     }
 
-    pub(super) fn size(&self) -> Result<u64, TarDefect> {
+    pub(crate) fn size(&self) -> Result<u64, TarDefect> {
         number(&self.block[SIZE]).ok_or(TarDefect::BadNumber { field: "size" })
     }
 
     /// The name, with its prefix where the magic says that there is one. GNU archives keep times
     /// in that place.
-    pub(super) fn path(&self) -> Cow<'a, [u8]> {
+    pub(crate) fn path(&self) -> Cow<'a, [u8]> {
         let name = text(&self.block[NAME]);
         let prefix: &[u8] = match &self.block[MAGIC] {
             b"ustar\0" if &self.block[STAR_TRAILER] == b"tar\0" => text(&self.block[STAR_PREFIX]),
@@ -82,9 +82,14 @@ impl<'a> Header<'a> {
     }
 
     /// Whether this header of a GNU sparse member goes on in the next block.
-    pub(super) fn sparse_map_continues(&self) -> bool {
+    pub(crate) fn sparse_map_continues(&self) -> bool {
         self.block[GNU_SPARSE_EXTENDED] != 0
     }
+}
+
+/// What the size field of a block says, whether or not the block is a whole header.
+pub(crate) fn stated_size(block: &Block) -> Option<u64> {
+    number(&block[SIZE])
 }
 
 /// The sum of a header's bytes with blanks in place of the checksum field.
@@ -133,7 +138,7 @@ fn is_number(field: &[u8]) -> bool {
 }
 
 /// A text field: all of it, or up to the first NUL.
-pub(super) fn text(field: &[u8]) -> &[u8] {
+pub(crate) fn text(field: &[u8]) -> &[u8] {
     let end = field.iter().position(|&byte| byte == 0).unwrap_or(field.len());
     &field[..end]
 }

@@ -5,20 +5,20 @@ use crate::error::TarDefect;
 
 /// What extended headers say of the members after them.
 #[derive(Debug, Default)]
-pub(super) struct PaxRecords {
+pub(crate) struct PaxRecords {
     /// An empty path is one that was taken away, and the header's with it (POSIX: an empty value
     /// deletes the header field, too).
-    pub(super) path: Option<Vec<u8>>,
-    pub(super) size: Option<u64>,
+    pub(crate) path: Option<Vec<u8>>,
+    pub(crate) size: Option<u64>,
     /// A GNU sparse member, in any of the three layouts that GNU tar has used.
-    pub(super) is_sparse: bool,
+    pub(crate) is_sparse: bool,
     /// The name of a sparse member, whose `path` is a made-up one.
-    pub(super) sparse_path: Option<Vec<u8>>,
+    pub(crate) sparse_path: Option<Vec<u8>>,
 }
 
 impl PaxRecords {
     /// Applies the records of one extended header; a later record overrides an earlier one.
-    pub(super) fn apply(&mut self, mut records: &[u8]) -> Result<(), TarDefect> {
+    pub(crate) fn apply(&mut self, mut records: &[u8]) -> Result<(), TarDefect> {
         while !records.is_empty() {
             let (record, rest) = split_record(records).ok_or(TarDefect::BadPaxRecord)?;
             self.apply_record(record)?;

@@ -15,7 +15,7 @@ const MAX_BYTES: u64 = 256 << 10;
 const ZEROS_BEFORE_SEEK: u64 = 1 << 20;
 
 #[derive(Debug)]
-pub(super) struct Window<'a> {
+pub(crate) struct Window<'a> {
     source: &'a Source,
     start: u64,
     buffer: Vec<u8>,
@@ -23,12 +23,12 @@ pub(super) struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    pub(super) fn new(source: &'a Source) -> Self {
+    pub(crate) fn new(source: &'a Source) -> Self {
         Self { source, start: 0, buffer: Vec::new(), piece_bytes: MIN_BYTES }
     }
 
     /// `len` bytes from `offset` on.
-    pub(super) fn bytes(&mut self, offset: u64, len: u64) -> Result<&[u8], ReadError> {
+    pub(crate) fn bytes(&mut self, offset: u64, len: u64) -> Result<&[u8], ReadError> {
         let end = self.start + self.buffer.len() as u64;
         if offset < self.start || offset > end || len > end - offset {
             self.source.check_range(offset, len)?;
@@ -49,13 +49,13 @@ impl<'a> Window<'a> {
         Ok(&self.buffer[skip..][..len])
     }
 
-    pub(super) fn block(&mut self, offset: u64) -> Result<&Block, ReadError> {
+    pub(crate) fn block(&mut self, offset: u64) -> Result<&Block, ReadError> {
         let bytes = self.bytes(offset, BLOCK_BYTES)?;
         Ok(bytes.first_chunk().expect("bytes() returns as many as asked for"))
     }
 
     /// The offset of the first byte from `offset` on that is not zero, or the file's length.
-    pub(super) fn end_of_zeros(&mut self, offset: u64) -> Result<u64, ReadError> {
+    pub(crate) fn end_of_zeros(&mut self, offset: u64) -> Result<u64, ReadError> {
         let len = self.source.len();
         let mut at = offset;
         while at < len {

@@ -139,6 +139,34 @@ impl Encoder {
     /// # Errors
     /// What the format cannot hold; see [`EncodeError`].
     pub fn encode(&self, sample: &NewSample<'_>) -> Result<Encoded, EncodeError> {
+        let block =
+            if self.lz4 && self.version == TblVersion::V2 { compress(sample.bytes) } else { None };
+        self.encode_as(sample, block)
+    }
+
+    /// Encodes a sample that comes with the LZ4 block of its bytes, which is stored as it is. The
+    /// block is not checked. Version 1 has no compression and stores the bytes.
+    ///
+    /// # Errors
+    /// As for [`encode`](Self::encode).
+    pub fn encode_with_block(
+        &self,
+        sample: &NewSample<'_>,
+        block: Vec<u8>,
+    ) -> Result<Encoded, EncodeError> {
+        let limit = u64::from(u32::MAX);
+        if block.len() as u64 > limit {
+            return Err(EncodeError::TooLarge { bytes: block.len() as u64, limit });
+        }
+        self.encode_as(sample, Some(block))
+    }
+
+    /// Encodes a sample that is stored as `block`, if there is one.
+    fn encode_as(
+        &self,
+        sample: &NewSample<'_>,
+        block: Option<Vec<u8>>,
+    ) -> Result<Encoded, EncodeError> {
         let sample_bytes = sample_bytes(sample.bytes.len())?;
         let (dimensions, compressed, checksums, blocks) = match self.version {
             TblVersion::V1 if sample.format.code() > SampleFormat::Tiff.code() => {
@@ -147,7 +175,7 @@ impl Encoder {
             TblVersion::V1 => ((0, 0), None, (0, 0), Vec::new()),
             TblVersion::V2 => (
                 dimensions(sample)?,
-                if self.lz4 { compress(sample.bytes) } else { None },
+                block,
                 (payload_crc16(sample.bytes), crc32c(sample.bytes)),
                 metadata_blocks(sample)?,
             ),
@@ -172,12 +200,17 @@ impl Encoder {
         &self,
         sample_count: u64,
         metadata: Range<u64>,
+        compressed_samples: u64,
     ) -> Result<Vec<u8>, FormatError> {
         Ok(match self.version {
             TblVersion::V1 => v1::FileHeader::new(sample_count)?.to_bytes().to_vec(),
             TblVersion::V2 => {
-                let compressed =
-                    if self.lz4 { v2::FileFlags::COMPRESSED } else { v2::FileFlags::NONE };
+                // Blocks can also come from another file.
+                let compressed = if self.lz4 || compressed_samples > 0 {
+                    v2::FileFlags::COMPRESSED
+                } else {
+                    v2::FileFlags::NONE
+                };
                 let flags = v2::FileFlags::HAS_CHECKSUMS | compressed;
                 v2::FileHeader::new(sample_count, metadata, flags)?.to_bytes().to_vec()
             }
@@ -196,6 +229,13 @@ impl Encoded {
         u64::from(self.sample_bytes)
     }
 
+    /// The memory it takes, but for what every one takes.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        let block = self.compressed.as_ref().map_or(0, Vec::capacity);
+        let key = self.key.as_ref().map_or(0, Vec::capacity);
+        (block as u64).saturating_add(key as u64).saturating_add(self.blocks.capacity() as u64)
+    }
+
     /// What is stored for the sample whose own bytes are `bytes`.
     pub(super) fn payload<'a>(&'a self, bytes: &'a [u8]) -> &'a [u8] {
         self.compressed.as_deref().unwrap_or(bytes)
@@ -203,7 +243,7 @@ impl Encoded {
 
     /// Appends the index entry for the payload at `offset`.
     pub(super) fn push_entry(&self, offset: u64, index: &mut Spool) -> io::Result<()> {
-        // Compression is kept only where it shrinks, so the stored size fits where the size does.
+        // Our blocks are smaller than the sample, and others were measured when they came.
         let stored_bytes = self
             .compressed
             .as_ref()

@@ -26,9 +26,9 @@ pub(crate) struct ConvertArgs {
     #[arg(short, long, value_name = "DST")]
     pub(crate) output: PathBuf,
 
-    /// What to write
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Target::Tbl2)]
-    pub(crate) to: Target,
+    /// What to write (default: tar for a name that ends in .tar, otherwise tbl2)
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) to: Option<Target>,
 
     /// With --to raw: decode and resize every image to N x N pixels (default: its own size)
     #[arg(long, value_name = "N")]

@@ -1,0 +1,264 @@
+//! Copies samples from any sources into a new TBL file or TAR archive, with their names, labels
+//! and sidecar fields. What the bytes mean is left to the caller's [`Prepare`].
+
+mod error;
+mod pack;
+mod prepare;
+mod selection;
+mod tar_layout;
+
+use std::error::Error;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+pub use error::ConvertError;
+pub use prepare::{AsStored, Prepare, Prepared};
+pub use selection::Selection;
+
+use crate::ordered::{self, Plan};
+use crate::sample::Field;
+use crate::writer::{TblVersion, Unstored};
+use pack::{Pack, Sink, TblSink, Written};
+use selection::Located;
+use tar_layout::TarSink;
+
+/// Samples on their way from a reading thread to the writer hold at most this together, unless a
+/// single one is larger. With the writer's own buffers a conversion stays below 64 MiB.
+const IN_FLIGHT_BYTES: u64 = 24 << 20;
+
+/// Buffers up to this size are kept for the next sample, a few per thread.
+const MAX_KEPT_BUFFER_BYTES: usize = 1 << 20;
+
+/// What a conversion writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Target {
+    /// TBL version 1, which has no place for names, labels, dimensions and checksums.
+    Tbl1,
+    /// TBL version 2.
+    Tbl2(Compression),
+    /// A TAR archive in WebDataset layout. Labels that do not follow from the class folders
+    /// become `.cls` members.
+    Tar,
+}
+
+/// Which samples of a TBL version 2 file are stored as LZ4 blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Compression {
+    /// None.
+    None,
+    /// Those that become smaller by it.
+    Lz4,
+    /// Those that the source stores so, block by block as they are.
+    AsStored,
+}
+
+/// How a conversion is done.
+#[derive(Clone, Copy, Debug)]
+pub struct ConvertOptions {
+    /// What is written.
+    pub target: Target,
+    /// Threads for work that costs more than copying. The result does not depend on it.
+    pub workers: NonZeroUsize,
+    /// Wait until the file is on the disk before it gets its name.
+    pub sync: bool,
+    /// Replace a file of that name.
+    pub overwrite: bool,
+}
+
+impl ConvertOptions {
+    /// Writes `target` on one thread, durably, and never replaces anything.
+    pub fn new(target: Target) -> Self {
+        Self { target, workers: NonZeroUsize::MIN, sync: true, overwrite: false }
+    }
+}
+
+/// What happens during a conversion.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum ConvertEvent<'a> {
+    /// A sample has been written.
+    Written {
+        /// Samples written so far.
+        samples: u64,
+        /// Their own bytes.
+        bytes: u64,
+    },
+    /// A sample that claims to be an image has been written without dimensions.
+    Unmeasured {
+        /// The source.
+        path: &'a Path,
+        /// The sample's number in it.
+        index: u64,
+        /// The sample's name, when it has one.
+        key: Option<&'a [u8]>,
+        /// What is wrong with it.
+        reason: &'a (dyn Error + Send + Sync),
+    },
+}
+
+/// What a conversion wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConvertSummary {
+    /// Samples.
+    pub samples: u64,
+    /// The samples' own bytes together.
+    pub sample_bytes: u64,
+    /// The size of the file.
+    pub file_bytes: u64,
+    /// Samples stored as LZ4 blocks.
+    pub compressed_samples: u64,
+    /// Samples that claim to be images and could not be measured.
+    pub unmeasured_samples: u64,
+    /// What the target has no place for.
+    pub unstored: Unstored,
+}
+
+/// Writes the selected samples to `destination`, which gets its name only when all is well.
+///
+/// Every sample is checked against the checksums its source has. The file depends on the
+/// samples and the target alone, whatever the number of workers.
+///
+/// # Errors
+/// The first damaged sample, refused sample or failed write, by name.
+pub fn convert<P: Prepare>(
+    selection: &Selection<'_>,
+    destination: &Path,
+    options: &ConvertOptions,
+    new_prepare: impl Fn() -> P + Sync,
+    on_event: &mut dyn FnMut(ConvertEvent<'_>),
+) -> Result<ConvertSummary, ConvertError> {
+    let (version, compression) = match options.target {
+        Target::Tar => {
+            let sink = TarSink::create(selection, destination, options)?;
+            return run(selection, sink, options, new_prepare, on_event);
+        }
+        Target::Tbl1 => (TblVersion::V1, Compression::None),
+        Target::Tbl2(compression) => (TblVersion::V2, compression),
+    };
+    let sink = TblSink::create(selection, destination, version, compression, options)?;
+    run(selection, sink, options, new_prepare, on_event)
+}
+
+fn run<S: Sink, P: Prepare>(
+    selection: &Selection<'_>,
+    mut sink: S,
+    options: &ConvertOptions,
+    new_prepare: impl Fn() -> P + Sync,
+    on_event: &mut dyn FnMut(ConvertEvent<'_>),
+) -> Result<ConvertSummary, ConvertError> {
+    let costly = P::COSTLY || options.target == Target::Tbl2(Compression::Lz4);
+    let plan = Plan {
+        item_count: selection.sample_count(),
+        workers: if costly { options.workers } else { NonZeroUsize::MIN },
+        budget_bytes: IN_FLIGHT_BYTES,
+    };
+    let packer = sink.packer();
+    let buffers = Buffers::default();
+    let new_worker = || {
+        let (buffers, prepare, block) = (&buffers, new_prepare(), Vec::new());
+        let mut worker = Worker { selection, packer, buffers, prepare, block };
+        move |number| {
+            let work = worker.work(number);
+            let held = work.as_ref().map_or(0, Work::held_bytes);
+            (work, held)
+        }
+    };
+    let mut summary = ConvertSummary::default();
+    let consume = |number, work: Result<Work<S::Packer>, ConvertError>| {
+        let Work { bytes, packed, unmeasured } = work?;
+        sink.write(number, &packed, &bytes)?;
+        summary.samples += 1;
+        summary.sample_bytes += bytes.len() as u64;
+        buffers.put(bytes);
+        if let Some(reason) = unmeasured {
+            summary.unmeasured_samples += 1;
+            let Located { source, index, .. } = selection.locate(number);
+            let key = source.entry(index)?.key;
+            let (path, key) = (source.path(), key.as_deref());
+            on_event(ConvertEvent::Unmeasured { path, index, key, reason: &*reason });
+        }
+        let ConvertSummary { samples, sample_bytes: bytes, .. } = summary;
+        on_event(ConvertEvent::Written { samples, bytes });
+        Ok::<_, ConvertError>(())
+    };
+    ordered::in_order(plan, |number| selection.held_bytes(number), new_worker, consume)?;
+    let Written { file_bytes, compressed_samples, unstored } = sink.finish()?;
+    Ok(ConvertSummary { file_bytes, compressed_samples, unstored, ..summary })
+}
+
+/// A sample ready to be written.
+struct Work<K: Pack> {
+    bytes: Vec<u8>,
+    packed: K::Packed,
+    unmeasured: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl<K: Pack> Work<K> {
+    fn held_bytes(&self) -> u64 {
+        (self.bytes.capacity() as u64).saturating_add(K::held_bytes(&self.packed))
+    }
+}
+
+/// One thread's part of the work.
+struct Worker<'a, K, P> {
+    selection: &'a Selection<'a>,
+    packer: K,
+    buffers: &'a Buffers,
+    prepare: P,
+    block: Vec<u8>,
+}
+
+impl<K: Pack, P: Prepare> Worker<'_, K, P> {
+    fn work(&mut self, number: u64) -> Result<Work<K>, ConvertError> {
+        let Located { source, index, label } = self.selection.locate(number);
+        let entry = source.entry(index)?;
+        let key = entry.key.as_deref();
+        let for_sample = |error: crate::ReadError| error.for_sample(index, key);
+        let mut bytes = self.buffers.take();
+        let has_block = if self.packer.keeps_blocks() {
+            source.read_with_block(index, &mut bytes, &mut self.block).map_err(for_sample)?
+        } else {
+            source.read_into(index, &mut bytes).map_err(for_sample)?;
+            false
+        };
+        let mut fields: Vec<Field> = Vec::new();
+        source.read_fields(index, &mut fields).map_err(for_sample)?;
+        let refused = |source_error| ConvertError::Prepare {
+            path: source.path().to_owned(),
+            index,
+            key: key.map(<[u8]>::to_vec),
+            source: source_error,
+        };
+        let mut prepared = self.prepare.prepare(&entry, &mut bytes).map_err(refused)?;
+        let unmeasured = prepared.unmeasured.take();
+        let sample = pack::Sample {
+            bytes: &bytes,
+            block: has_block.then(|| std::mem::take(&mut self.block)),
+            prepared,
+            key,
+            label,
+            fields,
+        };
+        let packed = self.packer.pack(sample).map_err(|error| refused(Box::new(error)))?;
+        Ok(Work { bytes, packed, unmeasured })
+    }
+}
+
+/// Sample buffers that wait to be used again.
+#[derive(Debug, Default)]
+struct Buffers(Mutex<Vec<Vec<u8>>>);
+
+impl Buffers {
+    fn take(&self) -> Vec<u8> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    fn put(&self, buffer: Vec<u8>) {
+        if buffer.capacity() <= MAX_KEPT_BUFFER_BYTES {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
+        }
+    }
+}

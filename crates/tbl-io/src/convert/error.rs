@@ -1,0 +1,89 @@
+//! Why a conversion stopped.
+
+use std::error::Error;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use crate::error::ReadError;
+use crate::escape::Escaped;
+use crate::ordered::Panicked;
+use crate::write_error::WriteError;
+use crate::writer::EncodeError;
+
+/// Why a data set could not be converted. Nothing has the final name then.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConvertError {
+    /// A source is damaged or cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The destination cannot be written, or its format cannot hold a sample.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The caller's preparation refused a sample.
+    #[error(
+        "{}: sample {index}{}: {source}",
+        Escaped(path.as_os_str().as_bytes()),
+        InBrackets(key.as_deref())
+    )]
+    Prepare {
+        /// The source.
+        path: PathBuf,
+        /// The sample's number in it.
+        index: u64,
+        /// The sample's name, when it has one.
+        key: Option<Vec<u8>>,
+        /// What the preparation says; its type is the caller's own.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// A thread panicked: a bug, in this library or in the caller's preparation.
+    #[error("the thread that worked on sample {index} panicked")]
+    WorkerPanicked {
+        /// The sample's number, counted over all sources.
+        index: u64,
+    },
+    /// More samples than 64 bits, or threads, or this system, can count.
+    #[error("{sample_count} samples and more are too many")]
+    TooManySamples {
+        /// The samples counted before the sum overflowed.
+        sample_count: u64,
+    },
+}
+
+impl ConvertError {
+    /// Whether the data is at fault rather than the system or the caller.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Read(error) => error.is_damage(),
+            Self::Prepare { .. } => true,
+            Self::Write(_) | Self::WorkerPanicked { .. } | Self::TooManySamples { .. } => false,
+        }
+    }
+}
+
+/// A sample that the target cannot hold.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PackError {
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    #[error("RAW_U8 pixels do not say their own size and cannot go into a TAR archive")]
+    RawInTar,
+}
+
+impl From<Panicked> for ConvertError {
+    fn from(Panicked(index): Panicked) -> Self {
+        Self::WorkerPanicked { index }
+    }
+}
+
+/// ` (name)`, or nothing for a sample without a name.
+struct InBrackets<'a>(Option<&'a [u8]>);
+
+impl std::fmt::Display for InBrackets<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(key) => write!(f, " ({})", Escaped(key)),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Several sources, or a part of them, as one sequence of samples.
+
+use std::ops::Range;
+
+use super::error::ConvertError;
+use crate::labels::Labels;
+use crate::sample::SampleSource;
+
+/// Consecutive samples of a list of sources, numbered from zero.
+#[derive(Clone, Debug)]
+pub struct Selection<'a> {
+    sources: &'a [Box<dyn SampleSource>],
+    labels: &'a Labels,
+    /// The number of each source's first sample, counted over all sources.
+    starts: Vec<u64>,
+    range: Range<u64>,
+}
+
+impl<'a> Selection<'a> {
+    /// All samples of `sources`, one source after the other.
+    ///
+    /// # Errors
+    /// [`ConvertError::TooManySamples`] past 64 bits.
+    pub fn all(
+        sources: &'a [Box<dyn SampleSource>],
+        labels: &'a Labels,
+    ) -> Result<Self, ConvertError> {
+        let mut starts = Vec::with_capacity(sources.len());
+        let mut sample_count = 0_u64;
+        for source in sources {
+            starts.push(sample_count);
+            sample_count = sample_count
+                .checked_add(source.sample_count())
+                .ok_or(ConvertError::TooManySamples { sample_count })?;
+        }
+        Ok(Self { sources, labels, starts, range: 0..sample_count })
+    }
+
+    /// The samples of this selection whose numbers are in `range`, as far as there are any.
+    #[must_use]
+    pub fn part(&self, range: Range<u64>) -> Self {
+        let at = |number: u64| self.range.start.saturating_add(number).min(self.range.end);
+        Self { range: at(range.start)..at(range.end), ..self.clone() }
+    }
+
+    /// How many samples are selected.
+    pub fn sample_count(&self) -> u64 {
+        self.range.end.saturating_sub(self.range.start)
+    }
+
+    /// The class names of all sources, indexed by label.
+    pub fn class_names(&self) -> &'a [String] {
+        self.labels.class_names()
+    }
+
+    /// Where sample `number` of the selection comes from.
+    pub(super) fn locate(&self, number: u64) -> Located<'a> {
+        let global = self.range.start.saturating_add(number);
+        // The last source that starts at or before it; empty sources start where the next does.
+        let shard = self.starts.partition_point(|&start| start <= global).saturating_sub(1);
+        let start = self.starts.get(shard).copied().unwrap_or(0);
+        let index = global.saturating_sub(start);
+        Located { source: &*self.sources[shard], index, label: self.labels.label(shard, index) }
+    }
+
+    /// What reading sample `number` takes, stored and unpacked. A damaged entry takes nothing:
+    /// reading it will say what is wrong.
+    pub(super) fn held_bytes(&self, number: u64) -> u64 {
+        let Located { source, index, .. } = self.locate(number);
+        source.entry(index).map_or(0, |entry| entry.bytes.saturating_add(entry.stored_bytes))
+    }
+}
+
+/// One sample of a [`Selection`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Located<'a> {
+    pub(super) source: &'a dyn SampleSource,
+    /// Its number in the source.
+    pub(super) index: u64,
+    /// Its label in the selection's class names.
+    pub(super) label: Option<i64>,
+}

@@ -1,0 +1,210 @@
+//! Samples as members of a TAR archive, so that reading the archive gives the same samples, names,
+//! labels and fields back.
+
+use std::path::Path;
+
+use tbl_format::SampleFormat;
+
+use super::error::{ConvertError, PackError};
+use super::pack::{Pack, Sample, Sink, Written};
+use super::selection::Located;
+use super::{ConvertOptions, Selection};
+use crate::grouping::{is_image, split_base};
+use crate::label::{LabelField, choose_label, label_field};
+use crate::labels::Labels;
+use crate::sample::Field;
+use crate::tar_writer::{TarOptions, TarWriter};
+use crate::writer::Unstored;
+
+/// An archive under construction.
+pub(super) struct TarSink {
+    writer: TarWriter,
+    /// Digits of the names that samples without one get.
+    digits: usize,
+    /// Labels have to be said, since they do not follow from the class folders.
+    writes_labels: bool,
+    /// The group of the member written last, and the fields written for it: the images of a
+    /// group share their fields.
+    group: Vec<u8>,
+    group_fields: Vec<Field>,
+    unstored: Unstored,
+}
+
+/// A sample on its way into the archive, all but its bytes.
+pub(super) struct Member {
+    key: Option<Vec<u8>>,
+    format: SampleFormat,
+    label: Option<i64>,
+    fields: Vec<Field>,
+}
+
+impl TarSink {
+    pub(super) fn create(
+        selection: &Selection<'_>,
+        path: &Path,
+        options: &ConvertOptions,
+    ) -> Result<Self, ConvertError> {
+        let ConvertOptions { sync, overwrite, .. } = *options;
+        let last = selection.sample_count().saturating_sub(1);
+        Ok(Self {
+            writer: TarWriter::create(path, TarOptions { sync, overwrite })?,
+            digits: last.to_string().len().max(MIN_DIGITS),
+            writes_labels: !labels_follow_from_names(selection)?,
+            group: Vec::new(),
+            group_fields: Vec::new(),
+            unstored: Unstored::default(),
+        })
+    }
+
+    /// Writes the fields of the sample called `name`, but for those that stand in the archive
+    /// already.
+    fn write_fields(&mut self, name: &[u8], fields: &[Field]) -> Result<(), ConvertError> {
+        let group = group_of(name);
+        if self.group != group {
+            self.group.clear();
+            self.group.extend_from_slice(group);
+            self.group_fields.clear();
+        }
+        for field in fields {
+            if self.group_fields.contains(field) {
+                continue;
+            }
+            let name = [group, b".", &field.extension].concat();
+            self.writer.append(&name, &field.bytes)?;
+            self.group_fields.push(field.clone());
+        }
+        Ok(())
+    }
+}
+
+impl Sink for TarSink {
+    type Packer = TarPacker;
+
+    fn packer(&self) -> TarPacker {
+        TarPacker
+    }
+
+    fn write(&mut self, number: u64, member: &Member, bytes: &[u8]) -> Result<(), ConvertError> {
+        let numbered;
+        let name = match &member.key {
+            Some(key) => key,
+            None => {
+                let (digits, extension) = (self.digits, extension_of(member.format));
+                numbered = format!("{number:0digits$}.{extension}").into_bytes();
+                &numbered
+            }
+        };
+        self.writer.append(name, bytes)?;
+        let said = label_of(&member.fields);
+        let missing = member.label.filter(|_| self.writes_labels && said != member.label);
+        if !is_image(base_of(name)) {
+            // Beside anything but an image, a field would be a sample of its own.
+            self.unstored.fields += member.fields.len() as u64;
+            self.unstored.labels += u64::from(missing.is_some());
+            return Ok(());
+        }
+        match missing {
+            None => self.write_fields(name, &member.fields),
+            Some(label) => {
+                let is_cls =
+                    |field: &Field| LabelField::of(&field.extension) == Some(LabelField::Cls);
+                let mut fields = member.fields.clone();
+                fields.retain(|field| !is_cls(field));
+                fields.push(Field { extension: b"cls".to_vec(), bytes: label.to_string().into() });
+                self.write_fields(name, &fields)
+            }
+        }
+    }
+
+    fn finish(self) -> Result<Written, ConvertError> {
+        let summary = self.writer.finish()?;
+        Ok(Written { file_bytes: summary.bytes, compressed_samples: 0, unstored: self.unstored })
+    }
+}
+
+/// Nothing to do before the sample's turn comes.
+#[derive(Clone, Copy)]
+pub(super) struct TarPacker;
+
+impl Pack for TarPacker {
+    type Packed = Member;
+
+    fn keeps_blocks(&self) -> bool {
+        false
+    }
+
+    fn pack(&self, sample: Sample<'_>) -> Result<Member, PackError> {
+        let Sample { prepared, key, label, fields, .. } = sample;
+        if prepared.format == SampleFormat::RawU8 {
+            return Err(PackError::RawInTar);
+        }
+        Ok(Member { key: key.map(<[u8]>::to_vec), format: prepared.format, label, fields })
+    }
+
+    fn held_bytes(member: &Member) -> u64 {
+        member.fields.iter().map(|field| field.bytes.len() as u64).sum()
+    }
+}
+
+/// Names that samples without one get have at least this many digits.
+const MIN_DIGITS: usize = 8;
+
+/// The extension that a reader recognises the format by.
+fn extension_of(format: SampleFormat) -> &'static str {
+    match format {
+        SampleFormat::Jpeg => "jpg",
+        SampleFormat::Png => "png",
+        SampleFormat::WebP => "webp",
+        SampleFormat::Bmp => "bmp",
+        SampleFormat::Tiff => "tif",
+        SampleFormat::VideoMp4 => "mp4",
+        SampleFormat::VideoAvi => "avi",
+        SampleFormat::Unknown | SampleFormat::RawU8 | SampleFormat::Other(_) | _ => "bin",
+    }
+}
+
+/// The part of a path after its last slash.
+fn base_of(name: &[u8]) -> &[u8] {
+    name.rsplit(|&byte| byte == b'/').next().unwrap_or(name)
+}
+
+/// The path up to the first dot of its base name: what a sample and its fields share.
+fn group_of(name: &[u8]) -> &[u8] {
+    let base = base_of(name);
+    let extension = base.len() - split_base(base).0.len();
+    name.get(..name.len() - extension).unwrap_or(name)
+}
+
+/// The label that a reader of the archive finds in the fields.
+fn label_of(fields: &[Field]) -> Option<i64> {
+    choose_label(fields.iter().filter_map(|field| {
+        let kind = LabelField::of(&field.extension)?;
+        Some((kind, label_field(kind, &field.bytes)))
+    }))
+}
+
+/// Whether a reader of the archive would find the selection's labels in the names alone: as class
+/// folders, with no label in any field.
+fn labels_follow_from_names(selection: &Selection<'_>) -> Result<bool, ConvertError> {
+    let entry = |number| {
+        let Located { source, index, .. } = selection.locate(number);
+        source.entry(index)
+    };
+    let numbers = || 0..selection.sample_count();
+    // A damaged entry will be reported when its turn comes.
+    let keys = numbers().map(|number| entry(number).ok().and_then(|entry| entry.key));
+    let from_names = Labels::of_class_folders(keys);
+    if !numbers().all(|number| selection.locate(number).label == from_names.label(0, number)) {
+        return Ok(false);
+    }
+    let mut fields = Vec::new();
+    for number in numbers() {
+        let Located { source, index, .. } = selection.locate(number);
+        fields.clear();
+        source.read_fields(index, &mut fields)?;
+        if label_of(&fields).is_some() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

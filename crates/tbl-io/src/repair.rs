@@ -1,0 +1,114 @@
+//! Saves what is good in a damaged file: a new file of the same kind with every sample that can
+//! still be read and checked, and a list of what is lost.
+
+mod header;
+mod tar;
+mod tbl;
+
+use std::fmt::{self, Display};
+use std::path::Path;
+
+use crate::convert::{ConvertError, Prepare};
+use crate::error::ReadError;
+use crate::source::Source;
+
+/// How a file is repaired.
+#[derive(Clone, Copy, Debug)]
+pub struct RepairOptions {
+    /// Wait until the new file is on the disk before it gets its name.
+    pub sync: bool,
+    /// Replace a file of that name.
+    pub overwrite: bool,
+}
+
+/// What happens during a repair.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub enum RepairEvent<'a> {
+    /// Something outside the samples is damaged; the samples may all be well.
+    Damage {
+        /// What is wrong.
+        reason: &'a (dyn Display + 'a),
+    },
+    /// A sample is lost, or a member of an archive.
+    Lost {
+        /// Its number in the damaged file; in an archive the number of the member.
+        index: u64,
+        /// Its name, as far as one can be read.
+        key: Option<&'a [u8]>,
+        /// Where its bytes start, or its header in an archive, if that can be read.
+        offset: Option<u64>,
+        /// Why.
+        reason: &'a (dyn Display + 'a),
+    },
+    /// A run of samples is lost without a trace of each.
+    LostRun {
+        /// The number of the first.
+        first: u64,
+        /// How many the file claims to have had.
+        count: u64,
+        /// Why.
+        reason: &'a (dyn Display + 'a),
+    },
+}
+
+impl fmt::Debug for RepairEvent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Damage { reason } => write!(f, "Damage({reason})"),
+            Self::Lost { index, reason, .. } => write!(f, "Lost({index}, {reason})"),
+            Self::LostRun { first, count, reason } => {
+                write!(f, "LostRun({first}, {count}, {reason})")
+            }
+        }
+    }
+}
+
+/// What a repair saved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RepairSummary {
+    /// Samples in the new file, or members of the new archive.
+    pub kept: u64,
+    /// Samples that are lost.
+    pub lost: u64,
+    /// Kept samples whose index entry had to be worked out anew.
+    pub restored: u64,
+    /// Kept samples without the sidecar fields they had.
+    pub without_fields: u64,
+    /// Damage outside the samples.
+    pub damaged_structures: u64,
+    /// The size of the new file.
+    pub file_bytes: u64,
+}
+
+impl RepairSummary {
+    /// Whether everything of the damaged file is in the new one.
+    pub fn is_complete(&self) -> bool {
+        self.lost == 0 && self.without_fields == 0
+    }
+}
+
+/// Writes what is good in the file at `path` to `destination`, in the same format.
+///
+/// `prepare` measures samples of TBL files whose index cannot be trusted.
+///
+/// # Errors
+/// When the file cannot be read at all, or the new one cannot be written.
+pub fn repair<P: Prepare>(
+    path: &Path,
+    destination: &Path,
+    options: RepairOptions,
+    prepare: P,
+    on_event: &mut dyn FnMut(RepairEvent<'_>),
+) -> Result<RepairSummary, ConvertError> {
+    let source = Source::open(path)?;
+    match header::recognise(&source)? {
+        Some(version) => tbl::repair(&source, version, destination, options, prepare, on_event),
+        None => tar::repair(&source, destination, options, on_event),
+    }
+}
+
+/// An error of the system ends a repair; damage does not.
+fn unless_damage(error: ReadError) -> Result<ReadError, ConvertError> {
+    if error.is_damage() { Ok(error) } else { Err(error.into()) }
+}

@@ -1,0 +1,211 @@
+//! Copies the members of a damaged archive whose headers and bytes are whole, block by block as
+//! they are. After a damaged header the next block that is a header is looked for.
+
+use std::path::Path;
+
+use super::{RepairEvent, RepairOptions, RepairSummary, unless_damage};
+use crate::convert::ConvertError;
+use crate::error::{ReadError, TarDefect};
+use crate::source::Source;
+use crate::tar::header::{BLOCK_BYTES, Block, Header, text};
+use crate::tar::pax::PaxRecords;
+use crate::tar::window::Window;
+use crate::tar_writer::{TarOptions, TarWriter};
+
+/// Copied at a time.
+const CHUNK_BYTES: u64 = 1 << 20;
+
+/// Largest PAX header or long name that is looked into, as in the reader.
+const MAX_METADATA_BYTES: u64 = 1 << 20;
+
+pub(super) fn repair(
+    source: &Source,
+    destination: &Path,
+    options: RepairOptions,
+    on_event: &mut dyn FnMut(RepairEvent<'_>),
+) -> Result<RepairSummary, ConvertError> {
+    let RepairOptions { sync, overwrite } = options;
+    let writer = TarWriter::create(destination, TarOptions { sync, overwrite })?;
+    let mut salvage = Salvage {
+        source,
+        window: Window::new(source),
+        writer,
+        summary: RepairSummary::default(),
+        member_number: 0,
+        on_event,
+    };
+    salvage.run()?;
+    let Salvage { writer, mut summary, .. } = salvage;
+    summary.file_bytes = writer.finish()?.bytes;
+    Ok(summary)
+}
+
+struct Salvage<'a> {
+    source: &'a Source,
+    window: Window<'a>,
+    writer: TarWriter,
+    summary: RepairSummary,
+    /// Of the next member, lost ones included.
+    member_number: u64,
+    on_event: &'a mut dyn FnMut(RepairEvent<'_>),
+}
+
+/// A member with the extended headers in front of it.
+struct Member {
+    /// The first of its headers.
+    start: u64,
+    /// Where its bytes end, before padding.
+    data_end: u64,
+}
+
+/// What is at an offset.
+enum Found {
+    Member(Member),
+    Zeros,
+    End,
+}
+
+/// Why a member is lost.
+struct Defect {
+    path: Vec<u8>,
+    offset: u64,
+    reason: TarDefect,
+}
+
+impl Salvage<'_> {
+    fn run(&mut self) -> Result<(), ConvertError> {
+        let mut offset = 0;
+        let mut ended = false;
+        loop {
+            match self.find(offset)? {
+                Ok(Found::End) => return Ok(()),
+                Ok(Found::Zeros) => {
+                    let end = self.window.end_of_zeros(offset)?;
+                    ended = end - offset >= 2 * BLOCK_BYTES;
+                    offset = (end - end % BLOCK_BYTES).max(offset + BLOCK_BYTES);
+                }
+                Ok(Found::Member(member)) => {
+                    self.copy(&member)?;
+                    self.member_number += 1;
+                    offset = member.data_end.next_multiple_of(BLOCK_BYTES);
+                    ended = false;
+                }
+                Err(defect) => {
+                    let next = self.resume(defect.offset)?;
+                    // What follows an end marker and is no other archive was never a member.
+                    if ended && self.block(next)?.is_none() {
+                        return Ok(());
+                    }
+                    self.summary.lost += 1;
+                    let key = (!defect.path.is_empty()).then_some(&*defect.path);
+                    (self.on_event)(RepairEvent::Lost {
+                        index: self.member_number,
+                        key,
+                        offset: Some(defect.offset),
+                        reason: &defect.reason,
+                    });
+                    self.member_number += 1;
+                    offset = next;
+                }
+            }
+        }
+    }
+
+    /// Reads the headers of the member at `start`. The outer error is the system's.
+    fn find(&mut self, start: u64) -> Result<Result<Found, Defect>, ConvertError> {
+        let mut pax = PaxRecords::default();
+        let mut long_name = None;
+        let mut offset = start;
+        loop {
+            let Some(block) = self.block(offset)? else { return Ok(Ok(Found::End)) };
+            if block.iter().all(|&byte| byte == 0) {
+                return Ok(Ok(Found::Zeros));
+            }
+            let name = text(&block[..100]).to_vec();
+            let defect = |path, reason| Ok(Err(Defect { path, offset, reason }));
+            let (header, size) = match Header::parse(&block).and_then(|h| h.size().map(|s| (h, s)))
+            {
+                Ok(header) => header,
+                Err(reason) => return defect(name, reason),
+            };
+            let path = pax.path.clone().or(long_name.clone()).unwrap_or(header.path().into_owned());
+            let type_flag = header.type_flag();
+            let is_metadata = matches!(type_flag, b'x' | b'X' | b'g' | b'L' | b'K');
+            let size = if is_metadata { size } else { pax.size.unwrap_or(size) };
+            let data = offset + BLOCK_BYTES;
+            let have = self.source.len().saturating_sub(data);
+            // Links, devices and folders have no bytes, whatever their size field says.
+            let size = if matches!(type_flag, b'1'..=b'6') { 0 } else { size };
+            if size > have {
+                let what = "member";
+                return defect(path, TarDefect::Truncated { what, need: size, have });
+            }
+            let data_end = data + size;
+            if !is_metadata {
+                return Ok(Ok(Found::Member(Member { start, data_end })));
+            }
+            if size > MAX_METADATA_BYTES {
+                let (what, limit) = ("extended header", MAX_METADATA_BYTES);
+                return defect(path, TarDefect::MetadataTooLarge { what, size, limit });
+            }
+            let content = self.window.bytes(data, size)?;
+            match type_flag {
+                b'x' | b'X' => {
+                    if let Err(reason) = pax.apply(content) {
+                        return defect(path, reason);
+                    }
+                }
+                b'L' => long_name = Some(text(content).to_vec()),
+                _ => {}
+            }
+            offset = data_end.next_multiple_of(BLOCK_BYTES);
+        }
+    }
+
+    /// The block at `offset`; `None` where the file has no whole block left.
+    fn block(&mut self, offset: u64) -> Result<Option<Block>, ReadError> {
+        if self.source.len().saturating_sub(offset) < BLOCK_BYTES {
+            return Ok(None);
+        }
+        self.window.block(offset).copied().map(Some)
+    }
+
+    /// Where reading can go on after the damaged header at `offset`: where its member ends, if
+    /// its size can still be believed, else at the next header.
+    fn resume(&mut self, offset: u64) -> Result<u64, ConvertError> {
+        let mut at = offset + BLOCK_BYTES;
+        if let Some(block) = self.block(offset)?
+            && let Some(size) = crate::tar::header::stated_size(&block)
+            && let Some(end) = size.checked_next_multiple_of(BLOCK_BYTES)
+            && let Some(next) = at.checked_add(end)
+            && let Some(block) = self.block(next)?
+            && Header::parse(&block).is_ok()
+        {
+            return Ok(next);
+        }
+        while let Some(block) = self.block(at)? {
+            // A checksum alone can be right by chance; a magic beside it cannot.
+            if block[257..].starts_with(b"ustar") && Header::parse(&block).is_ok() {
+                return Ok(at);
+            }
+            at += BLOCK_BYTES;
+        }
+        Ok(at)
+    }
+
+    fn copy(&mut self, member: &Member) -> Result<(), ConvertError> {
+        let mut chunk = Vec::new();
+        let mut offset = member.start;
+        while offset < member.data_end {
+            let take = (member.data_end - offset).min(CHUNK_BYTES);
+            if let Err(error) = self.source.read_range_into(offset, take, &mut chunk) {
+                // The file became shorter: what was written of this member cannot be taken back.
+                return Err(unless_damage(error).map_or_else(|error| error, ConvertError::from));
+            }
+            self.writer.append_blocks(&chunk)?;
+            offset += take;
+        }
+        self.summary.kept += 1;
+        Ok(())
+    }
+}

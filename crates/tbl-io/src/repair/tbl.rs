@@ -1,0 +1,290 @@
+//! Copies the samples of a damaged TBL file whose bytes agree with a checksum. Where an index
+//! entry points to the wrong place, the gap between its neighbours is tried.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use lz4::block::decompress_to_buffer;
+use tbl_format::checksum::{crc32c, payload_crc16};
+use tbl_format::v2::{EntryFlags, IndexEntry};
+
+use super::header::{self, Rebuilt};
+use super::{RepairEvent, RepairOptions, RepairSummary, unless_damage};
+use crate::convert::{ConvertError, Prepare, Prepared};
+use crate::error::{Detail, ReadError};
+use crate::reader::{Damage, ReadOptions, TblFile, Verify};
+use crate::sample::{Entry, Field, SampleSource};
+use crate::source::Source;
+use crate::write_error::WriteError;
+use crate::writer::{Encoded, Encoder, NewSample, StreamWriter, TblVersion, WriteOptions};
+
+pub(super) fn repair<P: Prepare>(
+    source: &Source,
+    version: TblVersion,
+    destination: &Path,
+    options: RepairOptions,
+    prepare: P,
+    on_event: &mut dyn FnMut(RepairEvent<'_>),
+) -> Result<RepairSummary, ConvertError> {
+    let rebuilt = match version {
+        TblVersion::V1 => header::rebuild_v1(source)?,
+        TblVersion::V2 => header::rebuild_v2(source)?,
+    };
+    let mut summary = RepairSummary::default();
+    let read_options =
+        ReadOptions { verify: Verify::All, damage: Damage::LeaveOut, ..ReadOptions::default() };
+    let file = TblFile::with_front(source.clone(), &rebuilt.front, read_options)?;
+    let index_is_sound = report_structure(&file, &rebuilt, &mut summary, on_event)?;
+    let RepairOptions { sync, overwrite } = options;
+    let mut writer = StreamWriter::create(
+        destination,
+        WriteOptions {
+            version,
+            sync,
+            overwrite,
+            sample_count: Some(file.sample_count()),
+            ..WriteOptions::default()
+        },
+    )?;
+    writer.set_class_names(file.class_names());
+    let mut salvage = Salvage {
+        source,
+        file: &file,
+        prepare,
+        measures_anew: !index_is_sound,
+        encoder: writer.encoder(),
+        previous_end: header_end(version, file.sample_count()),
+        bytes: Vec::new(),
+        block: Vec::new(),
+    };
+    for index in 0..file.sample_count() {
+        match salvage.sample(index)? {
+            Ok(Saved { encoded, restored, without_fields }) => {
+                writer.write(&encoded, &salvage.bytes)?;
+                summary.kept += 1;
+                summary.restored += u64::from(restored);
+                summary.without_fields += u64::from(without_fields);
+            }
+            Err(reason) => {
+                summary.lost += 1;
+                let entry = file.nameless_entry(index).ok();
+                let key = file.key_and_label(index).ok().and_then(|(key, _)| key);
+                on_event(RepairEvent::Lost {
+                    index,
+                    key: key.as_deref(),
+                    offset: entry.as_ref().map(|entry| entry.offset),
+                    reason: &Detail(reason),
+                });
+            }
+        }
+    }
+    summary.file_bytes = writer.finish()?.bytes;
+    Ok(summary)
+}
+
+/// Reports damage outside the samples. Returns whether the index can be trusted.
+fn report_structure(
+    file: &TblFile,
+    rebuilt: &Rebuilt,
+    summary: &mut RepairSummary,
+    on_event: &mut dyn FnMut(RepairEvent<'_>),
+) -> Result<bool, ConvertError> {
+    for reason in rebuilt.defects.iter().chain(file.defects()) {
+        summary.damaged_structures += 1;
+        on_event(RepairEvent::Damage { reason });
+    }
+    if rebuilt.claimed > rebuilt.sample_count {
+        let (first, count) = (rebuilt.sample_count, rebuilt.claimed - rebuilt.sample_count);
+        summary.lost = summary.lost.saturating_add(count);
+        on_event(RepairEvent::LostRun { first, count, reason: &"the index ends before them" });
+    }
+    let mut sound = rebuilt.defects.is_empty();
+    for check in [TblFile::verify_metadata, TblFile::verify_index] {
+        if let Err(error) = check(file) {
+            let reason = unless_damage(error)?;
+            summary.damaged_structures += 1;
+            sound = false;
+            on_event(RepairEvent::Damage { reason: &Detail(reason) });
+        }
+    }
+    Ok(sound)
+}
+
+fn header_end(version: TblVersion, sample_count: u64) -> u64 {
+    match version {
+        TblVersion::V1 => tbl_format::v1::index_end(sample_count),
+        TblVersion::V2 => tbl_format::v2::index_end(sample_count),
+    }
+    .unwrap_or(u64::MAX)
+}
+
+struct Salvage<'a, P> {
+    source: &'a Source,
+    file: &'a TblFile,
+    prepare: P,
+    /// The index may lie about formats and dimensions.
+    measures_anew: bool,
+    encoder: Encoder,
+    /// Where the last sample that was saved ends.
+    previous_end: u64,
+    bytes: Vec<u8>,
+    block: Vec<u8>,
+}
+
+/// A sample that can be written.
+struct Saved {
+    encoded: Encoded,
+    restored: bool,
+    without_fields: bool,
+}
+
+/// What is known of a sample whose bytes are in [`Salvage::bytes`].
+struct Found {
+    entry: Entry<'static>,
+    /// [`Salvage::block`] is the LZ4 block of the bytes.
+    has_block: bool,
+    restored: bool,
+}
+
+impl<P: Prepare> Salvage<'_, P> {
+    /// Reads sample `index`. The outer error is the system's, the inner one the sample's.
+    fn sample(&mut self, index: u64) -> Result<Result<Saved, ReadError>, ConvertError> {
+        let read = self.file.read_with_block(index, &mut self.bytes, &mut self.block);
+        let read = read.and_then(|has_block| {
+            let entry = self.file.nameless_entry(index)?;
+            Ok(Found { entry, has_block, restored: false })
+        });
+        let found = match unless_io(read)? {
+            Ok(found) => found,
+            Err(error) => match self.between_neighbours(index)? {
+                Some(found) => found,
+                None => return Ok(Err(error)),
+            },
+        };
+        let Found { mut entry, has_block, restored } = found;
+        self.previous_end = entry.offset.saturating_add(entry.stored_bytes);
+        // A name that is lost does not make the sample worthless.
+        let (key, label) = unless_io(self.file.key_and_label(index))?.unwrap_or((None, None));
+        (entry.key, entry.label) = (key.map(Cow::Owned), label);
+        let mut fields: Vec<Field> = Vec::new();
+        let without_fields = unless_io(self.file.read_fields(index, &mut fields))?.is_err();
+        let prepared = self.facts(&entry, restored);
+        let sample = NewSample {
+            bytes: &self.bytes,
+            format: prepared.format,
+            width: prepared.width,
+            height: prepared.height,
+            key: entry.key.as_deref(),
+            label: entry.label,
+            fields: &fields,
+        };
+        let encoded = if has_block {
+            self.encoder.encode_with_block(&sample, std::mem::take(&mut self.block))
+        } else {
+            self.encoder.encode(&sample)
+        };
+        let path = || self.source.path().to_path_buf();
+        let encoded =
+            encoded.map_err(|source| WriteError::Sample { path: path(), index, source })?;
+        Ok(Ok(Saved { encoded, restored, without_fields }))
+    }
+
+    /// Format and dimensions: the index's, or measured where it cannot be trusted.
+    fn facts(&mut self, entry: &Entry<'_>, restored: bool) -> Prepared {
+        if !self.measures_anew && !restored {
+            return Prepared::as_stored(entry);
+        }
+        let unmeasured = Entry { width: 0, height: 0, ..entry.clone() };
+        // What cannot be measured is kept as the index has it.
+        self.prepare
+            .prepare(&unmeasured, &mut self.bytes)
+            .unwrap_or_else(|_| Prepared::as_stored(entry))
+    }
+
+    /// Looks for sample `index` between the sample before and the sample after, and where either
+    /// of its own offset and size is right. What a checksum agrees with is the sample.
+    fn between_neighbours(&mut self, index: u64) -> Result<Option<Found>, ConvertError> {
+        if self.file.version() == TblVersion::V1 {
+            return Ok(None);
+        }
+        let entry_at = tbl_format::v2::index_end(index).unwrap_or(u64::MAX);
+        let mut entry = [0; IndexEntry::SIZE];
+        if unless_io(self.source.read_exact_at(entry_at, &mut entry))?.is_err() {
+            return Ok(None);
+        }
+        let Ok(entry) = IndexEntry::parse(&entry) else { return Ok(None) };
+        let next = self.file.nameless_entry(index.saturating_add(1));
+        let next = next.map_or(self.source.len(), |next| next.offset);
+        let start = self.previous_end;
+        let gap = next.saturating_sub(start);
+        let expected = unless_io(self.file.sample_checksum(index))?.unwrap_or(None);
+        for (offset, stored_bytes) in
+            [(start, gap), (entry.offset(), gap), (start, u64::from(entry.stored_bytes()))]
+        {
+            if let Some(has_block) = self.try_extent(entry, offset, stored_bytes, expected)? {
+                let entry = Entry {
+                    key: None,
+                    label: None,
+                    format: entry.format(),
+                    width: entry.width().into(),
+                    height: entry.height().into(),
+                    offset,
+                    stored_bytes,
+                    bytes: self.bytes.len() as u64,
+                };
+                return Ok(Some(Found { entry, has_block, restored: true }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads the extent and says whether it holds the sample: `None` if not, otherwise whether
+    /// as an LZ4 block.
+    fn try_extent(
+        &mut self,
+        entry: &IndexEntry,
+        offset: u64,
+        stored_bytes: u64,
+        expected: Option<u32>,
+    ) -> Result<Option<bool>, ConvertError> {
+        let most = ReadOptions::default().max_sample_bytes;
+        if stored_bytes > most
+            || unless_io(self.source.read_range_into(offset, stored_bytes, &mut self.block))?
+                .is_err()
+        {
+            return Ok(None);
+        }
+        let is_the_sample = |bytes: &[u8]| match expected {
+            Some(expected) => crc32c(bytes) == expected,
+            None => payload_crc16(bytes) == entry.checksum(),
+        };
+        if is_the_sample(&self.block) {
+            std::mem::swap(&mut self.bytes, &mut self.block);
+            return Ok(Some(false));
+        }
+        let (Ok(len), Ok(size)) =
+            (usize::try_from(entry.stated_bytes()), i32::try_from(entry.stated_bytes()))
+        else {
+            return Ok(None);
+        };
+        let expansion = stored_bytes.saturating_mul(IndexEntry::MAX_LZ4_EXPANSION);
+        if !entry.flags().contains(EntryFlags::COMPRESSED)
+            || u64::from(entry.stated_bytes()) > most.min(expansion)
+        {
+            return Ok(None);
+        }
+        self.bytes.clear();
+        self.bytes.resize(len, 0);
+        let unpacked = decompress_to_buffer(&self.block, Some(size), &mut self.bytes);
+        let fits = unpacked.is_ok_and(|found| found == len) && is_the_sample(&self.bytes);
+        Ok(fits.then_some(true))
+    }
+}
+
+/// What came of a read that damage can fail; an error of the system ends the repair.
+fn unless_io<T>(read: Result<T, ReadError>) -> Result<Result<T, ReadError>, ConvertError> {
+    match read {
+        Ok(value) => Ok(Ok(value)),
+        Err(error) => unless_damage(error).map(Err),
+    }
+}

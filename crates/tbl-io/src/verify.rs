@@ -1,0 +1,280 @@
+//! Reads a whole data set and says what is wrong with it: damage, which makes it bad, and
+//! oddities, which do not.
+
+mod duplicates;
+mod overlaps;
+
+use std::error::Error;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use crate::convert::{ConvertError, Prepare, Prepared};
+use crate::error::{Detail, ReadError};
+use crate::escape::Escaped;
+use crate::open::Container;
+use crate::ordered::{self, Plan};
+use crate::reader::{ReadOptions, TblFile, Verify};
+use crate::sample::{SampleSource, SourceKind};
+use crate::tar::{SkippedMember, TarArchive};
+
+/// Samples that are being looked at hold at most this together, unless a single one is larger.
+const IN_FLIGHT_BYTES: u64 = 24 << 20;
+
+/// What a check of a data set found, as it is found.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Finding<'a> {
+    /// Something outside the samples is damaged.
+    Damage {
+        /// What is wrong.
+        reason: &'a (dyn Error + 'static),
+    },
+    /// A sample is damaged.
+    BadSample {
+        /// Its number.
+        index: u64,
+        /// Its name, when it has one that can be read.
+        key: Option<&'a [u8]>,
+        /// Where its stored bytes start, when its index entry can be read.
+        offset: Option<u64>,
+        /// What is wrong.
+        reason: &'a (dyn Error + 'static),
+    },
+    /// Odd, but not damaged.
+    Oddity(&'a Oddity),
+    /// Another sample has been looked at.
+    Progress {
+        /// Samples looked at so far.
+        samples: u64,
+        /// Samples there are.
+        of: u64,
+    },
+}
+
+/// What is unusual about a data set without being damage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Oddity {
+    /// Two samples share stored bytes.
+    Overlap {
+        /// The sample whose bytes start first.
+        first: u64,
+        /// The sample that starts inside it.
+        second: u64,
+        /// Where the second starts.
+        offset: u64,
+    },
+    /// Several samples have one name.
+    DuplicateKey {
+        /// The name.
+        key: Vec<u8>,
+        /// How many samples have it.
+        samples: u64,
+    },
+    /// A TAR archive without the two zero blocks that end one: it may have been cut short between
+    /// two members.
+    NoEndMarker,
+    /// Bytes after the end of the archive that belong to nothing.
+    TrailingBytes {
+        /// Where they start.
+        offset: u64,
+    },
+    /// A member of a TAR archive that is neither a sample nor a field.
+    SkippedMember(SkippedMember),
+}
+
+impl fmt::Display for Oddity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Overlap { first, second, offset } => {
+                write!(f, "samples {first} and {second} share bytes from byte {offset} on")
+            }
+            Self::DuplicateKey { key, samples } => {
+                write!(f, "{samples} samples are called {}", Escaped(key))
+            }
+            Self::NoEndMarker => f.write_str("no end marker"),
+            Self::TrailingBytes { offset } => {
+                write!(f, "bytes from byte {offset} on belong to nothing")
+            }
+            Self::SkippedMember(SkippedMember { path, kind, offset }) => {
+                write!(f, "member {} at byte {offset} is no sample: {kind}", Escaped(path))
+            }
+        }
+    }
+}
+
+/// What a check of a data set found in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VerifySummary {
+    /// Samples looked at.
+    pub samples: u64,
+    /// Samples that are damaged.
+    pub bad_samples: u64,
+    /// Damage outside the samples.
+    pub damaged_structures: u64,
+    /// Oddities.
+    pub oddities: u64,
+    /// Bytes of the samples that are well.
+    pub sample_bytes: u64,
+}
+
+impl VerifySummary {
+    /// Whether nothing is damaged.
+    pub fn is_good(&self) -> bool {
+        self.bad_samples == 0 && self.damaged_structures == 0
+    }
+}
+
+/// Reads every sample and every field of the data set at `path` and checks every checksum and
+/// extent there is. `new_check` makes, for each thread, what looks at the bytes: [`AsStored`] or
+/// a decoder.
+///
+/// [`AsStored`]: crate::AsStored
+///
+/// # Errors
+/// [`ConvertError::Read`] when the data set cannot be opened, or the system, not the data, is at
+/// fault; [`ConvertError::WorkerPanicked`].
+pub fn verify<C: Prepare>(
+    path: &Path,
+    workers: NonZeroUsize,
+    new_check: impl Fn() -> C + Sync,
+    on_finding: &mut dyn FnMut(Finding<'_>),
+) -> Result<VerifySummary, ConvertError> {
+    let Opened { source, damage, oddities } = Opened::open(path)?;
+    let source = &*source;
+    let of = source.sample_count();
+    let mut summary = VerifySummary { samples: of, ..VerifySummary::default() };
+    for error in damage {
+        let reason = &Detail(error);
+        summary.damaged_structures += 1;
+        on_finding(Finding::Damage { reason });
+    }
+    let mut odd = |oddity: &Oddity| {
+        summary.oddities += 1;
+        on_finding(Finding::Oddity(oddity));
+    };
+    oddities.iter().for_each(&mut odd);
+    duplicates::find(source).iter().for_each(&mut odd);
+    if source.kind() != SourceKind::Folder {
+        overlaps::find(source).iter().for_each(&mut odd);
+    }
+    let plan = Plan {
+        item_count: summary.samples,
+        workers: if C::COSTLY { workers } else { NonZeroUsize::MIN },
+        budget_bytes: IN_FLIGHT_BYTES,
+    };
+    let new_worker = || {
+        let mut worker = Worker { source, check: new_check(), bytes: Vec::new() };
+        move |index| (worker.look_at(index), 0)
+    };
+    let cost = |index| source.entry(index).map_or(0, |entry| entry.bytes);
+    ordered::in_order(plan, cost, new_worker, |index, seen: Result<u64, BadSample>| {
+        match seen {
+            Ok(bytes) => summary.sample_bytes += bytes,
+            Err(BadSample::System(error)) => return Err(ConvertError::Read(error)),
+            Err(BadSample::Damaged(reason)) => {
+                summary.bad_samples += 1;
+                let entry = source.entry(index).ok();
+                on_finding(Finding::BadSample {
+                    index,
+                    key: entry.as_ref().and_then(|entry| entry.key.as_deref()),
+                    offset: entry.as_ref().map(|entry| entry.offset),
+                    reason: &*reason,
+                });
+            }
+        }
+        on_finding(Finding::Progress { samples: index + 1, of });
+        Ok(())
+    })?;
+    Ok(summary)
+}
+
+/// An open data set and what there is to say of it as a whole.
+struct Opened {
+    source: Box<dyn SampleSource>,
+    damage: Vec<ReadError>,
+    oddities: Vec<Oddity>,
+}
+
+impl Opened {
+    fn open(path: &Path) -> Result<Self, ReadError> {
+        let options = ReadOptions { verify: Verify::All, ..ReadOptions::default() };
+        let (mut damage, mut oddities) = (Vec::new(), Vec::new());
+        let source: Box<dyn SampleSource> = match Container::open(path, options)? {
+            Container::Folder(folder) => Box::new(folder),
+            Container::Tar(archive) => {
+                oddities = tar_oddities(&archive);
+                Box::new(archive)
+            }
+            Container::Tbl(file) => {
+                for check in [TblFile::verify_metadata, TblFile::verify_index] {
+                    match check(&file) {
+                        Err(error) if error.is_damage() => damage.push(error),
+                        other => other?,
+                    }
+                }
+                Box::new(file)
+            }
+        };
+        Ok(Self { source, damage, oddities })
+    }
+}
+
+fn tar_oddities(archive: &TarArchive) -> Vec<Oddity> {
+    let mut oddities = Vec::new();
+    if !archive.has_end_marker() {
+        oddities.push(Oddity::NoEndMarker);
+    }
+    if let Some(offset) = archive.trailing_garbage() {
+        oddities.push(Oddity::TrailingBytes { offset });
+    }
+    oddities.extend(archive.skipped().iter().cloned().map(Oddity::SkippedMember));
+    oddities
+}
+
+/// One thread's part of the work.
+struct Worker<'a, C> {
+    source: &'a dyn SampleSource,
+    check: C,
+    bytes: Vec<u8>,
+}
+
+/// Why a sample could not be looked at.
+enum BadSample {
+    System(ReadError),
+    Damaged(Box<dyn Error + Send + Sync>),
+}
+
+impl From<ReadError> for BadSample {
+    fn from(error: ReadError) -> Self {
+        if error.is_damage() { Self::Damaged(Box::new(Detail(error))) } else { Self::System(error) }
+    }
+}
+
+/// The dimensions in the index are not those of the image.
+#[derive(Debug, thiserror::Error)]
+#[error("the index says {}x{} pixels, the image has {}x{}", stored.0, stored.1, found.0, found.1)]
+struct WrongDimensions {
+    stored: (u32, u32),
+    found: (u32, u32),
+}
+
+impl<C: Prepare> Worker<'_, C> {
+    fn look_at(&mut self, index: u64) -> Result<u64, BadSample> {
+        let entry = self.source.entry(index)?;
+        self.source.read_into(index, &mut self.bytes)?;
+        self.source.read_fields(index, &mut Vec::new())?;
+        let bytes = self.bytes.len() as u64;
+        let prepared = self.check.prepare(&entry, &mut self.bytes).map_err(BadSample::Damaged)?;
+        let Prepared { width, height, unmeasured, .. } = prepared;
+        if let Some(reason) = unmeasured {
+            return Err(BadSample::Damaged(reason));
+        }
+        let (stored, found) = ((entry.width, entry.height), (width, height));
+        if stored != (0, 0) && found != (0, 0) && stored != found {
+            return Err(BadSample::Damaged(Box::new(WrongDimensions { stored, found })));
+        }
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,144 @@
+//! `tl convert`: any data sets into one TBL file or TAR archive.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use tbl_io::{
+    AsStored, Compression, ConvertEvent, ConvertOptions, ConvertSummary, Escaped, Labels, Prepare,
+    SampleSource, Selection, Target as FileKind,
+};
+
+use crate::args::{ConvertArgs, GlobalArgs, Target};
+use crate::failure::{Failure, Verdict};
+use crate::output::{self, Progress};
+use crate::prepare::{Probe, Rasterize};
+
+/// Samples without dimensions that are named one by one.
+const MAX_NAMED: u64 = 10;
+
+/// Converts.
+pub(crate) fn run(args: &ConvertArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
+    let to = args.to.unwrap_or_else(|| Target::for_file(&args.output));
+    if args.lz4 && to != Target::Tbl2 {
+        return Err(Failure::Usage { what: "--lz4 is for TBL version 2 files" });
+    }
+    if args.size.is_some() && to != Target::Raw {
+        return Err(Failure::Usage { what: "--size needs --to raw" });
+    }
+    let compression = if args.lz4 { Compression::Lz4 } else { Compression::None };
+    let kind = match to {
+        Target::Tbl2 => FileKind::Tbl2(compression),
+        Target::Raw => FileKind::Tbl2(Compression::None),
+        Target::Tbl1 => FileKind::Tbl1,
+        Target::Tar => FileKind::Tar,
+    };
+    let mut options = ConvertOptions::new(kind);
+    options.workers = args.jobs.unwrap_or_else(output::default_workers);
+    (options.sync, options.overwrite) = (!args.no_sync, args.force);
+    let sources = Sources::open(&args.sources)?;
+    let selection = sources.all()?;
+    let summary = match to {
+        Target::Tbl2 => write(&selection, &args.output, &options, Probe::default, global)?,
+        Target::Raw => {
+            let side = args.size;
+            write(&selection, &args.output, &options, || Rasterize::new(side), global)?
+        }
+        // Neither has a place for dimensions.
+        Target::Tbl1 | Target::Tar => {
+            write(&selection, &args.output, &options, AsStored::default, global)?
+        }
+    };
+    note_unstored(&args.output, &summary);
+    Ok(Verdict::Good)
+}
+
+impl Target {
+    /// What a file of this name should be.
+    pub(crate) fn for_file(path: &Path) -> Self {
+        let is_tar =
+            path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tar"));
+        if is_tar { Self::Tar } else { Self::Tbl2 }
+    }
+}
+
+/// Open data sets with their labels.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    sources: Vec<Box<dyn SampleSource>>,
+    labels: Labels,
+}
+
+impl Sources {
+    /// Opens each path as what it is.
+    pub(crate) fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Self, Failure> {
+        let sources: Vec<_> =
+            paths.iter().map(|path| tbl_io::open(path.as_ref())).collect::<Result<_, _>>()?;
+        let labels = Labels::resolve(&sources)?;
+        Ok(Self { sources, labels })
+    }
+
+    /// The data sets, one after the other.
+    pub(crate) fn as_slice(&self) -> &[Box<dyn SampleSource>] {
+        &self.sources
+    }
+
+    /// All samples.
+    pub(crate) fn all(&self) -> Result<Selection<'_>, Failure> {
+        Ok(Selection::all(&self.sources, &self.labels)?)
+    }
+}
+
+/// Writes the samples and shows how far it is. Samples without dimensions are named once all is
+/// well.
+pub(crate) fn write<P: Prepare>(
+    selection: &Selection<'_>,
+    destination: &Path,
+    options: &ConvertOptions,
+    new_prepare: impl Fn() -> P + Sync,
+    global: GlobalArgs,
+) -> Result<ConvertSummary, Failure> {
+    let mut progress = Progress::new(global, selection.sample_count());
+    let mut notes = Vec::new();
+    let mut on_event = |event: ConvertEvent<'_>| {
+        if let ConvertEvent::Written { samples, .. } = event {
+            progress.set(samples);
+        } else if let ConvertEvent::Unmeasured { path, index, key, reason } = event
+            && (notes.len() as u64) < MAX_NAMED
+        {
+            let (path, key) = (path.as_os_str().as_bytes(), key.unwrap_or_default());
+            let (path, key) = (Escaped(path), Escaped(key));
+            notes
+                .push(format!("{path}: sample {index} ({key}): kept without dimensions: {reason}"));
+        }
+    };
+    let summary = tbl_io::convert(selection, destination, options, new_prepare, &mut on_event)?;
+    drop(progress);
+    for note in &notes {
+        output::note(note);
+    }
+    let unnamed = summary.unmeasured_samples.saturating_sub(notes.len() as u64);
+    if unnamed > 0 {
+        output::note(&format_args!("{unnamed} more samples kept without dimensions"));
+    }
+    Ok(summary)
+}
+
+/// Says what the new file has no place for.
+pub(crate) fn note_unstored(destination: &Path, summary: &ConvertSummary) {
+    let unstored = summary.unstored;
+    let parts = [
+        (unstored.keys, "names"),
+        (unstored.labels, "labels"),
+        (unstored.fields, "sidecar fields"),
+        (unstored.class_names, "class names"),
+    ];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .filter(|&(count, _)| count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    if !parts.is_empty() {
+        let destination = destination.display();
+        output::note(&format_args!("{destination}: no place for {}", parts.join(", ")));
+    }
+}

@@ -1,0 +1,165 @@
+//! What the commands do to a sample's bytes on their way: measure them, turn them into pixels, or
+//! decode them to see whether they are whole.
+
+use std::error::Error;
+
+use tbl_format::SampleFormat;
+use tbl_io::{Entry, Prepare, Prepared};
+use tl_decode::{DecodeError, DecodeOptions, Decoder, Image};
+use tl_simd::Level;
+use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize};
+
+/// The largest width and height that a TBL index can hold.
+const MAX_STORED_SIDE: u32 = u16::MAX as u32;
+
+/// Reads width and height from the image's header where the source does not say them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Probe;
+
+/// An image that a TBL index has no place for the size of.
+#[derive(Debug, thiserror::Error)]
+#[error("{width}x{height} pixels are more than the index can say")]
+struct TooLarge {
+    width: u32,
+    height: u32,
+}
+
+impl Prepare for Probe {
+    const COSTLY: bool = false;
+
+    fn prepare(
+        &mut self,
+        entry: &Entry<'_>,
+        bytes: &mut Vec<u8>,
+    ) -> Result<Prepared, Box<dyn Error + Send + Sync>> {
+        let stored = Prepared::as_stored(entry);
+        if !entry.format.is_image() || (entry.width > 0 && entry.height > 0) {
+            return Ok(stored);
+        }
+        Ok(match tl_decode::probe(bytes) {
+            Ok(info) if info.width.max(info.height) <= MAX_STORED_SIDE => {
+                Prepared { width: info.width, height: info.height, ..stored }
+            }
+            Ok(info) => {
+                let too_large = TooLarge { width: info.width, height: info.height };
+                Prepared { unmeasured: Some(Box::new(too_large)), ..stored }
+            }
+            Err(error) => Prepared { unmeasured: Some(Box::new(error)), ..stored },
+        })
+    }
+}
+
+/// Decodes images to RGB and resizes them to a square, as the original's `preprocess_to_tbl` does:
+/// antialiased bilinear, without regard to the aspect ratio.
+#[derive(Debug)]
+pub(crate) struct Rasterize {
+    /// Side of the square; `None` keeps each image's own size.
+    side: Option<u32>,
+    decoder: Decoder,
+    image: Image,
+    resampler: Resampler,
+    level: Level,
+}
+
+/// Why a sample cannot become pixels.
+#[derive(Debug, thiserror::Error)]
+enum RasterizeError {
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    #[error("{found} bytes of raw pixels, expected {expected}")]
+    RawSize { expected: u64, found: u64 },
+    #[error("an image of {width}x{height} pixels cannot be resized")]
+    Empty { width: u32, height: u32 },
+}
+
+impl Rasterize {
+    /// Makes squares of `side` pixels.
+    pub(crate) fn new(side: Option<u32>) -> Self {
+        Self {
+            side,
+            decoder: Decoder::new(DecodeOptions::default()),
+            image: Image::new(),
+            resampler: Resampler::new(),
+            level: Level::detect(),
+        }
+    }
+
+    /// The sample's pixels in `self.image`.
+    fn decode(&mut self, entry: &Entry<'_>, bytes: &[u8]) -> Result<(), RasterizeError> {
+        if entry.format != SampleFormat::RawU8 {
+            return Ok(self.decoder.decode_into(bytes, &mut self.image)?);
+        }
+        let expected = u64::from(entry.width) * u64::from(entry.height) * 3;
+        let found = bytes.len() as u64;
+        if expected != found {
+            return Err(RasterizeError::RawSize { expected, found });
+        }
+        let Image { width, height, channels, data } = &mut self.image;
+        (*width, *height, *channels) = (entry.width, entry.height, 3);
+        data.clear();
+        data.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+impl Prepare for Rasterize {
+    const COSTLY: bool = true;
+
+    fn prepare(
+        &mut self,
+        entry: &Entry<'_>,
+        bytes: &mut Vec<u8>,
+    ) -> Result<Prepared, Box<dyn Error + Send + Sync>> {
+        self.decode(entry, bytes)?;
+        let Image { width, height, channels, ref data } = self.image;
+        bytes.clear();
+        let side = match self.side {
+            Some(side) if (side, side) != (width, height) => side,
+            _ => {
+                bytes.extend_from_slice(data);
+                return Ok(Prepared::new(SampleFormat::RawU8, width, height));
+            }
+        };
+        if width == 0 || height == 0 {
+            return Err(Box::new(RasterizeError::Empty { width, height }));
+        }
+        let resize = Resize {
+            region: Rect::of_size(width, height),
+            resized: (side, side),
+            window: Rect::of_size(side, side),
+            filter: Filter::Bilinear,
+        };
+        let view = ImageView::packed(data, width, height, usize::from(channels));
+        self.resampler.run(self.level, view, &resize, |_, row| bytes.extend_from_slice(row));
+        Ok(Prepared::new(SampleFormat::RawU8, side, side))
+    }
+}
+
+/// Decodes images strictly and forgets the pixels.
+#[derive(Debug)]
+pub(crate) struct StrictDecode(Rasterize);
+
+impl StrictDecode {
+    /// A decoder of its own for each thread.
+    pub(crate) fn new() -> Self {
+        Self(Rasterize::new(None))
+    }
+}
+
+impl Prepare for StrictDecode {
+    const COSTLY: bool = true;
+
+    fn prepare(
+        &mut self,
+        entry: &Entry<'_>,
+        bytes: &mut Vec<u8>,
+    ) -> Result<Prepared, Box<dyn Error + Send + Sync>> {
+        let stored = Prepared::as_stored(entry);
+        if !entry.format.is_image() && entry.format != SampleFormat::RawU8 {
+            return Ok(stored);
+        }
+        self.0.decode(entry, bytes)?;
+        let Image { width, height, .. } = self.0.image;
+        Ok(Prepared { width, height, ..stored })
+    }
+}

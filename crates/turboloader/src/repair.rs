@@ -1,0 +1,147 @@
+//! `tl repair`: the good samples of a damaged file in a new one, and a list of the lost.
+
+use std::os::unix::ffi::OsStrExt;
+
+use serde::Serialize;
+use tbl_io::{Escaped, RepairEvent, RepairOptions, RepairSummary};
+
+use crate::args::{GlobalArgs, RepairArgs};
+use crate::failure::{Failure, Verdict};
+use crate::output::{self, Stdout};
+use crate::prepare::Probe;
+use crate::text::{json_text, printable};
+
+/// Losses listed in a JSON object; the counts are exact all the same.
+const MAX_LISTED: usize = 10_000;
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    schema: &'static str,
+    file: &'a str,
+    output: &'a str,
+    kept: u64,
+    lost: u64,
+    restored: u64,
+    without_fields: u64,
+    damaged_structures: u64,
+    bytes: u64,
+    /// The first [`MAX_LISTED`].
+    losses: Vec<Loss>,
+}
+
+/// One loss, or one damage without a loss.
+#[derive(Debug, Serialize)]
+struct Loss {
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+    reason: String,
+}
+
+/// Repairs.
+pub(crate) fn run(args: &RepairArgs, _global: GlobalArgs) -> Result<Verdict, Failure> {
+    let options = RepairOptions { sync: !args.no_sync, overwrite: args.force };
+    let mut stdout = Stdout::open()?;
+    let mut losses = Vec::new();
+    let mut printed = Ok(());
+    let summary = tbl_io::repair(&args.file, &args.output, options, Probe, &mut |event| {
+        let loss = Loss::new(&event);
+        if args.json {
+            if losses.len() < MAX_LISTED {
+                losses.push(loss);
+            }
+        } else if printed.is_ok() {
+            printed = stdout.line(&loss.sentence());
+        }
+    })?;
+    printed?;
+    let RepairSummary { kept, lost, restored, without_fields, .. } = summary;
+    if args.json {
+        let (file, output) = (args.file.to_string_lossy(), args.output.to_string_lossy());
+        stdout.json_line(&Report {
+            schema: "tl.repair/1",
+            file: &file,
+            output: &output,
+            kept,
+            lost,
+            restored,
+            without_fields,
+            damaged_structures: summary.damaged_structures,
+            bytes: summary.file_bytes,
+            losses,
+        })?;
+    } else {
+        let output = args.output.display();
+        stdout.line(&format_args!(
+            "{output}: {kept} kept, {restored} of them with a new index entry, {lost} lost"
+        ))?;
+    }
+    stdout.finish()?;
+    if summary.is_complete() {
+        return Ok(Verdict::Good);
+    }
+    output::report(&format_args!(
+        "{}: {lost} samples are lost, {without_fields} lost their sidecar fields",
+        Escaped(args.file.as_os_str().as_bytes())
+    ));
+    Ok(Verdict::Bad)
+}
+
+impl Loss {
+    fn new(event: &RepairEvent<'_>) -> Self {
+        let mut loss = Self {
+            kind: "damage",
+            index: None,
+            count: None,
+            key: None,
+            offset: None,
+            reason: String::new(),
+        };
+        match *event {
+            RepairEvent::Damage { reason } => loss.reason = reason.to_string(),
+            RepairEvent::Lost { index, key, offset, reason } => {
+                loss.kind = "lost";
+                loss.index = Some(index);
+                loss.key = key.map(|key| json_text(key).into_owned());
+                loss.offset = offset;
+                loss.reason = reason.to_string();
+            }
+            RepairEvent::LostRun { first, count, reason } => {
+                loss.kind = "lost";
+                (loss.index, loss.count) = (Some(first), Some(count));
+                loss.reason = reason.to_string();
+            }
+            _ => {}
+        }
+        loss
+    }
+
+    /// The loss as a line of text.
+    fn sentence(&self) -> String {
+        let Self { kind, index, count, key, offset, reason } = self;
+        let mut line = String::from(*kind);
+        match (index, count) {
+            (Some(index), Some(count)) => {
+                line.push_str(&format!(" {index} and {} after it", count.saturating_sub(1)));
+            }
+            (Some(index), None) => line.push_str(&format!(" {index}")),
+            (None, _) => {}
+        }
+        if let Some(key) = key {
+            line.push_str(&format!(" ({})", printable(key.as_bytes())));
+        }
+        if let Some(offset) = offset {
+            line.push_str(&format!(" at byte {offset}"));
+        }
+        line.push_str(": ");
+        line.push_str(reason);
+        line
+    }
+}

@@ -1,0 +1,97 @@
+//! `tl split`: one data set into shards of consecutive samples, stored samples as they are.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tbl_io::{AsStored, ConvertOptions, SourceKind, Target as FileKind};
+
+use crate::args::{GlobalArgs, SplitArgs};
+use crate::convert::{self, Sources};
+use crate::failure::{Failure, Verdict};
+use crate::merge::{has_tbl2_only, target_of};
+use crate::prepare::Probe;
+
+/// Shard numbers have at least this many digits, so that names sort as the shards do.
+const MIN_DIGITS: usize = 5;
+
+/// Splits.
+pub(crate) fn run(args: &SplitArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
+    let sources = Sources::open(&[&args.file])?;
+    let selection = sources.all()?;
+    let sample_count = selection.sample_count();
+    if args.shards.is_some_and(|shards| shards.get() as u64 > sample_count.max(1)) {
+        return Err(Failure::Usage { what: "more shards than samples" });
+    }
+    let cuts = cuts(args, sample_count);
+    let kind = match sources.as_slice().first().map(|source| source.kind()) {
+        Some(SourceKind::Tar | SourceKind::Folder) => FileKind::Tar,
+        _ => target_of(sources.as_slice()),
+    };
+    let extension = if kind == FileKind::Tar { "tar" } else { "tbl" };
+    let names = Names::new(&args.output, &args.file, extension, cuts.len());
+    if let Some(folder) = names.shard(0).parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::create_dir_all(folder)
+            .map_err(|source| Failure::Io { path: folder.to_owned(), source })?;
+    }
+    let paths: Vec<PathBuf> = (0..cuts.len()).map(|shard| names.shard(shard)).collect();
+    // One shard that is in the way stops all of them before the first is written.
+    if let Some(path) = paths.iter().find(|path| !args.force && path.symlink_metadata().is_ok()) {
+        return Err(Failure::Exists { path: path.clone() });
+    }
+    let mut options = ConvertOptions::new(kind);
+    (options.sync, options.overwrite) = (!args.no_sync, args.force);
+    for (path, cut) in paths.iter().zip(cuts) {
+        let part = selection.part(cut);
+        let summary = if kind == FileKind::Tar || has_tbl2_only(sources.as_slice()) {
+            convert::write(&part, path, &options, AsStored::default, global)?
+        } else {
+            convert::write(&part, path, &options, Probe::default, global)?
+        };
+        convert::note_unstored(path, &summary);
+    }
+    Ok(Verdict::Good)
+}
+
+/// The samples of each shard. An empty data set has one empty shard.
+fn cuts(args: &SplitArgs, sample_count: u64) -> Vec<std::ops::Range<u64>> {
+    if let Some(per_shard) = args.samples_per_shard {
+        let per_shard = per_shard.get() as u64;
+        let shards = sample_count.div_ceil(per_shard).max(1);
+        return (0..shards)
+            .map(|shard| shard * per_shard..((shard + 1) * per_shard).min(sample_count))
+            .collect();
+    }
+    // The argument group asks for one of the two.
+    let shards = args.shards.map_or(1, |shards| shards.get() as u64);
+    let (each, longer) = (sample_count / shards, sample_count % shards);
+    let start = |shard: u64| shard * each + shard.min(longer);
+    (0..shards).map(|shard| start(shard)..start(shard + 1)).collect()
+}
+
+/// What the shards are called: `NAME-00000.tbl` in a folder, or a name with `{}` in it for the
+/// number.
+struct Names {
+    before: OsString,
+    after: OsString,
+    digits: usize,
+}
+
+impl Names {
+    fn new(output: &Path, source: &Path, extension: &str, shards: usize) -> Self {
+        let digits = shards.saturating_sub(1).to_string().len().max(MIN_DIGITS);
+        if let Some((before, after)) = output.to_str().and_then(|path| path.split_once("{}")) {
+            return Self { before: before.into(), after: after.into(), digits };
+        }
+        let mut before = output.join(source.file_stem().unwrap_or_default()).into_os_string();
+        before.push("-");
+        Self { before, after: format!(".{extension}").into(), digits }
+    }
+
+    fn shard(&self, number: usize) -> PathBuf {
+        let mut path = self.before.clone();
+        path.push(format!("{number:0digits$}", digits = self.digits));
+        path.push(&self.after);
+        path.into()
+    }
+}

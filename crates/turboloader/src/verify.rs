@@ -1,0 +1,167 @@
+//! `tl verify`: is every byte of a data set what it should be?
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use serde::Serialize;
+use tbl_io::{AsStored, Escaped, Finding, Prepare, VerifySummary};
+
+use crate::args::{GlobalArgs, VerifyArgs};
+use crate::failure::{Failure, Verdict};
+use crate::output::{self, Progress, Stdout};
+use crate::prepare::StrictDecode;
+use crate::text::{json_text, printable};
+
+/// Findings listed in a JSON object; the counts are exact all the same.
+const MAX_LISTED: usize = 10_000;
+
+/// Checks.
+pub(crate) fn run(args: &VerifyArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
+    if args.decode {
+        check(args, StrictDecode::new, global)
+    } else {
+        check(args, AsStored::default, global)
+    }
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    schema: &'static str,
+    file: &'a str,
+    good: bool,
+    samples: u64,
+    bytes: u64,
+    decoded: bool,
+    bad_samples: u64,
+    damaged_structures: u64,
+    warnings: u64,
+    /// The first [`MAX_LISTED`] of all kinds together.
+    findings: Vec<Listed>,
+}
+
+/// One finding in JSON.
+#[derive(Debug, Serialize)]
+struct Listed {
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+    reason: String,
+}
+
+fn check<C: Prepare>(
+    args: &VerifyArgs,
+    new_check: impl Fn() -> C + Sync,
+    global: GlobalArgs,
+) -> Result<Verdict, Failure> {
+    let workers = args.jobs.unwrap_or_else(output::default_workers);
+    let mut stdout = Stdout::open()?;
+    let mut progress: Option<Progress> = None;
+    let mut listed = Vec::new();
+    let mut first = None;
+    let mut printed = Ok(());
+    let summary = tbl_io::verify(&args.file, workers, new_check, &mut |finding| {
+        if let Finding::Progress { samples, of } = finding {
+            progress.get_or_insert_with(|| Progress::new(global, of)).set(samples);
+            return;
+        }
+        let finding = Listed::new(&finding);
+        if first.is_none() && finding.kind != "warning" {
+            first = Some(finding.sentence());
+        }
+        if args.json {
+            if listed.len() < MAX_LISTED {
+                listed.push(finding);
+            }
+        } else if printed.is_ok() {
+            printed = stdout.line(&finding.sentence());
+        }
+    })?;
+    drop(progress);
+    printed?;
+    if args.json {
+        let file = args.file.to_string_lossy();
+        stdout.json_line(&Report::new(&file, args.decode, summary, listed))?;
+    } else if summary.is_good() {
+        stdout.line(&good_line(&args.file, summary, args.decode))?;
+    }
+    stdout.finish()?;
+    let Some(first) = first else { return Ok(Verdict::Good) };
+    let VerifySummary { samples, bad_samples, damaged_structures, .. } = summary;
+    let elsewhere = if damaged_structures > 0 { " and damage outside them" } else { "" };
+    output::report(&format_args!(
+        "{}: damaged: {bad_samples} of {samples} samples bad{elsewhere}, the first: {first}",
+        Escaped(args.file.as_os_str().as_bytes())
+    ));
+    Ok(Verdict::Bad)
+}
+
+fn good_line(path: &Path, summary: VerifySummary, decoded: bool) -> String {
+    let VerifySummary { samples, sample_bytes, oddities, .. } = summary;
+    let how = if decoded { "read and decoded" } else { "read" };
+    let warnings = if oddities > 0 { format!(", {oddities} warnings") } else { String::new() };
+    let path = path.display();
+    format!("{path}: good: {samples} samples, {sample_bytes} bytes {how}{warnings}")
+}
+
+impl<'a> Report<'a> {
+    fn new(file: &'a str, decoded: bool, summary: VerifySummary, findings: Vec<Listed>) -> Self {
+        Self {
+            schema: "tl.verify/1",
+            file,
+            good: summary.is_good(),
+            samples: summary.samples,
+            bytes: summary.sample_bytes,
+            decoded,
+            bad_samples: summary.bad_samples,
+            damaged_structures: summary.damaged_structures,
+            warnings: summary.oddities,
+            findings,
+        }
+    }
+}
+
+impl Listed {
+    fn new(finding: &Finding<'_>) -> Self {
+        let mut listed =
+            Self { kind: "damage", index: None, key: None, offset: None, reason: String::new() };
+        match *finding {
+            Finding::Damage { reason } => listed.reason = reason.to_string(),
+            Finding::BadSample { index, key, offset, reason } => {
+                listed.kind = "sample";
+                listed.index = Some(index);
+                listed.key = key.map(|key| json_text(key).into_owned());
+                listed.offset = offset;
+                listed.reason = reason.to_string();
+            }
+            Finding::Oddity(oddity) => {
+                listed.kind = "warning";
+                listed.reason = oddity.to_string();
+            }
+            Finding::Progress { .. } | _ => {}
+        }
+        listed
+    }
+
+    /// The finding as a line of text.
+    fn sentence(&self) -> String {
+        let Self { kind, index, key, offset, reason } = self;
+        let mut line = String::from(*kind);
+        if let Some(index) = index {
+            line.push_str(&format!(" {index}"));
+        }
+        if let Some(key) = key {
+            line.push_str(&format!(" ({})", printable(key.as_bytes())));
+        }
+        if let Some(offset) = offset {
+            line.push_str(&format!(" at byte {offset}"));
+        }
+        line.push_str(": ");
+        line.push_str(reason);
+        line
+    }
+}
