@@ -1,0 +1,47 @@
+//! Streams the training batches of a data set: `cargo run --example batches -- DATA...`
+//!
+//! Without an argument it takes the photographs in the repository's `testdata`.
+
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use tl_pipeline::{Batch, Dataset, Loader, LoaderConfig, Work};
+use tl_transform::Recipe;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut paths: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
+    if paths.is_empty() {
+        paths.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos"));
+    }
+    let dataset = Dataset::open(&paths)?;
+    println!("{} samples, {} classes", dataset.len(), dataset.class_names().len());
+
+    let work = Work::Images(Recipe::imagenet_train(224)?);
+    let config = LoaderConfig { batch_size: 4, shuffle: true, seed: 42, ..LoaderConfig::new(work) };
+    let loader = Loader::new(dataset, config)?;
+    for epoch in 0..2 {
+        let start = Instant::now();
+        for batch in loader.epoch(epoch) {
+            let batch = batch?;
+            println!("epoch {epoch} batch {}: {}", batch.number(), describe(&batch, &loader)?);
+        }
+        println!("epoch {epoch} took {:.0} ms", start.elapsed().as_secs_f64() * 1e3);
+    }
+    Ok(())
+}
+
+/// Shape and mean of the images, then each sample's name and class.
+fn describe(batch: &Batch, loader: &Loader) -> Result<String, Box<dyn Error>> {
+    let images = batch.images_f32().unwrap_or_default();
+    let mean = images.iter().sum::<f32>() / images.len().max(1) as f32;
+    let mut text = format!("{:?} f32, mean {mean:+.2}", batch.shape().unwrap_or_default());
+    for (&index, &label) in batch.indices().iter().zip(batch.labels()) {
+        let entry = loader.dataset().entry(index)?;
+        let key = String::from_utf8_lossy(entry.key.as_deref().unwrap_or_default()).into_owned();
+        text.push_str(&format!("\n    {key} -> {label}"));
+    }
+    Ok(text)
+}
