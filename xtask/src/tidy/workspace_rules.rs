@@ -32,6 +32,7 @@ const MAX_SEED_BYTES: u64 = 200 * 1024;
 pub(super) fn check(root: &Path, files: &[SourceFile]) -> Vec<Problem> {
     let mut problems = Vec::new();
     problems.extend(crates(root, files));
+    problems.extend(unused_dependencies(files));
     problems.extend(unsafe_list(files));
     problems.extend(links(root, files));
     problems.extend(photographs(root, files));
@@ -89,13 +90,37 @@ fn crates(root: &Path, files: &[SourceFile]) -> Vec<Problem> {
 
 /// The names in a manifest's `[dependencies]` table; development dependencies are free.
 fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
+    table(manifest, "[dependencies]")
+}
+
+/// The keys of a table of a manifest.
+fn table<'a>(manifest: &'a str, header: &'static str) -> impl Iterator<Item = &'a str> {
     manifest
         .lines()
-        .skip_while(|line| *line != "[dependencies]")
+        .skip_while(move |line| *line != header)
         .skip(1)
         .take_while(|line| !line.starts_with('['))
         .filter_map(|line| line.split(['.', ' ', '=']).next())
         .filter(|name| !name.is_empty())
+}
+
+/// What the workspace offers to its crates, one of them takes.
+fn unused_dependencies(files: &[SourceFile]) -> Vec<Problem> {
+    const MANIFEST: &str = "Cargo.toml";
+    let offered = text_of(files, MANIFEST).unwrap_or_default();
+    let names = table(offered, "[workspace.dependencies]");
+    let is_used = |name: &str| {
+        let forms = [format!("{name}.workspace"), format!("{name} = {{ workspace")];
+        let lines = files
+            .iter()
+            .filter(|file| file.path.ends_with("/Cargo.toml"))
+            .flat_map(|file| file.text.lines());
+        lines.into_iter().any(|line| forms.iter().any(|form| line.starts_with(form.as_str())))
+    };
+    names
+        .filter(|name| !is_used(name))
+        .map(|name| problem(MANIFEST, format!("no crate depends on {name}")))
+        .collect()
 }
 
 /// `docs/safety.md` lists exactly the files with unsafe code.
@@ -214,6 +239,13 @@ mod tests {
     fn development_dependencies_are_free() {
         let manifest = "[dependencies]\ncrc.workspace = true\nlz4 = \"1\"\n\n[dev-dependencies]\ntar.workspace = true\n";
         assert_eq!(dependencies(manifest).collect::<Vec<_>>(), ["crc", "lz4"]);
+    }
+
+    #[test]
+    fn a_dependency_that_no_crate_takes_is_named() {
+        let offer = file("Cargo.toml", "[workspace.dependencies]\ncrc = \"3\"\nlz4 = \"1\"\n");
+        let taker = file("crates/a/Cargo.toml", "[dependencies]\ncrc.workspace = true\n");
+        assert_eq!(messages(&unused_dependencies(&[offer, taker])), ["no crate depends on lz4"]);
     }
 
     #[test]
