@@ -420,3 +420,32 @@ fn errno_location() -> *mut libc::c_int {
     // SAFETY: as above.
     return unsafe { libc::__error() };
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Command;
+
+    use super::*;
+
+    /// A fault in somebody else's mapping, with our handler in force: the process has to end by
+    /// SIGBUS as it would have without us.
+    #[test]
+    fn a_fault_outside_our_mappings_still_ends_the_process() {
+        const CHILD: &str = "TBL_IO_FAULTING_CHILD";
+        if std::env::var_os(CHILD).is_none() {
+            let name = "mmap::tests::a_fault_outside_our_mappings_still_ends_the_process";
+            let mut child = Command::new(std::env::current_exe().unwrap());
+            let status = child.args(["--exact", name]).env(CHILD, "1").status().unwrap();
+            assert_eq!(status.signal(), Some(libc::SIGBUS), "{status}");
+            return;
+        }
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(4096).unwrap();
+        install_handler().unwrap();
+        // SAFETY: reading it is meant to raise SIGBUS, which ends this process.
+        let foreign = unsafe { MmapOptions::new().len(4096).map(&file) }.unwrap();
+        file.set_len(0).unwrap();
+        black_box(foreign[0]);
+    }
+}

@@ -1,9 +1,9 @@
 //! The one pass over an archive's headers.
 
 use super::header::{BLOCK_BYTES, Block, Header, text};
+use super::member::{MemberCounts, MemberKind, SkippedMember};
 use super::pax::PaxRecords;
 use super::window::Window;
-use super::{MemberCounts, MemberKind, SkippedMember};
 use crate::error::{ReadError, TarDefect};
 use crate::grouping::split_base;
 use crate::label::{LabelField, label_field};
