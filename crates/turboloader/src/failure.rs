@@ -118,6 +118,9 @@ pub(crate) enum Failure {
     /// A loader cannot start, or a sample stopped it.
     #[error(transparent)]
     Pipeline(#[from] PipelineError),
+    /// There is nothing to measure.
+    #[error("no samples to measure")]
+    NoSamples,
     /// No length of time.
     #[error("--seconds {value}: {source}")]
     Seconds {
@@ -206,6 +209,7 @@ impl Failure {
             | Self::BinaryOnTerminal
             | Self::Recipe(_)
             | Self::Pipeline(_)
+            | Self::NoSamples
             | Self::Seconds { .. }
             | Self::SheetTooLarge { .. }
             | Self::NoField { .. }

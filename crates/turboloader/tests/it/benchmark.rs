@@ -84,6 +84,12 @@ fn a_damaged_sample_is_named() {
 }
 
 #[test]
+fn an_empty_data_set_has_no_rate() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    assert_eq!(bench(folder.path(), &["--recipe", "raw"]).error(2), "tl: no samples to measure");
+}
+
+#[test]
 fn figures_that_make_no_sense_are_usage_errors() {
     for more in [
         &["--recipe", "decode", "--batch-size", "0"][..],
