@@ -1,10 +1,12 @@
 //! Prints every subcommand of `tl` with the first line of its help.
 
-#![allow(clippy::print_stdout, reason = "an example shows what it found")]
+use std::io::{self, Write};
 
-fn main() {
+fn main() -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
     for subcommand in turboloader::command().get_subcommands() {
         let about = subcommand.get_about().map(ToString::to_string).unwrap_or_default();
-        println!("tl {:<12} {about}", subcommand.get_name());
+        writeln!(stdout, "tl {:<12} {about}", subcommand.get_name())?;
     }
+    Ok(())
 }

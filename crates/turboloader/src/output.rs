@@ -1,7 +1,7 @@
 //! Where output goes: standard output as a buffered file, files that appear whole or not at
 //! all, the progress bar, and the line an error becomes.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::num::NonZeroUsize;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
 
 use crate::args::{ColorWhen, GlobalArgs};
@@ -212,8 +212,11 @@ impl Drop for Progress {
 }
 
 fn progress_style() -> ProgressStyle {
-    ProgressStyle::with_template(
-        "{bar:30} {percent:>3} %  {pos} of {len} samples, {per_sec}, {eta} left",
-    )
-    .unwrap_or_else(|_| ProgressStyle::default_bar())
+    // `wide_bar` keeps the line within the terminal, whatever its width.
+    ProgressStyle::with_template("{wide_bar} {percent:>3} %  {pos}/{len}  {rate}/s  {eta} left")
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .with_key("rate", |state: &ProgressState, text: &mut dyn fmt::Write| {
+            // A rate that cannot be written is a rate that is not shown.
+            write!(text, "{:.0}", state.per_sec()).unwrap_or(());
+        })
 }

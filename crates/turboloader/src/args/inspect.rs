@@ -26,8 +26,10 @@ pub(crate) struct InfoArgs {
 /// List the samples of a data set
 ///
 /// On a terminal a table, on a pipe tab-separated values with a header line, with --json one
-/// object a line: index, key, label, class (when class names are known), format, width, height
-/// (null when the index does not say), offset, stored_bytes, bytes, and sha256 with --hash.
+/// object a line: index, key, label, class (when class names are known), format, width, height,
+/// offset, stored_bytes, bytes, and sha256 with --hash. What is not known is null or empty.
+/// Width and height are those of a TBL version 2 index, 0 where its writer did not know them.
+/// The offset is that of the sample in its file.
 ///
 /// Names are byte strings. JSON shows them as UTF-8 with every other byte as \xNN; the table
 /// also escapes control characters and backslashes.

@@ -65,9 +65,10 @@ pub(crate) enum PreviewRecipe {
 ///
 /// One warm-up epoch, which brings the files into the page cache and gives the time from opening
 /// to the first batch. Then at least five epochs and at least the given seconds, or one epoch
-/// where that takes longer. The rate is the median epoch's; epochs during which other processes
-/// used more than 0.15 cores are left out if three others remain. Training and raw reads are
-/// shuffled, decoding and evaluation are not.
+/// where that takes longer. The rate is the median epoch's. Epochs during which other processes
+/// used more than 0.15 cores do not count: measuring goes on for up to a minute to get five that
+/// do, and with fewer than three all count and the result says so (`"quiet": false`).
+/// Training and raw reads are shuffled, decoding and evaluation are not.
 ///
 /// With --digest also prints the SHA-256 of epoch 0: of every batch in order, its images (their
 /// bytes as the batch holds them; for `decode`, width and height as u32 and the pixels of each
