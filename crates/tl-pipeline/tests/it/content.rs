@@ -8,14 +8,14 @@ use crate::memory::{bmp, bmps, config, dataset, loader, pixels, sample, train};
 
 /// Everything that reaches the consumer with a batch.
 #[derive(Debug, PartialEq)]
-struct Record {
-    number: u64,
-    indices: Vec<u64>,
-    labels: Vec<i64>,
-    bytes: Vec<u8>,
+pub(crate) struct Record {
+    pub(crate) number: u64,
+    pub(crate) indices: Vec<u64>,
+    pub(crate) labels: Vec<i64>,
+    pub(crate) bytes: Vec<u8>,
 }
 
-fn record(loader: &Loader, epoch: u32) -> Vec<Record> {
+pub(crate) fn record(loader: &Loader, epoch: u32) -> Vec<Record> {
     let batches = loader.epoch(epoch).map(|batch| batch.unwrap());
     batches
         .map(|batch| {

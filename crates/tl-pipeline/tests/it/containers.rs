@@ -1,0 +1,120 @@
+//! The same samples in a folder, in archives and in TBL files make the same batches.
+
+use std::path::{Path, PathBuf};
+
+use tbl_format::SampleFormat;
+use tbl_io::{NewSample, StreamWriter, TarOptions, TarWriter, TblVersion, WriteOptions};
+use tl_pipeline::{Dataset, LoaderConfig, Work};
+use tl_transform::Recipe;
+
+use crate::content::{Record, record};
+use crate::memory::{bmp, config, loader, pixels, train};
+
+const SAMPLES: u32 = 23;
+
+struct Picture {
+    name: String,
+    width: u32,
+    height: u32,
+    pixels: Vec<u8>,
+    file: Vec<u8>,
+}
+
+/// Every sample, in the order of the names' bytes.
+fn samples() -> Vec<Picture> {
+    (0..SAMPLES)
+        .map(|number| {
+            let (width, height, pixels) = pixels(number);
+            let class = ["ant", "bee", "cat"][number as usize / 8];
+            let file = bmp(width, height, &pixels);
+            Picture { name: format!("{class}/{number:04}.bmp"), width, height, pixels, file }
+        })
+        .collect()
+}
+
+fn folder(root: &Path) -> PathBuf {
+    let root = root.join("folder");
+    for Picture { name, file, .. } in samples() {
+        let path = root.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, file).unwrap();
+    }
+    root
+}
+
+fn tar(root: &Path, name: &str, range: std::ops::Range<usize>) -> PathBuf {
+    let path = root.join(name);
+    let mut writer = TarWriter::create(&path, TarOptions::default()).unwrap();
+    for Picture { name, file, .. } in &samples()[range] {
+        writer.append(name.as_bytes(), file).unwrap();
+    }
+    writer.finish().unwrap();
+    path
+}
+
+fn tbl(root: &Path, name: &str, options: WriteOptions, format: SampleFormat) -> PathBuf {
+    let path = root.join(name);
+    let mut writer = StreamWriter::create(&path, options).unwrap();
+    for Picture { name, width, height, pixels, file } in &samples() {
+        let bytes = if format == SampleFormat::RawU8 { pixels } else { file };
+        let key = Some(name.as_bytes());
+        let (width, height) = (*width, *height);
+        let sample = NewSample { format, width, height, key, ..NewSample::new(bytes) };
+        writer.write_sample(&sample).unwrap();
+    }
+    writer.finish().unwrap();
+    path
+}
+
+fn batches(paths: &[PathBuf], work: Work, workers: usize) -> Vec<Record> {
+    let config = LoaderConfig { workers, ..config(work) };
+    record(&loader(Dataset::open(paths).unwrap(), config), 1)
+}
+
+#[test]
+fn containers_and_workers_make_no_difference() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let folder = folder(root);
+    let expected = batches(std::slice::from_ref(&folder), train(), 1);
+    assert!(expected.iter().any(|batch| batch.labels.contains(&2)));
+
+    let lz4 = WriteOptions { lz4: true, ..WriteOptions::default() };
+    let sources = [
+        vec![folder],
+        vec![tar(root, "whole.tar", 0..23)],
+        vec![tar(root, "a.tar", 0..9), tar(root, "b.tar", 9..23)],
+        vec![tbl(root, "v2.tbl", WriteOptions::default(), SampleFormat::Bmp)],
+        vec![tbl(root, "lz4.tbl", lz4, SampleFormat::Bmp)],
+        vec![tbl(root, "raw.tbl", WriteOptions::default(), SampleFormat::RawU8)],
+    ];
+    for paths in &sources {
+        for workers in [1, 2, 3, 7] {
+            assert!(batches(paths, train(), workers) == expected, "{paths:?}, {workers} workers");
+        }
+    }
+}
+
+#[test]
+fn version_1_keeps_the_pixels_and_has_no_labels() {
+    let root = tempfile::tempdir().unwrap();
+    let work = || Work::Images(Recipe::decode());
+    let expected = batches(&[tar(root.path(), "whole.tar", 0..23)], work(), 2);
+    let options = WriteOptions { version: TblVersion::V1, ..WriteOptions::default() };
+    let found = batches(&[tbl(root.path(), "v1.tbl", options, SampleFormat::Bmp)], work(), 3);
+    for (found, expected) in found.iter().zip(&expected) {
+        assert_eq!((&found.indices, &found.bytes), (&expected.indices, &expected.bytes));
+        assert!(found.labels.iter().all(|&label| label == -1));
+    }
+}
+
+#[test]
+fn a_folder_that_loses_a_file_names_it() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = folder(root.path());
+    let dataset = Dataset::open(std::slice::from_ref(&folder)).unwrap();
+    std::fs::remove_file(folder.join("bee/0009.bmp")).unwrap();
+    let loader = loader(dataset, LoaderConfig { shuffle: false, ..config(train()) });
+    let error = loader.epoch(0).find_map(Result::err).unwrap().to_string();
+    assert!(error.contains("sample 9 (bee/0009.bmp)"), "{error}");
+}
