@@ -37,11 +37,8 @@ pub fn tbl2(data: &[u8]) {
 }
 
 fn tbl(data: &[u8]) {
-    let strict = ReadOptions {
-        verify: Verify::All,
-        damage: Damage::Refuse,
-        max_sample_bytes: MAX_SAMPLE_BYTES,
-    };
+    let mut strict = ReadOptions { verify: Verify::All, ..ReadOptions::default() };
+    strict.limits.sample_bytes = MAX_SAMPLE_BYTES;
     let tolerant = ReadOptions { verify: Verify::Nothing, damage: Damage::LeaveOut, ..strict };
     let open =
         |options| TblFile::from_source(Source::from_bytes("fuzz.tbl", data.to_vec()), options);

@@ -124,6 +124,12 @@ pub enum FormatError {
         /// The list's length.
         found: u64,
     },
+    /// A file with extension blocks lacks one that all such files have.
+    #[error("{what} is missing")]
+    Missing {
+        /// What is missing.
+        what: &'static str,
+    },
     /// A name's end lies before its start or beyond the name bytes.
     #[error("name {index} ends at {end}, outside {start}..={limit}")]
     NameExtent {

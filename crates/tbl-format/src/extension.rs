@@ -89,7 +89,7 @@ pub enum ExtensionKind {
     Labels,
     /// Whole file: one CRC-32C per sample (4).
     Checksums,
-    /// Whole file: CRC-32C of the index and of the per-sample metadata blocks (5).
+    /// Whole file: CRC-32C of the index and of the metadata behind it (5).
     Integrity,
     /// One sample: a sidecar field (16).
     Field,
@@ -121,7 +121,7 @@ pub enum Extension<'a> {
     Labels(Labels<'a>),
     /// One CRC-32C per sample.
     Checksums(Checksums<'a>),
-    /// CRC-32C of the index and of the per-sample metadata.
+    /// CRC-32C of the index and of the metadata behind it.
     Integrity(Integrity),
     /// A sidecar field.
     Field(Field<'a>),
@@ -218,22 +218,25 @@ impl Checksums<'_> {
 }
 
 /// Checksums of the two parts of a file that have none in the format itself.
+///
+/// Its block is the first of the metadata section and covers all of the section behind it, so
+/// that no other block can be damaged into one that readers skip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Integrity {
     /// CRC-32C of the index, `24 * sample_count` bytes.
     pub index: u32,
-    /// CRC-32C of the metadata section after its whole-file blocks.
-    pub sample_metadata: u32,
-    /// How many bytes `sample_metadata` covers, counted back from the section's end.
-    pub sample_metadata_bytes: u64,
+    /// CRC-32C of the metadata section behind this block.
+    pub metadata: u32,
+    /// How many bytes `metadata` covers.
+    pub metadata_bytes: u64,
 }
 
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct IntegrityBody {
     index: U32,
-    sample_metadata: U32,
-    sample_metadata_bytes: U64,
+    metadata: U32,
+    metadata_bytes: U64,
 }
 
 impl Integrity {
@@ -249,8 +252,8 @@ impl Integrity {
             })?;
         Ok(Self {
             index: body.index.get(),
-            sample_metadata: body.sample_metadata.get(),
-            sample_metadata_bytes: body.sample_metadata_bytes.get(),
+            metadata: body.metadata.get(),
+            metadata_bytes: body.metadata_bytes.get(),
         })
     }
 
@@ -258,8 +261,8 @@ impl Integrity {
     pub fn to_bytes(&self) -> [u8; Self::SIZE] {
         zerocopy::transmute!(IntegrityBody {
             index: U32::new(self.index),
-            sample_metadata: U32::new(self.sample_metadata),
-            sample_metadata_bytes: U64::new(self.sample_metadata_bytes),
+            metadata: U32::new(self.metadata),
+            metadata_bytes: U64::new(self.metadata_bytes),
         })
     }
 }

@@ -83,7 +83,7 @@ impl AtomicFile {
 }
 
 /// The folder that holds `target`.
-fn folder_of(target: &Path) -> &Path {
+pub(crate) fn folder_of(target: &Path) -> &Path {
     match target.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

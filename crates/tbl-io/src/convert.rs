@@ -18,7 +18,8 @@ pub use selection::Selection;
 
 use crate::ordered::{self, Plan};
 use crate::sample::Field;
-use crate::writer::{TblVersion, Unstored};
+use crate::tbl_version::TblVersion;
+use crate::writer::Unstored;
 use pack::{Pack, Sink, TblSink, Written};
 use selection::Located;
 use tar_layout::TarSink;

@@ -355,7 +355,9 @@ impl ReadError {
             Self::Sample { index, key, source } => {
                 write!(f, "sample {index}")?;
                 if let Some(key) = key {
-                    write!(f, " ({})", Escaped(key))?;
+                    let shown = &key[..key.len().min(MAX_KEY_BYTES)];
+                    let more = if shown.len() < key.len() { "..." } else { "" };
+                    write!(f, " ({}{more})", Escaped(shown))?;
                 }
                 f.write_str(": ")?;
                 source.write_detail(f)
@@ -363,6 +365,9 @@ impl ReadError {
         }
     }
 }
+
+/// Bytes of a sample's key that a message shows; keys can be as long as a PAX header.
+const MAX_KEY_BYTES: usize = 160;
 
 /// An error without the file and the sample that it is about, for where both are said already.
 #[derive(Debug)]

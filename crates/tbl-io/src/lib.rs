@@ -21,6 +21,7 @@ mod sample;
 mod source;
 mod tar;
 mod tar_writer;
+mod tbl_version;
 mod verify;
 mod write_error;
 mod writer;
@@ -42,9 +43,9 @@ pub use sample::{Entry, Field, SampleSource, SourceKind};
 pub use source::Source;
 pub use tar::{MemberCounts, MemberKind, SkippedMember, TarArchive};
 pub use tar_writer::{TarOptions, TarSummary, TarWriter};
+pub use tbl_version::TblVersion;
 pub use verify::{Finding, Oddity, VerifySummary, verify};
 pub use write_error::{NameDefect, WriteError};
 pub use writer::{
-    EncodeError, Encoded, Encoder, NewSample, StreamWriter, TblVersion, Unstored, WriteOptions,
-    WriteSummary,
+    EncodeError, Encoded, Encoder, NewSample, StreamWriter, Unstored, WriteOptions, WriteSummary,
 };

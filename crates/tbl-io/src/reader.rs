@@ -7,59 +7,60 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use tbl_format::v2::{EntryFlags, FileFlags};
-use tbl_format::{FormatError, SampleFormat, v1, v2};
+use tbl_format::v2::FileFlags;
+use tbl_format::{FormatError, v1};
 
 use crate::error::ReadError;
+use crate::limits::ReadLimits;
 use crate::sample::{Entry, Field, SampleSource, SourceKind};
 use crate::source::Source;
-use crate::writer::TblVersion;
+use crate::tbl_version::TblVersion;
 
+mod entry;
 mod metadata;
+mod open;
 mod payload;
 mod raw;
 mod region;
+mod section;
 
 pub use metadata::MetadataBlock;
 pub use raw::RawView;
 
+use entry::{Header, IndexEntry};
 use metadata::Metadata;
 use region::Region;
 
-/// How a TBL file is read.
-#[derive(Clone, Copy, Debug)]
+/// How a TBL file is read. By default the format's own checksums are checked and damage is
+/// refused.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct ReadOptions {
     /// What is checked when a sample is read.
     pub verify: Verify,
     /// What to do with damage outside the samples.
     pub damage: Damage,
-    /// The largest sample that is read, in bytes: a damaged index must not decide how much memory
-    /// is asked for.
-    pub max_sample_bytes: u64,
-}
-
-impl Default for ReadOptions {
-    /// Checks the format's own checksums, refuses damage, reads samples of up to 1 GiB.
-    fn default() -> Self {
-        Self { verify: Verify::Stored, damage: Damage::Refuse, max_sample_bytes: 1 << 30 }
-    }
+    /// Bounds on what a damaged index can make the reader allocate.
+    pub limits: ReadLimits,
 }
 
 /// Which checksums a read checks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
     /// None.
     Nothing,
     /// The index's CRC-16, where the file has checksums.
+    #[default]
     Stored,
-    /// Also the CRC-32C that our writers add, which misses far less.
+    /// Also the CRC-32C that our writers add: of 65 536 kinds of damage that CRC-16 finds all but
+    /// one, it finds all.
     All,
 }
 
 /// What opening a damaged file does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Damage {
     /// Refuses the file.
+    #[default]
     Refuse,
     /// Leaves out what is damaged and lists it in [`TblFile::defects`]: a wrong header checksum is
     /// ignored, an index cut short ends early, unreadable metadata is as if it were not there.
@@ -95,27 +96,6 @@ pub struct TblFile {
     defects: Vec<FormatError>,
 }
 
-/// The part of either header that is needed after opening.
-#[derive(Clone, Copy, Debug)]
-enum Header {
-    V1 { custom: Option<v1::CustomMetadata> },
-    V2 { flags: FileFlags },
-}
-
-/// An index entry of either version, as far as it is consistent in itself.
-#[derive(Clone, Copy, Debug)]
-struct IndexEntry {
-    offset: u64,
-    stored_bytes: u32,
-    bytes: u32,
-    width: u16,
-    height: u16,
-    format: SampleFormat,
-    flags: EntryFlags,
-    /// `None` where the file has no checksums.
-    checksum: Option<u16>,
-}
-
 impl TblFile {
     /// Opens a TBL file of either version.
     ///
@@ -131,11 +111,7 @@ impl TblFile {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn from_source(source: Source, options: ReadOptions) -> Result<Self, ReadError> {
-        let mut front = [0; v2::FileHeader::SIZE];
-        let have = usize::try_from(source.len()).map_or(front.len(), |len| len.min(front.len()));
-        let front = &mut front[..have];
-        source.read_exact_at(0, front)?;
-        Self::with_front(source, front, options)
+        open::open(source, options)
     }
 
     /// Opens a TBL file as if it started with `front`, which holds a header.
@@ -144,72 +120,17 @@ impl TblFile {
         front: &[u8],
         options: ReadOptions,
     ) -> Result<Self, ReadError> {
-        let mut defects = Vec::new();
-        let version = tbl_format::sniff(front);
-        let mut tolerate = |result: Result<(), FormatError>| match (result, options.damage) {
-            (Err(defect), Damage::LeaveOut) => {
-                defects.push(defect);
-                Ok(())
-            }
-            (result, _) => result,
-        };
-        let mut open = || -> Result<_, FormatError> {
-            let (header, sample_count, entry_bytes, metadata) = if version == Some(1) {
-                let (header, _) = v1::FileHeader::parse(front)?;
-                tolerate(header.index_range(source.len()).map(|_| ()))?;
-                let custom = header.custom_metadata();
-                (Header::V1 { custom }, header.sample_count(), v1::IndexEntry::SIZE, None)
-            } else {
-                let (header, _) = v2::FileHeader::parse_unverified(front)?;
-                tolerate(header.verify())?;
-                tolerate(header.index_range(source.len()).map(|_| ()))?;
-                let metadata = header.metadata_range(source.len());
-                tolerate(metadata.clone().map(|_| ()))?;
-                let flags = header.flags();
-                let metadata = metadata.ok().flatten();
-                (Header::V2 { flags }, header.sample_count(), v2::IndexEntry::SIZE, metadata)
-            };
-            let header_bytes = header.size();
-            // Only in a damaged file can the index have less room than the count asks for.
-            let room = source.len().saturating_sub(header_bytes) / entry_bytes as u64;
-            Ok((header, sample_count.min(room), entry_bytes as u64, metadata))
-        };
-        let (header, sample_count, entry_bytes, section) = open().map_err(|defect| {
-            ReadError::Format { path: source.path().to_path_buf(), offset: 0, source: defect }
-        })?;
-        // Both fit into the file, so neither product nor sum overflows.
-        let index_bytes = sample_count * entry_bytes;
-        let index = Region::open(&source, header.size(), index_bytes)?;
-        let metadata = match section {
-            Some(section) => match Metadata::open(&source, section, sample_count) {
-                Err(ReadError::Format { source: defect, .. })
-                    if options.damage == Damage::LeaveOut =>
-                {
-                    defects.push(defect);
-                    Metadata::none()
-                }
-                other => other?,
-            },
-            None => Metadata::none(),
-        };
-        let index_end = header.size() + index_bytes;
-        Ok(Self { source, options, header, sample_count, index, index_end, metadata, defects })
+        open::open_with_front(source, front, options)
     }
 
     /// The version of the format.
     pub fn version(&self) -> TblVersion {
-        match self.header {
-            Header::V1 { .. } => TblVersion::V1,
-            Header::V2 { .. } => TblVersion::V2,
-        }
+        self.header.version()
     }
 
     /// The whole file's flags; version 1 has none.
     pub fn flags(&self) -> FileFlags {
-        match self.header {
-            Header::V1 { .. } => FileFlags::NONE,
-            Header::V2 { flags } => flags,
-        }
+        self.header.flags()
     }
 
     /// The application's own fields in a version 1 header.
@@ -251,7 +172,7 @@ impl TblFile {
     /// # Errors
     /// As for [`entry`](SampleSource::entry).
     pub fn is_compressed(&self, index: u64) -> Result<bool, ReadError> {
-        Ok(self.index_entry(index)?.flags.contains(EntryFlags::COMPRESSED))
+        Ok(self.index_entry(index)?.is_compressed())
     }
 
     /// Checks everything outside the samples that has a checksum: the index and the metadata of
@@ -277,7 +198,7 @@ impl TblFile {
             return Ok(());
         }
         let source = FormatError::Crc32c { what: "index", stored, computed };
-        Err(self.format_error(self.header.size(), source))
+        Err(self.format_error(self.version().header_bytes(), source))
     }
 
     /// What the index alone says of sample `index`, when its name or label cannot be read.
@@ -327,26 +248,19 @@ impl TblFile {
                 sample_count: self.sample_count,
             });
         }
-        // `index` is below the count, so the entry lies inside the index.
-        let offset = self.header.size() + index * self.header.entry_bytes();
+        let (offset, len) = (self.entry_offset(index), self.version().entry_bytes() as u64);
         self.index
-            .with(offset, self.header.entry_bytes(), |bytes| self.header.parse_entry(bytes))?
+            .with(offset, len, |bytes| self.header.parse_entry(bytes))?
             .map_err(|defect| self.format_error(offset, defect).for_sample(index, None))
+    }
+
+    /// Where entry `index`, which is below the sample count, stands in the file.
+    fn entry_offset(&self, index: u64) -> u64 {
+        self.version().header_bytes() + index * self.version().entry_bytes() as u64
     }
 
     fn format_error(&self, offset: u64, source: FormatError) -> ReadError {
         ReadError::Format { path: self.source.path().to_path_buf(), offset, source }
-    }
-
-    fn sample_error(&self, index: u64, offset: u64, source: FormatError) -> ReadError {
-        let error = self.format_error(offset, source);
-        error.for_sample(index, self.key_for_error(index).as_deref())
-    }
-
-    /// The sample's name for a message about something else; the message is still of use when the
-    /// name cannot be read.
-    fn key_for_error(&self, index: u64) -> Option<Vec<u8>> {
-        self.metadata.key(index).unwrap_or(None)
     }
 }
 
@@ -356,9 +270,9 @@ impl SampleSource for TblFile {
     }
 
     fn kind(&self) -> SourceKind {
-        match self.header {
-            Header::V1 { .. } => SourceKind::Tbl1,
-            Header::V2 { .. } => SourceKind::Tbl2,
+        match self.version() {
+            TblVersion::V1 => SourceKind::Tbl1,
+            TblVersion::V2 => SourceKind::Tbl2,
         }
     }
 
@@ -398,52 +312,5 @@ impl SampleSource for TblFile {
 
     fn class_names(&self) -> &[String] {
         self.metadata.class_names()
-    }
-}
-
-impl Header {
-    fn size(&self) -> u64 {
-        match self {
-            Self::V1 { .. } => v1::FileHeader::SIZE as u64,
-            Self::V2 { .. } => v2::FileHeader::SIZE as u64,
-        }
-    }
-
-    fn entry_bytes(&self) -> u64 {
-        match self {
-            Self::V1 { .. } => v1::IndexEntry::SIZE as u64,
-            Self::V2 { .. } => v2::IndexEntry::SIZE as u64,
-        }
-    }
-
-    fn parse_entry(&self, bytes: &[u8]) -> Result<IndexEntry, FormatError> {
-        match self {
-            Self::V1 { .. } => {
-                let entry = v1::IndexEntry::parse(bytes)?;
-                Ok(IndexEntry {
-                    offset: entry.offset(),
-                    stored_bytes: entry.stored_bytes(),
-                    bytes: entry.stored_bytes(),
-                    width: 0,
-                    height: 0,
-                    format: entry.format(),
-                    flags: EntryFlags::NONE,
-                    checksum: None,
-                })
-            }
-            Self::V2 { flags } => {
-                let entry = v2::IndexEntry::parse(bytes)?;
-                Ok(IndexEntry {
-                    offset: entry.offset(),
-                    stored_bytes: entry.stored_bytes(),
-                    bytes: entry.sample_bytes()?,
-                    width: entry.width(),
-                    height: entry.height(),
-                    format: entry.format(),
-                    flags: entry.flags(),
-                    checksum: flags.contains(FileFlags::HAS_CHECKSUMS).then_some(entry.checksum()),
-                })
-            }
-        }
     }
 }

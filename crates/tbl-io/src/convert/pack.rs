@@ -6,9 +6,8 @@ use std::path::Path;
 use super::error::{ConvertError, PackError};
 use super::{Compression, ConvertOptions, Prepared, Selection};
 use crate::sample::Field;
-use crate::writer::{
-    Encoded, Encoder, NewSample, StreamWriter, TblVersion, Unstored, WriteOptions,
-};
+use crate::tbl_version::TblVersion;
+use crate::writer::{Encoded, Encoder, NewSample, StreamWriter, Unstored, WriteOptions};
 
 /// A sample between reading and packing.
 pub(super) struct Sample<'a> {

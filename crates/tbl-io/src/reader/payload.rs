@@ -1,49 +1,73 @@
-//! From a sample's stored bytes to its own, checked.
+//! Reading one sample's bytes: extent, decompression, checksums.
 
 use lz4::block::decompress_to_buffer;
 use tbl_format::checksum::{crc32c, payload_crc16};
-use tbl_format::v2::EntryFlags;
 use tbl_format::{FormatError, v2};
 
-use super::{IndexEntry, TblFile, Verify};
+use super::entry::IndexEntry;
+use super::{TblFile, Verify};
 use crate::error::ReadError;
 
 impl TblFile {
-    /// Entry `index` with its payload known to lie inside the file.
+    /// Reads and checks sample `index`. An LZ4 block also goes to `block`; the result says whether
+    /// there was one.
+    pub(super) fn read_sample(
+        &self,
+        index: u64,
+        bytes: &mut Vec<u8>,
+        block: Option<&mut Vec<u8>>,
+    ) -> Result<bool, ReadError> {
+        self.read_checked(index, bytes, block).map_err(|error| match error.sample_index() {
+            Some(_) => error,
+            None => error.for_sample(index, self.key_for_error(index).as_deref()),
+        })
+    }
+
+    fn read_checked(
+        &self,
+        index: u64,
+        bytes: &mut Vec<u8>,
+        block: Option<&mut Vec<u8>>,
+    ) -> Result<bool, ReadError> {
+        let entry = self.payload_entry(index)?;
+        if entry.is_compressed() {
+            self.decompress(&entry, bytes, block)?;
+        } else {
+            self.source.read_range_into(entry.offset, u64::from(entry.stored_bytes), bytes)?;
+        }
+        self.verify_sample(&entry, index, bytes)?;
+        Ok(entry.is_compressed())
+    }
+
+    /// Entry `index` with its payload known to lie inside the file and below the size limit.
     pub(super) fn payload_entry(&self, index: u64) -> Result<IndexEntry, ReadError> {
         let entry = self.index_entry(index)?;
-        let (file_bytes, index_end) = (self.source.len(), self.index_end);
-        let offset = self.header.size() + index * self.header.entry_bytes();
-        v2::payload_range(entry.offset, entry.stored_bytes, index_end, file_bytes)
-            .map_err(|defect| self.sample_error(index, offset, defect))?;
-        let (need, limit) = (u64::from(entry.bytes), self.options.max_sample_bytes);
-        if need > limit {
-            let path = self.source.path().to_path_buf();
-            let error = ReadError::Limit { path, what: "sample bytes", limit, need };
-            return Err(error.for_sample(index, self.key_for_error(index).as_deref()));
-        }
+        v2::payload_range(entry.offset, entry.stored_bytes, self.index_end, self.source.len())
+            .map_err(|defect| self.format_error(self.entry_offset(index), defect))?;
+        self.options.limits.check_sample_bytes(self.source.path(), u64::from(entry.bytes))?;
         Ok(entry)
     }
 
     fn decompress(
         &self,
         entry: &IndexEntry,
-        index: u64,
         bytes: &mut Vec<u8>,
         copy: Option<&mut Vec<u8>>,
     ) -> Result<(), ReadError> {
-        let defect = |defect| self.sample_error(index, entry.offset, defect);
+        let defect = |defect| self.format_error(entry.offset, defect);
         let (stored_bytes, expected) = (entry.stored_bytes, entry.bytes);
         let size_error = || defect(FormatError::Lz4Size { stored_bytes, bytes: expected });
-        // The sample and behind it the block share the caller's buffer, so that reading compressed
-        // samples allocates nothing of its own.
-        let sample_bytes = usize::try_from(expected).map_err(|_| size_error())?;
-        let size = i32::try_from(expected).map_err(|_| size_error())?;
-        let total = usize::try_from(stored_bytes)
+        // LZ4 counts in `i32`.
+        let block_bytes = i32::try_from(stored_bytes)
             .ok()
-            .filter(|&stored| i32::try_from(stored).is_ok())
-            .and_then(|stored| stored.checked_add(sample_bytes))
+            .and_then(|size| usize::try_from(size).ok())
             .ok_or_else(size_error)?;
+        let size = i32::try_from(expected).map_err(|_| size_error())?;
+        let sample_bytes = usize::try_from(expected).map_err(|_| size_error())?;
+
+        // The sample and behind it the block share the caller's buffer, so that reading compressed
+        // samples allocates nothing of its own. Index entry and limit bound both.
+        let total = sample_bytes.checked_add(block_bytes).ok_or_else(size_error)?;
         bytes.try_reserve(total.saturating_sub(bytes.len())).map_err(|_| ReadError::Limit {
             path: self.source.path().to_path_buf(),
             what: "bytes to hold in memory",
@@ -66,38 +90,15 @@ impl TblFile {
         Ok(())
     }
 
-    /// Reads and checks sample `index`; a compressed one's block also goes to `block`. Returns
-    /// whether it is a compressed one.
-    pub(super) fn read_sample(
-        &self,
-        index: u64,
-        bytes: &mut Vec<u8>,
-        block: Option<&mut Vec<u8>>,
-    ) -> Result<bool, ReadError> {
-        let entry = self.payload_entry(index)?;
-        let is_compressed = entry.flags.contains(EntryFlags::COMPRESSED);
-        let read = if is_compressed {
-            self.decompress(&entry, index, bytes, block)
-        } else {
-            self.source.read_range_into(entry.offset, u64::from(entry.stored_bytes), bytes)
-        };
-        read.map_err(|error| {
-            let key = self.key_for_error(index);
-            error.for_sample(index, key.as_deref())
-        })?;
-        self.verify_sample(&entry, index, bytes)?;
-        Ok(is_compressed)
-    }
-
     fn verify_sample(&self, entry: &IndexEntry, index: u64, bytes: &[u8]) -> Result<(), ReadError> {
         if self.options.verify == Verify::Nothing {
             return Ok(());
         }
+        let defect = |defect| self.format_error(entry.offset, defect);
         if let Some(stored) = entry.checksum {
             let computed = payload_crc16(bytes);
             if stored != computed {
-                let defect = FormatError::PayloadChecksum { stored, computed };
-                return Err(self.sample_error(index, entry.offset, defect));
+                return Err(defect(FormatError::PayloadChecksum { stored, computed }));
             }
         }
         if self.options.verify == Verify::All
@@ -105,10 +106,15 @@ impl TblFile {
         {
             let computed = crc32c(bytes);
             if stored != computed {
-                let defect = FormatError::Crc32c { what: "sample", stored, computed };
-                return Err(self.sample_error(index, entry.offset, defect));
+                return Err(defect(FormatError::Crc32c { what: "sample", stored, computed }));
             }
         }
         Ok(())
+    }
+
+    /// The sample's name for a message about something else; the message is still of use when the
+    /// name cannot be read.
+    fn key_for_error(&self, index: u64) -> Option<Vec<u8>> {
+        self.metadata.key_and_label(index).map_or(None, |(key, _)| key)
     }
 }

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use tbl_format::SampleFormat;
-use tbl_format::v2::EntryFlags;
 
-use super::{IndexEntry, TblFile};
+use super::TblFile;
+use super::entry::IndexEntry;
 use crate::error::{RawDefect, ReadError};
 use crate::mmap::Mapped;
 use crate::sample::SampleSource;
+use crate::tbl_version::TblVersion;
 
 /// The mapped images of a `RAW_U8` file: `sample_count * height * width * 3` bytes, RGB, rows top
 /// down, no padding.
@@ -71,7 +72,7 @@ impl RawView {
 pub(super) fn view(file: &TblFile) -> Result<RawView, ReadError> {
     let not_raw =
         |index, source| Err(ReadError::NotRaw { path: file.path().to_path_buf(), index, source });
-    if file.kind() == crate::sample::SourceKind::Tbl1 {
+    if file.version() == TblVersion::V1 {
         return not_raw(0, RawDefect::Version1);
     }
     if file.sample_count() == 0 {
@@ -93,7 +94,7 @@ pub(super) fn view(file: &TblFile) -> Result<RawView, ReadError> {
 }
 
 fn defect(entry: &IndexEntry, first: &IndexEntry, expected_offset: u64) -> Option<RawDefect> {
-    let compressed = entry.flags.contains(EntryFlags::COMPRESSED);
+    let compressed = entry.is_compressed();
     if entry.format != SampleFormat::RawU8 || compressed {
         return Some(RawDefect::Encoded { format: entry.format, compressed });
     }

@@ -1,6 +1,6 @@
 //! A part of a file that is looked into often: in memory when it is small, mapped when it is not.
 
-use tbl_format::checksum::Crc32c;
+use tbl_format::checksum::crc32c;
 
 use crate::error::ReadError;
 use crate::mmap::Mapped;
@@ -9,9 +9,6 @@ use crate::source::Source;
 /// Up to this size a region is read at once: the 10 000 index entries that fit are cheaper to copy
 /// than to map, and a data set of many small shards does not use up its mappings.
 const MEMORY_BYTES: u64 = 256 << 10;
-
-/// How much is taken at once where a whole region is read.
-const CHUNK_BYTES: u64 = 1 << 20;
 
 #[derive(Debug)]
 pub(super) enum Region {
@@ -65,18 +62,6 @@ impl Region {
 
     /// CRC-32C of the whole region.
     pub(super) fn checksum(&self) -> Result<u32, ReadError> {
-        self.checksum_from(self.offset())
-    }
-
-    /// CRC-32C of the region from `offset` to its end.
-    pub(super) fn checksum_from(&self, mut offset: u64) -> Result<u32, ReadError> {
-        let end = self.offset() + self.len();
-        let mut checksum = Crc32c::new();
-        while offset < end {
-            let len = CHUNK_BYTES.min(end - offset);
-            self.with(offset, len, |bytes| checksum.update(bytes))?;
-            offset += len;
-        }
-        Ok(checksum.finish())
+        self.with(self.offset(), self.len(), crc32c)
     }
 }

@@ -7,7 +7,7 @@ use tbl_format::{FormatError, v1, v2};
 
 use crate::error::ReadError;
 use crate::source::Source;
-use crate::writer::TblVersion;
+use crate::tbl_version::TblVersion;
 
 /// Index entries looked at to judge a sample count.
 const MAX_JUDGED_ENTRIES: u64 = 1 << 20;

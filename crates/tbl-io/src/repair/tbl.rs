@@ -15,8 +15,9 @@ use crate::error::{Detail, ReadError};
 use crate::reader::{Damage, ReadOptions, TblFile, Verify};
 use crate::sample::{Entry, Field, SampleSource};
 use crate::source::Source;
+use crate::tbl_version::TblVersion;
 use crate::write_error::WriteError;
-use crate::writer::{Encoded, Encoder, NewSample, StreamWriter, TblVersion, WriteOptions};
+use crate::writer::{Encoded, Encoder, NewSample, StreamWriter, WriteOptions};
 
 pub(super) fn repair<P: Prepare>(
     source: &Source,
@@ -247,7 +248,7 @@ impl<P: Prepare> Salvage<'_, P> {
         stored_bytes: u64,
         expected: Option<u32>,
     ) -> Result<Option<bool>, ConvertError> {
-        let most = ReadOptions::default().max_sample_bytes;
+        let most = ReadOptions::default().limits.sample_bytes;
         if stored_bytes > most
             || unless_io(self.source.read_range_into(offset, stored_bytes, &mut self.block))?
                 .is_err()

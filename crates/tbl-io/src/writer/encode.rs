@@ -6,13 +6,12 @@ use std::ops::Range;
 
 use lz4::block::{CompressionMode, compress_to_buffer};
 use tbl_format::checksum::{crc32c, payload_crc16};
-use tbl_format::extension::{self, ExtensionHeader, ExtensionKind};
-use tbl_format::metadata::{BlockHeader, MetadataType};
 use tbl_format::{FormatError, SampleFormat, v1, v2};
 
-use super::TblVersion;
+use super::blocks::SampleBlocks;
 use super::spool::Spool;
 use crate::sample::Field;
+use crate::tbl_version::TblVersion;
 
 /// The largest input of LZ4 (`LZ4_MAX_INPUT_SIZE`); larger samples are stored as they are.
 const MAX_LZ4_INPUT: usize = 0x7E00_0000;
@@ -120,8 +119,7 @@ pub struct Encoded {
     pub(super) key: Option<Vec<u8>>,
     pub(super) label: Option<i64>,
     pub(super) field_count: u64,
-    /// Metadata blocks whose sample index is filled in when the sample has one.
-    blocks: Vec<u8>,
+    blocks: SampleBlocks,
 }
 
 impl Encoder {
@@ -139,9 +137,8 @@ impl Encoder {
     /// # Errors
     /// What the format cannot hold; see [`EncodeError`].
     pub fn encode(&self, sample: &NewSample<'_>) -> Result<Encoded, EncodeError> {
-        let block =
-            if self.lz4 && self.version == TblVersion::V2 { compress(sample.bytes) } else { None };
-        self.encode_as(sample, block)
+        let compressible = self.lz4 && self.version == TblVersion::V2;
+        self.encode_as(sample, if compressible { compress(sample.bytes) } else { None })
     }
 
     /// Encodes a sample that comes with the LZ4 block of its bytes, which is stored as it is. The
@@ -154,30 +151,26 @@ impl Encoder {
         sample: &NewSample<'_>,
         block: Vec<u8>,
     ) -> Result<Encoded, EncodeError> {
-        let limit = u64::from(u32::MAX);
-        if block.len() as u64 > limit {
-            return Err(EncodeError::TooLarge { bytes: block.len() as u64, limit });
-        }
+        stored_size(block.len())?;
         self.encode_as(sample, Some(block))
     }
 
-    /// Encodes a sample that is stored as `block`, if there is one.
     fn encode_as(
         &self,
         sample: &NewSample<'_>,
         block: Option<Vec<u8>>,
     ) -> Result<Encoded, EncodeError> {
-        let sample_bytes = sample_bytes(sample.bytes.len())?;
+        let sample_bytes = stored_size(sample.bytes.len())?;
         let (dimensions, compressed, checksums, blocks) = match self.version {
             TblVersion::V1 if sample.format.code() > SampleFormat::Tiff.code() => {
                 return Err(EncodeError::Format { format: sample.format });
             }
-            TblVersion::V1 => ((0, 0), None, (0, 0), Vec::new()),
+            TblVersion::V1 => ((0, 0), None, (0, 0), SampleBlocks::default()),
             TblVersion::V2 => (
                 dimensions(sample)?,
                 block,
                 (payload_crc16(sample.bytes), crc32c(sample.bytes)),
-                metadata_blocks(sample)?,
+                SampleBlocks::new(sample)?,
             ),
         };
         Ok(Encoded {
@@ -200,13 +193,12 @@ impl Encoder {
         &self,
         sample_count: u64,
         metadata: Range<u64>,
-        compressed_samples: u64,
+        any_compressed: bool,
     ) -> Result<Vec<u8>, FormatError> {
         Ok(match self.version {
             TblVersion::V1 => v1::FileHeader::new(sample_count)?.to_bytes().to_vec(),
             TblVersion::V2 => {
-                // Blocks can also come from another file.
-                let compressed = if self.lz4 || compressed_samples > 0 {
+                let compressed = if self.lz4 || any_compressed {
                     v2::FileFlags::COMPRESSED
                 } else {
                     v2::FileFlags::NONE
@@ -229,11 +221,11 @@ impl Encoded {
         u64::from(self.sample_bytes)
     }
 
-    /// The memory it takes, but for what every one takes.
+    /// The memory it holds beyond its own size.
     pub(crate) fn held_bytes(&self) -> u64 {
         let block = self.compressed.as_ref().map_or(0, Vec::capacity);
         let key = self.key.as_ref().map_or(0, Vec::capacity);
-        (block as u64).saturating_add(key as u64).saturating_add(self.blocks.capacity() as u64)
+        (block as u64).saturating_add(key as u64).saturating_add(self.blocks.held_bytes())
     }
 
     /// What is stored for the sample whose own bytes are `bytes`.
@@ -243,7 +235,7 @@ impl Encoded {
 
     /// Appends the index entry for the payload at `offset`.
     pub(super) fn push_entry(&self, offset: u64, index: &mut Spool) -> io::Result<()> {
-        // Our blocks are smaller than the sample, and others were measured when they came.
+        // A block's length was checked when it came or is below the sample's.
         let stored_bytes = self
             .compressed
             .as_ref()
@@ -278,29 +270,13 @@ impl Encoded {
         }
     }
 
-    /// Passes the metadata blocks of the sample, now known to be number `index`, to `push` in
-    /// pieces.
-    pub(super) fn for_each_block(
-        &self,
-        index: u64,
-        mut push: impl FnMut(&[u8]) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let mut rest = self.blocks.as_slice();
-        // Blocks were built by `push_block`, so each starts with a whole header and its size.
-        while let Some((header, after)) = rest.split_first_chunk::<{ BlockHeader::SIZE }>() {
-            let [_, _, _, _, _, _, _, _, size @ .., _, _, _, _] = header;
-            let data_bytes = usize::try_from(u32::from_le_bytes(*size)).unwrap_or(usize::MAX);
-            let (data, next) = after.split_at_checked(data_bytes).unwrap_or((after, &[]));
-            push(&index.to_le_bytes())?;
-            push(&header[8..])?;
-            push(data)?;
-            rest = next;
-        }
-        Ok(())
+    /// The sample's metadata blocks.
+    pub(super) fn blocks(&self) -> &SampleBlocks {
+        &self.blocks
     }
 }
 
-fn sample_bytes(len: usize) -> Result<u32, EncodeError> {
+fn stored_size(len: usize) -> Result<u32, EncodeError> {
     u32::try_from(len)
         .map_err(|_| EncodeError::TooLarge { bytes: len as u64, limit: u64::from(u32::MAX) })
 }
@@ -332,51 +308,4 @@ fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
     let size = compress_to_buffer(bytes, Some(CompressionMode::DEFAULT), false, &mut block).ok()?;
     block.truncate(size);
     Some(block)
-}
-
-/// A JSON block with key and label, which is what the original's reader returns, then a block per
-/// field.
-fn metadata_blocks(sample: &NewSample<'_>) -> Result<Vec<u8>, FormatError> {
-    let mut blocks = Vec::new();
-    if sample.key.is_none() && sample.label.is_none() && sample.fields.is_empty() {
-        return Ok(blocks);
-    }
-    push_block(MetadataType::Json, json(sample).as_bytes(), &mut blocks)?;
-    for Field { extension, bytes } in sample.fields {
-        let field = extension::Field { extension, bytes };
-        let mut body = Vec::with_capacity(bytes.len() + extension.len() + 2);
-        field.write_body(&mut body)?;
-        let mut data = Vec::with_capacity(body.len() + ExtensionHeader::SIZE);
-        data.extend_from_slice(&ExtensionHeader::new(ExtensionKind::Field, &body).to_bytes());
-        data.append(&mut body);
-        push_block(MetadataType::Custom, &data, &mut blocks)?;
-    }
-    Ok(blocks)
-}
-
-fn push_block(kind: MetadataType, data: &[u8], blocks: &mut Vec<u8>) -> Result<(), FormatError> {
-    let header = BlockHeader::new(0, kind, data.len() as u64)?;
-    blocks.extend_from_slice(&header.to_bytes());
-    blocks.extend_from_slice(data);
-    Ok(())
-}
-
-fn json(sample: &NewSample<'_>) -> String {
-    let key = sample.key.map(|key| format!("\"key\":{}", serde_json::Value::from(text(key))));
-    let label = sample.label.map(|label| format!("\"label\":{label}"));
-    let members: Vec<String> = key.into_iter().chain(label).collect();
-    format!("{{{}}}", members.join(","))
-}
-
-/// A key as text: bytes that are not UTF-8 become `\xNN`. The exact bytes are in the file's own
-/// table of names.
-fn text(key: &[u8]) -> String {
-    let mut text = String::with_capacity(key.len());
-    for chunk in key.utf8_chunks() {
-        text.push_str(chunk.valid());
-        for byte in chunk.invalid() {
-            text.push_str(&format!("\\x{byte:02x}"));
-        }
-    }
-    text
 }

@@ -1,19 +1,20 @@
 //! The metadata section of a version 2 file while it grows: whole-file extension blocks first, so
 //! that a reader finds them without walking the rest, then the samples' own blocks.
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use tbl_format::FormatError;
 use tbl_format::checksum::Crc32c;
 use tbl_format::extension::{
     ExtensionHeader, ExtensionKind, Integrity, NO_LABEL, NameTableBuilder,
 };
 use tbl_format::metadata::{BlockHeader, MetadataType};
 
-use super::Incomplete;
 use super::encode::Encoded;
 use super::spool::Spool;
+use super::{COPY_BUFFER_BYTES, Incomplete};
 
 /// A block of sample names is closed at this many names or bytes: enough that a million names
 /// make few blocks, little enough to be built in memory.
@@ -30,7 +31,6 @@ pub(super) struct Sections {
     any_label: bool,
     checksums: List,
     sample_blocks: Spool,
-    sample_blocks_checksum: Crc32c,
 }
 
 /// The body of an extension block that grows by one element per sample.
@@ -51,11 +51,10 @@ impl List {
         self.body.push(element)
     }
 
-    /// Writes the whole block and returns its size.
-    fn write(self, out: &mut impl Write) -> Result<u64, Incomplete> {
-        let bytes = write_headers(self.kind, self.checksum.finish(), self.body.bytes(), out)?;
-        self.body.copy_to(out)?;
-        Ok(bytes)
+    /// Writes the whole block.
+    fn write(self, out: &mut impl Write) -> Result<(), Incomplete> {
+        write_headers(self.kind, self.checksum.finish(), self.body.bytes(), out)?;
+        Ok(self.body.copy_to(out)?)
     }
 }
 
@@ -69,7 +68,6 @@ impl Sections {
             any_label: false,
             checksums: List::new(ExtensionKind::Checksums, folder),
             sample_blocks: Spool::new(folder),
-            sample_blocks_checksum: Crc32c::new(),
         }
     }
 
@@ -79,12 +77,7 @@ impl Sections {
         self.any_label |= encoded.label.is_some();
         self.labels.push(&encoded.label.unwrap_or(NO_LABEL).to_le_bytes())?;
         self.checksums.push(&encoded.crc32c.to_le_bytes())?;
-        let checksum = &mut self.sample_blocks_checksum;
-        let blocks = &mut self.sample_blocks;
-        encoded.for_each_block(index, |piece| {
-            checksum.update(piece);
-            blocks.push(piece)
-        })
+        encoded.blocks().for_each_piece(index, |piece| self.sample_blocks.push(piece))
     }
 
     /// A block names consecutive samples, so a sample without a key ends it.
@@ -116,59 +109,98 @@ impl Sections {
         self.name_blocks.push(&block)
     }
 
-    /// Writes the section and returns its size.
+    /// Writes the section to `file` from `start` on and returns its size.
     pub(super) fn write(
-        mut self,
+        self,
         class_names: &[String],
         index_checksum: u32,
-        out: &mut impl Write,
+        file: &File,
+        start: u64,
     ) -> Result<u64, Incomplete> {
+        // The first block holds the checksum of all others, so it is written after them.
+        let mut sink = file;
+        sink.seek(SeekFrom::Start(start + INTEGRITY_BLOCK_BYTES))?;
+        let mut out = BufWriter::with_capacity(COPY_BUFFER_BYTES, Checksumming::new(sink));
+        self.write_rest(class_names, &mut out)?;
+        let rest = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        let integrity = Integrity {
+            index: index_checksum,
+            metadata: rest.checksum.finish(),
+            metadata_bytes: rest.bytes,
+        };
+        let mut block = Vec::new();
+        write_block(ExtensionKind::Integrity, &integrity.to_bytes(), &mut block)?;
+        file.write_all_at(&block, start)?;
+        Ok(INTEGRITY_BLOCK_BYTES + rest.bytes)
+    }
+
+    fn write_rest(
+        mut self,
+        class_names: &[String],
+        out: &mut impl Write,
+    ) -> Result<(), Incomplete> {
         self.close_names()?;
-        let mut bytes = 0;
         if !class_names.is_empty() {
             let mut table = NameTableBuilder::new();
             class_names.iter().try_for_each(|name| table.push(name.as_bytes()))?;
-            bytes += write_block(ExtensionKind::ClassNames, &table.class_names_body()?, out)?;
+            write_block(ExtensionKind::ClassNames, &table.class_names_body()?, out)?;
         }
-        let integrity = Integrity {
-            index: index_checksum,
-            sample_metadata: self.sample_blocks_checksum.finish(),
-            sample_metadata_bytes: self.sample_blocks.bytes(),
-        };
-        bytes += write_block(ExtensionKind::Integrity, &integrity.to_bytes(), out)?;
         if self.any_label {
-            bytes += self.labels.write(out)?;
+            self.labels.write(out)?;
         }
-        bytes += self.checksums.write(out)?;
-        bytes += self.name_blocks.bytes() + self.sample_blocks.bytes();
+        self.checksums.write(out)?;
         self.name_blocks.copy_to(out)?;
         self.sample_blocks.copy_to(out)?;
-        Ok(bytes)
+        Ok(())
     }
 }
 
-fn write_block(kind: ExtensionKind, body: &[u8], out: &mut impl Write) -> Result<u64, Incomplete> {
-    let mut checksum = ExtensionHeader::digest(kind);
-    checksum.update(body);
-    let bytes = write_headers(kind, checksum.finish(), body.len() as u64, out)?;
-    out.write_all(body)?;
-    Ok(bytes)
+/// The size of the first block, headers included.
+const INTEGRITY_BLOCK_BYTES: u64 =
+    (BlockHeader::SIZE + ExtensionHeader::SIZE + Integrity::SIZE) as u64;
+
+/// Counts and checksums what passes through.
+struct Checksumming<W> {
+    out: W,
+    checksum: Crc32c,
+    bytes: u64,
 }
 
-/// Writes both headers of a whole-file block and returns the size of the whole block.
+impl<W> Checksumming<W> {
+    fn new(out: W) -> Self {
+        Self { out, checksum: Crc32c::new(), bytes: 0 }
+    }
+}
+
+impl<W: Write> Write for Checksumming<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.checksum.update(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+fn write_block(kind: ExtensionKind, body: &[u8], out: &mut impl Write) -> Result<(), Incomplete> {
+    let mut checksum = ExtensionHeader::digest(kind);
+    checksum.update(body);
+    write_headers(kind, checksum.finish(), body.len() as u64, out)?;
+    Ok(out.write_all(body)?)
+}
+
+/// Writes both headers of a whole-file block.
 fn write_headers(
     kind: ExtensionKind,
     checksum: u32,
     body_bytes: u64,
     out: &mut impl Write,
-) -> Result<u64, Incomplete> {
-    let payload_bytes = ExtensionHeader::SIZE as u64 + body_bytes;
-    let header = block_header(payload_bytes)?;
+) -> Result<(), Incomplete> {
+    let data_bytes = ExtensionHeader::SIZE as u64 + body_bytes;
+    let header = BlockHeader::new(BlockHeader::WHOLE_FILE, MetadataType::Custom, data_bytes)?;
     out.write_all(&header.to_bytes())?;
-    out.write_all(&ExtensionHeader::with_checksum(kind, checksum).to_bytes())?;
-    Ok(BlockHeader::SIZE as u64 + payload_bytes)
-}
-
-fn block_header(payload_bytes: u64) -> Result<BlockHeader, FormatError> {
-    BlockHeader::new(BlockHeader::WHOLE_FILE, MetadataType::Custom, payload_bytes)
+    Ok(out.write_all(&ExtensionHeader::with_checksum(kind, checksum).to_bytes())?)
 }

@@ -2,9 +2,10 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    clippy::print_stderr,
     clippy::cast_possible_truncation,
     clippy::needless_pass_by_value,
+    clippy::print_stderr,
+    clippy::wildcard_enum_match_arm,
     reason = "test code, helpers included"
 )]
 
@@ -15,6 +16,8 @@ mod mapped;
 mod source;
 mod tar_bytes;
 mod tar_corpora;
+mod tar_golden;
+mod tar_hostile;
 mod tar_index;
 mod tar_writer;
 mod tbl;

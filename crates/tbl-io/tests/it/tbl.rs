@@ -2,12 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use proptest::prelude::*;
 use tbl_format::SampleFormat;
 use tbl_io::{
     Field, NewSample, SampleSource, StreamWriter, TblFile, TblVersion, WriteOptions, WriteSummary,
 };
 
 mod golden;
+mod hostile;
+mod raw;
+mod writing;
 
 /// Everything that a reader returns of one sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,20 +24,24 @@ pub(crate) struct Sample {
     pub(crate) fields: Vec<Field>,
 }
 
+impl Sample {
+    fn as_new(&self) -> NewSample<'_> {
+        NewSample {
+            bytes: &self.bytes,
+            format: self.format,
+            width: self.dimensions.0,
+            height: self.dimensions.1,
+            key: self.key.as_deref(),
+            label: self.label,
+            fields: &self.fields,
+        }
+    }
+}
+
 pub(crate) fn write(path: &Path, options: WriteOptions, samples: &[Sample]) -> WriteSummary {
     let mut writer = StreamWriter::create(path, options).unwrap();
     for sample in samples {
-        writer
-            .write_sample(&NewSample {
-                bytes: &sample.bytes,
-                format: sample.format,
-                width: sample.dimensions.0,
-                height: sample.dimensions.1,
-                key: sample.key.as_deref(),
-                label: sample.label,
-                fields: &sample.fields,
-            })
-            .unwrap();
+        writer.write_sample(&sample.as_new()).unwrap();
     }
     writer.finish().unwrap()
 }
@@ -142,5 +150,50 @@ fn version_1_keeps_bytes_and_formats_and_counts_the_rest() {
             .collect();
         assert_eq!(read(&TblFile::open(target(&folder)).unwrap()), expected);
         assert_eq!(summary.bytes, 32 + 3 * 16 + 4256);
+    }
+}
+
+fn arbitrary_sample() -> impl Strategy<Value = Sample> {
+    let bytes = prop_oneof![
+        prop::collection::vec(any::<u8>(), 0..300),
+        (any::<u8>(), 0..100_000usize).prop_map(|(value, len)| vec![value; len]),
+    ];
+    let field =
+        (prop::collection::vec(any::<u8>(), 0..9), prop::collection::vec(any::<u8>(), 0..99))
+            .prop_map(|(extension, bytes)| Field { extension, bytes });
+    (
+        bytes,
+        any::<u8>().prop_filter("raw images have their own tests", |&code| code != 8),
+        any::<(u16, u16)>(),
+        prop::option::of(prop::collection::vec(any::<u8>(), 0..40)),
+        prop::option::of(any::<i64>().prop_filter("stands for none", |&label| label != i64::MIN)),
+        prop::collection::vec(field, 0..3),
+    )
+        .prop_map(|(bytes, code, (width, height), key, label, fields)| Sample {
+            bytes,
+            format: SampleFormat::from_code(code),
+            dimensions: (u32::from(width), u32::from(height)),
+            key,
+            label,
+            fields,
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn whatever_is_written_reads_back(
+        samples in prop::collection::vec(arbitrary_sample(), 0..12),
+        lz4: bool,
+        announced in prop::option::of(0..5u64),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let sample_count = announced.map(|more| samples.len() as u64 + more);
+        let options = WriteOptions { lz4, sample_count, sync: false, ..Default::default() };
+        write(&target(&folder), options, &samples);
+        let file = TblFile::open(target(&folder)).unwrap();
+        prop_assert_eq!(read(&file), samples);
+        file.verify_structure().unwrap();
     }
 }

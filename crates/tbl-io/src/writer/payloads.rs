@@ -1,0 +1,125 @@
+//! Where the samples' bytes go while the file grows.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+
+use crate::atomic_file::{AtomicFile, folder_of};
+
+/// Payloads of at least this size are written without a copy; smaller ones are gathered.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// How much room is asked for at once.
+const PREALLOCATION_BYTES: u64 = 32 << 20;
+
+/// The samples' bytes: in the file itself when the room for its index is known, else in a spool
+/// that is copied behind the index at the end.
+#[derive(Debug)]
+pub(super) enum Payloads {
+    InPlace { out: BufWriter<Preallocating>, target: AtomicFile },
+    Spooled { out: BufWriter<Preallocating>, target: AtomicFile },
+}
+
+impl Payloads {
+    /// Payloads that start at `index_end` in the target, or wherever the index will end.
+    pub(super) fn new(target: AtomicFile, index_end: Option<u64>) -> io::Result<Self> {
+        let buffered = |file| BufWriter::with_capacity(BUFFER_BYTES, file);
+        Ok(match index_end {
+            Some(index_end) => {
+                let mut file = target.file().try_clone()?;
+                file.seek(SeekFrom::Start(index_end))?;
+                let out = buffered(Preallocating::new(file, index_end));
+                Self::InPlace { out, target }
+            }
+            None => {
+                let file = tempfile::tempfile_in(folder_of(target.target()))?;
+                Self::Spooled { out: buffered(Preallocating::new(file, 0)), target }
+            }
+        })
+    }
+
+    pub(super) fn push(&mut self, payload: &[u8]) -> io::Result<()> {
+        match self {
+            Self::InPlace { out, .. } | Self::Spooled { out, .. } => out.write_all(payload),
+        }
+    }
+
+    pub(super) fn target(&self) -> &AtomicFile {
+        match self {
+            Self::InPlace { target, .. } | Self::Spooled { target, .. } => target,
+        }
+    }
+
+    /// Puts the payloads behind an index that ends at `index_end`, if they are not there yet, and
+    /// returns the file and how far they moved.
+    pub(super) fn settle(self, index_end: u64) -> io::Result<(AtomicFile, u64)> {
+        match self {
+            Self::InPlace { out, target } => {
+                out.into_inner().map_err(io::IntoInnerError::into_error)?;
+                Ok((target, 0))
+            }
+            Self::Spooled { out, target } => {
+                let mut spool = out.into_inner().map_err(io::IntoInnerError::into_error)?.file;
+                spool.rewind()?;
+                target.file().seek(SeekFrom::Start(index_end))?;
+                // Inside the kernel where the system can; see `std::io::copy`.
+                io::copy(&mut spool, &mut target.file())?;
+                Ok((target, index_end))
+            }
+        }
+    }
+}
+
+/// A file that is written from front to back and asks for its room ahead of time.
+///
+/// Blocks that are there already made the writes of 110 KB samples a quarter cheaper (ext4, 0.093
+/// to 0.068 s of processor time for 360 MB). Room that is not used is given back when the length
+/// of the finished file is set.
+#[derive(Debug)]
+pub(super) struct Preallocating {
+    file: File,
+    position: u64,
+    /// Up to where there is room; `None` once the file system has declined.
+    allocated: Option<u64>,
+}
+
+impl Preallocating {
+    fn new(file: File, position: u64) -> Self {
+        Self { file, position, allocated: Some(position) }
+    }
+
+    fn make_room(&mut self, bytes: u64) {
+        let Some(allocated) = self.allocated else { return };
+        // A small file is not worth a call.
+        if self.position < PREALLOCATION_BYTES || self.position + bytes <= allocated {
+            return;
+        }
+        let start = self.position.max(allocated);
+        self.allocated = allocate(&self.file, start).then_some(start + PREALLOCATION_BYTES);
+    }
+}
+
+impl Write for Preallocating {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.make_room(bytes.len() as u64);
+        let written = self.file.write(bytes)?;
+        self.position += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Asks for blocks from `start` on without changing the file's length. A refusal means nothing:
+/// the write itself will say what is wrong.
+#[cfg(target_os = "linux")]
+fn allocate(file: &File, start: u64) -> bool {
+    use rustix::fs::{FallocateFlags, fallocate};
+    fallocate(file, FallocateFlags::KEEP_SIZE, start, PREALLOCATION_BYTES).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn allocate(_: &File, _: u64) -> bool {
+    false
+}

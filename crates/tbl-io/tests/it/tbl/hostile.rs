@@ -1,0 +1,350 @@
+//! Damaged and odd files: an error that names the place, or the same samples; never a panic.
+
+use tbl_format::checksum::payload_crc16;
+use tbl_format::{FormatError, SampleFormat, v1, v2};
+use tbl_io::{
+    Damage, NewSample, ReadError, ReadOptions, SampleSource, Source, StreamWriter, TblFile, Verify,
+    WriteOptions,
+};
+
+use super::{Sample, read, samples, write};
+
+fn open(bytes: Vec<u8>) -> Result<TblFile, ReadError> {
+    TblFile::from_source(Source::from_bytes("t.tbl", bytes), ReadOptions::default())
+}
+
+fn open_with(bytes: Vec<u8>, options: ReadOptions) -> Result<TblFile, ReadError> {
+    TblFile::from_source(Source::from_bytes("t.tbl", bytes), options)
+}
+
+/// A version 2 file with compressed and raw samples, names, labels and fields.
+fn whole_file() -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.tbl");
+    write(&path, WriteOptions { lz4: true, sync: false, ..Default::default() }, &samples());
+    std::fs::read(path).unwrap()
+}
+
+/// The same samples as the original would write them: no extension blocks.
+fn plain_file() -> Vec<u8> {
+    let payloads: [&[u8]; 3] = [b"first sample", b"", b"third"];
+    plain_file_of(&payloads)
+}
+
+fn plain_file_of(payloads: &[&[u8]]) -> Vec<u8> {
+    let count = payloads.len() as u64;
+    let flags = v2::FileFlags::HAS_CHECKSUMS;
+    let mut file = v2::FileHeader::new(count, 0..0, flags).unwrap().to_bytes().to_vec();
+    let mut offset = v2::index_end(count).unwrap();
+    for payload in payloads {
+        let size = payload.len() as u32;
+        let checksum = payload_crc16(payload);
+        let payload = v2::Payload { offset, stored_bytes: size, bytes: size, checksum };
+        let flags = v2::EntryFlags::NONE;
+        file.extend(v2::IndexEntry::new(payload, (3, 4), SampleFormat::Png, flags).to_bytes());
+        offset += u64::from(size);
+    }
+    file.extend(payloads.concat());
+    file
+}
+
+/// Sets `bytes` at `offset` of the header and makes its checksum right again.
+fn set_header(file: &mut [u8], offset: usize, bytes: &[u8]) {
+    file[offset..offset + bytes.len()].copy_from_slice(bytes);
+    file[44..48].fill(0);
+    let checksum = tbl_format::checksum::header_crc32(&file[..64]);
+    file[44..48].copy_from_slice(&checksum.to_le_bytes());
+}
+
+fn read_all(file: &TblFile) -> Result<Vec<Sample>, ReadError> {
+    let mut bytes = Vec::new();
+    (0..file.sample_count())
+        .map(|index| {
+            file.read_into(index, &mut bytes)?;
+            let entry = file.entry(index)?;
+            let mut fields = Vec::new();
+            file.read_fields(index, &mut fields)?;
+            Ok(Sample {
+                bytes: bytes.clone(),
+                format: entry.format,
+                dimensions: (entry.width, entry.height),
+                key: entry.key.map(|key| key.into_owned()),
+                label: entry.label,
+                fields,
+            })
+        })
+        .collect()
+}
+
+fn defect(error: ReadError) -> FormatError {
+    match error {
+        ReadError::Format { source, .. } => source,
+        ReadError::Sample { source, .. } => defect(*source),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn every_truncation_of_version_2_is_an_error_at_opening_or_reading() {
+    for whole in [whole_file(), plain_file()] {
+        for len in 0..whole.len() {
+            let result = open(whole[..len].to_vec()).and_then(|file| read_all(&file));
+            assert!(result.unwrap_err().is_damage(), "cut to {len} of {}", whole.len());
+        }
+    }
+}
+
+#[test]
+fn every_truncation_of_version_1_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.tbl");
+    let version = tbl_io::TblVersion::V1;
+    write(&path, WriteOptions { version, ..Default::default() }, &samples()[..3]);
+    let whole = std::fs::read(path).unwrap();
+    for len in 0..whole.len() {
+        let result = open(whole[..len].to_vec()).and_then(|file| read_all(&file));
+        assert!(result.unwrap_err().is_damage(), "cut to {len} of {}", whole.len());
+    }
+}
+
+#[test]
+fn every_flipped_header_bit_of_version_2_is_refused() {
+    for whole in [whole_file(), plain_file()] {
+        for bit in 0..64 * 8 {
+            let mut file = whole.clone();
+            file[bit / 8] ^= 1 << (bit % 8);
+            assert!(open(file).is_err(), "bit {bit}");
+        }
+    }
+}
+
+#[test]
+fn every_flipped_bit_of_our_files_is_found_by_a_full_check_or_changes_nothing() {
+    let whole = whole_file();
+    let expected = read(&open(whole.clone()).unwrap());
+    let options = ReadOptions { verify: Verify::All, ..Default::default() };
+    for bit in 0..whole.len() * 8 {
+        let mut file = whole.clone();
+        file[bit / 8] ^= 1 << (bit % 8);
+        let checked = open_with(file, options).and_then(|file| {
+            file.verify_structure()?;
+            read_all(&file)
+        });
+        if let Ok(found) = checked {
+            assert!(found == expected, "bit {bit} of byte {}", bit / 8);
+            assert!(says_nothing(&whole, bit / 8), "bit {bit} of byte {}", bit / 8);
+        }
+    }
+}
+
+/// Whether a byte of `whole_file` may change without anything else changing: in an LZ4 block, where
+/// a run of equal bytes is the same at another distance, and in the reserved bytes of the metadata
+/// section's first header, in front of the checksums.
+fn says_nothing(whole: &[u8], position: usize) -> bool {
+    // Only the first sample shrinks.
+    let entry = v2::IndexEntry::parse(&whole[64..]).unwrap();
+    let block = entry.payload(0, whole.len() as u64).unwrap();
+    let (header, _) = v2::FileHeader::parse(whole).unwrap();
+    let section = header.metadata_range(whole.len() as u64).unwrap().unwrap().start;
+    let position = position as u64;
+    block.contains(&position) || (section + 14..section + 16).contains(&position)
+}
+
+#[test]
+fn every_flipped_payload_bit_is_found_by_reading() {
+    let whole = plain_file();
+    for bit in v2::index_end(3).unwrap() as usize * 8..whole.len() * 8 {
+        let mut file = whole.clone();
+        file[bit / 8] ^= 1 << (bit % 8);
+        let error = open(file).and_then(|file| read_all(&file)).unwrap_err();
+        assert!(matches!(defect(error), FormatError::PayloadChecksum { .. }), "bit {bit}");
+    }
+}
+
+#[test]
+fn numbers_that_wrap_are_refused() {
+    let file_bytes = plain_file().len() as u64;
+    // 64 + 24 * count wraps to a small number.
+    for sample_count in [u64::MAX, (u64::MAX - 40) / 24 + 1, 1 << 61, 4] {
+        let mut file = plain_file();
+        set_header(&mut file, 8, &sample_count.to_le_bytes());
+        let expected = FormatError::IndexBeyondEnd { sample_count, file_bytes };
+        assert_eq!(defect(open(file).unwrap_err()), expected);
+    }
+    for (offset, bytes) in [(u64::MAX, 12), (file_bytes, 12), (u64::MAX - 11, 12)] {
+        let mut file = plain_file();
+        file[64..72].copy_from_slice(&offset.to_le_bytes());
+        let error = open(file).and_then(|file| read_all(&file)).unwrap_err();
+        assert_eq!(error.sample_index(), Some(0));
+        let what = "sample payload";
+        assert_eq!(defect(error), FormatError::BeyondEnd { what, offset, bytes, file_bytes });
+    }
+    for (offset, bytes) in [(u64::MAX, 1), (1, u64::MAX), (file_bytes, 1)] {
+        let mut file = plain_file();
+        set_header(&mut file, 24, &offset.to_le_bytes());
+        set_header(&mut file, 32, &bytes.to_le_bytes());
+        let what = "metadata section";
+        let expected = FormatError::BeyondEnd { what, offset, bytes, file_bytes };
+        assert_eq!(defect(open(file).unwrap_err()), expected);
+    }
+}
+
+#[test]
+fn version_1_numbers_that_wrap_are_refused() {
+    let mut file = v1::FileHeader::new(1).unwrap().to_bytes().to_vec();
+    file.extend(v1::IndexEntry::new(u64::MAX, 5, SampleFormat::Png).to_bytes());
+    let error = open(file.clone()).and_then(|file| read_all(&file)).unwrap_err();
+    assert!(matches!(defect(error), FormatError::BeyondEnd { .. }));
+    file[8..16].copy_from_slice(&(1u64 << 60).to_le_bytes());
+    assert!(matches!(defect(open(file).unwrap_err()), FormatError::IndexBeyondEnd { .. }));
+}
+
+/// The variants that the original's reader was probed with, as far as opening decides them.
+#[test]
+fn odd_but_valid_files_open_and_read() {
+    let expected = read(&open(plain_file()).unwrap());
+    let check = |what: &str, change: &dyn Fn(&mut Vec<u8>)| {
+        let mut file = plain_file();
+        change(&mut file);
+        let file = open(file).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let found = read_all(&file).unwrap_or_else(|error| panic!("{what}: {error}"));
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found.bytes, expected.bytes, "{what}");
+        }
+        assert_eq!(found.len(), expected.len(), "{what}");
+    };
+    check("reserved byte set", &|file| set_header(file, 50, &[7]));
+    check("header_size 1", &|file| set_header(file, 16, &[1, 0, 0, 0]));
+    check("padding set", &|file| set_header(file, 20, &[9, 9, 9, 9]));
+    check("COMPRESSED without compressed samples", &|file| set_header(file, 40, &[5]));
+    check("unknown file flags", &|file| set_header(file, 40, &[4, 0, 0, 0x80]));
+    check("unknown sample flag", &|file| file[64 + 21] |= 0x80);
+    check("unknown format", &|file| file[64 + 20] = 200);
+    check("trailing bytes", &|file| file.extend([0; 100]));
+    check("raw sample with uncompressed size 0", &|file| file[64 + 12..64 + 16].fill(0));
+    check("metadata flag without metadata", &|file| set_header(file, 40, &[6]));
+}
+
+#[test]
+fn odd_and_damaged_files_are_refused_by_name() {
+    let check = |change: &dyn Fn(&mut Vec<u8>), expected: &dyn Fn(&FormatError) -> bool| {
+        let mut file = plain_file();
+        change(&mut file);
+        let error = defect(open(file).and_then(|file| read_all(&file)).unwrap_err());
+        assert!(expected(&error), "{error}");
+    };
+    check(&|file| file[50] = 7, &|e| matches!(e, FormatError::HeaderChecksum { .. }));
+    check(&|file| set_header(file, 4, &[3]), &|e| {
+        *e == FormatError::BadVersion { found: 3, expected: 2 }
+    });
+    check(&|file| file[3] = 1, &|e| *e == FormatError::BadVersion { found: 2, expected: 1 });
+    check(&|file| file[0] = b'X', &|e| matches!(e, FormatError::BadMagic { .. }));
+    check(&|file| file[64 + 22] ^= 1, &|e| matches!(e, FormatError::PayloadChecksum { .. }));
+    check(&|file| file[64 + 12] += 1, &|e| matches!(e, FormatError::RawSize { .. }));
+    check(&|file| file[64..72].fill(0), &|e| matches!(e, FormatError::InsideIndex { .. }));
+    check(&|file| file.truncate(0), &|e| matches!(e, FormatError::Truncated { have: 0, .. }));
+    check(&|file| file[64 + 21] |= 1, &|e| matches!(e, FormatError::Lz4Damaged { .. }));
+}
+
+#[test]
+fn a_file_without_checksums_is_read_without_them() {
+    let mut file = plain_file();
+    set_header(&mut file, 40, &[0]);
+    let last = file.len() - 1;
+    file[last] ^= 1;
+    assert_eq!(read_all(&open(file).unwrap()).unwrap()[2].bytes, b"thire");
+}
+
+#[test]
+fn checksums_are_not_looked_at_when_that_is_asked_for() {
+    let mut file = plain_file();
+    file[64 + 22] ^= 1;
+    let options = ReadOptions { verify: Verify::Nothing, ..Default::default() };
+    assert_eq!(read_all(&open_with(file, options).unwrap()).unwrap()[0].bytes, b"first sample");
+}
+
+#[test]
+fn an_lz4_block_must_give_exactly_the_declared_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.tbl");
+    let mut writer =
+        StreamWriter::create(&path, WriteOptions { lz4: true, ..Default::default() }).unwrap();
+    writer.write_sample(&NewSample::new(&[5; 1000])).unwrap();
+    writer.finish().unwrap();
+    let whole = std::fs::read(path).unwrap();
+    let stored_bytes = u32::from_le_bytes(whole[72..76].try_into().unwrap());
+    let check = |declared: u32, expected: FormatError| {
+        let mut file = whole.clone();
+        file[76..80].copy_from_slice(&declared.to_le_bytes());
+        let error = open(file).and_then(|file| read_all(&file)).unwrap_err();
+        assert_eq!(defect(error), expected);
+    };
+    check(0, FormatError::Lz4Size { stored_bytes, bytes: 0 });
+    check(1001, FormatError::Lz4Short { expected: 1001, found: 1000 });
+    check(999, FormatError::Lz4Damaged { stored_bytes });
+    let bomb = stored_bytes * 255 + 1;
+    check(bomb, FormatError::Lz4Size { stored_bytes, bytes: bomb });
+}
+
+#[test]
+fn a_sample_over_the_limit_is_refused_before_memory_is_asked_for() {
+    let mut options = ReadOptions::default();
+    options.limits.sample_bytes = 11;
+    let file = open_with(plain_file(), options).unwrap();
+    let error = file.read_into(0, &mut Vec::new()).unwrap_err();
+    assert_eq!(error.sample_index(), Some(0));
+    assert_eq!(error.to_string(), "t.tbl: sample 0: sample bytes is 12, expected at most 11");
+    file.read_into(2, &mut Vec::new()).unwrap();
+}
+
+#[test]
+fn a_damaged_file_gives_up_its_whole_samples_when_asked() {
+    let options = ReadOptions { damage: Damage::LeaveOut, ..Default::default() };
+    let whole = whole_file();
+    let expected = read(&open(whole.clone()).unwrap());
+
+    // The metadata is cut off and the header's checksum is wrong.
+    let mut cut = whole[..whole.len() - 1].to_vec();
+    cut[45] ^= 1;
+    let file = open_with(cut, options).unwrap();
+    assert_eq!(file.defects().len(), 2);
+    let mut bytes = Vec::new();
+    for (index, sample) in expected.iter().enumerate() {
+        file.read_into(index as u64, &mut bytes).unwrap();
+        assert_eq!(bytes, sample.bytes);
+    }
+
+    // The index is cut inside its third entry.
+    let file = open_with(whole[..64 + 2 * 24 + 23].to_vec(), options).unwrap();
+    assert_eq!(file.sample_count(), 2);
+    assert!(matches!(file.defects()[0], FormatError::IndexBeyondEnd { sample_count: 4, .. }));
+}
+
+#[test]
+fn metadata_of_foreign_files_gives_name_and_label() {
+    let mut file = plain_file();
+    let start = file.len() as u64;
+    let mut block = |index: u64, kind: u16, data: &[u8]| {
+        file.extend(index.to_le_bytes());
+        file.extend((data.len() as u32).to_le_bytes());
+        file.extend(kind.to_le_bytes());
+        file.extend([0, 0]);
+        file.extend(data);
+    };
+    block(2, 3, &[0x81]);
+    block(2, 1, br#"{"name": "c.png", "label": 7, "more": [1]}"#);
+    block(0, 255, b"not json");
+    block(2, 1, br#"{"name": "later"}"#);
+    block(99, 1, b"{}");
+    let bytes = file.len() as u64 - start;
+    set_header(&mut file, 24, &start.to_le_bytes());
+    set_header(&mut file, 32, &bytes.to_le_bytes());
+    let file = open(file).unwrap();
+    let entry = file.entry(2).unwrap();
+    assert_eq!((entry.key.as_deref(), entry.label), (Some(&b"c.png"[..]), Some(7)));
+    let entry = file.entry(0).unwrap();
+    assert_eq!((entry.key, entry.label), (None, None));
+    let kinds: Vec<u16> = file.metadata(2).unwrap().iter().map(|block| block.kind.code()).collect();
+    assert_eq!(kinds, [3, 1, 1]);
+    file.verify_structure().unwrap();
+}
