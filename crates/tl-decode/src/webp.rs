@@ -82,14 +82,12 @@ pub(crate) fn decode(
     scratch: &mut Vec<u8>,
     image: &mut Image,
 ) -> Result<Orientation, DecodeError> {
-    /// An RGBA copy, and planes or 32-bit pixels of the codec.
-    const WORKING_BYTES_PER_PIXEL: u64 = 8;
     let info = probe(bytes)?;
     require_whole(bytes)?;
     let size = (info.width, info.height);
     options.limits.charge_image(size.0, size.1, options.color.channels())?;
     let pixels = u64::from(size.0) * u64::from(size.1);
-    options.limits.charge_working(pixels * WORKING_BYTES_PER_PIXEL)?;
+    options.limits.charge_working(pixels * working_bytes_per_pixel(bytes, &info, options.color))?;
 
     let mut decoder = WebPDecoder::new(Cursor::new(bytes)).map_err(codec)?;
     decoder.set_memory_limit(options.limits.working_bytes());
@@ -107,6 +105,17 @@ pub(crate) fn decode(
         layout.convert(scratch, &mut image.data, options.color);
     }
     Ok(info.orientation)
+}
+
+/// What is held besides the image: planes or 32-bit pixels of the codec, and a copy with alpha.
+fn working_bytes_per_pixel(bytes: &[u8], info: &ImageInfo, color: Color) -> u64 {
+    let codec = match bytes.get(RIFF_HEADER..RIFF_HEADER + 4) {
+        Some(b"VP8 ") => 2,
+        Some(b"VP8L") => 4,
+        // Either of them, an alpha plane, the canvas of an animation.
+        _ => 8,
+    };
+    if info.channels == 4 || color == Color::L8 { codec + 4 } else { codec }
 }
 
 /// The RIFF size must not exceed the file: the codec would read a cut image as far as it goes.

@@ -1,6 +1,8 @@
 //! The marker segments of a JPEG file (ITU-T T.81 annex B): the header, and a walk over all of
 //! them that finds what a decoder would pass over. No entropy-coded data is decoded.
 
+use std::io::{self, Read};
+
 use crate::error::{DecodeError, Defect, Limit};
 use crate::format::Format;
 use crate::limits::{Limits, check};
@@ -187,25 +189,147 @@ impl<'a> Walk<'a> {
     fn skip_entropy_coded(&mut self) -> Result<(), DecodeError> {
         let mut next_restart = RST0;
         loop {
-            let rest = self.bytes.get(self.at..).unwrap_or_default();
-            let Some(marker_at) = memchr::memchr(0xFF, rest) else {
-                return Err(truncated("scan", self.at, rest.len() + 2, rest.len()));
+            let start = self.at;
+            let Some(end) = entropy_coded_end(self.bytes, start) else {
+                let have = self.bytes.len() - start;
+                return Err(truncated("scan", start, have + 2, have));
             };
-            self.at += marker_at;
-            match self.bytes.get(self.at + 1) {
-                Some(0) => self.at += 2,
-                Some(0xFF) => self.at += 1,
-                Some(&marker @ RST0..=RST7) => {
-                    if marker != next_restart {
-                        return Err(stray("restart marker out of turn", self.at));
-                    }
-                    next_restart = if marker == RST7 { RST0 } else { marker + 1 };
-                    self.at += 2;
+            self.at = end.marker_at;
+            if !matches!(end.marker, RST0..=RST7) {
+                return Ok(());
+            }
+            if end.marker != next_restart {
+                return Err(stray("restart marker out of turn", end.marker_at));
+            }
+            next_restart = if end.marker == RST7 { RST0 } else { end.marker + 1 };
+            self.at = end.after_marker;
+        }
+    }
+}
+
+/// The marker behind a run of entropy-coded data.
+struct EntropyCodedEnd {
+    marker: u8,
+    /// Its first fill byte or 0xFF.
+    marker_at: usize,
+    after_marker: usize,
+}
+
+/// Finds the next marker at or behind `from`, restart markers included.
+fn entropy_coded_end(bytes: &[u8], from: usize) -> Option<EntropyCodedEnd> {
+    let mut at = from;
+    loop {
+        let marker_at = at + memchr::memchr(0xFF, bytes.get(at..)?)?;
+        let fill = bytes[marker_at..].iter().take_while(|&&byte| byte == 0xFF).count();
+        let marker = *bytes.get(marker_at + fill)?;
+        let after_marker = marker_at + fill + 1;
+        if marker != 0 {
+            return Some(EntropyCodedEnd { marker, marker_at, after_marker });
+        }
+        at = after_marker;
+    }
+}
+
+/// Reads a file that [`check_scans`] has passed, with one-bits put in front of every marker that
+/// ends entropy-coded data.
+///
+/// A codec that fills up missing data with zeros decodes a cut scan to plausible grey. No Huffman
+/// code consists of ones only (T.81 C.2), so with these bits the same codec fails instead. They
+/// are few enough that it still finds the marker behind a whole scan: 48 and at most 7 of the
+/// last byte fit in its 64-bit buffer with a byte to spare.
+pub(super) struct PaddedScans<'a> {
+    bytes: &'a [u8],
+    /// What is read next.
+    piece: &'a [u8],
+    /// Where the bytes behind `piece` begin.
+    at: usize,
+    next: Piece,
+}
+
+#[derive(Clone, Copy)]
+enum Piece {
+    /// All up to the end of the next scan header.
+    Segments,
+    /// Up to the next marker.
+    EntropyCoded,
+    /// The one-bits.
+    Padding,
+    /// The marker behind them.
+    Marker,
+}
+
+impl<'a> PaddedScans<'a> {
+    const PADDING: &'static [u8] = &[0xFF, 0, 0xFF, 0, 0xFF, 0, 0xFF, 0, 0xFF, 0, 0xFF, 0];
+
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, piece: bytes.get(..2).unwrap_or_default(), at: 2, next: Piece::Segments }
+    }
+
+    /// Goes on to the next piece that is not empty; at the end of the file there is none.
+    fn advance(&mut self) {
+        while self.piece.is_empty() && self.at < self.bytes.len() {
+            let start = self.at;
+            (self.at, self.next) = match self.next {
+                Piece::Segments => self.skip_segments(),
+                Piece::EntropyCoded => {
+                    let end = entropy_coded_end(self.bytes, start);
+                    (end.map_or(self.bytes.len(), |end| end.marker_at), Piece::Padding)
                 }
-                Some(_) => return Ok(()),
-                None => return Err(truncated("scan", self.at, 2, 1)),
+                Piece::Padding => {
+                    self.piece = Self::PADDING;
+                    (start, Piece::Marker)
+                }
+                Piece::Marker => match entropy_coded_end(self.bytes, start) {
+                    Some(end) if matches!(end.marker, RST0..=RST7) => {
+                        (end.after_marker, Piece::EntropyCoded)
+                    }
+                    _ => (start, Piece::Segments),
+                },
+            };
+            if self.at > start {
+                self.piece = &self.bytes[start..self.at];
             }
         }
+    }
+
+    /// Goes past the next scan header, or to the end of the file where there is none.
+    fn skip_segments(&self) -> (usize, Piece) {
+        let mut walk = Walk { bytes: self.bytes, at: self.at };
+        while let Ok((marker, _)) = walk.next_segment() {
+            match marker {
+                SOS => return (walk.at, Piece::EntropyCoded),
+                EOI => break,
+                _ => {}
+            }
+        }
+        (self.bytes.len(), Piece::Segments)
+    }
+}
+
+impl Read for PaddedScans<'_> {
+    #[inline]
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.piece.is_empty() {
+            self.advance();
+        }
+        self.piece.read(out)
+    }
+
+    /// The codec reads byte by byte: worth a way without the loop of the default.
+    #[inline]
+    fn read_exact(&mut self, out: &mut [u8]) -> io::Result<()> {
+        if self.piece.is_empty() {
+            self.advance();
+        }
+        if self.piece.len() >= out.len() {
+            return self.piece.read_exact(out);
+        }
+        let (head, tail) = out.split_at_mut(self.piece.len());
+        self.piece.read_exact(head)?;
+        if self.at >= self.bytes.len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.read_exact(tail)
     }
 }
 

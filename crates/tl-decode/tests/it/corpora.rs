@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tl_decode::{Color, Exif};
+use tl_decode::{Color, Exif, probe};
 
 use crate::manifest::decode;
 
@@ -38,7 +38,18 @@ fn count(corpora: &Path) -> Counts {
             let bytes = std::fs::read(set.join(text("file"))).expect("the file is there");
             let (files, decoded) = counts.entry((format, text("class"))).or_default();
             *files += 1;
-            *decoded += u32::from(decode(&bytes, Color::Rgb8, Exif::Ignore).is_ok());
+            let result = decode(&bytes, Color::Rgb8, Exif::Ignore);
+            *decoded += u32::from(result.is_ok());
+            if let Ok(image) = result {
+                let info =
+                    probe(&bytes).unwrap_or_else(|error| panic!("{}: {error}", text("file")));
+                assert_eq!(
+                    (info.width, info.height),
+                    (image.width, image.height),
+                    "{}",
+                    text("file")
+                );
+            }
         }
     }
     counts
