@@ -65,7 +65,7 @@ impl Folder {
     /// # Errors
     /// [`ReadError::Io`] for any folder that cannot be read, [`ReadError::NotAFolder`],
     /// [`ReadError::Limit`] for more names than 4 GiB.
-    pub fn open(root: impl Into<PathBuf>) -> Result<Self, ReadError> {
+    pub fn open(root: impl AsRef<Path>) -> Result<Self, ReadError> {
         Self::open_with(root, ReadLimits::default())
     }
 
@@ -73,8 +73,8 @@ impl Folder {
     ///
     /// # Errors
     /// As for [`open`](Self::open).
-    pub fn open_with(root: impl Into<PathBuf>, limits: ReadLimits) -> Result<Self, ReadError> {
-        let root: PathBuf = root.into();
+    pub fn open_with(root: impl AsRef<Path>, limits: ReadLimits) -> Result<Self, ReadError> {
+        let root = root.as_ref().to_path_buf();
         let metadata = std::fs::metadata(&root).map_err(|error| ReadError::io(&root, error))?;
         if !metadata.is_dir() {
             let found = file_kind(metadata.file_type()).unwrap_or(FileKind::RegularFile);

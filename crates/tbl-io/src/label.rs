@@ -25,7 +25,7 @@ impl LabelField {
     pub(crate) fn max_bytes(self) -> u64 {
         match self {
             Self::Cls => 64,
-            Self::Json => 1 << 20,
+            Self::Json => 64 << 10,
         }
     }
 }

@@ -8,6 +8,9 @@
 //! length after each access and reports [`ReadError::ChangedWhileOpen`] in place of a result that
 //! may have come from such pages. Any other SIGBUS goes to the handler that was there before.
 //!
+//! A program that installs a SIGBUS handler of its own afterwards, without calling ours, takes the
+//! guard away.
+//!
 //! What is not promised: bytes that another process writes into the mapped part of the file show
 //! up at any moment, between two reads of the same byte as well. Callers copy, hash or compute on
 //! bytes whose values cannot hurt, and re-check what they copied.

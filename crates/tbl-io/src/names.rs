@@ -105,9 +105,10 @@ impl Interner {
     fn intern(&mut self, name: &[u8]) -> Result<u32, TooManyNames> {
         let Self { text, ends, table } = self;
         let id = u32::try_from(ends.len()).map_err(|_| TooManyNames)?;
+        // Before the table changes, so that it never knows a name without text.
+        let end = u32::try_from(text.len() + name.len()).map_err(|_| TooManyNames)?;
         let found = table.find_or_insert(&name, id, |id| name_of(text, ends, id));
         if found == id {
-            let end = u32::try_from(text.len() + name.len()).map_err(|_| TooManyNames)?;
             text.extend_from_slice(name);
             ends.push(end);
         }

@@ -41,20 +41,20 @@ impl Source {
     ///
     /// # Errors
     /// [`ReadError::Io`] or [`ReadError::NotAFile`].
-    pub fn open(path: impl Into<PathBuf>) -> Result<Self, ReadError> {
-        let path: PathBuf = path.into();
-        let io_error = |error| ReadError::io(&path, error);
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
+        let path = path.as_ref();
+        let io_error = |error| ReadError::io(path, error);
         let check = |file_type: std::fs::FileType| match file_kind(file_type) {
             None => Ok(()),
-            Some(found) => Err(ReadError::NotAFile { path: path.clone(), found }),
+            Some(found) => Err(ReadError::NotAFile { path: path.to_path_buf(), found }),
         };
-        check(std::fs::metadata(&path).map_err(io_error)?.file_type())?;
+        check(std::fs::metadata(path).map_err(io_error)?.file_type())?;
         // The path may have been replaced since; O_NONBLOCK keeps the open from waiting for a
         // FIFO's writer and means nothing to a regular file.
         let file = File::options()
             .read(true)
             .custom_flags(libc::O_NONBLOCK)
-            .open(&path)
+            .open(path)
             .map_err(io_error)?;
         let metadata = file.metadata().map_err(io_error)?;
         check(metadata.file_type())?;

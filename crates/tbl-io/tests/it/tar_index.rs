@@ -362,3 +362,30 @@ fn a_long_global_name_does_not_multiply_memory() {
     let error = open(archive.finish()).unwrap_err();
     assert!(matches!(error, ReadError::Limit { what: "bytes of member names", .. }), "{error}");
 }
+
+/// Sparse on disk: a member of 5 GiB, one behind it, and 16 GiB of zeros after the end.
+#[test]
+fn members_beyond_4_gib_are_found_and_holes_are_not_read() {
+    use std::os::unix::fs::FileExt as _;
+
+    const SIZE: u64 = (5 << 30) + 1;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let end = 512 + SIZE.next_multiple_of(512);
+    file.as_file().write_all_at(&Header::new(b"huge.jpg", SIZE).block(), 0).unwrap();
+    file.as_file().write_all_at(b"last byte", 512 + SIZE - 9).unwrap();
+    let behind = Archive::new().member(b"behind.jpg", b"behind").unfinished();
+    file.as_file().write_all_at(&behind, end).unwrap();
+    file.as_file().set_len(end + (16 << 30)).unwrap();
+
+    let archive = TarArchive::open(file.path()).unwrap();
+    assert!(archive.has_end_marker());
+    assert_eq!(archive.sample_count(), 2);
+    assert_eq!(archive.entry(0).unwrap().bytes, SIZE);
+    assert_eq!(archive.entry(1).unwrap().offset, end + 512);
+    let mut bytes = Vec::new();
+    archive.read_into(1, &mut bytes).unwrap();
+    assert_eq!(bytes, b"behind");
+    let error = archive.read_into(0, &mut bytes).unwrap_err();
+    let ReadError::Sample { index: 0, source, .. } = error else { panic!("{error}") };
+    assert!(matches!(*source, ReadError::Limit { need: SIZE, .. }), "{source}");
+}
