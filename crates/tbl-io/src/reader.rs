@@ -224,6 +224,11 @@ impl TblFile {
         self.metadata.key_and_label(index)
     }
 
+    /// Fields of sample `index`, without a look at its index entry.
+    pub(crate) fn fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError> {
+        self.metadata.read_fields(index, fields)
+    }
+
     /// CRC-32C of sample `index` as our writers store it.
     pub(crate) fn sample_checksum(&self, index: u64) -> Result<Option<u32>, ReadError> {
         self.metadata.sample_checksum(index)

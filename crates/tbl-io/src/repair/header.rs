@@ -55,19 +55,22 @@ pub(super) struct Rebuilt {
 pub(super) fn rebuild_v1(source: &Source) -> Result<Rebuilt, ReadError> {
     let layout = Layout { header: 32, entry: v1::IndexEntry::SIZE as u64, size_at: 16 };
     let front = read_front::<{ v1::FileHeader::SIZE }>(source)?;
-    let stored = v1::FileHeader::parse(&front).map(|(header, _)| header.sample_count());
-    let claimed = le_u64(&front, 8);
-    let mut defects = Vec::new();
-    let sample_count = match stored {
-        Ok(count) if layout.fits(source, count) => count,
-        other => {
-            defects.extend(other.err());
-            layout.sample_count(source, &front)?
-        }
+    let mut defects: Vec<_> = v1::FileHeader::parse(&front).err().into_iter().collect();
+    let mut claimed = le_u64(&front, 8);
+    // The original's writer says the count twice; a seed-style header does not.
+    let said_twice = layout.index_end(claimed) == Some(le_u32(&front, layout.size_at));
+    let sample_count = if said_twice && layout.fits(source, claimed) {
+        claimed
+    } else {
+        layout.sample_count(source, &front)?
     };
-    if layout.index_end(claimed).is_none_or(|end| end > source.len()) {
-        defects
-            .push(FormatError::IndexBeyondEnd { sample_count: claimed, file_bytes: source.len() });
+    if claimed != sample_count {
+        let (sample_count, file_bytes) = (claimed, source.len());
+        defects.push(FormatError::IndexBeyondEnd { sample_count, file_bytes });
+    }
+    // A count said twice is that of a file cut short; any other is a damaged one.
+    if !said_twice {
+        claimed = sample_count;
     }
     let front = v1::FileHeader::new(sample_count)
         .map_err(|defect| format_error(source, 0, defect))?
@@ -100,10 +103,18 @@ pub(super) fn rebuild_v2(source: &Source) -> Result<Rebuilt, ReadError> {
     };
     let (start, end) = (le_u64(&front, 24), le_u64(&front, 24).saturating_add(le_u64(&front, 32)));
     let payload_end = layout.payload_end(source, sample_count)?;
-    let section = match whole_blocks(source, start, end, sample_count)? {
-        Some(section) => Some(section),
-        None => whole_blocks(source, payload_end, source.len(), sample_count)?,
-    };
+    // Where the header may be wrong about the section, the longest run of blocks is the likeliest.
+    let tries = [(start, end), (start, source.len()), (payload_end, source.len())];
+    let mut section = None;
+    for (start, end) in tries.into_iter().take(if defects.is_empty() { 1 } else { tries.len() }) {
+        let found = whole_blocks(source, start, end, sample_count)?;
+        let bytes = |section: &Option<Range<u64>>| {
+            section.as_ref().map_or(0, |section| section.end - section.start)
+        };
+        if bytes(&found) > bytes(&section) {
+            section = found;
+        }
+    }
     if start != 0 && section.as_ref() != Some(&(start..end)) {
         let (offset, bytes, file_bytes) = (start, end.saturating_sub(start), source.len());
         defects.push(FormatError::BeyondEnd {
@@ -134,7 +145,7 @@ fn whole_blocks(
         let mut header = [0; BlockHeader::SIZE];
         source.read_exact_at(at, &mut header)?;
         let sample_index = le_u64(&header, 0);
-        let data_bytes = le_u64(&header, 8) & u64::from(u32::MAX);
+        let data_bytes = le_u32(&header, 8);
         let is_sample = sample_index < sample_count || sample_index == BlockHeader::WHOLE_FILE;
         let next = at + header_bytes + data_bytes;
         if !is_sample || header[14..] != [0, 0] || next > end {
@@ -173,8 +184,7 @@ impl Layout {
     fn sample_count(&self, source: &Source, front: &[u8]) -> Result<u64, ReadError> {
         let room = source.len().saturating_sub(self.header) / self.entry;
         let from_size = |size: u64| size.saturating_sub(self.header) / self.entry;
-        let mut candidates =
-            vec![le_u64(front, 8), from_size(le_u64(front, self.size_at) & u64::from(u32::MAX))];
+        let mut candidates = vec![le_u64(front, 8), from_size(le_u32(front, self.size_at))];
         self.for_each_entry(source, room.min(4), |extent| {
             candidates.push(from_size(extent.offset.saturating_sub(extent.stored_bytes)));
             candidates.push(from_size(extent.offset));
@@ -230,7 +240,7 @@ impl Layout {
                 &mut chunk,
             )?;
             for entry in chunk.chunks_exact(entry_bytes) {
-                let stored_bytes = le_u64(entry, 8) & u64::from(u32::MAX);
+                let stored_bytes = le_u32(entry, 8);
                 visit(Extent { offset: le_u64(entry, 0), stored_bytes });
             }
             first += take;
@@ -258,4 +268,9 @@ fn format_error(source: &Source, offset: u64, defect: FormatError) -> ReadError 
 fn le_u64(bytes: &[u8], at: usize) -> u64 {
     let field = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>());
     field.map_or(0, |field| u64::from_le_bytes(*field))
+}
+
+/// The four bytes at `at`, which are followed by four more.
+fn le_u32(bytes: &[u8], at: usize) -> u64 {
+    le_u64(bytes, at) & u64::from(u32::MAX)
 }

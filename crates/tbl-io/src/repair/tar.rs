@@ -170,19 +170,10 @@ impl Salvage<'_> {
         self.window.block(offset).copied().map(Some)
     }
 
-    /// Where reading can go on after the damaged header at `offset`: where its member ends, if
-    /// its size can still be believed, else at the next header.
+    /// Where the next header is after the damaged one at `offset`. Its size is not believed: it
+    /// may be what is damaged, and could lead past good members.
     fn resume(&mut self, offset: u64) -> Result<u64, ConvertError> {
         let mut at = offset + BLOCK_BYTES;
-        if let Some(block) = self.block(offset)?
-            && let Some(size) = crate::tar::header::stated_size(&block)
-            && let Some(end) = size.checked_next_multiple_of(BLOCK_BYTES)
-            && let Some(next) = at.checked_add(end)
-            && let Some(block) = self.block(next)?
-            && Header::parse(&block).is_ok()
-        {
-            return Ok(next);
-        }
         while let Some(block) = self.block(at)? {
             // A checksum alone can be right by chance; a magic beside it cannot.
             if block[257..].starts_with(b"ustar") && Header::parse(&block).is_ok() {

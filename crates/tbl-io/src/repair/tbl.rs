@@ -32,10 +32,16 @@ pub(super) fn repair<P: Prepare>(
         TblVersion::V2 => header::rebuild_v2(source)?,
     };
     let mut summary = RepairSummary::default();
-    let read_options =
-        ReadOptions { verify: Verify::All, damage: Damage::LeaveOut, ..ReadOptions::default() };
-    let file = TblFile::with_front(source.clone(), &rebuilt.front, read_options)?;
-    let index_is_sound = report_structure(&file, &rebuilt, &mut summary, on_event)?;
+    let open = |verify| {
+        let options = ReadOptions { verify, damage: Damage::LeaveOut, ..ReadOptions::default() };
+        TblFile::with_front(source.clone(), &rebuilt.front, options)
+    };
+    let mut file = open(Verify::All)?;
+    let sound = report_structure(&file, &rebuilt, &mut summary, on_event)?;
+    if !sound.metadata {
+        // The CRC-32C of the samples may be what is wrong.
+        file = open(Verify::Stored)?;
+    }
     let RepairOptions { sync, overwrite } = options;
     let mut writer = StreamWriter::create(
         destination,
@@ -52,7 +58,7 @@ pub(super) fn repair<P: Prepare>(
         source,
         file: &file,
         prepare,
-        measures_anew: !index_is_sound,
+        sound,
         encoder: writer.encoder(),
         previous_end: header_end(version, file.sample_count()),
         bytes: Vec::new(),
@@ -83,13 +89,22 @@ pub(super) fn repair<P: Prepare>(
     Ok(summary)
 }
 
-/// Reports damage outside the samples. Returns whether the index can be trusted.
+/// What can be trusted.
+#[derive(Clone, Copy)]
+struct Sound {
+    /// Formats and dimensions.
+    index: bool,
+    /// Checksums of samples.
+    metadata: bool,
+}
+
+/// Reports damage outside the samples.
 fn report_structure(
     file: &TblFile,
     rebuilt: &Rebuilt,
     summary: &mut RepairSummary,
     on_event: &mut dyn FnMut(RepairEvent<'_>),
-) -> Result<bool, ConvertError> {
+) -> Result<Sound, ConvertError> {
     for reason in rebuilt.defects.iter().chain(file.defects()) {
         summary.damaged_structures += 1;
         on_event(RepairEvent::Damage { reason });
@@ -99,16 +114,15 @@ fn report_structure(
         summary.lost = summary.lost.saturating_add(count);
         on_event(RepairEvent::LostRun { first, count, reason: &"the index ends before them" });
     }
-    let mut sound = rebuilt.defects.is_empty();
-    for check in [TblFile::verify_metadata, TblFile::verify_index] {
-        if let Err(error) = check(file) {
-            let reason = unless_damage(error)?;
-            summary.damaged_structures += 1;
-            sound = false;
-            on_event(RepairEvent::Damage { reason: &Detail(reason) });
-        }
-    }
-    Ok(sound)
+    let mut passes = |check: Result<(), ReadError>| -> Result<bool, ConvertError> {
+        let Err(reason) = unless_io(check)? else { return Ok(true) };
+        summary.damaged_structures += 1;
+        on_event(RepairEvent::Damage { reason: &Detail(reason) });
+        Ok(false)
+    };
+    let metadata = passes(file.verify_metadata())?;
+    let index = passes(file.verify_index())?;
+    Ok(Sound { index: index && rebuilt.defects.is_empty(), metadata })
 }
 
 fn header_end(version: TblVersion, sample_count: u64) -> u64 {
@@ -123,8 +137,7 @@ struct Salvage<'a, P> {
     source: &'a Source,
     file: &'a TblFile,
     prepare: P,
-    /// The index may lie about formats and dimensions.
-    measures_anew: bool,
+    sound: Sound,
     encoder: Encoder,
     /// Where the last sample that was saved ends.
     previous_end: u64,
@@ -168,7 +181,7 @@ impl<P: Prepare> Salvage<'_, P> {
         let (key, label) = unless_io(self.file.key_and_label(index))?.unwrap_or((None, None));
         (entry.key, entry.label) = (key.map(Cow::Owned), label);
         let mut fields: Vec<Field> = Vec::new();
-        let without_fields = unless_io(self.file.read_fields(index, &mut fields))?.is_err();
+        let without_fields = unless_io(self.file.fields(index, &mut fields))?.is_err();
         let prepared = self.facts(&entry, restored);
         let sample = NewSample {
             bytes: &self.bytes,
@@ -192,7 +205,7 @@ impl<P: Prepare> Salvage<'_, P> {
 
     /// Format and dimensions: the index's, or measured where it cannot be trusted.
     fn facts(&mut self, entry: &Entry<'_>, restored: bool) -> Prepared {
-        if !self.measures_anew && !restored {
+        if self.sound.index && !restored {
             return Prepared::as_stored(entry);
         }
         let unmeasured = Entry { width: 0, height: 0, ..entry.clone() };
@@ -218,7 +231,11 @@ impl<P: Prepare> Salvage<'_, P> {
         let next = next.map_or(self.source.len(), |next| next.offset);
         let start = self.previous_end;
         let gap = next.saturating_sub(start);
-        let expected = unless_io(self.file.sample_checksum(index))?.unwrap_or(None);
+        let expected = if self.sound.metadata {
+            unless_io(self.file.sample_checksum(index))?.unwrap_or(None)
+        } else {
+            None
+        };
         for (offset, stored_bytes) in
             [(start, gap), (entry.offset(), gap), (start, u64::from(entry.stored_bytes()))]
         {

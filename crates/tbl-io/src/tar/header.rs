@@ -87,11 +87,6 @@ impl<'a> Header<'a> {
     }
 }
 
-/// What the size field of a block says, whether or not the block is a whole header.
-pub(crate) fn stated_size(block: &Block) -> Option<u64> {
-    number(&block[SIZE])
-}
-
 /// The sum of a header's bytes with blanks in place of the checksum field.
 struct Checksums {
     unsigned: u64,

@@ -9,6 +9,7 @@
     reason = "test code, helpers included"
 )]
 
+mod convert;
 mod data;
 mod folder;
 mod labels;

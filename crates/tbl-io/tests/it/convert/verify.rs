@@ -1,0 +1,90 @@
+//! What a check of a data set finds, and what it lets pass.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use tbl_io::{AsStored, Compression, Finding, Oddity, Target, VerifySummary, WriteOptions, verify};
+
+use super::{borrow, convert, labelled, quick, write_tar};
+
+/// The findings as text, and the summary.
+fn check(path: &Path) -> (Vec<String>, VerifySummary) {
+    let mut found = Vec::new();
+    let summary =
+        verify(path, NonZeroUsize::MIN, AsStored::default, &mut |finding| match finding {
+            Finding::Damage { reason } => found.push(format!("damage: {reason}")),
+            Finding::BadSample { index, .. } => found.push(format!("sample {index}")),
+            Finding::Oddity(oddity) => found.push(oddity.to_string()),
+            Finding::Progress { .. } | _ => {}
+        });
+    (found, summary.unwrap())
+}
+
+#[test]
+fn a_sound_file_of_each_kind_is_good() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    write_tar(&at("in.tar"), &borrow(&labelled()));
+    convert(&[at("in.tar")], &at("a.tbl"), &quick(Target::Tbl2(Compression::Lz4)));
+    convert(&[at("in.tar")], &at("b.tbl"), &quick(Target::Tbl1));
+    for name in ["in.tar", "a.tbl", "b.tbl"] {
+        let (found, summary) = check(&at(name));
+        assert_eq!(found, [""; 0], "{name}");
+        assert!(summary.is_good() && summary.samples == 20, "{name}");
+    }
+}
+
+#[test]
+fn every_flipped_byte_that_means_anything_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let members = labelled();
+    write_tar(&at("in.tar"), &borrow(&members[..8].to_vec()));
+    convert(&[at("in.tar")], &at("a.tbl"), &quick(Target::Tbl2(Compression::None)));
+    let whole = std::fs::read(at("a.tbl")).unwrap();
+    let mut unseen = Vec::new();
+    for position in 0..whole.len() {
+        let mut damaged = whole.clone();
+        damaged[position] ^= 0x10;
+        std::fs::write(at("bad.tbl"), &damaged).unwrap();
+        let mut bad = 0;
+        let end = verify(&at("bad.tbl"), NonZeroUsize::MIN, AsStored::default, &mut |finding| {
+            bad += u32::from(matches!(finding, Finding::Damage { .. } | Finding::BadSample { .. }));
+        });
+        if end.is_ok() && bad == 0 {
+            unseen.push(position);
+        }
+    }
+    // The reserved bytes of the first metadata block's header, which mean nothing.
+    let metadata = u64::from_le_bytes(whole[24..32].try_into().unwrap()) as usize;
+    assert_eq!(unseen, [metadata + 14, metadata + 15], "of {} bytes", whole.len());
+}
+
+#[test]
+fn oddities_are_no_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    write_tar(&at("twice.tar"), &[(b"a.jpg", b"1"), (b"b.jpg", b"2"), (b"a.jpg", b"3")]);
+    let mut bytes = std::fs::read(at("twice.tar")).unwrap();
+    bytes.truncate(6 * 512);
+    std::fs::write(at("twice.tar"), bytes).unwrap();
+    let (found, summary) = check(&at("twice.tar"));
+    assert_eq!(found, ["no end marker", "2 samples are called a.jpg"]);
+    assert!(summary.is_good() && summary.oddities == 2);
+
+    let options = WriteOptions { sync: false, ..WriteOptions::default() };
+    let mut writer = tbl_io::StreamWriter::create(&at("a.tbl"), options).unwrap();
+    for bytes in [b"12345678", b"abcdefgh", b"ABCDEFGH"] {
+        writer.write_sample(&tbl_io::NewSample::new(bytes)).unwrap();
+    }
+    writer.finish().unwrap();
+    let mut bytes = std::fs::read(at("a.tbl")).unwrap();
+    // The third sample's entry now points to the second one's bytes.
+    let second: [u8; 24] = bytes[64 + 24..64 + 48].try_into().unwrap();
+    bytes[64 + 48..64 + 72].copy_from_slice(&second);
+    std::fs::write(at("a.tbl"), bytes).unwrap();
+    let (found, _) = check(&at("a.tbl"));
+    let offset = u64::from_le_bytes(*second.first_chunk().unwrap());
+    let overlap = Oddity::Overlap { first: 1, second: 2, offset }.to_string();
+    assert!(found.contains(&overlap), "{found:?}");
+}
