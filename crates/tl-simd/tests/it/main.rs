@@ -4,6 +4,7 @@ mod interleave;
 mod normalize;
 mod pillow;
 mod resample;
+mod torchvision;
 
 /// Bytes that depend on their place and `seed` only.
 fn noise(len: usize, seed: u64) -> Vec<u8> {
