@@ -20,6 +20,9 @@ pub enum Level {
     /// 512-bit vectors: AVX-512 F, BW, DQ, VL, VBMI and VNNI.
     #[cfg(target_arch = "x86_64")]
     Avx512(vector::Avx512),
+    /// 128-bit vectors of 64-bit ARM.
+    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+    Neon(vector::Neon),
 }
 
 impl Level {
@@ -38,6 +41,8 @@ impl Level {
             vector::Avx2::detect().map(Self::Avx2),
             #[cfg(target_arch = "x86_64")]
             vector::Avx512::detect().map(Self::Avx512),
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            vector::Neon::detect().map(Self::Neon),
         ];
         levels.into_iter().flatten()
     }

@@ -7,11 +7,15 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod neon;
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx512::Avx512;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+pub(crate) use neon::Neon;
 
 /// Source rows that the horizontal pass treats together, and taps of a vertical step.
 pub(crate) const ROWS: usize = 4;
@@ -212,6 +216,12 @@ macro_rules! dispatch {
             ),
             #[cfg(target_arch = "x86_64")]
             $crate::Level::Avx512($simd) => $crate::vector::Simd::vectorize(
+                $simd,
+                #[inline(always)]
+                || $kernel,
+            ),
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            $crate::Level::Neon($simd) => $crate::vector::Simd::vectorize(
                 $simd,
                 #[inline(always)]
                 || $kernel,
