@@ -26,7 +26,7 @@ const MAX_PLANES: usize = 4;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Buffers {
     planes: [Vec<u8>; MAX_PLANES],
-    reversed: Vec<u8>,
+    spare: Vec<u8>,
     row: Vec<u8>,
 }
 
@@ -74,7 +74,8 @@ impl Reader<'_> {
     /// Charges the chunks held at once and the rows on their way through.
     fn charge(&self, limits: &Limits) -> Result<(), DecodeError> {
         let chunk_bytes = self.layout.row_bytes().saturating_mul(self.layout.chunks.height.into());
-        let chunks = self.converter.planes_used() as u64 + u64::from(self.layout.reversed_bits);
+        let spare = self.layout.reversed_bits || self.layout.subsampling != (1, 1);
+        let chunks = self.converter.planes_used() as u64 + u64::from(spare);
         let width = u64::from(self.layout.chunks.width);
         let rows = width.saturating_mul(self.converter.samples() as u64 + 5);
         limits.charge_working(chunk_bytes.saturating_mul(chunks).saturating_add(rows))
@@ -114,7 +115,7 @@ impl Reader<'_> {
                 for (plane, out) in buffers.planes.iter_mut().enumerate() {
                     if plane < self.converter.planes_used() {
                         let index = (plane * down + chunk_y) * across + chunk_x;
-                        self.decoder.decode(index, stored, &mut buffers.reversed, out)?;
+                        self.decoder.decode(index, stored, &mut buffers.spare, out)?;
                     }
                 }
                 let left = chunk_x * chunks.width as usize;

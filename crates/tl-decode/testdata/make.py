@@ -304,6 +304,21 @@ def make_tiff():
     wide = Image.fromarray(picture(37, 29))
     add("tiff/jpeg_ycc.tif", saved(wide, "TIFF", compression="jpeg", quality=90), "JPEG with tables of its own", tolerance=6)
     add("tiff/jpeg_rgb_tiles.tif", tiff(picture(37, 29), photometric="rgb", tile=(16, 16), compression="jpeg", compressionargs={"level": 90}), "JPEG tiles", tolerance=6)
+    ycc = numpy.asarray(image.convert("YCbCr")).astype(int)
+    units, flat = b"", numpy.zeros_like(ycc)
+    for y in range(0, HEIGHT, 2):
+        for x in range(0, WIDTH, 2):
+            block = ycc[y:y + 2, x:x + 2]
+            chroma = block[0, 0, 1:]
+            luma = [ycc[min(y + j, HEIGHT - 1), min(x + i, WIDTH - 1), 0] for j in (0, 1) for i in (0, 1)]
+            units += bytes(luma) + bytes(chroma.tolist())
+            flat[y:y + 2, x:x + 2, 0] = block[:, :, 0]
+            flat[y:y + 2, x:x + 2, 1:] = chroma
+    flat = numpy.asarray(Image.fromarray(flat.astype(numpy.uint8), "YCbCr").convert("RGB"))
+    tags = [(256, 3, 1, WIDTH), (257, 3, 1, HEIGHT), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 6), (273, 4, 1, 134),
+            (277, 3, 1, 3), (278, 3, 1, HEIGHT), (279, 4, 1, len(units)), (530, 3, 2, 2 | 2 << 16)]
+    body = struct.pack("<H", len(tags)) + b"".join(struct.pack("<HHII", *entry) for entry in tags) + bytes(4)
+    add("tiff/ycc_2x2.tif", (b"II*\0" + struct.pack("<I", 8) + body).ljust(134, b"\0") + units, "YCbCr with shared chroma, no JPEG", flat, tolerance=1)
     add("tiff/orientation6.tif", tiff(RGB, photometric="rgb", extratags=[(274, 3, 1, 6, True)]), "the orientation tag, not applied", RGB, orientation=6)
     good = tiff(RGB, photometric="rgb", compression="lzw")
     add("tiff/cut.tif", tiff(RGB, photometric="rgb")[:-5], "the strip is short", error="Malformed")

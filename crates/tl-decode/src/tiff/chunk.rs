@@ -67,11 +67,22 @@ impl<'a> ChunkDecoder<'a> {
         self.row_bytes
     }
 
+    /// The size of `rows` rows once decompressed.
+    fn packed_size(&self, rows: u32) -> usize {
+        let (across, down) = self.layout.subsampling;
+        if (across, down) == (1, 1) {
+            return self.row_bytes.saturating_mul(rows as usize);
+        }
+        let units = u64::from(self.layout.chunks.width.div_ceil(across.into()))
+            .saturating_mul(rows.div_ceil(down.into()).into());
+        let unit_bytes = u64::from(across) * u64::from(down) + 2;
+        usize::try_from(units.saturating_mul(unit_bytes)).unwrap_or(usize::MAX)
+    }
+
     /// The bytes of chunk `index`, which has `rows` rows.
     pub(super) fn stored(&self, index: usize, rows: u32) -> Result<&'a [u8], DecodeError> {
         let plain = self.layout.compression == NONE;
-        let size = self.row_bytes.saturating_mul(rows as usize);
-        self.layout.chunks.bytes(self.file, index, plain.then_some(size))
+        self.layout.chunks.bytes(self.file, index, plain.then_some(self.packed_size(rows)))
     }
 
     /// Decodes `rows` rows of chunk `index` into `out`, which has exactly their size.
@@ -79,19 +90,19 @@ impl<'a> ChunkDecoder<'a> {
         &self,
         index: usize,
         rows: u32,
-        reversed: &mut Vec<u8>,
+        spare: &mut Vec<u8>,
         out: &mut Vec<u8>,
     ) -> Result<(), DecodeError> {
         let layout = self.layout;
-        let size = self.row_bytes.saturating_mul(rows as usize);
+        let size = self.packed_size(rows);
         let mut data = self.stored(index, rows)?;
         if layout.compression == JPEG {
             return self.decode_jpeg(data, rows, out);
         }
         if layout.reversed_bits {
-            reversed.clear();
-            reversed.extend(data.iter().map(|byte| byte.reverse_bits()));
-            data = reversed;
+            spare.clear();
+            spare.extend(data.iter().map(|byte| byte.reverse_bits()));
+            data = spare;
         }
         // Before the output is allocated: a few bytes must not cost many.
         self.require_plausible(data.len(), size)?;
@@ -112,8 +123,34 @@ impl<'a> ChunkDecoder<'a> {
             }
             other => return Err(Feature::TiffCompression(other).into()),
         }
-        self.undo_predictor(out);
+        if layout.subsampling == (1, 1) {
+            self.undo_predictor(out);
+        } else {
+            std::mem::swap(spare, out);
+            out.resize(self.row_bytes.saturating_mul(rows as usize), 0);
+            self.spread_units(spare, out);
+        }
         Ok(())
+    }
+
+    /// Gives each pixel of a YCbCr unit its Y and the Cb and Cr of the unit (TIFF 6.0 section 21).
+    fn spread_units(&self, units: &[u8], out: &mut [u8]) {
+        let (across, down) = self.layout.subsampling;
+        let (across, down) = (usize::from(across), usize::from(down));
+        let width = self.layout.chunks.width as usize;
+        let unit_row_bytes = width.div_ceil(across) * (across * down + 2);
+        for (y, row) in out.chunks_exact_mut(self.row_bytes).enumerate() {
+            let at = y / down * unit_row_bytes;
+            let unit_row = units.get(at..at + unit_row_bytes).unwrap_or_default();
+            let units = unit_row.chunks_exact(across * down + 2);
+            for (pixels, unit) in row.chunks_mut(across * 3).zip(units) {
+                let (luma, chroma) = unit.split_at(across * down);
+                let luma = &luma[y % down * across..];
+                for (pixel, luma) in pixels.chunks_exact_mut(3).zip(luma) {
+                    pixel.copy_from_slice(&[*luma, chroma[0], chroma[1]]);
+                }
+            }
+        }
     }
 
     fn require_plausible(&self, have: usize, size: usize) -> Result<(), DecodeError> {

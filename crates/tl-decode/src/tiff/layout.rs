@@ -80,6 +80,8 @@ pub(super) struct Layout<'a> {
     pub(super) reversed_bits: bool,
     pub(super) t4_options: u64,
     pub(super) jpeg_tables: Option<&'a [u8]>,
+    /// Columns and rows of pixels that share a Cb and a Cr, stored as one unit; JPEG has its own.
+    pub(super) subsampling: (u16, u16),
     pub(super) order: Order,
     pub(super) orientation: Orientation,
     pub(super) chunks: Chunks<'a>,
@@ -142,6 +144,7 @@ impl<'a> Layout<'a> {
             reversed_bits: directory.number(tag::FILL_ORDER, 1)? == 2,
             t4_options: directory.number(tag::T4_OPTIONS, 0)?,
             jpeg_tables: directory.find(tag::JPEG_TABLES)?.map(|values| values.data),
+            subsampling: subsampling(directory, planar)?,
             order: directory.order(),
             orientation: orientation(directory)?,
             chunks: Chunks::read(directory, (width, height), limits)?,
@@ -158,6 +161,27 @@ impl<'a> Layout<'a> {
         let row_samples = u64::from(self.chunks.width) * u64::from(self.chunk_samples());
         (row_samples * u64::from(self.bits)).div_ceil(8)
     }
+}
+
+/// 1 by 1 except in YCbCr images that are not JPEG compressed.
+fn subsampling(directory: &Directory<'_>, planar: bool) -> Result<(u16, u16), DecodeError> {
+    const YCBCR: u64 = 6;
+    let jpeg = directory.number(tag::COMPRESSION, 1)? == u64::from(super::chunk::JPEG);
+    if jpeg || directory.number(tag::PHOTOMETRIC, 0)? != YCBCR {
+        return Ok((1, 1));
+    }
+    let factors = directory.find(tag::SUBSAMPLING)?;
+    // Two by two is the default of the tag.
+    let factor = |index| factors.map_or(Some(2), |factors| factors.get(index)).unwrap_or(0);
+    let (across, down) = (factor(0), factor(1));
+    let known = matches!((across, down), (1 | 2 | 4, 1 | 2 | 4));
+    let predicted = directory.number(tag::PREDICTOR, 1)? > 1;
+    let eight_bits = samples(directory)? == (8, 3);
+    if !known || (across, down) != (1, 1) && (planar || predicted || !eight_bits) {
+        let (across, down) = (short("YCbCrSubSampling", across)?, short("YCbCrSubSampling", down)?);
+        return Err(Feature::TiffSubsampling(across, down).into());
+    }
+    Ok((short("YCbCrSubSampling", across)?, short("YCbCrSubSampling", down)?))
 }
 
 fn sample_format(directory: &Directory<'_>, bits: u16) -> Result<SampleFormat, DecodeError> {
@@ -191,17 +215,7 @@ fn photometric(
         }
         3 if bits <= 8 => (Photometric::Palette(palette(directory, bits)?), 1),
         5 => (Photometric::Cmyk, 4),
-        6 => {
-            if let Some(factors) = directory.find(tag::SUBSAMPLING)?
-                && let (Some(h), Some(v)) = (factors.get(0), factors.get(1))
-                && (h, v) != (1, 1)
-                && directory.number(tag::COMPRESSION, 1)? != u64::from(super::chunk::JPEG)
-            {
-                let (h, v) = (short("YCbCrSubSampling", h)?, short("YCbCrSubSampling", v)?);
-                return Err(Feature::TiffSubsampling(h, v).into());
-            }
-            (Photometric::YCbCr, 3)
-        }
+        6 => (Photometric::YCbCr, 3),
         8 => (Photometric::CieLab, 3),
         other => return Err(Feature::TiffPhotometric(other).into()),
     };
