@@ -1,5 +1,7 @@
 //! The `tar_to_tbl` command.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
