@@ -34,8 +34,8 @@ impl AtomicFile {
     /// Starts a file that will be called `target`.
     ///
     /// # Errors
-    /// `AlreadyExists` when the target exists and may not be replaced, or is no regular file;
-    /// otherwise what the operating system says about creating a file in that folder.
+    /// `AlreadyExists` when the target exists and may not be replaced, `InvalidInput` when it is
+    /// no regular file; otherwise what the operating system says about creating a file in that folder.
     pub(crate) fn create(target: &Path, placement: Placement) -> io::Result<Self> {
         refuse_occupied(target, placement.overwrite)?;
         let folder = folder_of(target);
@@ -104,7 +104,7 @@ fn refuse_occupied(target: &Path, overwrite: bool) -> io::Result<()> {
     if found.is_file() || found.is_symlink() {
         Ok(())
     } else {
-        Err(io::Error::new(io::ErrorKind::AlreadyExists, "exists and is not a regular file"))
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "exists and is not a regular file"))
     }
 }
 
@@ -259,7 +259,7 @@ mod tests {
     fn a_folder_is_never_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let refused = AtomicFile::create(folder.path(), REPLACE).unwrap_err();
-        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
     }
 
     #[test]

@@ -75,6 +75,8 @@ pub struct RepairSummary {
     pub restored: u64,
     /// Kept samples without the sidecar fields they had.
     pub without_fields: u64,
+    /// Names, labels or fields may be missing, because the metadata is damaged.
+    pub damaged_metadata: bool,
     /// Damage outside the samples.
     pub damaged_structures: u64,
     /// The size of the new file.
@@ -84,7 +86,7 @@ pub struct RepairSummary {
 impl RepairSummary {
     /// Whether everything of the damaged file is in the new one.
     pub fn is_complete(&self) -> bool {
-        self.lost == 0 && self.without_fields == 0
+        self.lost == 0 && self.without_fields == 0 && !self.damaged_metadata
     }
 }
 

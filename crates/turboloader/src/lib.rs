@@ -27,8 +27,11 @@ mod verify;
 
 use std::panic::{self, PanicHookInfo};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::{CommandFactory, Parser};
+use signal_hook::consts::SIGXFSZ;
 
 use args::{Cli, Command, GlobalArgs};
 use failure::{EXIT_BAD, EXIT_INTERNAL, Failure, Verdict};
@@ -59,6 +62,7 @@ pub fn command() -> clap::Command {
 /// on whichever thread, is one line too.
 fn guarded(command: impl FnOnce() -> Result<Verdict, Failure> + panic::UnwindSafe) -> ExitCode {
     panic::set_hook(Box::new(report_panic));
+    catch_file_size_signal();
     let Ok(end) = panic::catch_unwind(command) else {
         return ExitCode::from(EXIT_INTERNAL);
     };
@@ -91,6 +95,13 @@ fn run(command: Command, global: GlobalArgs) -> Result<Verdict, Failure> {
         Command::Bench(args) => bench::run(&args, global),
         Command::Completions(args) => completions::run(&args),
     }
+}
+
+/// Makes a write beyond the file size limit an error to report, like a full disk, instead of the
+/// end of the process.
+fn catch_file_size_signal() {
+    // Without a handler the process ends by SIGXFSZ and the output is discarded all the same.
+    let _flag = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).ok();
 }
 
 /// Says in one line where the bug is, on whichever thread it struck.

@@ -24,6 +24,7 @@ struct Report<'a> {
     lost: u64,
     restored: u64,
     without_fields: u64,
+    damaged_metadata: bool,
     damaged_structures: u64,
     bytes: u64,
     /// The first [`MAX_LISTED`].
@@ -73,6 +74,7 @@ pub(crate) fn run(args: &RepairArgs, _global: GlobalArgs) -> Result<Verdict, Fai
             lost,
             restored,
             without_fields,
+            damaged_metadata: summary.damaged_metadata,
             damaged_structures: summary.damaged_structures,
             bytes: summary.file_bytes,
             losses,
@@ -88,8 +90,9 @@ pub(crate) fn run(args: &RepairArgs, _global: GlobalArgs) -> Result<Verdict, Fai
         return Ok(Verdict::Good);
     }
     output::report(&format_args!(
-        "{}: {lost} samples are lost, {without_fields} lost their sidecar fields",
-        Escaped(args.file.as_os_str().as_bytes())
+        "{}: {lost} samples are lost, {without_fields} lost their sidecar fields{}",
+        Escaped(args.file.as_os_str().as_bytes()),
+        if summary.damaged_metadata { ", names and labels may be missing" } else { "" }
     ));
     Ok(Verdict::Bad)
 }

@@ -47,6 +47,8 @@ pub(super) struct Rebuilt {
     pub(super) sample_count: u64,
     /// How many samples the file says it has.
     pub(super) claimed: u64,
+    /// The metadata section is not all there.
+    pub(super) cuts_metadata: bool,
     /// What was wrong with the stored header.
     pub(super) defects: Vec<FormatError>,
 }
@@ -76,7 +78,7 @@ pub(super) fn rebuild_v1(source: &Source) -> Result<Rebuilt, ReadError> {
         .map_err(|defect| format_error(source, 0, defect))?
         .to_bytes()
         .to_vec();
-    Ok(Rebuilt { front, sample_count, claimed, defects })
+    Ok(Rebuilt { front, sample_count, claimed, cuts_metadata: false, defects })
 }
 
 /// The header of a version 2 file. A header whose checksum is right is believed, but for what
@@ -115,7 +117,8 @@ pub(super) fn rebuild_v2(source: &Source) -> Result<Rebuilt, ReadError> {
             section = found;
         }
     }
-    if start != 0 && section.as_ref() != Some(&(start..end)) {
+    let cuts_metadata = start != 0 && section.as_ref() != Some(&(start..end));
+    if cuts_metadata {
         let (offset, bytes, file_bytes) = (start, end.saturating_sub(start), source.len());
         defects.push(FormatError::BeyondEnd {
             what: "metadata section",
@@ -128,7 +131,7 @@ pub(super) fn rebuild_v2(source: &Source) -> Result<Rebuilt, ReadError> {
         .map_err(|defect| format_error(source, 0, defect))?
         .to_bytes()
         .to_vec();
-    Ok(Rebuilt { front, sample_count, claimed, defects })
+    Ok(Rebuilt { front, sample_count, claimed, cuts_metadata, defects })
 }
 
 /// The blocks from `start` on that lie whole before `end` and describe samples that exist.

@@ -38,6 +38,10 @@ pub(super) fn repair<P: Prepare>(
     };
     let mut file = open(Verify::All)?;
     let sound = report_structure(&file, &rebuilt, &mut summary, on_event)?;
+    // A damaged header says nothing of the section, and the section says itself if it is whole.
+    let header_is_sound = rebuilt.defects.len() == usize::from(rebuilt.cuts_metadata);
+    summary.damaged_metadata =
+        !sound.metadata || (rebuilt.cuts_metadata && header_is_sound) || !file.defects().is_empty();
     if !sound.metadata {
         // The CRC-32C of the samples may be what is wrong.
         file = open(Verify::Stored)?;

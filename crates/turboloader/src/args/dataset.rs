@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 
 /// Convert TAR archives, folders of images or TBL files into one TBL file or TAR archive
 ///
@@ -93,15 +93,18 @@ pub(crate) struct MergeArgs {
 /// Examples:
 ///   tl split train.tbl -o shards/ --shards 8
 ///   tl split train.tbl -o shards/ --samples-per-shard 10000
+///   tl split train.tar -o 'train-{}.tar' --shards 4
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
-#[group(id = "cut", required = true, multiple = false, args = ["shards", "samples_per_shard"])]
+#[command(
+    verbatim_doc_comment,
+    group = ArgGroup::new("cut").args(["shards", "samples_per_shard"]).required(true)
+)]
 pub(crate) struct SplitArgs {
     /// The data set
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// The folder to write the shards to
+    /// The folder to write the shards to, or a file name with {} for the shard's number
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
 
