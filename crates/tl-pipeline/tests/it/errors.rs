@@ -4,7 +4,7 @@ use tbl_format::SampleFormat;
 use tl_pipeline::{Dataset, LoaderConfig, OnError, PipelineError, SampleFault, Work};
 use tl_transform::{Layout, Recipe};
 
-use crate::memory::{PANIC, bmps, config, dataset, loader, sample, train};
+use crate::memory::{PANIC, PANIC_AHEAD, Stored, bmps, config, dataset, loader, sample, train};
 
 /// 40 samples of which 9 is cut short, 17 panics and 30 is empty.
 fn damaged() -> Dataset {
@@ -74,6 +74,40 @@ fn a_panic_is_the_error_of_its_sample() {
     let text = skipped[1].error.to_string();
     assert!(text.starts_with("in memory: sample 17 (0017.bmp) at byte 1700: panicked: "), "{text}");
     assert!(text.contains("injected") && !text.contains('\n'), "{text}");
+}
+
+/// In a process of its own, because every panic writes to the standard error of the process.
+#[test]
+fn panics_in_one_sample_of_a_hundred_cost_only_these() {
+    const CHILD: &str = "TL_PIPELINE_PANICS";
+    if std::env::var_os(CHILD).is_none() {
+        let test = "errors::panics_in_one_sample_of_a_hundred_cost_only_these";
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let output = child.args([test, "--exact"]).env(CHILD, "1").output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    }
+    let samples = (0..10_000).map(|number| {
+        let bytes = if number % 100 == 7 { PANIC.to_vec() } else { vec![1; 8] };
+        Stored { bytes, ..sample(number % 8, SampleFormat::Unknown) }
+    });
+    let on_error = OnError::Skip;
+    let config = LoaderConfig { batch_size: 64, workers: 3, on_error, ..config(Work::Bytes) };
+    let loader = loader(dataset(samples.collect()), config);
+    let mut seen: Vec<u64> =
+        loader.epoch(0).flat_map(|batch| batch.unwrap().indices().to_vec()).collect();
+    seen.sort_unstable();
+    assert!(seen.into_iter().eq((0..10_000).filter(|number| number % 100 != 7)));
+    assert_eq!(loader.stats().skipped, 100);
+}
+
+#[test]
+fn a_panic_outside_of_samples_ends_the_epoch_instead_of_hanging_it() {
+    let mut samples: Vec<_> = (0..80).map(|number| sample(number, SampleFormat::Bmp)).collect();
+    samples[50].bytes = PANIC_AHEAD.to_vec();
+    let loader = loader(dataset(samples), sequential(OnError::Skip));
+    let error = loader.epoch(0).find_map(Result::err).unwrap();
+    assert!(matches!(error, PipelineError::WorkerPanicked { .. }), "{error}");
 }
 
 #[test]
