@@ -100,6 +100,14 @@ pub enum SampleFault {
         /// Bytes the sample has.
         have: u64,
     },
+    /// The recipe makes a larger image of it than may be decoded.
+    #[error("the recipe makes {bytes} bytes of it, max_decoded_bytes is {limit}")]
+    OutputSize {
+        /// Bytes of the result.
+        bytes: u64,
+        /// The limit that also holds for decoding.
+        limit: u64,
+    },
     /// The work on it panicked: a defect of this library or of a decoder.
     #[error("panicked: {message}")]
     Panicked {

@@ -4,7 +4,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tbl_format::SampleFormat;
 use tl_decode::{Color, DecodeOptions, Decoder, Image};
-use tl_transform::{Plan, Recipe};
 
 use crate::batch::{Batch, Extra};
 use crate::config::{LoaderConfig, OnError, Work};
@@ -76,17 +75,20 @@ pub(crate) fn run(epoch: &EpochState, scratch: &mut Scratch) {
         let Some((_, lease)) = &current else { return };
         let row = usize::try_from(row).expect("a row is below the batch size");
         let claimed = lease.claim(row).expect("a position is claimed once");
-        fill(epoch, scratch, position, claimed, |complete| publish(epoch, number, lease, complete));
+        if let Some(complete) = fill(epoch, scratch, position, claimed) {
+            publish(epoch, number, lease, complete);
+        }
     }
 }
 
+/// Puts the sample at `position` into its row, or the reason why not. Returns the batch when this
+/// was its last row.
 fn fill<'a>(
     epoch: &EpochState,
     scratch: &mut Scratch,
     position: u64,
     mut row: RowMut<'a, Extra>,
-    publish: impl FnOnce(Complete<'a, Extra>),
-) {
+) -> Option<Complete<'a, Extra>> {
     let index = epoch.order.sample_at(position).expect("positions are below the sample count");
     if let Some(ahead) = position.checked_add(READ_AHEAD)
         && let Some(sample) = epoch.order.sample_at(ahead)
@@ -114,9 +116,7 @@ fn fill<'a>(
         }
     };
     row.identify(label.unwrap_or(-1), index);
-    if let Some(complete) = row.finish() {
-        publish(complete);
-    }
+    row.finish()
 }
 
 /// Leaves the failed rows out, or reports the first of them, and hands the batch over.
@@ -166,33 +166,28 @@ fn process(
     };
     trim(&mut image.data);
     // Without operations the pixels are the result, and go where it belongs at once.
-    let asis = recipe.ops().is_empty();
-    let decoded = if asis { &mut *image } else { &mut scratch.image };
-    let pixels = decode(epoch, &mut scratch.decoder, index, &mut scratch.bytes, decoded)?;
-    if !asis {
-        let (width, height) = pixels;
-        let plan = plan(epoch, recipe, pixels, index)?;
+    let as_is = recipe.ops().is_empty();
+    let decoded = if as_is { &mut *image } else { &mut scratch.image };
+    let (width, height) = decode(epoch, &mut scratch.decoder, index, &mut scratch.bytes, decoded)?;
+    if !as_is {
+        let plan = recipe.plan(width, height, epoch.config().seed, epoch.number, index)?;
         let renderer = scratch.renderer.as_mut().expect("work on images has a renderer");
         let target = if epoch.spec().is_some() {
             out
         } else {
+            let bytes = renderer.output_bytes(plan.output_size());
+            let limit = epoch.config().decode.limits.max_decoded_bytes;
+            if bytes as u64 > limit {
+                return Err(SampleFault::OutputSize { bytes: bytes as u64, limit });
+            }
             (image.width, image.height) = plan.output_size();
             image.channels = Color::Rgb8.channels();
-            image.data.resize(renderer.output_bytes(plan.output_size()), 0);
+            image.data.resize(bytes, 0);
             &mut image.data[..]
         };
         renderer.render(&plan, &scratch.image.data, width, height, target);
     }
     Ok(dataset.label(index))
-}
-
-fn plan(
-    epoch: &EpochState,
-    recipe: &Recipe,
-    (width, height): (u32, u32),
-    index: u64,
-) -> Result<Plan, SampleFault> {
-    Ok(recipe.plan(width, height, epoch.config().seed, epoch.number, index)?)
 }
 
 /// Makes sample `index`'s RGB pixels, and returns its width and height.

@@ -2,7 +2,7 @@
 
 use tbl_format::SampleFormat;
 use tl_pipeline::{Dataset, LoaderConfig, OnError, PipelineError, SampleFault, Work};
-use tl_transform::{Layout, Recipe};
+use tl_transform::{Dtype, Interpolation, Layout, Op, OutputSpec, Recipe};
 
 use crate::memory::{PANIC, PANIC_AHEAD, Stored, bmps, config, dataset, loader, sample, train};
 
@@ -136,6 +136,24 @@ fn raw_samples_of_the_wrong_size_are_named() {
         panic!("{}", skipped[0].error)
     };
     assert_eq!((w, h, n, have), (width, height, need, need - 1));
+}
+
+/// One row of pixels, resized to a shorter side of 256, would be 12 GB.
+#[test]
+fn results_beyond_the_limit_are_refused_before_they_are_allocated() {
+    let resize = Op::Resize { size: 256, interpolation: Interpolation::Bilinear };
+    let output = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
+    let work = Work::Images(Recipe::new(vec![resize], output).unwrap());
+    let bytes = vec![0; 65_535 * 3];
+    let long = Stored { size: (65_535, 1), bytes, ..sample(0, SampleFormat::RawU8) };
+    let loader =
+        loader(dataset(vec![long]), LoaderConfig { on_error: OnError::Skip, ..config(work) });
+    assert!(loader.epoch(0).next().unwrap().unwrap().is_empty());
+    let skipped = loader.skipped();
+    let SampleFault::OutputSize { bytes, limit } = skipped[0].error.fault else {
+        panic!("{}", skipped[0].error)
+    };
+    assert_eq!((bytes, limit), (65_535 * 256 * 256 * 3, 512 << 20));
 }
 
 #[test]
