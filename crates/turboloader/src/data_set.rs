@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tbl_io::{LabelOrigin, Labels, SampleSource};
+use tbl_io::{Entry, LabelOrigin, Labels, SampleSource};
 
 use crate::failure::Failure;
 
@@ -11,15 +11,18 @@ use crate::failure::Failure;
 pub(crate) struct DataSet {
     /// Labels are resolved over a list, for data sets of many shards; here it has one.
     source: [Box<dyn SampleSource>; 1],
-    labels: Labels,
+    /// `None` when the samples have labels of their own: then nothing has to be resolved, and a
+    /// listing needs neither a pass before it nor memory for every sample.
+    resolved: Option<Labels>,
 }
 
 impl DataSet {
     /// Opens a TAR archive, a folder or a TBL file.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let source = [tbl_io::open(path)?];
-        let labels = Labels::resolve(&source)?;
-        Ok(Self { source, labels })
+        let resolved =
+            if has_own_labels(source[0].as_ref()) { None } else { Some(Labels::resolve(&source)?) };
+        Ok(Self { source, resolved })
     }
 
     /// Where the samples come from.
@@ -27,19 +30,20 @@ impl DataSet {
         self.source[0].as_ref()
     }
 
-    /// The label of sample `index`: stored with it, or that of its class folder.
-    pub(crate) fn label(&self, index: u64) -> Option<i64> {
-        self.labels.label(0, index)
+    /// The label of sample `index`, whose index entry is `entry`: stored with it, or that of its
+    /// class folder.
+    pub(crate) fn label(&self, index: u64, entry: &Entry<'_>) -> Option<i64> {
+        self.resolved.as_ref().map_or(entry.label, |labels| labels.label(0, index))
     }
 
     /// Where the labels come from.
     pub(crate) fn label_origin(&self) -> LabelOrigin {
-        self.labels.origin()
+        self.resolved.as_ref().map_or(LabelOrigin::Explicit, Labels::origin)
     }
 
     /// The class names, indexed by label; empty when there are none.
     pub(crate) fn class_names(&self) -> &[String] {
-        self.labels.class_names()
+        self.resolved.as_ref().map_or_else(|| self.source().class_names(), Labels::class_names)
     }
 
     /// The name of the class with this label.
@@ -47,4 +51,11 @@ impl DataSet {
         let label = usize::try_from(label?).ok()?;
         self.class_names().get(label).map(String::as_str)
     }
+}
+
+/// Whether any sample has a label of its own, which rules out those of class folders. Most often
+/// the first sample tells. A damaged entry has none here; whoever needs it meets the error.
+fn has_own_labels(source: &dyn SampleSource) -> bool {
+    let mut entries = (0..source.sample_count()).map(|index| source.entry(index));
+    entries.any(|entry| entry.is_ok_and(|entry| entry.label.is_some()))
 }

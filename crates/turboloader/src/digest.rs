@@ -30,7 +30,7 @@ pub(crate) fn run(args: &DigestArgs, global: GlobalArgs) -> Result<Verdict, Fail
             }
             None => hash.update(NO_NAME.to_le_bytes()),
         }
-        hash.update(data.label(index).unwrap_or(NO_LABEL).to_le_bytes());
+        hash.update(data.label(index, &entry).unwrap_or(NO_LABEL).to_le_bytes());
         source.read_into(index, &mut bytes)?;
         hash.update((bytes.len() as u64).to_le_bytes());
         hash.update(&bytes);

@@ -89,7 +89,7 @@ struct Line<'a> {
 
 impl<'a> Line<'a> {
     fn new(data: &'a DataSet, index: u64, entry: &'a Entry<'_>, sha256: Option<Hex>) -> Self {
-        let label = data.label(index);
+        let label = data.label(index, entry);
         // Only a TBL v2 index has dimensions; its 0 means that its writer did not know them.
         let has_dimensions = data.source().kind() == SourceKind::Tbl2;
         Line {

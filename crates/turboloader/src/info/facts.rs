@@ -100,7 +100,7 @@ impl Facts {
             Range::extend(&mut facts.height, entry.height);
             // LZ4 is kept only where it makes a sample smaller, and nothing else does.
             facts.lz4_samples += u64::from(entry.stored_bytes < entry.bytes);
-            facts.labelled += u64::from(data.label(index).is_some());
+            facts.labelled += u64::from(data.label(index, &entry).is_some());
             formats.add(entry.format);
         }
         facts.formats = formats.into_names();

@@ -57,6 +57,8 @@ fn one_line_holds_every_figure() {
 fn the_digest_depends_on_data_seed_and_recipe_alone() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let archive = photo_archive(folder.path());
+    let tbl = folder.path().join("photos.tbl");
+    tl(["convert".as_ref(), archive.as_os_str(), "-o".as_ref(), tbl.as_os_str()]).good();
     for recipe in ["decode", "raw", "imagenet-train", "imagenet-eval"] {
         let fixed = ["--recipe", recipe, "--size", "32", "--batch-size", "5", "--digest"];
         let digest =
@@ -67,6 +69,7 @@ fn the_digest_depends_on_data_seed_and_recipe_alone() {
             assert_eq!(digest(&archive, &["--workers", workers]), first, "{recipe}, {workers}");
         }
         assert_eq!(digest(&photos(), &["--workers", "2"]), first, "{recipe}, folder");
+        assert_eq!(digest(&tbl, &["--workers", "2"]), first, "{recipe}, TBL");
         let other_seed = digest(&archive, &["--seed", "1"]) == first;
         assert_eq!(other_seed, matches!(recipe, "decode" | "imagenet-eval"), "{recipe}, seed");
     }

@@ -1,6 +1,7 @@
 //! `ls`, `cat`, `digest`, `info`: what a small archive looks like through each.
 
 use std::fs;
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -118,6 +119,19 @@ fn the_digest_is_what_its_help_says() {
         hashed.extend(bytes);
     }
     assert_eq!(tl(["digest", &path]).text(), format!("{}\n", sha256(&hashed)));
+}
+
+#[test]
+fn a_data_set_keeps_its_digest_in_every_container() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let photos = photos();
+    let digest = |path: &Path| tl(["digest".as_ref(), path.as_os_str()]).text();
+    for (name, more) in [("a.tbl", &[][..]), ("b.tbl", &["--lz4"]), ("c.tar", &["--to", "tar"])] {
+        let path = folder.path().join(name);
+        let fixed = ["convert".as_ref(), photos.as_os_str(), "-o".as_ref(), path.as_os_str()];
+        tl(fixed.into_iter().chain(more.iter().map(|arg| arg.as_ref()))).good();
+        assert_eq!(digest(&path), digest(&photos), "{name}");
+    }
 }
 
 #[test]
