@@ -2,6 +2,7 @@
 //! in this file, what the file itself says is in `marker`.
 
 mod marker;
+mod padded;
 
 use jpeg_decoder::{ColorTransform, PixelFormat};
 
@@ -12,7 +13,8 @@ use crate::image::{Image, ImageInfo};
 use crate::limits::Limits;
 use crate::orientation::Orientation;
 use crate::pixel::Layout;
-use marker::{Frame, PaddedScans, Process};
+use marker::{Frame, Process};
+use padded::PaddedScans;
 
 pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
     let header = marker::read_header(bytes)?;

@@ -6,6 +6,7 @@ mod chunk;
 mod directory;
 mod fax;
 mod layout;
+mod predictor;
 mod sample;
 
 use crate::decoder::DecodeOptions;

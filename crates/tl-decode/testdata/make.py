@@ -293,6 +293,10 @@ def make_tiff():
         add(f"tiff/bilevel_{name}.tif", saved(bilevel, "TIFF", compression=name, **options), f"1 bit, {name}")
     add("tiff/bilevel_group3_2d.tif", saved(bilevel, "TIFF", compression="group3", tiffinfo={292: 1}), "two-dimensional Group 3")
     add("tiff/bilevel_raw.tif", saved(bilevel, "TIFF"), "1 bit, uncompressed")
+    for predictor in (2, 3):
+        data = tiff(GREY > 120, photometric="minisblack", extratags=[(65000, 3, 1, predictor, True)])
+        data = data.replace(struct.pack("<HH", 65000, 3), struct.pack("<HH", 317, 3))
+        add(f"tiff/predictor{predictor}_without_codec.tif", data, "libtiff ignores the predictor of uncompressed data", grey3((GREY > 120) * 255))
     add("tiff/palette8.tif", saved(image.convert("P", palette=Image.Palette.ADAPTIVE, colors=19), "TIFF", compression="tiff_lzw"), "16-bit colour map")
     add("tiff/rgba8.tif", saved(Image.merge("RGBA", [*image.split(), grey]), "TIFF"), "alpha is dropped", RGB)
     premultiplied = (RGB.astype(int) * GREY[:, :, None] // 255).astype(numpy.uint8)

@@ -1,8 +1,6 @@
 //! The marker segments of a JPEG file (ITU-T T.81 annex B): the header, and a walk over all of
 //! them that finds what a decoder would pass over. No entropy-coded data is decoded.
 
-use std::io::{self, Read};
-
 use crate::error::{DecodeError, Defect, Limit};
 use crate::format::Format;
 use crate::limits::{Limits, check};
@@ -15,11 +13,11 @@ const SOF15: u8 = 0xCF;
 const DHT: u8 = 0xC4;
 const JPG: u8 = 0xC8;
 const DAC: u8 = 0xCC;
-const RST0: u8 = 0xD0;
-const RST7: u8 = 0xD7;
+pub(super) const RST0: u8 = 0xD0;
+pub(super) const RST7: u8 = 0xD7;
 const SOI: u8 = 0xD8;
-const EOI: u8 = 0xD9;
-const SOS: u8 = 0xDA;
+pub(super) const EOI: u8 = 0xD9;
+pub(super) const SOS: u8 = 0xDA;
 const APP1: u8 = 0xE1;
 const TEM: u8 = 0x01;
 
@@ -143,14 +141,15 @@ pub(super) fn check_scans(
     }
 }
 
-struct Walk<'a> {
-    bytes: &'a [u8],
-    at: usize,
+/// A position among the segments of a file.
+pub(super) struct Walk<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) at: usize,
 }
 
 impl<'a> Walk<'a> {
     /// The next marker and the contents of its segment, empty for markers that stand alone.
-    fn next_segment(&mut self) -> Result<(u8, &'a [u8]), DecodeError> {
+    pub(super) fn next_segment(&mut self) -> Result<(u8, &'a [u8]), DecodeError> {
         let start = self.at;
         let rest = self.bytes.get(start..).unwrap_or_default();
         let fill = rest.iter().take_while(|&&byte| byte == 0xFF).count();
@@ -208,15 +207,15 @@ impl<'a> Walk<'a> {
 }
 
 /// The marker behind a run of entropy-coded data.
-struct EntropyCodedEnd {
-    marker: u8,
+pub(super) struct EntropyCodedEnd {
+    pub(super) marker: u8,
     /// Its first fill byte or 0xFF.
-    marker_at: usize,
-    after_marker: usize,
+    pub(super) marker_at: usize,
+    pub(super) after_marker: usize,
 }
 
 /// Finds the next marker at or behind `from`, restart markers included.
-fn entropy_coded_end(bytes: &[u8], from: usize) -> Option<EntropyCodedEnd> {
+pub(super) fn entropy_coded_end(bytes: &[u8], from: usize) -> Option<EntropyCodedEnd> {
     let mut at = from;
     loop {
         let marker_at = at + memchr::memchr(0xFF, bytes.get(at..)?)?;
@@ -227,109 +226,6 @@ fn entropy_coded_end(bytes: &[u8], from: usize) -> Option<EntropyCodedEnd> {
             return Some(EntropyCodedEnd { marker, marker_at, after_marker });
         }
         at = after_marker;
-    }
-}
-
-/// Reads a file that [`check_scans`] has passed, with one-bits put in front of every marker that
-/// ends entropy-coded data.
-///
-/// A codec that fills up missing data with zeros decodes a cut scan to plausible grey. No Huffman
-/// code consists of ones only (T.81 C.2), so with these bits the same codec fails instead. They
-/// are few enough that it still finds the marker behind a whole scan: 48 and at most 7 of the
-/// last byte fit in its 64-bit buffer with a byte to spare.
-pub(super) struct PaddedScans<'a> {
-    bytes: &'a [u8],
-    /// What is read next.
-    piece: &'a [u8],
-    /// Where the bytes behind `piece` begin.
-    at: usize,
-    next: Piece,
-}
-
-#[derive(Clone, Copy)]
-enum Piece {
-    /// All up to the end of the next scan header.
-    Segments,
-    /// Up to the next marker.
-    EntropyCoded,
-    /// The one-bits.
-    Padding,
-    /// The marker behind them.
-    Marker,
-}
-
-impl<'a> PaddedScans<'a> {
-    const PADDING: &'static [u8] = &[0xFF, 0, 0xFF, 0, 0xFF, 0, 0xFF, 0, 0xFF, 0, 0xFF, 0];
-
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, piece: bytes.get(..2).unwrap_or_default(), at: 2, next: Piece::Segments }
-    }
-
-    /// Goes on to the next piece that is not empty; at the end of the file there is none.
-    fn advance(&mut self) {
-        while self.piece.is_empty() && self.at < self.bytes.len() {
-            let start = self.at;
-            (self.at, self.next) = match self.next {
-                Piece::Segments => self.skip_segments(),
-                Piece::EntropyCoded => {
-                    let end = entropy_coded_end(self.bytes, start);
-                    (end.map_or(self.bytes.len(), |end| end.marker_at), Piece::Padding)
-                }
-                Piece::Padding => {
-                    self.piece = Self::PADDING;
-                    (start, Piece::Marker)
-                }
-                Piece::Marker => match entropy_coded_end(self.bytes, start) {
-                    Some(end) if matches!(end.marker, RST0..=RST7) => {
-                        (end.after_marker, Piece::EntropyCoded)
-                    }
-                    _ => (start, Piece::Segments),
-                },
-            };
-            if self.at > start {
-                self.piece = &self.bytes[start..self.at];
-            }
-        }
-    }
-
-    /// Goes past the next scan header, or to the end of the file where there is none.
-    fn skip_segments(&self) -> (usize, Piece) {
-        let mut walk = Walk { bytes: self.bytes, at: self.at };
-        while let Ok((marker, _)) = walk.next_segment() {
-            match marker {
-                SOS => return (walk.at, Piece::EntropyCoded),
-                EOI => break,
-                _ => {}
-            }
-        }
-        (self.bytes.len(), Piece::Segments)
-    }
-}
-
-impl Read for PaddedScans<'_> {
-    #[inline]
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        if self.piece.is_empty() {
-            self.advance();
-        }
-        self.piece.read(out)
-    }
-
-    /// The codec reads byte by byte: worth a way without the loop of the default.
-    #[inline]
-    fn read_exact(&mut self, out: &mut [u8]) -> io::Result<()> {
-        if self.piece.is_empty() {
-            self.advance();
-        }
-        if self.piece.len() >= out.len() {
-            return self.piece.read_exact(out);
-        }
-        let (head, tail) = out.split_at_mut(self.piece.len());
-        self.piece.read_exact(head)?;
-        if self.at >= self.bytes.len() {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        self.read_exact(tail)
     }
 }
 

@@ -3,9 +3,9 @@
 use flate2::{Decompress, FlushDecompress};
 use weezl::{BitOrder, LzwStatus};
 
-use super::directory::Order;
 use super::fax::{self, Fax};
 use super::layout::{Layout, Photometric};
+use super::predictor;
 use crate::error::{DecodeError, Defect, Feature};
 use crate::format::Format;
 use crate::jpeg::{self, StoredColor};
@@ -15,14 +15,11 @@ const NONE: u16 = 1;
 const CCITT_RLE: u16 = 2;
 const CCITT_T4: u16 = 3;
 const CCITT_T6: u16 = 4;
-const LZW: u16 = 5;
+pub(super) const LZW: u16 = 5;
 pub(super) const JPEG: u16 = 7;
-const DEFLATE: u16 = 8;
-const ADOBE_DEFLATE: u16 = 32_946;
+pub(super) const DEFLATE: u16 = 8;
+pub(super) const ADOBE_DEFLATE: u16 = 32_946;
 const PACK_BITS: u16 = 32_773;
-
-const PREDICTOR_HORIZONTAL: u16 = 2;
-const PREDICTOR_FLOAT: u16 = 3;
 
 /// Decodes the chunks of one image into its buffers.
 pub(super) struct ChunkDecoder<'a> {
@@ -58,7 +55,7 @@ impl<'a> ChunkDecoder<'a> {
         {
             return Err(super::layout::value("BitsPerSample", layout.bits.into()));
         }
-        check_predictor(layout)?;
+        predictor::check(layout)?;
         let row_bytes = usize::try_from(layout.row_bytes()).unwrap_or(usize::MAX);
         Ok(Self { file, layout, limits, row_bytes })
     }
@@ -124,7 +121,7 @@ impl<'a> ChunkDecoder<'a> {
             other => return Err(Feature::TiffCompression(other).into()),
         }
         if layout.subsampling == (1, 1) {
-            self.undo_predictor(out);
+            predictor::undo(layout, self.row_bytes, out);
         } else {
             std::mem::swap(spare, out);
             out.resize(self.row_bytes.saturating_mul(rows as usize), 0);
@@ -198,47 +195,6 @@ impl<'a> ChunkDecoder<'a> {
         out.truncate(self.row_bytes.saturating_mul(rows as usize));
         Ok(())
     }
-
-    fn undo_predictor(&self, data: &mut [u8]) {
-        let samples = usize::from(self.layout.chunk_samples());
-        let order = self.layout.order;
-        for row in data.chunks_exact_mut(self.row_bytes) {
-            match (self.layout.predictor, self.layout.bits) {
-                (PREDICTOR_HORIZONTAL, 8) => add_left(row, samples),
-                (PREDICTOR_HORIZONTAL, 16) => add_left_words(row, samples, |sum, step| {
-                    let value = order.u16(sum).wrapping_add(order.u16(step));
-                    match order {
-                        Order::Little => value.to_le_bytes(),
-                        Order::Big => value.to_be_bytes(),
-                    }
-                }),
-                (PREDICTOR_HORIZONTAL, 32) => add_left_words(row, samples, |sum, step| {
-                    let value = order.u32(sum).wrapping_add(order.u32(step));
-                    match order {
-                        Order::Little => value.to_le_bytes(),
-                        Order::Big => value.to_be_bytes(),
-                    }
-                }),
-                (PREDICTOR_FLOAT, bits) => join_float_bytes(row, samples, bits / 8, order),
-                _ => {}
-            }
-        }
-    }
-}
-
-fn check_predictor(layout: &Layout<'_>) -> Result<(), DecodeError> {
-    let known = match layout.predictor {
-        0 | 1 => true,
-        PREDICTOR_HORIZONTAL => matches!(layout.bits, 8 | 16 | 32),
-        PREDICTOR_FLOAT => matches!(layout.bits, 16 | 32 | 64),
-        _ => false,
-    };
-    // Only these codecs have a predictor; elsewhere libtiff ignores the tag.
-    let applies = matches!(layout.compression, LZW | DEFLATE | ADOBE_DEFLATE);
-    if applies && !known {
-        return Err(Feature::TiffPredictor(layout.predictor).into());
-    }
-    Ok(())
 }
 
 fn copy_exact(data: &[u8], out: &mut [u8]) -> Result<(), DecodeError> {
@@ -323,42 +279,6 @@ fn join_tables(tables: &[u8], data: &[u8]) -> Vec<u8> {
     let tables = tables.strip_suffix(&EOI).unwrap_or(tables);
     let data = data.strip_prefix(&SOI).unwrap_or(data);
     [tables, data].concat()
-}
-
-fn add_left(row: &mut [u8], samples: usize) {
-    for at in samples..row.len() {
-        row[at] = row[at].wrapping_add(row[at - samples]);
-    }
-}
-
-fn add_left_words<const N: usize>(
-    row: &mut [u8],
-    samples: usize,
-    add: impl Fn([u8; N], [u8; N]) -> [u8; N],
-) {
-    let (words, _) = row.as_chunks_mut::<N>();
-    for at in samples..words.len() {
-        words[at] = add(words[at - samples], words[at]);
-    }
-}
-
-/// Undoes predictor 3 (Adobe Photoshop TIFF technical note 3): differences over the bytes of a
-/// row, whose most significant bytes all come first.
-fn join_float_bytes(row: &mut [u8], samples: usize, bytes: u16, order: Order) {
-    let bytes = usize::from(bytes);
-    add_left(row, samples);
-    let planes = row.to_vec();
-    let count = planes.len() / bytes;
-    for (i, value) in row.chunks_exact_mut(bytes).enumerate() {
-        for (significance, to) in value.iter_mut().enumerate() {
-            // Most significant first, unless the file is little endian.
-            let plane = match order {
-                Order::Little => bytes - 1 - significance,
-                Order::Big => significance,
-            };
-            *to = planes[plane * count + i];
-        }
-    }
 }
 
 pub(super) fn short_output(what: &'static str, need: usize, have: usize) -> DecodeError {
