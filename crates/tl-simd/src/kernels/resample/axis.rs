@@ -171,3 +171,54 @@ fn truncate(value: f64) -> u32 {
 fn fixed_point(weight: f64) -> i32 {
     (weight * f64::from(ONE) + 0.5_f64.copysign(weight)) as i32
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Axis, AxisKey, Filter};
+
+    const FILTERS: [Filter; 6] = [
+        Filter::Nearest,
+        Filter::Box,
+        Filter::Bilinear,
+        Filter::Hamming,
+        Filter::Bicubic,
+        Filter::Lanczos,
+    ];
+
+    /// The largest number of three signed bytes, which is how AVX-512 multiplies.
+    const LARGEST: u32 = 0x7F_7F7F;
+
+    #[test]
+    fn every_coefficient_fits_three_signed_bytes() {
+        let mut largest = 0;
+        for filter in FILTERS {
+            for (input, output) in (1..=60).flat_map(|i| (1..=130).map(move |o| (i, o))) {
+                let mut axis = Axis::default();
+                axis.prepare(AxisKey { filter, input, output, first: 0, count: output });
+                for taps in axis.iter() {
+                    assert!(!taps.weights.is_empty(), "{filter:?} {input} {output}");
+                    assert!(taps.start + taps.weights.len() <= input as usize);
+                    largest = taps.weights.iter().map(|w| w.unsigned_abs()).fold(largest, u32::max);
+                }
+            }
+        }
+        assert!(largest < LARGEST, "{largest}");
+    }
+
+    #[test]
+    fn sums_stay_within_32_bits() {
+        for filter in FILTERS {
+            for (input, output) in [(2, 700), (3, 7), (500, 224), (65_535, 1), (40, 39)] {
+                let mut axis = Axis::default();
+                axis.prepare(AxisKey { filter, input, output, first: 0, count: output });
+                for taps in axis.iter() {
+                    let size: u64 = taps.weights.iter().map(|w| u64::from(w.unsigned_abs())).sum();
+                    assert!(
+                        size * 255 + (1 << 21) < 1 << 31,
+                        "{filter:?} {input} {output}: {size}"
+                    );
+                }
+            }
+        }
+    }
+}
