@@ -68,7 +68,7 @@ impl<T> Drop for Lease<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 mod tests {
     use super::*;
 

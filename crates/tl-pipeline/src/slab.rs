@@ -291,5 +291,5 @@ impl<T> std::fmt::Debug for Slab<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 mod tests;

@@ -92,6 +92,47 @@ fn failure_while_waiting() {
     failing.join().unwrap();
 }
 
+/// Two epochs of real slabs: each row is written by whoever claimed it, and read after the batch was
+/// published; memory goes back to the pool while workers may still hold it.
+fn slabs_through_the_ring(positions: u64, workers: usize) {
+    const ROWS: u64 = 2;
+    let shape = crate::slab::Shape::new(2, 1).expect("two bytes");
+    let pool: Arc<crate::pool::Pool<()>> = Arc::new(crate::pool::Pool::new(shape, 2));
+    for epoch in 0..2u8 {
+        let ring: Arc<Ring<_, _, ()>> = Arc::new(Ring::new(positions, ROWS, 1));
+        let start = || {
+            let (ring, pool) = (Arc::clone(&ring), Arc::clone(&pool));
+            thread::spawn(move || {
+                while let Some(position) = ring.claim() {
+                    let batch = position / ROWS;
+                    let rows = usize::try_from(ring.rows_of(batch)).unwrap();
+                    let make = || pool.take(rows).map(Arc::new).ok_or(());
+                    let (Some(lease), _) = ring.enter(batch, make) else { return };
+                    let mut row = lease.claim(usize::try_from(position % ROWS).unwrap()).unwrap();
+                    row.parts().0.fill(epoch + 1);
+                    row.identify(-1, position);
+                    if let Some(complete) = row.finish() {
+                        complete.publish();
+                        ring.publish(batch, (Arc::clone(&lease), rows));
+                    }
+                }
+            })
+        };
+        let threads: Vec<_> = std::iter::repeat_with(start).take(workers).collect();
+        let mut next = 0;
+        while let (Some(taken), _) = ring.take() {
+            let (lease, rows) = taken.unwrap();
+            assert!(lease.images(rows).iter().all(|&byte| byte == epoch + 1));
+            for &index in lease.indices(rows) {
+                assert_eq!(index, next);
+                next += 1;
+            }
+        }
+        assert_eq!(next, positions);
+        join(threads);
+    }
+}
+
 #[cfg(not(shuttle))]
 mod real_threads {
     use super::*;
@@ -125,6 +166,11 @@ mod real_threads {
     }
 
     #[test]
+    fn slabs_are_handed_round() {
+        slabs_through_the_ring(if cfg!(miri) { 9 } else { 3_001 }, 3);
+    }
+
+    #[test]
     fn batches_before_a_failure_are_delivered_first() {
         let model = Model::new(4, 2, 2);
         model.work();
@@ -141,7 +187,7 @@ mod real_threads {
     }
 }
 
-/// `RUSTFLAGS="--cfg shuttle" cargo test -p tl-pipeline --lib ring`
+/// `RUSTFLAGS="--cfg shuttle" cargo test -p tl-pipeline --lib`
 #[cfg(shuttle)]
 mod schedules {
     use super::*;
@@ -162,6 +208,11 @@ mod schedules {
     #[test]
     fn early_closes() {
         explore(|| early_close(2));
+    }
+
+    #[test]
+    fn slabs_are_handed_round() {
+        explore(|| slabs_through_the_ring(3, 2));
     }
 
     #[test]
