@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use lz4::block::{CompressionMode, compress_to_buffer};
 use tbl_format::checksum::{crc32c, payload_crc16};
+use tbl_format::extension::NO_LABEL;
 use tbl_format::{FormatError, SampleFormat, v1, v2};
 
 use super::blocks::SampleBlocks;
@@ -84,6 +85,12 @@ pub enum EncodeError {
         /// The size that its dimensions ask for.
         expected: u64,
     },
+    /// The label is the number that stands for none.
+    #[error("label {label} stands for a sample without a label")]
+    Label {
+        /// The sample's label.
+        label: i64,
+    },
     /// Version 1 has no code for the format.
     #[error("format {format} does not exist in TBL version 1")]
     Format {
@@ -161,6 +168,9 @@ impl Encoder {
         block: Option<Vec<u8>>,
     ) -> Result<Encoded, EncodeError> {
         let sample_bytes = stored_size(sample.bytes.len())?;
+        if sample.label == Some(NO_LABEL) {
+            return Err(EncodeError::Label { label: NO_LABEL });
+        }
         let (dimensions, compressed, checksums, blocks) = match self.version {
             TblVersion::V1 if sample.format.code() > SampleFormat::Tiff.code() => {
                 return Err(EncodeError::Format { format: sample.format });
@@ -308,4 +318,24 @@ fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
     let size = compress_to_buffer(bytes, Some(CompressionMode::DEFAULT), false, &mut block).ok()?;
     block.truncate(size);
     Some(block)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_beyond_32_bits_are_refused_with_both_numbers() {
+        let most = usize::try_from(u32::MAX).unwrap();
+        assert_eq!(stored_size(most), Ok(u32::MAX));
+        let (bytes, limit) = (u64::from(u32::MAX) + 1, u64::from(u32::MAX));
+        assert_eq!(stored_size(most + 1), Err(EncodeError::TooLarge { bytes, limit }));
+    }
+
+    #[test]
+    fn only_blocks_that_are_smaller_are_kept() {
+        assert_eq!(compress(b""), None);
+        assert_eq!(compress(b"no repeats"), None);
+        assert!(compress(&[7; 100]).unwrap().len() < 100);
+    }
 }
