@@ -9,7 +9,8 @@ use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize};
 const REPEATS: u32 = 100;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let pixels: Vec<u8> = (0..500 * 375 * 3_u32).map(|i| ((i * i) >> 7).to_le_bytes()[0]).collect();
+    let pixels: Vec<u8> =
+        (0..500 * 375 * 3_u32).map(|i| (i.wrapping_mul(i) >> 7).to_le_bytes()[0]).collect();
     let image = ImageView::packed(&pixels, 500, 375, 3);
     let resize = Resize {
         region: Rect::of_size(500, 375),
