@@ -48,6 +48,12 @@ impl<'a> Selection<'a> {
         self.range.end.saturating_sub(self.range.start)
     }
 
+    /// Whether there are samples that are not selected.
+    pub(super) fn is_part(&self) -> bool {
+        let all: u64 = self.sources.iter().map(|source| source.sample_count()).sum();
+        self.sample_count() < all
+    }
+
     /// The class names of all sources, indexed by label.
     pub fn class_names(&self) -> &'a [String] {
         self.labels.class_names()

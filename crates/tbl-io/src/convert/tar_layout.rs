@@ -186,6 +186,10 @@ fn label_of(fields: &[Field]) -> Option<i64> {
 /// Whether a reader of the archive would find the selection's labels in the names alone: as class
 /// folders, with no label in any field.
 fn labels_follow_from_names(selection: &Selection<'_>) -> Result<bool, ConvertError> {
+    if selection.is_part() {
+        // A shard is read with its siblings or without them, and they have other folders.
+        return Ok(false);
+    }
     let entry = |number| {
         let Located { source, index, .. } = selection.locate(number);
         source.entry(index)

@@ -1,0 +1,211 @@
+//! `convert`, `merge`, `split`, `verify`, `repair` and `tar_to_tbl`, as a user runs them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{files_below, finished, photos, tar, tl, write};
+
+/// An archive of the photographs, in class folders.
+fn archive(folder: &Path) -> PathBuf {
+    let mut files = files_below(&photos());
+    files.retain(|(name, _)| name.contains('/'));
+    assert!(files.len() > 10, "the photographs are there");
+    let members: Vec<_> =
+        files.iter().map(|(name, bytes)| (name.as_bytes(), bytes.as_slice())).collect();
+    write(folder, "in.tar", &tar(&members))
+}
+
+fn digest(path: &Path) -> String {
+    tl([Path::new("digest"), path]).text()
+}
+
+fn convert(from: &Path, to: &Path, options: &[&str]) {
+    let mut args = vec!["convert".into(), from.to_owned(), "-o".into(), to.to_owned()];
+    args.extend(options.iter().map(PathBuf::from));
+    tl(args).good();
+}
+
+#[test]
+fn every_container_has_the_same_digest() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let input = archive(folder.path());
+    convert(&input, &at("a.tbl"), &[]);
+    convert(&input, &at("lz4.tbl"), &["--lz4", "--no-sync", "-j", "3"]);
+    convert(&at("a.tbl"), &at("back.tar"), &[]);
+    for name in ["a.tbl", "lz4.tbl", "back.tar"] {
+        assert_eq!(digest(&at(name)), digest(&input), "{name}");
+        assert!(
+            tl(["verify".as_ref(), at(name).as_path(), "--decode".as_ref()])
+                .text()
+                .contains("good")
+        );
+    }
+}
+
+#[test]
+fn dimensions_are_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    convert(&archive(folder.path()), &at("a.tbl"), &[]);
+    let listing = tl(["ls".as_ref(), at("a.tbl").as_path(), "--json".as_ref()]).text();
+    for line in listing.lines() {
+        let line: Value = serde_json::from_str(line).expect("a line is JSON");
+        assert!(line["width"].as_u64() > Some(0) && line["height"].as_u64() > Some(0), "{line}");
+    }
+}
+
+#[test]
+fn pixels_are_squares_of_the_size_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let input = archive(folder.path());
+    for (name, workers) in [("one.tbl", "1"), ("three.tbl", "3")] {
+        convert(&input, &at(name), &["--to", "raw", "--size", "32", "-j", workers]);
+    }
+    assert_eq!(fs::read(at("one.tbl")).unwrap(), fs::read(at("three.tbl")).unwrap());
+    let info = tl(["info".as_ref(), at("one.tbl").as_path(), "--json".as_ref()]).text();
+    let info: Value = serde_json::from_str(&info).expect("it is JSON");
+    let square = serde_json::json!({ "min": 32, "max": 32 });
+    assert_eq!((&info["width"], &info["height"]), (&square, &square), "{info}");
+    let refused = tl([Path::new("convert"), &at("one.tbl"), Path::new("-o"), &at("raw.tar")]);
+    assert!(refused.error(1).contains("sample 0"));
+}
+
+#[test]
+fn a_damaged_image_is_kept_but_is_no_pixels() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let input = write(folder.path(), "in.tar", &tar(&[(b"bad.jpg", b"no image")]));
+    let kept = tl([Path::new("convert"), &input, Path::new("-o"), &at("a.tbl")]);
+    assert_eq!(kept.code, Some(0));
+    assert!(kept.stderr.contains("sample 0 (bad.jpg): kept without dimensions"), "{}", kept.stderr);
+    assert_eq!(digest(&at("a.tbl")), digest(&input));
+    let args = ["convert", "in.tar", "-o", "raw.tbl", "--to", "raw"];
+    let mut command = crate::support::command(args);
+    let refused = finished(command.current_dir(folder.path()).output().expect("tl starts"));
+    assert!(refused.error(1).contains("in.tar: sample 0 (bad.jpg)"));
+    assert!(!at("raw.tbl").exists());
+}
+
+#[test]
+fn nothing_is_overwritten_without_force() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let input = archive(folder.path());
+    fs::write(at("a.tbl"), "mine").unwrap();
+    let refused = tl([Path::new("convert"), &input, Path::new("-o"), &at("a.tbl")]);
+    assert!(refused.error(2).contains("exists already"));
+    assert_eq!(fs::read(at("a.tbl")).unwrap(), b"mine");
+    convert(&input, &at("a.tbl"), &["-f"]);
+    let refused = tl(["convert".as_ref(), &*input, "-fo".as_ref(), "/dev/null".as_ref()]);
+    assert!(refused.error(2).contains("not a regular file"));
+}
+
+#[test]
+fn shards_merged_again_are_the_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let input = archive(folder.path());
+    convert(&input, &at("whole.tbl"), &[]);
+    let split = |from: &Path, to: &str, how: [&str; 2]| {
+        let to = at(to);
+        tl([Path::new("split"), from, "-o".as_ref(), &to, how[0].as_ref(), how[1].as_ref()]).good();
+    };
+    split(&at("whole.tbl"), "shards", ["--shards", "5"]);
+    split(&input, "cut/x-{}.tar", ["--samples-per-shard", "5"]);
+    for (folder, target) in [("shards", "a.tbl"), ("cut", "b.tbl")] {
+        let mut shards: Vec<_> =
+            fs::read_dir(at(folder)).unwrap().map(|entry| entry.unwrap().path()).collect();
+        shards.sort();
+        assert!(shards.len() > 2);
+        let mut args = vec!["merge".into(), "-o".into(), at(target)];
+        args.extend(shards);
+        tl(args).good();
+    }
+    assert_eq!(fs::read(at("a.tbl")).unwrap(), fs::read(at("whole.tbl")).unwrap());
+    let labels = |path: PathBuf| {
+        let listing = tl(["ls".as_ref(), path.as_path(), "--json".as_ref()]).text();
+        listing
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["label"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(labels(at("b.tbl")), labels(input));
+}
+
+#[test]
+fn damage_is_found_and_repaired() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    convert(&archive(folder.path()), &at("a.tbl"), &[]);
+    let mut bytes = fs::read(at("a.tbl")).unwrap();
+    let offset = u64::from_le_bytes(bytes[64 + 24..64 + 32].try_into().unwrap());
+    bytes[usize::try_from(offset).unwrap() + 100] ^= 1;
+    fs::write(at("bad.tbl"), bytes).unwrap();
+    let bad = tl([Path::new("verify"), &at("bad.tbl")]);
+    let listed = String::from_utf8(bad.stdout.clone()).unwrap();
+    assert!(listed.starts_with("sample 1 ("), "{listed}");
+    assert!(bad.error(1).contains("1 of"));
+    let json = tl(["verify".as_ref(), at("bad.tbl").as_path(), "--json".as_ref()]);
+    let report: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!((&report["good"], &report["bad_samples"]), (&Value::Bool(false), &1.into()));
+    assert_eq!(report["findings"][0]["index"], 1);
+
+    let repaired = tl([Path::new("repair"), &at("bad.tbl"), Path::new("-o"), &at("good.tbl")]);
+    let listed = String::from_utf8(repaired.stdout.clone()).unwrap();
+    assert!(listed.starts_with("lost 1 ("), "{listed}");
+    assert!(repaired.error(1).contains("1 samples are lost"));
+    tl([Path::new("verify"), &at("good.tbl")]).good();
+    tl([Path::new("repair"), &at("a.tbl"), Path::new("-o"), &at("same.tbl")]).good();
+    assert_eq!(fs::read(at("same.tbl")).unwrap(), fs::read(at("a.tbl")).unwrap());
+}
+
+#[test]
+fn missing_files_and_wrong_options_are_usage_errors() {
+    for command in ["verify", "digest"] {
+        assert!(tl([command, "no-such-file"]).error(2).contains("no-such-file"));
+    }
+    for args in [
+        vec!["convert", "no-such-file", "-o", "x.tbl"],
+        vec!["merge", "no-such-file", "-o", "x.tbl"],
+        vec!["repair", "no-such-file", "-o", "x.tbl"],
+        vec!["split", "no-such-file", "-o", "x", "--shards", "2"],
+        vec!["convert", "x", "-o", "x.tar", "--lz4"],
+        vec!["convert", "x", "-o", "x.tbl", "--size", "3"],
+    ] {
+        tl(args).error(2);
+    }
+}
+
+#[test]
+fn the_summary_of_tar_to_tbl_is_that_of_the_guide() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = archive(folder.path());
+    let output = folder.path().join("out.tbl");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tar_to_tbl"));
+    let run = command.arg(&input).arg(&output).args(["--workers", "2"]).output();
+    let text = finished(run.expect("tar_to_tbl starts")).text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "Converting TAR to TBL format...");
+    assert!(lines[1].starts_with("Input: ") && lines[1].contains(" samples, "));
+    assert!(lines[2].starts_with("Conversion rate: ") && lines[2].ends_with(" samples/second"));
+    assert!(lines[3].starts_with("Output: ") && lines[3].ends_with("% smaller)"), "{}", lines[3]);
+    assert!(lines[4].starts_with("Completed in ") && lines[4].ends_with(" seconds"));
+    assert_eq!(digest(&output), digest(&input));
+}
+
+#[test]
+fn a_file_size_limit_is_one_line_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    archive(folder.path());
+    let script =
+        format!("ulimit -f 8; exec {} convert in.tar -o out.tbl", env!("CARGO_BIN_EXE_tl"));
+    let run = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output();
+    assert!(finished(run.expect("sh starts")).error(2).contains("out.tbl: File too large"));
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 1);
+}
