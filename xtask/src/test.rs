@@ -94,12 +94,9 @@ fn examples() -> Result<Outcome, Box<dyn Error>> {
     Ok(Outcome::Passed)
 }
 
-/// Builds the crates that have features without their default ones.
+/// Tests the one crate that has features without its default ones.
 fn features() -> Result<Outcome, Box<dyn Error>> {
-    for package in ["tbl-format", "tl-decode"] {
-        run_cargo(&format!("check --package {package} --no-default-features"))?;
-    }
-    Ok(Outcome::Passed)
+    run_cargo("test --package tbl-format --no-default-features")
 }
 
 /// Replays the committed seeds and past crashes on the stable compiler.
