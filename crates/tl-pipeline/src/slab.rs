@@ -291,5 +291,6 @@ impl<T> std::fmt::Debug for Slab<T> {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(test)]
+#[cfg(not(shuttle))]
 mod tests;
