@@ -5,6 +5,7 @@
 //! point anywhere and may change while it is open.
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use tbl_format::v2::FileFlags;
@@ -17,6 +18,7 @@ use crate::source::Source;
 use crate::tbl_version::TblVersion;
 
 mod entry;
+mod json;
 mod metadata;
 mod open;
 mod payload;
@@ -162,7 +164,7 @@ impl TblFile {
         let mut blocks = Vec::new();
         self.metadata.for_each_block(index, |kind, data| {
             blocks.push(MetadataBlock { kind, data: data.to_vec() });
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         })?;
         Ok(blocks)
     }

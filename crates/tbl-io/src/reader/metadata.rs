@@ -1,7 +1,7 @@
 //! A version 2 file's metadata: our whole-file blocks, found when the file is opened, and the
 //! samples' own blocks, found when they are first asked for.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -9,6 +9,7 @@ use tbl_format::FormatError;
 use tbl_format::extension::Extension;
 use tbl_format::metadata::MetadataType;
 
+use super::json::JsonFacts;
 use super::region::Region;
 use super::section::{BlockMap, Defect, Directory, verify};
 use crate::error::ReadError;
@@ -31,6 +32,7 @@ pub(super) struct Metadata(Option<Section>);
 #[derive(Debug)]
 struct Section {
     path: PathBuf,
+    sample_count: u64,
     region: Region,
     directory: Directory,
     map: OnceLock<BlockMap>,
@@ -49,7 +51,7 @@ impl Metadata {
         let region = Region::open(source, range.start, range.end - range.start)?;
         let path = source.path().to_path_buf();
         let directory = Directory::default();
-        let mut section = Section { path, region, directory, map: OnceLock::new() };
+        let mut section = Section { path, sample_count, region, directory, map: OnceLock::new() };
         section.directory = section.read(|bytes| Directory::parse(bytes, sample_count))?;
         Ok(Self(Some(section)))
     }
@@ -97,7 +99,7 @@ impl Metadata {
     pub(super) fn for_each_block(
         &self,
         index: u64,
-        take: impl FnMut(MetadataType, &[u8]) -> Result<(), FormatError>,
+        take: impl FnMut(MetadataType, &[u8]) -> Result<ControlFlow<()>, FormatError>,
     ) -> Result<(), ReadError> {
         match &self.0 {
             Some(section) => section.for_each_block(index, take),
@@ -109,14 +111,14 @@ impl Metadata {
     pub(super) fn read_fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError> {
         self.for_each_block(index, |kind, data| {
             if kind != MetadataType::Custom {
-                return Ok(());
+                return Ok(ControlFlow::Continue(()));
             }
             if let Some(Extension::Field(field)) = Extension::parse(data)? {
                 Extension::verify(data)?;
                 let (extension, bytes) = (field.extension.to_vec(), field.bytes.to_vec());
                 fields.push(Field { extension, bytes });
             }
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         })
     }
 
@@ -131,29 +133,34 @@ impl Section {
     /// Calls `read` with the whole section and says which file and where its defect is in.
     fn read<T>(&self, read: impl FnOnce(&[u8]) -> Result<T, Defect>) -> Result<T, ReadError> {
         let start = self.region.offset();
-        self.region.with(start, self.region.len(), read)?.map_err(|defect| ReadError::Format {
-            path: self.path.clone(),
-            offset: start + defect.offset,
-            source: defect.source,
+        self.region.with(start, self.region.len(), read)?.map_err(|defect| {
+            let path = self.path.clone();
+            match defect {
+                Defect::Format { offset, source } => {
+                    ReadError::Format { path, offset: start + offset, source }
+                }
+                Defect::Limit { what, limit, need } => ReadError::Limit { path, what, limit, need },
+            }
         })
     }
 
     /// What the first JSON block of sample `index` says.
     fn json(&self, index: u64) -> Result<JsonFacts, ReadError> {
-        let mut facts = None;
+        let mut facts = JsonFacts::default();
         self.for_each_block(index, |kind, data| {
-            if kind == MetadataType::Json && facts.is_none() {
-                facts = Some(JsonFacts::parse(data));
+            if kind != MetadataType::Json {
+                return Ok(ControlFlow::Continue(()));
             }
-            Ok(())
+            facts = JsonFacts::parse(data);
+            Ok(ControlFlow::Break(()))
         })?;
-        Ok(facts.unwrap_or_default())
+        Ok(facts)
     }
 
     fn for_each_block(
         &self,
         index: u64,
-        take: impl FnMut(MetadataType, &[u8]) -> Result<(), FormatError>,
+        take: impl FnMut(MetadataType, &[u8]) -> Result<ControlFlow<()>, FormatError>,
     ) -> Result<(), ReadError> {
         let map = self.map()?;
         self.read(|bytes| map.for_each(bytes, index, take))
@@ -164,26 +171,9 @@ impl Section {
         if let Some(map) = self.map.get() {
             return Ok(map);
         }
-        let map = self.read(|bytes| Ok(BlockMap::new(bytes, self.directory.sample_blocks)))?;
+        let map = self.read(|bytes| {
+            Ok(BlockMap::new(bytes, self.directory.sample_blocks, self.sample_count))
+        })?;
         Ok(self.map.get_or_init(|| map))
-    }
-}
-
-/// What is used of a sample's JSON metadata. The original's examples say `name`, ours `key`.
-#[derive(Debug, Default)]
-struct JsonFacts {
-    key: Option<Vec<u8>>,
-    label: Option<i64>,
-}
-
-impl JsonFacts {
-    /// Metadata that is not a JSON object is somebody else's and says nothing to us.
-    fn parse(data: &[u8]) -> Self {
-        let Ok(serde_json::Value::Object(object)) = serde_json::from_slice(data) else {
-            return Self::default();
-        };
-        let name = object.get("key").or_else(|| object.get("name"));
-        let key = name.and_then(|name| name.as_str()).map(|name| name.as_bytes().to_vec());
-        Self { key, label: object.get("label").and_then(serde_json::Value::as_i64) }
     }
 }

@@ -1,22 +1,41 @@
 //! A metadata section as bytes: where our whole-file blocks are in it, where each sample's blocks
 //! are, and looking things up in them. Offsets count from the section's first byte.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use tbl_format::FormatError;
 use tbl_format::checksum::crc32c;
 use tbl_format::extension::{Extension, ExtensionHeader, Integrity};
 use tbl_format::metadata::{Block, BlockHeader, Blocks, MetadataType};
 
-/// What is wrong, and with the block where.
-#[derive(Debug)]
-pub(super) struct Defect {
-    pub(super) offset: u64,
-    pub(super) source: FormatError,
+/// Whole-file blocks, and blocks of samples, that a section may have beside those allowed for each
+/// sample. A section of empty blocks costs 16 bytes each to store and as much memory to map.
+const SPARE_BLOCKS: u64 = 1024;
+
+/// Blocks allowed for each sample on average: one with key and label, and one per field.
+const BLOCKS_PER_SAMPLE: u64 = 256;
+
+/// Places allowed for each sample on average where blocks of it stand side by side.
+const RUNS_PER_SAMPLE: u64 = 8;
+
+/// Class names allowed, 24 bytes of memory each beside the text.
+const MAX_CLASSES: u64 = 1 << 22;
+
+/// What is wrong with a section.
+#[derive(Clone, Debug)]
+pub(super) enum Defect {
+    /// The block at `offset` is not as it should be.
+    Format { offset: u64, source: FormatError },
+    /// There is more of something than a reader can afford.
+    Limit { what: &'static str, limit: u64, need: u64 },
 }
 
 fn at(offset: u64) -> impl FnOnce(FormatError) -> Defect {
-    move |source| Defect { offset, source }
+    move |source| Defect::Format { offset, source }
+}
+
+fn check_limit(what: &'static str, need: u64, limit: u64) -> Result<(), Defect> {
+    if need <= limit { Ok(()) } else { Err(Defect::Limit { what, limit, need }) }
 }
 
 /// The whole-file blocks at the front of a section.
@@ -44,42 +63,57 @@ impl Directory {
     /// Walks the blocks up to the first that belongs to a sample.
     pub(super) fn parse(section: &[u8], sample_count: u64) -> Result<Self, Defect> {
         let mut directory = Self::default();
+        let mut class_names = None;
         let mut blocks = Blocks::new(section);
-        loop {
+        for block_count in 1.. {
             directory.sample_blocks = blocks.offset();
             let Some(block) = blocks.next() else { break };
             let block = block.map_err(at(directory.sample_blocks))?;
             if block.sample_index != BlockHeader::WHOLE_FILE || block.kind != MetadataType::Custom {
                 break;
             }
-            directory.add(&block, sample_count).map_err(at(block.offset))?;
+            let limit = sample_count.saturating_add(SPARE_BLOCKS);
+            check_limit("whole-file metadata blocks", block_count, limit)?;
+            match Extension::parse(block.data).map_err(at(block.offset))? {
+                Some(Extension::ClassNames(names)) => class_names = Some((block, names)),
+                Some(extension) => {
+                    directory.add(&block, &extension, sample_count).map_err(at(block.offset))?;
+                }
+                None => {}
+            }
+        }
+        if let Some((block, names)) = class_names {
+            check_limit("class names", names.len() as u64, MAX_CLASSES)?;
+            // Small, and used as they are: worth checking at once.
+            Extension::verify(block.data).map_err(at(block.offset))?;
+            directory.class_names = names.to_vec();
         }
         directory.names.sort_by_key(|run| run.first);
         Ok(directory)
     }
 
-    fn add(&mut self, block: &Block<'_>, sample_count: u64) -> Result<(), FormatError> {
+    fn add(
+        &mut self,
+        block: &Block<'_>,
+        extension: &Extension<'_>,
+        sample_count: u64,
+    ) -> Result<(), FormatError> {
         let data = data_range(block)?;
-        match Extension::parse(block.data)? {
-            Some(Extension::ClassNames(names)) => {
-                // Small, and used as they are: worth checking at once.
-                Extension::verify(block.data)?;
-                self.class_names = names.to_vec();
-            }
-            Some(Extension::SampleNames(names)) => {
+        match extension {
+            Extension::SampleNames(names) => {
                 let (first, count) = (names.first_sample(), names.len() as u64);
                 self.names.push(NameRun { first, count, data });
             }
-            Some(Extension::Labels(list)) => {
+            Extension::Labels(list) => {
                 check_count("label list", list.len(), sample_count)?;
                 self.labels = Some(data);
             }
-            Some(Extension::Checksums(list)) => {
+            Extension::Checksums(list) => {
                 check_count("checksum list", list.len(), sample_count)?;
                 self.checksums = Some(data);
             }
-            Some(Extension::Integrity(integrity)) => self.integrity = Some((integrity, data.end)),
-            _ => {}
+            Extension::Integrity(integrity) => self.integrity = Some((*integrity, data.end)),
+            Extension::ClassNames(_) | Extension::Field(_) | _ => {}
         }
         Ok(())
     }
@@ -133,50 +167,78 @@ impl Directory {
 /// Where each sample's blocks are.
 #[derive(Debug)]
 pub(super) struct BlockMap {
-    /// `(sample, offset)`, sorted, so that a sample's blocks stay in stored order.
-    blocks: Vec<(u64, u64)>,
+    /// `(sample, offset)` of the first of each run of blocks of one sample, sorted, so that a
+    /// sample's blocks stay in stored order.
+    runs: Vec<(u64, u64)>,
     /// Where and why the walk over the blocks ended early.
-    damage: Option<(u64, FormatError)>,
+    damage: Option<Defect>,
 }
 
 impl BlockMap {
     /// Walks all blocks of `section` from `start` on.
-    pub(super) fn new(section: &[u8], start: u64) -> Self {
-        let mut map = Self { blocks: Vec::new(), damage: None };
-        let skipped = usize::try_from(start).ok().and_then(|start| section.get(start..));
-        let mut blocks = Blocks::new(skipped.unwrap_or_default());
-        loop {
-            let offset = start + blocks.offset();
-            match blocks.next() {
-                Some(Ok(block)) => map.blocks.push((block.sample_index, offset)),
-                Some(Err(defect)) => map.damage = Some((offset, defect)),
-                None => break,
-            }
+    pub(super) fn new(section: &[u8], start: u64, sample_count: u64) -> Self {
+        let mut map = Self { runs: Vec::new(), damage: None };
+        map.damage = map.walk(section, start, sample_count).err();
+        map.runs.shrink_to_fit();
+        // Our writers store them in order.
+        if !map.runs.is_sorted() {
+            map.runs.sort_unstable();
         }
-        map.blocks.sort_unstable();
         map
     }
 
-    /// Calls `take` with kind and data of each block of sample `index`, in stored order.
+    fn walk(&mut self, section: &[u8], start: u64, sample_count: u64) -> Result<(), Defect> {
+        let limit_of = |each: u64| sample_count.saturating_mul(each).saturating_add(SPARE_BLOCKS);
+        let mut blocks = blocks_from(section, start);
+        let mut last_sample = None;
+        for block_count in 1.. {
+            let offset = start + blocks.offset();
+            let Some(block) = blocks.next() else { break };
+            let sample = block.map_err(at(offset))?.sample_index;
+            check_limit("metadata blocks", block_count, limit_of(BLOCKS_PER_SAMPLE))?;
+            // Nobody can ask for the blocks of a sample that does not exist.
+            if last_sample != Some(sample) && sample < sample_count {
+                self.runs.push((sample, offset));
+                let (runs, limit) = (self.runs.len() as u64, limit_of(RUNS_PER_SAMPLE));
+                check_limit("runs of metadata blocks", runs, limit)?;
+            }
+            last_sample = Some(sample);
+        }
+        Ok(())
+    }
+
+    /// Calls `take` with kind and data of each block of sample `index`, in stored order, until it
+    /// has enough.
     pub(super) fn for_each(
         &self,
         section: &[u8],
         index: u64,
-        mut take: impl FnMut(MetadataType, &[u8]) -> Result<(), FormatError>,
+        mut take: impl FnMut(MetadataType, &[u8]) -> Result<ControlFlow<()>, FormatError>,
     ) -> Result<(), Defect> {
-        if let Some((offset, source)) = &self.damage {
-            return Err(Defect { offset: *offset, source: source.clone() });
+        if let Some(damage) = &self.damage {
+            return Err(damage.clone());
         }
-        let first = self.blocks.partition_point(|&(sample, _)| sample < index);
-        let blocks = self.blocks.get(first..).unwrap_or_default();
-        for &(_, offset) in blocks.iter().take_while(|&&(sample, _)| sample == index) {
-            let rest = usize::try_from(offset).ok().and_then(|start| section.get(start..));
-            let Some(block) = Blocks::new(rest.unwrap_or_default()).next() else { continue };
-            let block = block.map_err(at(offset))?;
-            take(block.kind, block.data).map_err(at(offset))?;
+        let first = self.runs.partition_point(|&(sample, _)| sample < index);
+        let runs = self.runs.get(first..).unwrap_or_default();
+        for &(_, start) in runs.iter().take_while(|&&(sample, _)| sample == index) {
+            for block in blocks_from(section, start) {
+                let block = block.map_err(at(start))?;
+                if block.sample_index != index {
+                    break;
+                }
+                let offset = start + block.offset;
+                if take(block.kind, block.data).map_err(at(offset))?.is_break() {
+                    return Ok(());
+                }
+            }
         }
         Ok(())
     }
+}
+
+fn blocks_from(section: &[u8], start: u64) -> Blocks<'_> {
+    let rest = usize::try_from(start).ok().and_then(|start| section.get(start..));
+    Blocks::new(rest.unwrap_or_default())
 }
 
 /// Checks that blocks follow each other to the section's end, every extension block's own

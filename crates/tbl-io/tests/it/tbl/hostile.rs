@@ -1,6 +1,7 @@
 //! Damaged and odd files: an error that names the place, or the same samples; never a panic.
 
 use tbl_format::checksum::payload_crc16;
+use tbl_format::extension::{ExtensionHeader, ExtensionKind};
 use tbl_format::{FormatError, SampleFormat, v1, v2};
 use tbl_io::{
     Damage, NewSample, ReadError, ReadOptions, SampleSource, Source, StreamWriter, TblFile, Verify,
@@ -336,10 +337,8 @@ fn metadata_of_foreign_files_gives_name_and_label() {
     block(0, 255, b"not json");
     block(2, 1, br#"{"name": "later"}"#);
     block(99, 1, b"{}");
-    let bytes = file.len() as u64 - start;
-    set_header(&mut file, 24, &start.to_le_bytes());
-    set_header(&mut file, 32, &bytes.to_le_bytes());
-    let file = open(file).unwrap();
+    let section = file.split_off(start as usize);
+    let file = open(with_section(file, &section)).unwrap();
     let entry = file.entry(2).unwrap();
     assert_eq!((entry.key.as_deref(), entry.label), (Some(&b"c.png"[..]), Some(7)));
     let entry = file.entry(0).unwrap();
@@ -347,4 +346,70 @@ fn metadata_of_foreign_files_gives_name_and_label() {
     let kinds: Vec<u16> = file.metadata(2).unwrap().iter().map(|block| block.kind.code()).collect();
     assert_eq!(kinds, [3, 1, 1]);
     file.verify_structure().unwrap();
+}
+
+/// `file` with a metadata section.
+fn with_section(mut file: Vec<u8>, section: &[u8]) -> Vec<u8> {
+    let start = file.len() as u64;
+    set_header(&mut file, 24, &start.to_le_bytes());
+    set_header(&mut file, 32, &(section.len() as u64).to_le_bytes());
+    file.extend(section);
+    file
+}
+
+/// `count` times the block that `block` gives for each number.
+fn section_of(count: u64, block: impl Fn(u64) -> (u64, u16, Vec<u8>)) -> Vec<u8> {
+    let mut section = Vec::new();
+    for number in 0..count {
+        let (sample, kind, data) = block(number);
+        section.extend(sample.to_le_bytes());
+        section.extend((data.len() as u32).to_le_bytes());
+        section.extend(kind.to_le_bytes());
+        section.extend([0, 0]);
+        section.extend(data);
+    }
+    section
+}
+
+fn limit(error: &ReadError) -> (&'static str, u64) {
+    match error {
+        ReadError::Limit { what, limit, .. } => (what, *limit),
+        ReadError::Sample { source, .. } => limit(source),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn more_metadata_blocks_than_samples_can_have_are_refused() {
+    let check = |section: &[u8], expected: (&'static str, u64)| {
+        let file = open(with_section(plain_file(), section));
+        let found = file.and_then(|file| file.entry(2).map(drop));
+        assert_eq!(limit(&found.unwrap_err()), expected);
+    };
+    // As zeros in a file are: blocks of sample 0 without data.
+    check(&section_of(1 << 20, |_| (0, 0, vec![])), ("metadata blocks", 1024 + 3 * 256));
+    check(&section_of(1 << 20, |_| (99, 1, vec![])), ("metadata blocks", 1024 + 3 * 256));
+    let alternating = section_of(1500, |number| (number % 2, 1, vec![]));
+    check(&alternating, ("runs of metadata blocks", 1024 + 3 * 8));
+    let whole_file = section_of(1 << 20, |_| (u64::MAX, 255, vec![]));
+    check(&whole_file, ("whole-file metadata blocks", 1024 + 3));
+    let names = ExtensionHeader::new(ExtensionKind::SampleNames, &[0; 16]).to_bytes();
+    let names = section_of(1 << 16, |_| (u64::MAX, 255, [&names[..], &[0; 16]].concat()));
+    check(&names, ("whole-file metadata blocks", 1024 + 3));
+    let count = (1u32 << 22) + 1;
+    let body = [&count.to_le_bytes()[..], &vec![0; 4 * count as usize]].concat();
+    let classes = ExtensionHeader::new(ExtensionKind::ClassNames, &body).to_bytes();
+    let classes = section_of(1, |_| (u64::MAX, 255, [&classes[..], &body].concat()));
+    check(&classes, ("class names", 1 << 22));
+}
+
+#[test]
+fn the_first_json_block_is_the_last_one_looked_at() {
+    let section = section_of(1700, |number| match number {
+        0 => (2, 1, br#"{"key":"a","label":1}"#.to_vec()),
+        _ => (2, 1, br#"{"key":"b","label":2}"#.to_vec()),
+    });
+    let file = open(with_section(plain_file(), &section)).unwrap();
+    assert_eq!(file.entry(2).unwrap().key.as_deref(), Some(&b"a"[..]));
+    assert_eq!(file.metadata(2).unwrap().len(), 1700);
 }
