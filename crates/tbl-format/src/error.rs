@@ -74,8 +74,8 @@ pub enum FormatError {
         /// The uncompressed size.
         bytes: u32,
     },
-    /// A compressed sample declares a size that its stored bytes cannot expand to.
-    #[error("LZ4 block of {stored_bytes} bytes cannot hold {bytes} bytes")]
+    /// A compressed sample declares a size that its stored bytes cannot expand to or come from.
+    #[error("LZ4 block of {stored_bytes} bytes cannot be one of {bytes} bytes")]
     Lz4Size {
         /// The stored size.
         stored_bytes: u32,

@@ -341,12 +341,14 @@ impl IndexEntry {
     ///
     /// # Errors
     /// [`FormatError::RawSize`] when a raw sample has two sizes, [`FormatError::Lz4Size`] when a
-    /// compressed one declares nothing or more than LZ4 can expand to.
+    /// compressed one declares nothing, more than LZ4 can expand to, or less than any compressor
+    /// makes so long a block of.
     pub fn sample_bytes(&self) -> Result<u32, FormatError> {
         let (stored_bytes, bytes) = (self.stored_bytes(), self.bytes.get());
         if self.flags().contains(EntryFlags::COMPRESSED) {
             let most = u64::from(stored_bytes) * Self::MAX_LZ4_EXPANSION;
-            if bytes == 0 || u64::from(bytes) > most {
+            let longest_block = Self::longest_lz4_block(bytes);
+            if bytes == 0 || u64::from(bytes) > most || u64::from(stored_bytes) > longest_block {
                 return Err(FormatError::Lz4Size { stored_bytes, bytes });
             }
             return Ok(bytes);
@@ -355,6 +357,13 @@ impl IndexEntry {
             return Err(FormatError::RawSize { stored_bytes, bytes });
         }
         Ok(stored_bytes)
+    }
+
+    /// The most bytes that LZ4 makes of `bytes`: one more for every 255 literals in a row, and 16
+    /// (`LZ4_COMPRESSBOUND` in the reference's `lz4.h`).
+    fn longest_lz4_block(bytes: u32) -> u64 {
+        let bytes = u64::from(bytes);
+        bytes + bytes / 255 + 16
     }
 }
 

@@ -44,7 +44,8 @@ impl TblFile {
         let entry = self.index_entry(index)?;
         v2::payload_range(entry.offset, entry.stored_bytes, self.index_end, self.source.len())
             .map_err(|defect| self.format_error(self.entry_offset(index), defect))?;
-        self.options.limits.check_sample_bytes(self.source.path(), u64::from(entry.bytes))?;
+        let most = u64::from(entry.bytes.max(entry.stored_bytes));
+        self.options.limits.check_sample_bytes(self.source.path(), most)?;
         Ok(entry)
     }
 

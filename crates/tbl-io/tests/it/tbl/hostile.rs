@@ -288,6 +288,21 @@ fn an_lz4_block_must_give_exactly_the_declared_size() {
 }
 
 #[test]
+fn an_lz4_block_longer_than_any_of_its_sample_is_refused() {
+    let (stored_bytes, bytes) = (1000 + 1000 / 255 + 17, 1000u32);
+    let block = vec![0; stored_bytes as usize];
+    let mut file = plain_file_of(&[&block]);
+    file[64 + 12..64 + 16].copy_from_slice(&bytes.to_le_bytes());
+    file[64 + 21] |= 1;
+    let error = open(file.clone()).and_then(|file| read_all(&file)).unwrap_err();
+    assert_eq!(defect(error), FormatError::Lz4Size { stored_bytes, bytes });
+    // One byte less is possible, if not good.
+    file[64 + 8..64 + 12].copy_from_slice(&(stored_bytes - 1).to_le_bytes());
+    let error = open(file).and_then(|file| read_all(&file)).unwrap_err();
+    assert!(matches!(defect(error), FormatError::Lz4Damaged { .. }));
+}
+
+#[test]
 fn a_sample_over_the_limit_is_refused_before_memory_is_asked_for() {
     let mut options = ReadOptions::default();
     options.limits.sample_bytes = 11;
