@@ -84,7 +84,7 @@ impl Folder {
         walk.run(&metadata)?;
         let Walk { names, mut skipped, .. } = walk;
         let names = sorted(&names).map_err(|TooManyNames| too_many_names(&root))?;
-        let grouping = Grouping::new(&names, WithoutImage::Skip);
+        let grouping = Grouping::new(&names, WithoutImage::Skip, &[]);
         skipped.other_files = grouping.skipped();
         Ok(Self { root, limits, names, grouping, skipped })
     }

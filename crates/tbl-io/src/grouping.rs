@@ -2,7 +2,9 @@
 //!
 //! Files whose paths agree up to the first dot of the base name form a group. In a group with at
 //! least one image, each image is a sample and the other files are fields of every such sample.
-//! Members of a group may lie anywhere in the archive, not only side by side.
+//! Members of a group may lie anywhere in the archive, not only side by side, as long as no name
+//! occurs twice in it. Where one does, as when shards that all count from zero are joined, a group
+//! ends where its names begin to repeat.
 
 use tbl_format::SampleFormat;
 
@@ -34,13 +36,33 @@ struct Group {
     /// Stands for the group's key.
     first_file: u32,
     has_image: bool,
+    /// Whether a name may occur twice in it; false only when none does.
+    may_repeat: bool,
     first_field: u32,
     last_field: u32,
 }
 
+impl Group {
+    fn starting_at(first_file: u32) -> Self {
+        Self {
+            first_file,
+            has_image: false,
+            may_repeat: false,
+            first_field: NONE,
+            last_field: NONE,
+        }
+    }
+}
+
 impl Grouping {
-    pub(crate) fn new(names: &Names, without_image: WithoutImage) -> Self {
-        let (mut groups, group_of) = form_groups(names);
+    /// Groups the files called `names`. `archive_starts` are the first files of further archives
+    /// behind the first one, ascending.
+    pub(crate) fn new(names: &Names, without_image: WithoutImage, archive_starts: &[u32]) -> Self {
+        let runs = Runs { names, archive_starts };
+        let (mut groups, mut group_of) = form_groups(&runs);
+        if groups.iter().any(|group| group.may_repeat) {
+            split_repeated(&runs, &mut groups, &mut group_of);
+        }
         let files = || (0..).zip(&group_of);
         let mut next_fields = Vec::new();
         for (file, &group) in files() {
@@ -103,32 +125,116 @@ impl Grouping {
     }
 }
 
+/// Names in stored order, where a run is a stretch of files with one key in one archive.
+struct Runs<'a> {
+    names: &'a Names,
+    archive_starts: &'a [u32],
+}
+
+impl<'a> Runs<'a> {
+    fn key(&self, file: u32) -> (u32, &'a [u8]) {
+        (self.names.folder_id(file), split_base(self.names.base(file)).0)
+    }
+
+    fn name(&self, file: u32) -> (u32, &'a [u8]) {
+        (self.names.folder_id(file), self.names.base(file))
+    }
+
+    fn starts_archive(&self, file: u32) -> bool {
+        self.archive_starts.binary_search(&file).is_ok()
+    }
+}
+
+/// Files of one run up to here are compared with each other for equal names.
+const MAX_COMPARED: u32 = 16;
+
 /// The groups in the order of their first files, and each file's group.
-fn form_groups(names: &Names) -> (Vec<Group>, Vec<u32>) {
-    let key = |file: u32| (names.folder_id(file), split_base(names.base(file)).0);
+fn form_groups(runs: &Runs<'_>) -> (Vec<Group>, Vec<u32>) {
+    let names = runs.names;
     let mut groups: Vec<Group> = Vec::new();
     let mut group_of: Vec<u32> = Vec::with_capacity(names.len());
     let mut table = HashTable::new();
+    let mut run_start = 0;
     for file in (0..).take(names.len()) {
         // Almost always the files of a group lie side by side.
-        let same = group_of.last().filter(|_| key(file - 1) == key(file)).copied();
+        let same = group_of.last().filter(|_| runs.key(file - 1) == runs.key(file)).copied();
         let group = same.unwrap_or_else(|| {
             // There are no more groups than names, and names are numbered by `u32`.
             let new = u32::try_from(groups.len()).unwrap_or(NONE);
-            table.find_or_insert(&key(file), new, |group| key(groups[group as usize].first_file))
+            table.find_or_insert(&runs.key(file), new, |group| {
+                runs.key(groups[group as usize].first_file)
+            })
         });
         if group as usize == groups.len() {
-            groups.push(Group {
-                first_file: file,
-                has_image: false,
-                first_field: NONE,
-                last_field: NONE,
-            });
+            groups.push(Group::starting_at(file));
+            run_start = file;
+        } else if same.is_none() || runs.starts_archive(file) {
+            groups[group as usize].may_repeat = true;
+            run_start = file;
+        } else if file - run_start >= MAX_COMPARED
+            || (run_start..file).any(|other| names.base(other) == names.base(file))
+        {
+            groups[group as usize].may_repeat = true;
         }
         groups[group as usize].has_image |= is_image(names.base(file));
         group_of.push(group);
     }
     (groups, group_of)
+}
+
+/// Takes groups apart in which names occur twice. A run with a name that its group has already
+/// starts a new group, and so does such a file inside a run. Every group keeps an image: files
+/// behind the last one are newer versions of its fields, those before the first one older ones.
+fn split_repeated(runs: &Runs<'_>, groups: &mut Vec<Group>, group_of: &mut [u32]) {
+    let whole_groups = groups.len();
+    for group in groups.iter_mut().filter(|group| group.may_repeat) {
+        group.has_image = false;
+    }
+    // By whole group, the part of it that files are added to; by part, the one before it; by the
+    // first file of a name, the last part with that name.
+    let mut open: Vec<u32> = (0..).take(whole_groups).collect();
+    let mut before: Vec<u32> = Vec::new();
+    let mut part_with: Vec<u32> = vec![NONE; group_of.len()];
+    let mut table = HashTable::new();
+    let mut first_file_of =
+        |file| table.find_or_insert(&runs.name(file), file, |file| runs.name(file)) as usize;
+    let mut start = 0;
+    while start < group_of.len() {
+        let group = group_of[start];
+        let same_run = (start + 1..group_of.len()).take_while(|&file| {
+            group_of[file] == group && !u32::try_from(file).is_ok_and(|f| runs.starts_archive(f))
+        });
+        let run = start..start + 1 + same_run.count();
+        start = run.end;
+        if !groups[group as usize].may_repeat {
+            continue;
+        }
+        let files = || run.clone().zip(u32::try_from(run.start).unwrap_or(NONE)..);
+        let part = open[group as usize];
+        let mut repeats = files().any(|(_, file)| part_with[first_file_of(file)] == part);
+        for (index, file) in files() {
+            let name = first_file_of(file);
+            let mut part = open[group as usize];
+            repeats |= part_with[name] == part;
+            if repeats && groups[part as usize].has_image {
+                before.push(part);
+                part = u32::try_from(groups.len()).unwrap_or(NONE);
+                groups.push(Group::starting_at(file));
+                open[group as usize] = part;
+            }
+            repeats = false;
+            groups[part as usize].has_image |= is_image(runs.names.base(file));
+            part_with[name] = part;
+            group_of[index] = part;
+        }
+    }
+    for group in group_of {
+        if let Some(part) = (*group as usize).checked_sub(whole_groups)
+            && !groups[*group as usize].has_image
+        {
+            *group = before[part];
+        }
+    }
 }
 
 /// Splits a base name into the group's key and the extension after its first dot. A leading dot
@@ -161,12 +267,16 @@ pub(crate) fn push_field(fields: &mut Vec<Field>, first_new: usize, new: Field) 
 mod tests {
     use super::*;
 
+    /// `|` stands for the end of an archive.
     fn group(paths: &[&str]) -> (Names, Grouping) {
-        let mut names = Names::new();
+        let (mut names, mut archive_starts) = (Names::new(), Vec::new());
         for path in paths {
-            names.push(path.as_bytes()).unwrap();
+            match *path {
+                "|" => archive_starts.push(u32::try_from(names.len()).unwrap()),
+                path => names.push(path.as_bytes()).unwrap(),
+            }
         }
-        let grouping = Grouping::new(&names, WithoutImage::Sample);
+        let grouping = Grouping::new(&names, WithoutImage::Sample, &archive_starts);
         (names, grouping)
     }
 
@@ -201,10 +311,52 @@ mod tests {
 
     #[test]
     fn every_image_of_a_group_is_a_sample_with_all_fields() {
+        check(&["a.jpg", "a.json", "a.png"], &["a.jpg a.json", "a.png a.json"]);
+    }
+
+    #[test]
+    fn a_repeated_name_starts_a_new_group() {
+        let check_twice = |shard: &[&str], expected: &[&str]| {
+            let expected = [expected, expected].concat();
+            check(&[shard, &["|"], shard].concat(), &expected);
+            check(&[shard, shard].concat(), &expected);
+            check(&[shard, &["z.jpg"], shard].concat(), &{
+                let (first, second) = expected.split_at(expected.len() / 2);
+                [first, &["z.jpg"], second].concat()
+            });
+        };
+        check_twice(&["a.jpg", "a.cls"], &["a.jpg a.cls"]);
+        check_twice(&["a.cls", "a.jpg"], &["a.jpg a.cls"]);
+        check_twice(&["a.jpg", "a.cls", "b.jpg", "b.cls"], &["a.jpg a.cls", "b.jpg b.cls"]);
+        check_twice(&["a.jpg", "b.jpg", "a.cls", "b.cls"], &["a.jpg a.cls", "b.jpg b.cls"]);
+        check_twice(&["a.cls", "b.cls", "a.jpg", "b.jpg"], &["a.jpg a.cls", "b.jpg b.cls"]);
+        check_twice(&["a.jpg", "a.json", "a.png"], &["a.jpg a.json", "a.png a.json"]);
+    }
+
+    #[test]
+    fn a_run_stays_together_when_it_repeats_a_name() {
+        check(&["a.cls", "a.jpg", "|", "a.json", "a.jpg"], &["a.jpg a.cls", "a.jpg a.json"]);
+        check(&["a.jpg", "a.cls", "b.jpg", "a.jpg"], &["a.jpg a.cls", "b.jpg", "a.jpg"]);
+        check(&["a.jpg", "a.cls", "|", "a.json"], &["a.jpg a.cls a.json"]);
+    }
+
+    #[test]
+    fn repeated_fields_alone_are_updates() {
+        check(&["a.jpg", "a.cls", "a.cls"], &["a.jpg a.cls a.cls"]);
+        check(&["a.cls", "a.cls", "a.jpg"], &["a.jpg a.cls a.cls"]);
         check(
-            &["a.jpg", "a.json", "a.png", "a.jpg"],
-            &["a.jpg a.json", "a.png a.json", "a.jpg a.json"],
+            &["a.jpg", "a.cls", "b.jpg", "a.cls", "b.cls", "a.cls"],
+            &["a.jpg a.cls a.cls a.cls", "b.jpg b.cls"],
         );
+    }
+
+    #[test]
+    fn a_long_run_is_searched_for_repeated_names() {
+        let fields: Vec<String> = (0..40).map(|number| format!("a.{number}")).collect();
+        let shard: Vec<&str> =
+            std::iter::once("a.jpg").chain(fields.iter().map(String::as_str)).collect();
+        let sample = shard.join(" ");
+        check(&[&shard[..], &shard].concat(), &[&sample, &sample]);
     }
 
     #[test]

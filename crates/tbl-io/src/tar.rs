@@ -83,7 +83,7 @@ impl TarArchive {
     /// As for [`open`](Self::open).
     pub fn new(source: Source, limits: ReadLimits) -> Result<Self, ReadError> {
         let index = Index::read(&source)?;
-        let grouping = Grouping::new(&index.names, WithoutImage::Sample);
+        let grouping = Grouping::new(&index.names, WithoutImage::Sample, &index.archive_starts);
         let labels = sample_labels(&index, &grouping);
         let Index { names, extents, counts, skipped, has_end_marker, trailing_garbage, .. } = index;
         Ok(Self {

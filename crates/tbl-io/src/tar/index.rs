@@ -36,6 +36,8 @@ pub(super) struct Index {
     pub(super) labels: Vec<(u32, Option<i64>)>,
     pub(super) counts: MemberCounts,
     pub(super) skipped: Vec<SkippedMember>,
+    /// The first member behind each end of an archive that another one follows.
+    pub(super) archive_starts: Vec<u32>,
     pub(super) has_end_marker: bool,
     pub(super) trailing_garbage: Option<u64>,
 }
@@ -51,6 +53,7 @@ impl Index {
                 labels: Vec::new(),
                 counts: MemberCounts::default(),
                 skipped: Vec::new(),
+                archive_starts: Vec::new(),
                 has_end_marker: false,
                 trailing_garbage: None,
             },
@@ -151,6 +154,11 @@ impl Scan<'_> {
         if self.source.len() - next >= BLOCK_BYTES
             && Header::parse(self.window.block(next)?).is_ok()
         {
+            // Names are counted by `u32`.
+            let member = u32::try_from(self.index.names.len()).unwrap_or(u32::MAX);
+            if self.index.archive_starts.last() != Some(&member) {
+                self.index.archive_starts.push(member);
+            }
             return Ok(Some(next));
         }
         self.index.trailing_garbage = Some(end);

@@ -178,3 +178,21 @@ fn numbers_stay_where_a_source_has_no_names() {
     assert!(names.is_empty());
     assert_eq!(labels, [vec![Some(0), Some(1)], vec![Some(7)]]);
 }
+
+/// Every shard of a WebDataset counts from zero.
+#[test]
+fn shards_one_after_the_other_keep_their_labels() {
+    let shard = |label: &str| {
+        let archive = Archive::new();
+        let archive = archive.member(b"000000.jpg", label.as_bytes());
+        archive.member(b"000000.cls", label.as_bytes())
+    };
+    let labels = |bytes: Vec<u8>| -> Vec<Option<i64>> {
+        let source = Source::from_bytes("joined.tar", bytes);
+        let archive = TarArchive::new(source, ReadLimits::default()).unwrap();
+        (0..archive.sample_count()).map(|index| archive.entry(index).unwrap().label).collect()
+    };
+    let expected = [Some(1), Some(2)];
+    assert_eq!(labels([shard("1").finish(), shard("2").finish()].concat()), expected);
+    assert_eq!(labels([shard("1").unfinished(), shard("2").finish()].concat()), expected);
+}
