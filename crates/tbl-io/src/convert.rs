@@ -40,7 +40,8 @@ pub enum Target {
     /// TBL version 2.
     Tbl2(Compression),
     /// A TAR archive in WebDataset layout. Labels that do not follow from the class folders
-    /// become `.cls` members.
+    /// become `.cls` members. A sample whose key a reader would mix up with another one's, as
+    /// when shards are merged that all count from zero, gets its number into its name.
     Tar,
 }
 

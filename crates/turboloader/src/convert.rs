@@ -126,6 +126,10 @@ pub(crate) fn write<P: Prepare>(
 /// Says what the new file has no place for.
 pub(crate) fn note_unstored(destination: &Path, summary: &ConvertSummary) {
     let unstored = summary.unstored;
+    if unstored.renamed > 0 {
+        let (destination, renamed) = (destination.display(), unstored.renamed);
+        output::note(&format_args!("{destination}: {renamed} samples renamed: names were taken"));
+    }
     let parts = [
         (unstored.keys, "names"),
         (unstored.labels, "labels"),

@@ -1,6 +1,8 @@
 //! Samples as members of a TAR archive, so that reading the archive gives the same samples, names,
 //! labels and fields back.
 
+mod groups;
+
 use std::path::Path;
 
 use tbl_format::SampleFormat;
@@ -15,6 +17,7 @@ use crate::labels::Labels;
 use crate::sample::Field;
 use crate::tar_writer::{TarOptions, TarWriter};
 use crate::writer::Unstored;
+use groups::{Groups, Place};
 
 /// An archive under construction.
 pub(super) struct TarSink {
@@ -23,10 +26,7 @@ pub(super) struct TarSink {
     digits: usize,
     /// Labels have to be said, since they do not follow from the class folders.
     writes_labels: bool,
-    /// The group of the member written last, and the fields written for it: the images of a
-    /// group share their fields.
-    group: Vec<u8>,
-    group_fields: Vec<Field>,
+    groups: Groups,
     unstored: Unstored,
 }
 
@@ -50,30 +50,36 @@ impl TarSink {
             writer: TarWriter::create(path, TarOptions { sync, overwrite })?,
             digits: last.to_string().len().max(MIN_DIGITS),
             writes_labels: !labels_follow_from_names(selection)?,
-            group: Vec::new(),
-            group_fields: Vec::new(),
+            groups: Groups::default(),
             unstored: Unstored::default(),
         })
     }
 
-    /// Writes the fields of the sample called `name`, but for those that stand in the archive
-    /// already.
-    fn write_fields(&mut self, name: &[u8], fields: &[Field]) -> Result<(), ConvertError> {
+    /// The fields to write beside the image called `name`: its own, and its label where they do
+    /// not say it. Fields that would be samples of their own are left out.
+    fn fields_beside(&mut self, name: &[u8], member: &Member) -> Vec<Field> {
+        let missing = self.missing_label(member);
+        let is_cls = |field: &Field| LabelField::of(&field.extension) == Some(LabelField::Cls);
+        let said = missing.map(|label| Field {
+            extension: b"cls".to_vec(),
+            bytes: label.to_string().into_bytes(),
+        });
+        let stored = member.fields.iter().filter(|&field| !(said.is_some() && is_cls(field)));
+        let mut fields: Vec<Field> = stored.cloned().collect();
         let group = group_of(name);
-        if self.group != group {
-            self.group.clear();
-            self.group.extend_from_slice(group);
-            self.group_fields.clear();
-        }
-        for field in fields {
-            if self.group_fields.contains(field) {
-                continue;
-            }
-            let name = [group, b".", &field.extension].concat();
-            self.writer.append(&name, &field.bytes)?;
-            self.group_fields.push(field.clone());
-        }
-        Ok(())
+        let stored_count = fields.len();
+        fields.retain(|field| {
+            let name = field_name(group, field);
+            group_of(&name) == group && !is_image(base_of(&name))
+        });
+        self.unstored.fields += (stored_count - fields.len()) as u64;
+        fields.extend(said);
+        fields
+    }
+
+    /// The label that a reader would not find in the sample's own fields.
+    fn missing_label(&self, member: &Member) -> Option<i64> {
+        member.label.filter(|_| self.writes_labels && label_of(&member.fields) != member.label)
     }
 }
 
@@ -94,26 +100,23 @@ impl Sink for TarSink {
                 &numbered
             }
         };
-        self.writer.append(name, bytes)?;
-        let said = label_of(&member.fields);
-        let missing = member.label.filter(|_| self.writes_labels && said != member.label);
-        if !is_image(base_of(name)) {
+        let fields = if is_image(base_of(name)) {
+            self.fields_beside(name, member)
+        } else {
             // Beside anything but an image, a field would be a sample of its own.
             self.unstored.fields += member.fields.len() as u64;
-            self.unstored.labels += u64::from(missing.is_some());
-            return Ok(());
-        }
-        match missing {
-            None => self.write_fields(name, &member.fields),
-            Some(label) => {
-                let is_cls =
-                    |field: &Field| LabelField::of(&field.extension) == Some(LabelField::Cls);
-                let mut fields = member.fields.clone();
-                fields.retain(|field| !is_cls(field));
-                fields.push(Field { extension: b"cls".to_vec(), bytes: label.to_string().into() });
-                self.write_fields(name, &fields)
+            self.unstored.labels += u64::from(self.missing_label(member).is_some());
+            Vec::new()
+        };
+        let Place { name: placed, needs_fields } = self.groups.place(name, &fields, number);
+        self.unstored.renamed += u64::from(placed != *name);
+        self.writer.append(&placed, bytes)?;
+        if needs_fields {
+            for field in &fields {
+                self.writer.append(&field_name(group_of(&placed), field), &field.bytes)?;
             }
         }
+        Ok(())
     }
 
     fn finish(self) -> Result<Written, ConvertError> {
@@ -173,6 +176,10 @@ fn group_of(name: &[u8]) -> &[u8] {
     let base = base_of(name);
     let extension = base.len() - split_base(base).0.len();
     name.get(..name.len() - extension).unwrap_or(name)
+}
+
+fn field_name(group: &[u8], field: &Field) -> Vec<u8> {
+    [group, b".", &field.extension].concat()
 }
 
 /// The label that a reader of the archive finds in the fields.

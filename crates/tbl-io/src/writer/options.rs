@@ -45,15 +45,17 @@ pub struct WriteSummary {
     pub stored_bytes: u64,
     /// Samples stored as LZ4 blocks.
     pub compressed_samples: u64,
-    /// What version 1 has no place for.
+    /// What the file has no place for.
     pub unstored: Unstored,
 }
 
-/// Counts of what a version 1 file cannot hold, so that a caller can say what was left out.
+/// Counts of what the file cannot hold, so that a caller can say what was left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unstored {
     /// Samples that had a key.
     pub keys: u64,
+    /// Samples that got another key, since a TAR archive cannot tell them from others by theirs.
+    pub renamed: u64,
     /// Samples that had a label.
     pub labels: u64,
     /// Sidecar fields.

@@ -256,6 +256,84 @@ fn parts_joined_again_are_the_whole_byte_for_byte() {
     assert_eq!(std::fs::read(at("joined")).unwrap(), std::fs::read(at("whole")).unwrap());
 }
 
+/// What a reader finds in an archive: names, labels and the number of fields.
+fn names_and_labels(path: &Path) -> Vec<(String, Option<i64>, usize)> {
+    let name = |key: Option<Vec<u8>>| String::from_utf8(key.unwrap()).unwrap();
+    let seen = see(&open(&[path.to_owned()])).into_iter();
+    seen.map(|sample| (name(sample.key), sample.label, sample.fields.len())).collect()
+}
+
+#[test]
+fn shards_that_repeat_names_keep_their_labels() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for (file, label) in [("a.tar", b"1"), ("b.tar", b"2"), ("c.tar", b"3")] {
+        write_tar(&at(file), &[(b"0.jpg", label), (b"0.cls", label), (b"0-1.jpg", b"other")]);
+    }
+    let shards = ["a.tar", "b.tar", "c.tar"].map(at);
+    let summary = convert(&shards, &at("merged.tar"), &quick(Target::Tar));
+    assert_eq!(summary.unstored.renamed, 2);
+    let named = |name: &str, label, fields| (name.to_owned(), label, fields);
+    let other = named("0-1.jpg", None, 0);
+    let expected = [
+        named("0.jpg", Some(1), 1),
+        other.clone(),
+        named("0-2.jpg", Some(2), 1),
+        other.clone(),
+        named("0-4.jpg", Some(3), 1),
+        other,
+    ];
+    assert_eq!(names_and_labels(&at("merged.tar")), expected);
+    convert(&shards, &at("merged.tbl"), &quick(EVERY_TBL2[0]));
+    convert(&[at("merged.tbl")], &at("again.tar"), &quick(Target::Tar));
+    assert_eq!(std::fs::read(at("again.tar")).unwrap(), std::fs::read(at("merged.tar")).unwrap());
+}
+
+#[test]
+fn as_many_samples_come_back_as_went_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let field = |extension: &[u8]| [Field { extension: extension.to_vec(), bytes: b"f".to_vec() }];
+    let (json, png, deep) = (field(b"json"), field(b"png"), field(b"x/y"));
+    let mut writer = StreamWriter::create(&at("a.tbl"), WriteOptions::default()).unwrap();
+    let samples: [(&[u8], &[Field]); 10] = [
+        (b"x/a.jpg", &[]),
+        (b"x/a.bin", &[]),
+        (b"x/b.mp4", &[]),
+        (b"x/b", &json),
+        (b"x/b.png", &[]),
+        (b"x/c.jpg", &json),
+        (b"x/c.png", &json),
+        (b"x/c.jpg", &json),
+        (b"x/d.jpg", &png),
+        (b"x/e.jpg", &deep),
+    ];
+    for (key, fields) in samples {
+        let sample = NewSample { key: Some(key), fields, ..NewSample::new(key) };
+        writer.write_sample(&sample).unwrap();
+    }
+    writer.finish().unwrap();
+    let summary = convert(&[at("a.tbl")], &at("b.tar"), &quick(Target::Tar));
+    assert_eq!((summary.unstored.renamed, summary.unstored.fields), (3, 3));
+    let found: Vec<(String, usize)> = names_and_labels(&at("b.tar"))
+        .into_iter()
+        .map(|(name, _, fields)| (name, fields))
+        .collect();
+    let expected = [
+        ("x/a.jpg", 0),
+        ("x/a-1.bin", 0),
+        ("x/b.mp4", 0),
+        ("x/b", 0),
+        ("x/b-4.png", 0),
+        ("x/c.jpg", 1),
+        ("x/c.png", 1),
+        ("x/c-7.jpg", 1),
+        ("x/d.jpg", 0),
+        ("x/e.jpg", 0),
+    ];
+    assert_eq!(found, expected.map(|(name, fields)| (name.to_owned(), fields)));
+}
+
 /// Slow and uneven, so that several workers finish out of order.
 #[derive(Default)]
 struct Uneven;
@@ -365,8 +443,19 @@ proptest! {
         prop_assert_eq!(see(&open(&[at("in.tar")])), see(&open(&[at("a.tbl")])));
         convert(&[at("a.tbl")], &at("back.tar"), &quick(Target::Tar));
         let (before, after) = (see(&open(&[at("in.tar")])), see(&open(&[at("back.tar")])));
+        let renamed_or_not = |(before, after): (&Seen, &Seen)| {
+            // A number in front of the extension is what a repeated name gets.
+            let text = |seen: &Seen| String::from_utf8(seen.key.clone().unwrap()).unwrap();
+            let (before, after) = (text(before), text(after));
+            let (stem, extension) = before.split_once('.').unwrap();
+            before == after
+                || (after.starts_with(&format!("{stem}-")) && after.ends_with(extension))
+        };
+        prop_assert_eq!(before.len(), after.len());
+        prop_assert!(before.iter().zip(&after).all(renamed_or_not));
         let without_order = |mut seen: Vec<Seen>| {
             for sample in &mut seen {
+                sample.key = None;
                 sample.fields.sort_by(|a, b| a.extension.cmp(&b.extension));
             }
             seen
