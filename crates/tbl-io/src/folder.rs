@@ -14,7 +14,7 @@ use crate::grouping::{Grouping, WithoutImage, push_field, split_base};
 use crate::label::{LabelField, choose_label, label_field};
 use crate::limits::ReadLimits;
 use crate::names::{Names, TooManyNames};
-use crate::sample::{Entry, Field, SampleSource, SourceKind};
+use crate::sample::{Entry, Facts, Field, SampleSource, SourceKind};
 use crate::source::{Source, file_kind};
 
 /// The images below a folder, in the order of their paths' bytes.
@@ -140,22 +140,27 @@ impl SampleSource for Folder {
     }
 
     fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
-        let file = self.file(index)?;
-        let key = self.names.path(file);
-        let path = self.file_path(file);
-        let bytes = std::fs::metadata(&path)
-            .map_err(|error| ReadError::io(&path, error).for_sample(index, Some(&key)))?
-            .len();
+        let key = self.names.path(self.file(index)?);
+        let facts = self.facts(index)?;
         let labels: Vec<_> = self
             .grouping
             .fields(index)
             .filter_map(|field| self.read_label(field).transpose())
             .collect::<Result<_, _>>()
             .map_err(|error| error.for_sample(index, Some(&key)))?;
-        Ok(Entry {
-            label: choose_label(labels.into_iter()),
+        Ok(Entry::new(facts, Some(key), choose_label(labels.into_iter())))
+    }
+
+    fn facts(&self, index: u64) -> Result<Facts, ReadError> {
+        let file = self.file(index)?;
+        let path = self.file_path(file);
+        let bytes = std::fs::metadata(&path)
+            .map_err(|error| {
+                ReadError::io(&path, error).for_sample(index, Some(&self.names.path(file)))
+            })?
+            .len();
+        Ok(Facts {
             format: SampleFormat::from_file_name(self.names.base(file)),
-            key: Some(key),
             width: 0,
             height: 0,
             offset: 0,

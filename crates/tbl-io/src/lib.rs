@@ -39,7 +39,7 @@ pub use mmap::Mapped;
 pub use open::open;
 pub use reader::{Damage, MetadataBlock, RawView, ReadOptions, TblFile, Verify};
 pub use repair::{RepairEvent, RepairOptions, RepairSummary, repair};
-pub use sample::{Entry, Field, SampleSource, SourceKind};
+pub use sample::{Entry, Facts, Field, SampleSource, SourceKind};
 pub use source::Source;
 pub use tar::{MemberCounts, MemberKind, SkippedMember, TarArchive};
 pub use tar_writer::{TarOptions, TarSummary, TarWriter};

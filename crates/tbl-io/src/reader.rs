@@ -13,7 +13,7 @@ use tbl_format::{FormatError, v1};
 
 use crate::error::ReadError;
 use crate::limits::ReadLimits;
-use crate::sample::{Entry, Field, SampleSource, SourceKind};
+use crate::sample::{Entry, Facts, Field, SampleSource, SourceKind};
 use crate::source::Source;
 use crate::tbl_version::TblVersion;
 
@@ -203,21 +203,6 @@ impl TblFile {
         Err(self.format_error(self.version().header_bytes(), source))
     }
 
-    /// What the index alone says of sample `index`, when its name or label cannot be read.
-    pub(crate) fn nameless_entry(&self, index: u64) -> Result<Entry<'static>, ReadError> {
-        let entry = self.index_entry(index)?;
-        Ok(Entry {
-            key: None,
-            label: None,
-            format: entry.format,
-            width: u32::from(entry.width),
-            height: u32::from(entry.height),
-            offset: entry.offset,
-            stored_bytes: u64::from(entry.stored_bytes),
-            bytes: u64::from(entry.bytes),
-        })
-    }
-
     /// Name and label of sample `index`, without a look at its index entry.
     pub(crate) fn key_and_label(
         &self,
@@ -288,9 +273,21 @@ impl SampleSource for TblFile {
     }
 
     fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
-        let entry = self.nameless_entry(index)?;
+        let facts = self.facts(index)?;
         let (key, label) = self.metadata.key_and_label(index)?;
-        Ok(Entry { key: key.map(Cow::Owned), label, ..entry })
+        Ok(Entry::new(facts, key.map(Cow::Owned), label))
+    }
+
+    fn facts(&self, index: u64) -> Result<Facts, ReadError> {
+        let entry = self.index_entry(index)?;
+        Ok(Facts {
+            format: entry.format,
+            width: u32::from(entry.width),
+            height: u32::from(entry.height),
+            offset: entry.offset,
+            stored_bytes: u64::from(entry.stored_bytes),
+            bytes: u64::from(entry.bytes),
+        })
     }
 
     fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {

@@ -26,6 +26,16 @@ pub trait SampleSource: Send + Sync + std::fmt::Debug {
     /// [`ReadError::SampleOutOfRange`], or the damage found in the index entry.
     fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError>;
 
+    /// What [`entry`](Self::entry) says apart from name and label. Cheaper where those have to be
+    /// looked up, put together or allocated for: what a loader asks for each sample it reads.
+    ///
+    /// # Errors
+    /// As for [`entry`](Self::entry).
+    fn facts(&self, index: u64) -> Result<Facts, ReadError> {
+        let Entry { format, width, height, offset, stored_bytes, bytes, .. } = self.entry(index)?;
+        Ok(Facts { format, width, height, offset, stored_bytes, bytes })
+    }
+
     /// Replaces `bytes` with the sample's original (uncompressed) bytes, checked against the
     /// checksums the container has. Its capacity is reused.
     ///
@@ -94,6 +104,30 @@ pub struct Entry<'a> {
     /// Height in pixels, 0 when the container does not say.
     pub height: u32,
     /// Where the stored bytes start in the file; 0 for a folder, whose samples are whole files.
+    pub offset: u64,
+    /// Bytes the sample occupies in the container.
+    pub stored_bytes: u64,
+    /// Bytes of the sample itself, after decompression.
+    pub bytes: u64,
+}
+
+impl<'a> Entry<'a> {
+    pub(crate) fn new(facts: Facts, key: Option<Cow<'a, [u8]>>, label: Option<i64>) -> Self {
+        let Facts { format, width, height, offset, stored_bytes, bytes } = facts;
+        Self { key, label, format, width, height, offset, stored_bytes, bytes }
+    }
+}
+
+/// What an index knows of one sample beside its name and label; the fields are those of [`Entry`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// The payload's format, from its file name or from the TBL index.
+    pub format: SampleFormat,
+    /// Width in pixels, 0 when the container does not say.
+    pub width: u32,
+    /// Height in pixels, 0 when the container does not say.
+    pub height: u32,
+    /// Where the stored bytes start in the file; 0 for a folder.
     pub offset: u64,
     /// Bytes the sample occupies in the container.
     pub stored_bytes: u64,

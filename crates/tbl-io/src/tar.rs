@@ -22,7 +22,7 @@ use crate::grouping::{Grouping, WithoutImage, push_field, split_base};
 use crate::label::{LabelField, choose_label};
 use crate::limits::ReadLimits;
 use crate::names::Names;
-use crate::sample::{Entry, Field, SampleSource, SourceKind};
+use crate::sample::{Entry, Facts, Field, SampleSource, SourceKind};
 use crate::source::Source;
 
 /// An indexed TAR archive.
@@ -171,12 +171,16 @@ impl SampleSource for TarArchive {
     }
 
     fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
+        let key = self.names.path(self.member(index)?);
+        let label = usize::try_from(index).ok().and_then(|index| self.labels.get(index)).copied();
+        let label = label.filter(|&label| label != NO_LABEL);
+        Ok(Entry::new(self.facts(index)?, Some(key), label))
+    }
+
+    fn facts(&self, index: u64) -> Result<Facts, ReadError> {
         let member = self.member(index)?;
         let Extent { offset, size } = self.extents[member as usize];
-        let label = usize::try_from(index).ok().and_then(|index| self.labels.get(index)).copied();
-        Ok(Entry {
-            key: Some(self.names.path(member)),
-            label: label.filter(|&label| label != NO_LABEL),
+        Ok(Facts {
             format: SampleFormat::from_file_name(self.names.base(member)),
             width: 0,
             height: 0,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tbl_io::{Entry, Field, Labels, ReadError, SampleSource};
+use tbl_io::{Entry, Facts, Field, Labels, ReadError, SampleSource};
 
 /// Samples from one or several files or folders, one behind the other in the order given.
 ///
@@ -91,6 +91,15 @@ impl Dataset {
     pub fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
         let (source, local) = self.locate(index)?;
         source.entry(local)
+    }
+
+    /// What is known of sample `index` without its name and label, which costs less.
+    ///
+    /// # Errors
+    /// As for [`SampleSource::facts`].
+    pub fn facts(&self, index: u64) -> Result<Facts, ReadError> {
+        let (source, local) = self.locate(index)?;
+        source.facts(local)
     }
 
     /// Sample `index`'s label: stored with it, or that of its class folder. `None` past the end.

@@ -199,9 +199,9 @@ fn decode(
     image: &mut Image,
 ) -> Result<(u32, u32), SampleFault> {
     let dataset = epoch.dataset();
-    let entry = dataset.entry(index)?;
-    if entry.format == SampleFormat::RawU8 {
-        let (width, height) = (entry.width, entry.height);
+    let facts = dataset.facts(index)?;
+    if facts.format == SampleFormat::RawU8 {
+        let (width, height) = (facts.width, facts.height);
         dataset.read_into(index, &mut image.data)?;
         let have = image.data.len() as u64;
         let need = 3 * u64::from(width) * u64::from(height);
@@ -213,7 +213,7 @@ fn decode(
         dataset.read_into(index, bytes)?;
         decoder.decode_into(bytes, image)?;
     }
-    epoch.count_bytes(usize::try_from(entry.bytes).unwrap_or(usize::MAX));
+    epoch.count_bytes(usize::try_from(facts.bytes).unwrap_or(usize::MAX));
     Ok((image.width, image.height))
 }
 

@@ -78,7 +78,7 @@ pub(super) fn repair<P: Prepare>(
             }
             Err(reason) => {
                 summary.lost += 1;
-                let entry = file.nameless_entry(index).ok();
+                let entry = file.facts(index).ok();
                 let key = file.key_and_label(index).ok().and_then(|(key, _)| key);
                 on_event(RepairEvent::Lost {
                     index,
@@ -169,7 +169,7 @@ impl<P: Prepare> Salvage<'_, P> {
     fn sample(&mut self, index: u64) -> Result<Result<Saved, ReadError>, ConvertError> {
         let read = self.file.read_with_block(index, &mut self.bytes, &mut self.block);
         let read = read.and_then(|has_block| {
-            let entry = self.file.nameless_entry(index)?;
+            let entry = Entry::new(self.file.facts(index)?, None, None);
             Ok(Found { entry, has_block, restored: false })
         });
         let found = match unless_io(read)? {
@@ -186,7 +186,7 @@ impl<P: Prepare> Salvage<'_, P> {
         (entry.key, entry.label) = (key.map(Cow::Owned), label);
         let mut fields: Vec<Field> = Vec::new();
         let without_fields = unless_io(self.file.fields(index, &mut fields))?.is_err();
-        let prepared = self.facts(&entry, restored);
+        let prepared = self.measure(&entry, restored);
         let sample = NewSample {
             bytes: &self.bytes,
             format: prepared.format,
@@ -208,7 +208,7 @@ impl<P: Prepare> Salvage<'_, P> {
     }
 
     /// Format and dimensions: the index's, or measured where it cannot be trusted.
-    fn facts(&mut self, entry: &Entry<'_>, restored: bool) -> Prepared {
+    fn measure(&mut self, entry: &Entry<'_>, restored: bool) -> Prepared {
         if self.sound.index && !restored {
             return Prepared::as_stored(entry);
         }
@@ -231,7 +231,7 @@ impl<P: Prepare> Salvage<'_, P> {
             return Ok(None);
         }
         let Ok(entry) = IndexEntry::parse(&entry) else { return Ok(None) };
-        let next = self.file.nameless_entry(index.saturating_add(1));
+        let next = self.file.facts(index.saturating_add(1));
         let next = next.map_or(self.source.len(), |next| next.offset);
         let start = self.previous_end;
         let gap = next.saturating_sub(start);

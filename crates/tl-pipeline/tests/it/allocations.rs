@@ -1,13 +1,15 @@
 //! Counts allocations: in steady state they must not grow with the number of samples.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tbl_format::SampleFormat;
-use tl_pipeline::{LoaderConfig, Work};
+use tbl_io::{NewSample, StreamWriter, TarOptions, TarWriter, WriteOptions};
+use tl_pipeline::{Dataset, LoaderConfig, Work};
 use tl_transform::Recipe;
 
-use crate::memory::{config, dataset, loader, sample, train};
+use crate::memory::{Stored, config, dataset, loader, sample, train};
 
 struct Counting;
 
@@ -39,10 +41,9 @@ unsafe impl GlobalAlloc for Counting {
 const BATCHES: usize = 40;
 
 /// Allocations of a whole epoch of `BATCHES` batches, once everything has its size.
-fn allocations(work: Work, format: SampleFormat, batch_size: usize) -> u64 {
-    let count = u32::try_from(BATCHES * batch_size).unwrap();
-    let samples = (0..count).map(|number| sample(number % 97, format)).collect();
-    let loader = loader(dataset(samples), LoaderConfig { batch_size, ..config(work) });
+fn allocations(work: Work, batch_size: usize, open: impl Fn(usize) -> Dataset) -> u64 {
+    let dataset = open(BATCHES * batch_size);
+    let loader = loader(dataset, LoaderConfig { batch_size, ..config(work) });
     let epoch = |epoch| {
         let before = ALLOCATIONS.load(Ordering::Relaxed);
         assert_eq!(loader.epoch(epoch).filter(|batch| batch.is_ok()).count(), BATCHES);
@@ -52,6 +53,43 @@ fn allocations(work: Work, format: SampleFormat, batch_size: usize) -> u64 {
         epoch(warm_up);
     }
     (20..25).map(epoch).min().unwrap()
+}
+
+fn samples(count: usize, format: SampleFormat) -> Vec<Stored> {
+    (0..count as u32).map(|number| sample(number % 97, format)).collect()
+}
+
+/// BMP files in a TAR archive, in folders that are no classes.
+fn tar(folder: &Path, count: usize) -> Dataset {
+    let path = folder.join(format!("{count}.tar"));
+    let mut writer = TarWriter::create(&path, TarOptions { sync: false, overwrite: true }).unwrap();
+    for (number, Stored { bytes, .. }) in samples(count, SampleFormat::Bmp).iter().enumerate() {
+        writer.append(format!("train/bmp/{number:06}.bmp").as_bytes(), bytes).unwrap();
+    }
+    writer.finish().unwrap();
+    Dataset::open(&[path]).unwrap()
+}
+
+/// Named and labelled samples in a TBL file, under LZ4 where that makes them smaller.
+fn tbl(folder: &Path, count: usize, format: SampleFormat) -> Dataset {
+    let path = folder.join(format!("{count}-{format}.tbl"));
+    let options =
+        WriteOptions { lz4: true, sync: false, overwrite: true, ..WriteOptions::default() };
+    let mut writer = StreamWriter::create(&path, options).unwrap();
+    for (number, stored) in samples(count, format).iter().enumerate() {
+        let key = format!("train/bmp/{number:06}.bmp");
+        let sample = NewSample {
+            format,
+            width: stored.size.0,
+            height: stored.size.1,
+            key: Some(key.as_bytes()),
+            label: stored.label,
+            ..NewSample::new(&stored.bytes)
+        };
+        writer.write_sample(&sample).unwrap();
+    }
+    writer.finish().unwrap();
+    Dataset::open(&[path]).unwrap()
 }
 
 /// With twice the samples in as many batches, the number of allocations stays what it was. Shown
@@ -69,17 +107,30 @@ fn samples_cost_no_allocations() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
         return;
     }
+    let folder = tempfile::tempdir().unwrap();
+    let memory = |format| move |count| -> Dataset { dataset(samples(count, format)) };
+    let tar = |count| tar(folder.path(), count);
+    let tbl = |format| {
+        let folder = folder.path();
+        move |count| tbl(folder, count, format)
+    };
     let decode = || Work::Images(Recipe::decode());
-    for (name, work, format) in [
-        ("imagenet-train, BMP", train(), SampleFormat::Bmp),
-        ("imagenet-train, raw", train(), SampleFormat::RawU8),
-        ("decode, BMP", decode(), SampleFormat::Bmp),
-        ("bytes", Work::Bytes, SampleFormat::Bmp),
-    ] {
-        let single = allocations(work.clone(), format, 8);
-        let double = allocations(work, format, 16);
-        assert!(double <= single + 16, "{name}: {single} allocations, {double} for twice as many");
-        // What is left is threads and one shared handle a batch.
-        assert!(single <= 4 * BATCHES as u64, "{name}: {single}");
-    }
+    let (bmp, raw) = (SampleFormat::Bmp, SampleFormat::RawU8);
+    check("imagenet-train, BMP", &train, memory(bmp));
+    check("imagenet-train, raw", &train, memory(raw));
+    check("decode, BMP", &decode, memory(bmp));
+    check("bytes", &|| Work::Bytes, memory(bmp));
+    check("imagenet-train, BMP in TAR", &train, tar);
+    check("bytes in TAR", &|| Work::Bytes, tar);
+    check("imagenet-train, BMP in TBL", &train, tbl(bmp));
+    check("imagenet-train, raw in TBL", &train, tbl(raw));
+    check("bytes in TBL", &|| Work::Bytes, tbl(bmp));
+}
+
+fn check(name: &str, work: &dyn Fn() -> Work, open: impl Fn(usize) -> Dataset) {
+    let single = allocations(work(), 8, &open);
+    let double = allocations(work(), 16, &open);
+    assert!(double <= single + 16, "{name}: {single} allocations, {double} for twice as many");
+    // What is left is threads and one shared handle a batch.
+    assert!(single <= 4 * BATCHES as u64, "{name}: {single}");
 }
