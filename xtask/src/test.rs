@@ -25,7 +25,7 @@ struct Check {
     run: fn() -> Result<Outcome, Box<dyn Error>>,
 }
 
-const CHECKS: [Check; 11] = [
+const CHECKS: [Check; 12] = [
     Check { name: "format", run: || run_cargo("fmt --all --check") },
     Check { name: "tidy", run: || tidy::run().map(|()| Outcome::Passed) },
     Check { name: "clippy", run: || run_cargo("clippy --workspace --all-targets -- -D warnings") },
@@ -33,6 +33,7 @@ const CHECKS: [Check; 11] = [
     Check { name: "docs", run: documentation },
     Check { name: "examples", run: examples },
     Check { name: "features", run: features },
+    Check { name: "schedules", run: schedules },
     Check { name: "benches", run: || run_cargo("test --package tl-benches --benches") },
     Check { name: "fuzz seeds", run: fuzz_seeds },
     Check { name: "aarch64", run: aarch64 },
@@ -97,6 +98,14 @@ fn examples() -> Result<Outcome, Box<dyn Error>> {
 /// Tests the one crate that has features without its default ones.
 fn features() -> Result<Outcome, Box<dyn Error>> {
     run_cargo("test --package tbl-format --no-default-features")
+}
+
+/// Explores interleavings of the loader's threads with shuttle in place of the standard library.
+/// The scheduler needs no optimised dependencies, which would take longer to build than to run.
+fn schedules() -> Result<Outcome, Box<dyn Error>> {
+    let mut test = cargo("test --package tl-pipeline --lib --target-dir target/shuttle");
+    test.args(["--config", "profile.dev.package.'*'.opt-level=0", "--", "ring"]);
+    command::run(test.env("RUSTFLAGS", "--cfg shuttle")).map(|()| Outcome::Passed)
 }
 
 /// Replays the committed seeds and past crashes on the stable compiler.
