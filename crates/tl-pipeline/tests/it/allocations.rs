@@ -56,7 +56,7 @@ fn allocations(work: Work, batch_size: usize, open: impl Fn(usize) -> Dataset) -
 }
 
 fn samples(count: usize, format: SampleFormat) -> Vec<Stored> {
-    (0..count as u32).map(|number| sample(number % 97, format)).collect()
+    (0..u32::try_from(count).unwrap()).map(|number| sample(number % 97, format)).collect()
 }
 
 /// BMP files in a TAR archive, in folders that are no classes.
