@@ -4,9 +4,11 @@
 //! process can bring that about at any time, so no check beforehand can rule it out. The first
 //! mapping installs a SIGBUS handler that looks the faulting address up among the live mappings.
 //! When one contains it, the handler puts zero pages over the rest of that mapping, marks it as
-//! damaged and returns, and the read goes on. [`Mapped::with`] looks at the mark and at the file's
-//! length after each access and reports [`ReadError::ChangedWhileOpen`] in place of a result that
-//! may have come from such pages. Any other SIGBUS goes to the handler that was there before.
+//! damaged and returns, and the read goes on. [`Mapped::with`] looks at the mark after each access
+//! and reports [`ReadError::ChangedWhileOpen`] in place of a result that may have come from such
+//! pages. A file cut inside a page raises nothing: the rest of that page reads as zeros. So an
+//! access whose last byte is zero also looks at the file's length; one whose last byte is not zero
+//! has lost nothing before it, and saves the system call. Any other SIGBUS goes to the handler that was there before.
 //!
 //! A program that installs a SIGBUS handler of its own afterwards, without calling ours, takes the
 //! guard away.
@@ -147,8 +149,12 @@ impl Mapped {
             Memory::File { registration, map, file } => {
                 let bytes = map.get(start..end).ok_or_else(changed)?;
                 let result = call_opaque(read, bytes);
+                let reaches_end = call_opaque(|bytes| bytes.last().is_some_and(|&b| b != 0), bytes);
                 if registration.is_damaged() {
                     return Err(changed());
+                }
+                if reaches_end {
+                    return Ok(result);
                 }
                 let file_len =
                     file.metadata().map_err(|error| ReadError::io(&self.path, error))?.len();

@@ -88,6 +88,23 @@ fn a_cut_inside_the_last_page_is_an_error_although_no_signal_tells() {
     assert_eq!(mapped.with(0, 10, sum).unwrap(), 10);
 }
 
+/// Zeros at the end may be those of the file or those behind its end; only its length can tell.
+#[test]
+fn zeros_are_those_of_the_file_or_an_error() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(&[1, 2, 0, 0, 3, 0]).unwrap();
+    let mapped = map_all(&file);
+    assert_eq!(mapped.with(0, 4, <[u8]>::to_vec).unwrap(), [1, 2, 0, 0]);
+    assert_eq!(mapped.with(0, 6, <[u8]>::to_vec).unwrap(), [1, 2, 0, 0, 3, 0]);
+    for cut in (0..6).rev() {
+        set_len(&file, cut);
+        for end in cut + 1..=6 {
+            assert_changed(mapped.with(0, end, <[u8]>::to_vec));
+            assert_changed(mapped.with(end - 1, 1, <[u8]>::to_vec));
+        }
+    }
+}
+
 #[test]
 fn a_file_cut_while_threads_read_it_gives_values_or_errors() {
     let file = file_of_pages(64);
