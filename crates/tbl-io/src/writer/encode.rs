@@ -85,6 +85,14 @@ pub enum EncodeError {
         /// The size that its dimensions ask for.
         expected: u64,
     },
+    /// A `RAW_U8` sample has no pixels.
+    #[error("raw image of {width}x{height} pixels has none to store")]
+    EmptyRaw {
+        /// Width in pixels.
+        width: u32,
+        /// Height in pixels.
+        height: u32,
+    },
     /// The label is the number that stands for none.
     #[error("label {label} stands for a sample without a label")]
     Label {
@@ -301,6 +309,9 @@ fn dimensions(sample: &NewSample<'_>) -> Result<(u16, u16), EncodeError> {
         let bytes = sample.bytes.len() as u64;
         if bytes != expected {
             return Err(EncodeError::RawSize { width, height, bytes, expected });
+        }
+        if expected == 0 {
+            return Err(EncodeError::EmptyRaw { width, height });
         }
     }
     Ok(dimensions)

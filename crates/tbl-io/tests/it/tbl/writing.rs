@@ -146,6 +146,12 @@ fn samples_the_format_cannot_hold_are_refused_and_the_writer_goes_on() {
         NewSample { width, height, format, ..NewSample::new(b"x") },
         EncodeError::RawSize { width, height, bytes: 1, expected: 12 },
     );
+    for (width, height) in [(0, 0), (0, 7), (7, 0)] {
+        check(
+            NewSample { width, height, format, ..NewSample::new(b"") },
+            EncodeError::EmptyRaw { width, height },
+        );
+    }
     let label = i64::MIN;
     check(NewSample { label: Some(label), ..NewSample::new(b"x") }, EncodeError::Label { label });
     writer.write_sample(&NewSample::new(b"two")).unwrap();
