@@ -11,7 +11,7 @@ use tbl_io::{
 use crate::args::{ConvertArgs, GlobalArgs, Target};
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress};
-use crate::prepare::{Probe, Rasterize};
+use crate::prepare::{Probe, Rasterize, Side};
 
 /// Samples without dimensions that are named one by one.
 const MAX_NAMED: u64 = 10;
@@ -25,6 +25,8 @@ pub(crate) fn run(args: &ConvertArgs, global: GlobalArgs) -> Result<Verdict, Fai
     if args.size.is_some() && to != Target::Raw {
         return Err(Failure::Usage { what: "--size needs --to raw" });
     }
+    // Before any work: a sample that is too large is so for every image.
+    let side = args.size.map(Side::new).transpose()?;
     let compression = if args.lz4 { Compression::Lz4 } else { Compression::None };
     let kind = match to {
         Target::Tbl2 => FileKind::Tbl2(compression),
@@ -39,10 +41,7 @@ pub(crate) fn run(args: &ConvertArgs, global: GlobalArgs) -> Result<Verdict, Fai
     let selection = sources.all()?;
     let summary = match to {
         Target::Tbl2 => write(&selection, &args.output, &options, Probe::default, global)?,
-        Target::Raw => {
-            let side = args.size;
-            write(&selection, &args.output, &options, || Rasterize::new(side), global)?
-        }
+        Target::Raw => write(&selection, &args.output, &options, || Rasterize::new(side), global)?,
         // Neither has a place for dimensions.
         Target::Tbl1 | Target::Tar => {
             write(&selection, &args.output, &options, AsStored::default, global)?

@@ -170,6 +170,16 @@ pub(crate) enum Failure {
     /// A conversion stopped.
     #[error(transparent)]
     Convert(ConvertError),
+    /// Squares of pixels that no image may become.
+    #[error("--size {side}: {bytes} bytes of pixels, expected at most {limit}")]
+    Side {
+        /// What was asked for.
+        side: u32,
+        /// What one square needs.
+        bytes: u64,
+        /// What it may need.
+        limit: u64,
+    },
     /// Options that do not go together.
     #[error("{what}")]
     Usage {
@@ -213,6 +223,7 @@ impl Failure {
             | Self::Seconds { .. }
             | Self::SheetTooLarge { .. }
             | Self::NoField { .. }
+            | Self::Side { .. }
             | Self::Usage { .. } => false,
         }
     }

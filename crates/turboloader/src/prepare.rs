@@ -1,13 +1,16 @@
 //! What the commands do to a sample's bytes on their way: measure them, turn them into pixels, or
 //! decode them to see whether they are whole.
 
+use std::collections::TryReserveError;
 use std::error::Error;
 
 use tbl_format::SampleFormat;
 use tbl_io::{Entry, Prepare, Prepared};
-use tl_decode::{DecodeError, DecodeOptions, Decoder, Image};
+use tl_decode::{DecodeError, DecodeOptions, Decoder, Image, Limits};
 use tl_simd::Level;
 use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize};
+
+use crate::failure::Failure;
 
 /// The largest width and height that a TBL index can hold.
 const MAX_STORED_SIDE: u32 = u16::MAX as u32;
@@ -49,12 +52,32 @@ impl Prepare for Probe {
     }
 }
 
+/// The side of a square of RGB pixels that is no larger than a decoded image may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Side {
+    pixels: u32,
+    bytes: usize,
+}
+
+impl Side {
+    /// Checks what a square of this side needs.
+    pub(crate) fn new(side: u32) -> Result<Self, Failure> {
+        let limit = Limits::default().max_decoded_bytes.min(u32::MAX.into());
+        let bytes = u64::from(side).saturating_mul(side.into()).saturating_mul(3);
+        let refused = Failure::Side { side, bytes, limit };
+        match usize::try_from(bytes) {
+            Ok(needed) if (1..=limit).contains(&bytes) => Ok(Self { pixels: side, bytes: needed }),
+            _ => Err(refused),
+        }
+    }
+}
+
 /// Decodes images to RGB and resizes them to a square, as the original's `preprocess_to_tbl` does:
 /// antialiased bilinear, without regard to the aspect ratio.
 #[derive(Debug)]
 pub(crate) struct Rasterize {
     /// Side of the square; `None` keeps each image's own size.
-    side: Option<u32>,
+    side: Option<Side>,
     decoder: Decoder,
     image: Image,
     resampler: Resampler,
@@ -70,11 +93,13 @@ enum RasterizeError {
     RawSize { expected: u64, found: u64 },
     #[error("an image of {width}x{height} pixels cannot be resized")]
     Empty { width: u32, height: u32 },
+    #[error("no memory for {bytes} bytes of pixels: {source}")]
+    Memory { bytes: usize, source: TryReserveError },
 }
 
 impl Rasterize {
-    /// Makes squares of `side` pixels.
-    pub(crate) fn new(side: Option<u32>) -> Self {
+    /// Makes squares of this side.
+    pub(crate) fn new(side: Option<Side>) -> Self {
         Self {
             side,
             decoder: Decoder::new(DecodeOptions::default()),
@@ -114,7 +139,7 @@ impl Prepare for Rasterize {
         let Image { width, height, channels, ref data } = self.image;
         bytes.clear();
         let side = match self.side {
-            Some(side) if (side, side) != (width, height) => side,
+            Some(side) if (side.pixels, side.pixels) != (width, height) => side,
             _ => {
                 bytes.extend_from_slice(data);
                 return Ok(Prepared::new(SampleFormat::RawU8, width, height));
@@ -123,6 +148,10 @@ impl Prepare for Rasterize {
         if width == 0 || height == 0 {
             return Err(Box::new(RasterizeError::Empty { width, height }));
         }
+        bytes
+            .try_reserve_exact(side.bytes)
+            .map_err(|source| RasterizeError::Memory { bytes: side.bytes, source })?;
+        let side = side.pixels;
         let resize = Resize {
             region: Rect::of_size(width, height),
             resized: (side, side),

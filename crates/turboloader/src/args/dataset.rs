@@ -30,8 +30,9 @@ pub(crate) struct ConvertArgs {
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) to: Option<Target>,
 
-    /// With --to raw: decode and resize every image to N x N pixels (default: its own size)
-    #[arg(long, value_name = "N")]
+    /// With --to raw: decode and resize every image to N x N pixels, at most 512 MiB each
+    /// (default: its own size)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_535))]
     pub(crate) size: Option<u32>,
 
     /// Compress samples with LZ4 where that makes them smaller (TBL version 2 only)

@@ -76,6 +76,29 @@ fn pixels_are_squares_of_the_size_asked_for() {
 }
 
 #[test]
+fn squares_beyond_the_limit_are_refused_before_any_work() {
+    let folder = tempfile::tempdir().unwrap();
+    archive(folder.path());
+    // 13378 is the first side whose pixels are over 512 MiB.
+    for (side, word) in [
+        ("0", "1..=65535"),
+        ("65536", "1..=65535"),
+        ("13378", "536912652"),
+        ("60000", "10800000000"),
+    ] {
+        let script = format!(
+            "ulimit -v 1048576; exec {} convert in.tar -o out.tbl --to raw --size {side} -q",
+            env!("CARGO_BIN_EXE_tl")
+        );
+        let run = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output();
+        let run = finished(run.expect("sh starts"));
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        assert!(run.stderr.contains(word), "{}", run.stderr);
+    }
+    assert_eq!(files_below(folder.path()).len(), 1);
+}
+
+#[test]
 fn a_damaged_image_is_kept_but_is_no_pixels() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
