@@ -30,11 +30,12 @@ pub(crate) struct Panicked(pub(crate) u64);
 /// results to `consume` on the calling thread, in order. The first error of `consume` stops the
 /// work and is returned.
 ///
-/// `cost` estimates the bytes an item holds until it has been worked on; what its result then
-/// holds until it has been consumed, the worker returns with it.
+/// `cost` estimates, once for each item, the bytes it holds until it has been worked on; what its
+/// result then holds until it has been consumed, the worker returns with it.
 ///
 /// # Errors
-/// That of `consume`, or what `E` makes of a panic.
+/// That of `consume`, or what `E` makes of a panic on a thread: of `new_worker` (at the item that
+/// the worker was for), of `cost` or of the worker.
 pub(crate) fn in_order<W, T, E>(
     plan: Plan,
     cost: impl Fn(u64) -> u64 + Sync,
@@ -56,15 +57,7 @@ where
         // Whatever way this closure is left, the threads must end, or the scope never would.
         let stop = StopOnDrop(&line);
         for _ in 0..threads {
-            scope.spawn(|| {
-                let mut work = new_worker();
-                while let Some(item) = line.claim(&cost) {
-                    match catch_unwind(AssertUnwindSafe(|| work(item))) {
-                        Ok(result) => line.deliver(item, Some(result)),
-                        Err(_) => return line.deliver(item, None),
-                    }
-                }
-            });
+            scope.spawn(|| line.work(&cost, &new_worker));
         }
         for item in 0..plan.item_count {
             let result = line.take().ok_or(Panicked(item))?;
@@ -76,7 +69,11 @@ where
     })
 }
 
-/// The items between being claimed and being consumed.
+/// The items between being drawn and being consumed.
+///
+/// A thread draws the next item, estimates it without holding the lock, waits until it is
+/// admitted, and works on it. Items are admitted in the order they were drawn, so the one that is
+/// consumed next never waits for room that later ones have taken.
 #[derive(Debug)]
 struct Line<T> {
     plan: Plan,
@@ -84,16 +81,17 @@ struct Line<T> {
     state: Mutex<State<T>>,
     /// Signalled when the front result is there.
     front_ready: Condvar,
-    /// Signalled when items may be claimed again.
+    /// Signalled when items may be drawn or admitted again.
     room: Condvar,
 }
 
 #[derive(Debug)]
 struct State<T> {
-    next: u64,
+    next_drawn: u64,
+    next_admitted: u64,
     held_bytes: u64,
     stopped: bool,
-    /// Claimed items that are not yet consumed, oldest first.
+    /// Drawn items that are not yet consumed, oldest first.
     slots: VecDeque<Slot<T>>,
 }
 
@@ -114,7 +112,13 @@ enum Progress<T> {
 
 impl<T> Line<T> {
     fn new(plan: Plan, threads: usize) -> Self {
-        let state = State { next: 0, held_bytes: 0, stopped: false, slots: VecDeque::new() };
+        let state = State {
+            next_drawn: 0,
+            next_admitted: 0,
+            held_bytes: 0,
+            stopped: false,
+            slots: VecDeque::new(),
+        };
         Self {
             plan,
             max_items: threads.saturating_mul(ITEMS_PER_WORKER),
@@ -129,24 +133,66 @@ impl<T> Line<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next item to work on, once there is room for it. Items are claimed in order, so the
-    /// one that is consumed next is always among those claimed.
-    fn claim(&self, cost: &impl Fn(u64) -> u64) -> Option<u64> {
+    /// What each thread does. Whatever panics, the item it happened at gets a result, for the
+    /// consumer waits for it.
+    fn work<W>(&self, cost: &impl Fn(u64) -> u64, new_worker: &impl Fn() -> W)
+    where
+        W: FnMut(u64) -> (T, u64),
+    {
+        let mut worker = None;
+        while let Some(item) = self.draw() {
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                let admitted = self.admit(item, cost(item));
+                admitted.then(|| worker.get_or_insert_with(new_worker)(item))
+            }));
+            match result {
+                Ok(Some(result)) => self.deliver(item, Some(result)),
+                Ok(None) => return,
+                Err(_) => return self.deliver(item, None),
+            }
+        }
+    }
+
+    /// The next item, once there are few enough before it; `None` when there is no more to do.
+    fn draw(&self) -> Option<u64> {
         let mut state = self.lock();
         loop {
-            if state.stopped || state.next == self.plan.item_count {
+            if state.stopped || state.next_drawn == self.plan.item_count {
                 return None;
             }
-            let item = state.next;
-            let bytes = cost(item);
-            let fits = state.held_bytes.saturating_add(bytes) <= self.plan.budget_bytes;
-            if state.slots.is_empty() || (fits && state.slots.len() < self.max_items) {
-                state.next += 1;
-                state.held_bytes = state.held_bytes.saturating_add(bytes);
-                state.slots.push_back(Slot { item, bytes, result: Progress::Working });
+            if state.slots.len() < self.max_items {
+                let item = state.next_drawn;
+                state.next_drawn += 1;
+                state.slots.push_back(Slot { item, bytes: 0, result: Progress::Working });
                 return Some(item);
             }
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Waits until `item`, which holds `bytes`, may be worked on; `false` when no more work is
+    /// wanted.
+    fn admit(&self, item: u64, bytes: u64) -> bool {
+        let mut guard = self.lock();
+        loop {
+            let state = &mut *guard;
+            if state.stopped {
+                return false;
+            }
+            let held_bytes = state.held_bytes.saturating_add(bytes);
+            let is_front = state.slots.front().is_some_and(|slot| slot.item == item);
+            let fits = is_front || held_bytes <= self.plan.budget_bytes;
+            if state.next_admitted == item && fits {
+                state.next_admitted += 1;
+                state.held_bytes = held_bytes;
+                if let Some(slot) = state.slots.iter_mut().find(|slot| slot.item == item) {
+                    slot.bytes = bytes;
+                }
+                // It may be the turn of the item behind it.
+                self.room.notify_all();
+                return true;
+            }
+            guard = self.room.wait(guard).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -301,5 +347,52 @@ mod tests {
             |_, ()| Ok(()),
         );
         assert_eq!(end, Err(Stop::Panic(60)));
+    }
+
+    #[test]
+    fn a_panic_of_the_estimate_or_of_a_new_worker_is_an_error_too() {
+        let estimate: Result<(), Stop> = in_order(
+            plan(100, 3, 1 << 20),
+            |item| if item == 60 { panic!("injected") } else { 1 },
+            || |_| ((), 1),
+            |_, ()| Ok(()),
+        );
+        assert_eq!(estimate, Err(Stop::Panic(60)));
+        let made = AtomicU64::new(0);
+        let new_worker = || {
+            assert!(made.fetch_add(1, Ordering::SeqCst) == 0, "injected");
+            |_| ((), 1)
+        };
+        let plan = plan(1_000_000, 3, 1 << 20);
+        let end: Result<(), Stop> = in_order(
+            plan,
+            |_| 1,
+            new_worker,
+            |_, ()| {
+                thread::yield_now();
+                Ok(())
+            },
+        );
+        assert!(matches!(end, Err(Stop::Panic(_))), "{end:?}");
+    }
+
+    #[test]
+    fn each_item_is_estimated_once_and_without_the_lock() {
+        let (asked, inside, overlapped) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        let cost = |_| {
+            asked.fetch_add(1, Ordering::SeqCst);
+            if inside.fetch_add(1, Ordering::SeqCst) > 0 {
+                overlapped.fetch_add(1, Ordering::SeqCst);
+            }
+            thread::sleep(std::time::Duration::from_micros(200));
+            inside.fetch_sub(1, Ordering::SeqCst);
+            // Two items fill the budget, so that others have to wait for room.
+            50
+        };
+        let end: Result<(), Stop> =
+            in_order(plan(300, 4, 100), cost, || |item| (uneven(item), 50), |_, _| Ok(()));
+        assert_eq!(end, Ok(()));
+        assert_eq!(asked.into_inner(), 300);
+        assert!(overlapped.into_inner() > 0);
     }
 }
