@@ -1,10 +1,11 @@
 //! `tl digest`: one hash over everything a data set says.
 
 use sha2::{Digest, Sha256};
+use tbl_io::Entry;
 
 use crate::args::{DigestArgs, GlobalArgs};
 use crate::data_set::DataSet;
-use crate::failure::{Failure, Verdict};
+use crate::failure::{DamagedSamples, Failure, Verdict};
 use crate::output::{Progress, Stdout};
 use crate::text::Hex;
 
@@ -20,25 +21,37 @@ pub(crate) fn run(args: &DigestArgs, global: GlobalArgs) -> Result<Verdict, Fail
     let mut progress = Progress::new(global, source.sample_count());
     let mut hash = Sha256::new();
     let mut bytes = Vec::new();
+    let mut damaged = DamagedSamples::default();
     for index in 0..source.sample_count() {
-        let entry = source.entry(index)?;
-        hash.update(index.to_le_bytes());
-        match entry.key.as_deref() {
-            Some(key) => {
-                hash.update((key.len() as u64).to_le_bytes());
-                hash.update(key);
-            }
-            None => hash.update(NO_NAME.to_le_bytes()),
+        progress.set(index);
+        let read = source.entry(index).and_then(|entry| {
+            source.read_into(index, &mut bytes)?;
+            Ok(entry)
+        });
+        match read {
+            Ok(entry) => add(&mut hash, index, data.label(index, &entry), &entry, &bytes),
+            Err(error) => damaged.count_if_damage(error.for_sample(index, None))?,
         }
-        hash.update(data.label(index, &entry).unwrap_or(NO_LABEL).to_le_bytes());
-        source.read_into(index, &mut bytes)?;
-        hash.update((bytes.len() as u64).to_le_bytes());
-        hash.update(&bytes);
-        progress.set(index + 1);
     }
     drop(progress);
+    // The hash of what is left would pass for that of the whole.
+    let verdict = damaged.verdict(source.sample_count())?;
     let mut stdout = Stdout::open()?;
     stdout.line(&Hex(hash.finalize().into()))?;
     stdout.finish()?;
-    Ok(Verdict::Good)
+    Ok(verdict)
+}
+
+fn add(hash: &mut Sha256, index: u64, label: Option<i64>, entry: &Entry<'_>, bytes: &[u8]) {
+    hash.update(index.to_le_bytes());
+    match entry.key.as_deref() {
+        Some(key) => {
+            hash.update((key.len() as u64).to_le_bytes());
+            hash.update(key);
+        }
+        None => hash.update(NO_NAME.to_le_bytes()),
+    }
+    hash.update(label.unwrap_or(NO_LABEL).to_le_bytes());
+    hash.update((bytes.len() as u64).to_le_bytes());
+    hash.update(bytes);
 }

@@ -139,6 +139,16 @@ pub(crate) enum Failure {
         /// The first one's error.
         first: Box<Self>,
     },
+    /// Some samples of a data set are damaged; all others have been dealt with.
+    #[error("{count} of {of} samples are damaged, the first: {first}")]
+    DamagedSamples {
+        /// How many.
+        count: u64,
+        /// Of how many.
+        of: u64,
+        /// The first one's error.
+        first: Box<Self>,
+    },
     /// A contact sheet would be too large.
     #[error(
         "a sheet of {columns} x {rows} cells has more than {limit} pixels (show fewer, or smaller with --size)"
@@ -211,6 +221,7 @@ impl Failure {
             | Self::RawSize { .. }
             | Self::Plan { .. }
             | Self::Damaged { .. }
+            | Self::DamagedSamples { .. }
             | Self::UnsafeName { .. } => true,
             Self::Io { .. }
             | Self::Stdout { .. }
@@ -259,6 +270,45 @@ impl From<ConvertError> for Failure {
             return Self::Exists { path: path.clone() };
         }
         Self::Convert(error)
+    }
+}
+
+/// The damaged samples that were met on the way through a data set.
+#[derive(Debug, Default)]
+pub(crate) struct DamagedSamples {
+    count: u64,
+    first: Option<Box<Failure>>,
+}
+
+impl DamagedSamples {
+    /// How many there were.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Counts a sample that cannot be read, if that is the data's fault.
+    ///
+    /// # Errors
+    /// The failure itself when it is not, for then the next sample would fail as well.
+    pub(crate) fn count_if_damage(&mut self, error: ReadError) -> Result<(), Failure> {
+        let failure = Failure::Read(error);
+        if !failure.is_about_data() {
+            return Err(failure);
+        }
+        self.count += 1;
+        self.first.get_or_insert_with(|| Box::new(failure));
+        Ok(())
+    }
+
+    /// How a command ends that has gone through `of` samples.
+    ///
+    /// # Errors
+    /// [`Failure::DamagedSamples`] when there was one.
+    pub(crate) fn verdict(self, of: u64) -> Result<Verdict, Failure> {
+        match self.first {
+            None => Ok(Verdict::Good),
+            Some(first) => Err(Failure::DamagedSamples { count: self.count, of, first }),
+        }
     }
 }
 

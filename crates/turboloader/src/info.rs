@@ -9,7 +9,8 @@ use facts::Facts;
 
 /// Describes the data set.
 pub(crate) fn run(args: &InfoArgs) -> Result<Verdict, Failure> {
-    let facts = Facts::collect(&args.file)?;
+    let (facts, damaged) = Facts::collect(&args.file)?;
+    let samples = facts.samples();
     let mut stdout = Stdout::open()?;
     if args.json {
         stdout.json_line(&facts)?;
@@ -17,5 +18,5 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Verdict, Failure> {
         stdout.line(&facts)?;
     }
     stdout.finish()?;
-    Ok(Verdict::Good)
+    damaged.verdict(samples)
 }

@@ -9,9 +9,9 @@ use tbl_io::{Entry, SourceKind};
 
 use crate::args::{GlobalArgs, LsArgs};
 use crate::data_set::DataSet;
-use crate::failure::{Failure, Verdict};
+use crate::failure::{DamagedSamples, Failure, Verdict};
 use crate::output::{HEADING_STYLE, Progress, Stdout};
-use crate::text::{Hex, json_text, printable};
+use crate::text::{Hex, json_text, one_line, printable};
 
 /// Lists the samples.
 pub(crate) fn run(args: &LsArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
@@ -23,9 +23,9 @@ pub(crate) fn run(args: &LsArgs, global: GlobalArgs) -> Result<Verdict, Failure>
         (false, false) => Style::Tsv,
     };
     let end = list(&data, style, args.hash, global, &mut stdout);
-    // What was listed before a damaged entry is good, and belongs before the error message.
+    // What was listed is good, and belongs before the error message.
     stdout.finish()?;
-    end.map(|()| Verdict::Good)
+    end?.verdict(data.source().sample_count())
 }
 
 #[derive(Clone, Copy)]
@@ -41,7 +41,7 @@ fn list(
     hash: bool,
     global: GlobalArgs,
     stdout: &mut Stdout,
-) -> Result<(), Failure> {
+) -> Result<DamagedSamples, Failure> {
     match style {
         Style::Json => {}
         Style::Table => stdout.line(&TableHeading { hash })?,
@@ -50,15 +50,30 @@ fn list(
     let source = data.source();
     let mut progress = Progress::new(global, source.sample_count());
     let mut bytes = Vec::new();
+    let mut damaged = DamagedSamples::default();
     for index in 0..source.sample_count() {
-        let entry = source.entry(index)?;
-        let sha256 = if hash {
-            progress.set(index);
-            source.read_into(index, &mut bytes)?;
-            Some(Hex(Sha256::digest(&bytes).into()))
-        } else {
-            None
+        let read = source.entry(index).and_then(|entry| {
+            if hash {
+                progress.set(index);
+                source.read_into(index, &mut bytes)?;
+            }
+            Ok(entry)
+        });
+        let entry = match read {
+            Ok(entry) => entry,
+            Err(error) => {
+                let error = error.for_sample(index, None);
+                let line = BadLine { index, hash, error: one_line(&error) };
+                match style {
+                    Style::Json => stdout.json_line(&line)?,
+                    Style::Table => stdout.line(&BadTableRow(&line))?,
+                    Style::Tsv => stdout.line(&BadTsvRow(&line))?,
+                }
+                damaged.count_if_damage(error)?;
+                continue;
+            }
         };
+        let sha256 = hash.then(|| Hex(Sha256::digest(&bytes).into()));
         let line = Line::new(data, index, &entry, sha256);
         match style {
             Style::Json => stdout.json_line(&line)?,
@@ -66,7 +81,43 @@ fn list(
             Style::Tsv => stdout.line(&TsvRow(&line, entry.key.as_deref()))?,
         }
     }
-    Ok(())
+    Ok(damaged)
+}
+
+/// A sample that cannot be read, as `tl ls --json` prints it.
+#[derive(Serialize)]
+struct BadLine {
+    index: u64,
+    error: String,
+    #[serde(skip)]
+    hash: bool,
+}
+
+/// What a damaged sample has in the place of its format.
+const DAMAGED: &str = "DAMAGED";
+
+/// The line of a damaged sample in the table: the error takes the place of the name.
+struct BadTableRow<'a>(&'a BadLine);
+
+impl fmt::Display for BadTableRow<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BadLine { index, error, hash } = self.0;
+        write!(f, "{index:>9}  {:>7}  {DAMAGED:<7}  {:>11}  {:>10}  ", "-", "-", "-")?;
+        if *hash {
+            write!(f, "{:<64}  ", "-")?;
+        }
+        f.write_str(error)
+    }
+}
+
+/// The line of a damaged sample on a pipe: as many columns as the others have.
+struct BadTsvRow<'a>(&'a BadLine);
+
+impl fmt::Display for BadTsvRow<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BadLine { index, hash, .. } = self.0;
+        write!(f, "{index}\t\t\t{DAMAGED}\t\t\t\t\t{}", if *hash { "\t" } else { "" })
+    }
 }
 
 /// One sample as `tl ls --json` prints it.

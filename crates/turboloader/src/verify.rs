@@ -10,7 +10,7 @@ use crate::args::{GlobalArgs, VerifyArgs};
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress, Stdout};
 use crate::prepare::StrictDecode;
-use crate::text::{json_text, printable};
+use crate::text::{json_text, one_line, printable};
 
 /// Findings listed in a JSON object; the counts are exact all the same.
 const MAX_LISTED: usize = 10_000;
@@ -80,7 +80,20 @@ fn check<C: Prepare>(
         } else if printed.is_ok() {
             printed = stdout.line(&finding.sentence());
         }
-    })?;
+    });
+    let summary = match summary {
+        Err(error) if args.json && error.is_damage() => {
+            // A file that does not even open has an answer too.
+            let reason = one_line(&error);
+            let finding = Listed { kind: "damage", index: None, key: None, offset: None, reason };
+            let summary = VerifySummary { damaged_structures: 1, ..VerifySummary::default() };
+            let file = args.file.to_string_lossy();
+            stdout.json_line(&Report::new(&file, args.decode, summary, vec![finding]))?;
+            stdout.finish()?;
+            return Err(error.into());
+        }
+        other => other?,
+    };
     drop(progress);
     printed?;
     if args.json {

@@ -7,6 +7,8 @@ use clap::{Args, ValueEnum};
 /// Describe a data set: kind, samples, bytes, formats, dimensions, checksums, classes
 ///
 /// Reads the index, not the samples. With --json prints one object, `"schema":"tl.info/1"`.
+/// Samples whose index entry is damaged are counted as `damaged` and left out of every other
+/// figure but `samples`; the command then exits with 1.
 ///
 /// Examples:
 ///   tl info train.tbl
@@ -30,6 +32,9 @@ pub(crate) struct InfoArgs {
 /// offset, stored_bytes, bytes, and sha256 with --hash. What is not known is null or empty.
 /// Width and height are those of a TBL version 2 index, 0 where its writer did not know them.
 /// The offset is that of the sample in its file.
+///
+/// A sample that cannot be read does not end the listing: JSON has an object of its index and
+/// `error` for it, the others have DAMAGED as its format. The command then exits with 1.
 ///
 /// Names are byte strings. JSON shows them as UTF-8 with every other byte as \xNN; the table
 /// also escapes control characters and backslashes.
@@ -125,6 +130,9 @@ pub(crate) struct ExtractArgs {
 ///   name    u64 length, then the bytes; a sample without a name has length 2^64-1 and no bytes
 ///   label   i64, little-endian; -2^63 for a sample without one
 ///   bytes   u64 length, then the uncompressed bytes
+///
+/// When a sample cannot be read there is no digest: the damaged ones are counted, and the command
+/// exits with 1.
 ///
 /// Example:
 ///   tl digest train.tar; tl digest train.tbl

@@ -6,10 +6,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use serde::Serialize;
-use tbl_io::{Folder, FolderSkips, LabelOrigin, MemberCounts, SourceKind, TarArchive, TblFile};
+use tbl_io::{
+    Entry, Folder, FolderSkips, LabelOrigin, MemberCounts, SourceKind, TarArchive, TblFile,
+};
 
 use crate::data_set::DataSet;
-use crate::failure::Failure;
+use crate::failure::{DamagedSamples, Failure};
 use crate::text::{json_text, printable};
 
 /// Goes up with every change that a reader of the JSON could stumble over.
@@ -24,6 +26,9 @@ pub(crate) struct Facts {
     path: String,
     kind: &'static str,
     samples: u64,
+    /// Samples whose index entry is damaged; no other figure counts them.
+    #[serde(skip_serializing_if = "is_zero")]
+    damaged: u64,
     /// The samples' own bytes, uncompressed.
     bytes: u64,
     stored_bytes: u64,
@@ -63,8 +68,13 @@ struct Checksums {
 }
 
 impl Facts {
+    /// How many samples there are, damaged ones included.
+    pub(crate) fn samples(&self) -> u64 {
+        self.samples
+    }
+
     /// Opens the data set and looks at every index entry once.
-    pub(crate) fn collect(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn collect(path: &Path) -> Result<(Self, DamagedSamples), Failure> {
         let data = DataSet::open(path)?;
         let source = data.source();
         let mut facts = Self {
@@ -72,6 +82,7 @@ impl Facts {
             path: json_text(path.as_os_str().as_bytes()).into_owned(),
             kind: kind_name(source.kind()),
             samples: source.sample_count(),
+            damaged: 0,
             bytes: 0,
             stored_bytes: 0,
             file_bytes: path.metadata().ok().filter(|found| found.is_file()).map(|file| file.len()),
@@ -92,17 +103,17 @@ impl Facts {
             trailing_garbage: None,
         };
         let mut formats = FormatCounts::default();
+        let mut damaged = DamagedSamples::default();
         for index in 0..facts.samples {
-            let entry = source.entry(index)?;
-            facts.bytes = facts.bytes.saturating_add(entry.bytes);
-            facts.stored_bytes = facts.stored_bytes.saturating_add(entry.stored_bytes);
-            Range::extend(&mut facts.width, entry.width);
-            Range::extend(&mut facts.height, entry.height);
-            // LZ4 is kept only where it makes a sample smaller, and nothing else does.
-            facts.lz4_samples += u64::from(entry.stored_bytes < entry.bytes);
-            facts.labelled += u64::from(data.label(index, &entry).is_some());
-            formats.add(entry.format);
+            match source.entry(index) {
+                Ok(entry) => {
+                    facts.add_entry(&entry, data.label(index, &entry));
+                    formats.add(entry.format);
+                }
+                Err(error) => damaged.count_if_damage(error.for_sample(index, None))?,
+            }
         }
+        facts.damaged = damaged.count();
         facts.formats = formats.into_names();
         match source.kind() {
             SourceKind::Tar => facts.add_tar(&TarArchive::open(path)?),
@@ -110,7 +121,17 @@ impl Facts {
             SourceKind::Folder => facts.add_folder(&Folder::open(path)?),
             SourceKind::Tbl1 | _ => {}
         }
-        Ok(facts)
+        Ok((facts, damaged))
+    }
+
+    fn add_entry(&mut self, entry: &Entry<'_>, label: Option<i64>) {
+        self.bytes = self.bytes.saturating_add(entry.bytes);
+        self.stored_bytes = self.stored_bytes.saturating_add(entry.stored_bytes);
+        Range::extend(&mut self.width, entry.width);
+        Range::extend(&mut self.height, entry.height);
+        // LZ4 is kept only where it makes a sample smaller, and nothing else does.
+        self.lz4_samples += u64::from(entry.stored_bytes < entry.bytes);
+        self.labelled += u64::from(label.is_some());
     }
 
     fn add_tar(&mut self, archive: &TarArchive) {
@@ -197,6 +218,11 @@ impl FormatCounts {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 fn kind_name(kind: SourceKind) -> &'static str {
     match kind {
         SourceKind::Folder => "folder",
@@ -222,6 +248,9 @@ impl fmt::Display for Facts {
         write!(f, "{:<12} {}", "path", printable(self.path.as_bytes()))?;
         row(f, "kind", self.kind)?;
         row(f, "samples", self.samples)?;
+        if self.damaged > 0 {
+            row(f, "damaged", self.damaged)?;
+        }
         row(f, "bytes", self.bytes)?;
         if self.stored_bytes != self.bytes {
             row(

@@ -1,12 +1,13 @@
 //! `convert`, `merge`, `split`, `verify`, `repair` and `tar_to_tbl`, as a user runs them.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{files_below, finished, photos, tar, tl, write};
+use crate::support::{files_below, finished, json_lines, photos, tar, tl, write};
 
 /// An archive of the photographs, in class folders.
 fn archive(folder: &Path) -> PathBuf {
@@ -185,6 +186,61 @@ fn damage_is_found_and_repaired() {
     tl([Path::new("verify"), &at("good.tbl")]).good();
     tl([Path::new("repair"), &at("a.tbl"), Path::new("-o"), &at("same.tbl")]).good();
     assert_eq!(fs::read(at("same.tbl")).unwrap(), fs::read(at("a.tbl")).unwrap());
+}
+
+#[test]
+fn one_bad_entry_costs_its_sample_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    convert(&archive(folder.path()), &at("a.tbl"), &[]);
+    let mut bytes = fs::read(at("a.tbl")).unwrap();
+    // The second entry has two sizes now.
+    bytes[64 + 24 + 12] ^= 1;
+    let bad = write(folder.path(), "bad.tbl", &bytes);
+    for hash in [&[][..], &["--hash"]] {
+        let run = |more: &[&str]| {
+            let mut args: Vec<&OsStr> = vec!["ls".as_ref(), bad.as_ref()];
+            args.extend(hash.iter().chain(more).map(OsStr::new));
+            tl(args)
+        };
+        let json = run(&["--json"]);
+        let lines = json_lines(str::from_utf8(&json.stdout).unwrap());
+        assert_eq!(lines.len(), 12);
+        for (index, line) in (0_u64..).zip(&lines) {
+            assert_eq!(line["index"], index);
+            assert_eq!(line.get("error").is_some(), index == 1, "{line}");
+            assert_eq!(line.as_object().unwrap().len() == 2, index == 1, "{line}");
+        }
+        assert!(json.error(1).contains("1 of 12 samples are damaged, the first: "));
+        let tsv = run(&[]);
+        let text = String::from_utf8(tsv.stdout.clone()).unwrap();
+        let columns: Vec<_> = text.lines().map(|line| line.split('\t').count()).collect();
+        assert_eq!(columns, [9 + hash.len(); 13]);
+        assert!(text.lines().nth(2).unwrap().starts_with("1\t\t\tDAMAGED\t"), "{text}");
+        tsv.error(1);
+    }
+    let info = tl(["info".as_ref(), bad.as_path(), "--json".as_ref()]);
+    let facts: Value = serde_json::from_slice(&info.stdout).unwrap();
+    assert_eq!((&facts["samples"], &facts["damaged"]), (&12.into(), &1.into()));
+    assert!(info.error(1).contains("sample 1"));
+    let digest = tl([Path::new("digest"), &bad]);
+    assert_eq!(digest.stdout, b"");
+    assert!(digest.error(1).contains("1 of 12 samples are damaged"));
+}
+
+#[test]
+fn a_file_that_does_not_open_is_bad_in_json_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let bad = write(folder.path(), "bad.tbl", b"TBL\x02 and no more");
+    let run = tl(["verify".as_ref(), bad.as_path(), "--json".as_ref()]);
+    let report: Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!((&report["good"], &report["schema"]), (&false.into(), &"tl.verify/1".into()));
+    assert_eq!((&report["samples"], &report["damaged_structures"]), (&0.into(), &1.into()));
+    assert_eq!(report["findings"][0]["kind"], "damage");
+    run.error(1);
+    let missing = tl(["verify", "no-such-file", "--json"]);
+    assert_eq!(missing.stdout, b"");
+    missing.error(2);
 }
 
 #[test]
