@@ -1,6 +1,7 @@
 //! JPEG. The seam to the decoder behind it is [`run_codec`]: everything that knows `jpeg-decoder` is
 //! in this file, what the file itself says is in `marker`.
 
+mod codec_thread;
 mod marker;
 mod padded;
 
@@ -69,7 +70,9 @@ fn run_codec(
     if let Some(transform) = transform {
         decoder.set_color_transform(transform);
     }
-    let pixels = decoder.decode().map_err(codec)?;
+    let pixels = codec_thread::run(|| decoder.decode())
+        .unwrap_or_else(|error| Err(error.into()))
+        .map_err(codec)?;
     let layout = match decoder.info().map(|info| info.pixel_format) {
         Some(PixelFormat::L8) => Layout::Grey,
         Some(PixelFormat::RGB24) => Layout::Rgb,
@@ -146,10 +149,8 @@ fn require_supported(frame: &Frame) -> Result<(), DecodeError> {
     Ok(())
 }
 
-/// Charges what the codec holds: the samples and, in the queues of the threads it starts for images
-/// wider than 128 pixels, up to all coefficients of them. It has no switch against the threads;
-/// against running its rows in place they cost 8 % more CPU time on ImageNet photographs (1.53
-/// against 1.40 ms each). Up to one MCU of padding per side is left out.
+/// Charges what the codec holds: the samples and, for progressive images, all coefficients of them.
+/// Up to one MCU of padding per side is left out.
 fn charge_codec(frame: &Frame, limits: &Limits) -> Result<(), DecodeError> {
     const COEFFICIENT_BYTES: u64 = 2;
     let samples = u64::from(frame.width) * u64::from(frame.height) * u64::from(frame.components);
