@@ -47,7 +47,11 @@ pub(crate) fn decode(
     require_plausible(bytes, &frame)?;
     charge_codec(&frame, &options.limits)?;
 
-    let (pixels, layout) = run_codec(bytes, None, &options.limits)?;
+    if frame.components == options.color.channels() {
+        // Replaced by what the codec allocates; both at once would be twice the limit.
+        image.data = Vec::new();
+    }
+    let (pixels, layout) = run_codec(bytes, None)?;
     if frame.components == options.color.channels() {
         // The codec allocates its result in any case: taking it over saves a copy.
         (image.width, image.height) = size;
@@ -63,10 +67,8 @@ pub(crate) fn decode(
 fn run_codec(
     bytes: &[u8],
     transform: Option<ColorTransform>,
-    limits: &Limits,
 ) -> Result<(Vec<u8>, Layout<'static>), DecodeError> {
     let mut decoder = jpeg_decoder::Decoder::new(PaddedScans::new(bytes));
-    decoder.set_max_decoding_buffer_size(limits.working_bytes());
     if let Some(transform) = transform {
         decoder.set_color_transform(transform);
     }
@@ -123,7 +125,7 @@ pub(crate) fn decode_part(
         (4, _) => ColorTransform::CMYK,
         _ => ColorTransform::RGB,
     };
-    let (mut data, _) = run_codec(bytes, Some(transform), limits)?;
+    let (mut data, _) = run_codec(bytes, Some(transform))?;
     if channels == 4 {
         // The codec inverts inks for files of their own; TIFF stores them upright.
         for ink in &mut data {
@@ -149,12 +151,16 @@ fn require_supported(frame: &Frame) -> Result<(), DecodeError> {
     Ok(())
 }
 
-/// Charges what the codec holds: the samples and, for progressive images, all coefficients of them.
-/// Up to one MCU of padding per side is left out.
+/// Charges what the codec holds besides its result: the samples with the padding to whole MCUs, and
+/// two rows of coefficients or, for progressive images, all of them.
 fn charge_codec(frame: &Frame, limits: &Limits) -> Result<(), DecodeError> {
+    const BLOCK_SAMPLES: u64 = 64;
     const COEFFICIENT_BYTES: u64 = 2;
-    let samples = u64::from(frame.width) * u64::from(frame.height) * u64::from(frame.components);
-    limits.charge_working(samples * (1 + COEFFICIENT_BYTES))
+    let rows = u64::from(frame.mcu_rows());
+    let row_samples =
+        u64::from(frame.mcus_per_row()) * u64::from(frame.blocks_per_mcu) * BLOCK_SAMPLES;
+    let coefficient_rows = if frame.process == Process::Progressive { rows } else { 2 };
+    limits.charge_working(row_samples * (rows + COEFFICIENT_BYTES * coefficient_rows))
 }
 
 /// Refuses a size that the file cannot fill: each block of the largest component takes at least
@@ -187,5 +193,48 @@ fn codec(error: jpeg_decoder::Error) -> DecodeError {
         other @ (jpeg_decoder::Error::Format(_)
         | jpeg_decoder::Error::Io(_)
         | jpeg_decoder::Error::Internal(_)) => Defect::from(CodecError::from(other)).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame of three components, the first with `sampling` blocks across and down per MCU.
+    fn frame(process: Process, (width, height): (u16, u16), sampling: (u8, u8)) -> Frame {
+        let blocks_per_mcu = u16::from(sampling.0) * u16::from(sampling.1) + 2;
+        Frame {
+            marker: 0xC0,
+            process,
+            precision: 8,
+            width,
+            height,
+            components: 3,
+            sampling,
+            blocks_per_mcu,
+        }
+    }
+
+    #[test]
+    fn camera_images_are_within_the_default_limits() {
+        let check = |frame, expected: Option<u64>| {
+            let need = match charge_codec(&frame, &Limits::default()) {
+                Err(DecodeError::LimitExceeded { need, .. }) => Some(need),
+                result => result.map(|()| None).unwrap(),
+            };
+            assert_eq!(need, expected, "{frame:?}");
+        };
+        let (of_61_mp, of_100_mp, largest) = ((9504, 6336), (11_648, 8736), (13_376, 13_376));
+        check(frame(Process::Sequential, of_61_mp, (1, 1)), None);
+        check(frame(Process::Sequential, of_100_mp, (1, 1)), None);
+        check(frame(Process::Sequential, of_100_mp, (2, 1)), None);
+        check(frame(Process::Sequential, largest, (2, 2)), None);
+        check(frame(Process::Progressive, of_61_mp, (2, 2)), None);
+        // All coefficients of a progressive image are held at once.
+        check(frame(Process::Progressive, of_61_mp, (1, 1)), Some(9504 * 6336 * 3 * 3));
+        // The sides are rounded up to whole MCUs, and two rows of coefficients come on top.
+        let rows = 13_376 / 8;
+        let need = 13_376 * 8 * 3 * (rows + 4);
+        check(frame(Process::Sequential, (13_369, 13_369), (1, 1)), Some(need));
     }
 }

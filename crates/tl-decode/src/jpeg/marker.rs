@@ -41,6 +41,20 @@ pub(super) struct Frame {
     pub(super) width: u16,
     pub(super) height: u16,
     pub(super) components: u8,
+    /// Blocks of an MCU across and down: the largest sampling factors of any component.
+    pub(super) sampling: (u8, u8),
+    /// Blocks of an MCU over all components.
+    pub(super) blocks_per_mcu: u16,
+}
+
+impl Frame {
+    pub(super) fn mcus_per_row(&self) -> u16 {
+        self.width.div_ceil(u16::from(self.sampling.0) * 8)
+    }
+
+    pub(super) fn mcu_rows(&self) -> u16 {
+        self.height.div_ceil(u16::from(self.sampling.1) * 8)
+    }
 }
 
 /// What stands before the first scan.
@@ -114,7 +128,17 @@ fn parse_frame(marker: u8, segment: &[u8], offset: usize) -> Result<Frame, Decod
         _ => Process::Other,
     };
     let height = u16::from_be_bytes([h1, h0]);
-    Ok(Frame { marker, process, precision, width, height, components })
+    let (mut sampling, mut blocks_per_mcu) = ((1, 1), 0u16);
+    for &factors in rest.iter().skip(1).step_by(PER_COMPONENT) {
+        let (across, down) = (factors >> 4, factors & 0x0F);
+        if !(1..=4).contains(&across) || !(1..=4).contains(&down) {
+            let what = "sampling factors";
+            return Err(Defect::Value { format: Format::Jpeg, what, found: factors.into() }.into());
+        }
+        sampling = (sampling.0.max(across), sampling.1.max(down));
+        blocks_per_mcu += u16::from(across * down);
+    }
+    Ok(Frame { marker, process, precision, width, height, components, sampling, blocks_per_mcu })
 }
 
 /// Walks from the first scan to the end of the image and refuses what libjpeg warns about without
