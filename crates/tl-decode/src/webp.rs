@@ -16,6 +16,7 @@ const RIFF_HEADER: usize = 12;
 const CHUNK_HEADER: usize = 8;
 /// Alpha flag of the VP8X chunk and, as bit 28, of the lossless header.
 const VP8X_ALPHA: u8 = 0x10;
+const VP8X_ANIMATION: u8 = 0x02;
 
 /// One chunk of a RIFF file.
 struct Chunk<'a> {
@@ -109,11 +110,20 @@ pub(crate) fn decode(
 
 /// What is held besides the image: planes or 32-bit pixels of the codec, and a copy with alpha.
 fn working_bytes_per_pixel(bytes: &[u8], info: &ImageInfo, color: Color) -> u64 {
-    let codec = match bytes.get(RIFF_HEADER..RIFF_HEADER + 4) {
-        Some(b"VP8 ") => 2,
-        Some(b"VP8L") => 4,
-        // Either of them, an alpha plane, the canvas of an animation.
-        _ => 8,
+    let animated = chunks(bytes).next().is_some_and(|first| {
+        &first.kind == b"VP8X"
+            && first.data.first().is_some_and(|flags| flags & VP8X_ANIMATION != 0)
+    });
+    let lossless = chunks(bytes).any(|chunk| &chunk.kind == b"VP8L");
+    let codec = match (animated, lossless, info.channels == 4) {
+        // A frame and the canvas.
+        (true, _, _) => 8,
+        // Transforms in smaller images; without alpha also all pixels in 32 bits.
+        (false, true, true) => 1,
+        (false, true, false) => 5,
+        // Planes, and those of alpha as a lossless image.
+        (false, false, true) => 7,
+        (false, false, false) => 2,
     };
     if info.channels == 4 || color == Color::L8 { codec + 4 } else { codec }
 }
@@ -132,4 +142,30 @@ fn require_whole(bytes: &[u8]) -> Result<(), DecodeError> {
 
 fn codec(error: image_webp::DecodingError) -> DecodeError {
     Defect::from(CodecError::from(error)).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Working bytes per pixel of an extended file with these flags, EXIF and a `kind` image.
+    fn of_extended(flags: u8, kind: &[u8; 4]) -> u64 {
+        let mut bytes = b"RIFF\0\0\0\0WEBP".to_vec();
+        for (kind, data) in [(b"VP8X", &[flags, 0, 0, 0, 9, 0, 0, 9, 0, 0][..]), (kind, &[0; 10])] {
+            bytes.extend_from_slice(kind);
+            bytes.extend_from_slice(&[10, 0, 0, 0]);
+            bytes.extend_from_slice(data);
+        }
+        working_bytes_per_pixel(&bytes, &probe(&bytes).unwrap(), Color::Rgb8)
+    }
+
+    #[test]
+    fn metadata_makes_no_image_larger() {
+        const EXIF: u8 = 0x08;
+        assert_eq!(of_extended(EXIF, b"VP8 "), 2);
+        assert_eq!(of_extended(EXIF, b"VP8L"), 5);
+        assert_eq!(of_extended(EXIF | VP8X_ALPHA, b"VP8L"), 5);
+        assert_eq!(of_extended(VP8X_ALPHA, b"VP8 "), 11);
+        assert_eq!(of_extended(VP8X_ANIMATION, b"ANMF"), 8);
+    }
 }
