@@ -43,7 +43,8 @@ pub(crate) struct ConvertArgs {
     #[arg(long)]
     pub(crate) no_sync: bool,
 
-    /// Worker threads (default: one per core)
+    /// Threads that decode (--to raw) or compress (--lz4); default: one per core. Copying samples
+    /// as they are takes one, for it is the disk that it waits for
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
 
