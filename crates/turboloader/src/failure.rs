@@ -190,6 +190,12 @@ pub(crate) enum Failure {
         /// What it may need.
         limit: u64,
     },
+    /// A command line that does not parse.
+    #[error("{said} (see --help)")]
+    CommandLine {
+        /// What is wrong with it.
+        said: String,
+    },
     /// Options that do not go together.
     #[error("{what}")]
     Usage {
@@ -235,6 +241,7 @@ impl Failure {
             | Self::SheetTooLarge { .. }
             | Self::NoField { .. }
             | Self::Side { .. }
+            | Self::CommandLine { .. }
             | Self::Usage { .. } => false,
         }
     }

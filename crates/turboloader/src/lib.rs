@@ -30,6 +30,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use signal_hook::consts::SIGXFSZ;
 
@@ -40,7 +41,7 @@ use failure::{EXIT_BAD, EXIT_INTERNAL, Failure, Verdict};
 #[must_use]
 pub fn tl() -> ExitCode {
     guarded(|| {
-        let cli = Cli::parse();
+        let cli = Cli::try_parse().map_err(|error| refused(&error))?;
         output::set_color(cli.global.color);
         run(cli.command, cli.global)
     })
@@ -49,7 +50,10 @@ pub fn tl() -> ExitCode {
 /// The `tar_to_tbl` command: as [`tl`], for converting one archive.
 #[must_use]
 pub fn tar_to_tbl() -> ExitCode {
-    guarded(|| tar_to_tbl::run(&tar_to_tbl::TarToTblArgs::parse()))
+    guarded(|| {
+        let args = tar_to_tbl::TarToTblArgs::try_parse().map_err(|error| refused(&error))?;
+        tar_to_tbl::run(&args)
+    })
 }
 
 /// The definition of the `tl` command line, for whoever generates manuals or completions from it.
@@ -76,6 +80,22 @@ fn guarded(command: impl FnOnce() -> Result<Verdict, Failure> + panic::UnwindSaf
             failure.exit_code()
         }
     }
+}
+
+/// A wrong command line as an error of one line, like every other. Help and version, asked for
+/// or in the place of a missing command, end the process.
+fn refused(error: &clap::Error) -> Failure {
+    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        error.exit();
+    }
+    let text = error.render().to_string();
+    let lines = text.lines().map(str::trim);
+    let said: Vec<_> = lines
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more info"))
+        .filter(|line| !line.is_empty())
+        .collect();
+    let said = said.join(" ");
+    Failure::CommandLine { said: said.strip_prefix("error: ").unwrap_or(&said).to_owned() }
 }
 
 fn run(command: Command, global: GlobalArgs) -> Result<Verdict, Failure> {

@@ -40,9 +40,19 @@ fn version_names_the_command() {
 
 #[test]
 fn wrong_usage_exits_with_2() {
-    for args in [&["no-such-command"][..], &[], &["ls"], &["cat", "x.tbl", "first"]] {
-        assert_eq!(tl(args).code, Some(2), "{args:?}");
+    for (args, word) in [
+        (&["no-such-command"][..], "no-such-command"),
+        (&["ls"], "<FILE>"),
+        (&["cat", "x.tbl", "first"], "first"),
+        (&["convert", "x", "-o", "y", "--to", "zip"], "tbl2"),
+        (&["ls", "x", "--jsn"], "--json"),
+    ] {
+        let line = tl(args).error(2);
+        assert!(line.contains(word) && !line.contains("error:"), "{line}");
     }
+    // Without a command there is help instead.
+    let bare = tl::<&str>([]);
+    assert!(bare.code == Some(2) && bare.stderr.contains("Usage: tl"), "{}", bare.stderr);
 }
 
 #[test]
