@@ -213,6 +213,13 @@ pub enum TarDefect {
         /// The unsigned sum of the header's bytes.
         computed: u64,
     },
+    /// A single block of zeros, which neither ends an archive nor is a header, with bytes behind
+    /// it that are no header either.
+    #[error("a block of zeros where a header should be")]
+    ZeroBlock,
+    /// A member behind the two zero blocks that end the archive, with no archive around it.
+    #[error("a header behind the end of the archive: members are cut off")]
+    BehindEnd,
     /// The archive is compressed as a whole.
     #[error("compressed by {by}, expected a plain TAR archive")]
     Compressed {

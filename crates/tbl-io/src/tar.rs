@@ -62,6 +62,7 @@ pub struct TarArchive {
     counts: MemberCounts,
     skipped: Vec<SkippedMember>,
     has_end_marker: bool,
+    lone_zero_block: Option<u64>,
     trailing_garbage: Option<u64>,
 }
 
@@ -85,7 +86,8 @@ impl TarArchive {
         let index = Index::read(&source)?;
         let grouping = Grouping::new(&index.names, WithoutImage::Sample, &index.archive_starts);
         let labels = sample_labels(&index, &grouping);
-        let Index { names, extents, counts, skipped, has_end_marker, trailing_garbage, .. } = index;
+        let Index { names, extents, counts, skipped, .. } = index;
+        let Index { has_end_marker, lone_zero_block, trailing_garbage, .. } = index;
         Ok(Self {
             source,
             limits,
@@ -96,6 +98,7 @@ impl TarArchive {
             counts,
             skipped,
             has_end_marker,
+            lone_zero_block,
             trailing_garbage,
         })
     }
@@ -116,6 +119,17 @@ impl TarArchive {
     /// end; those that are there are whole.
     pub fn has_end_marker(&self) -> bool {
         self.has_end_marker
+    }
+
+    /// Where a single block of zeros stands in front of a header. It is no end of an archive; a
+    /// damaged header may have stood there, whose member had no bytes.
+    pub fn lone_zero_block(&self) -> Option<u64> {
+        self.lone_zero_block
+    }
+
+    /// The first header behind the end marker and bytes that are no archive: a member cut off.
+    pub(crate) fn find_header_behind_end(&self) -> Result<Option<u64>, ReadError> {
+        self.trailing_garbage.map_or(Ok(None), |start| index::find_header(&self.source, start))
     }
 
     /// Where bytes start behind the end marker that are no further archive.

@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use crate::convert::{ConvertError, Prepare, Prepared};
-use crate::error::{Detail, ReadError};
+use crate::error::{Detail, ReadError, TarDefect};
 use crate::escape::Escaped;
 use crate::open::Container;
 use crate::ordered::{self, Plan};
@@ -75,6 +75,11 @@ pub enum Oddity {
     /// A TAR archive without the two zero blocks that end one: it may have been cut short between
     /// two members.
     NoEndMarker,
+    /// A single block of zeros in front of a header, where a member without bytes may be lost.
+    LoneZeroBlock {
+        /// Where it is.
+        offset: u64,
+    },
     /// Bytes after the end of the archive that belong to nothing.
     TrailingBytes {
         /// Where they start.
@@ -94,6 +99,9 @@ impl fmt::Display for Oddity {
                 write!(f, "{samples} samples are called {}", Escaped(key))
             }
             Self::NoEndMarker => f.write_str("no end marker"),
+            Self::LoneZeroBlock { offset } => {
+                write!(f, "a single block of zeros at byte {offset} does not end the archive")
+            }
             Self::TrailingBytes { offset } => {
                 write!(f, "bytes from byte {offset} on belong to nothing")
             }
@@ -205,6 +213,10 @@ impl Opened {
             Container::Folder(folder) => Box::new(folder),
             Container::Tar(archive) => {
                 oddities = tar_oddities(&archive);
+                if let Some(offset) = archive.find_header_behind_end()? {
+                    let (path, source) = (path.to_owned(), TarDefect::BehindEnd);
+                    damage.push(ReadError::Tar { path, offset, source });
+                }
                 Box::new(archive)
             }
             Container::Tbl(file) => {
@@ -225,6 +237,9 @@ fn tar_oddities(archive: &TarArchive) -> Vec<Oddity> {
     let mut oddities = Vec::new();
     if !archive.has_end_marker() {
         oddities.push(Oddity::NoEndMarker);
+    }
+    if let Some(offset) = archive.lone_zero_block() {
+        oddities.push(Oddity::LoneZeroBlock { offset });
     }
     if let Some(offset) = archive.trailing_garbage() {
         oddities.push(Oddity::TrailingBytes { offset });

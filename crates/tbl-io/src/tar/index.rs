@@ -19,6 +19,9 @@ const MAX_NAMED_SKIPS: usize = 1000;
 /// Bytes of such names: far more than a thousand real ones have.
 const MAX_SKIPPED_TEXT_BYTES: usize = 1 << 20;
 
+/// Where POSIX and GNU headers have their magic.
+const MAGIC_OFFSET: usize = 257;
+
 /// Where a regular member's bytes lie.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
@@ -39,6 +42,8 @@ pub(super) struct Index {
     /// The first member behind each end of an archive that another one follows.
     pub(super) archive_starts: Vec<u32>,
     pub(super) has_end_marker: bool,
+    /// The first single block of zeros in front of a header.
+    pub(super) lone_zero_block: Option<u64>,
     pub(super) trailing_garbage: Option<u64>,
 }
 
@@ -55,6 +60,7 @@ impl Index {
                 skipped: Vec::new(),
                 archive_starts: Vec::new(),
                 has_end_marker: false,
+                lone_zero_block: None,
                 trailing_garbage: None,
             },
             global: PaxRecords::default(),
@@ -66,6 +72,21 @@ impl Index {
         index.extents.shrink_to_fit();
         Ok(index)
     }
+}
+
+/// The first header in `source` at `start` or behind it, by its checksum and its magic: a checksum
+/// alone can be right by chance.
+pub(super) fn find_header(source: &Source, start: u64) -> Result<Option<u64>, ReadError> {
+    let mut window = Window::new(source);
+    let mut offset = start - start % BLOCK_BYTES;
+    while source.len().saturating_sub(offset) >= BLOCK_BYTES {
+        let block = window.block(offset)?;
+        if block[MAGIC_OFFSET..].starts_with(b"ustar") && Header::parse(block).is_ok() {
+            return Ok(Some(offset));
+        }
+        offset += BLOCK_BYTES;
+    }
+    Ok(None)
 }
 
 /// What the metadata members before a member say of it.
@@ -142,11 +163,13 @@ impl Scan<'_> {
     }
 
     /// Looks behind zero blocks for another archive, as `cat a.tar b.tar` makes them. Returns
-    /// where it starts.
+    /// where it starts. A single block of zeros is no end: members go on behind it, or it was a
+    /// header once.
     fn after_zeros(&mut self, first_zero: u64) -> Result<Option<u64>, ReadError> {
         let end = self.window.end_of_zeros(first_zero)?;
         let zeros = end - first_zero;
-        self.index.has_end_marker = zeros >= 2 * BLOCK_BYTES;
+        let is_end_marker = zeros >= 2 * BLOCK_BYTES;
+        self.index.has_end_marker = is_end_marker;
         if end == self.source.len() {
             return Ok(None);
         }
@@ -154,12 +177,21 @@ impl Scan<'_> {
         if self.source.len() - next >= BLOCK_BYTES
             && Header::parse(self.window.block(next)?).is_ok()
         {
+            if !is_end_marker {
+                self.index.lone_zero_block.get_or_insert(first_zero);
+            }
             // Names are counted by `u32`.
             let member = u32::try_from(self.index.names.len()).unwrap_or(u32::MAX);
             if self.index.archive_starts.last() != Some(&member) {
                 self.index.archive_starts.push(member);
             }
             return Ok(Some(next));
+        }
+        // An end marker with a stray byte behind its first block, as mail encoders leave them, cuts
+        // nothing off.
+        let is_damaged_marker = end > next && self.source.len() - next <= BLOCK_BYTES;
+        if !is_end_marker && !is_damaged_marker {
+            return Err(self.defect(first_zero, TarDefect::ZeroBlock));
         }
         self.index.trailing_garbage = Some(end);
         Ok(None)

@@ -155,6 +155,31 @@ fn what_follows_the_end_is_reported() {
 }
 
 #[test]
+fn a_zeroed_header_is_damage_and_not_the_end() {
+    let body = [7; 700];
+    let archive = Archive::new().member(b"a.jpg", b"a").member(b"b.jpg", &body);
+    let archive = archive.member(b"empty.jpg", b"").member(b"c.jpg", b"c");
+    let with_zeroed = |offset: usize| {
+        let mut bytes = archive.clone().finish();
+        bytes[offset..offset + 512].fill(0);
+        bytes
+    };
+    check_defect(with_zeroed(0), 0, TarDefect::ZeroBlock);
+    check_defect(with_zeroed(1024), 1024, TarDefect::ZeroBlock);
+    // Without bytes behind it, it could be a separator, and is reported as odd.
+    let found = check(with_zeroed(2560), &[(b"a.jpg", b"a"), (b"b.jpg", &body), (b"c.jpg", b"c")]);
+    assert_eq!((found.lone_zero_block(), found.has_end_marker()), (Some(2560), true));
+    let mut bytes = archive.finish();
+    let whole = open(bytes.clone()).unwrap();
+    assert_eq!((whole.lone_zero_block(), whole.trailing_garbage()), (None, None));
+    // The marker itself may be damaged at its end: nothing is lost behind it.
+    *bytes.last_mut().unwrap() = b'\n';
+    let stray = open(bytes.clone()).unwrap();
+    assert_eq!((stray.sample_count(), stray.has_end_marker()), (4, false));
+    assert_eq!(stray.trailing_garbage(), Some(bytes.len() as u64 - 1));
+}
+
+#[test]
 fn an_empty_archive_has_no_samples_but_an_empty_file_is_none() {
     check(vec![0; 1024], &[]);
     check(vec![0; 10240], &[]);

@@ -48,6 +48,8 @@ pub(crate) struct Facts {
     skipped: BTreeMap<&'static str, u64>,
     /// Whether a TAR archive ends with its two zero blocks; `null` for other containers.
     end_marker: Option<bool>,
+    /// Where a TAR archive has a single block of zeros in front of a header.
+    lone_zero_block: Option<u64>,
     /// Where a TAR archive is followed by bytes that are no archive.
     trailing_garbage: Option<u64>,
 }
@@ -100,6 +102,7 @@ impl Facts {
             checksums: None,
             skipped: BTreeMap::new(),
             end_marker: None,
+            lone_zero_block: None,
             trailing_garbage: None,
         };
         let mut formats = FormatCounts::default();
@@ -147,6 +150,7 @@ impl Facts {
             ("unknown", unknown),
         ]);
         self.end_marker = Some(archive.has_end_marker());
+        self.lone_zero_block = archive.lone_zero_block();
         self.trailing_garbage = archive.trailing_garbage();
     }
 
@@ -297,6 +301,9 @@ impl fmt::Display for Facts {
         match self.end_marker {
             Some(true) | None => {}
             Some(false) => row(f, "end marker", "missing")?,
+        }
+        if let Some(offset) = self.lone_zero_block {
+            row(f, "zero block", format_args!("at byte {offset}, not the end"))?;
         }
         match self.trailing_garbage {
             None => Ok(()),

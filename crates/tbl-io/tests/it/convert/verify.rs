@@ -61,6 +61,27 @@ fn every_flipped_byte_that_means_anything_is_found() {
 }
 
 #[test]
+fn members_behind_the_end_are_damage_and_other_bytes_are_odd() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.tar");
+    write_tar(&path, &[(b"a.jpg", b"1"), (b"b.jpg", &[2; 2000]), (b"c.jpg", b"3")]);
+    let mut bytes = std::fs::read(&path).unwrap();
+    // Two blocks of zeros where the second member starts: what follows them is its body.
+    bytes[1024..2048].fill(0);
+    std::fs::write(&path, &bytes).unwrap();
+    let (found, summary) = check(&path);
+    let damage =
+        "damage: at byte 3584: a header behind the end of the archive: members are cut off";
+    assert_eq!(found, [damage, "bytes from byte 2048 on belong to nothing"]);
+    assert!(!summary.is_good());
+    bytes[2048..].fill(b'x');
+    std::fs::write(&path, &bytes).unwrap();
+    let (found, summary) = check(&path);
+    assert_eq!(found, ["bytes from byte 2048 on belong to nothing"]);
+    assert!(summary.is_good());
+}
+
+#[test]
 fn oddities_are_no_damage() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
