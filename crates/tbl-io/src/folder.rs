@@ -14,6 +14,7 @@ use crate::grouping::{Grouping, WithoutImage, push_field, split_base};
 use crate::label::{LabelField, choose_label, label_field};
 use crate::limits::ReadLimits;
 use crate::names::{Names, TooManyNames};
+use crate::note::Note;
 use crate::sample::{Entry, Facts, Field, SampleSource, SourceKind};
 use crate::source::{Source, file_kind};
 
@@ -41,6 +42,7 @@ pub struct Folder {
     names: Names,
     grouping: Grouping,
     skipped: FolderSkips,
+    first_passed_over: Option<Vec<u8>>,
 }
 
 /// What a folder holds beside samples and their fields.
@@ -82,11 +84,11 @@ impl Folder {
         }
         let mut walk = Walk::new(&root);
         walk.run(&metadata)?;
-        let Walk { names, mut skipped, .. } = walk;
+        let Walk { names, mut skipped, first_passed_over, .. } = walk;
         let names = sorted(&names).map_err(|TooManyNames| too_many_names(&root))?;
         let grouping = Grouping::new(&names, WithoutImage::Skip, &[]);
         skipped.other_files = grouping.skipped();
-        Ok(Self { root, limits, names, grouping, skipped })
+        Ok(Self { root, limits, names, grouping, skipped, first_passed_over })
     }
 
     /// What was passed over.
@@ -198,6 +200,18 @@ impl SampleSource for Folder {
     fn class_names(&self) -> &[String] {
         &[]
     }
+
+    fn notes(&self) -> Vec<Note> {
+        let FolderSkips { special_files, broken_links, repeated_folders, .. } = self.skipped;
+        let counts = [
+            ("broken links", broken_links),
+            ("special files", special_files),
+            ("links to folders read already", repeated_folders),
+        ];
+        let passed_over = Note::passed_over(counts, self.first_passed_over.as_deref());
+        let empty = (self.sample_count() == 0).then_some(Note::NoSamples);
+        [passed_over, empty].into_iter().flatten().collect()
+    }
 }
 
 /// Collects the files below a root, in no particular order.
@@ -205,6 +219,8 @@ struct Walk<'a> {
     root: &'a Path,
     names: Names,
     skipped: FolderSkips,
+    /// The smallest path among links and special files that are passed over.
+    first_passed_over: Option<Vec<u8>>,
     /// Device and inode of every folder read so far.
     seen: HashSet<(u64, u64)>,
     /// Folders still to be read, relative to the root, with a slash at the end.
@@ -220,6 +236,7 @@ impl<'a> Walk<'a> {
             root,
             names: Names::new(),
             skipped: FolderSkips::default(),
+            first_passed_over: None,
             seen: HashSet::new(),
             pending: Vec::new(),
             linked: Vec::new(),
@@ -249,6 +266,7 @@ impl<'a> Walk<'a> {
             self.read_folder(folder)
         } else {
             self.skipped.repeated_folders += 1;
+            self.pass_over(folder);
             Ok(())
         }
     }
@@ -272,7 +290,10 @@ impl<'a> Walk<'a> {
             match std::fs::metadata(entry.path()) {
                 Ok(target) => self.add(relative, target.file_type(), true)?,
                 // Dangling, or in a circle with nothing but links.
-                Err(_) => self.skipped.broken_links += 1,
+                Err(_) => {
+                    self.skipped.broken_links += 1;
+                    self.pass_over(&relative);
+                }
             }
         }
         Ok(())
@@ -291,9 +312,18 @@ impl<'a> Walk<'a> {
                 let folders = if is_link { &mut self.linked } else { &mut self.pending };
                 folders.push(relative);
             }
-            Some(_) => self.skipped.special_files += 1,
+            Some(_) => {
+                self.skipped.special_files += 1;
+                self.pass_over(&relative);
+            }
         }
         Ok(())
+    }
+
+    fn pass_over(&mut self, relative: &[u8]) {
+        if self.first_passed_over.as_deref().is_none_or(|first| relative < first) {
+            self.first_passed_over = Some(relative.to_vec());
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use tbl_format::SampleFormat;
 
 use crate::error::ReadError;
+use crate::note::Note;
 
 /// A stored data set as a numbered sequence of samples: a TAR archive, a folder, or a TBL file.
 ///
@@ -72,6 +73,11 @@ pub trait SampleSource: Send + Sync + std::fmt::Debug {
 
     /// The class names stored with the data set, indexed by label; empty when it stores none.
     fn class_names(&self) -> &[String];
+
+    /// What is to be said of the source beside its samples; most often nothing.
+    fn notes(&self) -> Vec<Note> {
+        Vec::new()
+    }
 }
 
 /// The container formats a [`SampleSource`] reads.

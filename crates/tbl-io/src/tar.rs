@@ -22,6 +22,7 @@ use crate::grouping::{Grouping, WithoutImage, push_field, split_base};
 use crate::label::{LabelField, choose_label};
 use crate::limits::ReadLimits;
 use crate::names::Names;
+use crate::note::Note;
 use crate::sample::{Entry, Facts, Field, SampleSource, SourceKind};
 use crate::source::Source;
 
@@ -61,6 +62,7 @@ pub struct TarArchive {
     labels: Vec<i64>,
     counts: MemberCounts,
     skipped: Vec<SkippedMember>,
+    first_passed_over: Option<Vec<u8>>,
     has_end_marker: bool,
     lone_zero_block: Option<u64>,
     trailing_garbage: Option<u64>,
@@ -86,7 +88,7 @@ impl TarArchive {
         let index = Index::read(&source)?;
         let grouping = Grouping::new(&index.names, WithoutImage::Sample, &index.archive_starts);
         let labels = sample_labels(&index, &grouping);
-        let Index { names, extents, counts, skipped, .. } = index;
+        let Index { names, extents, counts, skipped, first_passed_over, .. } = index;
         let Index { has_end_marker, lone_zero_block, trailing_garbage, .. } = index;
         Ok(Self {
             source,
@@ -97,6 +99,7 @@ impl TarArchive {
             labels,
             counts,
             skipped,
+            first_passed_over,
             has_end_marker,
             lone_zero_block,
             trailing_garbage,
@@ -232,5 +235,21 @@ impl SampleSource for TarArchive {
 
     fn class_names(&self) -> &[String] {
         &[]
+    }
+
+    fn notes(&self) -> Vec<Note> {
+        let MemberCounts { symbolic_links, hard_links, devices, sparse, unknown, .. } = self.counts;
+        let counts = [
+            ("symbolic links", symbolic_links),
+            ("hard links", hard_links),
+            ("devices", devices),
+            ("sparse files", sparse),
+            ("members of unknown type", unknown),
+        ];
+        let passed_over = Note::passed_over(counts, self.first_passed_over.as_deref());
+        let lone_zero_block = self.lone_zero_block.map(|offset| Note::LoneZeroBlock { offset });
+        let trailing = self.trailing_garbage.map(|offset| Note::TrailingBytes { offset });
+        let empty = (self.sample_count() == 0).then_some(Note::NoSamples);
+        [passed_over, lone_zero_block, trailing, empty].into_iter().flatten().collect()
     }
 }

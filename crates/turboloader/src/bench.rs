@@ -12,6 +12,7 @@ use tl_pipeline::{Dataset, Loader, LoaderConfig, Work};
 use tl_transform::Recipe;
 
 use crate::args::{BenchArgs, BenchRecipe, GlobalArgs};
+use crate::data_set;
 use crate::failure::{Failure, Verdict};
 use crate::output::{Progress, Stdout};
 use crate::text::Hex;
@@ -22,6 +23,7 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
         .map_err(|source| Failure::Seconds { value: args.seconds, source })?;
     let opened = Instant::now();
     let loader = Loader::new(Dataset::open(&args.data)?, config(args)?)?;
+    loader.dataset().shards().iter().for_each(|shard| data_set::note(shard.as_ref()));
     if loader.dataset().is_empty() {
         return Err(Failure::NoSamples);
     }

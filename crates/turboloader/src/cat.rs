@@ -1,12 +1,13 @@
 //! `tl cat`: the bytes of one sample, or of one of its sidecar fields.
 
 use crate::args::CatArgs;
+use crate::data_set;
 use crate::failure::{Failure, Subject, Verdict};
 use crate::output::{Stdout, write_file};
 
 /// Writes the bytes.
 pub(crate) fn run(args: &CatArgs) -> Result<Verdict, Failure> {
-    let source = tbl_io::open(&args.file)?;
+    let source = data_set::open(&args.file)?;
     let bytes = match &args.field {
         None => {
             let mut bytes = Vec::new();

@@ -9,6 +9,7 @@ use tbl_io::{
 };
 
 use crate::args::{ConvertArgs, GlobalArgs, Target};
+use crate::data_set;
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress};
 use crate::prepare::{Probe, Rasterize, Side};
@@ -71,7 +72,7 @@ impl Sources {
     /// Opens each path as what it is.
     pub(crate) fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Self, Failure> {
         let sources: Vec<_> =
-            paths.iter().map(|path| tbl_io::open(path.as_ref())).collect::<Result<_, _>>()?;
+            paths.iter().map(|path| data_set::open(path.as_ref())).collect::<Result<_, _>>()?;
         let labels = Labels::resolve(&sources)?;
         Ok(Self { sources, labels })
     }

@@ -1,10 +1,28 @@
 //! One data set as the commands see it: a source with its labels resolved.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use tbl_io::{Entry, LabelOrigin, Labels, SampleSource};
+use tbl_io::{Entry, Escaped, LabelOrigin, Labels, SampleSource};
 
 use crate::failure::Failure;
+use crate::output;
+
+/// Opens a data set and says on standard error what is to be said of it beside its samples.
+pub(crate) fn open(path: &Path) -> Result<Box<dyn SampleSource>, Failure> {
+    let source = tbl_io::open(path)?;
+    note(source.as_ref());
+    Ok(source)
+}
+
+/// Says in one line what is to be said of a source beside its samples.
+pub(crate) fn note(source: &dyn SampleSource) {
+    let notes: Vec<String> = source.notes().iter().map(ToString::to_string).collect();
+    if !notes.is_empty() {
+        let path = Escaped(source.path().as_os_str().as_bytes());
+        output::note(&format_args!("{path}: {}", notes.join("; ")));
+    }
+}
 
 /// A source and its labels.
 #[derive(Debug)]
@@ -19,7 +37,7 @@ pub(crate) struct DataSet {
 impl DataSet {
     /// Opens a TAR archive, a folder or a TBL file.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        let source = [tbl_io::open(path)?];
+        let source = [open(path)?];
         let resolved =
             if has_own_labels(source[0].as_ref()) { None } else { Some(Labels::resolve(&source)?) };
         Ok(Self { source, resolved })

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use tl_decode::{DecodeOptions, Exif, Image, probe};
 
 use crate::args::{DecodeArgs, ExifChoice};
+use crate::data_set;
 use crate::failure::{Failure, Subject, Verdict};
 use crate::output::{Stdout, write_file};
 use crate::pixels::SampleDecoder;
@@ -23,7 +24,7 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Verdict, Failure> {
             Subject::file(&args.file)
         }
         Some(index) => {
-            let source = tbl_io::open(&args.file)?;
+            let source = data_set::open(&args.file)?;
             decoder.sample(source.as_ref(), index, &mut image)?;
             Subject::sample(source.as_ref(), index, &source.entry(index)?)
         }

@@ -6,6 +6,7 @@ mod tree;
 use tbl_io::{Field, SampleSource};
 
 use crate::args::{ExtractArgs, GlobalArgs};
+use crate::data_set;
 use crate::failure::{Failure, Subject, Verdict};
 use crate::output::Progress;
 
@@ -15,7 +16,7 @@ use tree::Tree;
 
 /// Writes the samples. Every name is checked before the first file is written.
 pub(crate) fn run(args: &ExtractArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
-    let source = tbl_io::open(&args.file)?;
+    let source = data_set::open(&args.file)?;
     let source = source.as_ref();
     let selected = Selection { indices: &args.indices, sample_count: source.sample_count() };
     for index in selected.iter() {

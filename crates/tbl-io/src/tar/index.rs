@@ -39,6 +39,8 @@ pub(super) struct Index {
     pub(super) labels: Vec<(u32, Option<i64>)>,
     pub(super) counts: MemberCounts,
     pub(super) skipped: Vec<SkippedMember>,
+    /// The name of the first member that is neither regular nor a directory.
+    pub(super) first_passed_over: Option<Vec<u8>>,
     /// The first member behind each end of an archive that another one follows.
     pub(super) archive_starts: Vec<u32>,
     pub(super) has_end_marker: bool,
@@ -58,6 +60,7 @@ impl Index {
                 labels: Vec::new(),
                 counts: MemberCounts::default(),
                 skipped: Vec::new(),
+                first_passed_over: None,
                 archive_starts: Vec::new(),
                 has_end_marker: false,
                 lone_zero_block: None,
@@ -286,6 +289,9 @@ impl Scan<'_> {
             data_offset
         };
         self.index.counts.add(kind);
+        if !matches!(kind, MemberKind::Regular | MemberKind::Directory) {
+            self.index.first_passed_over.get_or_insert_with(|| path.clone());
+        }
         if kind == MemberKind::Regular {
             self.add_regular(path, Extent { offset: data_offset, size })?;
         } else if has_data && kind != MemberKind::Directory {

@@ -112,6 +112,10 @@ fn links_are_followed_and_circles_end() {
     assert_eq!(keys(&folder), expected);
     let skipped = folder.skipped();
     assert_eq!((skipped.repeated_folders, skipped.broken_links, skipped.special_files), (4, 2, 1));
+    let notes: Vec<String> = folder.notes().iter().map(ToString::to_string).collect();
+    let expected = "passed over 2 broken links, 1 special files, 4 links to folders read already, \
+                    such as alias/";
+    assert_eq!(notes, [expected]);
 }
 
 #[test]

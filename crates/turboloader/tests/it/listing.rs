@@ -186,3 +186,41 @@ fn a_reader_that_stops_early_ends_the_listing_silently() {
     let run = finished(child.wait_with_output().expect("tl ends"));
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
 }
+
+#[test]
+fn what_is_passed_over_is_said_once() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut builder = tar::Builder::new(tar(&[(b"a.jpg", b"image")])[..1024].to_vec());
+    for (kind, name) in
+        [(tar::EntryType::Symlink, "to\x1bwhere"), (tar::EntryType::Link, "other.jpg")]
+    {
+        let mut header = tar::Header::new_ustar();
+        header.set_entry_type(kind);
+        header.set_size(0);
+        builder.append_link(&mut header, name, "a.jpg").expect("writing to a vector succeeds");
+    }
+    let mut bytes = builder.into_inner().expect("writing to a vector succeeds");
+    bytes.extend_from_slice(b"garbage");
+    let path = write(folder.path(), "odd.tar", &bytes);
+    let (path, out) = (path.to_str().expect("UTF-8"), folder.path().join("out.tbl"));
+    let out = out.to_str().expect("UTF-8");
+    let expected = format!(
+        "tl: {path}: passed over 1 symbolic links, 1 hard links, such as to\\x1bwhere; \
+         bytes from byte 3072 on belong to nothing\n"
+    );
+    for args in [
+        &["ls", path][..],
+        &["digest", path],
+        &["info", path],
+        &["cat", path, "0"],
+        &["convert", path, "-o", out],
+        &["extract", path, "-o", &format!("{out}.d")],
+    ] {
+        let run = tl(args);
+        assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
+        assert!(run.stderr.starts_with(&expected), "{args:?}: {}", run.stderr);
+    }
+    let empty = write(folder.path(), "empty.tar", &[0; 1024]);
+    let empty = empty.to_str().expect("UTF-8");
+    assert_eq!(tl(["ls", empty]).stderr, format!("tl: {empty}: no samples\n"));
+}

@@ -1,0 +1,64 @@
+//! What a source has to say beside its samples.
+
+use std::fmt;
+
+use crate::escape::Escaped;
+
+/// Something about a source that is no error, but that whoever uses its samples should hear of.
+/// The message is one line without the source's path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Note {
+    /// Members or files that might have been meant as samples and cannot be read as such.
+    PassedOver {
+        /// How many of each kind.
+        counts: Vec<(&'static str, u64)>,
+        /// The name of one of them: the first in an archive, the smallest path in a folder.
+        first: Vec<u8>,
+    },
+    /// A single block of zeros inside a TAR archive, where a member without bytes may be lost.
+    LoneZeroBlock {
+        /// Where it is.
+        offset: u64,
+    },
+    /// Bytes after the end of a TAR archive that belong to nothing.
+    TrailingBytes {
+        /// Where they start.
+        offset: u64,
+    },
+    /// There is no sample at all.
+    NoSamples,
+}
+
+impl Note {
+    /// The note on what was passed over, unless that is nothing.
+    pub(crate) fn passed_over(
+        counts: impl IntoIterator<Item = (&'static str, u64)>,
+        first: Option<&[u8]>,
+    ) -> Option<Self> {
+        let counts = counts.into_iter().filter(|&(_, count)| count > 0).collect();
+        first.map(|first| Self::PassedOver { counts, first: first.to_vec() })
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PassedOver { counts, first } => {
+                f.write_str("passed over")?;
+                for (number, (kind, count)) in counts.iter().enumerate() {
+                    let comma = if number > 0 { "," } else { "" };
+                    write!(f, "{comma} {count} {kind}")?;
+                }
+                write!(f, ", such as {}", Escaped(first))
+            }
+            Self::LoneZeroBlock { offset } => {
+                write!(f, "a single block of zeros at byte {offset} does not end the archive")
+            }
+            Self::TrailingBytes { offset } => {
+                write!(f, "bytes from byte {offset} on belong to nothing")
+            }
+            Self::NoSamples => f.write_str("no samples"),
+        }
+    }
+}
