@@ -5,8 +5,8 @@ use tl_decode::{Color, DecodeOptions, Decoder, Exif, Format, Image, Limits, prob
 /// Small enough that a run of the fuzzer is fast, large enough to reach every path.
 fn limits() -> Limits {
     Limits {
-        max_pixels: 1 << 18,
-        max_decoded_bytes: 1 << 20,
+        max_pixels: 1 << 16,
+        max_decoded_bytes: 1 << 18,
         max_working_bytes: 8 << 20,
         jpeg_scans: 50,
         ..Limits::default()
