@@ -23,10 +23,10 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
         .map_err(|source| Failure::Seconds { value: args.seconds, source })?;
     let opened = Instant::now();
     let loader = Loader::new(Dataset::open(&args.data)?, config(args)?)?;
-    loader.dataset().shards().iter().for_each(|shard| data_set::note(shard.as_ref()));
     if loader.dataset().is_empty() {
         return Err(Failure::NoSamples);
     }
+    loader.dataset().shards().iter().for_each(|shard| data_set::note(shard.as_ref()));
     let warm_up = warm_up(&loader, opened, global)?;
     let mut epoch = 0;
     let rates = measure::measure(at_least, || {

@@ -83,6 +83,7 @@ fn an_empty_data_set_is_an_empty_sheet() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let data = write(folder.path(), "in.tar", &tar(&[]));
     let path = folder.path().join("sheet.png");
-    preview(&data, &path, &[]).good();
+    let run = preview(&data, &path, &[]);
+    assert_eq!((run.code, run.stderr), (Some(0), format!("tl: {}: no samples\n", data.display())));
     Sheet::read(&path);
 }
