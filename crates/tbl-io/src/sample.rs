@@ -1,5 +1,6 @@
 //! The one face every kind of stored data set shows: numbered samples with a key, a label and bytes.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -10,8 +11,9 @@ use crate::note::Note;
 
 /// A stored data set as a numbered sequence of samples: a TAR archive, a folder, or a TBL file.
 ///
+/// A source is [`Any`], so that what only one kind of container has can be asked for by downcasting.
 /// Reading is positioned and takes `&self`, so one source serves any number of threads.
-pub trait SampleSource: Send + Sync + std::fmt::Debug {
+pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
     /// The file or folder the samples come from, as it was given to `open`.
     fn path(&self) -> &Path;
 

@@ -16,7 +16,7 @@ use tbl_format::SampleFormat;
 
 pub use self::member::{MemberCounts, MemberKind, SkippedMember};
 
-use self::index::{Extent, Index};
+use self::index::{Extent, Extents, Index};
 use crate::error::ReadError;
 use crate::grouping::{Grouping, WithoutImage, push_field, split_base};
 use crate::label::{LabelField, choose_label};
@@ -31,7 +31,7 @@ use crate::source::Source;
 /// Understood are ustar, GNU (long names, base-256 numbers), PAX (local and global headers; path
 /// and size), star and V7 headers, archives without an end marker, and archives one after the
 /// other. Sparse members, multi-volume parts and unknown types are passed over and listed by
-/// [`skipped`](Self::skipped). The index takes 28 bytes and the base name for each member.
+/// [`skipped`](Self::skipped). The index takes 20 bytes and the base name for each member.
 ///
 /// ```
 /// use tbl_io::{SampleSource, Source, TarArchive, TarOptions, TarWriter};
@@ -56,7 +56,7 @@ pub struct TarArchive {
     source: Source,
     limits: ReadLimits,
     names: Names,
-    extents: Vec<Extent>,
+    extents: Extents,
     grouping: Grouping,
     /// By sample; [`NO_LABEL`] for none. Empty when no sample has one.
     labels: Vec<i64>,
@@ -149,7 +149,7 @@ impl TarArchive {
     }
 
     fn read_member(&self, member: u32, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
-        let Extent { offset, size } = self.extents[member as usize];
+        let Extent { offset, size } = self.extents.of(member);
         self.limits.check_sample_bytes(self.source.path(), size)?;
         self.source.read_range_into(offset, size, bytes)
     }
@@ -161,7 +161,7 @@ fn sample_labels(index: &Index, grouping: &Grouping) -> Vec<i64> {
         let extension = split_base(index.names.base(member)).1;
         let field = LabelField::of(extension)?;
         let found = index.labels.binary_search_by_key(&member, |&(member, _)| member).ok();
-        Some((field, found.and_then(|at| index.labels[at].1)))
+        Some((field, found.map(|at| index.labels[at].1)))
     };
     if index.labels.is_empty() {
         return Vec::new();
@@ -196,7 +196,7 @@ impl SampleSource for TarArchive {
 
     fn facts(&self, index: u64) -> Result<Facts, ReadError> {
         let member = self.member(index)?;
-        let Extent { offset, size } = self.extents[member as usize];
+        let Extent { offset, size } = self.extents.of(member);
         Ok(Facts {
             format: SampleFormat::from_file_name(self.names.base(member)),
             width: 0,
@@ -215,7 +215,7 @@ impl SampleSource for TarArchive {
 
     fn will_need(&self, index: u64) {
         if let Some(member) = self.grouping.sample(index) {
-            let Extent { offset, size } = self.extents[member as usize];
+            let Extent { offset, size } = self.extents.of(member);
             self.source.will_need(offset, size);
         }
     }

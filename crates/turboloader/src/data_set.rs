@@ -44,7 +44,7 @@ impl DataSet {
     }
 
     /// Where the samples come from.
-    pub(crate) fn source(&self) -> &dyn SampleSource {
+    pub(crate) fn source(&self) -> &(dyn SampleSource + 'static) {
         self.source[0].as_ref()
     }
 

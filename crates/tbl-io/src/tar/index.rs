@@ -1,5 +1,7 @@
 //! The one pass over an archive's headers.
 
+use std::collections::HashMap;
+
 use super::header::{BLOCK_BYTES, Block, Header, text};
 use super::member::{MemberCounts, MemberKind, SkippedMember};
 use super::pax::PaxRecords;
@@ -29,14 +31,46 @@ pub(super) struct Extent {
     pub(super) size: u64,
 }
 
+/// The extents by member number: 8 bytes for each of a member below 4 GiB in the first 2 TiB of
+/// the archive.
+#[derive(Debug, Default)]
+pub(super) struct Extents {
+    /// Where the bytes start in blocks, and their number.
+    narrow: Vec<(u32, u32)>,
+    /// The members that those numbers are too small for.
+    wide: HashMap<usize, Extent>,
+}
+
+impl Extents {
+    fn push(&mut self, extent: Extent) {
+        let block = u32::try_from(extent.offset / BLOCK_BYTES).ok();
+        let narrow = block.zip(u32::try_from(extent.size).ok());
+        if narrow.is_none() {
+            self.wide.insert(self.narrow.len(), extent);
+        }
+        self.narrow.push(narrow.unwrap_or_default());
+    }
+
+    pub(super) fn of(&self, member: u32) -> Extent {
+        let member = member as usize;
+        if !self.wide.is_empty()
+            && let Some(extent) = self.wide.get(&member)
+        {
+            return *extent;
+        }
+        let (block, size) = self.narrow[member];
+        Extent { offset: u64::from(block) * BLOCK_BYTES, size: u64::from(size) }
+    }
+}
+
 /// Everything one pass finds out.
 #[derive(Debug)]
 pub(super) struct Index {
     /// Regular members: names and, by the same number, extents.
     pub(super) names: Names,
-    pub(super) extents: Vec<Extent>,
-    /// Labels in `.cls` and `.json` members, by member number, ascending.
-    pub(super) labels: Vec<(u32, Option<i64>)>,
+    pub(super) extents: Extents,
+    /// The labels that `.cls` and `.json` members have, by member number, ascending.
+    pub(super) labels: Vec<(u32, i64)>,
     pub(super) counts: MemberCounts,
     pub(super) skipped: Vec<SkippedMember>,
     /// The name of the first member that is neither regular nor a directory.
@@ -56,7 +90,7 @@ impl Index {
             window: Window::new(source),
             index: Self {
                 names: Names::new(),
-                extents: Vec::new(),
+                extents: Extents::default(),
                 labels: Vec::new(),
                 counts: MemberCounts::default(),
                 skipped: Vec::new(),
@@ -72,7 +106,7 @@ impl Index {
         scan.run()?;
         let mut index = scan.index;
         index.names.shrink_to_fit();
-        index.extents.shrink_to_fit();
+        index.extents.narrow.shrink_to_fit();
         Ok(index)
     }
 }
@@ -329,7 +363,7 @@ impl Scan<'_> {
             LabelField::of(extension).filter(|field| extent.size <= field.max_bytes())
         {
             let content = self.window.bytes(extent.offset, extent.size)?;
-            self.index.labels.push((member, label_field(field, content)));
+            self.index.labels.extend(label_field(field, content).map(|label| (member, label)));
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! The facts `tl info` prints, as JSON and as text.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -7,7 +8,8 @@ use std::path::Path;
 
 use serde::Serialize;
 use tbl_io::{
-    Entry, Folder, FolderSkips, LabelOrigin, MemberCounts, SourceKind, TarArchive, TblFile,
+    Entry, Folder, FolderSkips, LabelOrigin, MemberCounts, SampleSource, SourceKind, TarArchive,
+    TblFile,
 };
 
 use crate::data_set::DataSet;
@@ -118,11 +120,13 @@ impl Facts {
         }
         facts.damaged = damaged.count();
         facts.formats = formats.into_names();
-        match source.kind() {
-            SourceKind::Tar => facts.add_tar(&TarArchive::open(path)?),
-            SourceKind::Tbl2 => facts.add_tbl(&TblFile::open(path)?),
-            SourceKind::Folder => facts.add_folder(&Folder::open(path)?),
-            SourceKind::Tbl1 | _ => {}
+        let source: &dyn Any = source;
+        if let Some(archive) = source.downcast_ref() {
+            facts.add_tar(archive);
+        } else if let Some(folder) = source.downcast_ref() {
+            facts.add_folder(folder);
+        } else if let Some(file) = source.downcast_ref().filter(|file| is_version_2(file)) {
+            facts.add_tbl(file);
         }
         Ok((facts, damaged))
     }
@@ -225,6 +229,10 @@ impl FormatCounts {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+fn is_version_2(file: &TblFile) -> bool {
+    file.kind() == SourceKind::Tbl2
 }
 
 fn kind_name(kind: SourceKind) -> &'static str {
