@@ -96,6 +96,18 @@ pub enum ReadError {
         /// The value found.
         need: u64,
     },
+    /// A label beyond the class names of its source, where sources with different classes are
+    /// brought together by name.
+    LabelWithoutClass {
+        /// The file.
+        path: PathBuf,
+        /// The sample.
+        index: u64,
+        /// Its label.
+        label: i64,
+        /// How many class names its source has.
+        class_count: usize,
+    },
     /// The file is shorter than it was when it was opened.
     ChangedWhileOpen {
         /// The file.
@@ -282,6 +294,7 @@ impl ReadError {
             | Self::Checksum { path, .. }
             | Self::SampleOutOfRange { path, .. }
             | Self::Limit { path, .. }
+            | Self::LabelWithoutClass { path, .. }
             | Self::ChangedWhileOpen { path, .. } => path,
             Self::Sample { source, .. } => source.path(),
         }
@@ -292,6 +305,7 @@ impl ReadError {
         match self {
             Self::Sample { index, .. }
             | Self::SampleOutOfRange { index, .. }
+            | Self::LabelWithoutClass { index, .. }
             | Self::NotRaw { index, .. } => Some(*index),
             Self::Io { .. }
             | Self::NotAFile { .. }
@@ -312,6 +326,7 @@ impl ReadError {
             | Self::Tar { .. }
             | Self::Checksum { .. }
             | Self::Limit { .. }
+            | Self::LabelWithoutClass { .. }
             | Self::ChangedWhileOpen { .. } => true,
             Self::Io { .. }
             | Self::NotAFile { .. }
@@ -354,6 +369,10 @@ impl ReadError {
             Self::Limit { what, limit, need, .. } => {
                 write!(f, "{what} is {need}, expected at most {limit}")
             }
+            Self::LabelWithoutClass { index, label, class_count, .. } => write!(
+                f,
+                "sample {index}: label {label} is no class, expected one of {class_count}"
+            ),
             Self::ChangedWhileOpen { offset, expected, .. } => write!(
                 f,
                 "at byte {offset}: expected {expected} bytes, but the file became shorter while \

@@ -55,7 +55,8 @@ impl Labels {
     /// A sample whose index entry is damaged gets none; reading it reports the damage.
     ///
     /// # Errors
-    /// [`ReadError::Io`] when an entry or a label cannot be read.
+    /// [`ReadError::Io`] when an entry or a label cannot be read, [`ReadError::LabelWithoutClass`]
+    /// when sources have different class names and a label is beyond those of its own.
     pub fn resolve(sources: &[Box<dyn SampleSource>]) -> Result<Self, ReadError> {
         let mut folders = Folders::default();
         let mut explicit = Vec::with_capacity(sources.len());
@@ -80,7 +81,7 @@ impl Labels {
             folder_ids.push(ids);
         }
         if any_explicit {
-            let class_names = merge_class_names(sources, &mut explicit);
+            let class_names = merge_class_names(sources, &mut explicit)?;
             return Ok(Self { labels: explicit, class_names, origin: LabelOrigin::Explicit });
         }
         drop(explicit);
@@ -184,8 +185,12 @@ fn components(folder: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Brings the class numbers of several sources to one list of names. Sources with equal lists
-/// keep their numbers; different ones are renumbered by the sorted union of their names.
-fn merge_class_names(sources: &[Box<dyn SampleSource>], labels: &mut [Vec<i64>]) -> Vec<String> {
+/// keep their numbers; different ones are renumbered by the sorted union of their names. There a
+/// negative label, which many writers mean as none, becomes none.
+fn merge_class_names(
+    sources: &[Box<dyn SampleSource>],
+    labels: &mut [Vec<i64>],
+) -> Result<Vec<String>, ReadError> {
     let labelled = || {
         let has_labels = |labels: &[i64]| labels.iter().any(|&label| label != NONE);
         sources.iter().zip(labels.iter()).filter(move |(_, labels)| has_labels(labels))
@@ -193,21 +198,30 @@ fn merge_class_names(sources: &[Box<dyn SampleSource>], labels: &mut [Vec<i64>])
     let mut lists = labelled().map(|(source, _)| source.class_names());
     let first = lists.next().unwrap_or_default();
     if lists.all(|list| list == first) {
-        return first.to_vec();
+        return Ok(first.to_vec());
     }
     if labelled().any(|(source, _)| source.class_names().is_empty()) {
         // Without names on every side the numbers are all there is to go by.
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let union: BTreeSet<&str> =
         labelled().flat_map(|(source, _)| source.class_names()).map(String::as_str).collect();
     let number: HashMap<&str, i64> = union.iter().copied().zip(0..).collect();
     for (source, labels) in sources.iter().zip(labels) {
         let names = source.class_names();
-        for label in labels {
-            let name = usize::try_from(*label).ok().and_then(|label| names.get(label));
-            *label = name.and_then(|name| number.get(name.as_str()).copied()).unwrap_or(NONE);
+        for (index, label) in (0..).zip(labels) {
+            let Ok(class) = usize::try_from(*label) else {
+                *label = NONE;
+                continue;
+            };
+            let merged = names.get(class).and_then(|name| number.get(name.as_str()));
+            *label = *merged.ok_or_else(|| ReadError::LabelWithoutClass {
+                path: source.path().to_owned(),
+                index,
+                label: *label,
+                class_count: names.len(),
+            })?;
         }
     }
-    union.into_iter().map(str::to_owned).collect()
+    Ok(union.into_iter().map(str::to_owned).collect())
 }

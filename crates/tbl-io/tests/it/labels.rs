@@ -139,14 +139,18 @@ impl SampleSource for Named {
     }
 }
 
-fn named(sources: &[(&[&str], &[i64])]) -> (Vec<String>, Vec<Vec<Option<i64>>>) {
-    let sources: Vec<Box<dyn SampleSource>> = sources
+fn named_sources(sources: &[(&[&str], &[i64])]) -> Vec<Box<dyn SampleSource>> {
+    sources
         .iter()
         .map(|(names, labels)| {
             let names = names.iter().map(|&name| name.to_owned()).collect();
             Box::new(Named { names, labels: labels.to_vec() }) as Box<dyn SampleSource>
         })
-        .collect();
+        .collect()
+}
+
+fn named(sources: &[(&[&str], &[i64])]) -> (Vec<String>, Vec<Vec<Option<i64>>>) {
+    let sources = named_sources(sources);
     let labels = Labels::resolve(&sources).unwrap();
     let found = sources
         .iter()
@@ -167,9 +171,17 @@ fn equal_class_names_keep_their_numbers() {
 
 #[test]
 fn different_class_names_are_merged_by_name() {
-    let (names, labels) = named(&[(&["dog", "ant"], &[0, 1, 2]), (&["cat", "dog"], &[0, 1, -1])]);
+    let (names, labels) = named(&[(&["dog", "ant"], &[0, 1]), (&["cat", "dog"], &[0, 1, -1])]);
     assert_eq!(names, ["ant", "cat", "dog"]);
-    assert_eq!(labels, [vec![Some(2), Some(0), None], vec![Some(1), Some(2), None]]);
+    assert_eq!(labels, [vec![Some(2), Some(0)], vec![Some(1), Some(2), None]]);
+}
+
+#[test]
+fn a_label_beyond_the_classes_is_not_dropped_in_a_merge() {
+    let sources = named_sources(&[(&["dog", "ant"], &[0, 2]), (&["cat"], &[0])]);
+    let error = Labels::resolve(&sources).unwrap_err();
+    assert_eq!(error.to_string(), "named: sample 1: label 2 is no class, expected one of 2");
+    assert!(error.is_damage());
 }
 
 #[test]
