@@ -6,6 +6,7 @@ use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use tbl_format::SampleFormat;
 
@@ -41,9 +42,16 @@ pub struct Folder {
     limits: ReadLimits,
     names: Names,
     grouping: Grouping,
+    /// By sample, the label in its fields: [`UNREAD`] until it is asked for, [`NO_LABEL`] for none.
+    /// Empty when no sample has a field that could hold one.
+    labels: Vec<AtomicI64>,
     skipped: FolderSkips,
     first_passed_over: Option<Vec<u8>>,
 }
+
+const NO_LABEL: i64 = i64::MIN;
+/// As a label it would be read each time it is asked for.
+const UNREAD: i64 = i64::MIN + 1;
 
 /// What a folder holds beside samples and their fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,7 +96,14 @@ impl Folder {
         let names = sorted(&names).map_err(|TooManyNames| too_many_names(&root))?;
         let grouping = Grouping::new(&names, WithoutImage::Skip, &[]);
         skipped.other_files = grouping.skipped();
-        Ok(Self { root, limits, names, grouping, skipped, first_passed_over })
+        let samples = 0..grouping.sample_count() as u64;
+        let can_hold_label = |file| LabelField::of(split_base(names.base(file)).1).is_some();
+        let labels = if samples.clone().any(|sample| grouping.fields(sample).any(can_hold_label)) {
+            samples.map(|_| AtomicI64::new(UNREAD)).collect()
+        } else {
+            Vec::new()
+        };
+        Ok(Self { root, limits, names, grouping, labels, skipped, first_passed_over })
     }
 
     /// What was passed over.
@@ -112,6 +127,24 @@ impl Folder {
         let source = Source::open(self.file_path(file))?;
         self.limits.check_sample_bytes(source.path(), source.len())?;
         source.read_range_into(0, source.len(), bytes)
+    }
+
+    /// The label in the fields of sample `index`, which are read once.
+    fn label(&self, index: u64) -> Result<Option<i64>, ReadError> {
+        let Some(known) = usize::try_from(index).ok().and_then(|index| self.labels.get(index))
+        else {
+            return Ok(None);
+        };
+        let mut label = known.load(Ordering::Relaxed);
+        if label == UNREAD {
+            let fields = self.grouping.fields(index);
+            let read: Vec<_> = fields
+                .filter_map(|field| self.read_label(field).transpose())
+                .collect::<Result<_, _>>()?;
+            label = choose_label(read.into_iter()).unwrap_or(NO_LABEL);
+            known.store(label, Ordering::Relaxed);
+        }
+        Ok((label != NO_LABEL).then_some(label))
     }
 
     fn read_label(&self, file: u32) -> Result<Option<(LabelField, Option<i64>)>, ReadError> {
@@ -143,14 +176,8 @@ impl SampleSource for Folder {
 
     fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
         let key = self.names.path(self.file(index)?);
-        let facts = self.facts(index)?;
-        let labels: Vec<_> = self
-            .grouping
-            .fields(index)
-            .filter_map(|field| self.read_label(field).transpose())
-            .collect::<Result<_, _>>()
-            .map_err(|error| error.for_sample(index, Some(&key)))?;
-        Ok(Entry::new(facts, Some(key), choose_label(labels.into_iter())))
+        let label = self.label(index).map_err(|error| error.for_sample(index, Some(&key)))?;
+        Ok(Entry::new(self.facts(index)?, Some(key), label))
     }
 
     fn facts(&self, index: u64) -> Result<Facts, ReadError> {

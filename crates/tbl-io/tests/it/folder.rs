@@ -141,3 +141,14 @@ fn a_file_is_no_folder() {
     assert!(matches!(error, ReadError::NotAFolder { found: FileKind::RegularFile, .. }));
     assert!(matches!(Folder::open(root.path().join("b")), Err(ReadError::Io { .. })));
 }
+
+#[test]
+fn a_label_is_read_once() {
+    let root = tree(&[b"a.jpg", b"b.jpg", b"a.cls", b"b.txt"]);
+    fs::write(root.path().join("a.cls"), "7").unwrap();
+    let folder = open(root.path());
+    let label = |index| folder.entry(index).unwrap().label;
+    assert_eq!([label(0), label(1)], [Some(7), None]);
+    fs::remove_file(root.path().join("a.cls")).unwrap();
+    assert_eq!([label(0), label(1)], [Some(7), None]);
+}
