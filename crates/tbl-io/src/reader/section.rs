@@ -261,7 +261,10 @@ pub(super) fn verify(section: &[u8], directory: &Directory) -> Result<(), Defect
     };
     let covered = section.get(start..).unwrap_or_default();
     let (offset, what) = (start as u64, "metadata section");
-    check_count(what, covered.len(), integrity.metadata_bytes).map_err(at(offset))?;
+    let (need, have) = (integrity.metadata_bytes, covered.len() as u64);
+    if need != have {
+        return Err(at(offset)(FormatError::Truncated { what, need, have }));
+    }
     let (stored, computed) = (integrity.metadata, crc32c(covered));
     if stored == computed {
         return Ok(());
