@@ -52,7 +52,7 @@ const NONE: i64 = i64::MIN;
 impl Labels {
     /// Finds the labels of all samples of `sources`: 8 bytes for each.
     ///
-    /// A sample whose index entry is damaged gets none; reading it reports the damage.
+    /// Labels that cannot be read are none; reading the sample reports the damage.
     ///
     /// # Errors
     /// [`ReadError::Io`] when an entry or a label cannot be read, [`ReadError::LabelWithoutClass`]
@@ -63,14 +63,19 @@ impl Labels {
         let mut folder_ids = Vec::with_capacity(sources.len());
         let mut any_explicit = false;
         for source in sources {
-            let mut labels = Vec::new();
-            let mut ids = Vec::new();
+            // Lists that cannot be read leave it to each sample what is wrong with it.
+            let stored = unless_damaged(source.stored_labels())?.flatten();
+            let stored = stored.filter(|labels| labels.iter().any(|&label| label != NONE));
+            let (mut labels, mut ids) = (Vec::new(), Vec::new());
+            if let Some(stored) = stored {
+                any_explicit = true;
+                explicit.push(stored);
+                folder_ids.push(ids);
+                continue;
+            }
             for index in 0..source.sample_count() {
-                let (label, key) = match source.entry(index) {
-                    Ok(entry) => (entry.label, entry.key),
-                    Err(error) if error.is_damage() => (None, None),
-                    Err(error) => return Err(error),
-                };
+                let entry = unless_damaged(source.entry(index))?;
+                let (label, key) = entry.map_or((None, None), |entry| (entry.label, entry.key));
                 any_explicit |= label.is_some();
                 labels.push(label.unwrap_or(NONE));
                 if !any_explicit {
@@ -124,6 +129,14 @@ impl Labels {
     /// Where the labels come from.
     pub fn origin(&self) -> LabelOrigin {
         self.origin
+    }
+}
+
+fn unless_damaged<T>(result: Result<T, ReadError>) -> Result<Option<T>, ReadError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.is_damage() => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -290,6 +290,10 @@ impl SampleSource for TblFile {
         })
     }
 
+    fn stored_labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
+        self.metadata.labels()
+    }
+
     fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
         self.read_sample(index, bytes, None).map(|_| ())
     }

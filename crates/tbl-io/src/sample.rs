@@ -39,6 +39,15 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
         Ok(Facts { format, width, height, offset, stored_bytes, bytes })
     }
 
+    /// The labels of all samples at once, [`i64::MIN`] for none, where the container keeps them in
+    /// one place; an empty list when no sample has one. `None` when each has to be asked for.
+    ///
+    /// # Errors
+    /// As for [`entry`](Self::entry).
+    fn stored_labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
+        Ok(None)
+    }
+
     /// Replaces `bytes` with the sample's original (uncompressed) bytes, checked against the
     /// checksums the container has. Its capacity is reused.
     ///

@@ -207,6 +207,10 @@ impl SampleSource for TarArchive {
         })
     }
 
+    fn stored_labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
+        Ok(Some(self.labels.clone()))
+    }
+
     fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
         let member = self.member(index)?;
         self.read_member(member, bytes)

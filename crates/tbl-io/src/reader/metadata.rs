@@ -71,6 +71,12 @@ impl Metadata {
         section.read(|bytes| section.directory.checksum(bytes, index))
     }
 
+    /// The labels of all samples, as far as they do not stand in JSON blocks.
+    pub(super) fn labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
+        let Some(section) = &self.0 else { return Ok(Some(Vec::new())) };
+        section.read(|bytes| section.directory.labels(bytes))
+    }
+
     /// Name and label of sample `index`: from our whole-file blocks, else from the first JSON
     /// block of the sample.
     pub(super) fn key_and_label(

@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 
 use tbl_format::FormatError;
 use tbl_format::checksum::crc32c;
-use tbl_format::extension::{Extension, ExtensionHeader, Integrity};
+use tbl_format::extension::{Extension, ExtensionHeader, Integrity, NO_LABEL};
 use tbl_format::metadata::{Block, BlockHeader, Blocks, MetadataType};
 
 /// Whole-file blocks, and blocks of samples, that a section may have beside those allowed for each
@@ -140,6 +140,17 @@ impl Directory {
             }
             _ => Ok(None),
         }
+    }
+
+    /// The labels of all samples, if the file has a list of them.
+    pub(super) fn labels(&self, section: &[u8]) -> Result<Option<Vec<i64>>, Defect> {
+        let Some(data) = &self.labels else { return Ok(None) };
+        Ok(match extension(section, data)? {
+            Some(Extension::Labels(list)) => {
+                Some((0..list.len()).map(|at| list.label(at).unwrap_or(NO_LABEL)).collect())
+            }
+            _ => None,
+        })
     }
 
     pub(super) fn label(&self, section: &[u8], index: u64) -> Result<Option<i64>, Defect> {

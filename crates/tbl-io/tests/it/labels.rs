@@ -208,3 +208,42 @@ fn shards_one_after_the_other_keep_their_labels() {
     assert_eq!(labels([shard("1").finish(), shard("2").finish()].concat()), expected);
     assert_eq!(labels([shard("1").unfinished(), shard("2").finish()].concat()), expected);
 }
+
+/// Labels that a container keeps in one place need no look at its samples.
+#[test]
+fn stored_labels_are_taken_without_a_look_at_the_samples() {
+    #[derive(Debug)]
+    struct Listed;
+
+    impl SampleSource for Listed {
+        fn path(&self) -> &std::path::Path {
+            std::path::Path::new("listed")
+        }
+        fn kind(&self) -> tbl_io::SourceKind {
+            tbl_io::SourceKind::Tbl2
+        }
+        fn sample_count(&self) -> u64 {
+            2
+        }
+        fn entry(&self, index: u64) -> Result<tbl_io::Entry<'_>, tbl_io::ReadError> {
+            panic!("sample {index} is looked at");
+        }
+        fn stored_labels(&self) -> Result<Option<Vec<i64>>, tbl_io::ReadError> {
+            Ok(Some(vec![i64::MIN, 7]))
+        }
+        fn read_into(&self, _: u64, _: &mut Vec<u8>) -> Result<(), tbl_io::ReadError> {
+            Ok(())
+        }
+        fn will_need(&self, _: u64) {}
+        fn read_fields(&self, _: u64, _: &mut Vec<tbl_io::Field>) -> Result<(), tbl_io::ReadError> {
+            Ok(())
+        }
+        fn class_names(&self) -> &[String] {
+            &[]
+        }
+    }
+
+    let sources: [Box<dyn SampleSource>; 1] = [Box::new(Listed)];
+    let labels = Labels::resolve(&sources).unwrap();
+    assert_eq!((labels.label(0, 0), labels.label(0, 1)), (None, Some(7)));
+}
