@@ -346,6 +346,17 @@ impl ReadError {
         Self::Sample { index, key: key.map(<[u8]>::to_vec), source: Box::new(self) }
     }
 
+    /// The message without the file and the sample, for where both are said already.
+    pub fn detail(&self) -> impl fmt::Display {
+        fmt::from_fn(move |f| {
+            let mut error = self;
+            while let Self::Sample { source, .. } = error {
+                error = source;
+            }
+            error.write_detail(f)
+        })
+    }
+
     pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
         Self::Io { path: path.to_path_buf(), source }
     }
@@ -401,11 +412,7 @@ pub(crate) struct Detail(pub(crate) ReadError);
 
 impl fmt::Display for Detail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut error = &self.0;
-        while let ReadError::Sample { source, .. } = error {
-            error = source;
-        }
-        error.write_detail(f)
+        self.0.detail().fmt(f)
     }
 }
 

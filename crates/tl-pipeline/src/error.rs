@@ -60,7 +60,12 @@ pub enum PipelineError {
 
 /// A sample that cannot be used: which one, where it is stored, and why.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: sample {index}{} at byte {offset}: {fault}", shard.display(), Named(key.as_deref()))]
+#[error(
+    "{}: sample {index}{}{}: {fault}",
+    Escaped(shard.as_os_str().as_encoded_bytes()),
+    Named(key.as_deref()),
+    At(*offset)
+)]
 pub struct SampleError {
     /// The sample's number in the data set.
     pub index: u64,
@@ -68,8 +73,8 @@ pub struct SampleError {
     pub key: Option<Vec<u8>>,
     /// The file or folder it is stored in.
     pub shard: PathBuf,
-    /// Where its bytes start there.
-    pub offset: u64,
+    /// Where its bytes start there, when its index entry can be read.
+    pub offset: Option<u64>,
     /// What is wrong.
     #[source]
     pub fault: SampleFault,
@@ -80,7 +85,7 @@ pub struct SampleError {
 #[non_exhaustive]
 pub enum SampleFault {
     /// Its bytes cannot be read.
-    #[error(transparent)]
+    #[error("{}", .0.detail())]
     Read(#[from] ReadError),
     /// Its bytes are no image.
     #[error(transparent)]
@@ -124,6 +129,14 @@ impl std::fmt::Display for Named<'_> {
     }
 }
 
+struct At(Option<u64>);
+
+impl std::fmt::Display for At {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.map_or(Ok(()), |offset| write!(f, " at byte {offset}"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,12 +147,27 @@ mod tests {
             index: 17,
             key: Some(b"a/b\n.jpg".to_vec()),
             shard: PathBuf::from("train.tar"),
-            offset: 512,
+            offset: Some(512),
             fault: SampleFault::RawSize { width: 2, height: 3, need: 18, have: 17 },
         };
         let expected = r"train.tar: sample 17 (a/b\x0a.jpg) at byte 512: raw image of 2x3 has 17 bytes, expected 18";
         assert_eq!(error.to_string(), expected);
         error.key = None;
-        assert!(error.to_string().starts_with("train.tar: sample 17 at byte 512: raw"), "{error}");
+        error.offset = None;
+        assert!(error.to_string().starts_with("train.tar: sample 17: raw"), "{error}");
+    }
+
+    #[test]
+    fn a_read_error_says_file_and_sample_once() {
+        let cut = ReadError::ChangedWhileOpen { path: "a\n.tar".into(), offset: 512, expected: 9 };
+        let error = SampleError {
+            index: 17,
+            key: Some(b"b.jpg".to_vec()),
+            shard: PathBuf::from("a\n.tar"),
+            offset: None,
+            fault: cut.for_sample(3, Some(b"b.jpg")).into(),
+        };
+        let expected = r"a\x0a.tar: sample 17 (b.jpg): at byte 512: expected 9 bytes, but the file became shorter while it was open";
+        assert_eq!(error.to_string(), expected);
     }
 }

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tbl_format::SampleFormat;
+use tbl_io::ReadError;
 use tl_decode::{Color, DecodeOptions, Decoder, Image};
 
 use crate::batch::{Batch, Extra};
@@ -220,9 +221,11 @@ fn decode(
 /// Says which sample it was, as far as its index can still be read.
 fn identify(dataset: &Dataset, index: u64, fault: SampleFault) -> SampleError {
     let shard = dataset.locate(index).map(|(source, _)| source.path().to_path_buf());
-    let (key, offset) = dataset
-        .entry(index)
-        .map_or((None, 0), |entry| (entry.key.map(std::borrow::Cow::into_owned), entry.offset));
+    let (key, offset) = match dataset.entry(index) {
+        Ok(entry) => (entry.key.map(std::borrow::Cow::into_owned), Some(entry.offset)),
+        Err(ReadError::Sample { key, .. }) => (key, None),
+        Err(_) => (None, None),
+    };
     SampleError { index, key, shard: shard.unwrap_or_default(), offset, fault }
 }
 

@@ -27,7 +27,7 @@ fn raise_ends_the_epoch_at_the_first_bad_sample() {
         assert!(epoch.by_ref().take(2).all(|batch| batch.is_ok()));
         let error = epoch.next().unwrap().unwrap_err();
         let PipelineError::Sample(sample) = &error else { panic!("{error}") };
-        assert_eq!((sample.index, sample.offset), (9, 900));
+        assert_eq!((sample.index, sample.offset), (9, Some(900)));
         assert_eq!(sample.key.as_deref(), Some(&b"0009.bmp"[..]));
         assert!(matches!(sample.fault, SampleFault::Decode(_)), "{error}");
         let text = error.to_string();
