@@ -13,16 +13,16 @@ use tempfile::TempPath;
 
 /// How a finished file takes its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Placement {
+pub struct Placement {
     /// Replace a regular file that already has the name.
-    pub(crate) overwrite: bool,
+    pub overwrite: bool,
     /// Wait until the data, and then the name, are on the disk.
-    pub(crate) sync: bool,
+    pub sync: bool,
 }
 
 /// A file under construction in the folder of its target. Dropping it discards the file.
 #[derive(Debug)]
-pub(crate) struct AtomicFile {
+pub struct AtomicFile {
     file: File,
     /// `None` while the file has no name anywhere.
     draft: Option<TempPath>,
@@ -36,7 +36,7 @@ impl AtomicFile {
     /// # Errors
     /// `AlreadyExists` when the target exists and may not be replaced, `InvalidInput` when it is
     /// no regular file; otherwise what the operating system says about creating a file in that folder.
-    pub(crate) fn create(target: &Path, placement: Placement) -> io::Result<Self> {
+    pub fn create(target: &Path, placement: Placement) -> io::Result<Self> {
         refuse_occupied(target, placement.overwrite)?;
         let folder = folder_of(target);
         let (file, draft) = if let Some(file) = create_unnamed(folder)? {
@@ -49,12 +49,12 @@ impl AtomicFile {
     }
 
     /// The open file, readable and writable.
-    pub(crate) fn file(&self) -> &File {
+    pub fn file(&self) -> &File {
         &self.file
     }
 
     /// The name the file will have.
-    pub(crate) fn target(&self) -> &Path {
+    pub fn target(&self) -> &Path {
         &self.target
     }
 
@@ -64,7 +64,7 @@ impl AtomicFile {
     /// # Errors
     /// Whatever the operating system reports; the target is then as it was before, except that a
     /// failure to sync the folder comes after the file has its name.
-    pub(crate) fn commit(self) -> io::Result<()> {
+    pub fn commit(self) -> io::Result<()> {
         if self.placement.sync {
             self.file.sync_all()?;
         }
@@ -120,7 +120,8 @@ fn hidden_beside(target: &Path, folder: &Path) -> io::Result<tempfile::NamedTemp
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(CREATE_MODE));
     }
-    builder.tempfile_in(folder)
+    // The error would name a file that nobody asked for.
+    builder.tempfile_in(folder).map_err(|error| error.kind().into())
 }
 
 /// Mode of a new file before the process's umask, as `cp` and the shell use it.
@@ -253,6 +254,15 @@ mod tests {
         assert_eq!(draft.commit().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&target).unwrap(), b"theirs");
         assert_eq!(names(folder.path()), ["raced.tbl"]);
+    }
+
+    #[test]
+    fn an_error_does_not_name_the_temporary_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("missing/new.tbl");
+        let refused = AtomicFile::create(&target, KEEP).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::NotFound);
+        assert!(!refused.to_string().contains("partial"), "{refused}");
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod verify;
 mod write_error;
 mod writer;
 
+pub use atomic_file::{AtomicFile, Placement};
 pub use convert::{
     AsStored, Compression, ConvertError, ConvertEvent, ConvertOptions, ConvertSummary, Prepare,
     Prepared, Selection, Target, convert,

@@ -2,17 +2,17 @@
 //! all, the progress bar, and the line an error becomes.
 
 use std::fmt::{self, Display};
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::num::NonZeroUsize;
 use std::os::fd::AsFd;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
+use tbl_io::{AtomicFile, Placement};
 
 use crate::args::{ColorWhen, GlobalArgs};
 use crate::failure::Failure;
@@ -23,9 +23,6 @@ const BUFFER_BYTES: usize = 64 * 1024;
 
 /// A job shorter than this shows no progress bar.
 const PROGRESS_DELAY: Duration = Duration::from_millis(500);
-
-/// What a new file may be before the user's umask.
-const NEW_FILE_MODE: u32 = 0o666;
 
 /// The style of a table's first line.
 pub(crate) const HEADING_STYLE: Style = Style::new().bold();
@@ -147,34 +144,21 @@ pub(crate) fn write_file(
             let mut writer = BufWriter::with_capacity(BUFFER_BYTES, file);
             return fill(&mut writer).and_then(|()| writer.flush()).map_err(io_failure);
         }
-        _ if !force && path.symlink_metadata().is_ok() => {
-            return Err(Failure::Exists { path: path.to_owned() });
-        }
         _ => {}
     }
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
+    let failure = |source: io::Error| {
+        if source.kind() == io::ErrorKind::AlreadyExists {
+            Failure::Exists { path: path.to_owned() }
+        } else {
+            io_failure(source)
+        }
     };
-    let mut temporary = tempfile::Builder::new()
-        .permissions(Permissions::from_mode(NEW_FILE_MODE))
-        .tempfile_in(folder)
-        .map_err(io_failure)?;
-    let mut writer = BufWriter::with_capacity(BUFFER_BYTES, temporary.as_file_mut());
+    let placement = Placement { overwrite: force, sync: true };
+    let draft = AtomicFile::create(path, placement).map_err(failure)?;
+    let mut writer = BufWriter::with_capacity(BUFFER_BYTES, draft.file());
     fill(&mut writer).and_then(|()| writer.flush()).map_err(io_failure)?;
     drop(writer);
-    if force {
-        temporary.persist(path).map_err(|error| io_failure(error.error))?;
-    } else {
-        temporary.persist_noclobber(path).map_err(|error| {
-            if error.error.kind() == io::ErrorKind::AlreadyExists {
-                Failure::Exists { path: path.to_owned() }
-            } else {
-                io_failure(error.error)
-            }
-        })?;
-    }
-    Ok(())
+    draft.commit().map_err(failure)
 }
 
 /// A progress bar on standard error: only on a terminal, only for jobs that take a while.
