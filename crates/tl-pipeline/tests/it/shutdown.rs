@@ -63,7 +63,12 @@ fn a_thousand_starts_and_drops_leave_nothing_behind() {
             epoch.next().unwrap().unwrap();
         }
         drop(epoch);
-        assert_eq!((workers(), files()), before, "round {round}");
+        // The kernel wakes who joins a thread a moment before it takes the thread off its list.
+        let dropped = Instant::now();
+        while (workers(), files()) != before {
+            assert!(dropped.elapsed().as_secs() < 1, "round {round}: {:?}", (workers(), files()));
+            std::thread::yield_now();
+        }
     }
     assert!(loader.stats().slabs <= 3, "{:?}", loader.stats());
 }
