@@ -8,7 +8,8 @@
 //! and reports [`ReadError::ChangedWhileOpen`] in place of a result that may have come from such
 //! pages. A file cut inside a page raises nothing: the rest of that page reads as zeros. So an
 //! access whose last byte is zero also looks at the file's length; one whose last byte is not zero
-//! has lost nothing before it, and saves the system call. Any other SIGBUS goes to the handler that was there before.
+//! has lost nothing before it, and saves the system call. Any other SIGBUS goes to the handler that
+//! was there before.
 //!
 //! A program that installs a SIGBUS handler of its own afterwards, without calling ours, takes the
 //! guard away.
