@@ -5,7 +5,7 @@
 //! are kept as they are stored. Compressed archives are not read.
 
 pub(crate) mod header;
-mod index;
+pub(crate) mod index;
 mod member;
 pub(crate) mod pax;
 pub(crate) mod window;

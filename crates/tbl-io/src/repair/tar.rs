@@ -8,15 +8,13 @@ use crate::convert::ConvertError;
 use crate::error::{ReadError, TarDefect};
 use crate::source::Source;
 use crate::tar::header::{BLOCK_BYTES, Block, Header, text};
+use crate::tar::index::MAX_METADATA_BYTES;
 use crate::tar::pax::PaxRecords;
 use crate::tar::window::Window;
 use crate::tar_writer::{TarOptions, TarWriter};
 
 /// Copied at a time.
 const CHUNK_BYTES: u64 = 1 << 20;
-
-/// Largest PAX header or long name that is looked into, as in the reader.
-const MAX_METADATA_BYTES: u64 = 1 << 20;
 
 pub(super) fn repair(
     source: &Source,

@@ -13,7 +13,7 @@ use crate::names::Names;
 use crate::source::Source;
 
 /// Largest accepted PAX header or long name; paths end at 4 KiB on the systems archives come from.
-const MAX_METADATA_BYTES: u64 = 1 << 20;
+pub(crate) const MAX_METADATA_BYTES: u64 = 1 << 20;
 
 /// Skipped members that are kept by name; beyond these only the counts go on.
 const MAX_NAMED_SKIPS: usize = 1000;
