@@ -12,7 +12,7 @@ use crate::failure::{Failure, Subject, Verdict};
 use crate::output::write_file;
 use crate::pixels::SampleDecoder;
 use canvas::{Canvas, Rgb};
-use cell::{CAPTION_HEIGHT, Cell, Painter};
+use cell::{CAPTION_HEIGHT, Cell, Painter, Training};
 
 const BACKGROUND: Rgb = [24, 24, 24];
 /// Pixels between cells and around the sheet.
@@ -30,8 +30,9 @@ const MAX_SHEET_PIXELS: u64 = 64 << 20;
 pub(crate) fn run(args: &PreviewArgs) -> Result<Verdict, Failure> {
     let data = DataSet::open(&args.file)?;
     let recipe = args.recipe.map(recipe_of).transpose()?;
+    let mut training = recipe.map(|recipe| Training::new(recipe, args.seed));
     let count = args.count.map_or(
-        if recipe.is_some() { RECIPE_SAMPLES } else { GRID_SAMPLES },
+        if training.is_some() { RECIPE_SAMPLES } else { GRID_SAMPLES },
         std::num::NonZeroUsize::get,
     );
     let indices = evenly_spaced(data.source().sample_count(), count);
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &PreviewArgs) -> Result<Verdict, Failure> {
     };
     let sheet = Sheet::new(indices.len(), draws, args.size)?;
     let mut canvas = Canvas::new(sheet.width, sheet.height, BACKGROUND);
-    let mut painter = Painter::new(args.size, args.seed);
+    let mut painter = Painter::new(args.size);
     let mut decoder = SampleDecoder::new(DecodeOptions::default());
     let mut image = Image::new();
     let mut damaged = Vec::new();
@@ -60,11 +61,11 @@ pub(crate) fn run(args: &PreviewArgs) -> Result<Verdict, Failure> {
             Err(failure) => return Err(failure),
         };
         painter.original(&mut canvas, sheet.corner(place, 0), &cell, decoded);
-        let (Some(recipe), Some(image)) = (&recipe, decoded) else { continue };
+        let (Some(training), Some(image)) = (&mut training, decoded) else { continue };
         for draw in 0..draws {
             let at = sheet.corner(place, draw + 1);
             painter
-                .augmented(&mut canvas, at, recipe, image, (index, draw))
+                .augmented(&mut canvas, at, training, image, (index, draw))
                 .map_err(|source| Failure::Plan { of: Subject::file(&args.file), source })?;
         }
     }

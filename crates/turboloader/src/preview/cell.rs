@@ -1,9 +1,10 @@
 //! One cell of the sheet: a picture fitted into a square, and its caption.
 
 use tl_decode::Image;
+use tl_pipeline::Renderer;
 use tl_simd::Level;
 use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize};
-use tl_transform::{Plan, PlanError, Recipe};
+use tl_transform::{Layout, Plan, PlanError, Recipe};
 
 use super::canvas::{Canvas, GLYPH_SIDE, Rgb};
 use crate::data_set::DataSet;
@@ -47,22 +48,46 @@ impl Cell {
     }
 }
 
+/// The loader's own final pass, to pixels that can be looked at.
+#[derive(Debug)]
+pub(crate) struct Training {
+    recipe: Recipe,
+    renderer: Renderer,
+    seed: u64,
+    image: Image,
+}
+
+impl Training {
+    /// What `recipe` does under `seed`, without its normalisation.
+    pub(crate) fn new(recipe: Recipe, seed: u64) -> Self {
+        let recipe = recipe.into_pixels(Layout::Hwc);
+        let renderer = Renderer::new(&recipe);
+        Self { recipe, renderer, seed, image: Image::new() }
+    }
+
+    fn render(&mut self, image: &Image, epoch: u32, index: u64) -> Result<Plan, PlanError> {
+        let plan = self.recipe.plan(image.width, image.height, self.seed, epoch, index)?;
+        let out = &mut self.image;
+        (out.width, out.height) = plan.output_size();
+        out.channels = 3;
+        out.data.resize(self.renderer.output_bytes(plan.output_size()), 0);
+        self.renderer.render(&plan, &image.data, image.width, image.height, &mut out.data);
+        Ok(plan)
+    }
+}
+
 /// Draws cells of one size.
 #[derive(Debug)]
 pub(crate) struct Painter {
     side: u32,
-    seed: u64,
     level: Level,
     resampler: Resampler,
-    /// The result of a recipe, before it is fitted into the cell.
-    augmented: Image,
 }
 
 impl Painter {
-    /// Cells of `side` pixels; augmentation draws from `seed`.
-    pub(crate) fn new(side: u32, seed: u64) -> Self {
-        let (resampler, augmented) = (Resampler::new(), Image::new());
-        Self { side, seed, level: Level::detect(), resampler, augmented }
+    /// Cells of `side` pixels.
+    pub(crate) fn new(side: u32) -> Self {
+        Self { side, level: Level::detect(), resampler: Resampler::new() }
     }
 
     /// Draws the sample as it is; `None` for one that has no picture.
@@ -94,53 +119,24 @@ impl Painter {
         }
     }
 
-    /// Draws what `recipe` makes of sample `index` in epoch `epoch`.
+    /// Draws what training makes of sample `index` in epoch `draw`.
     pub(crate) fn augmented(
         &mut self,
         canvas: &mut Canvas,
         at: (u32, u32),
-        recipe: &Recipe,
+        training: &mut Training,
         image: &Image,
         (index, draw): (u64, usize),
     ) -> Result<(), PlanError> {
         let epoch = u32::try_from(draw).unwrap_or(u32::MAX);
-        let plan = recipe.plan(image.width, image.height, self.seed, epoch, index)?;
-        self.run_plan(&plan, image);
+        let plan = training.render(image, epoch, index)?;
         canvas.fill(at.0, at.1, self.side, self.side, MAT);
-        fit(canvas, at, self.side, &self.augmented, self.level, &mut self.resampler);
+        fit(canvas, at, self.side, &training.image, self.level, &mut self.resampler);
         let Rect { x, y, width, height } = plan.region;
         self.caption(canvas, at, 0, &format!("epoch {epoch}"), BRIGHT);
         self.caption(canvas, at, 1, &format!("{width}x{height}+{x}+{y}"), DIM);
         self.caption(canvas, at, 2, if plan.flip { "flipped" } else { "" }, DIM);
         Ok(())
-    }
-
-    /// Runs a plan to 8-bit pixels.
-    fn run_plan(&mut self, plan: &Plan, image: &Image) {
-        let (width, height) = plan.output_size();
-        let row_bytes = width as usize * 3;
-        let out = &mut self.augmented;
-        (out.width, out.height, out.channels) = (width, height, 3);
-        out.data.clear();
-        out.data.resize(row_bytes * height as usize, 0);
-        let (top, left) = (plan.padding.top as usize, plan.padding.left as usize * 3);
-        let window_bytes = plan.window.width as usize * 3;
-        let resize = Resize {
-            region: plan.region,
-            resized: plan.resized,
-            window: plan.window,
-            filter: plan.filter,
-        };
-        let source = ImageView::packed(&image.data, image.width, image.height, 3);
-        self.resampler.run(self.level, source, &resize, |y, row| {
-            let start = (top + y as usize) * row_bytes + left;
-            out.data[start..start + window_bytes].copy_from_slice(row);
-        });
-        if plan.flip {
-            for row in out.data.chunks_exact_mut(row_bytes) {
-                mirror(row);
-            }
-        }
     }
 
     /// Writes one line under the picture. A text that is too long loses its beginning: names
@@ -187,12 +183,4 @@ fn fit(
     };
     let source = ImageView::packed(&image.data, width, height, 3);
     resampler.run(level, source, &resize, |y, row| canvas.row(left, top + y, row));
-}
-
-/// Reverses the order of RGB pixels.
-fn mirror(row: &mut [u8]) {
-    row.reverse();
-    for pixel in row.chunks_exact_mut(3) {
-        pixel.reverse();
-    }
 }
