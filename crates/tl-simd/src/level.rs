@@ -14,10 +14,10 @@ use std::sync::OnceLock;
 pub enum Level {
     /// Plain Rust: the definition of every kernel.
     Scalar,
-    /// 256-bit vectors: AVX2 and F16C.
+    /// 256-bit vectors: AVX2 and F16C, with BMI1, BMI2, LZCNT and POPCNT.
     #[cfg(target_arch = "x86_64")]
     Avx2(vector::Avx2),
-    /// 512-bit vectors: AVX-512 F, BW, DQ, VL, VBMI and VNNI.
+    /// 512-bit vectors: AVX-512 F, BW, DQ, VL, VBMI and VNNI, with BMI1, BMI2, LZCNT and POPCNT.
     #[cfg(target_arch = "x86_64")]
     Avx512(vector::Avx512),
     /// 128-bit vectors of 64-bit ARM.
@@ -45,6 +45,14 @@ impl Level {
             vector::Neon::detect().map(Self::Neon),
         ];
         levels.into_iter().flatten()
+    }
+
+    /// Calls `f` compiled with the level's instructions.
+    ///
+    /// That reaches as far as inlining does: `f` and what it calls should be `#[inline(always)]`.
+    #[inline(always)]
+    pub fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
+        dispatch!(self, scalar => f(), simd => f())
     }
 }
 

@@ -11,7 +11,8 @@ use core::arch::x86_64::*;
 pub struct Avx512(());
 
 impl Avx512 {
-    /// The token, when the CPU has AVX-512 F, BW, DQ, VL, VBMI and VNNI.
+    /// The token, when the CPU has AVX-512 F, BW, DQ, VL, VBMI and VNNI and the bit instructions of
+    /// its generation.
     #[must_use]
     pub fn detect() -> Option<Self> {
         let has = is_x86_feature_detected!("avx512f")
@@ -19,7 +20,11 @@ impl Avx512 {
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("avx512vbmi")
-            && is_x86_feature_detected!("avx512vnni");
+            && is_x86_feature_detected!("avx512vnni")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt");
         has.then_some(Self(()))
     }
 }
@@ -39,6 +44,7 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
+        #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
         fn frame<R>(f: impl FnOnce() -> R) -> R {
             f()
         }

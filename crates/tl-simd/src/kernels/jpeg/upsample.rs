@@ -1,0 +1,100 @@
+//! Upsampling of chroma rows: the triangle filter that decoders call fancy, and repetition.
+//!
+//! The rounding is that of libjpeg's `jdsample.c`, which alternates its bias so that no direction
+//! is favoured. A row's ends are taken for the edges of the image.
+
+use crate::Level;
+
+/// Doubles a row: three quarters of a sample and a quarter of its neighbour.
+///
+/// # Panics
+///
+/// When `out` is not twice as long as `row`.
+pub fn upsample_h2v1(level: Level, row: &[u8], out: &mut [u8]) {
+    assert_eq!(row.len() * 2, out.len(), "two output samples per sample");
+    _ = level;
+    define_h2v1(row, out);
+}
+
+/// Doubles a row that is between two: three quarters of `near` and a quarter of `far`, and the same
+/// from column to column.
+///
+/// # Panics
+///
+/// When the rows differ in length or `out` is not twice as long.
+pub fn upsample_h2v2(level: Level, near: &[u8], far: &[u8], out: &mut [u8]) {
+    assert_eq!(near.len(), far.len(), "rows of one length");
+    assert_eq!(near.len() * 2, out.len(), "two output samples per sample");
+    _ = level;
+    define_h2v2(near, far, out);
+}
+
+/// A row between two: three quarters of `near` and a quarter of `far`.
+///
+/// Of the two rows that a row becomes, the lower one is rounded the other way.
+///
+/// # Panics
+///
+/// When the lengths differ.
+pub fn upsample_h1v2(level: Level, near: &[u8], far: &[u8], lower: bool, out: &mut [u8]) {
+    assert_eq!(near.len(), far.len(), "rows of one length");
+    assert_eq!(near.len(), out.len(), "one output sample per sample");
+    _ = level;
+    define_h1v2(near, far, lower, out);
+}
+
+/// Repeats every sample `factor` times.
+///
+/// # Panics
+///
+/// When `out` is not `factor` times as long as `row`, or `factor` is zero.
+pub fn replicate(level: Level, row: &[u8], factor: usize, out: &mut [u8]) {
+    assert!(factor > 0, "every sample is in the output");
+    assert_eq!(row.len() * factor, out.len(), "{factor} output samples per sample");
+    _ = level;
+    define_replicate(row, factor, out);
+}
+
+/// Every value with its neighbours; the ends are their own.
+fn neighbours<T: Copy>(values: &[T]) -> impl Iterator<Item = [T; 3]> {
+    values.iter().enumerate().map(|(i, &value)| {
+        let before = values[i.saturating_sub(1)];
+        let after = values[(i + 1).min(values.len() - 1)];
+        [before, value, after]
+    })
+}
+
+fn define_h2v1(row: &[u8], out: &mut [u8]) {
+    for ([before, value, after], out) in neighbours(row).zip(out.as_chunks_mut::<2>().0) {
+        let three = 3 * u16::from(value);
+        *out = [(three + u16::from(before) + 1) >> 2, (three + u16::from(after) + 2) >> 2]
+            .map(low_byte);
+    }
+}
+
+fn define_h2v2(near: &[u8], far: &[u8], out: &mut [u8]) {
+    let column = |i: usize| 3 * u16::from(near[i]) + u16::from(far[i]);
+    for (i, out) in out.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+        let three = 3 * column(i);
+        let (before, after) = (column(i.saturating_sub(1)), column((i + 1).min(near.len() - 1)));
+        *out = [(three + before + 8) >> 4, (three + after + 7) >> 4].map(low_byte);
+    }
+}
+
+fn define_h1v2(near: &[u8], far: &[u8], lower: bool, out: &mut [u8]) {
+    let bias = if lower { 2 } else { 1 };
+    for ((&near, &far), out) in near.iter().zip(far).zip(out) {
+        *out = low_byte((3 * u16::from(near) + u16::from(far) + bias) >> 2);
+    }
+}
+
+fn define_replicate(row: &[u8], factor: usize, out: &mut [u8]) {
+    for (&sample, out) in row.iter().zip(out.chunks_exact_mut(factor)) {
+        out.fill(sample);
+    }
+}
+
+/// A weighted mean of samples, which is one itself.
+fn low_byte(mean: u16) -> u8 {
+    mean.to_le_bytes()[0]
+}
