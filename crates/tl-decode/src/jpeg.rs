@@ -4,6 +4,8 @@
 mod codec_thread;
 mod marker;
 mod padded;
+#[expect(dead_code, reason = "the decoder that uses it is being put together")]
+mod scan;
 
 use jpeg_decoder::{ColorTransform, PixelFormat};
 
