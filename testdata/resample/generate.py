@@ -2,10 +2,13 @@
 """Writes resample cases with the CRC-32 of what Pillow makes of them.
 
     python generate.py --seed 1 --count 600 > cases.txt
+    python generate.py --seed 3 --count 600 --fractions > boxes.txt
 
 One case a line: image width, height, channels, kind and seed of the pixels, region x y w h,
 resized w h, window x y w h, filter, CRC-32 of the interleaved result of
 image.crop(region).resize(resized, filter).crop(window).
+With --fractions the region's edges lie at multiples of 1/8 pixel: the crop takes every pixel that
+the region touches, and resize gets the region as its box.
 tests/it/pillow.rs of tl-simd draws the same pixels from the kind and the seed.
 """
 import argparse
@@ -38,6 +41,14 @@ def part(rng, size):
     return rng.randint(0, size - length), length
 
 
+def shrink(rng, start, length):
+    """Moves the edges inwards by less than a pixel each, and leaves something."""
+    while True:
+        left, right = rng.randrange(8) / 8, rng.randrange(8) / 8
+        if left + right < length:
+            return start + left, length - left - right
+
+
 def target(rng, size, largest):
     choice = rng.random()
     if choice < 0.1:
@@ -52,9 +63,11 @@ def main():
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--largest", type=int, default=300)
+    parser.add_argument("--fractions", action="store_true")
     args = parser.parse_args()
     rng = random.Random(args.seed)
-    print(f"# Pillow {__version__}, --seed {args.seed} --count {args.count} --largest {args.largest}")
+    options = f"--seed {args.seed} --count {args.count} --largest {args.largest}"
+    print(f"# Pillow {__version__}, {options}{' --fractions' * args.fractions}")
     for case in range(args.count):
         largest = rng.choice([8, 40, args.largest])
         width, height = rng.randint(1, largest), rng.randint(1, largest)
@@ -69,7 +82,12 @@ def main():
         data = pixels(kind, seed, width * height * channels).tobytes()
         image = Image.frombytes(MODES[channels], (width, height), data)
         image = image.crop((x, y, x + w, y + h))
-        image = image.resize((rw, rh), Image.Resampling[name.upper()])
+        box = None
+        if args.fractions:
+            (left, w), (top, h) = shrink(rng, 0, w), shrink(rng, 0, h)
+            box = (left, top, left + w, top + h)
+            x, y = x + left, y + top
+        image = image.resize((rw, rh), Image.Resampling[name.upper()], box)
         image = image.crop((wx, wy, wx + ww, wy + wh))
         crc = zlib.crc32(image.tobytes())
         print(width, height, channels, kind, seed, x, y, w, h, rw, rh, wx, wy, ww, wh, name, f"{crc:08x}")

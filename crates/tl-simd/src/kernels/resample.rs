@@ -14,11 +14,11 @@ mod vertical;
 
 use crate::Level;
 use crate::vector::ROWS;
-use axis::{Axis, AxisKey};
+use axis::Axis;
 pub(crate) use axis::{PRECISION_BITS, ROUND};
 use core::array;
 pub use filter::Filter;
-pub use geometry::{ImageView, Rect, Resize};
+pub use geometry::{Area, ImageView, Rect, Resize, ResizeArea};
 use horizontal::Horizontal;
 use vertical::Column;
 
@@ -47,7 +47,7 @@ impl Resampler {
     ///
     /// # Panics
     ///
-    /// When the region is empty or not within `src`, or the window is not within `resized`.
+    /// As [`Resize::source`], and when `src` does not hold all of it.
     pub fn run(
         &mut self,
         level: Level,
@@ -55,38 +55,33 @@ impl Resampler {
         resize: &Resize,
         sink: impl FnMut(u32, &[u8]),
     ) {
-        let Resize { region, resized, window, filter } = *resize;
-        assert!(region.fits(src.width, src.height), "{region:?} leaves the image");
-        assert!(region.width > 0 && region.height > 0, "the region is empty");
-        assert!(window.fits(resized.0, resized.1), "{window:?} leaves the resized image");
-        if window.width == 0 || window.height == 0 {
-            return;
-        }
-        let columns = AxisKey {
-            filter,
-            input: region.width,
-            output: resized.0,
-            first: window.x,
-            count: window.width,
-        };
-        let rows = AxisKey {
-            filter,
-            input: region.height,
-            output: resized.1,
-            first: window.y,
-            count: window.height,
-        };
-        self.vertical.prepare(rows);
-        let first = region.y as usize * src.row_bytes + region.x as usize * src.channels;
+        self.run_area(level, src, &(*resize).into(), sink);
+    }
+
+    /// [`Resampler::run`] for an area whose edges may lie within pixels.
+    ///
+    /// # Panics
+    ///
+    /// As [`ResizeArea::source`], and when `src` does not hold all of it.
+    pub fn run_area(
+        &mut self,
+        level: Level,
+        src: ImageView<'_>,
+        resize: &ResizeArea,
+        sink: impl FnMut(u32, &[u8]),
+    ) {
+        let Some([columns, rows]) = resize.axes() else { return };
+        let rect = resize.source();
         let source = Source {
-            data: &src.data[first..],
+            data: src.from(&rect),
             stride: src.row_bytes,
-            len: region.width as usize * src.channels,
+            len: rect.width as usize * src.channels,
             channels: src.channels,
         };
+        let (columns, rows) = (columns.key, rows.key);
+        self.vertical.prepare(rows);
         if columns.is_identity() {
-            let window = source.columns(window.x as usize, window.width as usize);
-            self.vertical_only(level, window, sink);
+            self.vertical_only(level, source, sink);
             return;
         }
         self.horizontal.axis.prepare(columns);
@@ -161,22 +156,18 @@ impl Resampler {
         source: Source<'_>,
         mut sink: impl FnMut(u32, &[u8]),
     ) {
-        let used = self.horizontal.axis.source_pixels();
         let stride = self.horizontal.stride(source.channels);
         let row_len = self.horizontal.axis.len() * source.channels;
         let rows = grown(&mut self.between, ROWS * source.len);
         let out = grown(&mut self.out, ROWS * stride);
         self.horizontal.prepare(level, source.channels, source.len);
-        let source_columns = source.columns(used.start, used.len());
-        let first = used.start * source.channels;
         let mut next = 0;
         for y in (0..self.vertical.len()).step_by(ROWS) {
             let count = ROWS.min(self.vertical.len() - y);
             for (row, y) in rows.chunks_exact_mut(source.len).zip(y..y + count) {
                 let taps = self.vertical.taps(y);
                 let offsets = (taps.start..).map(|row| row * source.stride);
-                let row = &mut row[first..first + source_columns.len];
-                self.column.combine(level, source_columns.data, offsets, taps.weights, row);
+                self.column.combine(level, source.data, offsets, taps.weights, row);
             }
             let rows = array::from_fn(|row| &rows[row.min(count - 1) * source.len..][..source.len]);
             self.horizontal.narrow(level, source.channels, rows, split_rows(out, stride));
@@ -216,12 +207,6 @@ struct Source<'a> {
 impl<'a> Source<'a> {
     fn row(&self, index: usize) -> &'a [u8] {
         &self.data[index * self.stride..][..self.len]
-    }
-
-    /// The same rows without the pixels before `first` and after `count`.
-    fn columns(&self, first: usize, count: usize) -> Self {
-        let data = &self.data[first * self.channels..];
-        Self { data, len: count * self.channels, ..*self }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::noise;
 use std::path::PathBuf;
 use std::str::FromStr;
 use tl_simd::Level;
-use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize};
+use tl_simd::resample::{Area, Filter, ImageView, Rect, Resampler, ResizeArea};
 
 #[derive(Debug)]
 struct Case {
@@ -13,7 +13,7 @@ struct Case {
     channels: usize,
     extreme: bool,
     seed: u64,
-    resize: Resize,
+    resize: ResizeArea,
     crc: u32,
 }
 
@@ -26,6 +26,11 @@ impl Case {
             width: number(fields[at + 2]),
             height: number(fields[at + 3]),
         };
+        let area = |at: usize| {
+            let [left, top, width, height]: [f64; 4] =
+                std::array::from_fn(|field| number(fields[at + field]));
+            Area { left, top, right: left + width, bottom: top + height }
+        };
         assert_eq!(fields.len(), 17, "fields of {line:?}");
         Self {
             width: number(fields[0]),
@@ -33,8 +38,8 @@ impl Case {
             channels: number(fields[2]),
             extreme: fields[3] == "extreme",
             seed: number(fields[4]),
-            resize: Resize {
-                region: rect(5),
+            resize: ResizeArea {
+                area: area(5),
                 resized: (number(fields[9]), number(fields[10])),
                 window: rect(11),
                 filter: filter(fields[15]),
@@ -66,29 +71,39 @@ fn filter(name: &str) -> Filter {
     filters.into_iter().find(|filter| filter.0 == name).expect("a filter's name").1
 }
 
-/// The cases in the repository, or those of the file that `TL_SIMD_CASES` names.
-fn cases() -> Vec<Case> {
-    let committed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/resample/cases.txt");
-    let path = std::env::var_os("TL_SIMD_CASES").map_or_else(|| committed.into(), PathBuf::from);
+/// The cases in the repository, or those of the file that `variable` names.
+fn cases(variable: &str, committed: &str) -> Vec<Case> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/resample");
+    let committed = PathBuf::from(folder).join(committed);
+    let path = std::env::var_os(variable).map_or(committed, PathBuf::from);
     let text = std::fs::read_to_string(&path).expect("the cases can be read");
     text.lines().filter(|line| !line.starts_with('#')).map(Case::parse).collect()
 }
 
-#[test]
-fn every_level_resizes_with_the_bytes_of_pillow() {
-    let cases = cases();
+/// Returns how many bytes were compared, all levels together.
+fn check(cases: &[Case]) -> usize {
     assert!(cases.len() >= 600, "{} cases", cases.len());
+    let mut bytes = 0;
     for level in Level::available() {
         let mut resampler = Resampler::new();
-        let mut bytes = 0;
-        for case in &cases {
+        for case in cases {
             let pixels = case.pixels();
             let image = ImageView::packed(&pixels, case.width, case.height, case.channels);
             let mut out = Vec::new();
-            resampler.run(level, image, &case.resize, |_, row| out.extend_from_slice(row));
+            resampler.run_area(level, image, &case.resize, |_, row| out.extend_from_slice(row));
             assert_eq!(crc32fast::hash(&out), case.crc, "{level}: {case:?}");
             bytes += out.len();
         }
-        println!("{level}: {} cases, {bytes} bytes, none differs", cases.len());
     }
+    bytes
+}
+
+#[test]
+fn every_level_resizes_with_the_bytes_of_pillow() {
+    println!("{} bytes, none differs", check(&cases("TL_SIMD_CASES", "cases.txt")));
+}
+
+#[test]
+fn every_level_resizes_boxes_with_the_bytes_of_pillow() {
+    println!("{} bytes, none differs", check(&cases("TL_SIMD_BOXES", "boxes.txt")));
 }

@@ -2,7 +2,7 @@
 
 use crate::noise;
 use tl_simd::Level;
-use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize};
+use tl_simd::resample::{Area, Filter, ImageView, Rect, Resampler, Resize, ResizeArea};
 
 /// Four times the most bytes of a vector, and one.
 const LONGEST: u32 = 4 * 64 + 1;
@@ -82,6 +82,64 @@ fn a_resampler_keeps_nothing_of_the_image_before() {
         let expected = rows(&mut Resampler::new(), Level::Scalar, image, &resize);
         assert!(rows(&mut reused, level, image, &resize) == expected, "{index} {resize:?}");
     }
+}
+
+/// Every filter on windows of every kind, from an image of which only the source rectangle is there.
+#[test]
+fn the_source_rectangle_is_all_that_is_read() {
+    let (width, height) = (90_u32, 70_u32);
+    let pixels = noise(width as usize * height as usize * 3, 8);
+    let image = ImageView::packed(&pixels, width, height, 3);
+    let filters = [Filter::Nearest, Filter::Box, Filter::Bilinear, Filter::Hamming];
+    let filters = filters.into_iter().chain([Filter::Bicubic, Filter::Lanczos]);
+    for (number, filter) in filters.cycle().take(600).zip(0_u32..).map(|(f, n)| (n, f)) {
+        let region = Rect {
+            x: number * 7 % 40,
+            y: number * 11 % 30,
+            width: 1 + number * 13 % 50,
+            height: 1 + number * 17 % 40,
+        };
+        let resized = (1 + number * 19 % 80, 1 + number * 23 % 90);
+        let window = Rect {
+            x: number * 5 % resized.0,
+            y: number * 3 % resized.1,
+            width: (1 + number % 17).min(resized.0 - number * 5 % resized.0),
+            height: (1 + number % 13).min(resized.1 - number * 3 % resized.1),
+        };
+        let resize = Resize { region, resized, window, filter };
+        let rect = resize.source();
+        let outer = (region.x + region.width, region.y + region.height);
+        assert!(rect.x >= region.x && rect.x + rect.width <= outer.0, "{resize:?} {rect:?}");
+        assert!(rect.y >= region.y && rect.y + rect.height <= outer.1, "{resize:?} {rect:?}");
+        let mut part = Vec::new();
+        for y in rect.y..rect.y + rect.height {
+            let start = (y * width + rect.x) as usize * 3;
+            part.extend_from_slice(&pixels[start..start + rect.width as usize * 3]);
+        }
+        let part = ImageView::packed(&part, rect.width, rect.height, 3).at(rect.x, rect.y);
+        for level in Level::available() {
+            let mut resampler = Resampler::new();
+            let expected = rows(&mut resampler, level, image, &resize);
+            assert!(rows(&mut resampler, level, part, &resize) == expected, "{level} {resize:?}");
+        }
+    }
+}
+
+#[test]
+fn an_area_touches_whole_pixels() {
+    let area = |left, right| ResizeArea {
+        area: Area { left, right, top: 3.0, bottom: 4.0 },
+        resized: (8, 1),
+        window: Rect::of_size(8, 1),
+        filter: Filter::Bilinear,
+    };
+    let check = |left, right, x, width| {
+        assert_eq!(area(left, right).source(), Rect { x, y: 3, width, height: 1 });
+    };
+    check(10.0, 12.0, 10, 2);
+    check(10.5, 12.0, 10, 2);
+    check(10.5, 12.125, 10, 3);
+    check(10.5, 10.75, 10, 1);
 }
 
 #[test]

@@ -30,27 +30,104 @@ impl Taps<'_> {
 }
 
 /// What an axis was computed for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct AxisKey {
     pub(super) filter: Filter,
-    /// Source pixels.
-    pub(super) input: u32,
-    /// Pixels the source is resized to.
+    /// The part of the axis that is resized.
+    pub(super) span: Span,
+    /// Pixels it is resized to.
     pub(super) output: u32,
     /// The first output pixel wanted.
     pub(super) first: u32,
-    /// How many output pixels are wanted.
+    /// How many output pixels are wanted; at least 1.
     pub(super) count: u32,
+}
+
+/// A part of an axis of the source, which may begin and end within pixels.
+///
+/// It is kept relative to its first pixel, so that parts of the same form have the same
+/// coefficients wherever they lie.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Span {
+    /// How much of the first pixel is left out; 0 to 1.
+    pub(super) offset: f64,
+    /// Its length in pixels.
+    pub(super) length: f64,
+    /// Pixels that it touches; no other pixel contributes.
+    pub(super) pixels: u32,
 }
 
 impl AxisKey {
     /// Whether every output pixel is a copy of the source pixel of the same index.
-    pub(super) const fn is_identity(&self) -> bool {
-        self.input == self.output
+    pub(super) fn is_identity(&self) -> bool {
+        self.span.offset == 0.0 && self.span.length == f64::from(self.output)
+    }
+
+    /// The source pixels that the wanted output pixels are made of, counted from the span's first.
+    pub(super) fn reads(&self) -> Range<u32> {
+        let last = self.first + (self.count - 1);
+        if self.is_identity() {
+            return self.first..last + 1;
+        }
+        if self.filter == Filter::Nearest {
+            let mut pixels = self.nearest();
+            let first = pixels.next().expect("at least one pixel is wanted");
+            return first..pixels.last().unwrap_or(first) + 1;
+        }
+        let reach = Reach::of(self);
+        reach.taps(self.first).start..reach.taps(last).end
+    }
+
+    /// The positions of Pillow's `ImagingScaleAffine`, which adds up the step instead of
+    /// multiplying.
+    fn nearest(&self) -> impl Iterator<Item = u32> {
+        let step = self.span.length / f64::from(self.output);
+        let mut position = self.span.offset + step * 0.5;
+        for _ in 0..self.first {
+            position += step;
+        }
+        let last = self.span.pixels - 1;
+        (0..self.count).map(move |_| {
+            let pixel = truncate(position).min(last);
+            position += step;
+            pixel
+        })
+    }
+}
+
+/// How far an output pixel reaches into the source.
+struct Reach {
+    offset: f64,
+    /// Source pixels per output pixel.
+    scale: f64,
+    support: f64,
+    pixels: f64,
+}
+
+impl Reach {
+    fn of(key: &AxisKey) -> Self {
+        let Span { offset, length, pixels } = key.span;
+        let scale = length / f64::from(key.output);
+        let support = key.filter.support() * scale.max(1.0);
+        Self { offset, scale, support, pixels: f64::from(pixels) }
+    }
+
+    /// The middle of an output pixel, in source pixels.
+    fn center(&self, index: u32) -> f64 {
+        self.offset + (f64::from(index) + 0.5) * self.scale
+    }
+
+    /// The source pixels under the filter of an output pixel.
+    fn taps(&self, index: u32) -> Range<u32> {
+        let center = self.center(index);
+        let start = truncate(center - self.support + 0.5);
+        start..truncate((center + self.support + 0.5).min(self.pixels))
     }
 }
 
 /// The coefficients of the wanted output pixels of one axis.
+///
+/// Source pixels are counted from the first one of [`AxisKey::reads`].
 #[derive(Debug, Default)]
 pub(super) struct Axis {
     key: Option<AxisKey>,
@@ -70,11 +147,14 @@ impl Axis {
         self.bounds.clear();
         self.weights.clear();
         if key.is_identity() {
-            self.copy_pixels(key.first..key.first + key.count);
+            self.copy_pixels(0..key.count);
             return;
         }
         match key.filter {
-            Filter::Nearest => self.pick_nearest(key),
+            Filter::Nearest => {
+                let first = key.reads().start;
+                self.copy_pixels(key.nearest().map(|pixel| pixel - first));
+            }
             Filter::Box => self.filter(key, filter::square),
             Filter::Bilinear => self.filter(key, filter::triangle),
             Filter::Hamming => self.filter(key, filter::hamming),
@@ -85,13 +165,6 @@ impl Axis {
 
     pub(super) fn key(&self) -> Option<AxisKey> {
         self.key
-    }
-
-    /// The source pixels that any output pixel needs.
-    pub(super) fn source_pixels(&self) -> Range<usize> {
-        let start = self.bounds.first().map_or(0, |&(start, _)| start);
-        let end = self.iter().last().map_or(0, |taps| taps.start + taps.weights.len());
-        start..end
     }
 
     pub(super) fn len(&self) -> usize {
@@ -115,44 +188,21 @@ impl Axis {
         }
     }
 
-    /// The positions of Pillow's `ImagingScaleAffine`, which adds up the step instead of multiplying.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "Pillow truncates; the position is positive and below `input`"
-    )]
-    fn pick_nearest(&mut self, key: AxisKey) {
-        let step = f64::from(key.input) / f64::from(key.output);
-        let mut position = step * 0.5;
-        for _ in 0..key.first {
-            position += step;
-        }
-        let pixels = (0..key.count).map(|_| {
-            let pixel = (position as u32).min(key.input - 1);
-            position += step;
-            pixel
-        });
-        self.copy_pixels(pixels);
-    }
-
     /// `weigh` is the key's filter.
     fn filter(&mut self, key: AxisKey, weigh: impl Fn(f64) -> f64) {
-        let input = f64::from(key.input);
-        let scale = input / f64::from(key.output);
-        let widening = scale.max(1.0);
-        let support = key.filter.support() * widening;
-        let narrowing = 1.0 / widening;
+        let reach = Reach::of(&key);
+        let narrowing = 1.0 / reach.scale.max(1.0);
+        let first = reach.taps(key.first).start;
         for index in key.first..key.first + key.count {
-            let center = (f64::from(index) + 0.5) * scale;
-            let start = truncate(center - support + 0.5);
-            let end = truncate((center + support + 0.5).min(input));
-            let distances = (start..end).map(|pixel| f64::from(pixel) - center + 0.5);
+            let (center, taps) = (reach.center(index), reach.taps(index));
+            let start = taps.start;
+            let distances = taps.map(|pixel| f64::from(pixel) - center + 0.5);
             self.exact.clear();
             self.exact.extend(distances.map(|distance| weigh(distance * narrowing)));
             let sum: f64 = self.exact.iter().sum();
             let divisor = if sum == 0.0 { 1.0 } else { sum };
             self.weights.extend(self.exact.iter().map(|weight| fixed_point(weight / divisor)));
-            self.bounds.push((start as usize, self.weights.len()));
+            self.bounds.push(((start - first) as usize, self.weights.len()));
         }
     }
 }
@@ -174,7 +224,12 @@ fn fixed_point(weight: f64) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Axis, AxisKey, Filter};
+    use super::{Axis, AxisKey, Filter, Span};
+
+    fn whole(filter: Filter, input: u32, output: u32) -> AxisKey {
+        let span = Span { offset: 0.0, length: f64::from(input), pixels: input };
+        AxisKey { filter, span, output, first: 0, count: output }
+    }
 
     const FILTERS: [Filter; 6] = [
         Filter::Nearest,
@@ -194,7 +249,7 @@ mod tests {
         for filter in FILTERS {
             for (input, output) in (1..=60).flat_map(|i| (1..=130).map(move |o| (i, o))) {
                 let mut axis = Axis::default();
-                axis.prepare(AxisKey { filter, input, output, first: 0, count: output });
+                axis.prepare(whole(filter, input, output));
                 for taps in axis.iter() {
                     assert!(!taps.weights.is_empty(), "{filter:?} {input} {output}");
                     assert!(taps.start + taps.weights.len() <= input as usize);
@@ -210,7 +265,7 @@ mod tests {
         for filter in FILTERS {
             for (input, output) in [(2, 700), (3, 7), (500, 224), (65_535, 1), (40, 39)] {
                 let mut axis = Axis::default();
-                axis.prepare(AxisKey { filter, input, output, first: 0, count: output });
+                axis.prepare(whole(filter, input, output));
                 for taps in axis.iter() {
                     let size: u64 = taps.weights.iter().map(|w| u64::from(w.unsigned_abs())).sum();
                     assert!(

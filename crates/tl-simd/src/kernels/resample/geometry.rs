@@ -1,6 +1,7 @@
 //! Images, rectangles, and what part of an image becomes what.
 
 use super::Filter;
+use super::axis::{AxisKey, Span};
 
 /// Interleaved 8-bit pixels in memory.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +11,8 @@ pub struct ImageView<'a> {
     pub(super) height: u32,
     pub(super) row_bytes: usize,
     pub(super) channels: usize,
+    /// Where its first pixel lies in the image it is a part of.
+    pub(super) origin: (u32, u32),
 }
 
 impl<'a> ImageView<'a> {
@@ -30,7 +33,7 @@ impl<'a> ImageView<'a> {
         });
         let need = need.expect("the image fits into the address space");
         assert!(need <= data.len(), "the image needs {need} bytes, data has {}", data.len());
-        Self { data, width, height, row_bytes, channels }
+        Self { data, width, height, row_bytes, channels, origin: (0, 0) }
     }
 
     /// An image whose rows follow each other without gaps.
@@ -41,6 +44,23 @@ impl<'a> ImageView<'a> {
     #[must_use]
     pub fn packed(data: &'a [u8], width: u32, height: u32, channels: usize) -> Self {
         Self::new(data, width, height, width as usize * channels, channels)
+    }
+
+    /// The same pixels as the part of a larger image that begins at (`x`, `y`): regions are then
+    /// in coordinates of that image.
+    #[must_use]
+    pub const fn at(self, x: u32, y: u32) -> Self {
+        Self { origin: (x, y), ..self }
+    }
+
+    /// What follows the first pixel of `rect`, all of which must be there.
+    pub(super) fn from(&self, rect: &Rect) -> &'a [u8] {
+        let (left, top) = (rect.x.checked_sub(self.origin.0), rect.y.checked_sub(self.origin.1));
+        let held = left.zip(top).map(|(x, y)| Rect { x, y, ..*rect });
+        let held = held.filter(|held| held.fits(self.width, self.height));
+        assert!(held.is_some(), "{rect:?} leaves the image");
+        let Rect { x, y, .. } = held.unwrap_or_default();
+        &self.data[y as usize * self.row_bytes + x as usize * self.channels..]
     }
 }
 
@@ -86,11 +106,125 @@ pub struct Resize {
 }
 
 impl Resize {
+    /// The source pixels that the window is made of, a part of the region: what a decoder has to
+    /// make.
+    ///
+    /// # Panics
+    ///
+    /// When the region is empty, reaches beyond 2^32 - 1, or the window is not within `resized`.
+    #[must_use]
+    pub fn source(&self) -> Rect {
+        ResizeArea::from(*self).source()
+    }
+}
+
+/// A part of an image whose edges may lie within pixels: Pillow's `box`.
+///
+/// A pixel covers one unit, the top left one from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Area {
+    /// The left edge.
+    pub left: f64,
+    /// The upper edge.
+    pub top: f64,
+    /// The right edge.
+    pub right: f64,
+    /// The lower edge.
+    pub bottom: f64,
+}
+
+impl From<Rect> for Area {
+    fn from(rect: Rect) -> Self {
+        let (left, top) = (f64::from(rect.x), f64::from(rect.y));
+        let (right, bottom) = (left + f64::from(rect.width), top + f64::from(rect.height));
+        Self { left, top, right, bottom }
+    }
+}
+
+/// [`Resize`] of an area: Pillow's `image.crop(outer).resize(resized, filter, box=area)`, then
+/// `crop(window)`, where `outer` is the pixels that the area touches and `area` counts from there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ResizeArea {
+    /// The part of the source that is resized; pixels that it does not touch never contribute.
+    pub area: Area,
+    /// Width and height that the area is resized to.
+    pub resized: (u32, u32),
+    /// The part of the resized image that is wanted; nothing else is computed.
+    pub window: Rect,
+    /// The filter.
+    pub filter: Filter,
+}
+
+impl From<Resize> for ResizeArea {
+    fn from(resize: Resize) -> Self {
+        let Resize { region, resized, window, filter } = resize;
+        Self { area: region.into(), resized, window, filter }
+    }
+}
+
+impl ResizeArea {
+    /// The source pixels that the window is made of.
+    ///
+    /// # Panics
+    ///
+    /// When the area is empty, has an edge that is no number from 0 to 2^32 - 1, or when the window
+    /// is not within `resized`.
+    #[must_use]
+    pub fn source(&self) -> Rect {
+        self.axes().map_or_else(Rect::default, |[columns, rows]| {
+            let (x, y) = (columns.reads(), rows.reads());
+            let (width, height) = (x.end - x.start, y.end - y.start);
+            Rect { x: columns.base + x.start, y: rows.base + y.start, width, height }
+        })
+    }
+
+    /// Both axes, or nothing where the window is empty.
+    pub(super) fn axes(&self) -> Option<[PlacedAxis; 2]> {
+        let Self { area, resized, window, filter } = *self;
+        assert!(window.fits(resized.0, resized.1), "{window:?} leaves the resized image");
+        let axis = |start, end, output, first, count| {
+            let (base, span) = place(start, end);
+            PlacedAxis { base, key: AxisKey { filter, span, output, first, count } }
+        };
+        let columns = axis(area.left, area.right, resized.0, window.x, window.width);
+        let rows = axis(area.top, area.bottom, resized.1, window.y, window.height);
+        (window.width > 0 && window.height > 0).then_some([columns, rows])
+    }
+
     /// Whether Pillow (13 and later) runs the vertical pass first, which changes the rounding: when
     /// it takes away rows, and more than twice as many as the other pass takes away columns.
-    pub(super) const fn vertical_first(&self) -> bool {
-        let rows = self.region.height as i64 - self.resized.1 as i64;
-        let columns = self.region.width as i64 - self.resized.0 as i64;
-        rows > 0 && rows > 2 * columns
+    pub(super) fn vertical_first(&self) -> bool {
+        let taken = |start: f64, end: f64, output: u32| {
+            f64::from(place(start, end).1.pixels) - f64::from(output)
+        };
+        let rows = taken(self.area.top, self.area.bottom, self.resized.1);
+        let columns = taken(self.area.left, self.area.right, self.resized.0);
+        rows > 0.0 && rows > 2.0 * columns
     }
+}
+
+/// An axis and where its span begins in the source.
+pub(super) struct PlacedAxis {
+    pub(super) base: u32,
+    pub(super) key: AxisKey,
+}
+
+impl PlacedAxis {
+    fn reads(&self) -> core::ops::Range<u32> {
+        self.key.reads()
+    }
+}
+
+/// The first pixel from `start` to `end` and the span from there.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the edges are checked to be within the range of u32"
+)]
+fn place(start: f64, end: f64) -> (u32, Span) {
+    assert!(start >= 0.0 && start < end, "the area from {start} to {end} is empty");
+    assert!(end <= f64::from(u32::MAX), "the area ends at {end}");
+    let base = start.floor();
+    let pixels = (end.ceil() - base) as u32;
+    (base as u32, Span { offset: start - base, length: end - start, pixels })
 }

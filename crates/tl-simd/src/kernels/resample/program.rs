@@ -28,7 +28,7 @@ struct Block {
     end: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct ProgramKey {
     axis: AxisKey,
     channels: usize,
