@@ -5,6 +5,7 @@ use std::mem;
 use crate::error::DecodeError;
 use crate::format::Format;
 use crate::image::{Image, ImageInfo};
+use crate::jpeg::{JpegDecoder, JpegRequest, OnDamaged};
 use crate::limits::Limits;
 use crate::orientation::Orientation;
 use crate::{bmp, jpeg, png, tiff, webp};
@@ -46,6 +47,8 @@ pub struct DecodeOptions {
     pub color: Color,
     /// What to do with the orientation.
     pub exif: Exif,
+    /// What to do with damaged JPEG data; damage in other formats is always an error.
+    pub on_damaged: OnDamaged,
     /// What one image may cost.
     pub limits: Limits,
 }
@@ -84,18 +87,25 @@ pub fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
 pub struct Decoder {
     options: DecodeOptions,
     scratch: Vec<u8>,
+    jpeg: JpegDecoder,
     tiff: tiff::Buffers,
 }
 
 impl Decoder {
     /// A decoder with these options.
     pub fn new(options: DecodeOptions) -> Self {
-        Self { options, ..Self::default() }
+        Self { options, jpeg: JpegDecoder::new(options.limits), ..Self::default() }
     }
 
     /// The options it was made with.
     pub fn options(&self) -> &DecodeOptions {
         &self.options
+    }
+
+    /// The decoder for JPEG files, for what only they offer: a part of the image, a smaller scale,
+    /// the components as they are.
+    pub fn jpeg(&mut self) -> &mut JpegDecoder {
+        &mut self.jpeg
     }
 
     /// Decodes the first frame of `bytes` into `image`.
@@ -107,7 +117,11 @@ impl Decoder {
     pub fn decode_into(&mut self, bytes: &[u8], image: &mut Image) -> Result<(), DecodeError> {
         let (options, scratch) = (&self.options, &mut self.scratch);
         let orientation = match Format::of(bytes)? {
-            Format::Jpeg => jpeg::decode(bytes, options, image),
+            Format::Jpeg => {
+                let (color, on_damaged) = (options.color, options.on_damaged);
+                let request = JpegRequest { color, on_damaged, ..JpegRequest::default() };
+                self.jpeg.decode(bytes, &request, image).map(|decoded| decoded.orientation)
+            }
             Format::Png => png::decode(bytes, options, scratch, image),
             Format::WebP => webp::decode(bytes, options, scratch, image),
             Format::Bmp => bmp::decode(bytes, options, scratch, image),

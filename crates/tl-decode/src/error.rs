@@ -6,6 +6,7 @@
 use std::fmt;
 
 use thiserror::Error;
+use tl_simd::resample::Rect;
 
 use crate::format::Format;
 
@@ -28,6 +29,19 @@ pub enum DecodeError {
         max: u64,
         /// What the image asks for.
         need: u64,
+    },
+    /// The region to decode is empty or not inside the image.
+    #[error(
+        "region of {}x{} pixels at {}, {} is not inside the image of {width}x{height}",
+        region.width, region.height, region.x, region.y
+    )]
+    Region {
+        /// The region asked for.
+        region: Rect,
+        /// Width of the scaled image.
+        width: u32,
+        /// Height of the scaled image.
+        height: u32,
     },
 }
 

@@ -2,12 +2,22 @@
 //! in this file, what the file itself says is in `marker`.
 
 mod codec_thread;
+#[expect(dead_code, reason = "the decoder that uses it is being put together")]
+mod frame;
+#[expect(dead_code, reason = "the decoder that uses it is being put together")]
+mod header;
 mod marker;
 mod padded;
+mod planes;
+mod request;
 #[expect(dead_code, reason = "the decoder that uses it is being put together")]
 mod scan;
+mod standard;
+mod tables;
 
 use jpeg_decoder::{ColorTransform, PixelFormat};
+use tl_simd::Level;
+use tl_simd::resample::Rect;
 
 use crate::decoder::DecodeOptions;
 use crate::error::{CodecError, DecodeError, Defect, Feature};
@@ -16,22 +26,88 @@ use crate::image::{Image, ImageInfo};
 use crate::limits::Limits;
 use crate::orientation::Orientation;
 use crate::pixel::Layout;
-use marker::{Frame, Process};
+use frame::{Frame, Process};
+use header::Reader;
 use padded::PaddedScans;
 
-pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
-    let header = marker::read_header(bytes)?;
-    Ok(info(&header.frame, header.orientation))
-}
+pub use planes::{Plane, PlaneColor, Planes};
+pub use request::{Decoded, JpegRequest};
+pub use scan::{Damage, OnDamaged};
 
-fn info(frame: &Frame, orientation: Orientation) -> ImageInfo {
-    ImageInfo {
+pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
+    let (frame, prologue) = frame::read_prologue(bytes)?;
+    Ok(ImageInfo {
         format: Format::Jpeg,
         width: frame.width.into(),
         height: frame.height.into(),
-        channels: frame.components,
+        channels: frame.component_count,
         bit_depth: frame.precision,
-        orientation,
+        orientation: prologue.orientation(),
+    })
+}
+
+/// Decodes JPEG images one after the other, whole or in part, and keeps its memory.
+#[derive(Clone, Debug, Default)]
+pub struct JpegDecoder {
+    limits: Limits,
+    #[expect(dead_code, reason = "the decoder that uses it is being put together")]
+    level: Option<Level>,
+}
+
+impl JpegDecoder {
+    /// A decoder that charges `limits` and uses the fastest instructions of this CPU.
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, level: None }
+    }
+
+    /// The same with the instructions of `level`; the pixels do not depend on it.
+    #[must_use]
+    pub fn with_level(self, level: Level) -> Self {
+        Self { level: Some(level), ..self }
+    }
+
+    /// Decodes what `request` asks for into `image`.
+    ///
+    /// # Errors
+    /// As [`Decoder::decode_into`](crate::Decoder::decode_into), and [`DecodeError::Region`] for a
+    /// region that is empty or not inside the scaled image.
+    pub fn decode(
+        &mut self,
+        bytes: &[u8],
+        request: &JpegRequest,
+        image: &mut Image,
+    ) -> Result<Decoded, DecodeError> {
+        let options =
+            DecodeOptions { color: request.color, limits: self.limits, ..DecodeOptions::default() };
+        let orientation = decode(bytes, &options, image)?;
+        let region = request.region.unwrap_or(Rect::of_size(image.width, image.height));
+        if region.width == 0 || region.height == 0 || !region.fits(image.width, image.height) {
+            let (width, height) = (image.width, image.height);
+            return Err(DecodeError::Region { region, width, height });
+        }
+        let channels = usize::from(image.channels);
+        let mut data =
+            Vec::with_capacity(region.width as usize * region.height as usize * channels);
+        for row in image.data.chunks_exact(image.row_bytes()).skip(region.y as usize) {
+            let from = region.x as usize * channels;
+            data.extend_from_slice(&row[from..from + region.width as usize * channels]);
+        }
+        data.truncate(region.width as usize * region.height as usize * channels);
+        (image.width, image.height, image.data) = (region.width, region.height, data);
+        Ok(Decoded { orientation, damage: None })
+    }
+
+    /// Decodes the components of what `request` asks for without upsampling or converting them.
+    ///
+    /// # Errors
+    /// As [`JpegDecoder::decode`].
+    pub fn decode_planes(
+        &mut self,
+        bytes: &[u8],
+        request: &JpegRequest,
+    ) -> Result<Planes<'_>, DecodeError> {
+        _ = (bytes, request);
+        Err(Feature::JpegColor.into())
     }
 }
 
@@ -40,21 +116,18 @@ pub(crate) fn decode(
     options: &DecodeOptions,
     image: &mut Image,
 ) -> Result<Orientation, DecodeError> {
-    let header = marker::read_header(bytes)?;
-    let frame = header.frame;
-    require_supported(&frame)?;
-    marker::check_scans(bytes, &header, &options.limits)?;
-    let size = (frame.width.into(), frame.height.into());
+    let (frame, orientation) = checked(bytes, &options.limits)?;
+    let size = frame.size();
     options.limits.charge_image(size.0, size.1, options.color.channels())?;
-    require_plausible(bytes, &frame)?;
+    frame.require_plausible(bytes.len())?;
     charge_codec(&frame, &options.limits)?;
 
-    if frame.components == options.color.channels() {
+    if frame.component_count == options.color.channels() {
         // Replaced by what the codec allocates; both at once would be twice the limit.
         image.data = Vec::new();
     }
     let (pixels, layout) = run_codec(bytes, None)?;
-    if frame.components == options.color.channels() {
+    if frame.component_count == options.color.channels() {
         // The codec allocates its result in any case: taking it over saves a copy.
         (image.width, image.height) = size;
         image.channels = options.color.channels();
@@ -63,7 +136,17 @@ pub(crate) fn decode(
         image.reset(size, options.color.channels(), &options.limits)?;
         layout.convert(&pixels, &mut image.data, options.color);
     }
-    Ok(header.orientation)
+    Ok(orientation)
+}
+
+fn checked(bytes: &[u8], limits: &Limits) -> Result<(Frame, Orientation), DecodeError> {
+    let (frame, _) = frame::read_prologue(bytes)?;
+    frame.require_supported()?;
+    let mut reader = Reader::new(bytes)?;
+    while reader.next_scan(limits)?.is_some() {
+        reader.skip_entropy_coded()?;
+    }
+    Ok((frame, reader.prologue.orientation()))
 }
 
 fn run_codec(
@@ -113,13 +196,10 @@ pub(crate) fn decode_part(
     color: StoredColor,
     limits: &Limits,
 ) -> Result<Part, DecodeError> {
-    let header = marker::read_header(bytes)?;
-    let frame = header.frame;
-    require_supported(&frame)?;
-    marker::check_scans(bytes, &header, limits)?;
-    let (width, height, channels) = (frame.width.into(), frame.height.into(), frame.components);
+    let (frame, _) = checked(bytes, limits)?;
+    let ((width, height), channels) = (frame.size(), frame.component_count);
     limits.charge_image(width, height, channels)?;
-    require_plausible(bytes, &frame)?;
+    frame.require_plausible(bytes.len())?;
     charge_codec(&frame, limits)?;
     let transform = match (channels, color) {
         (1, _) => ColorTransform::Grayscale,
@@ -137,44 +217,17 @@ pub(crate) fn decode_part(
     Ok(Part { width, height, channels, data })
 }
 
-fn require_supported(frame: &Frame) -> Result<(), DecodeError> {
-    if frame.process == Process::Other {
-        return Err(Feature::JpegFrame(frame.marker & 0x0F).into());
-    }
-    if frame.precision != 8 {
-        return Err(Feature::JpegPrecision(frame.precision).into());
-    }
-    if !matches!(frame.components, 1 | 3 | 4) {
-        return Err(Feature::JpegComponents(frame.components).into());
-    }
-    if frame.height == 0 {
-        return Err(Feature::JpegHeightInDnl.into());
-    }
-    Ok(())
-}
-
 /// Charges what the codec holds besides its result: the samples with the padding to whole MCUs, and
 /// two rows of coefficients or, for progressive images, all of them.
 fn charge_codec(frame: &Frame, limits: &Limits) -> Result<(), DecodeError> {
     const BLOCK_SAMPLES: u64 = 64;
     const COEFFICIENT_BYTES: u64 = 2;
-    let rows = u64::from(frame.mcu_rows());
-    let row_samples =
-        u64::from(frame.mcus_per_row()) * u64::from(frame.blocks_per_mcu) * BLOCK_SAMPLES;
+    let (across, rows) = frame.mcus();
+    let rows = u64::from(rows);
+    let blocks = frame.components().iter().map(|c| u64::from(c.across) * u64::from(c.down));
+    let row_samples = u64::from(across) * blocks.sum::<u64>() * BLOCK_SAMPLES;
     let coefficient_rows = if frame.process == Process::Progressive { rows } else { 2 };
     limits.charge_working(row_samples * (rows + COEFFICIENT_BYTES * coefficient_rows))
-}
-
-/// Refuses a size that the file cannot fill: each block of the largest component takes at least
-/// one bit of one scan. The codec would read zeros past the end of the data.
-fn require_plausible(bytes: &[u8], frame: &Frame) -> Result<(), DecodeError> {
-    let blocks = u64::from(frame.width.div_ceil(8)) * u64::from(frame.height.div_ceil(8));
-    let (need, have) = (blocks.div_ceil(8), bytes.len() as u64);
-    if need > have {
-        let what = "entropy-coded data (at least)";
-        return Err(Defect::Truncated { format: Format::Jpeg, what, offset: 0, need, have }.into());
-    }
-    Ok(())
 }
 
 fn codec(error: jpeg_decoder::Error) -> DecodeError {
@@ -195,48 +248,5 @@ fn codec(error: jpeg_decoder::Error) -> DecodeError {
         other @ (jpeg_decoder::Error::Format(_)
         | jpeg_decoder::Error::Io(_)
         | jpeg_decoder::Error::Internal(_)) => Defect::from(CodecError::from(other)).into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A frame of three components, the first with `sampling` blocks across and down per MCU.
-    fn frame(process: Process, (width, height): (u16, u16), sampling: (u8, u8)) -> Frame {
-        let blocks_per_mcu = u16::from(sampling.0) * u16::from(sampling.1) + 2;
-        Frame {
-            marker: 0xC0,
-            process,
-            precision: 8,
-            width,
-            height,
-            components: 3,
-            sampling,
-            blocks_per_mcu,
-        }
-    }
-
-    #[test]
-    fn camera_images_are_within_the_default_limits() {
-        let check = |frame, expected: Option<u64>| {
-            let need = match charge_codec(&frame, &Limits::default()) {
-                Err(DecodeError::LimitExceeded { need, .. }) => Some(need),
-                result => result.map(|()| None).unwrap(),
-            };
-            assert_eq!(need, expected, "{frame:?}");
-        };
-        let (of_61_mp, of_100_mp, largest) = ((9504, 6336), (11_648, 8736), (13_376, 13_376));
-        check(frame(Process::Sequential, of_61_mp, (1, 1)), None);
-        check(frame(Process::Sequential, of_100_mp, (1, 1)), None);
-        check(frame(Process::Sequential, of_100_mp, (2, 1)), None);
-        check(frame(Process::Sequential, largest, (2, 2)), None);
-        check(frame(Process::Progressive, of_61_mp, (2, 2)), None);
-        // All coefficients of a progressive image are held at once.
-        check(frame(Process::Progressive, of_61_mp, (1, 1)), Some(9504 * 6336 * 3 * 3));
-        // The sides are rounded up to whole MCUs, and two rows of coefficients come on top.
-        let rows = 13_376 / 8;
-        let need = 13_376 * 8 * 3 * (rows + 4);
-        check(frame(Process::Sequential, (13_369, 13_369), (1, 1)), Some(need));
     }
 }

@@ -68,9 +68,12 @@ impl<'a> PaddedScans<'a> {
 
     /// Goes past the next scan header, or to the end of the file where there is none.
     fn skip_segments(&self) -> (usize, Piece) {
-        let mut walk = Walk { bytes: self.bytes, at: self.at };
-        while let Ok((marker, _)) = walk.next_segment() {
-            match marker {
+        let Ok(mut walk) = Walk::new(self.bytes) else {
+            return (self.bytes.len(), Piece::Segments);
+        };
+        walk.at = self.at;
+        while let Ok(segment) = walk.next_segment() {
+            match segment.marker {
                 SOS => return (walk.at, Piece::EntropyCoded),
                 EOI => break,
                 _ => {}

@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+pub(super) use tl_simd::jpeg::Block;
+
 use crate::error::{DecodeError, Defect};
 use crate::format::Format;
 
@@ -78,11 +80,6 @@ pub(super) struct HuffmanSpecs<'a> {
     pub(super) ac: [Option<HuffmanSpec<'a>>; 4],
 }
 
-/// The coefficients of one 8x8 block, row by row, as they were coded: not yet dequantised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C, align(64))]
-pub(super) struct Block(pub(super) [i16; 64]);
-
 /// Receives decoded blocks.
 pub(super) trait BlockSink {
     /// Takes neighbouring blocks of one block row of `component` (its number in the frame), in
@@ -106,13 +103,13 @@ pub(super) struct Window {
     pub(super) columns: Range<u32>,
 }
 
-/// A fault in entropy-coded data, and where it is.
+/// The first fault in an image's entropy-coded data, and where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Damage {
+pub struct Damage {
     /// What is wrong.
-    pub(crate) what: &'static str,
+    pub what: &'static str,
     /// The offset in the file at which that was noticed, in bytes.
-    pub(crate) offset: u64,
+    pub offset: u64,
 }
 
 impl Damage {
@@ -127,9 +124,9 @@ impl From<Damage> for DecodeError {
     }
 }
 
-/// What to do with an image whose entropy-coded data is damaged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum OnDamaged {
+/// What to do with an image whose data is damaged or incomplete behind the header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnDamaged {
     /// The first damage is an error.
     #[default]
     Error,

@@ -1,0 +1,33 @@
+//! What to decode of a JPEG file, and what came of it.
+
+use tl_simd::jpeg::Scale;
+use tl_simd::resample::Rect;
+
+use super::scan::{Damage, OnDamaged};
+use crate::decoder::Color;
+use crate::orientation::Orientation;
+
+/// What to decode of a JPEG file, and how. The default is the whole image as RGB.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct JpegRequest {
+    /// The size to decode at: a side of `n` pixels becomes `Scale::apply(n)`.
+    pub scale: Scale,
+    /// The part to decode, in pixels of the scaled image; all of it if `None`. Its pixels are
+    /// those that the whole image has there.
+    pub region: Option<Rect>,
+    /// The pixels to decode to.
+    pub color: Color,
+    /// What to do with damaged data.
+    pub on_damaged: OnDamaged,
+}
+
+/// What a decoded image's header says, and whether it is whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decoded {
+    /// How the image has to be turned to be upright; its pixels are as stored.
+    pub orientation: Orientation,
+    /// What was passed over with [`OnDamaged::Keep`]; `None` for an image without damage.
+    ///
+    /// Only what the request had to read is looked at: damage below the region stays unseen.
+    pub damage: Option<Damage>,
+}

@@ -1,0 +1,110 @@
+//! The tables that segments before and between the scans define (ITU-T T.81 B.2.4).
+
+use super::marker::{self, Segment};
+use super::scan::{HuffmanSpec, HuffmanSpecs};
+use super::standard;
+use crate::error::DecodeError;
+
+/// Where each coefficient of the zigzag sequence stands in a block, row by row (T.81 figure A.6).
+#[rustfmt::skip]
+const NATURAL: [u8; 64] = [
+     0,  1,  8, 16,  9,  2,  3, 10,
+    17, 24, 32, 25, 18, 11,  4,  5,
+    12, 19, 26, 33, 40, 48, 41, 34,
+    27, 20, 13,  6,  7, 14, 21, 28,
+    35, 42, 49, 56, 57, 50, 43, 36,
+    29, 22, 15, 23, 30, 37, 44, 51,
+    58, 59, 52, 45, 38, 31, 39, 46,
+    53, 60, 61, 54, 47, 55, 62, 63,
+];
+
+/// A quantisation table, row by row.
+pub(super) type Quantizer = [u16; 64];
+
+/// The tables in force at some place in the file.
+#[derive(Clone, Debug)]
+pub(super) struct Tables<'a> {
+    pub(super) quantizers: [Option<Quantizer>; 4],
+    pub(super) huffman: HuffmanSpecs<'a>,
+    /// MCUs between restart markers, 0 for none.
+    pub(super) restart_interval: u16,
+}
+
+impl<'a> Tables<'a> {
+    /// What is in force at the start of a file.
+    pub(super) fn initial() -> Self {
+        Self { quantizers: [None; 4], huffman: standard::SPECS, restart_interval: 0 }
+    }
+
+    /// Takes in a segment; those that define no tables are passed over.
+    pub(super) fn read(&mut self, segment: &Segment<'a>) -> Result<(), DecodeError> {
+        match segment.marker {
+            marker::DQT => self.read_quantizers(segment),
+            marker::DHT => self.read_huffman(segment),
+            marker::DRI => self.read_restart_interval(segment),
+            _ => Ok(()),
+        }
+    }
+
+    fn read_quantizers(&mut self, segment: &Segment<'_>) -> Result<(), DecodeError> {
+        let mut rest = segment.data;
+        while let Some((&head, values)) = rest.split_first() {
+            let wide = head >> 4 != 0;
+            let need = if wide { 128 } else { 64 };
+            let Some((values, after)) = values.split_at_checked(need) else {
+                return Err(marker::truncated("quantiser", segment.at, need, values.len()));
+            };
+            let Some(table) = self.quantizers.get_mut(usize::from(head & 0x0F)) else {
+                return Err(marker::value("number of a quantiser", (head & 0x0F).into()));
+            };
+            let table = table.insert([0; 64]);
+            if wide {
+                for (&at, &value) in NATURAL.iter().zip(values.as_chunks().0) {
+                    table[usize::from(at)] = u16::from_be_bytes(value);
+                }
+            } else {
+                for (&at, &value) in NATURAL.iter().zip(values) {
+                    table[usize::from(at)] = value.into();
+                }
+            }
+            rest = after;
+        }
+        Ok(())
+    }
+
+    fn read_huffman(&mut self, segment: &Segment<'a>) -> Result<(), DecodeError> {
+        const HEAD: usize = 17;
+        let mut rest = segment.data;
+        while let Some((&head, body)) = rest.split_first() {
+            let Some((counts, body)) = body.split_first_chunk::<16>() else {
+                return Err(marker::truncated("Huffman table", segment.at, HEAD, rest.len()));
+            };
+            let total = counts.iter().map(|&count| usize::from(count)).sum::<usize>();
+            if total > 256 {
+                return Err(marker::value("symbol count of a Huffman table", total as u64));
+            }
+            let Some((values, after)) = body.split_at_checked(total) else {
+                return Err(marker::truncated("Huffman symbols", segment.at, total, body.len()));
+            };
+            let of_class = match head >> 4 {
+                0 => &mut self.huffman.dc,
+                1 => &mut self.huffman.ac,
+                class => return Err(marker::value("class of a Huffman table", class.into())),
+            };
+            let Some(table) = of_class.get_mut(usize::from(head & 0x0F)) else {
+                return Err(marker::value("number of a Huffman table", (head & 0x0F).into()));
+            };
+            *table = Some(HuffmanSpec { counts, values });
+            rest = after;
+        }
+        Ok(())
+    }
+
+    fn read_restart_interval(&mut self, segment: &Segment<'_>) -> Result<(), DecodeError> {
+        let &[high, low] = segment.data else {
+            return Err(marker::truncated("restart interval", segment.at, 2, segment.data.len()));
+        };
+        self.restart_interval = u16::from_be_bytes([high, low]);
+        Ok(())
+    }
+}
