@@ -26,6 +26,12 @@ pub enum RecipeError {
         /// What it may be.
         expected: &'static str,
     },
+    /// A decode margin that is below 1, beyond every image, or not a number.
+    #[error("decode margin is {value}, expected a number from 1 to 65536")]
+    DecodeMargin {
+        /// What it was.
+        value: f32,
+    },
     /// Integer output of a recipe that makes floats, or the reverse.
     #[error("output type {dtype} does not fit a recipe that {}",
         if *to_float { "converts to float" } else { "does not convert to float" })]

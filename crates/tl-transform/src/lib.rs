@@ -2,12 +2,14 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+mod decode_mode;
 mod error;
 mod op;
 mod plan;
 mod recipe;
 pub mod rng;
 
+pub use decode_mode::DecodeMode;
 pub use error::{PlanError, RecipeError};
 pub use op::{Interpolation, Op};
 pub use plan::{Padding, Plan};

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use tl_simd::normalize::{self, Element};
 
+use crate::decode_mode::DecodeMode;
 use crate::error::RecipeError;
 use crate::op::{Interpolation, Op};
 
@@ -104,7 +105,7 @@ pub struct OutputSpec {
     pub layout: Layout,
 }
 
-/// A checked list of operations and the form of its output.
+/// A checked list of operations, how photographs are decoded for them, and the form of the output.
 ///
 /// A recipe that exists can be run in one pass from the decoded image to the batch: it is at most
 /// one resampling (`RandomResizedCrop`, `Resize`, `CenterCrop`, or `Resize` then `CenterCrop`), then
@@ -129,10 +130,11 @@ pub struct OutputSpec {
 pub struct Recipe {
     ops: Vec<Op>,
     output: OutputSpec,
+    decode: DecodeMode,
 }
 
 impl Recipe {
-    /// Checks the operations' order and parameters.
+    /// Checks the operations' order and parameters. Photographs are decoded exactly.
     ///
     /// # Errors
     /// Names the first operation that is out of place or has a parameter out of range, or the
@@ -150,12 +152,12 @@ impl Recipe {
         if to_float == (output.dtype == Dtype::U8) {
             return Err(RecipeError::OutputType { dtype: output.dtype.name(), to_float });
         }
-        Ok(Self { ops, output })
+        Ok(Self { ops, output, decode: DecodeMode::Exact })
     }
 
     /// The usual ImageNet training recipe: a random resized crop of `size` x `size` (area 8 % to
     /// 100 %, ratio 3/4 to 4/3, bilinear, antialiased), a flip half of the time, float,
-    /// normalisation; f32 CHW.
+    /// normalisation; f32 CHW. Photographs are decoded fast ([`DecodeMode::FAST`]).
     ///
     /// # Errors
     /// When `size` is not 1 to 65 535.
@@ -167,11 +169,12 @@ impl Recipe {
             ratio: (3.0 / 4.0, 4.0 / 3.0),
             interpolation: Interpolation::Bilinear,
         };
-        Self::imagenet(vec![crop, Op::RandomHorizontalFlip { p: 0.5 }])
+        Self::imagenet(vec![crop, Op::RandomHorizontalFlip { p: 0.5 }])?
+            .with_decode(DecodeMode::FAST)
     }
 
     /// The usual ImageNet evaluation recipe: the shorter side resized to `size * 256 / 224`, rounded
-    /// half to even, the middle `size` x `size`, float, normalisation; f32 CHW.
+    /// half to even, the middle `size` x `size`, float, normalisation; f32 CHW. Photographs are decoded exactly.
     ///
     /// # Errors
     /// When `size`, or the side it is cut from, is not 1 to 65 535.
@@ -185,7 +188,8 @@ impl Recipe {
     /// No operation at all: the decoded pixels, each image in its own size; u8 HWC.
     #[must_use]
     pub fn decode() -> Self {
-        Self { ops: Vec::new(), output: OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc } }
+        let output = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
+        Self { ops: Vec::new(), output, decode: DecodeMode::Exact }
     }
 
     /// The same geometry without float conversion and normalisation: pixels to look at.
@@ -201,7 +205,21 @@ impl Recipe {
     /// # Errors
     /// When integers are asked of a recipe that makes floats, or the reverse.
     pub fn with_output(self, output: OutputSpec) -> Result<Self, RecipeError> {
-        Self::new(self.ops, output)
+        Self::new(self.ops, output)?.with_decode(self.decode)
+    }
+
+    /// The same operations on photographs decoded another way.
+    ///
+    /// # Errors
+    /// [`RecipeError::DecodeMargin`].
+    pub fn with_decode(self, decode: DecodeMode) -> Result<Self, RecipeError> {
+        Ok(Self { decode: decode.check()?, ..self })
+    }
+
+    /// How photographs are decoded.
+    #[must_use]
+    pub fn decode_mode(&self) -> DecodeMode {
+        self.decode
     }
 
     /// The operations, in order. An operation's place is its number in the random streams.
@@ -250,6 +268,9 @@ impl Recipe {
 
 impl fmt::Display for Recipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.decode != DecodeMode::Exact {
+            write!(f, "Decode({}) -> ", self.decode)?;
+        }
         for op in &self.ops {
             write!(f, "{op} -> ")?;
         }
@@ -261,12 +282,14 @@ impl fmt::Display for Recipe {
 struct Unchecked {
     ops: Vec<Op>,
     output: OutputSpec,
+    #[serde(default)]
+    decode: DecodeMode,
 }
 
 impl TryFrom<Unchecked> for Recipe {
     type Error = RecipeError;
 
     fn try_from(unchecked: Unchecked) -> Result<Self, RecipeError> {
-        Self::new(unchecked.ops, unchecked.output)
+        Self::new(unchecked.ops, unchecked.output)?.with_decode(unchecked.decode)
     }
 }

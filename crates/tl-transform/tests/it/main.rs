@@ -1,6 +1,6 @@
 //! Recipes from outside: what may be built, what is refused, and that text forms are stable.
 
-use tl_transform::{Dtype, Interpolation, Layout, Op, OutputSpec, Recipe, RecipeError};
+use tl_transform::{DecodeMode, Dtype, Interpolation, Layout, Op, OutputSpec, Recipe, RecipeError};
 
 const F32: OutputSpec = OutputSpec { dtype: Dtype::F32, layout: Layout::Chw };
 const U8: OutputSpec = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
@@ -19,7 +19,7 @@ fn recipes_print_what_they_do() {
     let check = |recipe: Recipe, expected| assert_eq!(recipe.to_string(), expected);
     check(
         Recipe::imagenet_train(224).unwrap(),
-        "RandomResizedCrop(224x224, scale 0.08..1, ratio 0.7500..1.3333, bilinear) -> \
+        "Decode(fast, margin 1.5) -> RandomResizedCrop(224x224, scale 0.08..1, ratio 0.7500..1.3333, bilinear) -> \
          RandomHorizontalFlip(p 0.5) -> ToFloat -> \
          Normalize(mean [0.485, 0.456, 0.406], std [0.229, 0.224, 0.225]) -> f32 CHW",
     );
@@ -104,6 +104,11 @@ fn reading_a_recipe_checks_it_again() {
     let json = serde_json::to_string(&recipe).unwrap();
     assert!(json.starts_with(r#"{"ops":[{"op":"random_resized_crop","width":224,"#), "{json}");
     assert_eq!(serde_json::from_str::<Recipe>(&json).unwrap(), recipe);
+    let absent = json.replace(r#","decode":{"fast":{"decode_margin":1.5}}"#, "");
+    assert_ne!(absent, json);
+    let exact = recipe.with_decode(DecodeMode::Exact).unwrap();
+    assert_eq!(serde_json::from_str::<Recipe>(&absent).unwrap(), exact);
+    assert!(serde_json::to_string(&exact).unwrap().ends_with(r#""decode":"exact"}"#));
     let broken = json.replace("\"p\":0.5", "\"p\":7.0");
     let error = serde_json::from_str::<Recipe>(&broken).unwrap_err();
     assert!(error.to_string().contains("operation 1: p is 7"), "{error}");
