@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use tl_pipeline::{Dataset, Loader, LoaderConfig, Work};
-use tl_transform::Recipe;
+use tl_transform::{Recipe, RecipeError};
 
 use crate::args::{BenchArgs, BenchRecipe, GlobalArgs};
 use crate::data_set;
@@ -40,6 +40,7 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
         workers: loader.config().workers,
         batch_size: loader.config().batch_size,
         seed: args.seed,
+        plan: resizes(args.recipe).then(|| plan(&loader.config().work)).flatten(),
         images_per_s: rounded(rates.median, 1),
         min: rounded(rates.min, 1),
         max: rounded(rates.max, 1),
@@ -63,11 +64,16 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
 }
 
 fn config(args: &BenchArgs) -> Result<LoaderConfig, Failure> {
+    type OfSize = fn(u32) -> Result<Recipe, RecipeError>;
+    let resizing = |recipe: OfSize| args.decode.apply(recipe(args.size)?);
+    if args.decode.is_given() && !resizes(args.recipe) {
+        return Err(Failure::NoDecodeMode);
+    }
     let (work, shuffle) = match args.recipe {
         BenchRecipe::Decode => (Work::Images(Recipe::decode()), false),
         BenchRecipe::Raw => (Work::Bytes, true),
-        BenchRecipe::ImagenetTrain => (Work::Images(Recipe::imagenet_train(args.size)?), true),
-        BenchRecipe::ImagenetEval => (Work::Images(Recipe::imagenet_eval(args.size)?), false),
+        BenchRecipe::ImagenetTrain => (Work::Images(resizing(Recipe::imagenet_train)?), true),
+        BenchRecipe::ImagenetEval => (Work::Images(resizing(Recipe::imagenet_eval)?), false),
     };
     Ok(LoaderConfig {
         batch_size: args.batch_size.get(),
@@ -77,6 +83,15 @@ fn config(args: &BenchArgs) -> Result<LoaderConfig, Failure> {
         seed: args.seed,
         ..LoaderConfig::new(work)
     })
+}
+
+const fn resizes(recipe: BenchRecipe) -> bool {
+    matches!(recipe, BenchRecipe::ImagenetTrain | BenchRecipe::ImagenetEval)
+}
+
+/// The recipe in words, with its mode of decoding.
+fn plan(work: &Work) -> Option<String> {
+    if let Work::Images(recipe) = work { Some(recipe.to_string()) } else { None }
 }
 
 /// What the first epoch says.
@@ -118,6 +133,8 @@ struct BenchResult {
     workers: usize,
     batch_size: usize,
     seed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<String>,
     images_per_s: f64,
     min: f64,
     max: f64,
@@ -148,6 +165,9 @@ impl fmt::Display for BenchResult {
         )?;
         if let Some(peak) = self.peak_rss_mib {
             write!(f, ", peak memory {peak:.0} MiB")?;
+        }
+        if let Some(plan) = &self.plan {
+            write!(f, "\n{plan}")?;
         }
         if !self.quiet {
             f.write_str("\nother processes were using the machine: these figures say little")?;

@@ -118,6 +118,12 @@ pub(crate) enum Failure {
     /// A loader cannot start, or a sample stopped it.
     #[error(transparent)]
     Pipeline(#[from] PipelineError),
+    /// `--decode-margin` beside `--decode exact`.
+    #[error("--decode-margin: exact decoding has no margin")]
+    MarginOfExact,
+    /// `--decode` for a recipe that makes no smaller image.
+    #[error("--decode and --decode-margin need a recipe that resizes")]
+    NoDecodeMode,
     /// There is nothing to measure.
     #[error("no samples to measure")]
     NoSamples,
@@ -242,7 +248,9 @@ impl Failure {
             | Self::NoField { .. }
             | Self::Side { .. }
             | Self::CommandLine { .. }
-            | Self::Usage { .. } => false,
+            | Self::Usage { .. }
+            | Self::MarginOfExact
+            | Self::NoDecodeMode => false,
         }
     }
 

@@ -29,7 +29,7 @@ const MAX_SHEET_PIXELS: u64 = 64 << 20;
 /// Draws the sheet.
 pub(crate) fn run(args: &PreviewArgs) -> Result<Verdict, Failure> {
     let data = DataSet::open(&args.file)?;
-    let recipe = args.recipe.map(recipe_of).transpose()?;
+    let recipe = args.recipe.map(|recipe| args.decode.apply(recipe_of(recipe)?)).transpose()?;
     let mut training = recipe.map(|recipe| Training::new(recipe, args.seed));
     let count = args.count.map_or(
         if training.is_some() { RECIPE_SAMPLES } else { GRID_SAMPLES },

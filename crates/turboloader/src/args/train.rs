@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use clap_complete::Shell;
 use serde::Serialize;
+use tl_transform::{DecodeMode, Recipe};
+
+use crate::failure::Failure;
 
 /// Draw a contact sheet of samples, or of their augmented versions
 ///
@@ -41,6 +44,9 @@ pub(crate) struct PreviewArgs {
     /// The seed of the augmentation
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub(crate) seed: u64,
+
+    #[command(flatten)]
+    pub(crate) decode: DecodeModeArgs,
 
     /// Side of a picture in pixels
     #[arg(long, value_name = "PIXELS", default_value_t = 160,
@@ -110,6 +116,9 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub(crate) seed: u64,
 
+    #[command(flatten)]
+    pub(crate) decode: DecodeModeArgs,
+
     /// Add the SHA-256 of epoch 0
     #[arg(long)]
     pub(crate) digest: bool,
@@ -131,6 +140,48 @@ pub(crate) enum BenchRecipe {
     ImagenetTrain,
     /// Resize of the short side, centre crop, normalise, f32 planes
     ImagenetEval,
+}
+
+/// How closely a recipe decodes photographs.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct DecodeModeArgs {
+    /// How JPEG photographs are decoded, for a recipe that resizes (default: fast for training,
+    /// exact for evaluation)
+    #[arg(long, value_enum, value_name = "MODE", requires = "recipe")]
+    decode: Option<DecodeChoice>,
+
+    /// How many times as long and as wide as the result the pixels have to be that fast decoding
+    /// takes it from, 1 or more
+    #[arg(long, value_name = "M", requires = "recipe")]
+    decode_margin: Option<f32>,
+}
+
+/// What `--decode` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DecodeChoice {
+    /// With the pixels of Pillow
+    Exact,
+    /// From the smallest scale that has enough pixels, colours converted last
+    Fast,
+}
+
+impl DecodeModeArgs {
+    /// Whether anything was asked for.
+    pub(crate) const fn is_given(&self) -> bool {
+        self.decode.is_some() || self.decode_margin.is_some()
+    }
+
+    /// `recipe` with what was asked for in place of its own mode.
+    pub(crate) fn apply(&self, recipe: Recipe) -> Result<Recipe, Failure> {
+        let mode = match (self.decode, self.decode_margin) {
+            (None, None) => return Ok(recipe),
+            (Some(DecodeChoice::Exact), None) => DecodeMode::Exact,
+            (Some(DecodeChoice::Exact), Some(_)) => return Err(Failure::MarginOfExact),
+            (Some(DecodeChoice::Fast), None) => DecodeMode::FAST,
+            (_, Some(decode_margin)) => DecodeMode::Fast { decode_margin },
+        };
+        Ok(recipe.with_decode(mode)?)
+    }
 }
 
 /// Print a completion script for a shell

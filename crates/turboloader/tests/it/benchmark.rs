@@ -76,6 +76,25 @@ fn the_digest_depends_on_data_seed_and_recipe_alone() {
 }
 
 #[test]
+fn the_report_says_how_photographs_were_decoded() {
+    let plan = |more: &[&str]| {
+        let line = json(&photos(), &[&["--size", "16"], more].concat());
+        line["plan"].as_str().map(|plan| plan.split(" -> ").next().unwrap_or_default().to_owned())
+    };
+    let train = ["--recipe", "imagenet-train"];
+    let with = |recipe: [&'static str; 2], more: &[&'static str]| plan(&[&recipe, more].concat());
+    assert_eq!(with(train, &[]).as_deref(), Some("Decode(fast, margin 1.5)"));
+    let margin = with(train, &["--decode-margin", "2"]);
+    assert_eq!(margin.as_deref(), Some("Decode(fast, margin 2)"));
+    let exact = with(train, &["--decode", "exact"]);
+    assert!(exact.is_some_and(|first| first.starts_with("RandomResizedCrop(16x16")));
+    let eval = ["--recipe", "imagenet-eval"];
+    assert_eq!(with(eval, &[]).as_deref(), Some("Resize(18, bilinear)"));
+    assert_eq!(with(eval, &["--decode", "fast"]).as_deref(), Some("Decode(fast, margin 1.5)"));
+    assert_eq!(with(["--recipe", "raw"], &[]), None);
+}
+
+#[test]
 fn a_damaged_sample_is_named() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let good = fs::read(photos().join("food/coffee.jpg")).expect("the photograph is there");
@@ -99,6 +118,9 @@ fn figures_that_make_no_sense_are_usage_errors() {
         &["--recipe", "decode", "--workers", "0"],
         &["--recipe", "imagenet-train", "--size", "0"],
         &["--recipe", "no-such-recipe"],
+        &["--recipe", "raw", "--decode", "fast"],
+        &["--recipe", "imagenet-eval", "--decode", "exact", "--decode-margin", "2"],
+        &["--recipe", "imagenet-eval", "--decode-margin", "0.5"],
         &[],
     ] {
         assert_eq!(bench(&photos(), more).code, Some(2), "{more:?}");
