@@ -142,6 +142,18 @@ pub enum FormatError {
         /// How many name bytes there are.
         limit: u64,
     },
+    /// A row index's end lies before its start or beyond the table's bytes.
+    #[error("row index of sample {sample} ends at {end}, outside {start}..={limit}")]
+    RowIndexExtent {
+        /// The sample.
+        sample: u64,
+        /// Where its row index starts.
+        start: u32,
+        /// Where it claims to end.
+        end: u32,
+        /// How many bytes there are behind the table.
+        limit: u64,
+    },
     /// A class name that is not UTF-8.
     #[error("class name {index} is not UTF-8")]
     ClassNameUtf8 {

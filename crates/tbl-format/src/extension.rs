@@ -1,5 +1,5 @@
-//! What our writers put into CUSTOM metadata blocks: names, labels, stronger checksums and
-//! sidecar fields.
+//! What our writers put into CUSTOM metadata blocks: names, labels, stronger checksums, row
+//! indexes and sidecar fields.
 //!
 //! The original's readers skip these blocks, because the whole-file ones carry a sample number
 //! that no sample has and the per-sample ones come after the sample's JSON block. Every payload
@@ -16,8 +16,10 @@ use crate::checksum::Crc32c;
 use crate::error::FormatError;
 
 mod names;
+mod row_indexes;
 
 pub use names::{ClassNames, NameTableBuilder, SampleNames};
+pub use row_indexes::{RowIndexTableBuilder, RowIndexes};
 
 /// The label that [`Labels`] stores for a sample without one.
 pub const NO_LABEL: i64 = i64::MIN;
@@ -91,12 +93,14 @@ pub enum ExtensionKind {
     Checksums,
     /// Whole file: CRC-32C of the index and of the metadata behind it (5).
     Integrity,
+    /// Whole file: row indexes of a run of JPEG samples (6).
+    RowIndexes,
     /// One sample: a sidecar field (16).
     Field,
 }
 
 impl ExtensionKind {
-    /// The code that the header stores. 6 is reserved for a JPEG row index.
+    /// The code that the header stores.
     pub const fn code(self) -> u16 {
         match self {
             Self::ClassNames => 1,
@@ -104,6 +108,7 @@ impl ExtensionKind {
             Self::Labels => 3,
             Self::Checksums => 4,
             Self::Integrity => 5,
+            Self::RowIndexes => 6,
             Self::Field => 16,
         }
     }
@@ -123,6 +128,8 @@ pub enum Extension<'a> {
     Checksums(Checksums<'a>),
     /// CRC-32C of the index and of the metadata behind it.
     Integrity(Integrity),
+    /// Row indexes of a run of JPEG samples.
+    RowIndexes(RowIndexes<'a>),
     /// A sidecar field.
     Field(Field<'a>),
 }
@@ -146,6 +153,7 @@ impl<'a> Extension<'a> {
             3 => Self::Labels(Labels(whole_elements(body, "label list")?)),
             4 => Self::Checksums(Checksums(whole_elements(body, "checksum list")?)),
             5 => Self::Integrity(Integrity::parse(body)?),
+            6 => Self::RowIndexes(RowIndexes::parse(body)?),
             16 => Self::Field(Field::parse(body)?),
             _ => return Ok(None),
         }))
@@ -305,6 +313,32 @@ impl<'a> Field<'a> {
         body.extend_from_slice(self.extension);
         body.extend_from_slice(self.bytes);
         Ok(())
+    }
+}
+
+/// The 16 bytes in front of a table that describes consecutive samples.
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct RunHead {
+    first_sample: U64,
+    count: U32,
+    reserved: [u8; 4],
+}
+
+const _: () = assert!(size_of::<RunHead>() == 16);
+
+impl RunHead {
+    fn new(first_sample: u64, count: usize, what: &'static str) -> Result<Self, FormatError> {
+        let (bytes, limit) = (count as u64, u64::from(u32::MAX));
+        let count =
+            u32::try_from(count).map_err(|_| FormatError::TooLarge { what, bytes, limit })?;
+        let (first_sample, count) = (U64::new(first_sample), U32::new(count));
+        Ok(Self { first_sample, count, reserved: [0; 4] })
+    }
+
+    fn parse<'a>(body: &'a [u8], what: &'static str) -> Result<(&'a Self, &'a [u8]), FormatError> {
+        let (need, have) = (size_of::<Self>() as u64, body.len() as u64);
+        Self::ref_from_prefix(body).map_err(|_| FormatError::Truncated { what, need, have })
     }
 }
 

@@ -7,9 +7,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::mem::size_of;
 
-use zerocopy::little_endian::{U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+use zerocopy::little_endian::U32;
+use zerocopy::{FromBytes, IntoBytes};
 
+use super::RunHead;
 use crate::error::FormatError;
 
 #[derive(Clone, Copy, Debug)]
@@ -85,14 +86,6 @@ impl<'a> ClassNames<'a> {
     }
 }
 
-#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-struct SampleNamesHead {
-    first_sample: U64,
-    count: U32,
-    reserved: [u8; 4],
-}
-
 /// The names of samples `first_sample()..first_sample() + len()`, which need not be UTF-8.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleNames<'a> {
@@ -102,12 +95,7 @@ pub struct SampleNames<'a> {
 
 impl<'a> SampleNames<'a> {
     pub(super) fn parse(body: &'a [u8]) -> Result<Self, FormatError> {
-        let (head, rest) =
-            SampleNamesHead::ref_from_prefix(body).map_err(|_| FormatError::Truncated {
-                what: "sample name block",
-                need: size_of::<SampleNamesHead>() as u64,
-                have: body.len() as u64,
-            })?;
+        let (head, rest) = RunHead::parse(body, "sample name block")?;
         let table = NameTable::parse(rest, head.count.get(), "sample name table")?;
         Ok(Self { first_sample: head.first_sample.get(), table })
     }
@@ -190,7 +178,12 @@ impl NameTableBuilder {
     /// [`FormatError::TooLarge`] past 2^32 - 1 names.
     pub fn class_names_body(&self) -> Result<Vec<u8>, FormatError> {
         let mut body = Vec::new();
-        body.extend_from_slice(&self.count()?.to_le_bytes());
+        let count = u32::try_from(self.len()).map_err(|_| FormatError::TooLarge {
+            what: "name table",
+            bytes: self.len() as u64,
+            limit: u64::from(u32::MAX),
+        })?;
+        body.extend_from_slice(&count.to_le_bytes());
         body.extend_from_slice(&self.ends);
         body.extend_from_slice(&self.names);
         Ok(body)
@@ -201,11 +194,7 @@ impl NameTableBuilder {
     /// # Errors
     /// [`FormatError::TooLarge`] past 2^32 - 1 names.
     pub fn sample_names_body(&self, first_sample: u64) -> Result<Vec<u8>, FormatError> {
-        let head = SampleNamesHead {
-            first_sample: U64::new(first_sample),
-            count: U32::new(self.count()?),
-            reserved: [0; 4],
-        };
+        let head = RunHead::new(first_sample, self.len(), "name table")?;
         let mut body = Vec::from(head.as_bytes());
         body.extend_from_slice(&self.ends);
         body.extend_from_slice(&self.names);
@@ -216,13 +205,5 @@ impl NameTableBuilder {
     pub fn clear(&mut self) {
         self.ends.clear();
         self.names.clear();
-    }
-
-    fn count(&self) -> Result<u32, FormatError> {
-        u32::try_from(self.len()).map_err(|_| FormatError::TooLarge {
-            what: "name table",
-            bytes: self.len() as u64,
-            limit: u64::from(u32::MAX),
-        })
     }
 }

@@ -4,3 +4,4 @@
 mod extension;
 mod header;
 mod metadata;
+mod row_indexes;
