@@ -15,13 +15,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     writer.set_class_names(&["cat".to_string(), "dog".to_string()]);
     let caption = Field { extension: b"txt".to_vec(), bytes: b"asleep on a sofa".to_vec() };
     writer.write_sample(&NewSample {
-        bytes: &[200; 64 * 48 * 3],
         format: SampleFormat::RawU8,
         width: 64,
         height: 48,
         key: Some(b"cat/0001.raw"),
         label: Some(0),
         fields: &[caption],
+        ..NewSample::new(&[200; 64 * 48 * 3])
     })?;
     writer.write_sample(&NewSample {
         key: Some(b"dog/0002.bin"),

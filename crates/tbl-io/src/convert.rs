@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 pub use error::ConvertError;
-pub use prepare::{AsStored, Prepare, Prepared};
+pub use prepare::{AsStored, Prepare, Prepared, RowIndex};
 pub use selection::Selection;
 
 use crate::ordered::{self, Plan};
@@ -99,6 +99,17 @@ pub enum ConvertEvent<'a> {
         /// What is wrong with it.
         reason: &'a (dyn Error + Send + Sync),
     },
+    /// A sample has been written without the row index that was wanted.
+    Unindexed {
+        /// The source.
+        path: &'a Path,
+        /// The sample's number in it.
+        index: u64,
+        /// The sample's name, when it has one.
+        key: Option<&'a [u8]>,
+        /// What is wrong with it.
+        reason: &'a (dyn Error + Send + Sync),
+    },
 }
 
 /// What a conversion wrote.
@@ -114,6 +125,10 @@ pub struct ConvertSummary {
     pub compressed_samples: u64,
     /// Samples that claim to be images and could not be measured.
     pub unmeasured_samples: u64,
+    /// Samples stored with a row index.
+    pub row_indexes: u64,
+    /// Samples for which one was wanted and could not be made.
+    pub unindexed_samples: u64,
     /// What the target has no place for.
     pub unstored: Unstored,
 }
@@ -161,7 +176,8 @@ fn run<S: Sink, P: Prepare>(
     let buffers = Buffers::default();
     let new_worker = || {
         let (buffers, prepare, block) = (&buffers, new_prepare(), Vec::new());
-        let mut worker = Worker { selection, packer, buffers, prepare, block };
+        let row_index = Vec::new();
+        let mut worker = Worker { selection, packer, buffers, prepare, block, row_index };
         move |number| {
             let work = worker.work(number);
             let held = work.as_ref().map_or(0, Work::held_bytes);
@@ -170,7 +186,7 @@ fn run<S: Sink, P: Prepare>(
     };
     let mut summary = ConvertSummary::default();
     let consume = |number, work: Result<Work<S::Packer>, ConvertError>| {
-        let Work { bytes, packed, unmeasured } = work?;
+        let Work { bytes, packed, unmeasured, unindexed } = work?;
         sink.write(number, &packed, &bytes)?;
         summary.samples += 1;
         summary.sample_bytes += bytes.len() as u64;
@@ -182,13 +198,20 @@ fn run<S: Sink, P: Prepare>(
             let (path, key) = (source.path(), key.as_deref());
             on_event(ConvertEvent::Unmeasured { path, index, key, reason: &*reason });
         }
+        if let Some(reason) = unindexed {
+            summary.unindexed_samples += 1;
+            let Located { source, index, .. } = selection.locate(number);
+            let key = source.entry(index)?.key;
+            let (path, key) = (source.path(), key.as_deref());
+            on_event(ConvertEvent::Unindexed { path, index, key, reason: &*reason });
+        }
         let ConvertSummary { samples, sample_bytes: bytes, .. } = summary;
         on_event(ConvertEvent::Written { samples, bytes });
         Ok::<_, ConvertError>(())
     };
     ordered::in_order(plan, |number| selection.held_bytes(number), new_worker, consume)?;
-    let Written { file_bytes, compressed_samples, unstored } = sink.finish()?;
-    Ok(ConvertSummary { file_bytes, compressed_samples, unstored, ..summary })
+    let Written { file_bytes, compressed_samples, row_indexes, unstored } = sink.finish()?;
+    Ok(ConvertSummary { file_bytes, compressed_samples, row_indexes, unstored, ..summary })
 }
 
 /// A sample ready to be written.
@@ -196,6 +219,7 @@ struct Work<K: Pack> {
     bytes: Vec<u8>,
     packed: K::Packed,
     unmeasured: Option<Box<dyn Error + Send + Sync>>,
+    unindexed: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl<K: Pack> Work<K> {
@@ -211,6 +235,7 @@ struct Worker<'a, K, P> {
     buffers: &'a Buffers,
     prepare: P,
     block: Vec<u8>,
+    row_index: Vec<u8>,
 }
 
 impl<K: Pack, P: Prepare> Worker<'_, K, P> {
@@ -236,6 +261,21 @@ impl<K: Pack, P: Prepare> Worker<'_, K, P> {
         };
         let mut prepared = self.prepare.prepare(&entry, &mut bytes).map_err(refused)?;
         let unmeasured = prepared.unmeasured.take();
+        let mut unindexed = None;
+        let has_row_index = match std::mem::replace(&mut prepared.row_index, RowIndex::None) {
+            RowIndex::AsStored if self.packer.keeps_row_indexes() => {
+                source.row_index_into(index, &mut self.row_index).map_err(for_sample)?
+            }
+            RowIndex::Made(row_index) => {
+                self.row_index = row_index;
+                true
+            }
+            RowIndex::Failed(reason) => {
+                unindexed = Some(reason);
+                false
+            }
+            RowIndex::None | RowIndex::AsStored => false,
+        };
         let sample = pack::Sample {
             bytes: &bytes,
             block: has_block.then(|| std::mem::take(&mut self.block)),
@@ -243,9 +283,10 @@ impl<K: Pack, P: Prepare> Worker<'_, K, P> {
             key,
             label,
             fields,
+            row_index: has_row_index.then_some(self.row_index.as_slice()),
         };
         let packed = self.packer.pack(sample).map_err(|error| refused(Box::new(error)))?;
-        Ok(Work { bytes, packed, unmeasured })
+        Ok(Work { bytes, packed, unmeasured, unindexed })
     }
 }
 

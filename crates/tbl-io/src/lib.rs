@@ -30,7 +30,7 @@ mod writer;
 pub use atomic_file::{AtomicFile, Placement};
 pub use convert::{
     AsStored, Compression, ConvertError, ConvertEvent, ConvertOptions, ConvertSummary, Prepare,
-    Prepared, Selection, Target, convert,
+    Prepared, RowIndex, Selection, Target, convert,
 };
 pub use error::{FileKind, RawDefect, ReadError, TarDefect};
 pub use escape::Escaped;
@@ -40,7 +40,7 @@ pub use limits::ReadLimits;
 pub use mmap::Mapped;
 pub use note::Note;
 pub use open::open;
-pub use reader::{Damage, MetadataBlock, RawView, ReadOptions, TblFile, Verify};
+pub use reader::{Damage, MetadataBlock, RawView, ReadOptions, RowIndexTotals, TblFile, Verify};
 pub use repair::{RepairEvent, RepairOptions, RepairSummary, repair};
 pub use sample::{Entry, Facts, Field, SampleSource, SourceKind};
 pub use source::Source;

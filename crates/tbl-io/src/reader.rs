@@ -69,6 +69,15 @@ pub enum Damage {
     LeaveOut,
 }
 
+/// The row indexes of a file, counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowIndexTotals {
+    /// Samples that have one.
+    pub samples: u64,
+    /// Bytes of the file that are spent on them.
+    pub bytes: u64,
+}
+
 /// An open TBL file.
 ///
 /// ```
@@ -221,6 +230,26 @@ impl TblFile {
         self.metadata.sample_checksum(index)
     }
 
+    /// Row index of sample `index`, which is refused unless it was made of bytes with this CRC-32C.
+    pub(crate) fn row_index_of(
+        &self,
+        index: u64,
+        sample_crc32c: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, ReadError> {
+        self.metadata.row_index_into(index, Some(sample_crc32c), out)
+    }
+
+    /// How many samples have a row index, and what that costs. Looks at the tables in front of
+    /// them, not at the row indexes themselves.
+    ///
+    /// # Errors
+    /// [`ReadError::Format`] for a damaged table.
+    pub fn row_index_totals(&self) -> Result<RowIndexTotals, ReadError> {
+        let (samples, bytes) = self.metadata.row_index_totals()?;
+        Ok(RowIndexTotals { samples, bytes })
+    }
+
     /// The whole file as one array of raw images, without copying.
     ///
     /// Looks at every index entry once.
@@ -316,6 +345,11 @@ impl SampleSource for TblFile {
     fn read_fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError> {
         self.index_entry(index)?;
         self.metadata.read_fields(index, fields)
+    }
+
+    fn row_index_into(&self, index: u64, row_index: &mut Vec<u8>) -> Result<bool, ReadError> {
+        self.index_entry(index)?;
+        self.metadata.row_index_into(index, None, row_index)
     }
 
     fn class_names(&self) -> &[String] {

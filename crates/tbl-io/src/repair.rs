@@ -75,6 +75,8 @@ pub struct RepairSummary {
     pub restored: u64,
     /// Kept samples without the sidecar fields they had.
     pub without_fields: u64,
+    /// Kept samples without the row index they had, which can be made anew.
+    pub without_row_index: u64,
     /// Names, labels or fields may be missing, because the metadata is damaged.
     pub damaged_metadata: bool,
     /// Damage outside the samples.

@@ -82,6 +82,20 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
     /// As for [`read_into`](Self::read_into).
     fn read_fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError>;
 
+    /// Replaces `row_index` with the row index stored for sample `index`, reusing its capacity, and
+    /// returns true, if the container has one: where each MCU row of a JPEG starts, for
+    /// `tl_decode`. Containers that store none say false and leave `row_index` alone.
+    ///
+    /// It is checked to be the one that was written for the sample. That the sample's bytes are
+    /// still those it was made of, and that it is right, the decoder finds out.
+    ///
+    /// # Errors
+    /// As for [`entry`](Self::entry), and [`ReadError::Format`] for one that is damaged or belongs
+    /// to another sample.
+    fn row_index_into(&self, _index: u64, _row_index: &mut Vec<u8>) -> Result<bool, ReadError> {
+        Ok(false)
+    }
+
     /// The class names stored with the data set, indexed by label; empty when it stores none.
     fn class_names(&self) -> &[String];
 

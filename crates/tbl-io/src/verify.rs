@@ -173,7 +173,8 @@ pub fn verify<C: Prepare>(
         budget_bytes: IN_FLIGHT_BYTES,
     };
     let new_worker = || {
-        let mut worker = Worker { source, check: new_check(), bytes: Vec::new() };
+        let (check, bytes, row_index) = (new_check(), Vec::new(), Vec::new());
+        let mut worker = Worker { source, check, bytes, row_index };
         move |index| (worker.look_at(index), 0)
     };
     let cost = |index| source.entry(index).map_or(0, |entry| entry.bytes);
@@ -253,6 +254,7 @@ struct Worker<'a, C> {
     source: &'a dyn SampleSource,
     check: C,
     bytes: Vec<u8>,
+    row_index: Vec<u8>,
 }
 
 /// Why a sample could not be looked at.
@@ -280,6 +282,10 @@ impl<C: Prepare> Worker<'_, C> {
         let entry = self.source.entry(index)?;
         self.source.read_into(index, &mut self.bytes)?;
         self.source.read_fields(index, &mut Vec::new())?;
+        if self.source.row_index_into(index, &mut self.row_index)? {
+            let check = self.check.check_row_index(&self.bytes, &self.row_index);
+            check.map_err(BadSample::Damaged)?;
+        }
         let bytes = self.bytes.len() as u64;
         let prepared = self.check.prepare(&entry, &mut self.bytes).map_err(BadSample::Damaged)?;
         let Prepared { width, height, unmeasured, .. } = prepared;

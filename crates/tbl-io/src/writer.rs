@@ -154,7 +154,9 @@ impl StreamWriter {
         summary.sample_bytes += bytes.len() as u64;
         summary.stored_bytes += payload.len() as u64;
         summary.compressed_samples += u64::from(encoded.is_compressed());
-        if self.sections.is_none() {
+        if self.sections.is_some() {
+            summary.row_indexes += u64::from(!encoded.row_index.is_empty());
+        } else {
             summary.unstored.keys += u64::from(encoded.key.is_some());
             summary.unstored.labels += u64::from(encoded.label.is_some());
             summary.unstored.fields += encoded.field_count;
@@ -237,6 +239,16 @@ impl From<io::Error> for Incomplete {
 impl From<FormatError> for Incomplete {
     fn from(error: FormatError) -> Self {
         Self::Format(error)
+    }
+}
+
+impl From<Incomplete> for io::Error {
+    /// For the spools, where nothing but a bug makes a structure too large.
+    fn from(error: Incomplete) -> Self {
+        match error {
+            Incomplete::Io(error) => error,
+            Incomplete::Format(error) => Self::other(error),
+        }
     }
 }
 

@@ -18,6 +18,7 @@ pub(super) struct Sample<'a> {
     pub(super) key: Option<&'a [u8]>,
     pub(super) label: Option<i64>,
     pub(super) fields: Vec<Field>,
+    pub(super) row_index: Option<&'a [u8]>,
 }
 
 /// The part of writing that needs no order: checksums, compression, metadata.
@@ -27,6 +28,9 @@ pub(super) trait Pack: Copy + Send + Sync {
 
     /// Whether samples come with the LZ4 blocks of their source.
     fn keeps_blocks(&self) -> bool;
+
+    /// Whether there is a place for row indexes.
+    fn keeps_row_indexes(&self) -> bool;
 
     fn pack(&self, sample: Sample<'_>) -> Result<Self::Packed, PackError>;
 
@@ -54,6 +58,7 @@ pub(super) trait Sink {
 pub(super) struct Written {
     pub(super) file_bytes: u64,
     pub(super) compressed_samples: u64,
+    pub(super) row_indexes: u64,
     pub(super) unstored: Unstored,
 }
 
@@ -100,6 +105,7 @@ impl Sink for TblSink {
         Ok(Written {
             file_bytes: summary.bytes,
             compressed_samples: summary.compressed_samples,
+            row_indexes: summary.row_indexes,
             unstored: summary.unstored,
         })
     }
@@ -118,10 +124,14 @@ impl Pack for TblPacker {
         self.keeps_blocks
     }
 
+    fn keeps_row_indexes(&self) -> bool {
+        self.encoder.version() == TblVersion::V2
+    }
+
     fn pack(&self, sample: Sample<'_>) -> Result<Encoded, PackError> {
-        let Sample { bytes, block, prepared, key, label, fields } = sample;
+        let Sample { bytes, block, prepared, key, label, ref fields, row_index } = sample;
         let Prepared { format, width, height, .. } = prepared;
-        let sample = NewSample { bytes, format, width, height, key, label, fields: &fields };
+        let sample = NewSample { bytes, format, width, height, key, label, fields, row_index };
         Ok(match block {
             Some(block) => self.encoder.encode_with_block(&sample, block)?,
             None => self.encoder.encode(&sample)?,

@@ -24,6 +24,20 @@ pub trait Prepare {
         entry: &Entry<'_>,
         bytes: &mut Vec<u8>,
     ) -> Result<Prepared, Box<dyn Error + Send + Sync>>;
+
+    /// Compares the row index stored for a sample with the sample's own bytes, in
+    /// [`verify`](crate::verify), if the caller knows how. That it was stored for these bytes has
+    /// been checked.
+    ///
+    /// # Errors
+    /// What is wrong with the row index.
+    fn check_row_index(
+        &mut self,
+        _bytes: &[u8],
+        _row_index: &[u8],
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(())
+    }
 }
 
 /// What a sample is, as far as its container stores that.
@@ -38,18 +52,35 @@ pub struct Prepared {
     /// Why the dimensions are unknown although the sample claims to be an image. The sample is
     /// kept all the same: converting loses nothing.
     pub unmeasured: Option<Box<dyn Error + Send + Sync>>,
+    /// The sample's row index, where the target has a place for one.
+    pub row_index: RowIndex,
+}
+
+/// Where the row index of a prepared sample comes from.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RowIndex {
+    /// There is none.
+    None,
+    /// The source's, if it has one: for bytes that stay as they are.
+    AsStored,
+    /// It has been made from the bytes.
+    Made(Vec<u8>),
+    /// It could not be made, although the sample claims to be an image of a kind that can have
+    /// one. The sample is kept without.
+    Failed(Box<dyn Error + Send + Sync>),
 }
 
 impl Prepared {
-    /// An image of known size.
+    /// An image of known size, of bytes that are not those of the source.
     pub fn new(format: SampleFormat, width: u32, height: u32) -> Self {
-        Self { format, width, height, unmeasured: None }
+        Self { format, width, height, unmeasured: None, row_index: RowIndex::None }
     }
 
     /// What the source itself says.
     pub fn as_stored(entry: &Entry<'_>) -> Self {
         let Entry { format, width, height, .. } = *entry;
-        Self { format, width, height, unmeasured: None }
+        Self { format, width, height, unmeasured: None, row_index: RowIndex::AsStored }
     }
 }
 

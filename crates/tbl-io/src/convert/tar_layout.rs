@@ -121,7 +121,12 @@ impl Sink for TarSink {
 
     fn finish(self) -> Result<Written, ConvertError> {
         let summary = self.writer.finish()?;
-        Ok(Written { file_bytes: summary.bytes, compressed_samples: 0, unstored: self.unstored })
+        Ok(Written {
+            file_bytes: summary.bytes,
+            compressed_samples: 0,
+            row_indexes: 0,
+            unstored: self.unstored,
+        })
     }
 }
 
@@ -133,6 +138,10 @@ impl Pack for TarPacker {
     type Packed = Member;
 
     fn keeps_blocks(&self) -> bool {
+        false
+    }
+
+    fn keeps_row_indexes(&self) -> bool {
         false
     }
 

@@ -71,6 +71,31 @@ impl Metadata {
         section.read(|bytes| section.directory.checksum(bytes, index))
     }
 
+    /// Replaces `out` with the row index of sample `index`, if there is one, checked against the
+    /// sample's CRC-32C: the one given, or the one stored.
+    pub(super) fn row_index_into(
+        &self,
+        index: u64,
+        sample_crc32c: Option<u32>,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, ReadError> {
+        let Some(section) = &self.0 else { return Ok(false) };
+        section.read(|bytes| {
+            let found = section.directory.row_index(bytes, index, sample_crc32c)?;
+            if let Some(row_index) = found {
+                out.clear();
+                out.extend_from_slice(row_index);
+            }
+            Ok(found.is_some())
+        })
+    }
+
+    /// How many samples have a row index, and what all of them occupy in bytes.
+    pub(super) fn row_index_totals(&self) -> Result<(u64, u64), ReadError> {
+        let Some(section) = &self.0 else { return Ok((0, 0)) };
+        section.read(|bytes| section.directory.row_index_totals(bytes))
+    }
+
     /// The labels of all samples, as far as they do not stand in JSON blocks.
     pub(super) fn labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
         let Some(section) = &self.0 else { return Ok(Some(Vec::new())) };

@@ -42,7 +42,8 @@ fn check_limit(what: &'static str, need: u64, limit: u64) -> Result<(), Defect> 
 #[derive(Debug, Default)]
 pub(super) struct Directory {
     pub(super) class_names: Vec<String>,
-    names: Vec<NameRun>,
+    names: Vec<Run>,
+    row_indexes: Vec<Run>,
     labels: Option<Range<usize>>,
     checksums: Option<Range<usize>>,
     /// Checksums of index and section, and where the part of the section that they cover starts.
@@ -51,12 +52,21 @@ pub(super) struct Directory {
     pub(super) sample_blocks: u64,
 }
 
-/// The samples `first..first + count`, named in the block data at `data`.
+/// The samples `first..first + count`, described by the block data at `data`.
 #[derive(Debug)]
-struct NameRun {
+struct Run {
     first: u64,
     count: u64,
     data: Range<usize>,
+}
+
+impl Run {
+    /// The run of `runs`, which are sorted, that sample `index` belongs to.
+    fn find(runs: &[Self], index: u64) -> Option<&Self> {
+        let after = runs.partition_point(|run| run.first <= index);
+        let run = after.checked_sub(1).and_then(|at| runs.get(at))?;
+        (index - run.first < run.count).then_some(run)
+    }
 }
 
 impl Directory {
@@ -89,6 +99,7 @@ impl Directory {
             directory.class_names = names.to_vec();
         }
         directory.names.sort_by_key(|run| run.first);
+        directory.row_indexes.sort_by_key(|run| run.first);
         Ok(directory)
     }
 
@@ -102,7 +113,7 @@ impl Directory {
         match extension {
             Extension::SampleNames(names) => {
                 let (first, count) = (names.first_sample(), names.len() as u64);
-                self.names.push(NameRun { first, count, data });
+                self.names.push(Run { first, count, data });
             }
             Extension::Labels(list) => {
                 check_count("label list", list.len(), sample_count)?;
@@ -111,6 +122,10 @@ impl Directory {
             Extension::Checksums(list) => {
                 check_count("checksum list", list.len(), sample_count)?;
                 self.checksums = Some(data);
+            }
+            Extension::RowIndexes(table) => {
+                let (first, count) = (table.first_sample(), table.len() as u64);
+                self.row_indexes.push(Run { first, count, data });
             }
             Extension::Integrity(integrity) => self.integrity = Some((*integrity, data.end)),
             Extension::ClassNames(_) | Extension::Field(_) | _ => {}
@@ -131,9 +146,7 @@ impl Directory {
         section: &'a [u8],
         index: u64,
     ) -> Result<Option<&'a [u8]>, Defect> {
-        let after = self.names.partition_point(|run| run.first <= index);
-        let run = after.checked_sub(1).and_then(|at| self.names.get(at));
-        let Some(run) = run.filter(|run| index - run.first < run.count) else { return Ok(None) };
+        let Some(run) = Run::find(&self.names, index) else { return Ok(None) };
         match extension(section, &run.data)? {
             Some(Extension::SampleNames(names)) => {
                 names.name(index).map_err(at(run.data.start as u64))
@@ -172,6 +185,41 @@ impl Directory {
             Some(Extension::Checksums(list)) => Ok(list.crc32c(position)),
             _ => Ok(None),
         }
+    }
+
+    /// The row index of sample `index`, checked against `sample_crc32c`, or where that is `None`
+    /// against the file's own checksum of the sample.
+    pub(super) fn row_index<'a>(
+        &self,
+        section: &'a [u8],
+        index: u64,
+        sample_crc32c: Option<u32>,
+    ) -> Result<Option<&'a [u8]>, Defect> {
+        let Some(run) = Run::find(&self.row_indexes, index) else { return Ok(None) };
+        let offset = run.data.start as u64;
+        let Some(Extension::RowIndexes(table)) = extension(section, &run.data)? else {
+            return Ok(None);
+        };
+        let crc32c = match sample_crc32c {
+            Some(crc32c) => crc32c,
+            // Our writers never store one without the other.
+            None => self.checksum(section, index)?.ok_or_else(|| {
+                at(offset)(FormatError::Missing { what: "checksum list for row indexes" })
+            })?,
+        };
+        table.row_index(index, crc32c).map_err(at(offset))
+    }
+
+    /// How many samples have a row index, and the bytes of all blocks of them.
+    pub(super) fn row_index_totals(&self, section: &[u8]) -> Result<(u64, u64), Defect> {
+        let (mut samples, mut bytes) = (0_u64, 0_u64);
+        for run in &self.row_indexes {
+            if let Some(Extension::RowIndexes(table)) = extension(section, &run.data)? {
+                samples += table.count().map_err(at(run.data.start as u64))?;
+                bytes += (run.data.len() + BlockHeader::SIZE) as u64;
+            }
+        }
+        Ok((samples, bytes))
     }
 }
 

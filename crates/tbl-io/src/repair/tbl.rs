@@ -67,14 +67,16 @@ pub(super) fn repair<P: Prepare>(
         previous_end: header_end(version, file.sample_count()),
         bytes: Vec::new(),
         block: Vec::new(),
+        row_index: Vec::new(),
     };
     for index in 0..file.sample_count() {
         match salvage.sample(index)? {
-            Ok(Saved { encoded, restored, without_fields }) => {
+            Ok(Saved { encoded, restored, without_fields, without_row_index }) => {
                 writer.write(&encoded, &salvage.bytes)?;
                 summary.kept += 1;
                 summary.restored += u64::from(restored);
                 summary.without_fields += u64::from(without_fields);
+                summary.without_row_index += u64::from(without_row_index);
             }
             Err(reason) => {
                 summary.lost += 1;
@@ -147,6 +149,7 @@ struct Salvage<'a, P> {
     previous_end: u64,
     bytes: Vec<u8>,
     block: Vec<u8>,
+    row_index: Vec<u8>,
 }
 
 /// A sample that can be written.
@@ -154,6 +157,7 @@ struct Saved {
     encoded: Encoded,
     restored: bool,
     without_fields: bool,
+    without_row_index: bool,
 }
 
 /// What is known of a sample whose bytes are in [`Salvage::bytes`].
@@ -186,6 +190,11 @@ impl<P: Prepare> Salvage<'_, P> {
         (entry.key, entry.label) = (key.map(Cow::Owned), label);
         let mut fields: Vec<Field> = Vec::new();
         let without_fields = unless_io(self.file.fields(index, &mut fields))?.is_err();
+        // One that was made of other bytes says so by its checksum.
+        let crc32c = crc32c(&self.bytes);
+        let stored = unless_io(self.file.row_index_of(index, crc32c, &mut self.row_index))?;
+        let (has_row_index, without_row_index) =
+            (*stored.as_ref().unwrap_or(&false), stored.is_err());
         let prepared = self.measure(&entry, restored);
         let sample = NewSample {
             bytes: &self.bytes,
@@ -195,6 +204,7 @@ impl<P: Prepare> Salvage<'_, P> {
             key: entry.key.as_deref(),
             label: entry.label,
             fields: &fields,
+            row_index: has_row_index.then_some(self.row_index.as_slice()),
         };
         let encoded = if has_block {
             self.encoder.encode_with_block(&sample, std::mem::take(&mut self.block))
@@ -204,7 +214,7 @@ impl<P: Prepare> Salvage<'_, P> {
         let path = || self.source.path().to_path_buf();
         let encoded =
             encoded.map_err(|source| WriteError::Sample { path: path(), index, source })?;
-        Ok(Ok(Saved { encoded, restored, without_fields }))
+        Ok(Ok(Saved { encoded, restored, without_fields, without_row_index }))
     }
 
     /// Format and dimensions: the index's, or measured where it cannot be trusted.

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use lz4::block::{CompressionMode, compress_to_buffer};
 use tbl_format::checksum::{crc32c, payload_crc16};
-use tbl_format::extension::NO_LABEL;
+use tbl_format::extension::{NO_LABEL, RowIndexes};
 use tbl_format::{FormatError, SampleFormat, v1, v2};
 
 use super::blocks::SampleBlocks;
@@ -34,6 +34,9 @@ pub struct NewSample<'a> {
     pub label: Option<i64>,
     /// Its sidecar fields.
     pub fields: &'a [Field],
+    /// Where its MCU rows start, if it is a JPEG for which that is known: `tl_decode`'s row index.
+    /// Version 1 has no place for it and leaves it out.
+    pub row_index: Option<&'a [u8]>,
 }
 
 impl<'a> NewSample<'a> {
@@ -47,6 +50,7 @@ impl<'a> NewSample<'a> {
             key: None,
             label: None,
             fields: &[],
+            row_index: None,
         }
     }
 }
@@ -134,6 +138,8 @@ pub struct Encoded {
     pub(super) key: Option<Vec<u8>>,
     pub(super) label: Option<i64>,
     pub(super) field_count: u64,
+    /// Empty for none.
+    pub(super) row_index: Vec<u8>,
     blocks: SampleBlocks,
 }
 
@@ -179,6 +185,12 @@ impl Encoder {
         if sample.label == Some(NO_LABEL) {
             return Err(EncodeError::Label { label: NO_LABEL });
         }
+        let row_index = sample.row_index.unwrap_or_default();
+        if row_index.len() > RowIndexes::MAX_ROW_INDEX_BYTES {
+            let (bytes, limit) = (row_index.len(), RowIndexes::MAX_ROW_INDEX_BYTES);
+            let (bytes, limit) = (bytes as u64, limit as u64);
+            return Err(FormatError::TooLarge { what: "row index", bytes, limit }.into());
+        }
         let (dimensions, compressed, checksums, blocks) = match self.version {
             TblVersion::V1 if sample.format.code() > SampleFormat::Tiff.code() => {
                 return Err(EncodeError::Format { format: sample.format });
@@ -202,6 +214,7 @@ impl Encoder {
             key: sample.key.map(<[u8]>::to_vec),
             label: sample.label,
             field_count: sample.fields.len() as u64,
+            row_index: if self.version == TblVersion::V2 { row_index.to_vec() } else { Vec::new() },
             blocks,
         })
     }
@@ -243,7 +256,9 @@ impl Encoded {
     pub(crate) fn held_bytes(&self) -> u64 {
         let block = self.compressed.as_ref().map_or(0, Vec::capacity);
         let key = self.key.as_ref().map_or(0, Vec::capacity);
-        (block as u64).saturating_add(key as u64).saturating_add(self.blocks.held_bytes())
+        [block, key, self.row_index.capacity()]
+            .into_iter()
+            .fold(self.blocks.held_bytes(), |sum, bytes| sum.saturating_add(bytes as u64))
     }
 
     /// What is stored for the sample whose own bytes are `bytes`.

@@ -45,11 +45,14 @@ pub struct WriteSummary {
     pub stored_bytes: u64,
     /// Samples stored as LZ4 blocks.
     pub compressed_samples: u64,
+    /// Samples stored with a row index.
+    pub row_indexes: u64,
     /// What the file has no place for.
     pub unstored: Unstored,
 }
 
-/// Counts of what the file cannot hold, so that a caller can say what was left out.
+/// Counts of what the file cannot hold, so that a caller can say what was left out. Row indexes are
+/// not counted: they can be made again from the samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unstored {
     /// Samples that had a key.

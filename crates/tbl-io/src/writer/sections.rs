@@ -8,7 +8,7 @@ use std::path::Path;
 
 use tbl_format::checksum::Crc32c;
 use tbl_format::extension::{
-    ExtensionHeader, ExtensionKind, Integrity, NO_LABEL, NameTableBuilder,
+    ExtensionHeader, ExtensionKind, Integrity, NO_LABEL, NameTableBuilder, RowIndexTableBuilder,
 };
 use tbl_format::metadata::{BlockHeader, MetadataType};
 
@@ -21,12 +21,21 @@ use super::{COPY_BUFFER_BYTES, Incomplete};
 const NAMES_PER_BLOCK: usize = 1 << 16;
 const NAME_BYTES_PER_BLOCK: usize = 2 << 20;
 
+/// A block of row indexes is closed at this many samples or bytes: one block for ten thousand
+/// photographs, of which opening a file reads the first few bytes.
+const ROW_INDEXES_PER_BLOCK: usize = 1 << 16;
+const ROW_INDEX_BYTES_PER_BLOCK: usize = 4 << 20;
+
 #[derive(Debug)]
 pub(super) struct Sections {
     /// Finished blocks of sample names.
     name_blocks: Spool,
     names: NameTableBuilder,
     first_named: u64,
+    /// Finished blocks of row indexes.
+    row_index_blocks: Spool,
+    row_indexes: RowIndexTableBuilder,
+    first_indexed: u64,
     labels: List,
     any_label: bool,
     checksums: List,
@@ -64,6 +73,9 @@ impl Sections {
             name_blocks: Spool::new(folder),
             names: NameTableBuilder::new(),
             first_named: 0,
+            row_index_blocks: Spool::new(folder),
+            row_indexes: RowIndexTableBuilder::new(),
+            first_indexed: 0,
             labels: List::new(ExtensionKind::Labels, folder),
             any_label: false,
             checksums: List::new(ExtensionKind::Checksums, folder),
@@ -74,6 +86,7 @@ impl Sections {
     /// Takes in sample `index`; samples come in order.
     pub(super) fn push(&mut self, index: u64, encoded: &Encoded) -> io::Result<()> {
         self.push_name(index, encoded.key.as_deref())?;
+        self.push_row_index(index, encoded)?;
         self.any_label |= encoded.label.is_some();
         self.labels.push(&encoded.label.unwrap_or(NO_LABEL).to_le_bytes())?;
         self.checksums.push(&encoded.crc32c.to_le_bytes())?;
@@ -98,15 +111,33 @@ impl Sections {
             return Ok(());
         }
         let body = self.names.sample_names_body(self.first_named).map_err(io::Error::other)?;
-        let mut block = Vec::with_capacity(body.len() + 2 * BlockHeader::SIZE);
-        write_block(ExtensionKind::SampleNames, &body, &mut block).map_err(
-            |error| match error {
-                Incomplete::Io(error) => error,
-                Incomplete::Format(error) => io::Error::other(error),
-            },
-        )?;
         self.names.clear();
-        self.name_blocks.push(&block)
+        Ok(write_block(ExtensionKind::SampleNames, &body, &mut self.name_blocks)?)
+    }
+
+    /// Samples without a row index do not start a block, but have their place in one.
+    fn push_row_index(&mut self, index: u64, encoded: &Encoded) -> io::Result<()> {
+        let row_index = &encoded.row_index;
+        let bytes = self.row_indexes.row_index_bytes().saturating_add(row_index.len());
+        if self.row_indexes.len() >= ROW_INDEXES_PER_BLOCK || bytes > ROW_INDEX_BYTES_PER_BLOCK {
+            self.close_row_indexes()?;
+        }
+        if self.row_indexes.is_empty() {
+            if row_index.is_empty() {
+                return Ok(());
+            }
+            self.first_indexed = index;
+        }
+        self.row_indexes.push(row_index, encoded.crc32c).map_err(io::Error::other)
+    }
+
+    fn close_row_indexes(&mut self) -> io::Result<()> {
+        if self.row_indexes.is_empty() {
+            return Ok(());
+        }
+        let body = self.row_indexes.body(self.first_indexed).map_err(io::Error::other)?;
+        self.row_indexes.clear();
+        Ok(write_block(ExtensionKind::RowIndexes, &body, &mut self.row_index_blocks)?)
     }
 
     /// Writes the section to `file` from `start` on and returns its size.
@@ -140,6 +171,7 @@ impl Sections {
         out: &mut impl Write,
     ) -> Result<(), Incomplete> {
         self.close_names()?;
+        self.close_row_indexes()?;
         if !class_names.is_empty() {
             let mut table = NameTableBuilder::new();
             class_names.iter().try_for_each(|name| table.push(name.as_bytes()))?;
@@ -150,6 +182,7 @@ impl Sections {
         }
         self.checksums.write(out)?;
         self.name_blocks.copy_to(out)?;
+        self.row_index_blocks.copy_to(out)?;
         self.sample_blocks.copy_to(out)?;
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tempfile::SpooledTempFile;
 
-/// Bytes of one spool kept in memory. A writer has five spools.
+/// Bytes of one spool kept in memory. A writer has six spools.
 const MEMORY_BYTES: usize = 1 << 20;
 
 /// Buffer in front of each spool, which is fed a few bytes at a time.
@@ -46,6 +46,17 @@ impl Spool {
     /// Writes everything pushed to `out`.
     pub(super) fn copy_to(self, out: &mut impl Write) -> io::Result<()> {
         io::copy(&mut self.into_reader()?, out)?;
+        Ok(())
+    }
+}
+
+impl Write for Spool {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.push(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }

@@ -14,6 +14,7 @@ mod data;
 mod folder;
 mod labels;
 mod mapped;
+mod row_indexes;
 mod source;
 mod tar_bytes;
 mod tar_corpora;

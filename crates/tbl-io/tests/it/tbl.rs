@@ -27,13 +27,13 @@ pub(crate) struct Sample {
 impl Sample {
     fn as_new(&self) -> NewSample<'_> {
         NewSample {
-            bytes: &self.bytes,
             format: self.format,
             width: self.dimensions.0,
             height: self.dimensions.1,
             key: self.key.as_deref(),
             label: self.label,
             fields: &self.fields,
+            ..NewSample::new(&self.bytes)
         }
     }
 }
