@@ -118,6 +118,16 @@ impl Dataset {
         source.read_into(local, bytes)
     }
 
+    /// Replaces `row_index` with the row index stored for sample `index`, if there is one, and says
+    /// whether there is. Nothing is allocated once `row_index` has the capacity.
+    ///
+    /// # Errors
+    /// As for [`SampleSource::row_index_into`].
+    pub fn row_index_into(&self, index: u64, row_index: &mut Vec<u8>) -> Result<bool, ReadError> {
+        let (source, local) = self.locate(index)?;
+        source.row_index_into(local, row_index)
+    }
+
     /// Appends the sidecar fields of sample `index` to `fields`.
     ///
     /// # Errors
