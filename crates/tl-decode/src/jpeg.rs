@@ -1,17 +1,23 @@
 //! JPEG. The seam to the decoder behind it is [`run_codec`]: everything that knows `jpeg-decoder` is
 //! in this file, what the file itself says is in `marker`.
 
+#[cfg_attr(not(test), expect(dead_code, reason = "the decoder is being put together"))]
+mod bits;
 mod codec_thread;
+mod entropy_data;
 #[expect(dead_code, reason = "the decoder that uses it is being put together")]
 mod frame;
 #[expect(dead_code, reason = "the decoder that uses it is being put together")]
 mod header;
+mod huffman;
 mod marker;
 mod padded;
 mod planes;
 mod request;
-#[expect(dead_code, reason = "the decoder that uses it is being put together")]
+#[cfg_attr(not(test), expect(dead_code, reason = "the decoder is being put together"))]
 mod scan;
+#[cfg_attr(not(test), expect(dead_code, reason = "the decoder is being put together"))]
+mod sequential;
 mod standard;
 mod tables;
 

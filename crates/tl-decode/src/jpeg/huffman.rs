@@ -1,0 +1,89 @@
+//! Huffman codes (T.81 annex C and F.2.2.3), one symbol at a time. `tables` has the look-up tables
+//! of sequential scans, `cache` keeps them.
+
+mod cache;
+mod tables;
+
+pub(super) use cache::TableCache;
+pub(super) use tables::{Entry, Tables, distance, overruns};
+
+use super::scan::HuffmanSpec;
+
+/// Longest code in bits.
+const MAX_CODE_BITS: u32 = 16;
+
+/// A code and its symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Symbol {
+    /// Length of the code in bits, 1..=16.
+    pub(super) bits: u32,
+    /// What it stands for.
+    pub(super) value: u8,
+}
+
+/// The codes of a table, for decoding them one by one.
+#[derive(Clone, Debug)]
+pub(super) struct Codes {
+    /// Per length, the first code of 16 bits that begins with no code of this length or shorter.
+    limits: [u32; MAX_CODE_BITS as usize],
+    /// Per length, what added to a code gives the index of its symbol.
+    offsets: [u32; MAX_CODE_BITS as usize],
+    values: [u8; 256],
+}
+
+impl Default for Codes {
+    /// No codes.
+    fn default() -> Self {
+        Self { limits: [0; 16], offsets: [0; 16], values: [0; 256] }
+    }
+}
+
+impl Codes {
+    /// Assigns the codes; `None` for more codes of some length than there are, the code of ones
+    /// only counting as none (C.2), or for a missing symbol.
+    pub(super) fn new(spec: &HuffmanSpec<'_>) -> Option<Self> {
+        let mut codes = Self::default();
+        let (mut code, mut index) = (0u32, 0u32);
+        for (bits, &count) in (1u32..).zip(spec.counts) {
+            let slot = bits as usize - 1;
+            codes.offsets[slot] = index.wrapping_sub(code);
+            (code, index) = (code + u32::from(count), index + u32::from(count));
+            if count > 0 && code >= 1 << bits {
+                return None;
+            }
+            codes.limits[slot] = code << (MAX_CODE_BITS - bits);
+            code <<= 1;
+        }
+        let values = spec.values.get(..index as usize)?;
+        codes.values.get_mut(..values.len())?.copy_from_slice(values);
+        Some(codes)
+    }
+
+    /// The symbol whose code `bits` begin with.
+    pub(super) fn symbol(&self, bits: u64) -> Option<Symbol> {
+        let [.., high, low] = (bits >> (64 - MAX_CODE_BITS)).to_be_bytes();
+        let code = u32::from(u16::from_be_bytes([high, low]));
+        let shorter: u32 = self.limits.iter().map(|&limit| u32::from(code >= limit)).sum();
+        let offset = *self.offsets.get(shorter as usize)?;
+        let index = offset.wrapping_add(code >> (MAX_CODE_BITS - 1 - shorter));
+        Some(Symbol { bits: shorter + 1, value: self.values[index as usize & 0xFF] })
+    }
+}
+
+/// Symbols of codes of up to `BITS` bits by the next bits of the data: `SIZE` is `1 << BITS`.
+pub(super) type Symbols<const SIZE: usize> = [u16; SIZE];
+
+/// Fills `symbols` with `value << 8 | bits` of each code that fits into its index, else 0.
+pub(super) fn fill_symbols<const SIZE: usize>(spec: &HuffmanSpec<'_>, symbols: &mut Symbols<SIZE>) {
+    let index_bits = SIZE.trailing_zeros();
+    let (mut filled, mut values) = (0, spec.values.iter());
+    for (bits, &count) in (1u16..).zip(spec.counts).take(index_bits as usize) {
+        let run = SIZE >> bits;
+        for &value in values.by_ref().take(count.into()) {
+            let Some(slots) = symbols.get_mut(filled..filled + run) else { return };
+            slots.fill(u16::from(value) << 8 | bits);
+            filled += run;
+        }
+    }
+    symbols[filled..].fill(0);
+}
