@@ -1,6 +1,7 @@
 //! Integration tests of tl-simd.
 
 mod interleave;
+mod jpeg;
 mod jpeg_pillow;
 mod normalize;
 mod pillow;

@@ -4,7 +4,9 @@
 //! tables this arithmetic replaces.
 
 use crate::Level;
-use crate::vector::RGB;
+use crate::kernels::interleave::starts;
+use crate::vector::jpeg::JpegSimd;
+use crate::vector::{RGB, dispatch};
 
 /// Fraction bits of the constants.
 const BITS: u32 = 16;
@@ -22,10 +24,7 @@ const CB_TO_B: i32 = 116_130;
 /// When `out` is not three times as long as each row.
 pub fn ycc_to_rgb(level: Level, planes: [&[u8]; RGB], out: &mut [u8]) {
     assert!(planes.iter().all(|plane| plane.len() * RGB == out.len()), "one sample per pixel");
-    _ = level;
-    for (pixel, out) in pixels(planes).zip(out.as_chunks_mut::<RGB>().0) {
-        *out = convert(pixel);
-    }
+    dispatch!(level, scalar => define(planes, out), simd => run(simd, planes, out));
 }
 
 /// Converts rows of Y, Cb and Cr to rows of R, G and B.
@@ -37,8 +36,20 @@ pub fn ycc_to_rgb_planar(level: Level, planes: [&[u8]; RGB], out: [&mut [u8]; RG
     let len = planes[0].len();
     assert!(planes.iter().all(|plane| plane.len() == len), "one sample per pixel");
     assert!(out.iter().all(|plane| plane.len() == len), "one output sample per pixel");
-    _ = level;
-    let [red, green, blue] = out;
+    dispatch!(
+        level,
+        scalar => define_planar(planes, out),
+        simd => run_planar(simd, planes, out),
+    );
+}
+
+fn define(planes: [&[u8]; RGB], out: &mut [u8]) {
+    for (pixel, out) in pixels(planes).zip(out.as_chunks_mut::<RGB>().0) {
+        *out = convert(pixel);
+    }
+}
+
+fn define_planar(planes: [&[u8]; RGB], [red, green, blue]: [&mut [u8]; RGB]) {
     for (((pixel, red), green), blue) in pixels(planes).zip(red).zip(green).zip(blue) {
         [*red, *green, *blue] = convert(pixel);
     }
@@ -61,4 +72,48 @@ fn convert([y, cb, cr]: [u8; RGB]) -> [u8; RGB] {
 #[expect(clippy::cast_sign_loss, reason = "clamped to a byte")]
 fn clip(value: i32) -> u8 {
     value.clamp(0, 255) as u8
+}
+
+#[inline(always)]
+fn run<S: JpegSimd>(simd: S, planes: [&[u8]; RGB], out: &mut [u8]) {
+    let Some(starts) = starts(planes[0].len(), S::PIXELS) else {
+        return define(planes, out);
+    };
+    for start in starts {
+        let samples = planes.map(|plane| simd.load_bytes(&plane[start..][..S::PIXELS]));
+        let pixels = &mut out[start * RGB..][..S::PIXELS * RGB];
+        simd.interleave(convert_vectors(simd, samples), pixels);
+    }
+}
+
+#[inline(always)]
+fn run_planar<S: JpegSimd>(simd: S, planes: [&[u8]; RGB], mut out: [&mut [u8]; RGB]) {
+    let Some(starts) = starts(planes[0].len(), S::PIXELS) else {
+        return define_planar(planes, out);
+    };
+    for start in starts {
+        let samples = planes.map(|plane| simd.load_bytes(&plane[start..][..S::PIXELS]));
+        for (samples, out) in convert_vectors(simd, samples).into_iter().zip(&mut out) {
+            simd.store_bytes(samples, &mut out[start..][..S::PIXELS]);
+        }
+    }
+}
+
+#[inline(always)]
+fn convert_vectors<S: JpegSimd>(simd: S, [y, cb, cr]: [S::Bytes; RGB]) -> [S::Bytes; RGB] {
+    // 15 fraction bits: the 16th is zero but for red, where it changes none of the 256 values.
+    const CR_TO_R_BEYOND_1: i16 = 13_173;
+    const CB_TO_B_BEYOND_2: i16 = -7_471;
+    const TO_G: [i16; 2] = [-11_277, -23_401];
+    let centre = simd.splat_word(128);
+    let half = simd.splat_sum(1 << 14);
+    let centred = |bytes| simd.widen(bytes).map(|words| simd.sub(words, centre));
+    let (y, cb, cr) = (simd.widen(y), centred(cb), centred(cr));
+    let red = |i: usize| simd.add(simd.add(y[i], cr[i]), simd.scale(cr[i], CR_TO_R_BEYOND_1));
+    let green = |i: usize| simd.add(y[i], simd.narrow::<15>(simd.rotate(half, cb[i], cr[i], TO_G)));
+    let blue = |i: usize| {
+        let twice = simd.add(cb[i], cb[i]);
+        simd.add(simd.add(y[i], twice), simd.scale(cb[i], CB_TO_B_BEYOND_2))
+    };
+    [simd.pack(red(0), red(1)), simd.pack(green(0), green(1)), simd.pack(blue(0), blue(1))]
 }

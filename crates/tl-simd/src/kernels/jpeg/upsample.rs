@@ -4,6 +4,9 @@
 //! is favoured. A row's ends are taken for the edges of the image.
 
 use crate::Level;
+use crate::kernels::interleave::starts;
+use crate::vector::dispatch;
+use crate::vector::jpeg::JpegSimd;
 
 /// Doubles a row: three quarters of a sample and a quarter of its neighbour.
 ///
@@ -12,8 +15,7 @@ use crate::Level;
 /// When `out` is not twice as long as `row`.
 pub fn upsample_h2v1(level: Level, row: &[u8], out: &mut [u8]) {
     assert_eq!(row.len() * 2, out.len(), "two output samples per sample");
-    _ = level;
-    define_h2v1(row, out);
+    dispatch!(level, scalar => define_h2v1(row, out), simd => h2v1(simd, row, out));
 }
 
 /// Doubles a row that is between two: three quarters of `near` and a quarter of `far`, and the same
@@ -25,8 +27,11 @@ pub fn upsample_h2v1(level: Level, row: &[u8], out: &mut [u8]) {
 pub fn upsample_h2v2(level: Level, near: &[u8], far: &[u8], out: &mut [u8]) {
     assert_eq!(near.len(), far.len(), "rows of one length");
     assert_eq!(near.len() * 2, out.len(), "two output samples per sample");
-    _ = level;
-    define_h2v2(near, far, out);
+    dispatch!(
+        level,
+        scalar => define_h2v2(near, far, out),
+        simd => h2v2(simd, near, far, out),
+    );
 }
 
 /// A row between two: three quarters of `near` and a quarter of `far`.
@@ -39,8 +44,12 @@ pub fn upsample_h2v2(level: Level, near: &[u8], far: &[u8], out: &mut [u8]) {
 pub fn upsample_h1v2(level: Level, near: &[u8], far: &[u8], lower: bool, out: &mut [u8]) {
     assert_eq!(near.len(), far.len(), "rows of one length");
     assert_eq!(near.len(), out.len(), "one output sample per sample");
-    _ = level;
-    define_h1v2(near, far, lower, out);
+    let bias = if lower { 2 } else { 1 };
+    dispatch!(
+        level,
+        scalar => define_h1v2(near, far, bias, out),
+        simd => h1v2(simd, near, far, bias, out),
+    );
 }
 
 /// Repeats every sample `factor` times.
@@ -51,8 +60,87 @@ pub fn upsample_h1v2(level: Level, near: &[u8], far: &[u8], lower: bool, out: &m
 pub fn replicate(level: Level, row: &[u8], factor: usize, out: &mut [u8]) {
     assert!(factor > 0, "every sample is in the output");
     assert_eq!(row.len() * factor, out.len(), "{factor} output samples per sample");
-    _ = level;
-    define_replicate(row, factor, out);
+    match factor {
+        1 => out.copy_from_slice(row),
+        2 => dispatch!(
+            level,
+            scalar => define_replicate(row, 2, out),
+            simd => double(simd, row, out),
+        ),
+        _ => define_replicate(row, factor, out),
+    }
+}
+
+/// The ends by the definition, whose neighbours on the inside get overwritten.
+#[inline(always)]
+fn h2v1<S: JpegSimd>(simd: S, row: &[u8], out: &mut [u8]) {
+    let len = row.len();
+    let Some(starts) = starts(len.saturating_sub(2), S::WORDS) else {
+        return define_h2v1(row, out);
+    };
+    define_h2v1(&row[..2], &mut out[..4]);
+    define_h2v1(&row[len - 2..], &mut out[2 * len - 4..]);
+    let [one, two] = [1, 2].map(|bias| simd.splat_word(bias));
+    for start in starts {
+        let [before, value, after] =
+            [0, 1, 2].map(|offset| simd.load_words(&row[start + offset..][..S::WORDS]));
+        let three = triple(simd, value);
+        let left = simd.shift_right::<2>(simd.add(simd.add(three, before), one));
+        let right = simd.shift_right::<2>(simd.add(simd.add(three, after), two));
+        simd.store_pairs(left, right, &mut out[2 * (start + 1)..][..2 * S::WORDS]);
+    }
+}
+
+/// As [`h2v1`].
+#[inline(always)]
+fn h2v2<S: JpegSimd>(simd: S, near: &[u8], far: &[u8], out: &mut [u8]) {
+    let len = near.len();
+    let Some(starts) = starts(len.saturating_sub(2), S::WORDS) else {
+        return define_h2v2(near, far, out);
+    };
+    define_h2v2(&near[..2], &far[..2], &mut out[..4]);
+    define_h2v2(&near[len - 2..], &far[len - 2..], &mut out[2 * len - 4..]);
+    let [seven, eight] = [7, 8].map(|bias| simd.splat_word(bias));
+    for start in starts {
+        let [before, column, after] = [0, 1, 2].map(|offset| {
+            let near = simd.load_words(&near[start + offset..][..S::WORDS]);
+            let far = simd.load_words(&far[start + offset..][..S::WORDS]);
+            simd.add(triple(simd, near), far)
+        });
+        let three = triple(simd, column);
+        let left = simd.shift_right::<4>(simd.add(simd.add(three, before), eight));
+        let right = simd.shift_right::<4>(simd.add(simd.add(three, after), seven));
+        simd.store_pairs(left, right, &mut out[2 * (start + 1)..][..2 * S::WORDS]);
+    }
+}
+
+#[inline(always)]
+fn h1v2<S: JpegSimd>(simd: S, near: &[u8], far: &[u8], bias: i16, out: &mut [u8]) {
+    let Some(starts) = starts(near.len(), S::WORDS) else {
+        return define_h1v2(near, far, bias, out);
+    };
+    let bias = simd.splat_word(bias);
+    for start in starts {
+        let [near, far] = [near, far].map(|row| simd.load_words(&row[start..][..S::WORDS]));
+        let sum = simd.add(simd.add(triple(simd, near), far), bias);
+        simd.store_words(simd.shift_right::<2>(sum), &mut out[start..][..S::WORDS]);
+    }
+}
+
+#[inline(always)]
+fn double<S: JpegSimd>(simd: S, row: &[u8], out: &mut [u8]) {
+    let Some(starts) = starts(row.len(), S::WORDS) else {
+        return define_replicate(row, 2, out);
+    };
+    for start in starts {
+        let words = simd.load_words(&row[start..][..S::WORDS]);
+        simd.store_pairs(words, words, &mut out[2 * start..][..2 * S::WORDS]);
+    }
+}
+
+#[inline(always)]
+fn triple<S: JpegSimd>(simd: S, words: S::Words) -> S::Words {
+    simd.add(simd.add(words, words), words)
 }
 
 /// Every value with its neighbours; the ends are their own.
@@ -81,8 +169,8 @@ fn define_h2v2(near: &[u8], far: &[u8], out: &mut [u8]) {
     }
 }
 
-fn define_h1v2(near: &[u8], far: &[u8], lower: bool, out: &mut [u8]) {
-    let bias = if lower { 2 } else { 1 };
+fn define_h1v2(near: &[u8], far: &[u8], bias: i16, out: &mut [u8]) {
+    let bias = bias.cast_unsigned();
     for ((&near, &far), out) in near.iter().zip(far).zip(out) {
         *out = low_byte((3 * u16::from(near) + u16::from(far) + bias) >> 2);
     }

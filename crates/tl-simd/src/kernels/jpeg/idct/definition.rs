@@ -5,27 +5,22 @@
 //! versions: products modulo 2^16, sums of inputs modulo 2^16, everything else modulo 2^32, each
 //! pass saturated to 16 bits.
 
-use super::{Block, SIDE, Scale};
-
-/// Fraction bits of the constants.
-const CONST_BITS: u32 = 13;
-/// Fraction bits that stay between the passes.
-const PASS1_BITS: u32 = 2;
-/// The mean of a full transform is an eighth of its first coefficient.
-const MEAN_BITS: u32 = 3;
+use super::weights::{EVEN_4, EVEN_8, ODD_2, ODD_4, ODD_8, SHARED_8};
+use super::{CONST_BITS, MEAN_BITS, PASS1_BITS, SHIFTS_2, SHIFTS_4, SHIFTS_8};
+use crate::kernels::jpeg::{Block, SIDE, Scale};
 
 type Words = [i16; SIDE];
 
-/// One block after the other; see [`super::idct`].
+/// One block after the other; see [`super::idct`]. The blocks are not cleared.
 pub(super) fn idct(
     scale: Scale,
     quantizer: &[u16; SIDE * SIDE],
-    blocks: &mut [Block],
+    blocks: &[Block],
     out: &mut [u8],
     stride: usize,
 ) {
     let side = scale.block_side();
-    for (i, block) in blocks.iter_mut().enumerate() {
+    for (i, block) in blocks.iter().enumerate() {
         let mut coefficients = block.0;
         if scale != Scale::Eighth {
             for (coefficient, quantizer) in coefficients.iter_mut().zip(quantizer) {
@@ -39,7 +34,6 @@ pub(super) fn idct(
             Scale::Quarter => quarter(&coefficients, rows, stride),
             Scale::Eighth => rows[0] = eighth(coefficients[0], quantizer[0]),
         }
-        *block = Block::ZERO;
     }
 }
 
@@ -49,16 +43,16 @@ fn full(block: &Block, coefficients: &[i16; SIDE * SIDE], out: &mut [u8], stride
     for column in 0..SIDE {
         let words = column_of(coefficients, column);
         let transformed = if flat {
-            [words[0].wrapping_shl(PASS1_BITS); SIDE]
+            [words[0].wrapping_shl(PASS1_BITS.cast_unsigned()); SIDE]
         } else {
-            pass_8(words, CONST_BITS - PASS1_BITS)
+            pass_8(words, SHIFTS_8[0])
         };
         for (row, word) in between.iter_mut().zip(transformed) {
             row[column] = word;
         }
     }
     for (row, out) in between.iter().zip(out.chunks_mut(stride)) {
-        let words = pass_8(*row, CONST_BITS + PASS1_BITS + MEAN_BITS);
+        let words = pass_8(*row, SHIFTS_8[1]);
         store(&words, out);
     }
 }
@@ -70,16 +64,16 @@ fn half(block: &Block, coefficients: &[i16; SIDE * SIDE], out: &mut [u8], stride
     for column in 0..SIDE {
         let words = column_of(coefficients, column);
         let transformed = if flat {
-            [words[0].wrapping_shl(PASS1_BITS); 4]
+            [words[0].wrapping_shl(PASS1_BITS.cast_unsigned()); 4]
         } else {
-            pass_4(words, CONST_BITS - PASS1_BITS + 1)
+            pass_4(words, SHIFTS_4[0])
         };
         for (row, word) in between.iter_mut().zip(transformed) {
             row[column] = word;
         }
     }
     for (row, out) in between.iter().zip(out.chunks_mut(stride)) {
-        let words = pass_4(*row, CONST_BITS + PASS1_BITS + MEAN_BITS + 1);
+        let words = pass_4(*row, SHIFTS_4[1]);
         store(&words, out);
     }
 }
@@ -88,14 +82,13 @@ fn quarter(coefficients: &[i16; SIDE * SIDE], out: &mut [u8], stride: usize) {
     let columns: [[i32; 2]; SIDE] = core::array::from_fn(|column| {
         let words = column_of(coefficients, column);
         let sums = pass_2(i32::from(words[0]), words);
-        sums.map(|sum| descale(sum, CONST_BITS - PASS1_BITS + 2))
+        sums.map(|sum| descale(sum, SHIFTS_2[0]))
     });
     for (row, out) in out.chunks_mut(stride).enumerate().take(2) {
         // Only the first word of a row keeps its 32 bits between the passes.
         let words = columns.map(|column| saturate(column[row]));
         let sums = pass_2(columns[0][row], words);
-        let shift = CONST_BITS + PASS1_BITS + MEAN_BITS + 2;
-        store(&sums.map(|sum| saturate(descale(sum, shift))), out);
+        store(&sums.map(|sum| saturate(descale(sum, SHIFTS_2[1]))), out);
     }
 }
 
@@ -113,12 +106,11 @@ fn column_of(coefficients: &[i16; SIDE * SIDE], column: usize) -> Words {
 }
 
 /// The eight points of a one-dimensional transform.
-fn pass_8(words: Words, shift: u32) -> Words {
+fn pass_8(words: Words, shift: i32) -> Words {
     let even = {
         let sum = i32::from(words[0].wrapping_add(words[4])) << CONST_BITS;
         let difference = i32::from(words[0].wrapping_sub(words[4])) << CONST_BITS;
-        let outer = rotate(words[2], words[6], [4433 + 6270, 4433]);
-        let inner = rotate(words[2], words[6], [4433, 4433 - 15137]);
+        let [outer, inner] = EVEN_8.map(|weights| rotate(words[2], words[6], weights));
         [
             sum.wrapping_add(outer),
             difference.wrapping_add(inner),
@@ -128,13 +120,12 @@ fn pass_8(words: Words, shift: u32) -> Words {
     };
     let odd = {
         let (z3, z4) = (words[7].wrapping_add(words[3]), words[5].wrapping_add(words[1]));
-        let third = rotate(z3, z4, [9633 - 16069, 9633]);
-        let fourth = rotate(z3, z4, [9633, 9633 - 3196]);
+        let [third, fourth] = SHARED_8.map(|weights| rotate(z3, z4, weights));
         [
-            rotate(words[7], words[1], [-7373, 12299 - 7373]).wrapping_add(fourth),
-            rotate(words[5], words[3], [-20995, 25172 - 20995]).wrapping_add(third),
-            rotate(words[5], words[3], [16819 - 20995, -20995]).wrapping_add(fourth),
-            rotate(words[7], words[1], [2446 - 7373, -7373]).wrapping_add(third),
+            rotate(words[7], words[1], ODD_8[0]).wrapping_add(fourth),
+            rotate(words[5], words[3], ODD_8[1]).wrapping_add(third),
+            rotate(words[5], words[3], ODD_8[2]).wrapping_add(fourth),
+            rotate(words[7], words[1], ODD_8[3]).wrapping_add(third),
         ]
     };
     core::array::from_fn(|i| {
@@ -145,22 +136,13 @@ fn pass_8(words: Words, shift: u32) -> Words {
 }
 
 /// Four points of eight coefficients, the fifth of which has no part in them.
-fn pass_4(words: Words, shift: u32) -> [i16; 4] {
+fn pass_4(words: Words, shift: i32) -> [i16; 4] {
     let first = i32::from(words[0]) << (CONST_BITS + 1);
-    let second = rotate(words[2], words[6], [15137, -6270]);
+    let second = rotate(words[2], words[6], EVEN_4);
     let even = [first.wrapping_add(second), first.wrapping_sub(second)];
-    let odd = [
-        rotate(words[1], words[3], [20995, 7373]).wrapping_add(rotate(
-            words[5],
-            words[7],
-            [-4926, -4176],
-        )),
-        rotate(words[1], words[3], [8697, -17799]).wrapping_add(rotate(
-            words[5],
-            words[7],
-            [11893, -1730],
-        )),
-    ];
+    let odd = ODD_4.map(|[low, high]| {
+        rotate(words[1], words[3], low).wrapping_add(rotate(words[5], words[7], high))
+    });
     [
         even[0].wrapping_add(odd[0]),
         even[1].wrapping_add(odd[1]),
@@ -173,19 +155,16 @@ fn pass_4(words: Words, shift: u32) -> [i16; 4] {
 /// Two points, not yet descaled, of `first` and the odd coefficients.
 fn pass_2(first: i32, words: Words) -> [i32; 2] {
     let even = first << (CONST_BITS + 2);
-    let odd = rotate(words[1], words[3], [29692, -10426]).wrapping_add(rotate(
-        words[5],
-        words[7],
-        [6967, -5906],
-    ));
+    let odd =
+        rotate(words[1], words[3], ODD_2[0]).wrapping_add(rotate(words[5], words[7], ODD_2[1]));
     [even.wrapping_add(odd), even.wrapping_sub(odd)]
 }
 
-fn rotate(a: i16, b: i16, [of_a, of_b]: [i32; 2]) -> i32 {
-    i32::from(a) * of_a + i32::from(b) * of_b
+fn rotate(a: i16, b: i16, [of_a, of_b]: [i16; 2]) -> i32 {
+    i32::from(a) * i32::from(of_a) + i32::from(b) * i32::from(of_b)
 }
 
-fn descale(sum: i32, shift: u32) -> i32 {
+fn descale(sum: i32, shift: i32) -> i32 {
     sum.wrapping_add(1 << (shift - 1)) >> shift
 }
 
