@@ -2,6 +2,9 @@
 //!
 //! `cargo xtask bench` runs them; `cargo test --benches` runs each once, to keep them working.
 
+#[cfg(feature = "libjpeg-turbo")]
+pub mod libjpeg_turbo;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -33,7 +36,7 @@ pub fn split_mix(state: &mut u64) -> u64 {
 /// A photograph in memory, with the name of its file.
 #[derive(Clone, Debug)]
 pub struct Photograph {
-    /// `testdata`, or `imagenet` from the folder that `TURBOLOADER_DATA` names.
+    /// `testdata`, `imagenet` from the folder that `TURBOLOADER_DATA` names, or `derived`.
     pub set: &'static str,
     /// The path of the file below the set's folder.
     pub name: String,
@@ -53,6 +56,14 @@ pub fn photographs(most: usize) -> Vec<Photograph> {
         None => note("TURBOLOADER_DATA is not set: only the photographs of testdata are measured"),
     }
     found
+}
+
+/// The first `most` JPEG files of `folder`, none when there is no such folder.
+///
+/// # Panics
+/// When a file cannot be read.
+pub fn jpeg_files(folder: &Path, most: usize) -> Vec<Photograph> {
+    read_set("derived", folder, most)
 }
 
 #[expect(clippy::print_stderr, reason = "a benchmark says what it leaves out")]

@@ -1,6 +1,7 @@
 //! Runs the benchmarks, keeps their results as JSON, and prints the table for `docs/benchmarks.md`.
 //!
-//! Criterion measures; this reads the estimates it leaves in `target/criterion`.
+//! Criterion measures; this reads the estimates it leaves in `target/criterion`. The group `jpeg`
+//! measures by itself and leaves the same.
 
 use std::error::Error;
 use std::fs;
@@ -62,7 +63,13 @@ pub(crate) fn run(options: &Options) -> Result<(), Box<dyn Error>> {
         Some(group) => format!("--bench {group}"),
         None => "--benches".to_owned(),
     };
-    command::run(&mut cargo(&format!("bench --package tl-benches {selection}")))?;
+    let features = if can_build_libjpeg_turbo() {
+        "--features libjpeg-turbo"
+    } else {
+        println!("without libjpeg-turbo: building it needs nasm, cmake and a C compiler");
+        ""
+    };
+    command::run(&mut cargo(&format!("bench --package tl-benches {features} {selection}")))?;
     let mut rows = Vec::new();
     collect(&workspace_root().join("target/criterion"), start, &mut rows)?;
     rows.sort_by(|a, b| a.id.cmp(&b.id));
@@ -72,6 +79,13 @@ pub(crate) fn run(options: &Options) -> Result<(), Box<dyn Error>> {
         println!("\nsaved as {}", save(name, &rows)?.display());
     }
     Ok(())
+}
+
+/// Whether the tools are here that compile libjpeg-turbo with its assembly.
+fn can_build_libjpeg_turbo() -> bool {
+    [("nasm", "-v"), ("cmake", "--version"), ("cc", "--version")]
+        .iter()
+        .all(|(tool, version)| command::output(tool, &[version]).is_some())
 }
 
 /// Gathers every `new/estimates.json` below `folder` that was written since `start`.

@@ -1,0 +1,155 @@
+//! The decoders that are measured, each with its buffers, as a loader would keep them.
+
+use tl_decode::{Image, JpegDecoder, JpegRequest, Limits, Scale};
+use zune_jpeg::zune_core::bytestream::ZCursor;
+
+use crate::work::{Job, Workload};
+
+/// A decoder that does the jobs of a workload.
+pub(crate) trait Contender {
+    /// The decoder and, where that matters, its version.
+    fn name(&self) -> &'static str;
+
+    /// Decodes to RGB; decoders without that conversion leave grey files grey.
+    fn decode(&mut self, job: &Job) -> &[u8];
+}
+
+/// Everyone who can do `workload`; libjpeg-turbo, which the ratios refer to, comes first.
+pub(crate) fn contenders(workload: &Workload) -> Vec<Box<dyn Contender>> {
+    let mut found: Vec<Box<dyn Contender>> = Vec::new();
+    #[cfg(feature = "libjpeg-turbo")]
+    found.push(Box::new(peer::LibjpegTurbo::new(&workload.jobs)));
+    found.push(Box::new(Ours::new()));
+    if workload.jobs.iter().all(|job| job.eighths == 8 && job.region.is_none()) {
+        found.push(Box::new(ZuneJpeg::default()));
+        found.push(Box::new(JpegDecoderCrate::default()));
+    }
+    found
+}
+
+/// How many jobs our decoder does otherwise than it should: libjpeg-turbo's pixels, or of a crop
+/// the pixels of the whole image, as libjpeg-turbo's own crops differ at their left edge.
+/// A fast wrong answer is no result.
+pub(crate) fn differing(workload: &Workload) -> usize {
+    let mut ours = Ours::new();
+    let mut whole = Ours::new();
+    #[cfg(feature = "libjpeg-turbo")]
+    let mut reference = peer::LibjpegTurbo::new(&workload.jobs);
+    let mut agrees = |job: &Job| match job.region {
+        Some(region) => {
+            let pixels = whole.decode(&job.without_region());
+            let stride = job.size.0 as usize * 3;
+            let width = region.width as usize * 3;
+            let rows = pixels.chunks(stride).skip(region.y as usize).take(region.height as usize);
+            rows.map(|row| &row[region.x as usize * 3..][..width])
+                .eq(ours.decode(job).chunks(width))
+        }
+        #[cfg(feature = "libjpeg-turbo")]
+        None => ours.decode(job) == reference.decode(job),
+        #[cfg(not(feature = "libjpeg-turbo"))]
+        None => !ours.decode(job).is_empty(),
+    };
+    workload.jobs.iter().filter(|job| !agrees(job)).count()
+}
+
+/// This repository's decoder.
+struct Ours {
+    decoder: JpegDecoder,
+    image: Image,
+}
+
+impl Ours {
+    fn new() -> Self {
+        Self { decoder: JpegDecoder::new(Limits::default()), image: Image::new() }
+    }
+}
+
+impl Contender for Ours {
+    fn name(&self) -> &'static str {
+        "here"
+    }
+
+    fn decode(&mut self, job: &Job) -> &[u8] {
+        let scale = match job.eighths {
+            1 => Scale::Eighth,
+            2 => Scale::Quarter,
+            4 => Scale::Half,
+            _ => Scale::Full,
+        };
+        let request = JpegRequest { scale, region: job.region, ..JpegRequest::default() };
+        self.decoder.decode(&job.bytes, &request, &mut self.image).expect("a photograph");
+        &self.image.data
+    }
+}
+
+#[derive(Default)]
+struct ZuneJpeg {
+    out: Vec<u8>,
+}
+
+impl Contender for ZuneJpeg {
+    fn name(&self) -> &'static str {
+        "zune-jpeg 0.5"
+    }
+
+    fn decode(&mut self, job: &Job) -> &[u8] {
+        let mut decoder = zune_jpeg::JpegDecoder::new(ZCursor::new(job.bytes.as_slice()));
+        decoder.decode_headers().expect("a photograph");
+        self.out.resize(decoder.output_buffer_size().expect("headers are read"), 0);
+        decoder.decode_into(&mut self.out).expect("a photograph");
+        &self.out
+    }
+}
+
+/// The crate `jpeg-decoder`, which always allocates its result.
+#[derive(Default)]
+struct JpegDecoderCrate {
+    out: Vec<u8>,
+}
+
+impl Contender for JpegDecoderCrate {
+    fn name(&self) -> &'static str {
+        "jpeg-decoder 0.3"
+    }
+
+    fn decode(&mut self, job: &Job) -> &[u8] {
+        let mut decoder = jpeg_decoder::Decoder::new(job.bytes.as_slice());
+        self.out = decoder.decode().expect("a photograph");
+        &self.out
+    }
+}
+
+#[cfg(feature = "libjpeg-turbo")]
+mod peer {
+    //! libjpeg-turbo 3.1 with its assembly.
+
+    use tl_benches::libjpeg_turbo;
+
+    use super::Contender;
+    use crate::work::Job;
+
+    pub(super) struct LibjpegTurbo {
+        decoder: libjpeg_turbo::LibjpegTurbo,
+        out: Vec<u8>,
+    }
+
+    impl LibjpegTurbo {
+        /// With room for the largest of `jobs`.
+        pub(super) fn new(jobs: &[Job]) -> Self {
+            let pixels = jobs.iter().map(|job| job.size.0 as usize * job.size.1 as usize).max();
+            let out = vec![0; pixels.unwrap_or(0) * 3];
+            Self { decoder: libjpeg_turbo::LibjpegTurbo::new(), out }
+        }
+    }
+
+    impl Contender for LibjpegTurbo {
+        fn name(&self) -> &'static str {
+            "libjpeg-turbo 3.1"
+        }
+
+        fn decode(&mut self, job: &Job) -> &[u8] {
+            let written = self.decoder.decode(&job.bytes, job.eighths, job.region, &mut self.out);
+            &self.out[..written]
+        }
+    }
+}
