@@ -125,7 +125,7 @@ impl Decoder {
             Format::Png => png::decode(bytes, options, scratch, image),
             Format::WebP => webp::decode(bytes, options, scratch, image),
             Format::Bmp => bmp::decode(bytes, options, scratch, image),
-            Format::Tiff => tiff::decode(bytes, options, &mut self.tiff, image),
+            Format::Tiff => tiff::decode(bytes, options, (&mut self.tiff, &mut self.jpeg), image),
         }?;
         if options.exif == Exif::Apply && orientation != Orientation::Upright {
             options.limits.charge_working(image.data.len() as u64)?;

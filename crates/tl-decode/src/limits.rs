@@ -42,6 +42,15 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Checks the size of an image of which only a part may be decoded.
+    pub(crate) fn charge_pixels(&self, width: u32, height: u32) -> Result<u64, DecodeError> {
+        let (w, h) = (u64::from(width), u64::from(height));
+        check(Limit::Dimension, self.max_dimension.into(), w.max(h))?;
+        let pixels = w.saturating_mul(h);
+        check(Limit::Pixels, self.max_pixels, pixels)?;
+        Ok(pixels)
+    }
+
     /// Checks the size of the decoded image.
     pub(crate) fn charge_image(
         &self,
@@ -49,11 +58,7 @@ impl Limits {
         height: u32,
         channels: u8,
     ) -> Result<(), DecodeError> {
-        let (w, h) = (u64::from(width), u64::from(height));
-        check(Limit::Dimension, self.max_dimension.into(), w.max(h))?;
-        let pixels = w.saturating_mul(h);
-        check(Limit::Pixels, self.max_pixels, pixels)?;
-        let bytes = pixels.saturating_mul(channels.into());
+        let bytes = self.charge_pixels(width, height)?.saturating_mul(channels.into());
         check(Limit::DecodedBytes, self.max_decoded_bytes, bytes)
     }
 

@@ -13,6 +13,7 @@ use crate::decoder::DecodeOptions;
 use crate::error::DecodeError;
 use crate::format::Format;
 use crate::image::{Image, ImageInfo};
+use crate::jpeg::JpegDecoder;
 use crate::limits::Limits;
 use crate::orientation::Orientation;
 use chunk::ChunkDecoder;
@@ -48,7 +49,7 @@ pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
 pub(crate) fn decode(
     bytes: &[u8],
     options: &DecodeOptions,
-    buffers: &mut Buffers,
+    (buffers, jpeg): (&mut Buffers, &mut JpegDecoder),
     image: &mut Image,
 ) -> Result<Orientation, DecodeError> {
     let limits = &options.limits;
@@ -56,12 +57,12 @@ pub(crate) fn decode(
     let layout = Layout::read(&directory, limits)?;
     limits.charge_image(layout.width, layout.height, options.color.channels())?;
     let converter = RowConverter::new(&layout, options.color)?;
-    let decoder = ChunkDecoder::new(bytes, &layout, limits)?;
+    let decoder = ChunkDecoder::new(bytes, &layout)?;
     let reader = Reader { layout: &layout, converter, decoder };
     reader.charge(limits)?;
     reader.require_chunks()?;
     image.reset((layout.width, layout.height), options.color.channels(), limits)?;
-    reader.read(buffers, image)?;
+    reader.read(buffers, jpeg, image)?;
     Ok(layout.orientation)
 }
 
@@ -105,7 +106,12 @@ impl Reader<'_> {
         if tiled { height } else { self.layout.height.saturating_sub(top).min(height) }
     }
 
-    fn read(&self, buffers: &mut Buffers, image: &mut Image) -> Result<(), DecodeError> {
+    fn read(
+        &self,
+        buffers: &mut Buffers,
+        jpeg: &mut JpegDecoder,
+        image: &mut Image,
+    ) -> Result<(), DecodeError> {
         let chunks = &self.layout.chunks;
         let (across, down) = (chunks.across as usize, chunks.down as usize);
         for chunk_y in 0..down {
@@ -116,7 +122,7 @@ impl Reader<'_> {
                 for (plane, out) in buffers.planes.iter_mut().enumerate() {
                     if plane < self.converter.planes_used() {
                         let index = (plane * down + chunk_y) * across + chunk_x;
-                        self.decoder.decode(index, stored, &mut buffers.spare, out)?;
+                        self.decoder.decode(index, stored, (&mut buffers.spare, jpeg), out)?;
                     }
                 }
                 let left = chunk_x * chunks.width as usize;

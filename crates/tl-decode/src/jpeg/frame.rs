@@ -219,12 +219,16 @@ impl Prologue {
     pub(super) fn color(&self, frame: &Frame) -> Option<PlaneColor> {
         match frame.components() {
             [_] => Some(PlaneColor::Grey),
-            [a, b, c] => Some(match (self.jfif, self.adobe, [a.id, b.id, c.id]) {
-                (true, _, _) => PlaneColor::YCbCr,
-                (false, Some(0), _) | (false, None, [b'R', b'G', b'B']) => PlaneColor::Rgb,
-                (false, None, [1, 2, 3]) if frame.process == Process::Lossless => PlaneColor::Rgb,
-                _ => PlaneColor::YCbCr,
-            }),
+            [a, b, c] => {
+                let ids = [a.id, b.id, c.id];
+                let lossless = frame.process == Process::Lossless && ids == [1, 2, 3];
+                let is_rgb = match self.adobe {
+                    _ if self.jfif => false,
+                    Some(transform) => transform == 0,
+                    None => ids == *b"RGB" || lossless,
+                };
+                Some(if is_rgb { PlaneColor::Rgb } else { PlaneColor::YCbCr })
+            }
             [_, _, _, _] => Some(match self.adobe {
                 Some(0) | None => PlaneColor::Cmyk,
                 Some(_) => PlaneColor::Ycck,

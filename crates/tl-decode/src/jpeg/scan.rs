@@ -95,7 +95,7 @@ pub(super) trait BlockSink {
 
 /// The part of a scan that is wanted, in MCUs. Nothing outside is handed over, and decoding stops
 /// behind the last row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Window {
     /// MCU rows.
     pub(super) rows: Range<u32>,

@@ -8,8 +8,8 @@ use super::layout::{Layout, Photometric};
 use super::predictor;
 use crate::error::{DecodeError, Defect, Feature};
 use crate::format::Format;
-use crate::jpeg::{self, StoredColor};
-use crate::limits::Limits;
+use crate::image::Image;
+use crate::jpeg::{JpegDecoder, StoredColor};
 
 const NONE: u16 = 1;
 const CCITT_RLE: u16 = 2;
@@ -25,16 +25,11 @@ const PACK_BITS: u16 = 32_773;
 pub(super) struct ChunkDecoder<'a> {
     file: &'a [u8],
     layout: &'a Layout<'a>,
-    limits: &'a Limits,
     row_bytes: usize,
 }
 
 impl<'a> ChunkDecoder<'a> {
-    pub(super) fn new(
-        file: &'a [u8],
-        layout: &'a Layout<'a>,
-        limits: &'a Limits,
-    ) -> Result<Self, DecodeError> {
+    pub(super) fn new(file: &'a [u8], layout: &'a Layout<'a>) -> Result<Self, DecodeError> {
         let known = matches!(
             layout.compression,
             NONE | CCITT_RLE
@@ -57,7 +52,7 @@ impl<'a> ChunkDecoder<'a> {
         }
         predictor::check(layout)?;
         let row_bytes = usize::try_from(layout.row_bytes()).unwrap_or(usize::MAX);
-        Ok(Self { file, layout, limits, row_bytes })
+        Ok(Self { file, layout, row_bytes })
     }
 
     pub(super) fn row_bytes(&self) -> usize {
@@ -87,14 +82,14 @@ impl<'a> ChunkDecoder<'a> {
         &self,
         index: usize,
         rows: u32,
-        spare: &mut Vec<u8>,
+        (spare, jpeg): (&mut Vec<u8>, &mut JpegDecoder),
         out: &mut Vec<u8>,
     ) -> Result<(), DecodeError> {
         let layout = self.layout;
         let size = self.packed_size(rows);
         let mut data = self.stored(index, rows)?;
         if layout.compression == JPEG {
-            return self.decode_jpeg(data, rows, out);
+            return self.decode_jpeg(data, rows, jpeg, out);
         }
         if layout.reversed_bits {
             spare.clear();
@@ -168,21 +163,28 @@ impl<'a> ChunkDecoder<'a> {
         Ok(())
     }
 
-    fn decode_jpeg(&self, data: &[u8], rows: u32, out: &mut Vec<u8>) -> Result<(), DecodeError> {
+    fn decode_jpeg(
+        &self,
+        data: &[u8],
+        rows: u32,
+        jpeg: &mut JpegDecoder,
+        out: &mut Vec<u8>,
+    ) -> Result<(), DecodeError> {
         let color = match self.layout.photometric {
             Photometric::YCbCr => StoredColor::YCbCr,
-            Photometric::Cmyk => StoredColor::Ink,
-            Photometric::WhiteIsZero
+            Photometric::Cmyk
+            | Photometric::WhiteIsZero
             | Photometric::BlackIsZero
             | Photometric::Rgb { .. }
             | Photometric::Palette(_)
             | Photometric::CieLab => StoredColor::AsIs,
         };
         let samples = self.layout.chunk_samples();
-        let picture = match self.layout.jpeg_tables {
-            Some(tables) => jpeg::decode_part(&join_tables(tables, data), color, self.limits)?,
-            None => jpeg::decode_part(data, color, self.limits)?,
-        };
+        let mut picture = Image { data: std::mem::take(out), ..Image::new() };
+        match self.layout.jpeg_tables {
+            Some(tables) => jpeg.decode_part(&join_tables(tables, data), color, &mut picture)?,
+            None => jpeg.decode_part(data, color, &mut picture)?,
+        }
         let (width, height) = (picture.width, picture.height);
         if width != self.layout.chunks.width
             || height < rows

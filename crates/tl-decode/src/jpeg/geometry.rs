@@ -1,0 +1,280 @@
+//! Which samples and blocks of each component a region needs, and how they become pixels.
+//!
+//! Sizes, the scale of each component and the choice of upsampling follow libjpeg's `jdmaster.c`
+//! and `jdsample.c`, because the pixels depend on them.
+
+use std::ops::Range;
+
+use tl_simd::jpeg::Scale;
+use tl_simd::resample::Rect;
+
+use super::frame::{Component, Frame, MAX_COMPONENTS};
+use super::scan::{Scan, Window};
+use crate::error::{DecodeError, Feature};
+
+/// How the rows and columns of a component become those of the image.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Upsampling {
+    /// A sample is a pixel.
+    #[default]
+    None,
+    /// The triangle filter across.
+    H2V1,
+    /// The triangle filter down.
+    H1V2,
+    /// The triangle filter both ways.
+    H2V2,
+    /// Each sample is repeated, so often across and down.
+    Replicate(u32, u32),
+    /// A ratio such as 3:2, which libjpeg does not upsample either.
+    Fractional,
+}
+
+impl Upsampling {
+    /// Pixels that a sample becomes across.
+    pub(super) fn across(self) -> u32 {
+        match self {
+            Self::None | Self::H1V2 | Self::Fractional => 1,
+            Self::H2V1 | Self::H2V2 => 2,
+            Self::Replicate(across, _) => across,
+        }
+    }
+}
+
+/// One component of a scaled image.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ComponentGeometry {
+    /// The side of its blocks, which is that of the image or more.
+    pub(super) scale: Scale,
+    /// Blocks of an MCU of an interleaved scan, across and down.
+    factors: (u32, u32),
+    /// Samples of the whole component, across and down.
+    pub(super) size: (u32, u32),
+    /// Pixels per sample, as a fraction: numerators and denominators across and down.
+    ratio: [(u32, u32); 2],
+    pub(super) upsampling: Upsampling,
+    /// Columns and rows of samples that are needed.
+    pub(super) columns: Range<u32>,
+    pub(super) rows: Range<u32>,
+}
+
+/// Where a region of a scaled image comes from.
+#[derive(Clone, Debug)]
+pub(super) struct Geometry {
+    /// Width and height of the whole scaled image.
+    pub(super) size: (u32, u32),
+    pub(super) region: Rect,
+    components: [ComponentGeometry; MAX_COMPONENTS],
+    count: usize,
+}
+
+impl Geometry {
+    /// What `region` needs; all of the image without one.
+    pub(super) fn new(
+        frame: &Frame,
+        scale: Scale,
+        region: Option<Rect>,
+    ) -> Result<Self, DecodeError> {
+        let (width, height) = frame.size();
+        let (width, height) = (scale.apply(width), scale.apply(height));
+        let region = region.unwrap_or(Rect::of_size(width, height));
+        if region.width == 0 || region.height == 0 || !region.fits(width, height) {
+            return Err(DecodeError::Region { region, width, height });
+        }
+        let mut components: [ComponentGeometry; MAX_COMPONENTS] = Default::default();
+        for (to, component) in components.iter_mut().zip(frame.components()) {
+            *to = ComponentGeometry::new(frame, component, scale);
+            to.require(&region);
+        }
+        Ok(Self { size: (width, height), region, components, count: frame.components().len() })
+    }
+
+    pub(super) fn components(&self) -> &[ComponentGeometry] {
+        &self.components[..self.count]
+    }
+
+    /// Makes every component hold one sample more than the region on every side, for callers that
+    /// upsample by themselves.
+    pub(super) fn reserve_margin(&mut self) {
+        let region = self.region;
+        for component in &mut self.components[..self.count] {
+            component.reserve(&region, [1, 1]);
+        }
+    }
+
+    /// Refuses what cannot be upsampled.
+    pub(super) fn require_upsampling(&self) -> Result<(), DecodeError> {
+        if self.components().iter().any(|c| c.upsampling == Upsampling::Fractional) {
+            return Err(Feature::JpegSampling.into());
+        }
+        Ok(())
+    }
+
+    /// The MCUs of a scan that hold what is needed.
+    pub(super) fn window(&self, scan: &Scan) -> Window {
+        let parts = scan.components().iter().map(|part| {
+            let needed = &self.components[part.component];
+            (needed.block_columns(), needed.block_rows(), part.across, part.down)
+        });
+        window_of(parts)
+    }
+
+    /// The MCUs that hold what is needed, as if all components were in one scan.
+    pub(super) fn frame_window(&self) -> Window {
+        window_of(self.components().iter().map(|component| {
+            let (across, down) = component.factors;
+            (component.block_columns(), component.block_rows(), across, down)
+        }))
+    }
+}
+
+/// The MCUs around blocks of several components, given with their blocks per MCU.
+fn window_of(parts: impl Iterator<Item = (Range<u32>, Range<u32>, u32, u32)>) -> Window {
+    let windows = parts.map(|(columns, rows, across, down)| Window {
+        rows: rows.start / down..rows.end.div_ceil(down),
+        columns: columns.start / across..columns.end.div_ceil(across),
+    });
+    let around =
+        |a: &Range<u32>, b: &Range<u32>| -> Range<u32> { a.start.min(b.start)..a.end.max(b.end) };
+    let both = |a: Window, b: Window| Window {
+        rows: around(&a.rows, &b.rows),
+        columns: around(&a.columns, &b.columns),
+    };
+    windows.reduce(both).unwrap_or_default()
+}
+
+impl ComponentGeometry {
+    fn new(frame: &Frame, component: &Component, scale: Scale) -> Self {
+        let single = frame.components().len() == 1;
+        // The factors of an only component cancel out.
+        let of = |factor: u8| if single { 1 } else { u32::from(factor) };
+        let factors = (of(component.across), of(component.down));
+        let most = (of(frame.max_sampling.0), of(frame.max_sampling.1));
+        let side = side_of(scale);
+
+        // Subsampled components are scaled down less, as far as that leaves them subsampled.
+        let mut own_scale = scale;
+        let divides =
+            |most: u32, own: u32, side_own: u32| (most * side).is_multiple_of(own * side_own);
+        while let Some(larger) = larger(own_scale) {
+            let doubled = side_of(larger);
+            if !divides(most.0, factors.0, doubled) || !divides(most.1, factors.1, doubled) {
+                break;
+            }
+            own_scale = larger;
+        }
+        let own_side = side_of(own_scale);
+        let (width, height) = frame.size();
+        let samples =
+            |length: u32, factor: u32, most: u32| (length * factor * own_side).div_ceil(most * 8);
+        let size = (samples(width, factors.0, most.0), samples(height, factors.1, most.1));
+        let ratio = [(most.0 * side, factors.0 * own_side), (most.1 * side, factors.1 * own_side)];
+        Self {
+            scale: own_scale,
+            factors,
+            size,
+            ratio,
+            upsampling: upsampling(ratio, scale, size.0),
+            columns: 0..0,
+            rows: 0..0,
+        }
+    }
+
+    /// Says which samples the region needs: those under its pixels and, for a filter, one more on
+    /// every side.
+    fn require(&mut self, region: &Rect) {
+        let margin = match self.upsampling {
+            Upsampling::None | Upsampling::Replicate(..) => [0, 0],
+            Upsampling::H2V1 => [1, 0],
+            Upsampling::H1V2 => [0, 1],
+            Upsampling::H2V2 | Upsampling::Fractional => [1, 1],
+        };
+        self.reserve(region, margin);
+    }
+
+    /// Asks for at least `margin` samples on every side of the region.
+    fn reserve(&mut self, region: &Rect, margin: [u32; 2]) {
+        let span = |from: u32, length: u32, (pixels, samples): (u32, u32), margin, size: u32| {
+            let at = |pixel: u32| u64::from(pixel) * u64::from(samples) / u64::from(pixels);
+            let at = |pixel| u32::try_from(at(pixel)).unwrap_or(u32::MAX);
+            let (first, last) = (at(from), at(from + length - 1));
+            first.saturating_sub(margin)..last.saturating_add(1 + margin).min(size)
+        };
+        let [across, down] = self.ratio;
+        self.columns = span(region.x, region.width, across, margin[0], self.size.0);
+        self.rows = span(region.y, region.height, down, margin[1], self.size.1);
+    }
+
+    /// The side of a block in samples.
+    pub(super) fn side(&self) -> u32 {
+        side_of(self.scale)
+    }
+
+    pub(super) fn block_columns(&self) -> Range<u32> {
+        self.columns.start / self.side()..self.columns.end.div_ceil(self.side())
+    }
+
+    pub(super) fn block_rows(&self) -> Range<u32> {
+        self.rows.start / self.side()..self.rows.end.div_ceil(self.side())
+    }
+
+    /// Block rows in an MCU row of an interleaved scan.
+    pub(super) fn block_rows_per_mcu(&self) -> u32 {
+        self.factors.1
+    }
+
+    /// Pixels of the scaled image per sample, across and down.
+    pub(super) fn step(&self) -> (f64, f64) {
+        let [across, down] =
+            self.ratio.map(|(pixels, samples)| f64::from(pixels) / f64::from(samples));
+        (across, down)
+    }
+
+    /// Pixel rows that are complete when the first `samples` rows of the component are there.
+    pub(super) fn complete_rows(&self, samples: u32) -> u32 {
+        if samples >= self.size.1 {
+            return u32::MAX;
+        }
+        match self.upsampling {
+            Upsampling::H1V2 | Upsampling::H2V2 => (2 * samples).saturating_sub(1),
+            Upsampling::Replicate(_, down) => samples * down,
+            Upsampling::None | Upsampling::H2V1 | Upsampling::Fractional => samples,
+        }
+    }
+}
+
+/// As libjpeg chooses it, with its exception for narrow components.
+fn upsampling([across, down]: [(u32, u32); 2], scale: Scale, width: u32) -> Upsampling {
+    let whole =
+        |(pixels, samples): (u32, u32)| pixels.is_multiple_of(samples).then(|| pixels / samples);
+    let (Some(across), Some(down)) = (whole(across), whole(down)) else {
+        return Upsampling::Fractional;
+    };
+    let fancy = scale != Scale::Eighth;
+    let wide = width > 2;
+    match (across, down) {
+        (1, 1) => Upsampling::None,
+        (2, 1) if fancy && wide => Upsampling::H2V1,
+        (1, 2) if fancy => Upsampling::H1V2,
+        (2, 2) if fancy && wide => Upsampling::H2V2,
+        (across, down) => Upsampling::Replicate(across, down),
+    }
+}
+
+fn larger(scale: Scale) -> Option<Scale> {
+    match scale {
+        Scale::Full => None,
+        Scale::Half => Some(Scale::Full),
+        Scale::Quarter => Some(Scale::Half),
+        Scale::Eighth => Some(Scale::Quarter),
+    }
+}
+
+fn side_of(scale: Scale) -> u32 {
+    match scale {
+        Scale::Full => 8,
+        Scale::Half => 4,
+        Scale::Quarter => 2,
+        Scale::Eighth => 1,
+    }
+}

@@ -1,0 +1,200 @@
+//! From blocks to planes of samples, and from those to rows of pixels as soon as they are complete.
+
+use std::ops::Range;
+
+use tl_simd::Level;
+use tl_simd::jpeg::idct;
+
+use super::frame::MAX_COMPONENTS;
+use super::geometry::{ComponentGeometry, Geometry};
+use super::planes::Plane;
+use super::rows::RowWriter;
+use super::scan::{Block, BlockSink};
+use super::tables::Quantizer;
+use crate::error::DecodeError;
+use crate::limits::Limits;
+
+/// MCU rows that are held while rows of pixels are made of them: the one that is decoded, and the
+/// one before for the filters that reach over its lower edge.
+const MCU_ROWS_IN_FLIGHT: u32 = 2;
+
+/// Rows begin this many bytes apart, or a multiple: a cache line.
+const STRIDE_UNIT: usize = 64;
+
+/// What zero coefficients become.
+const MID_GREY: u8 = 128;
+
+/// How much of the region the planes hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// A ring of a few MCU rows; all components come in one scan.
+    Ring,
+    /// All of it.
+    Whole,
+}
+
+/// The samples of one component: a ring of rows that may be as long as the region is high.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PlaneBuffer {
+    data: Vec<u8>,
+    stride: usize,
+    /// Rows held; a multiple of the side of a block.
+    rows: u32,
+    /// Column and row of the first sample that is held.
+    first: (u32, u32),
+}
+
+impl PlaneBuffer {
+    /// Takes on the shape that a component needs, without memory for it; says how many bytes that
+    /// will be.
+    fn shape(&mut self, component: &ComponentGeometry, extent: Extent) -> u64 {
+        let (columns, rows) = (component.block_columns(), component.block_rows());
+        let side = component.side();
+        let row_bytes = (length(&columns) * side) as usize;
+        self.stride = row_bytes.next_multiple_of(STRIDE_UNIT);
+        let block_rows = match extent {
+            Extent::Whole => length(&rows),
+            Extent::Ring => {
+                let in_flight = MCU_ROWS_IN_FLIGHT * component.block_rows_per_mcu();
+                (length(&rows)).min(in_flight)
+            }
+        };
+        self.rows = block_rows * side;
+        self.first = (columns.start * side, rows.start * side);
+        self.stride as u64 * u64::from(self.rows)
+    }
+
+    fn allocate(&mut self) {
+        let need = self.stride * self.rows as usize;
+        if need > self.data.len() {
+            // What is there is not kept, so growing must not copy it.
+            self.data.clear();
+            self.data.reserve_exact(need);
+            self.data.resize(need, MID_GREY);
+        }
+    }
+
+    /// Where row `row` of the component begins in `data`.
+    fn row_at(&self, row: u32) -> usize {
+        ((row - self.first.1) % self.rows) as usize * self.stride
+    }
+
+    /// Samples of a row of the component, from column `from` to the last that is held.
+    pub(super) fn row(&self, row: u32, columns: &Range<u32>) -> &[u8] {
+        let at = self.row_at(row);
+        let from = at + (columns.start - self.first.0) as usize;
+        &self.data[from..from + columns.len()]
+    }
+}
+
+fn length(range: &Range<u32>) -> u32 {
+    range.end - range.start
+}
+
+/// Takes the blocks of an image.
+pub(super) struct Output<'a> {
+    pub(super) level: Level,
+    pub(super) geometry: &'a Geometry,
+    pub(super) extent: Extent,
+    pub(super) quantizers: [Quantizer; MAX_COMPONENTS],
+    pub(super) planes: &'a mut [PlaneBuffer; MAX_COMPONENTS],
+    /// What makes pixels of the planes, if anything does.
+    pub(super) rows: Option<RowWriter<'a>>,
+}
+
+/// Makes room for the samples of a region, if `limits` allow it.
+pub(super) fn prepare(
+    planes: &mut [PlaneBuffer; MAX_COMPONENTS],
+    geometry: &Geometry,
+    extent: Extent,
+    limits: &Limits,
+) -> Result<(), DecodeError> {
+    let pairs = planes.iter_mut().zip(geometry.components());
+    limits.charge_working(pairs.map(|(plane, component)| plane.shape(component, extent)).sum())?;
+    for plane in &mut planes[..geometry.components().len()] {
+        plane.allocate();
+    }
+    Ok(())
+}
+
+/// Makes all samples mid grey, for images of which not every block may come.
+pub(super) fn clear(planes: &mut [PlaneBuffer; MAX_COMPONENTS]) {
+    for plane in planes {
+        plane.data.fill(MID_GREY);
+    }
+}
+
+/// The planes of a geometry for the caller.
+pub(super) fn views<'a>(
+    planes: &'a [PlaneBuffer; MAX_COMPONENTS],
+    geometry: &Geometry,
+) -> [Plane<'a>; MAX_COMPONENTS] {
+    let mut views = [Plane::default(); MAX_COMPONENTS];
+    for ((view, plane), component) in views.iter_mut().zip(planes).zip(geometry.components()) {
+        let side = component.side();
+        let right = (component.block_columns().end * side).min(component.size.0);
+        let bottom = (component.block_rows().end * side).min(component.size.1);
+        *view = Plane {
+            data: &plane.data[..plane.stride * plane.rows as usize],
+            stride: plane.stride,
+            width: right - plane.first.0,
+            height: bottom - plane.first.1,
+            first: plane.first,
+            size: component.size,
+            step: component.step(),
+        };
+    }
+    views
+}
+
+impl Output<'_> {
+    /// Makes pixels of whatever has not become any; all blocks are there.
+    pub(super) fn finish(&mut self) {
+        self.write_rows(u32::MAX);
+    }
+
+    fn write_rows(&mut self, complete: u32) {
+        if let Some(rows) = &mut self.rows {
+            rows.write_until(complete, self.geometry, self.planes);
+        }
+    }
+}
+
+impl BlockSink for Output<'_> {
+    fn blocks(
+        &mut self,
+        component: usize,
+        block_row: u32,
+        block_column: u32,
+        blocks: &mut [Block],
+    ) {
+        let geometry = &self.geometry.components()[component];
+        let wanted = geometry.block_columns();
+        let end = block_column.saturating_add(u32::try_from(blocks.len()).unwrap_or(u32::MAX));
+        let (from, to) = (block_column.max(wanted.start), end.min(wanted.end));
+        if from >= to || !geometry.block_rows().contains(&block_row) {
+            blocks.fill(Block::ZERO);
+            return;
+        }
+        let (before, rest) = blocks.split_at_mut((from - block_column) as usize);
+        let (inside, after) = rest.split_at_mut((to - from) as usize);
+        before.fill(Block::ZERO);
+        after.fill(Block::ZERO);
+
+        let plane = &mut self.planes[component];
+        let side = geometry.side();
+        let at = plane.row_at(block_row * side) + (from * side - plane.first.0) as usize;
+        let quantizer = &self.quantizers[component];
+        idct(self.level, geometry.scale, quantizer, inside, &mut plane.data[at..], plane.stride);
+    }
+
+    fn mcu_row_done(&mut self, mcu_row: u32) {
+        if self.extent == Extent::Ring {
+            let complete = self.geometry.components().iter().map(|component| {
+                let block_rows = (mcu_row + 1) * component.block_rows_per_mcu();
+                component.complete_rows(block_rows * component.side())
+            });
+            self.write_rows(complete.min().unwrap_or(0));
+        }
+    }
+}

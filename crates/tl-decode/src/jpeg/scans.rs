@@ -1,0 +1,239 @@
+//! The scans of a frame, one after the other, into its planes.
+
+use tl_simd::Level;
+
+use super::frame::{Frame, MAX_COMPONENTS, PlaneColor, Process};
+use super::header::Reader;
+use super::marker;
+use super::output::Output;
+use super::request::{Decoded, JpegRequest};
+use super::scan::{Damage, OnDamaged, Scan};
+use super::sequential::{Request, SequentialDecoder};
+use crate::error::{DecodeError, Defect, Feature};
+use crate::limits::Limits;
+
+/// The entropy decoders, with what they keep from image to image.
+#[derive(Debug, Default)]
+pub(super) struct EntropyDecoders {
+    sequential: SequentialDecoder,
+}
+
+/// An image up to its first scan.
+#[derive(Debug)]
+pub(super) struct Opened<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) reader: Reader<'a>,
+    pub(super) frame: Frame,
+    pub(super) first_scan: Scan,
+}
+
+impl<'a> Opened<'a> {
+    /// Reads the header of an image that can be decoded.
+    pub(super) fn new(bytes: &'a [u8], limits: &Limits) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes)?;
+        let first_scan = reader.next_scan(limits)?.ok_or(marker::missing("a scan"))?;
+        let frame = reader.prologue.require_frame()?;
+        frame.require_supported()?;
+        if frame.process == Process::Progressive {
+            return Err(Feature::JpegFrame(frame.kind).into());
+        }
+        limits.charge_pixels(frame.width.into(), frame.height.into())?;
+        frame.require_plausible(bytes.len())?;
+        Ok(Self { bytes, reader, frame, first_scan })
+    }
+
+    /// What the components stand for.
+    pub(super) fn color(&self) -> Result<PlaneColor, DecodeError> {
+        let color = self.reader.prologue.color(&self.frame);
+        color.ok_or(Feature::JpegComponents(self.frame.component_count).into())
+    }
+
+    /// Whether one scan holds all there is, so that rows are complete as they come.
+    pub(super) fn is_one_scan(&self) -> bool {
+        self.frame.process == Process::Sequential
+            && self.first_scan.count == self.frame.components().len()
+    }
+}
+
+/// The decoding of one image.
+pub(super) struct Scans<'a, 'b> {
+    image: Opened<'a>,
+    limits: &'b Limits,
+    level: Level,
+    on_damaged: OnDamaged,
+    /// The first damage that was passed over.
+    damage: Option<Damage>,
+}
+
+impl<'a, 'b> Scans<'a, 'b> {
+    pub(super) fn new(
+        image: Opened<'a>,
+        request: &JpegRequest,
+        (level, limits): (Level, &'b Limits),
+    ) -> Self {
+        Self { image, limits, level, on_damaged: request.on_damaged, damage: None }
+    }
+
+    /// Decodes everything that `output` needs.
+    pub(super) fn decode(
+        mut self,
+        decoders: &mut EntropyDecoders,
+        output: &mut Output<'_>,
+    ) -> Result<Decoded, DecodeError> {
+        self.sequential(&mut decoders.sequential, output)?;
+        output.finish();
+        let orientation = self.image.reader.prologue.orientation();
+        Ok(Decoded { orientation, damage: self.damage })
+    }
+
+    fn sequential(
+        &mut self,
+        decoder: &mut SequentialDecoder,
+        output: &mut Output<'_>,
+    ) -> Result<(), DecodeError> {
+        let mut missing = MissingComponents::of(&self.image.frame);
+        let mut scan = self.image.first_scan;
+        loop {
+            missing.require_each(&scan)?;
+            self.take_quantizers(&scan, &missing, output)?;
+            let window = output.geometry.window(&scan);
+            let request = Request {
+                file: self.image.bytes,
+                scan: &scan,
+                specs: &self.image.reader.tables.huffman,
+                window: &window,
+                on_damaged: self.on_damaged,
+            };
+            let end = decoder.decode(self.level, &request, output)?;
+            self.damage = self.damage.or(end.damage);
+            missing.remove(&scan);
+            match end.at {
+                Some(at) => self.image.reader.go_to(at),
+                // Nothing below the region is looked at.
+                None if missing.is_empty() => return Ok(()),
+                None => {
+                    let skipped = self.image.reader.skip_entropy_coded();
+                    if self.keep(skipped)?.is_none() {
+                        return Ok(());
+                    }
+                }
+            }
+            if missing.is_empty() {
+                return self.require_end();
+            }
+            match self.next_scan()? {
+                Some(next) => scan = next,
+                None => {
+                    return missing.report(
+                        &mut self.damage,
+                        self.on_damaged,
+                        self.image.reader.at(),
+                    );
+                }
+            }
+        }
+    }
+
+    /// A component is dequantised with the table that is in force at its first scan.
+    fn take_quantizers(
+        &self,
+        scan: &Scan,
+        missing: &MissingComponents,
+        output: &mut Output<'_>,
+    ) -> Result<(), DecodeError> {
+        for part in scan.components().iter().filter(|part| missing.0[part.component]) {
+            let number = usize::from(self.image.frame.components()[part.component].quantizer);
+            let table = self.image.reader.tables.quantizers.get(number).copied().flatten();
+            output.quantizers[part.component] =
+                table.ok_or(marker::missing("the quantiser of a component"))?;
+        }
+        Ok(())
+    }
+
+    /// The next scan; none behind the last or, if damage is kept, where the file cannot be read on.
+    fn next_scan(&mut self) -> Result<Option<Scan>, DecodeError> {
+        let next = self.image.reader.next_scan(self.limits);
+        Ok(self.keep(next)?.flatten())
+    }
+
+    /// Reads on to the end of the image, which has to be there.
+    fn require_end(&mut self) -> Result<(), DecodeError> {
+        while self.next_scan()?.is_some() {
+            let skipped = self.image.reader.skip_entropy_coded();
+            self.keep(skipped)?;
+        }
+        Ok(())
+    }
+
+    /// Passes over a fault of the file's structure, if damage is kept.
+    fn keep<T>(&mut self, result: Result<T, DecodeError>) -> Result<Option<T>, DecodeError> {
+        let error = match result {
+            Ok(value) => return Ok(Some(value)),
+            Err(error) => error,
+        };
+        if self.on_damaged == OnDamaged::Error {
+            return Err(error);
+        }
+        let DecodeError::Malformed(defect) = &error else { return Err(error) };
+        let here = self.image.reader.at() as u64;
+        let (what, offset) = match *defect {
+            Defect::Truncated { what, offset, .. } | Defect::Stray { what, offset, .. } => {
+                (what, offset)
+            }
+            Defect::Value { what, .. }
+            | Defect::Missing { what, .. }
+            | Defect::ShortOutput { what, .. } => (what, here),
+            Defect::UnknownFormat { .. } | Defect::Codec(_) => return Err(error),
+        };
+        let damage = Damage { what, offset };
+        self.damage.get_or_insert(damage);
+        Ok(None)
+    }
+}
+
+/// The components of which no scan has been seen.
+#[derive(Debug)]
+struct MissingComponents([bool; MAX_COMPONENTS]);
+
+impl MissingComponents {
+    fn of(frame: &Frame) -> Self {
+        let mut missing = [false; MAX_COMPONENTS];
+        missing[..frame.components().len()].fill(true);
+        Self(missing)
+    }
+
+    fn is_empty(&self) -> bool {
+        !self.0.contains(&true)
+    }
+
+    fn remove(&mut self, scan: &Scan) {
+        for part in scan.components() {
+            self.0[part.component] = false;
+        }
+    }
+
+    /// Refuses a scan of a component that has had one.
+    fn require_each(&self, scan: &Scan) -> Result<(), DecodeError> {
+        if scan.components().iter().any(|part| !self.0[part.component]) {
+            return Err(marker::stray("second scan of a component", scan.data_at));
+        }
+        Ok(())
+    }
+
+    fn report(
+        &self,
+        damage: &mut Option<Damage>,
+        on_damaged: OnDamaged,
+        at: usize,
+    ) -> Result<(), DecodeError> {
+        let what = "a scan of every component";
+        match on_damaged {
+            _ if self.is_empty() => {}
+            OnDamaged::Error => return Err(marker::missing(what)),
+            OnDamaged::Keep => {
+                damage.get_or_insert(Damage::at("a component has no scan", at));
+            }
+        }
+        Ok(())
+    }
+}
