@@ -5,8 +5,10 @@
 //! file system or the platform has no unnamed files, a hidden temporary file beside the target
 //! takes its place, removed when the value is dropped.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempPath;
@@ -108,10 +110,15 @@ fn refuse_occupied(target: &Path, overwrite: bool) -> io::Result<()> {
     }
 }
 
+/// How much of its target's name a temporary file has in its own: file systems take 255 bytes, and
+/// the target may have as many.
+const MAX_DRAFT_NAME_BYTES: usize = 200;
+
 /// A temporary file with a recognisable name: `.NAME.xxxxxx.partial`.
 fn hidden_beside(target: &Path, folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let name = target.file_name().unwrap_or_default().as_bytes();
     let mut prefix = std::ffi::OsString::from(".");
-    prefix.push(target.file_name().unwrap_or_default());
+    prefix.push(OsStr::from_bytes(name.get(..MAX_DRAFT_NAME_BYTES).unwrap_or(name)));
     prefix.push(".");
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(".partial");
@@ -254,6 +261,19 @@ mod tests {
         assert_eq!(draft.commit().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&target).unwrap(), b"theirs");
         assert_eq!(names(folder.path()), ["raced.tbl"]);
+    }
+
+    #[test]
+    fn a_name_as_long_as_a_name_can_be_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("n".repeat(255));
+        for content in [b"old", b"new"] {
+            let draft = AtomicFile::create(&target, REPLACE).unwrap();
+            draft.file().write_all(content).unwrap();
+            draft.commit().unwrap();
+        }
+        assert_eq!(fs::read(&target).unwrap(), b"new");
+        assert_eq!(names(folder.path()).len(), 1);
     }
 
     #[test]

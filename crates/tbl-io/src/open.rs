@@ -30,6 +30,38 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn SampleSource>, ReadError> 
     })
 }
 
+/// Opens data sets one after the other, each as [`open`] does.
+///
+/// Shards stay open, one descriptor each. Where there are more than the process may have open by
+/// default (1024 on most systems), the process's soft limit is raised to its hard one.
+///
+/// # Errors
+/// As for [`open`], of the first that does not open.
+pub fn open_all<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Box<dyn SampleSource>>, ReadError> {
+    allow_open_files(paths.len());
+    paths.iter().map(open).collect()
+}
+
+/// Descriptors for everything but shards: standard streams, sockets of the program around us.
+#[cfg(target_os = "linux")]
+const SPARE_DESCRIPTORS: u64 = 256;
+
+#[cfg(target_os = "linux")]
+fn allow_open_files(shards: usize) {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+
+    let mut limit = getrlimit(Resource::Nofile);
+    let need = (shards as u64).saturating_add(SPARE_DESCRIPTORS);
+    if limit.current.is_some_and(|current| current < need) {
+        limit.current = limit.maximum;
+        // A refusal shows as soon as a shard does not open.
+        setrlimit(Resource::Nofile, limit).unwrap_or(());
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn allow_open_files(_: usize) {}
+
 /// A data set whose kind still shows.
 pub(crate) enum Container {
     Folder(Folder),

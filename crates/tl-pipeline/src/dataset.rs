@@ -27,8 +27,7 @@ impl Dataset {
     /// # Errors
     /// The first path that cannot be opened, with its name.
     pub fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Self, ReadError> {
-        let shards: Result<_, _> = paths.iter().map(|path| tbl_io::open(path)).collect();
-        Self::from_sources(shards?)
+        Self::from_sources(tbl_io::open_all(paths)?)
     }
 
     /// Joins sources that are open already.
