@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// Describe a data set: kind, samples, bytes, formats, dimensions, checksums, classes
+/// Describe a data set: kind, samples, bytes, formats, dimensions, checksums, row indexes, classes
 ///
 /// Reads the index, not the samples. With --json prints one object, `"schema":"tl.info/1"`.
 /// Samples whose index entry is damaged are counted as `damaged` and left out of every other
@@ -95,6 +95,7 @@ pub(crate) struct CatArgs {
 /// was. Samples without a name become 00000012.jpg, by number and format; raw pixels get the
 /// extension rgb. Names that are absolute or contain `..` are refused before anything is
 /// written, and no symbolic link below DIR is followed, so nothing is ever written outside DIR.
+/// A file has its name only when it is complete, however the command ends.
 /// When several samples have one name, the second becomes NAME_2.EXT, the third NAME_3.EXT, and
 /// so do their fields.
 ///

@@ -1,16 +1,22 @@
-//! Writing files below one folder without ever following a link out of it.
+//! Writing files below one folder without ever following a link out of it, each of them whole or
+//! not at all.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
+use tbl_io::{AtomicFile, Placement};
 
 use crate::failure::Failure;
+
+/// Where Linux shows a process the folders that it has open: a path through it starts at the folder
+/// itself, wherever that has been moved and whatever has its name now.
+const OPEN_FOLDERS: &str = "/proc/self/fd";
 
 const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 const FOLDER_MODE: Mode = Mode::from_raw_mode(0o777);
@@ -23,6 +29,8 @@ pub(crate) struct Tree {
     path: PathBuf,
     root: OwnedFd,
     replace: bool,
+    /// Whether [`OPEN_FOLDERS`] is there.
+    can_name_open_folders: bool,
     /// The folder of the last file: most files share it with the one before.
     last: Option<(Vec<u8>, OwnedFd)>,
 }
@@ -35,7 +43,8 @@ impl Tree {
         let root =
             rustix::fs::openat(CWD, path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
                 .map_err(|error| failure(error.into()))?;
-        Ok(Self { path: path.to_owned(), root, replace, last: None })
+        let can_name_open_folders = Path::new(OPEN_FOLDERS).is_dir();
+        Ok(Self { path: path.to_owned(), root, replace, can_name_open_folders, last: None })
     }
 
     /// Writes a new file under the relative path `name`, whose components have been checked.
@@ -47,20 +56,40 @@ impl Tree {
             Some((_, open)) => open,
             None => &self.root,
         };
-        let mut file = match self.create_file(parent, file_name) {
-            Ok(file) => file,
-            Err(Errno::EXIST) => {
-                return Err(Failure::Exists { path: self.full_path(name) });
-            }
-            Err(error) => return Err(self.failure(name, error.into())),
+        let written = if self.can_name_open_folders {
+            self.write_at_once(parent, file_name, bytes)
+        } else {
+            self.write_directly(parent, file_name, bytes)
         };
-        if let Err(source) = file.write_all(bytes) {
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(Failure::Exists { path: self.full_path(name) })
+            }
+            other => other.map_err(|source| self.failure(name, source)),
+        }
+    }
+
+    /// The file has its name only once it is whole, however the process ends.
+    fn write_at_once(&self, parent: &OwnedFd, file_name: &[u8], bytes: &[u8]) -> io::Result<()> {
+        let folder = Path::new(OPEN_FOLDERS).join(parent.as_raw_fd().to_string());
+        // Neither linking nor renaming follows a link that is in the file's place.
+        let target = folder.join(OsStr::from_bytes(file_name));
+        let placement = Placement { overwrite: self.replace, sync: false };
+        let draft = AtomicFile::create(&target, placement)?;
+        draft.file().write_all(bytes)?;
+        draft.commit()
+    }
+
+    /// For systems that do not name open folders.
+    fn write_directly(&self, parent: &OwnedFd, file_name: &[u8], bytes: &[u8]) -> io::Result<()> {
+        let mut file = self.create_file(parent, file_name)?;
+        let written = file.write_all(bytes);
+        if written.is_err() {
             // Half a sample under its full name would pass for the sample. Where even removing it
             // fails, the first error is still the one to report.
             rustix::fs::unlinkat(parent, file_name, AtFlags::empty()).unwrap_or(());
-            return Err(self.failure(name, source));
         }
-        Ok(())
+        written
     }
 
     fn create_file(&self, parent: &OwnedFd, file_name: &[u8]) -> Result<File, Errno> {
@@ -118,19 +147,26 @@ mod tests {
 
     #[test]
     fn a_link_is_never_followed() {
+        follow_no_link(true);
+        follow_no_link(false);
+    }
+
+    fn follow_no_link(can_name_open_folders: bool) {
+        let new =
+            |path, replace| Tree { can_name_open_folders, ..Tree::create(path, replace).unwrap() };
         let outside = tempfile::tempdir().unwrap();
         let inside = tempfile::tempdir().unwrap();
         fs::write(outside.path().join("victim"), b"safe").unwrap();
         symlink(outside.path(), inside.path().join("folder")).unwrap();
         symlink(outside.path().join("victim"), inside.path().join("file")).unwrap();
         for replace in [false, true] {
-            let mut tree = Tree::create(inside.path(), replace).unwrap();
+            let mut tree = new(inside.path(), replace);
             assert!(matches!(tree.write(b"folder/victim", b"x"), Err(Failure::Io { .. })));
             assert!(matches!(tree.write(b"folder/new/file", b"x"), Err(Failure::Io { .. })));
         }
-        let mut tree = Tree::create(inside.path(), false).unwrap();
+        let mut tree = new(inside.path(), false);
         assert!(matches!(tree.write(b"file", b"x"), Err(Failure::Exists { .. })));
-        let mut tree = Tree::create(inside.path(), true).unwrap();
+        let mut tree = new(inside.path(), true);
         tree.write(b"file", b"replaced").unwrap();
         assert_eq!(fs::read(inside.path().join("file")).unwrap(), b"replaced");
         assert_eq!(fs::read(outside.path().join("victim")).unwrap(), b"safe");
