@@ -2,6 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::Instant;
 
 use tbl_io::{
     AsStored, Compression, ConvertEvent, ConvertOptions, ConvertSummary, Escaped, Labels, Prepare,
@@ -38,6 +39,7 @@ pub(crate) fn run(args: &ConvertArgs, global: GlobalArgs) -> Result<Verdict, Fai
     let mut options = ConvertOptions::new(kind);
     options.workers = args.jobs.unwrap_or_else(output::default_workers);
     (options.sync, options.overwrite) = (!args.no_sync, args.force);
+    let start = Instant::now();
     let sources = Sources::open(&args.sources)?;
     let selection = sources.all()?;
     let summary = match to {
@@ -49,6 +51,18 @@ pub(crate) fn run(args: &ConvertArgs, global: GlobalArgs) -> Result<Verdict, Fai
         }
     };
     note_unstored(&args.output, &summary);
+    if !global.quiet {
+        let ConvertSummary { samples, file_bytes, row_indexes, .. } = summary;
+        let seconds = start.elapsed().as_secs_f64();
+        let indexed = match row_indexes {
+            0 => String::new(),
+            _ => format!(", {row_indexes} of them with a row index"),
+        };
+        let output = Escaped(args.output.as_os_str().as_bytes());
+        output::note(&format_args!(
+            "{output}: {samples} samples{indexed}, {file_bytes} bytes, {seconds:.2} s"
+        ));
+    }
     Ok(Verdict::Good)
 }
 
@@ -71,8 +85,10 @@ pub(crate) struct Sources {
 impl Sources {
     /// Opens each path as what it is.
     pub(crate) fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Self, Failure> {
-        let sources: Vec<_> =
-            paths.iter().map(|path| data_set::open(path.as_ref())).collect::<Result<_, _>>()?;
+        let sources = tbl_io::open_all(paths)?;
+        for source in &sources {
+            data_set::note(source.as_ref());
+        }
         let labels = Labels::resolve(&sources)?;
         Ok(Self { sources, labels })
     }

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use serde::Serialize;
 use tbl_io::{
-    Entry, Folder, FolderSkips, LabelOrigin, MemberCounts, SampleSource, SourceKind, TarArchive,
-    TblFile,
+    Entry, Folder, FolderSkips, LabelOrigin, MemberCounts, RowIndexTotals, SampleSource,
+    SourceKind, TarArchive, TblFile,
 };
 
 use crate::data_set::DataSet;
@@ -46,6 +46,8 @@ pub(crate) struct Facts {
     classes: Vec<String>,
     /// `null` for a container that has none.
     checksums: Option<Checksums>,
+    /// Row indexes of JPEG samples; `null` for a container that has no place for them.
+    row_index: Option<RowIndexFacts>,
     /// Members of an archive that are no samples and no fields of one, by type.
     skipped: BTreeMap<&'static str, u64>,
     /// Whether a TAR archive ends with its two zero blocks; `null` for other containers.
@@ -69,6 +71,17 @@ struct Checksums {
     header: &'static str,
     /// `null` when the file says that its samples have none.
     samples: Option<&'static str>,
+}
+
+/// What there is of row indexes in a TBL file.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct RowIndexFacts {
+    /// Samples that have one.
+    samples: u64,
+    /// Bytes of the file that are spent on them.
+    bytes: u64,
+    /// The same as a part of the file.
+    share: f64,
 }
 
 impl Facts {
@@ -102,6 +115,7 @@ impl Facts {
             },
             classes: data.class_names().to_vec(),
             checksums: None,
+            row_index: None,
             skipped: BTreeMap::new(),
             end_marker: None,
             lone_zero_block: None,
@@ -126,7 +140,7 @@ impl Facts {
         } else if let Some(folder) = source.downcast_ref() {
             facts.add_folder(folder);
         } else if let Some(file) = source.downcast_ref().filter(|file| is_version_2(file)) {
-            facts.add_tbl(file);
+            facts.add_tbl(file)?;
         }
         Ok((facts, damaged))
     }
@@ -175,10 +189,15 @@ impl Facts {
         self.skipped.extend(counts.into_iter().filter(|&(_, count)| count > 0));
     }
 
-    fn add_tbl(&mut self, file: &TblFile) {
+    fn add_tbl(&mut self, file: &TblFile) -> Result<(), Failure> {
         let has_checksums = file.flags().contains(tbl_format::v2::FileFlags::HAS_CHECKSUMS);
         let samples = has_checksums.then_some("CRC-16");
         self.checksums = Some(Checksums { header: "CRC-32", samples });
+        let RowIndexTotals { samples, bytes } = file.row_index_totals()?;
+        #[expect(clippy::cast_precision_loss, reason = "a share for reading")]
+        let share = bytes as f64 / file.file_bytes().max(1) as f64;
+        self.row_index = Some(RowIndexFacts { samples, bytes, share });
+        Ok(())
     }
 }
 
@@ -301,6 +320,14 @@ impl fmt::Display for Facts {
                 f,
                 "checksums",
                 format_args!("header {header}, samples {}", samples.unwrap_or("none")),
+            )?;
+        }
+        if let Some(RowIndexFacts { samples: samples @ 1.., bytes, share }) = self.row_index {
+            let percent = 100.0 * share;
+            row(
+                f,
+                "row index",
+                format_args!("{samples} samples, {bytes} bytes ({percent:.2} % of the file)"),
             )?;
         }
         if !self.skipped.is_empty() {

@@ -58,7 +58,7 @@ fn the_digest_depends_on_data_seed_and_recipe_alone() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let archive = photo_archive(folder.path());
     let tbl = folder.path().join("photos.tbl");
-    tl(["convert".as_ref(), archive.as_os_str(), "-o".as_ref(), tbl.as_os_str()]).good();
+    tl(["convert".as_ref(), archive.as_os_str(), "-qo".as_ref(), tbl.as_os_str()]).good();
     for recipe in ["decode", "raw", "imagenet-train", "imagenet-eval"] {
         let fixed = ["--recipe", recipe, "--size", "32", "--batch-size", "5", "--digest"];
         let digest =

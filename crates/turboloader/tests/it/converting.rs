@@ -25,8 +25,42 @@ fn digest(path: &Path) -> String {
 
 fn convert(from: &Path, to: &Path, options: &[&str]) {
     let mut args = vec!["convert".into(), from.to_owned(), "-o".into(), to.to_owned()];
-    args.extend(options.iter().map(PathBuf::from));
+    args.extend(options.iter().chain(&["-q"]).map(PathBuf::from));
     tl(args).good();
+}
+
+#[test]
+fn a_conversion_ends_with_one_line_unless_told_otherwise() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("out.tbl");
+    let input = archive(folder.path());
+    let run = tl([Path::new("convert"), &input, Path::new("-o"), &output]);
+    assert_eq!((run.code, run.stdout.as_slice()), (Some(0), &b""[..]));
+    let line = run.stderr.strip_prefix(&format!("tl: {}: 12 samples, ", output.display()));
+    let bytes = fs::metadata(&output).unwrap().len().to_string();
+    let rest = line.and_then(|line| line.strip_prefix(&bytes)).unwrap_or(&run.stderr);
+    let seconds = rest.strip_prefix(" bytes, ").and_then(|rest| rest.strip_suffix(" s\n"));
+    assert!(seconds.is_some_and(|seconds| seconds.parse::<f64>().is_ok()), "{}", run.stderr);
+}
+
+#[test]
+fn more_shards_than_descriptors_are_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = fs::read(archive(folder.path())).unwrap();
+    for shard in 0..60 {
+        write(folder.path(), &format!("{shard:02}.tar"), &bytes);
+    }
+    let tl = env!("CARGO_BIN_EXE_tl");
+    let script = format!("ulimit -Sn 40; exec {tl} merge [0-9]*.tar -o out.tbl --no-sync");
+    let run = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output();
+    finished(run.expect("sh starts")).good();
+    let info = tl_info(&folder.path().join("out.tbl"));
+    assert_eq!(info["samples"], 60 * 12);
+}
+
+fn tl_info(path: &Path) -> Value {
+    let text = tl(["info".as_ref(), path, "--json".as_ref()]).text();
+    serde_json::from_str(&text).expect("it is JSON")
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn a_data_set_keeps_its_digest_in_every_container() {
     let digest = |path: &Path| tl(["digest".as_ref(), path.as_os_str()]).text();
     for (name, more) in [("a.tbl", &[][..]), ("b.tbl", &["--lz4"]), ("c.tar", &["--to", "tar"])] {
         let path = folder.path().join(name);
-        let fixed = ["convert".as_ref(), photos.as_os_str(), "-o".as_ref(), path.as_os_str()];
+        let fixed = ["convert".as_ref(), photos.as_os_str(), "-qo".as_ref(), path.as_os_str()];
         tl(fixed.into_iter().chain(more.iter().map(|arg| arg.as_ref()))).good();
         assert_eq!(digest(&path), digest(&photos), "{name}");
     }
