@@ -1,0 +1,298 @@
+//! AC scans (T.81 G.1.2.2 and G.1.2.3), one stretch of blocks of one component at a time.
+//!
+//! Beside its coefficients each block has a map of those that are not zero, a bit for each in zigzag
+//! order. In a refinement the map says which coefficients get a correction bit, how many of them a
+//! symbol passes and where its new coefficient goes, without looking at the block.
+
+use crate::jpeg::scan::Block;
+
+use super::BAD_CODE;
+use super::reading::{Fault, Stretch};
+use super::table::{Table, extend, take};
+
+use crate::jpeg::bits::BitReader;
+
+/// Places of coefficients in a block by their number in zigzag order.
+const NATURAL: [u8; 64] = [
+    0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20,
+    13, 6, 7, 14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59,
+    52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
+];
+
+const BAD_VALUE: Fault = Fault::Content("coefficient of more than 16 bits");
+const BAD_REFINEMENT: Fault = Fault::Content("refinement by more than one bit");
+const PAST_BAND: Fault = Fault::Content("coefficient behind the last one of its scan");
+
+/// The most bits that are taken at once between two refills: what a code and a sign leave.
+const CORRECTIONS_AT_ONCE: u32 = 32;
+
+/// An AC scan's parameters.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Band {
+    /// First and last coefficient, 1..=63.
+    pub(super) first: u32,
+    pub(super) last: u32,
+    /// The bit that is coded last.
+    pub(super) low: u8,
+}
+
+impl Band {
+    fn mask(self) -> u64 {
+        (!0 << self.first) & (!0 >> (63 - self.last))
+    }
+}
+
+/// What a symbol that is not in the table as a whole says.
+enum Symbol {
+    /// A value behind some zeros.
+    Value { zeros: u32, value: i16 },
+    /// Sixteen zeros.
+    Zeros,
+    /// This and so many further blocks end here.
+    End { run: u32 },
+}
+
+/// Reads what `entry` did not say; the first bit of `position` is the symbol's.
+#[inline(always)]
+fn symbol(
+    bits: &mut BitReader<'_>,
+    table: &Table,
+    middle: u8,
+    length: u32,
+    low: u8,
+) -> Result<Symbol, Fault> {
+    let (symbol, length) = match length {
+        0 => table.any_symbol(bits.bits()).ok_or(BAD_CODE)?,
+        _ => (middle, length),
+    };
+    bits.consume(length);
+    let (high, size) = (u32::from(symbol >> 4), u32::from(symbol & 15));
+    if size > 0 {
+        let value = extend(take(bits, size), size) << low;
+        let value = i16::try_from(value).map_err(|_| BAD_VALUE)?;
+        return Ok(Symbol::Value { zeros: high, value });
+    }
+    if high == 15 {
+        return Ok(Symbol::Zeros);
+    }
+    let more = take(bits, high);
+    Ok(Symbol::End { run: (1 << high) - 1 + more })
+}
+
+/// Decodes first values for `blocks`.
+#[inline(always)]
+pub(super) fn first(
+    table: &Table,
+    band: Band,
+    stretch: &mut Stretch<'_>,
+    blocks: &mut [Block],
+    maps: &mut [u64],
+) -> Result<(), Fault> {
+    let mut pairs = blocks.iter_mut().zip(maps);
+    loop {
+        let skipped = pairs.len().min(stretch.run as usize);
+        let Some((block, map)) = pairs.nth(skipped) else {
+            stretch.run -= u32::try_from(skipped).unwrap_or(stretch.run);
+            return Ok(());
+        };
+        stretch.run = first_block(table, band, &mut stretch.bits, block, map)?;
+        if stretch.bits.is_past_end() {
+            return Err(Fault::Short);
+        }
+    }
+}
+
+/// Decodes one block. Returns how many blocks after it have no symbols.
+#[inline(always)]
+fn first_block(
+    table: &Table,
+    band: Band,
+    bits: &mut BitReader<'_>,
+    block: &mut Block,
+    map: &mut u64,
+) -> Result<u32, Fault> {
+    let mut next = band.first;
+    let mut seen = *map;
+    let run = loop {
+        bits.refill();
+        let mut entry = table.entry(bits);
+        let (mut zeros, mut value) = (u32::from(entry.middle()), entry.value());
+        // Two coefficients that are in the table fit into one refill with room for a long one.
+        if value != 0 {
+            bits.consume(entry.bits());
+            next += zeros;
+            if next > band.last {
+                return Err(PAST_BAND);
+            }
+            seen |= 1 << next;
+            store(block, next, value);
+            next += 1;
+            if next > band.last {
+                break 0;
+            }
+            entry = table.entry(bits);
+            (zeros, value) = (u32::from(entry.middle()), entry.value());
+        }
+        if value != 0 {
+            bits.consume(entry.bits());
+        } else {
+            match symbol(bits, table, entry.middle(), entry.bits(), band.low)? {
+                Symbol::Value { zeros: before, value: long } => (zeros, value) = (before, long),
+                Symbol::Zeros => {
+                    next += 16;
+                    if next > band.last {
+                        return Err(PAST_BAND);
+                    }
+                    continue;
+                }
+                Symbol::End { run } => break run,
+            }
+        }
+        next += zeros;
+        if next > band.last {
+            return Err(PAST_BAND);
+        }
+        seen |= 1 << next;
+        store(block, next, value);
+        next += 1;
+        if next > band.last {
+            break 0;
+        }
+    };
+    *map = seen;
+    Ok(run)
+}
+
+#[inline(always)]
+fn store(block: &mut Block, number: u32, value: i16) {
+    block.0[usize::from(NATURAL[number as usize & 63]) & 63] = value;
+}
+
+/// Decodes one more bit for `blocks`.
+#[inline(always)]
+pub(super) fn refine(
+    table: &Table,
+    band: Band,
+    stretch: &mut Stretch<'_>,
+    blocks: &mut [Block],
+    maps: &mut [u64],
+) -> Result<(), Fault> {
+    let mut run = stretch.run;
+    let inside = band.mask();
+    for (block, map) in blocks.iter_mut().zip(maps) {
+        let mut refinement =
+            Refinement { known: *map & inside, left: *map & inside, corrections: 0, fresh: 0 };
+        if run == 0 {
+            run = refinement.symbols(table, band, &mut stretch.bits, block)?;
+        } else {
+            run -= 1;
+        }
+        if refinement.left != 0 {
+            stretch.bits.refill();
+            refinement.pass(&mut stretch.bits, !0);
+        }
+        if refinement.known != 0 {
+            correct(block, refinement.known, refinement.corrections, band.low);
+        }
+        *map |= refinement.fresh;
+        if stretch.bits.is_past_end() {
+            return Err(Fault::Short);
+        }
+    }
+    stretch.run = run;
+    Ok(())
+}
+
+/// The refinement of one block.
+struct Refinement {
+    /// Coefficients of the band that were not zero before.
+    known: u64,
+    /// Those of them that no symbol has passed yet.
+    left: u64,
+    /// The correction bits of the others, the last one in the lowest bit.
+    corrections: u64,
+    /// Coefficients that were zero before.
+    fresh: u64,
+}
+
+impl Refinement {
+    /// Reads the symbols of a block. Returns how many blocks after it have none.
+    #[inline(always)]
+    fn symbols(
+        &mut self,
+        table: &Table,
+        band: Band,
+        bits: &mut BitReader<'_>,
+        block: &mut Block,
+    ) -> Result<u32, Fault> {
+        let inside = band.mask();
+        let mut zeros = inside & !self.known;
+        loop {
+            bits.refill();
+            let entry = table.entry(bits);
+            let (mut passed, mut value) = (u32::from(entry.middle()), entry.value());
+            if value != 0 {
+                bits.consume(entry.bits());
+            } else {
+                match symbol(bits, table, entry.middle(), entry.bits(), band.low)? {
+                    Symbol::Value { zeros, value: long } => {
+                        // The table holds the sizes of 1 that are not behind a long code.
+                        if long.unsigned_abs() >> band.low != 1 {
+                            return Err(BAD_REFINEMENT);
+                        }
+                        (passed, value) = (zeros, long);
+                    }
+                    Symbol::Zeros => passed = 15,
+                    Symbol::End { run } => return Ok(run),
+                }
+            }
+            for _ in 0..passed {
+                zeros &= zeros.wrapping_sub(1);
+            }
+            if zeros == 0 {
+                return Err(PAST_BAND);
+            }
+            let target = zeros & zeros.wrapping_neg();
+            zeros ^= target;
+            self.pass(bits, target - 1);
+            if value != 0 {
+                self.fresh |= target;
+                store(block, target.trailing_zeros(), value);
+            }
+            // The band ends with this coefficient.
+            if target >= 1 << band.last {
+                return Ok(0);
+            }
+        }
+    }
+
+    /// Takes a bit for each coefficient in `until` that has none yet.
+    #[inline(always)]
+    fn pass(&mut self, bits: &mut BitReader<'_>, until: u64) {
+        let mut count = (self.left & until).count_ones();
+        self.left &= !until;
+        while count > CORRECTIONS_AT_ONCE {
+            self.corrections = self.corrections << CORRECTIONS_AT_ONCE
+                | u64::from(take(bits, CORRECTIONS_AT_ONCE));
+            bits.refill();
+            count -= CORRECTIONS_AT_ONCE;
+        }
+        self.corrections = self.corrections << count | u64::from(take(bits, count));
+    }
+}
+
+/// Moves the coefficients of `known` whose bit in `corrections` is set away from zero.
+#[inline(always)]
+fn correct(block: &mut Block, known: u64, corrections: u64, low: u8) {
+    let mut known = known;
+    let mut corrections = corrections << (64 - known.count_ones());
+    while known != 0 {
+        let place = usize::from(NATURAL[known.trailing_zeros() as usize & 63]) & 63;
+        known &= known - 1;
+        let value = block.0[place];
+        let step = ((value >> 15) | 1) << low;
+        let taken = -i16::from(corrections.cast_signed() < 0);
+        corrections <<= 1;
+        block.0[place] = value + (step & taken);
+    }
+}
