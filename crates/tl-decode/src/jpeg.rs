@@ -7,6 +7,8 @@ mod frame;
 mod geometry;
 mod header;
 mod huffman;
+#[cfg_attr(not(test), expect(dead_code, reason = "the call that makes an index follows"))]
+mod index;
 mod lossless;
 mod marker;
 mod output;
@@ -33,6 +35,7 @@ use output::{Extent, Output, PlaneBuffer};
 use rows::{Pixels, RowBuffers, RowWriter};
 use scans::{EntropyDecoders, Opened, Scans};
 
+pub use index::RowIndex;
 pub use planes::{Plane, PlaneColor, Planes};
 pub use request::{Decoded, JpegRequest};
 pub use scan::{Damage, OnDamaged};

@@ -19,7 +19,9 @@ pub use decoder::{Color, DecodeOptions, Decoder, Exif, probe};
 pub use error::{CodecError, DecodeError, Defect, Feature, Limit};
 pub use format::Format;
 pub use image::{Image, ImageInfo};
-pub use jpeg::{Damage, Decoded, JpegDecoder, JpegRequest, OnDamaged, Plane, PlaneColor, Planes};
+pub use jpeg::{
+    Damage, Decoded, JpegDecoder, JpegRequest, OnDamaged, Plane, PlaneColor, Planes, RowIndex,
+};
 pub use limits::Limits;
 pub use orientation::Orientation;
 pub use tl_simd::Level;

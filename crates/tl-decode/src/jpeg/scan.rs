@@ -57,6 +57,7 @@ impl Scan {
     }
 
     /// All of the scan.
+    #[cfg(test)]
     pub(super) fn whole(&self) -> Window {
         Window { rows: 0..self.mcu_rows, columns: 0..self.mcus_per_row }
     }

@@ -103,6 +103,7 @@ impl<'a, 'b> Scans<'a, 'b> {
                 specs: &self.image.reader.tables.huffman,
                 window: &window,
                 on_damaged: self.on_damaged,
+                index: None,
             };
             let end = decoder.decode(self.level, &request, output)?;
             self.damage = self.damage.or(end.damage);

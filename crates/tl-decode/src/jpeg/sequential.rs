@@ -12,16 +12,18 @@ mod reference;
 mod tests;
 
 use tl_simd::Level;
+use tl_simd::jpeg::Block;
 
 use super::entropy_data::{EntropyData, SegmentEnd};
 use super::huffman::TableCache;
+use super::index::{RowIndex, RowIndexBuilder, RowStart};
 use super::marker::{RST0, RST7};
 use super::scan::{
     BlockSink, Damage, HuffmanSpecs, MAX_COMPONENTS, OnDamaged, Scan, ScanEnd, Window,
 };
 use layout::Layout;
 use mcus::{Blocks, Fault};
-use segment::{SegmentStop, Walk};
+use segment::{AtRows, SegmentStop, Walk};
 
 /// Restart markers are numbered from 0 to 7, over and over.
 const RESTART_NUMBERS: u64 = 8;
@@ -36,6 +38,8 @@ pub(super) struct Request<'a> {
     pub(super) specs: &'a HuffmanSpecs<'a>,
     pub(super) window: &'a Window,
     pub(super) on_damaged: OnDamaged,
+    /// Used for undamaged data only: what is left of damaged data does not depend on an index.
+    pub(super) index: Option<RowIndex<'a>>,
 }
 
 /// Decodes sequential scans, and keeps what it needs for that.
@@ -54,15 +58,69 @@ impl SequentialDecoder {
         request: &Request<'_>,
         sink: &mut impl BlockSink,
     ) -> Result<ScanEnd, Damage> {
-        let layout = Layout::new(request.scan)?;
+        let mut at_rows = match request.index {
+            Some(index) if request.on_damaged == OnDamaged::Error => AtRows::Check(index),
+            _ => AtRows::Nothing,
+        };
+        self.walk(level, request, &mut at_rows, sink)
+    }
+
+    /// Adds the row index of a whole scan to `out`; `false` for a file that is too large for one.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the call that makes an index follows"))]
+    pub(super) fn row_index(
+        &mut self,
+        level: Level,
+        file: &[u8],
+        scan: &Scan,
+        specs: &HuffmanSpecs<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, Damage> {
+        let window = Window { rows: 0..scan.mcu_rows, columns: 0..0 };
+        let on_damaged = OnDamaged::Error;
+        let request = Request { file, scan, specs, window: &window, on_damaged, index: None };
+        let mut at_rows = AtRows::Record(RowIndexBuilder::new(scan, out));
+        let end = self.walk(level, &request, &mut at_rows, &mut Unwanted)?;
+        match (at_rows, end.at) {
+            (AtRows::Record(index), Some(at)) => Ok(index.finish(at)),
+            _ => Ok(false),
+        }
+    }
+
+    fn walk<S: BlockSink>(
+        &mut self,
+        level: Level,
+        request: &Request<'_>,
+        at_rows: &mut AtRows<'_>,
+        sink: &mut S,
+    ) -> Result<ScanEnd, Damage> {
+        let scan = request.scan;
+        let layout = Layout::new(scan)?;
         let numbers = find_tables(&mut self.tables, request)?;
         let tables = numbers.map(|number| self.tables.get(number));
-        let mut walk = Walk { request, layout: &layout, tables, sink, row: 0, column: 0 };
         let mut segments = Segments::new(request);
-        let mut end = self.data.load(request.file, request.scan.data_at);
+        let mut start = RowStart::default();
+        let (mut row, mut file, mut data_end) = (0, request.file, None);
+        if let AtRows::Check(index) = at_rows {
+            index.check(scan, file)?;
+            row = request.window.rows.start;
+            start = index.row(row).unwrap_or_default();
+            let mcus = u64::from(row) * u64::from(scan.mcus_per_row);
+            segments.number = mcus / segments.interval;
+            if mcus % segments.interval == 0 && !segments.is_start(&start) {
+                return Err(Damage::at(WRONG_INDEX, scan.data_at + start.byte()));
+            }
+            let next = index.row(request.window.rows.end);
+            match next.filter(|_| scan.restart_interval == 0) {
+                Some(next) => file = &file[..row_end(file, scan, &next)],
+                None => data_end = Some(index.data_end()),
+            }
+        }
+        let mut end = self.data.load(file, scan.data_at + start.byte());
+        let mut walk = Walk { request, layout: &layout, tables, sink, at_rows, row, column: 0 };
         loop {
             let mcus = segments.last_mcu().saturating_sub(walk.mcus_done());
-            let stop = level.vectorize(|| walk.segment(&self.data, &mut self.blocks, mcus));
+            let stop = level.vectorize(|| walk.segment(&self.data, &mut self.blocks, &start, mcus));
+            start = RowStart::default();
             if stop == SegmentStop::BehindWindow {
                 walk.advance(segments.all_mcus);
                 return Ok(ScanEnd { at: None, damage: segments.damage });
@@ -73,6 +131,9 @@ impl SequentialDecoder {
             let done = segments.last_mcu();
             walk.advance(done.saturating_sub(walk.mcus_done()));
             if done == segments.all_mcus || !segments.find_next(&mut self.data, &mut end)? {
+                if data_end.is_some_and(|data_end| data_end != end.at) {
+                    return Err(Damage::at(WRONG_INDEX, end.at));
+                }
                 walk.advance(segments.all_mcus);
                 return Ok(ScanEnd { at: Some(end.at), damage: segments.damage });
             }
@@ -80,6 +141,30 @@ impl SequentialDecoder {
             walk.advance(segments.first_mcu().saturating_sub(done));
         }
     }
+}
+
+const WRONG_INDEX: &str = "row index that is not of this file";
+
+/// Where the last byte of a row ends in the file, given where the next row starts.
+fn row_end(file: &[u8], scan: &Scan, next: &RowStart) -> usize {
+    let at = scan.data_at + next.byte();
+    let shared = match file.get(at) {
+        _ if next.bit() == 0 => 0,
+        Some(0xFF) => 2,
+        _ => 1,
+    };
+    (at + shared).min(file.len())
+}
+
+/// Passes over a scan.
+struct Unwanted;
+
+impl BlockSink for Unwanted {
+    fn blocks(&mut self, _: usize, _: u32, _: u32, blocks: &mut [Block]) {
+        blocks.fill(Block::ZERO);
+    }
+
+    fn mcu_row_done(&mut self, _: u32) {}
 }
 
 /// The tables of each component of the scan, by their numbers in the cache.
@@ -112,6 +197,9 @@ fn fault(stop: SegmentStop, data: &EntropyData, end: SegmentEnd) -> Option<Damag
         }
         SegmentStop::Fault(Fault::Short, _) => {
             Some(Damage::at("entropy-coded data ends before its last MCU", end.at))
+        }
+        SegmentStop::Fault(Fault::Index, byte) => {
+            Some(Damage::at(WRONG_INDEX, data.file_offset(byte)))
         }
         SegmentStop::Fault(Fault::Code, byte) => {
             let what = "no Huffman code, or a coefficient outside its block";
@@ -152,6 +240,23 @@ impl<'a> Segments<'a> {
     /// MCUs up to the segment's end.
     fn last_mcu(&self) -> u64 {
         ((self.number + 1) * self.interval).min(self.all_mcus)
+    }
+
+    /// Whether the segment can begin there: the first one at the beginning of the data, any other
+    /// behind its marker.
+    fn is_start(&self, start: &RowStart) -> bool {
+        let before = match self.number {
+            0 => start.byte() == 0,
+            number => {
+                let marker = u64::from(RST0) + (number - 1) % RESTART_NUMBERS;
+                let end = self.request.scan.data_at + start.byte();
+                let bytes = self.request.file.get(end.saturating_sub(2)..end);
+                bytes.is_some_and(|bytes| bytes[0] == 0xFF && u64::from(bytes[1]) == marker)
+            }
+        };
+        before
+            && *start == RowStart { position: start.position, ..RowStart::default() }
+            && start.bit() == 0
     }
 
     /// Keeps the first damage, or makes it the error.

@@ -6,14 +6,26 @@ use super::mcus::{self, Blocks, Fault, Predictors};
 use crate::jpeg::bits::BitReader;
 use crate::jpeg::entropy_data::EntropyData;
 use crate::jpeg::huffman::Tables;
+use crate::jpeg::index::{RowIndex, RowIndexBuilder, RowStart};
 use crate::jpeg::scan::{BlockSink, MAX_COMPONENTS};
 
+/// What is done where a row of MCUs begins.
+#[derive(Debug)]
+pub(super) enum AtRows<'a> {
+    Nothing,
+    /// Compares the place with the one in an index.
+    Check(RowIndex<'a>),
+    /// Puts the place into an index.
+    Record(RowIndexBuilder<'a>),
+}
+
 /// Where a walk has come to, and what it is about.
-pub(super) struct Walk<'a, S> {
+pub(super) struct Walk<'a, 'b, S> {
     pub(super) request: &'a Request<'a>,
     pub(super) layout: &'a Layout<'a>,
     pub(super) tables: [&'a Tables; MAX_COMPONENTS],
     pub(super) sink: &'a mut S,
+    pub(super) at_rows: &'a mut AtRows<'b>,
     /// The next MCU.
     pub(super) row: u32,
     pub(super) column: u32,
@@ -36,18 +48,22 @@ struct Piece {
     wanted: bool,
 }
 
-impl<S: BlockSink> Walk<'_, S> {
-    /// Decodes a segment of `mcus` MCUs.
+impl<S: BlockSink> Walk<'_, '_, S> {
+    /// Decodes `mcus` MCUs of a segment from a place in its first byte on.
     #[inline(always)]
     pub(super) fn segment(
         &mut self,
         data: &EntropyData,
         blocks: &mut Blocks,
+        start: &RowStart,
         mut mcus: u64,
     ) -> SegmentStop {
-        let mut bits = BitReader::new(data);
-        let mut predictors = Predictors::default();
+        let mut bits = BitReader::at(data, start.bit());
+        let mut predictors = start.predictors;
         while mcus > 0 {
+            if self.column == 0 && !self.is_row_start(data, bits.position(), &predictors) {
+                return SegmentStop::Fault(Fault::Index, bits.position() / 8);
+            }
             let Some(Piece { mcus: count, wanted }) = self.next_piece() else {
                 return SegmentStop::BehindWindow;
             };
@@ -85,6 +101,30 @@ impl<S: BlockSink> Walk<'_, S> {
             let mcus = (columns.end - self.column).min(self.layout.run_mcus);
             Piece { mcus, wanted: true }
         })
+    }
+
+    /// Records or checks the start of a row; `false` where it is not that of the index.
+    fn is_row_start(
+        &mut self,
+        data: &EntropyData,
+        position: usize,
+        predictors: &Predictors,
+    ) -> bool {
+        let place = || {
+            let byte = data.file_offset(position / 8);
+            (byte.saturating_sub(self.request.scan.data_at), position % 8)
+        };
+        match &mut self.at_rows {
+            AtRows::Nothing => true,
+            AtRows::Check(index) => index.row(self.row).is_some_and(|row| {
+                (row.byte(), row.bit()) == place() && row.predictors == *predictors
+            }),
+            AtRows::Record(index) => {
+                let (byte, bit) = place();
+                index.push(byte, bit, predictors);
+                true
+            }
+        }
     }
 
     fn hand_over(&mut self, blocks: &mut Blocks, mcus: u32) {

@@ -5,6 +5,7 @@ use tl_simd::jpeg::Block;
 
 use super::reference::{Grid, Header};
 use super::{Request, SequentialDecoder};
+use crate::jpeg::index::RowIndex;
 use crate::jpeg::scan::{BlockSink, Damage, OnDamaged, ScanEnd, Window};
 
 #[derive(Default)]
@@ -34,17 +35,31 @@ fn decode(
     window: &Window,
     on_damaged: OnDamaged,
 ) -> Result<(ScanEnd, Collector), Damage> {
+    decode_with(decoder, file, header, window, on_damaged, None)
+}
+
+fn decode_with(
+    decoder: &mut SequentialDecoder,
+    file: &[u8],
+    header: &Header,
+    window: &Window,
+    on_damaged: OnDamaged,
+    index: Option<RowIndex<'_>>,
+) -> Result<(ScanEnd, Collector), Damage> {
     let mut sink = Collector::default();
     let (scan, specs) = (&header.scan, &header.specs());
-    let request = Request { file, scan, specs, window, on_damaged };
+    let request = Request { file, scan, specs, window, on_damaged, index };
     let end = decoder.decode(Level::detect(), &request, &mut sink)?;
     assert_eq!(sink.rows, window.rows.clone().collect::<Vec<_>>());
     Ok((end, sink))
 }
 
-fn photos() -> Vec<PathBuf> {
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos")];
-    let mut files = vec![];
+fn files() -> Vec<PathBuf> {
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let names = ["420", "422", "444", "cmyk", "grey", "restart", "rgb", "scans"];
+    let mut files =
+        names.map(|name| crate_folder.join(format!("testdata/jpeg/{name}.jpg"))).to_vec();
+    let mut folders = vec![crate_folder.join("../../testdata/photos")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -55,19 +70,26 @@ fn photos() -> Vec<PathBuf> {
             }
         }
     }
-    files.sort();
     files
 }
 
-fn sequential_photos() -> Vec<(PathBuf, Vec<u8>, Header)> {
-    photos()
-        .into_iter()
-        .filter_map(|path| {
-            let file = std::fs::read(&path).unwrap();
-            let header = Header::read(&file).unwrap();
-            header.sequential.then_some((path, file, header))
-        })
-        .collect()
+struct Photo {
+    path: PathBuf,
+    file: Vec<u8>,
+    header: Header,
+    /// What the reference decodes.
+    grid: Grid,
+}
+
+fn photos() -> Vec<Photo> {
+    let photo = |path: PathBuf| {
+        let file = std::fs::read(&path).unwrap();
+        let header = Header::read(&file).unwrap();
+        header.sequential.then(|| Photo { grid: header.decode(&file).unwrap(), path, file, header })
+    };
+    let photos: Vec<Photo> = files().into_iter().filter_map(photo).collect();
+    assert!(photos.len() > 10);
+    photos
 }
 
 fn part(grid: &Grid, header: &Header, window: &Window) -> Grid {
@@ -79,39 +101,75 @@ fn part(grid: &Grid, header: &Header, window: &Window) -> Grid {
     grid.iter().filter(|(place, _)| wanted(place)).map(|(&place, &block)| (place, block)).collect()
 }
 
+fn row_index(decoder: &mut SequentialDecoder, photo: &Photo) -> Vec<u8> {
+    let mut index = vec![];
+    let Photo { file, header, .. } = photo;
+    let (scan, specs) = (&header.scan, &header.specs());
+    assert!(decoder.row_index(Level::detect(), file, scan, specs, &mut index).unwrap());
+    index
+}
+
 #[test]
 fn photographs_have_the_coefficients_of_the_reference() {
     let mut decoder = SequentialDecoder::default();
-    for (path, file, header) in sequential_photos() {
+    for Photo { path, file, header, grid } in &photos() {
         let whole = header.scan.whole();
-        let (end, sink) = decode(&mut decoder, &file, &header, &whole, OnDamaged::Error).unwrap();
-        let expected = header.decode(&file).unwrap();
-        assert!(sink.grid == expected, "{}", path.display());
-        assert_eq!((end.at, end.damage), (Some(file.len() - 2), None), "{}", path.display());
+        let (end, sink) = decode(&mut decoder, file, header, &whole, OnDamaged::Error).unwrap();
+        assert!(sink.grid == *grid, "{}", path.display());
+        let at = end.at.unwrap();
+        assert!(file[at] == 0xFF && end.damage.is_none(), "{}", path.display());
     }
 }
 
 #[test]
 fn a_window_is_the_same_part_of_the_whole() {
     let mut decoder = SequentialDecoder::default();
-    for (path, file, header) in sequential_photos() {
-        let expected = header.decode(&file).unwrap();
+    for photo in &photos() {
+        let Photo { path, file, header, grid } = photo;
         let (rows, columns) = (header.scan.mcu_rows, header.scan.mcus_per_row);
+        let index = row_index(&mut decoder, photo);
         for (rows, columns) in [
+            (0..rows, 0..columns),
             (0..1, 0..1),
             (rows / 2..rows / 2 + 1, 0..columns),
-            (1..rows - 1, columns / 3..columns - 1),
+            (1..rows.max(3) - 1, columns / 3..columns - 1),
             (rows - 1..rows, columns - 1..columns),
-            (0..rows, 2..3),
+            (0..rows, 1..columns.min(3)),
         ] {
+            if rows.is_empty() || columns.is_empty() || rows.end > header.scan.mcu_rows {
+                continue;
+            }
             let window = Window { rows, columns };
-            let (_, sink) =
-                decode(&mut decoder, &file, &header, &window, OnDamaged::Error).unwrap();
-            assert!(
-                sink.grid == part(&expected, &header, &window),
-                "{} {window:?}",
-                path.display()
-            );
+            let expected = part(grid, header, &window);
+            for index in [None, Some(RowIndex::parse(&index).unwrap())] {
+                let (_, sink) =
+                    decode_with(&mut decoder, file, header, &window, OnDamaged::Error, index)
+                        .unwrap();
+                assert!(sink.grid == expected, "{} {window:?} {index:?}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn an_index_that_is_wrong_anywhere_is_found_out() {
+    let mut decoder = SequentialDecoder::default();
+    for photo in photos().iter().filter(|photo| {
+        photo.path.ends_with("testdata/jpeg/restart.jpg")
+            || photo.path.ends_with("testdata/jpeg/420.jpg")
+    }) {
+        let Photo { file, header, .. } = photo;
+        let index = row_index(&mut decoder, photo);
+        let whole = header.scan.whole();
+        for at in 0..index.len() {
+            for bit in 0..8 {
+                let mut wrong = index.clone();
+                wrong[at] ^= 1 << bit;
+                let Ok(parsed) = RowIndex::parse(&wrong) else { continue };
+                let result =
+                    decode_with(&mut decoder, file, header, &whole, OnDamaged::Error, Some(parsed));
+                assert!(result.is_err(), "byte {at} bit {bit}");
+            }
         }
     }
 }
@@ -119,17 +177,19 @@ fn a_window_is_the_same_part_of_the_whole() {
 #[test]
 fn data_that_is_cut_is_found_out() {
     let mut decoder = SequentialDecoder::default();
-    let (_, file, header) = sequential_photos().swap_remove(0);
-    let from = header.scan.data_at;
-    let whole = header.scan.whole();
-    for end in (from..file.len() - 2).rev().step_by(997) {
-        let cut = &file[..end];
-        let damage = decode(&mut decoder, cut, &header, &whole, OnDamaged::Error).err().unwrap();
-        // A byte of 0xFF at the end is half a marker.
-        assert!(damage.offset >= end as u64 - 1, "{end}: {damage:?}");
-        let (_, sink) = decode(&mut decoder, cut, &header, &whole, OnDamaged::Keep).unwrap();
-        let expected = header.decode(&file).unwrap();
-        assert!(sink.grid.len() < expected.len());
-        assert!(sink.grid.iter().all(|(place, block)| expected[place] == *block));
+    for Photo { file, header, grid, .. } in photos().iter().filter(|photo| photo.file.len() < 5000)
+    {
+        let whole = header.scan.whole();
+        let (end, _) = decode(&mut decoder, file, header, &whole, OnDamaged::Error).unwrap();
+        for end in (header.scan.data_at..end.at.unwrap()).rev().step_by(7) {
+            let cut = &file[..end];
+            let damage = decode(&mut decoder, cut, header, &whole, OnDamaged::Error).err().unwrap();
+            // Of half a marker, the first byte.
+            assert!(damage.offset >= end as u64 - 1, "{end}: {damage:?}");
+            let (end, sink) = decode(&mut decoder, cut, header, &whole, OnDamaged::Keep).unwrap();
+            assert_eq!(end.damage, Some(damage));
+            assert!(sink.grid.len() < grid.len());
+            assert!(sink.grid.iter().all(|(place, block)| grid[place] == *block));
+        }
     }
 }
