@@ -2,8 +2,10 @@
 
 use tl_decode::{Color, DecodeOptions, Decoder, Exif, Format, Image, Limits, probe};
 
+use crate::jpeg_file::jpeg_file;
+
 /// Small enough that a run of the fuzzer is fast, large enough to reach every path.
-fn limits() -> Limits {
+pub(crate) fn limits() -> Limits {
     Limits {
         max_pixels: 1 << 16,
         max_decoded_bytes: 1 << 18,
@@ -13,9 +15,9 @@ fn limits() -> Limits {
     }
 }
 
-/// Decodes `data` as JPEG.
+/// Decodes `data`, or the file that it describes, as JPEG.
 pub fn decode_jpeg(data: &[u8]) {
-    decode(Format::Jpeg, data);
+    decode(Format::Jpeg, &jpeg_file(data));
 }
 
 /// Decodes `data` as PNG.
@@ -43,7 +45,7 @@ fn decode(format: Format, data: &[u8]) {
         return;
     }
     let info = probe(data);
-    let options = DecodeOptions { color: Color::Rgb8, exif: Exif::Ignore, limits: limits() };
+    let options = DecodeOptions { limits: limits(), ..DecodeOptions::default() };
     let mut decoder = Decoder::new(options);
     let mut image = Image::new();
     let outcome = decoder.decode_into(data, &mut image);

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tl_decode::{Image, JpegDecoder, JpegRequest, Limits};
+
 /// Runs `body` on every file of `seeds/TARGET` and `regressions/TARGET`; the seeds must exist.
 fn replay(target: &str, body: fn(&[u8])) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -59,4 +61,40 @@ fn bmp_seeds_pass() {
 #[test]
 fn tiff_seeds_pass() {
     replay("decode_tiff", turboloader_fuzz::decode_tiff);
+}
+
+#[test]
+fn jpeg_region_seeds_pass() {
+    replay("jpeg_region_equals_full", turboloader_fuzz::jpeg_region_equals_full);
+}
+
+#[test]
+fn jpeg_level_seeds_pass() {
+    replay("jpeg_levels_agree", turboloader_fuzz::jpeg_levels_agree);
+}
+
+/// What the fuzzer makes of its inputs gets past the header: nearly all of it decodes whole.
+#[test]
+fn described_jpeg_files_decode() {
+    let mut decoder = JpegDecoder::new(Limits::default());
+    let mut image = Image::new();
+    for seed in 0..400u64 {
+        let mut description = pseudo_random(seed);
+        // Sequential, and no flipped bits.
+        description[0] &= !4;
+        description[1] = 0;
+        let file = turboloader_fuzz::jpeg_file(&description);
+        if let Err(error) = decoder.decode(&file, &JpegRequest::default(), &mut image) {
+            panic!("description {seed}: {error}");
+        }
+    }
+}
+
+fn pseudo_random(seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(2).wrapping_add(1);
+    let next = || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (state >> 56) as u8
+    };
+    std::iter::repeat_with(next).take(2000).collect()
 }

@@ -1,0 +1,107 @@
+//! JPEG: a region holds the pixels of the whole image, every level of instructions gives the same,
+//! and a row index changes nothing.
+//!
+//! An input is a request in front of a file, or of the description of one ([`jpeg_file`]).
+
+use tl_decode::{Color, Image, JpegDecoder, JpegRequest, Level, Limits, OnDamaged, Rect, Scale};
+
+use crate::decode::limits;
+use crate::jpeg_file::{Choices, jpeg_file};
+
+/// What became of a request: the image, and the error or the damage in words.
+type Outcome = Result<(Image, Option<String>), String>;
+
+/// A request for a part of an image whose size is not known yet.
+#[derive(Clone, Copy, Debug)]
+struct Wish {
+    scale: Scale,
+    color: Color,
+    on_damaged: OnDamaged,
+    /// Position and size of the region, reduced to what the image has.
+    region: [u32; 4],
+}
+
+impl Wish {
+    fn read(choices: &mut Choices<'_>) -> Self {
+        let kind = choices.byte();
+        Self {
+            scale: Scale::ALL[usize::from(kind & 3)],
+            color: if kind & 4 == 0 { Color::Rgb8 } else { Color::L8 },
+            on_damaged: if kind & 8 == 0 { OnDamaged::Error } else { OnDamaged::Keep },
+            region: std::array::from_fn(|_| choices.word() >> 16),
+        }
+    }
+
+    fn whole(&self) -> JpegRequest {
+        let Self { scale, color, on_damaged, .. } = *self;
+        JpegRequest { scale, color, on_damaged, ..JpegRequest::default() }
+    }
+
+    /// The region inside an image of `width` x `height` scaled pixels.
+    fn region(&self, width: u32, height: u32) -> Rect {
+        let [x, y, across, down] = self.region;
+        let (x, y) = (x % width, y % height);
+        Rect { x, y, width: across % (width - x) + 1, height: down % (height - y) + 1 }
+    }
+}
+
+fn decode(level: Option<Level>, file: &[u8], request: &JpegRequest) -> Outcome {
+    let mut decoder = JpegDecoder::new(Limits { jpeg_scans: 100, ..limits() });
+    if let Some(level) = level {
+        decoder = decoder.with_level(level);
+    }
+    let mut image = Image::new();
+    let decoded = decoder.decode(file, request, &mut image).map_err(|error| error.to_string())?;
+    Ok((image, decoded.damage.map(|damage| format!("{damage:?}"))))
+}
+
+/// The pixels of `region` of `image`.
+fn cut(image: &Image, region: Rect) -> Vec<u8> {
+    let channels = usize::from(image.channels);
+    let rows = image.data.chunks(image.width as usize * channels);
+    rows.skip(region.y as usize)
+        .take(region.height as usize)
+        .flat_map(|row| &row[region.x as usize * channels..][..region.width as usize * channels])
+        .copied()
+        .collect()
+}
+
+/// Decodes a region and the whole image: where both succeed, the region's pixels are the image's,
+/// and a region of an image without damage decodes.
+pub fn jpeg_region_equals_full(data: &[u8]) {
+    let mut choices = Choices(data);
+    let wish = Wish::read(&mut choices);
+    let file = jpeg_file(choices.0);
+    let Ok(info) = tl_decode::probe(&file) else { return };
+    let whole = decode(None, &file, &wish.whole());
+    let region = wish.region(wish.scale.apply(info.width), wish.scale.apply(info.height));
+    let request = JpegRequest { region: Some(region), ..wish.whole() };
+    let part = decode(None, &file, &request);
+    match (whole, part) {
+        (Ok((image, damage)), Ok((part, seen))) => {
+            assert_eq!(part.data, cut(&image, region), "{request:?}");
+            // What lies below the region is not looked at.
+            assert!(seen.is_none() || seen == damage, "{seen:?} {damage:?}");
+        }
+        (Ok(_), Err(error)) => panic!("{request:?}: {error}"),
+        (Err(_), _) => {}
+    }
+}
+
+/// Decodes with every level that this CPU has: the same pixels, damage and errors.
+pub fn jpeg_levels_agree(data: &[u8]) {
+    let mut choices = Choices(data);
+    let wish = Wish::read(&mut choices);
+    let file = jpeg_file(choices.0);
+    let Ok(info) = tl_decode::probe(&file) else { return };
+    let region = wish.region(wish.scale.apply(info.width), wish.scale.apply(info.height));
+    for request in [wish.whole(), JpegRequest { region: Some(region), ..wish.whole() }] {
+        let outcome = |level| {
+            decode(Some(level), &file, &request).map(|(image, damage)| (image.data, damage))
+        };
+        let expected = outcome(Level::Scalar);
+        for level in Level::available() {
+            assert_eq!(outcome(level), expected, "{level:?} {request:?}");
+        }
+    }
+}
