@@ -13,7 +13,6 @@ mod lossless;
 mod marker;
 mod output;
 mod planes;
-#[cfg_attr(not(test), expect(dead_code, reason = "the decoder is being put together"))]
 mod progressive;
 mod request;
 mod rows;

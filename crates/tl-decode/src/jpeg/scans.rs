@@ -6,6 +6,7 @@ use super::frame::{Frame, MAX_COMPONENTS, PlaneColor, Process};
 use super::header::Reader;
 use super::marker;
 use super::output::Output;
+use super::progressive::{Grid, Progressive};
 use super::request::{Decoded, JpegRequest};
 use super::scan::{Damage, OnDamaged, Scan};
 use super::sequential::{Request, SequentialDecoder};
@@ -16,6 +17,7 @@ use crate::limits::Limits;
 #[derive(Debug, Default)]
 pub(super) struct EntropyDecoders {
     sequential: SequentialDecoder,
+    progressive: Progressive,
 }
 
 /// An image up to its first scan.
@@ -34,9 +36,6 @@ impl<'a> Opened<'a> {
         let first_scan = reader.next_scan(limits)?.ok_or(marker::missing("a scan"))?;
         let frame = reader.prologue.require_frame()?;
         frame.require_supported()?;
-        if frame.process == Process::Progressive {
-            return Err(Feature::JpegFrame(frame.kind).into());
-        }
         limits.charge_pixels(frame.width.into(), frame.height.into())?;
         frame.require_plausible(bytes.len())?;
         Ok(Self { bytes, reader, frame, first_scan })
@@ -80,7 +79,11 @@ impl<'a, 'b> Scans<'a, 'b> {
         decoders: &mut EntropyDecoders,
         output: &mut Output<'_>,
     ) -> Result<Decoded, DecodeError> {
-        self.sequential(&mut decoders.sequential, output)?;
+        if self.image.frame.process == Process::Progressive {
+            self.progressive(&mut decoders.progressive, output)?;
+        } else {
+            self.sequential(&mut decoders.sequential, output)?;
+        }
         output.finish();
         let orientation = self.image.reader.prologue.orientation();
         Ok(Decoded { orientation, damage: self.damage })
@@ -133,6 +136,42 @@ impl<'a, 'b> Scans<'a, 'b> {
                 }
             }
         }
+    }
+
+    fn progressive(
+        &mut self,
+        decoder: &mut Progressive,
+        output: &mut Output<'_>,
+    ) -> Result<(), DecodeError> {
+        let frame = self.image.frame;
+        let mut grids = [Grid::default(); MAX_COMPONENTS];
+        for (grid, component) in grids.iter_mut().zip(frame.components()) {
+            let (columns, rows) = frame.blocks(component);
+            let (across, down) = (component.across.into(), component.down.into());
+            *grid = Grid { across, down, columns, rows };
+        }
+        let count = frame.components().len();
+        let window = output.geometry.frame_window();
+        decoder.begin(&grids[..count], frame.mcus(), &window, self.on_damaged, self.limits)?;
+        let mut missing = MissingComponents::of(&frame);
+        let mut next = Some(self.image.first_scan);
+        while let Some(scan) = next {
+            self.take_quantizers(&scan, &missing, output)?;
+            missing.remove(&scan);
+            let specs = &self.image.reader.tables.huffman;
+            decoder.add_scan(self.level, self.image.bytes, &scan, specs, self.limits)?;
+            let skipped = self.image.reader.skip_entropy_coded();
+            next = match self.keep(skipped)? {
+                Some(()) => self.next_scan()?,
+                None => None,
+            };
+        }
+        missing.report(&mut self.damage, self.on_damaged, self.image.reader.at())?;
+        let quantizers = output.quantizers;
+        let quantizers = quantizers.each_ref();
+        let damage = decoder.finish(self.level, self.image.bytes, &quantizers[..count], output)?;
+        self.damage = self.damage.or(damage);
+        Ok(())
     }
 
     /// A component is dequantised with the table that is in force at its first scan.

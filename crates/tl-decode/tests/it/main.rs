@@ -8,6 +8,7 @@
 
 mod corpora;
 mod hostile;
+mod jpeg;
 mod manifest;
 mod memory;
 mod reuse;

@@ -27,9 +27,13 @@ pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata")
 }
 
-/// The manifest uses one `key = value` a line, so no TOML parser is needed to read it.
 pub(crate) fn entries() -> Vec<Entry> {
-    let text = std::fs::read_to_string(folder().join("manifest.toml")).expect("manifest");
+    entries_of(&folder())
+}
+
+/// A manifest uses one `key = value` a line, so no TOML parser is needed to read it.
+pub(crate) fn entries_of(folder: &Path) -> Vec<Entry> {
+    let text = std::fs::read_to_string(folder.join("manifest.toml")).expect("manifest");
     text.split("[[image]]")
         .skip(1)
         .map(|part| {
@@ -45,7 +49,7 @@ pub(crate) fn decode(bytes: &[u8], color: Color, exif: Exif) -> Result<Image, De
     Decoder::new(options).decode_into(bytes, &mut image).map(|()| image)
 }
 
-fn sha256(bytes: &[u8]) -> String {
+pub(crate) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -54,6 +58,7 @@ fn variant(error: &DecodeError) -> &'static str {
         DecodeError::Malformed(_) => "Malformed",
         DecodeError::Unsupported(_) => "Unsupported",
         DecodeError::LimitExceeded { .. } => "LimitExceeded",
+        DecodeError::Region { .. } => "Region",
         _ => "another variant",
     }
 }

@@ -108,7 +108,9 @@ fn fill(entries: &mut [Entry], symbol: u8, length: u32, coding: Coding, low: u8)
         Coding::First | Coding::Refinement => (symbol >> 4, u32::from(symbol & 15)),
     };
     let values = if size < 16 { 1usize << size } else { 0 };
-    let fits = size > 0 && values <= entries.len() && (coding != Coding::Refinement || size == 1);
+    let fits = (1..=entries.len()).contains(&values)
+        && size > 0
+        && (coding != Coding::Refinement || size == 1);
     if !fits {
         entries.fill(Entry::symbol(symbol, length));
         return;

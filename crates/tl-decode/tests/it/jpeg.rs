@@ -1,0 +1,227 @@
+//! JPEG of every kind, scale and level against Pillow, and regions against whole images.
+
+use std::path::{Path, PathBuf};
+
+use tl_decode::{
+    Color, Image, JpegDecoder, JpegRequest, Level, Limits, OnDamaged, Plane, Rect, Scale,
+};
+
+use crate::manifest::{Entry, entries_of, sha256};
+
+const SCALES: [(Scale, &str); 4] = [
+    (Scale::Full, "full"),
+    (Scale::Half, "half"),
+    (Scale::Quarter, "quarter"),
+    (Scale::Eighth, "eighth"),
+];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/jpeg")
+}
+
+fn entries() -> Vec<Entry> {
+    let entries = entries_of(&folder());
+    assert!(entries.len() > 80, "{} entries", entries.len());
+    entries
+}
+
+fn read(entry: &Entry) -> Vec<u8> {
+    std::fs::read(folder().join(entry.file())).expect("the file is beside the manifest")
+}
+
+fn decoder() -> JpegDecoder {
+    JpegDecoder::new(Limits::default())
+}
+
+/// Numbers that look random and are the same in every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: u32) -> u32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        u32::try_from((self.0 >> 33) % u64::from(end)).expect("below a u32")
+    }
+
+    fn rect(&mut self, width: u32, height: u32) -> Rect {
+        let (x, y) = (self.below(width), self.below(height));
+        Rect { x, y, width: 1 + self.below(width - x), height: 1 + self.below(height - y) }
+    }
+}
+
+#[test]
+fn every_kind_decodes_as_pillow_does_at_every_scale_and_level() {
+    for level in Level::available() {
+        let mut decoder = decoder().with_level(level);
+        for entry in entries() {
+            for (scale, key) in SCALES {
+                check(&mut decoder, &entry, key, JpegRequest { scale, ..JpegRequest::default() });
+            }
+            let color = Color::L8;
+            check(&mut decoder, &entry, "grey", JpegRequest { color, ..JpegRequest::default() });
+        }
+    }
+}
+
+fn check(decoder: &mut JpegDecoder, entry: &Entry, key: &str, request: JpegRequest) {
+    let mut image = Image::new();
+    let result = decoder.decode(&read(entry), &request, &mut image);
+    let file = entry.file();
+    match (entry.get(key), result) {
+        (Some(expected), Ok(_)) => assert_eq!(sha256(&image.data), expected, "{file} {key}"),
+        (Some(_), Err(error)) => panic!("{file} {key}: {error}"),
+        (None, result) => assert!(result.is_err(), "{file} {key} decoded"),
+    }
+}
+
+/// Calls `f` with each file that decodes, at each of its scales.
+fn for_each(mut f: impl FnMut(&str, &[u8], Scale)) {
+    for entry in entries() {
+        let bytes = read(&entry);
+        for (scale, key) in SCALES {
+            if entry.get(key).is_some() {
+                f(entry.file(), &bytes, scale);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_region_has_the_pixels_of_the_whole_image() {
+    let mut decoder = decoder();
+    let mut numbers = Numbers(1);
+    let (mut whole, mut part) = (Image::new(), Image::new());
+    for_each(|file, bytes, scale| {
+        let request = JpegRequest { scale, ..JpegRequest::default() };
+        decoder.decode(bytes, &request, &mut whole).expect(file);
+        for _ in 0..20 {
+            let region = numbers.rect(whole.width, whole.height);
+            let request = JpegRequest { region: Some(region), ..request };
+            decoder.decode(bytes, &request, &mut part).expect(file);
+            let expected = crop(&whole.data, whole.row_bytes(), region, 3);
+            assert!(part.data == expected, "{file} at {scale}, {region:?}");
+        }
+    });
+}
+
+/// The rows of a rectangle, one after the other.
+fn crop(data: &[u8], stride: usize, rect: Rect, channels: usize) -> Vec<u8> {
+    let (from, len) = (rect.x as usize * channels, rect.width as usize * channels);
+    let rows = data.chunks(stride).skip(rect.y as usize).take(rect.height as usize);
+    rows.flat_map(|row| &row[from..from + len]).copied().collect()
+}
+
+#[test]
+fn planes_of_a_region_are_those_of_the_image_and_have_a_margin() {
+    let [mut decoder, mut regional] = [decoder(), decoder()];
+    let mut numbers = Numbers(2);
+    let mut image = Image::new();
+    for_each(|file, bytes, scale| {
+        if file.starts_with("lossless") {
+            return;
+        }
+        let request = JpegRequest { scale, ..JpegRequest::default() };
+        decoder.decode(bytes, &request, &mut image).expect(file);
+        let whole = decoder.decode_planes(bytes, &request).expect(file);
+        for _ in 0..10 {
+            let region = numbers.rect(image.width, image.height);
+            let request = JpegRequest { region: Some(region), ..request };
+            let planes = regional.decode_planes(bytes, &request).expect(file);
+            assert_eq!(planes.color(), whole.color(), "{file}");
+            for (plane, whole) in planes.planes().iter().zip(whole.planes()) {
+                check_plane(plane, whole, region, &format!("{file} at {scale}, {region:?}"));
+            }
+        }
+    });
+}
+
+fn check_plane(plane: &Plane<'_>, whole: &Plane<'_>, region: Rect, context: &str) {
+    assert_eq!((whole.first, (whole.width, whole.height)), ((0, 0), whole.size), "{context}");
+    let (x, y) = plane.first;
+    let part = Rect { x, y, width: plane.width, height: plane.height };
+    let held = crop(plane.data, plane.stride, Rect { x: 0, y: 0, ..part }, 1);
+    assert!(held == crop(whole.data, whole.stride, part, 1), "{context}");
+
+    let covers = |from: u32, length: u32, step: f64, first: u32, held: u32, size: u32| {
+        let before = (f64::from(from) / step).floor() - 1.0;
+        let behind = (f64::from(from + length) / step).ceil() + 1.0;
+        f64::from(first) <= before.max(0.0) && f64::from(first + held) >= behind.min(size.into())
+    };
+    assert!(
+        covers(region.x, region.width, plane.step.0, x, plane.width, plane.size.0),
+        "{context}"
+    );
+    assert!(
+        covers(region.y, region.height, plane.step.1, y, plane.height, plane.size.1),
+        "{context}"
+    );
+}
+
+#[test]
+fn a_region_outside_the_image_is_refused() {
+    let bytes = std::fs::read(folder().join("grey.jpg")).expect("a file");
+    let mut image = Image::new();
+    for (x, y, width, height) in [(0, 0, 36, 1), (35, 0, 1, 1), (0, 0, 0, 3), (1, 1, u32::MAX, 1)] {
+        let region = Some(Rect { x, y, width, height });
+        let request = JpegRequest { region, ..JpegRequest::default() };
+        let error = decoder().decode(&bytes, &request, &mut image).expect_err("outside");
+        assert!(matches!(error, tl_decode::DecodeError::Region { width: 35, height: 29, .. }));
+    }
+}
+
+#[test]
+fn a_cut_file_keeps_the_rows_above_the_cut() {
+    let bytes = std::fs::read(folder().join("tall.jpg")).expect("a file");
+    let (mut whole, mut kept) = (Image::new(), Image::new());
+    decoder().decode(&bytes, &JpegRequest::default(), &mut whole).expect("a whole file");
+    let cut = &bytes[..bytes.len() - 300];
+
+    let error = decoder().decode(cut, &JpegRequest::default(), &mut kept).expect_err("cut");
+    let on_damaged = OnDamaged::Keep;
+    let request = JpegRequest { on_damaged, ..JpegRequest::default() };
+    let damage = decoder().decode(cut, &request, &mut kept).expect("kept").damage;
+    let damage = damage.expect("the cut is reported");
+    assert!(error.to_string().contains(damage.what), "{error}, {damage:?}");
+    assert_eq!(damage.offset, cut.len() as u64);
+
+    let rows = whole.data.chunks(whole.row_bytes()).zip(kept.data.chunks(whole.row_bytes()));
+    let same = rows.take_while(|(whole, kept)| whole == kept).count();
+    assert!((16..140).contains(&same), "{same} rows");
+    let last = kept.data.last_chunk::<3>();
+    assert_eq!(last, Some(&[128; 3]), "what is missing is mid grey");
+
+    // A region above the cut needs nothing below it.
+    let region = Some(Rect::of_size(9, 16));
+    let request = JpegRequest { region, ..JpegRequest::default() };
+    decoder().decode(cut, &request, &mut kept).expect("the rows are there");
+    assert!(kept.data == whole.data[..kept.data.len()]);
+}
+
+#[test]
+fn damaged_files_of_every_kind_never_panic() {
+    let limits = Limits {
+        max_pixels: 1 << 20,
+        max_decoded_bytes: 4 << 20,
+        max_working_bytes: 8 << 20,
+        ..Limits::default()
+    };
+    let mut decoder = JpegDecoder::new(limits);
+    let mut image = Image::new();
+    let mut numbers = Numbers(3);
+    for entry in entries() {
+        let mut bytes = read(&entry);
+        for at in 0..bytes.len() {
+            let old = bytes[at];
+            bytes[at] ^= 1 << numbers.below(8);
+            let on_damaged = if at % 2 == 0 { OnDamaged::Keep } else { OnDamaged::Error };
+            let (scale, _) = SCALES[numbers.below(4) as usize];
+            let region = (at % 3 == 0).then(|| numbers.rect(9, 9));
+            let request = JpegRequest { scale, region, on_damaged, ..JpegRequest::default() };
+            let pixels = decoder.decode(&bytes, &request, &mut image);
+            let planes = decoder.decode_planes(&bytes, &request);
+            for error in [pixels.err(), planes.err()].into_iter().flatten() {
+                assert!(error.to_string().len() < 300, "{}: {error}", entry.file());
+            }
+            bytes[at] = old;
+        }
+    }
+}
