@@ -6,6 +6,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use fast_image_resize as fir;
 use tl_benches::random_bytes;
 use tl_simd::Level;
+use tl_simd::jpeg::{self, Block, Scale};
 use tl_simd::normalize::{Element, ImageWriter, Layout, PixelFormat, Table};
 use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize};
 
@@ -84,5 +85,72 @@ fn normalize(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, resample, normalize);
+/// As many neighbours as a decoder hands over at a time.
+const BLOCKS: usize = 16;
+
+fn idct(criterion: &mut Criterion) {
+    let bytes = random_bytes(BLOCKS * 64, 3);
+    let coefficient = |&byte: &u8| if byte < 64 { i16::from(byte) - 32 } else { 0 };
+    let drawn: Vec<i16> = bytes.iter().map(coefficient).collect();
+    let source: Vec<Block> = drawn.as_chunks().0.iter().map(|&words| Block(words)).collect();
+    let mut blocks = source.clone();
+    let mut out = vec![0_u8; BLOCKS * 64];
+    let mut group = criterion.benchmark_group("jpeg idct");
+    group.throughput(Throughput::Elements(BLOCKS as u64));
+    for scale in Scale::ALL {
+        for level in Level::available() {
+            group.bench_function(BenchmarkId::new(scale.to_string(), level), |b| {
+                b.iter(|| {
+                    blocks.copy_from_slice(black_box(&source));
+                    jpeg::idct(level, scale, &[8; 64], &mut blocks, &mut out, BLOCKS * 8);
+                    black_box(&out);
+                });
+            });
+        }
+    }
+    group.finish();
+}
+
+fn jpeg_rows(criterion: &mut Criterion) {
+    let width = SOURCE.0 as usize;
+    let bytes = random_bytes(width * 3, 4);
+    let rows: Vec<&[u8]> = bytes.chunks_exact(width).collect();
+    let [y, cb, cr] = [rows[0], rows[1], rows[2]];
+    let half = &cb[..width / 2];
+    let other_half = &cr[..width / 2];
+    let mut row = vec![0_u8; width];
+    let mut pixels = vec![0_u8; width * 3];
+    let mut group = criterion.benchmark_group("jpeg rows of 500 pixels");
+    group.throughput(Throughput::Elements(width as u64));
+    for level in Level::available() {
+        group.bench_function(BenchmarkId::new("h2v1", level), |b| {
+            b.iter(|| jpeg::upsample_h2v1(level, black_box(half), black_box(&mut row)));
+        });
+        group.bench_function(BenchmarkId::new("h2v2", level), |b| {
+            b.iter(|| {
+                let out = black_box(&mut row);
+                jpeg::upsample_h2v2(level, black_box(half), other_half, out);
+            });
+        });
+        group.bench_function(BenchmarkId::new("h1v2", level), |b| {
+            b.iter(|| jpeg::upsample_h1v2(level, black_box(cb), cr, true, black_box(&mut row)));
+        });
+        group.bench_function(BenchmarkId::new("replicate 2", level), |b| {
+            b.iter(|| jpeg::replicate(level, black_box(half), 2, black_box(&mut row)));
+        });
+        group.bench_function(BenchmarkId::new("ycc to rgb", level), |b| {
+            b.iter(|| jpeg::ycc_to_rgb(level, black_box([y, cb, cr]), black_box(&mut pixels)));
+        });
+        group.bench_function(BenchmarkId::new("ycc to rgb planes", level), |b| {
+            b.iter(|| {
+                let (red, rest) = black_box(&mut pixels).split_at_mut(width);
+                let (green, blue) = rest.split_at_mut(width);
+                jpeg::ycc_to_rgb_planar(level, black_box([y, cb, cr]), [red, green, blue]);
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, resample, normalize, idct, jpeg_rows);
 criterion_main!(benches);

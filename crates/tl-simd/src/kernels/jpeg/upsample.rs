@@ -67,6 +67,8 @@ pub fn replicate(level: Level, row: &[u8], factor: usize, out: &mut [u8]) {
             scalar => define_replicate(row, 2, out),
             simd => double(simd, row, out),
         ),
+        3 => repeat::<3>(row, out),
+        4 => repeat::<4>(row, out),
         _ => define_replicate(row, factor, out),
     }
 }
@@ -179,6 +181,13 @@ fn define_h1v2(near: &[u8], far: &[u8], bias: i16, out: &mut [u8]) {
 fn define_replicate(row: &[u8], factor: usize, out: &mut [u8]) {
     for (&sample, out) in row.iter().zip(out.chunks_exact_mut(factor)) {
         out.fill(sample);
+    }
+}
+
+/// As the definition, of a factor that the compiler knows.
+fn repeat<const FACTOR: usize>(row: &[u8], out: &mut [u8]) {
+    for (&sample, out) in row.iter().zip(out.as_chunks_mut::<FACTOR>().0) {
+        *out = [sample; FACTOR];
     }
 }
 

@@ -21,27 +21,21 @@ pub(super) fn idct(
 ) {
     let side = scale.block_side();
     for (i, block) in blocks.iter().enumerate() {
-        let mut coefficients = block.0;
-        if scale != Scale::Eighth {
-            for (coefficient, quantizer) in coefficients.iter_mut().zip(quantizer) {
-                *coefficient = coefficient.wrapping_mul(quantizer.cast_signed());
-            }
-        }
         let rows = &mut out[i * side..];
         match scale {
-            Scale::Full => full(block, &coefficients, rows, stride),
-            Scale::Half => half(block, &coefficients, rows, stride),
-            Scale::Quarter => quarter(&coefficients, rows, stride),
-            Scale::Eighth => rows[0] = eighth(coefficients[0], quantizer[0]),
+            Scale::Full => full(block, quantizer, rows, stride),
+            Scale::Half => half(block, quantizer, rows, stride),
+            Scale::Quarter => quarter(block, quantizer, rows, stride),
+            Scale::Eighth => rows[0] = eighth(block.0[0], quantizer[0]),
         }
     }
 }
 
-fn full(block: &Block, coefficients: &[i16; SIDE * SIDE], out: &mut [u8], stride: usize) {
+fn full(block: &Block, quantizer: &[u16; SIDE * SIDE], out: &mut [u8], stride: usize) {
     let mut between = [[0; SIDE]; SIDE];
     let flat = block.0[SIDE..].iter().all(|&coefficient| coefficient == 0);
     for column in 0..SIDE {
-        let words = column_of(coefficients, column);
+        let words = dequantized(block, quantizer, column);
         let transformed = if flat {
             [words[0].wrapping_shl(PASS1_BITS.cast_unsigned()); SIDE]
         } else {
@@ -57,12 +51,12 @@ fn full(block: &Block, coefficients: &[i16; SIDE * SIDE], out: &mut [u8], stride
     }
 }
 
-fn half(block: &Block, coefficients: &[i16; SIDE * SIDE], out: &mut [u8], stride: usize) {
+fn half(block: &Block, quantizer: &[u16; SIDE * SIDE], out: &mut [u8], stride: usize) {
     let mut between = [[0; SIDE]; 4];
     let mut rows = block.0.chunks_exact(SIDE).enumerate();
     let flat = rows.all(|(row, words)| row == 0 || row == 4 || words.iter().all(|&word| word == 0));
     for column in 0..SIDE {
-        let words = column_of(coefficients, column);
+        let words = dequantized(block, quantizer, column);
         let transformed = if flat {
             [words[0].wrapping_shl(PASS1_BITS.cast_unsigned()); 4]
         } else {
@@ -78,9 +72,9 @@ fn half(block: &Block, coefficients: &[i16; SIDE * SIDE], out: &mut [u8], stride
     }
 }
 
-fn quarter(coefficients: &[i16; SIDE * SIDE], out: &mut [u8], stride: usize) {
+fn quarter(block: &Block, quantizer: &[u16; SIDE * SIDE], out: &mut [u8], stride: usize) {
     let columns: [[i32; 2]; SIDE] = core::array::from_fn(|column| {
-        let words = column_of(coefficients, column);
+        let words = dequantized(block, quantizer, column);
         let sums = pass_2(i32::from(words[0]), words);
         sums.map(|sum| descale(sum, SHIFTS_2[0]))
     });
@@ -101,8 +95,12 @@ fn eighth(coefficient: i16, quantizer: u16) -> u8 {
     sample(saturate(wrapped))
 }
 
-fn column_of(coefficients: &[i16; SIDE * SIDE], column: usize) -> Words {
-    core::array::from_fn(|row| coefficients[row * SIDE + column])
+/// A column times the quantizer's.
+fn dequantized(block: &Block, quantizer: &[u16; SIDE * SIDE], column: usize) -> Words {
+    core::array::from_fn(|row| {
+        let place = row * SIDE + column;
+        block.0[place].wrapping_mul(quantizer[place].cast_signed())
+    })
 }
 
 /// The eight points of a one-dimensional transform.

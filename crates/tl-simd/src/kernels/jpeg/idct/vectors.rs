@@ -11,9 +11,7 @@ use crate::kernels::interleave::starts;
 use crate::kernels::jpeg::{Block, SIDE, Scale};
 use crate::vector::jpeg::{JpegSimd, Rows8};
 
-/// Blocks in the largest group: four sets of four.
-const MOST_BLOCKS: usize = 16;
-/// Samples in the largest group: four blocks of 8x8.
+/// Samples in the largest group: four blocks of 8x8, as many of 4x4 as give that width.
 const MOST_SAMPLES: usize = 4 * SIDE * SIDE;
 
 /// What is the same for all groups of a run.
@@ -33,9 +31,9 @@ pub(super) fn idct<S: JpegSimd>(
     out: &mut [u8],
 ) {
     match scale {
-        Scale::Full => groups::<S, 8>(simd, run, blocks, out),
-        Scale::Half => groups::<S, 4>(simd, run, blocks, out),
-        Scale::Quarter => groups::<S, 2>(simd, run, blocks, out),
+        Scale::Full => groups::<S, 8, 4>(simd, run, blocks, out),
+        Scale::Half => groups::<S, 4, 8>(simd, run, blocks, out),
+        Scale::Quarter => groups::<S, 2, 16>(simd, run, blocks, out),
         Scale::Eighth => definition::idct(scale, run.quantizer, blocks, out, run.stride),
     }
 }
@@ -50,9 +48,10 @@ const fn sets(points: usize) -> usize {
     SIDE / points
 }
 
-/// The last group overlaps the one before when the run is no multiple of a group.
+/// The last group overlaps the one before when the run is no multiple of a group, which has at most
+/// `MOST` blocks.
 #[inline(always)]
-fn groups<S: JpegSimd, const POINTS: usize>(
+fn groups<S: JpegSimd, const POINTS: usize, const MOST: usize>(
     simd: S,
     run: Run<'_>,
     blocks: &[Block],
@@ -60,7 +59,7 @@ fn groups<S: JpegSimd, const POINTS: usize>(
 ) {
     let group = group::<S>(POINTS);
     let Some(starts) = starts(blocks.len(), group) else {
-        return short_run::<S, POINTS>(simd, run, blocks, out);
+        return short_run::<S, POINTS, MOST>(simd, run, blocks, out);
     };
     for start in starts {
         let blocks = &blocks[start..start + group];
@@ -70,14 +69,14 @@ fn groups<S: JpegSimd, const POINTS: usize>(
 
 /// A run of less than a group, as if there were more.
 #[inline(always)]
-fn short_run<S: JpegSimd, const POINTS: usize>(
+fn short_run<S: JpegSimd, const POINTS: usize, const MOST: usize>(
     simd: S,
     run: Run<'_>,
     blocks: &[Block],
     out: &mut [u8],
 ) {
     let group = group::<S>(POINTS);
-    let mut padded = [Block::ZERO; MOST_BLOCKS];
+    let mut padded = [Block::ZERO; MOST];
     for (padded, block) in padded.iter_mut().zip(blocks) {
         *padded = *block;
     }
