@@ -50,6 +50,15 @@ impl Level {
     /// Calls `f` compiled with the level's instructions.
     ///
     /// That reaches as far as inlining does: `f` and what it calls should be `#[inline(always)]`.
+    ///
+    /// ```
+    /// let words = [1_u64, 0b111];
+    /// let ones = tl_simd::Level::detect().vectorize(
+    ///     #[inline(always)]
+    ///     || words.iter().map(|word| word.count_ones()).sum::<u32>(),
+    /// );
+    /// assert_eq!(ones, 4);
+    /// ```
     #[inline(always)]
     pub fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
         dispatch!(self, scalar => f(), simd => f())

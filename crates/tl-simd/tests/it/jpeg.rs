@@ -16,7 +16,7 @@ const LONGEST: usize = 4 * 64 + 2;
 /// Two groups of the smallest scale, and some.
 const LONGEST_RUN: usize = 35;
 
-/// The blocks' samples and what is between and behind them.
+/// The blocks' samples and what is between the rows.
 fn transformed(
     level: Level,
     scale: Scale,
@@ -25,9 +25,10 @@ fn transformed(
     gap: usize,
 ) -> Vec<u8> {
     let side = scale.block_side();
-    let stride = blocks.len() * side + gap;
+    let row = blocks.len() * side;
+    let stride = row + gap;
     let mut blocks = blocks.to_vec();
-    let mut out = vec![0x5A; stride * side];
+    let mut out = vec![0x5A; (side - 1) * stride + row];
     idct(level, scale, quantizer, &mut blocks, &mut out, stride);
     assert!(blocks.iter().all(|block| *block == Block::ZERO), "{level} leaves coefficients");
     out
