@@ -179,22 +179,25 @@ pub(super) fn refine(
 ) -> Result<(), Fault> {
     let mut run = stretch.run;
     let inside = band.mask();
+    let mut places = Places::default();
     for (block, map) in blocks.iter_mut().zip(maps) {
-        let mut refinement =
-            Refinement { known: *map & inside, left: *map & inside, corrections: 0, fresh: 0 };
+        let known = *map & inside;
+        let mut corrections = Corrections { bits: 0, count: 0 };
         if run == 0 {
-            run = refinement.symbols(table, band, &mut stretch.bits, block)?;
+            let zeros = inside & !known;
+            places.list(zeros);
+            let symbols = Symbols { table, band, places: &places, zeros: zeros.count_ones() };
+            let (fresh, end) = symbols.decode(&mut stretch.bits, block, &mut corrections)?;
+            *map |= fresh;
+            run = end;
         } else {
             run -= 1;
         }
-        if refinement.left != 0 {
+        if known != 0 {
             stretch.bits.refill();
-            refinement.pass(&mut stretch.bits, !0);
+            corrections.take(known.count_ones() - corrections.count, &mut stretch.bits);
+            correct(block, known, corrections.bits, band.low);
         }
-        if refinement.known != 0 {
-            correct(block, refinement.known, refinement.corrections, band.low);
-        }
-        *map |= refinement.fresh;
         if stretch.bits.is_past_end() {
             return Err(Fault::Short);
         }
@@ -203,81 +206,131 @@ pub(super) fn refine(
     Ok(())
 }
 
-/// The refinement of one block.
-struct Refinement {
-    /// Coefficients of the band that were not zero before.
-    known: u64,
-    /// Those of them that no symbol has passed yet.
-    left: u64,
-    /// The correction bits of the others, the last one in the lowest bit.
-    corrections: u64,
-    /// Coefficients that were zero before.
-    fresh: u64,
+/// The numbers of coefficients in ascending order.
+///
+/// The list is made once per block, off the path from one symbol to the next: where a symbol goes
+/// depends on those before it by an addition and a load, whatever the number of zeros it passes.
+struct Places([u8; 64 + 8]);
+
+impl Default for Places {
+    fn default() -> Self {
+        Self([0; 72])
+    }
 }
 
-impl Refinement {
-    /// Reads the symbols of a block. Returns how many blocks after it have none.
+impl Places {
+    /// The numbers of the set bits of each byte, packed.
+    const OF_BYTE: [u64; 256] = {
+        let mut all = [0; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            let (mut bit, mut at) = (0, 0);
+            while bit < 8 {
+                if byte >> bit & 1 == 1 {
+                    all[byte] |= bit << at;
+                    at += 8;
+                }
+                bit += 1;
+            }
+            byte += 1;
+        }
+        all
+    };
+
+    /// Lists the set bits of `map`.
     #[inline(always)]
-    fn symbols(
-        &mut self,
-        table: &Table,
-        band: Band,
+    fn list(&mut self, map: u64) {
+        const EACH_BYTE: u64 = u64::MAX / 255;
+        let mut at = 0;
+        for (first, byte) in (0..8).map(|i| i * 8).zip(map.to_le_bytes()) {
+            let packed = Self::OF_BYTE[usize::from(byte)] + first * EACH_BYTE;
+            let start = at & 63;
+            self.0[start..start + 8].copy_from_slice(&packed.to_le_bytes());
+            at += byte.count_ones() as usize;
+        }
+    }
+}
+
+/// The correction bits of a block, for its known coefficients in zigzag order.
+struct Corrections {
+    /// The last one is the lowest bit.
+    bits: u64,
+    count: u32,
+}
+
+impl Corrections {
+    /// Takes `count` more, 63 in all at the most. [`CORRECTIONS_AT_ONCE`] have to be loaded.
+    #[inline(always)]
+    fn take(&mut self, count: u32, bits: &mut BitReader<'_>) {
+        self.count += count;
+        let mut count = count;
+        while count > CORRECTIONS_AT_ONCE {
+            let taken = take(bits, CORRECTIONS_AT_ONCE);
+            self.bits = self.bits << CORRECTIONS_AT_ONCE | u64::from(taken);
+            bits.refill();
+            count -= CORRECTIONS_AT_ONCE;
+        }
+        self.bits = self.bits << count | u64::from(take(bits, count));
+    }
+}
+
+/// What the symbols of a block in a refinement are decoded with.
+struct Symbols<'a> {
+    table: &'a Table,
+    band: Band,
+    /// The coefficients of the band that are zero, of which there are `zeros`.
+    places: &'a Places,
+    zeros: u32,
+}
+
+impl Symbols<'_> {
+    /// Decodes a block's new coefficients, and the corrections between them. Returns the new ones,
+    /// and how many blocks after this one have no symbols.
+    #[inline(always)]
+    fn decode(
+        &self,
         bits: &mut BitReader<'_>,
         block: &mut Block,
-    ) -> Result<u32, Fault> {
-        let inside = band.mask();
-        let mut zeros = inside & !self.known;
+        corrections: &mut Corrections,
+    ) -> Result<(u64, u32), Fault> {
+        let (mut fresh, mut zero) = (0, 0);
         loop {
             bits.refill();
-            let entry = table.entry(bits);
+            let entry = self.table.entry(bits);
             let (mut passed, mut value) = (u32::from(entry.middle()), entry.value());
             if value != 0 {
                 bits.consume(entry.bits());
             } else {
-                match symbol(bits, table, entry.middle(), entry.bits(), band.low)? {
+                let low = self.band.low;
+                match symbol(bits, self.table, entry.middle(), entry.bits(), low)? {
                     Symbol::Value { zeros, value: long } => {
                         // The table holds the sizes of 1 that are not behind a long code.
-                        if long.unsigned_abs() >> band.low != 1 {
+                        if long.unsigned_abs() >> low != 1 {
                             return Err(BAD_REFINEMENT);
                         }
                         (passed, value) = (zeros, long);
                     }
                     Symbol::Zeros => passed = 15,
-                    Symbol::End { run } => return Ok(run),
+                    Symbol::End { run } => return Ok((fresh, run)),
                 }
             }
-            for _ in 0..passed {
-                zeros &= zeros.wrapping_sub(1);
-            }
-            if zeros == 0 {
+            zero += passed;
+            if zero >= self.zeros {
                 return Err(PAST_BAND);
             }
-            let target = zeros & zeros.wrapping_neg();
-            zeros ^= target;
-            self.pass(bits, target - 1);
+            let number = u32::from(self.places.0[zero as usize & 63]);
+            // All in front of it are zeros that were passed and coefficients with a correction.
+            let known = (number - self.band.first).wrapping_sub(zero);
+            corrections.take(known.wrapping_sub(corrections.count), bits);
             if value != 0 {
-                self.fresh |= target;
-                store(block, target.trailing_zeros(), value);
+                fresh |= 1 << number;
+                store(block, number, value);
             }
-            // The band ends with this coefficient.
-            if target >= 1 << band.last {
-                return Ok(0);
+            zero += 1;
+            if number == self.band.last {
+                return Ok((fresh, 0));
             }
         }
-    }
-
-    /// Takes a bit for each coefficient in `until` that has none yet.
-    #[inline(always)]
-    fn pass(&mut self, bits: &mut BitReader<'_>, until: u64) {
-        let mut count = (self.left & until).count_ones();
-        self.left &= !until;
-        while count > CORRECTIONS_AT_ONCE {
-            self.corrections = self.corrections << CORRECTIONS_AT_ONCE
-                | u64::from(take(bits, CORRECTIONS_AT_ONCE));
-            bits.refill();
-            count -= CORRECTIONS_AT_ONCE;
-        }
-        self.corrections = self.corrections << count | u64::from(take(bits, count));
     }
 }
 
