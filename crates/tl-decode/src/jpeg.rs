@@ -7,7 +7,6 @@ mod frame;
 mod geometry;
 mod header;
 mod huffman;
-#[cfg_attr(not(test), expect(dead_code, reason = "the call that makes an index follows"))]
 mod index;
 mod lossless;
 mod marker;
@@ -125,7 +124,7 @@ impl JpegDecoder {
     pub fn decode(
         &mut self,
         bytes: &[u8],
-        request: &JpegRequest,
+        request: &JpegRequest<'_>,
         image: &mut Image,
     ) -> Result<Decoded, DecodeError> {
         let opened = Opened::new(bytes, &self.limits)?;
@@ -142,7 +141,7 @@ impl JpegDecoder {
     pub fn decode_planes(
         &mut self,
         bytes: &[u8],
-        request: &JpegRequest,
+        request: &JpegRequest<'_>,
     ) -> Result<Planes<'_>, DecodeError> {
         let opened = Opened::new(bytes, &self.limits)?;
         let (color, frame) = (opened.color()?, opened.frame);
@@ -169,10 +168,27 @@ impl JpegDecoder {
         Ok(Planes { color, planes, count: frame.components().len(), decoded })
     }
 
+    /// Adds the row index of a JPEG file to `out`, for [`JpegRequest::index`].
+    ///
+    /// `false`, and nothing added, for files that can have none: those that are not sequential or
+    /// have several scans, and kinds that are not decoded.
+    ///
+    /// # Errors
+    /// [`DecodeError::Malformed`] for damaged files, [`DecodeError::LimitExceeded`]. What `out` has
+    /// gained is unspecified then.
+    pub fn row_index(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, DecodeError> {
+        let opened = match Opened::new(bytes, &self.limits) {
+            Err(DecodeError::Unsupported(_)) => return Ok(false),
+            opened => opened?,
+        };
+        Scans::new(opened, &JpegRequest::default(), (self.level, &self.limits))
+            .row_index(&mut self.entropy, out)
+    }
+
     fn decode_pixels(
         &mut self,
         mut opened: Opened<'_>,
-        request: &JpegRequest,
+        request: &JpegRequest<'_>,
         (color, pixels): (PlaneColor, Pixels),
         image: &mut Image,
     ) -> Result<Decoded, DecodeError> {
@@ -189,7 +205,11 @@ impl JpegDecoder {
         geometry.require_upsampling()?;
         // Damage may leave out blocks, and the rows of a ring would show those of other rows.
         let whole = !opened.is_one_scan() || request.on_damaged == OnDamaged::Keep;
-        let extent = if whole { Extent::Whole } else { Extent::Ring };
+        let extent = match request.index {
+            _ if whole => Extent::Whole,
+            None => Extent::Ring { mcu_rows: 2 },
+            Some(_) => Extent::Ring { mcu_rows: 3 },
+        };
         output::prepare(&mut self.planes, &geometry, extent, &self.limits)?;
         if request.on_damaged == OnDamaged::Keep {
             output::clear(&mut self.planes);

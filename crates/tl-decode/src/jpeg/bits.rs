@@ -65,7 +65,6 @@ impl<'a> BitReader<'a> {
     }
 
     /// The next `count` bits as a number, 1..=64.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for progressive scans"))]
     #[inline(always)]
     pub(super) fn peek(&self, count: u32) -> u64 {
         self.bits >> (64 - count)

@@ -14,10 +14,6 @@ use super::tables::Quantizer;
 use crate::error::DecodeError;
 use crate::limits::Limits;
 
-/// MCU rows that are held while rows of pixels are made of them: the one that is decoded, and the
-/// one before for the filters that reach over its lower edge.
-const MCU_ROWS_IN_FLIGHT: u32 = 2;
-
 /// Rows begin this many bytes apart, or a multiple: a cache line.
 const STRIDE_UNIT: usize = 64;
 
@@ -27,8 +23,9 @@ const MID_GREY: u8 = 128;
 /// How much of the region the planes hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// A ring of a few MCU rows; all components come in one scan.
-    Ring,
+    /// A ring of so many MCU rows: those that are decoded at once, and the one before for the
+    /// filters that reach over its lower edge. All components come in one scan.
+    Ring { mcu_rows: u32 },
     /// All of it.
     Whole,
 }
@@ -54,8 +51,8 @@ impl PlaneBuffer {
         self.stride = row_bytes.next_multiple_of(STRIDE_UNIT);
         let block_rows = match extent {
             Extent::Whole => length(&rows),
-            Extent::Ring => {
-                let in_flight = MCU_ROWS_IN_FLIGHT * component.block_rows_per_mcu();
+            Extent::Ring { mcu_rows } => {
+                let in_flight = mcu_rows * component.block_rows_per_mcu();
                 (length(&rows)).min(in_flight)
             }
         };
@@ -189,7 +186,7 @@ impl BlockSink for Output<'_> {
     }
 
     fn mcu_row_done(&mut self, mcu_row: u32) {
-        if self.extent == Extent::Ring {
+        if matches!(self.extent, Extent::Ring { .. }) {
             let complete = self.geometry.components().iter().map(|component| {
                 let block_rows = (mcu_row + 1) * component.block_rows_per_mcu();
                 component.complete_rows(block_rows * component.side())

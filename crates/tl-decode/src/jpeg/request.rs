@@ -3,13 +3,14 @@
 use tl_simd::jpeg::Scale;
 use tl_simd::resample::Rect;
 
+use super::index::RowIndex;
 use super::scan::{Damage, OnDamaged};
 use crate::decoder::Color;
 use crate::orientation::Orientation;
 
 /// What to decode of a JPEG file, and how. The default is the whole image as RGB.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct JpegRequest {
+pub struct JpegRequest<'a> {
     /// The size to decode at: a side of `n` pixels becomes `Scale::apply(n)`.
     pub scale: Scale,
     /// The part to decode, in pixels of the scaled image; all of it if `None`. Its pixels are
@@ -19,6 +20,10 @@ pub struct JpegRequest {
     pub color: Color,
     /// What to do with damaged data.
     pub on_damaged: OnDamaged,
+    /// The file's row index, with which nothing above the region is read. The pixels do not depend
+    /// on it: an index that is not of this file is an error. It is not used for damage to keep, nor
+    /// for files that can have none.
+    pub index: Option<RowIndex<'a>>,
 }
 
 /// What a decoded image's header says, and whether it is whole.

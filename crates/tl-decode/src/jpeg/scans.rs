@@ -4,6 +4,7 @@ use tl_simd::Level;
 
 use super::frame::{Frame, MAX_COMPONENTS, PlaneColor, Process};
 use super::header::Reader;
+use super::index::RowIndex;
 use super::marker;
 use super::output::Output;
 use super::progressive::{Grid, Progressive};
@@ -60,6 +61,7 @@ pub(super) struct Scans<'a, 'b> {
     limits: &'b Limits,
     level: Level,
     on_damaged: OnDamaged,
+    index: Option<RowIndex<'b>>,
     /// The first damage that was passed over.
     damage: Option<Damage>,
 }
@@ -67,10 +69,11 @@ pub(super) struct Scans<'a, 'b> {
 impl<'a, 'b> Scans<'a, 'b> {
     pub(super) fn new(
         image: Opened<'a>,
-        request: &JpegRequest,
+        request: &JpegRequest<'b>,
         (level, limits): (Level, &'b Limits),
     ) -> Self {
-        Self { image, limits, level, on_damaged: request.on_damaged, damage: None }
+        let JpegRequest { on_damaged, index, .. } = *request;
+        Self { image, limits, level, on_damaged, index, damage: None }
     }
 
     /// Decodes everything that `output` needs.
@@ -87,6 +90,23 @@ impl<'a, 'b> Scans<'a, 'b> {
         output.finish();
         let orientation = self.image.reader.prologue.orientation();
         Ok(Decoded { orientation, damage: self.damage })
+    }
+
+    /// Adds the row index of a file that can have one to `out`.
+    pub(super) fn row_index(
+        mut self,
+        decoders: &mut EntropyDecoders,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, DecodeError> {
+        if !self.image.is_one_scan() {
+            return Ok(false);
+        }
+        let Opened { bytes, reader, first_scan, .. } = &self.image;
+        let specs = &reader.tables.huffman;
+        let made = decoders.sequential.row_index(self.level, bytes, first_scan, specs, out)?;
+        self.image.reader.skip_entropy_coded()?;
+        self.require_end()?;
+        Ok(made)
     }
 
     fn sequential(
@@ -106,7 +126,7 @@ impl<'a, 'b> Scans<'a, 'b> {
                 specs: &self.image.reader.tables.huffman,
                 window: &window,
                 on_damaged: self.on_damaged,
-                index: None,
+                index: self.index.filter(|_| self.image.is_one_scan()),
             };
             let end = decoder.decode(self.level, &request, output)?;
             self.damage = self.damage.or(end.damage);

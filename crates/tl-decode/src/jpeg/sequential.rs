@@ -66,7 +66,6 @@ impl SequentialDecoder {
     }
 
     /// Adds the row index of a whole scan to `out`; `false` for a file that is too large for one.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the call that makes an index follows"))]
     pub(super) fn row_index(
         &mut self,
         level: Level,

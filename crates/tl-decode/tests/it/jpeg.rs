@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tl_decode::{
-    Color, Image, JpegDecoder, JpegRequest, Level, Limits, OnDamaged, Plane, Rect, Scale,
+    Color, Image, JpegDecoder, JpegRequest, Level, Limits, OnDamaged, Plane, Rect, RowIndex, Scale,
 };
 
 use crate::manifest::{Entry, entries_of, sha256};
@@ -62,7 +62,7 @@ fn every_kind_decodes_as_pillow_does_at_every_scale_and_level() {
     }
 }
 
-fn check(decoder: &mut JpegDecoder, entry: &Entry, key: &str, request: JpegRequest) {
+fn check(decoder: &mut JpegDecoder, entry: &Entry, key: &str, request: JpegRequest<'_>) {
     let mut image = Image::new();
     let result = decoder.decode(&read(entry), &request, &mut image);
     let file = entry.file();
@@ -101,6 +101,43 @@ fn a_region_has_the_pixels_of_the_whole_image() {
             assert!(part.data == expected, "{file} at {scale}, {region:?}");
         }
     });
+}
+
+#[test]
+fn a_row_index_changes_no_pixel() {
+    let mut decoder = decoder();
+    let mut numbers = Numbers(4);
+    let (mut whole, mut part) = (Image::new(), Image::new());
+    let mut indexed = 0;
+    for_each(|file, bytes, scale| {
+        let mut index = Vec::new();
+        if !decoder.row_index(bytes, &mut index).expect(file) {
+            assert!(index.is_empty(), "{file}");
+            return;
+        }
+        indexed += 1;
+        let request = JpegRequest { scale, ..JpegRequest::default() };
+        decoder.decode(bytes, &request, &mut whole).expect(file);
+        let index = Some(RowIndex::parse(&index).expect(file));
+        for _ in 0..20 {
+            let region = numbers.rect(whole.width, whole.height);
+            let request = JpegRequest { region: Some(region), index, ..request };
+            decoder.decode(bytes, &request, &mut part).expect(file);
+            let expected = crop(&whole.data, whole.row_bytes(), region, 3);
+            assert!(part.data == expected, "{file} at {scale}, {region:?}");
+        }
+    });
+    assert!(indexed > 200, "{indexed} files and scales");
+}
+
+#[test]
+fn the_row_index_of_another_file_is_refused() {
+    let file = |name| std::fs::read(folder().join(name)).expect("a file");
+    let mut index = Vec::new();
+    assert!(decoder().row_index(&file("wide.jpg"), &mut index).expect("an index"));
+    let index = Some(RowIndex::parse(&index).expect("an index"));
+    let request = JpegRequest { index, ..JpegRequest::default() };
+    decoder().decode(&file("tall.jpg"), &request, &mut Image::new()).expect_err("another file");
 }
 
 /// The rows of a rectangle, one after the other.
