@@ -59,6 +59,26 @@ fn samples(count: usize, format: SampleFormat) -> Vec<Stored> {
     (0..u32::try_from(count).unwrap()).map(|number| sample(number % 97, format)).collect()
 }
 
+/// JPEG files of several kinds, with another size, sampling or number of scans from one to the next.
+fn jpegs(count: usize) -> Dataset {
+    const FILES: [(&str, (u32, u32)); 6] = [
+        ("sampling_2x2_1x1_1x1", (35, 29)),
+        ("grey", (35, 29)),
+        ("tall", (9, 150)),
+        ("restart_rows", (35, 90)),
+        ("each_scan_420", (35, 29)),
+        ("progressive_deep_420", (75, 51)),
+    ];
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/jpeg");
+    let read = |number: usize| {
+        let (name, size) = FILES[number % FILES.len()];
+        let bytes = std::fs::read(folder.join(name).with_extension("jpg")).unwrap();
+        let key = format!("{number:06}.jpg");
+        Stored { key, label: None, format: SampleFormat::Jpeg, size, bytes }
+    };
+    dataset((0..count).map(read).collect())
+}
+
 /// BMP files in a TAR archive, in folders that are no classes.
 fn tar(folder: &Path, count: usize) -> Dataset {
     let path = folder.join(format!("{count}.tar"));
@@ -93,8 +113,8 @@ fn tbl(folder: &Path, count: usize, format: SampleFormat) -> Dataset {
 }
 
 /// With twice the samples in as many batches, the number of allocations stays what it was. Shown
-/// for formats whose decoders are ours; jpeg-decoder, png, image-webp and tiff allocate by
-/// themselves for every image.
+/// for formats whose decoders are ours; png, image-webp and tiff allocate by themselves for every
+/// image.
 ///
 /// In a process of its own, because other tests allocate meanwhile.
 #[test]
@@ -117,6 +137,8 @@ fn samples_cost_no_allocations() {
     let decode = || Work::Images(Recipe::decode());
     let (bmp, raw) = (SampleFormat::Bmp, SampleFormat::RawU8);
     check("imagenet-train, BMP", &train, memory(bmp));
+    check("imagenet-train, JPEG", &train, jpegs);
+    check("decode, JPEG", &decode, jpegs);
     check("imagenet-train, raw", &train, memory(raw));
     check("decode, BMP", &decode, memory(bmp));
     check("bytes", &|| Work::Bytes, memory(bmp));
