@@ -80,40 +80,59 @@ fn run<S: JpegSimd>(simd: S, planes: [&[u8]; RGB], out: &mut [u8]) {
         return define(planes, out);
     };
     for start in starts {
-        let samples = planes.map(|plane| simd.load_bytes(&plane[start..][..S::PIXELS]));
         let pixels = &mut out[start * RGB..][..S::PIXELS * RGB];
-        simd.interleave(convert_vectors(simd, samples), pixels);
+        simd.interleave(convert_vectors(simd, planes, start), pixels);
     }
 }
 
 #[inline(always)]
-fn run_planar<S: JpegSimd>(simd: S, planes: [&[u8]; RGB], mut out: [&mut [u8]; RGB]) {
+fn run_planar<S: JpegSimd>(simd: S, planes: [&[u8]; RGB], out: [&mut [u8]; RGB]) {
     let Some(starts) = starts(planes[0].len(), S::PIXELS) else {
         return define_planar(planes, out);
     };
+    let [red_out, green_out, blue_out] = out;
     for start in starts {
-        let samples = planes.map(|plane| simd.load_bytes(&plane[start..][..S::PIXELS]));
-        for (samples, out) in convert_vectors(simd, samples).into_iter().zip(&mut out) {
-            simd.store_bytes(samples, &mut out[start..][..S::PIXELS]);
-        }
+        let [red, green, blue] = convert_vectors(simd, planes, start);
+        simd.store_bytes(red, &mut red_out[start..][..S::PIXELS]);
+        simd.store_bytes(green, &mut green_out[start..][..S::PIXELS]);
+        simd.store_bytes(blue, &mut blue_out[start..][..S::PIXELS]);
     }
 }
 
+/// The pixels from `start` on.
 #[inline(always)]
-fn convert_vectors<S: JpegSimd>(simd: S, [y, cb, cr]: [S::Bytes; RGB]) -> [S::Bytes; RGB] {
+fn convert_vectors<S: JpegSimd>(
+    simd: S,
+    [y, cb, cr]: [&[u8]; RGB],
+    start: usize,
+) -> [S::Bytes; RGB] {
+    let [y, y_last] = words_at(simd, y, start);
+    let [cb, cb_last] = words_at(simd, cb, start);
+    let [cr, cr_last] = words_at(simd, cr, start);
+    let [red, green, blue] = convert_words(simd, y, cb, cr);
+    let [red_last, green_last, blue_last] = convert_words(simd, y_last, cb_last, cr_last);
+    [simd.pack(red, red_last), simd.pack(green, green_last), simd.pack(blue, blue_last)]
+}
+
+#[inline(always)]
+fn words_at<S: JpegSimd>(simd: S, row: &[u8], start: usize) -> [S::Words; 2] {
+    simd.widen(simd.load_bytes(&row[start..][..S::PIXELS]))
+}
+
+#[inline(always)]
+fn convert_words<S: JpegSimd>(simd: S, y: S::Words, cb: S::Words, cr: S::Words) -> [S::Words; RGB] {
     // 15 fraction bits: the 16th is zero but for red, where it changes none of the 256 values.
     const CR_TO_R_BEYOND_1: i16 = 13_173;
     const CB_TO_B_BEYOND_2: i16 = -7_471;
     const TO_G: [i16; 2] = [-11_277, -23_401];
     let centre = simd.splat_word(128);
+    let (cb, cr) = (simd.sub(cb, centre), simd.sub(cr, centre));
     let half = simd.splat_sum(1 << 14);
-    let centred = |bytes| simd.widen(bytes).map(|words| simd.sub(words, centre));
-    let (y, cb, cr) = (simd.widen(y), centred(cb), centred(cr));
-    let red = |i: usize| simd.add(simd.add(y[i], cr[i]), simd.scale(cr[i], CR_TO_R_BEYOND_1));
-    let green = |i: usize| simd.add(y[i], simd.narrow::<15>(simd.rotate(half, cb[i], cr[i], TO_G)));
-    let blue = |i: usize| {
-        let twice = simd.add(cb[i], cb[i]);
-        simd.add(simd.add(y[i], twice), simd.scale(cb[i], CB_TO_B_BEYOND_2))
-    };
-    [simd.pack(red(0), red(1)), simd.pack(green(0), green(1)), simd.pack(blue(0), blue(1))]
+    let green = simd.narrow::<15>(simd.rotate(half, cb, cr, TO_G));
+    let (red, blue) = (simd.scale(cr, CR_TO_R_BEYOND_1), simd.scale(cb, CB_TO_B_BEYOND_2));
+    [
+        simd.add(simd.add(y, cr), red),
+        simd.add(y, green),
+        simd.add(simd.add(y, simd.add(cb, cb)), blue),
+    ]
 }

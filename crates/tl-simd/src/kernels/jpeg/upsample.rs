@@ -82,10 +82,11 @@ fn h2v1<S: JpegSimd>(simd: S, row: &[u8], out: &mut [u8]) {
     };
     define_h2v1(&row[..2], &mut out[..4]);
     define_h2v1(&row[len - 2..], &mut out[2 * len - 4..]);
-    let [one, two] = [1, 2].map(|bias| simd.splat_word(bias));
+    let (one, two) = (simd.splat_word(1), simd.splat_word(2));
     for start in starts {
-        let [before, value, after] =
-            [0, 1, 2].map(|offset| simd.load_words(&row[start + offset..][..S::WORDS]));
+        let before = words_at(simd, row, start);
+        let value = words_at(simd, row, start + 1);
+        let after = words_at(simd, row, start + 2);
         let three = triple(simd, value);
         let left = simd.shift_right::<2>(simd.add(simd.add(three, before), one));
         let right = simd.shift_right::<2>(simd.add(simd.add(three, after), two));
@@ -102,13 +103,11 @@ fn h2v2<S: JpegSimd>(simd: S, near: &[u8], far: &[u8], out: &mut [u8]) {
     };
     define_h2v2(&near[..2], &far[..2], &mut out[..4]);
     define_h2v2(&near[len - 2..], &far[len - 2..], &mut out[2 * len - 4..]);
-    let [seven, eight] = [7, 8].map(|bias| simd.splat_word(bias));
+    let (seven, eight) = (simd.splat_word(7), simd.splat_word(8));
     for start in starts {
-        let [before, column, after] = [0, 1, 2].map(|offset| {
-            let near = simd.load_words(&near[start + offset..][..S::WORDS]);
-            let far = simd.load_words(&far[start + offset..][..S::WORDS]);
-            simd.add(triple(simd, near), far)
-        });
+        let before = columns_at(simd, near, far, start);
+        let column = columns_at(simd, near, far, start + 1);
+        let after = columns_at(simd, near, far, start + 2);
         let three = triple(simd, column);
         let left = simd.shift_right::<4>(simd.add(simd.add(three, before), eight));
         let right = simd.shift_right::<4>(simd.add(simd.add(three, after), seven));
@@ -123,8 +122,7 @@ fn h1v2<S: JpegSimd>(simd: S, near: &[u8], far: &[u8], bias: i16, out: &mut [u8]
     };
     let bias = simd.splat_word(bias);
     for start in starts {
-        let [near, far] = [near, far].map(|row| simd.load_words(&row[start..][..S::WORDS]));
-        let sum = simd.add(simd.add(triple(simd, near), far), bias);
+        let sum = simd.add(columns_at(simd, near, far, start), bias);
         simd.store_words(simd.shift_right::<2>(sum), &mut out[start..][..S::WORDS]);
     }
 }
@@ -135,9 +133,20 @@ fn double<S: JpegSimd>(simd: S, row: &[u8], out: &mut [u8]) {
         return define_replicate(row, 2, out);
     };
     for start in starts {
-        let words = simd.load_words(&row[start..][..S::WORDS]);
+        let words = words_at(simd, row, start);
         simd.store_pairs(words, words, &mut out[2 * start..][..2 * S::WORDS]);
     }
+}
+
+#[inline(always)]
+fn words_at<S: JpegSimd>(simd: S, row: &[u8], start: usize) -> S::Words {
+    simd.load_words(&row[start..][..S::WORDS])
+}
+
+/// Three times the samples of one row and once those of the other.
+#[inline(always)]
+fn columns_at<S: JpegSimd>(simd: S, near: &[u8], far: &[u8], start: usize) -> S::Words {
+    simd.add(triple(simd, words_at(simd, near, start)), words_at(simd, far, start))
 }
 
 #[inline(always)]

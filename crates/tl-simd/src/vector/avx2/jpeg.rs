@@ -145,8 +145,8 @@ fn rotate(sums: Sums, a: __m256i, b: __m256i, [of_a, of_b]: [i16; 2]) -> Sums {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn narrow<const N: i32>(sums: Sums) -> __m256i {
-    let [first, second] = sums.map(|sum| _mm256_srai_epi32::<N>(sum));
-    _mm256_packs_epi32(first, second)
+    let [first, second] = sums;
+    _mm256_packs_epi32(_mm256_srai_epi32::<N>(first), _mm256_srai_epi32::<N>(second))
 }
 
 #[inline]

@@ -158,8 +158,8 @@ fn rotate(sums: Sums, a: __m512i, b: __m512i, [of_a, of_b]: [i16; 2]) -> Sums {
 fn narrow<const N: i32>(sums: Sums) -> __m512i {
     // As in `shift_right`.
     let count = _mm_cvtsi32_si128(N);
-    let [first, second] = sums.map(|sum| _mm512_sra_epi32(sum, count));
-    _mm512_packs_epi32(first, second)
+    let [first, second] = sums;
+    _mm512_packs_epi32(_mm512_sra_epi32(first, count), _mm512_sra_epi32(second, count))
 }
 
 #[inline]

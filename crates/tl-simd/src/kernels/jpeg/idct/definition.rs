@@ -97,10 +97,12 @@ fn eighth(coefficient: i16, quantizer: u16) -> u8 {
 
 /// A column times the quantizer's.
 fn dequantized(block: &Block, quantizer: &[u16; SIDE * SIDE], column: usize) -> Words {
-    core::array::from_fn(|row| {
+    let mut words = [0; SIDE];
+    for (row, word) in words.iter_mut().enumerate() {
         let place = row * SIDE + column;
-        block.0[place].wrapping_mul(quantizer[place].cast_signed())
-    })
+        *word = block.0[place].wrapping_mul(quantizer[place].cast_signed());
+    }
+    words
 }
 
 /// The eight points of a one-dimensional transform.

@@ -184,9 +184,8 @@ fn transpose<S: JpegSimd>(simd: S, mut rows: Rows8<S>) -> Rows8<S> {
 /// Samples of four columns as rows of four, the first four rows and the last.
 #[inline(always)]
 fn rows_of_4<S: JpegSimd>(simd: S, [a, b, c, d]: [S::Words; 4]) -> [S::Words; 2] {
-    let pairs = simd.zip_bytes(simd.pack_centred(a, c), simd.pack_centred(b, d));
-    let [ab, cd] = pairs.map(|pair| simd.to_words(pair));
-    simd.zip_words(ab, cd)
+    let [ab, cd] = simd.zip_bytes(simd.pack_centred(a, c), simd.pack_centred(b, d));
+    simd.zip_words(simd.to_words(ab), simd.to_words(cd))
 }
 
 /// Stores rows of eight samples, two of them in each part of `pairs`.
@@ -212,7 +211,8 @@ fn pass_8<S: JpegSimd, const SHIFT: i32>(simd: S, words: Rows8<S>) -> Rows8<S> {
     let (sum, difference) = (simd.add(w0, w4), simd.sub(w0, w4));
     let sum_32 = simd.rotate(round, sum, difference, [ONE, 0]);
     let difference_32 = simd.rotate(round, sum, difference, [0, ONE]);
-    let [outer, inner] = EVEN_8.map(|weights| simd.rotate(zero, w2, w6, weights));
+    let outer = simd.rotate(zero, w2, w6, EVEN_8[0]);
+    let inner = simd.rotate(zero, w2, w6, EVEN_8[1]);
     let even = [
         simd.add_sums(sum_32, outer),
         simd.add_sums(difference_32, inner),
@@ -220,16 +220,24 @@ fn pass_8<S: JpegSimd, const SHIFT: i32>(simd: S, words: Rows8<S>) -> Rows8<S> {
         simd.sub_sums(sum_32, outer),
     ];
     let (z3, z4) = (simd.add(w7, w3), simd.add(w5, w1));
-    let [third, fourth] = SHARED_8.map(|weights| simd.rotate(zero, z3, z4, weights));
+    let third = simd.rotate(zero, z3, z4, SHARED_8[0]);
+    let fourth = simd.rotate(zero, z3, z4, SHARED_8[1]);
     let odd = [
         simd.rotate(fourth, w7, w1, ODD_8[0]),
         simd.rotate(third, w5, w3, ODD_8[1]),
         simd.rotate(fourth, w5, w3, ODD_8[2]),
         simd.rotate(third, w7, w1, ODD_8[3]),
     ];
-    let point = |i: usize| simd.narrow::<SHIFT>(simd.add_sums(even[i], odd[i]));
-    let mirrored = |i: usize| simd.narrow::<SHIFT>(simd.sub_sums(even[i], odd[i]));
-    [point(0), point(1), point(2), point(3), mirrored(3), mirrored(2), mirrored(1), mirrored(0)]
+    [
+        sum_narrowed::<S, SHIFT>(simd, even[0], odd[0]),
+        sum_narrowed::<S, SHIFT>(simd, even[1], odd[1]),
+        sum_narrowed::<S, SHIFT>(simd, even[2], odd[2]),
+        sum_narrowed::<S, SHIFT>(simd, even[3], odd[3]),
+        difference_narrowed::<S, SHIFT>(simd, even[3], odd[3]),
+        difference_narrowed::<S, SHIFT>(simd, even[2], odd[2]),
+        difference_narrowed::<S, SHIFT>(simd, even[1], odd[1]),
+        difference_narrowed::<S, SHIFT>(simd, even[0], odd[0]),
+    ]
 }
 
 /// Four points, `SHIFT` bits smaller; as in the definition.
@@ -241,14 +249,16 @@ fn pass_4<S: JpegSimd, const SHIFT: i32>(simd: S, words: Rows8<S>) -> [S::Words;
     let first = simd.rotate(round, w0, w0, [ONE, 0]);
     let second = simd.rotate(zero, w2, w6, EVEN_4);
     let even = [simd.add_sums(first, second), simd.sub_sums(first, second)];
-    let odd = ODD_4.map(|[low, high]| simd.rotate(simd.rotate(zero, w1, w3, low), w5, w7, high));
+    let odd = [
+        simd.rotate(simd.rotate(zero, w1, w3, ODD_4[0][0]), w5, w7, ODD_4[0][1]),
+        simd.rotate(simd.rotate(zero, w1, w3, ODD_4[1][0]), w5, w7, ODD_4[1][1]),
+    ];
     [
-        simd.add_sums(even[0], odd[0]),
-        simd.add_sums(even[1], odd[1]),
-        simd.sub_sums(even[1], odd[1]),
-        simd.sub_sums(even[0], odd[0]),
+        sum_narrowed::<S, SHIFT>(simd, even[0], odd[0]),
+        sum_narrowed::<S, SHIFT>(simd, even[1], odd[1]),
+        difference_narrowed::<S, SHIFT>(simd, even[1], odd[1]),
+        difference_narrowed::<S, SHIFT>(simd, even[0], odd[0]),
     ]
-    .map(|sums| simd.narrow::<SHIFT>(sums))
 }
 
 /// Two points, `SHIFT` bits smaller; as in the definition.
@@ -260,5 +270,15 @@ fn pass_2<S: JpegSimd, const SHIFT: i32>(simd: S, words: Rows8<S>) -> [S::Words;
     let (zero, round) = (simd.splat_sum(0), simd.splat_sum(1 << (SHIFT - 1)));
     let even = simd.rotate(round, w0, w0, [HALF, HALF]);
     let odd = simd.rotate(simd.rotate(zero, w1, w3, ODD_2[0]), w5, w7, ODD_2[1]);
-    [simd.add_sums(even, odd), simd.sub_sums(even, odd)].map(|sums| simd.narrow::<SHIFT>(sums))
+    [sum_narrowed::<S, SHIFT>(simd, even, odd), difference_narrowed::<S, SHIFT>(simd, even, odd)]
+}
+
+#[inline(always)]
+fn sum_narrowed<S: JpegSimd, const SHIFT: i32>(simd: S, a: S::Sums, b: S::Sums) -> S::Words {
+    simd.narrow::<SHIFT>(simd.add_sums(a, b))
+}
+
+#[inline(always)]
+fn difference_narrowed<S: JpegSimd, const SHIFT: i32>(simd: S, a: S::Sums, b: S::Sums) -> S::Words {
+    simd.narrow::<SHIFT>(simd.sub_sums(a, b))
 }
