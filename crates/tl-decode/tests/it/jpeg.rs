@@ -140,6 +140,30 @@ fn the_row_index_of_another_file_is_refused() {
     decoder().decode(&file("tall.jpg"), &request, &mut Image::new()).expect_err("another file");
 }
 
+#[test]
+fn a_damaged_row_index_never_changes_pixels() {
+    let mut decoder = decoder();
+    let (mut whole, mut part) = (Image::new(), Image::new());
+    for file in ["tall.jpg", "restart_rows.jpg"] {
+        let bytes = std::fs::read(folder().join(file)).expect("a file");
+        let mut index = Vec::new();
+        assert!(decoder.row_index(&bytes, &mut index).expect("an index"));
+        for region in [Rect { x: 2, y: 20, width: 6, height: 30 }, Rect::of_size(9, 90)] {
+            let request = JpegRequest { region: Some(region), ..JpegRequest::default() };
+            decoder.decode(&bytes, &request, &mut whole).expect(file);
+            for bit in 0..index.len() * 8 {
+                let mut damaged = index.clone();
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                let Ok(index) = RowIndex::parse(&damaged) else { continue };
+                let request = JpegRequest { index: Some(index), ..request };
+                if decoder.decode(&bytes, &request, &mut part).is_ok() {
+                    assert!(part == whole, "{file} with bit {bit} of its index");
+                }
+            }
+        }
+    }
+}
+
 /// The rows of a rectangle, one after the other.
 fn crop(data: &[u8], stride: usize, rect: Rect, channels: usize) -> Vec<u8> {
     let (from, len) = (rect.x as usize * channels, rect.width as usize * channels);
