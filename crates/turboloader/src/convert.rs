@@ -13,9 +13,9 @@ use crate::args::{ConvertArgs, GlobalArgs, Target};
 use crate::data_set;
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress};
-use crate::prepare::{Probe, Rasterize, Side};
+use crate::prepare::{Index, Probe, Rasterize, Side};
 
-/// Samples without dimensions that are named one by one.
+/// Samples without dimensions or row index that are named one by one.
 const MAX_NAMED: u64 = 10;
 
 /// Converts.
@@ -26,6 +26,9 @@ pub(crate) fn run(args: &ConvertArgs, global: GlobalArgs) -> Result<Verdict, Fai
     }
     if args.size.is_some() && to != Target::Raw {
         return Err(Failure::Usage { what: "--size needs --to raw" });
+    }
+    if args.jpeg_index && to != Target::Tbl2 {
+        return Err(Failure::Usage { what: "--jpeg-index is for TBL version 2 files of images" });
     }
     // Before any work: a sample that is too large is so for every image.
     let side = args.size.map(Side::new).transpose()?;
@@ -43,6 +46,9 @@ pub(crate) fn run(args: &ConvertArgs, global: GlobalArgs) -> Result<Verdict, Fai
     let sources = Sources::open(&args.sources)?;
     let selection = sources.all()?;
     let summary = match to {
+        Target::Tbl2 if args.jpeg_index => {
+            write(&selection, &args.output, &options, Index::default, global)?
+        }
         Target::Tbl2 => write(&selection, &args.output, &options, Probe::default, global)?,
         Target::Raw => write(&selection, &args.output, &options, || Rasterize::new(side), global)?,
         // Neither has a place for dimensions.
@@ -54,9 +60,10 @@ pub(crate) fn run(args: &ConvertArgs, global: GlobalArgs) -> Result<Verdict, Fai
     if !global.quiet {
         let ConvertSummary { samples, file_bytes, row_indexes, .. } = summary;
         let seconds = start.elapsed().as_secs_f64();
-        let indexed = match row_indexes {
-            0 => String::new(),
-            _ => format!(", {row_indexes} of them with a row index"),
+        let indexed = if args.jpeg_index || row_indexes > 0 {
+            format!(", {row_indexes} of them with a row index")
+        } else {
+            String::new()
         };
         let output = Escaped(args.output.as_os_str().as_bytes());
         output::note(&format_args!(
@@ -104,8 +111,8 @@ impl Sources {
     }
 }
 
-/// Writes the samples and shows how far it is. Samples without dimensions are named once all is
-/// well.
+/// Writes the samples and shows how far it is. Samples without dimensions or the row index that
+/// was wanted are named once all is well.
 pub(crate) fn write<P: Prepare>(
     selection: &Selection<'_>,
     destination: &Path,
@@ -116,15 +123,20 @@ pub(crate) fn write<P: Prepare>(
     let mut progress = Progress::new(global, selection.sample_count());
     let mut notes = Vec::new();
     let mut on_event = |event: ConvertEvent<'_>| {
-        if let ConvertEvent::Written { samples, .. } = event {
-            progress.set(samples);
-        } else if let ConvertEvent::Unmeasured { path, index, key, reason } = event
-            && (notes.len() as u64) < MAX_NAMED
-        {
+        let (what, path, index, key, reason) = match event {
+            ConvertEvent::Written { samples, .. } => return progress.set(samples),
+            ConvertEvent::Unmeasured { path, index, key, reason } => {
+                ("dimensions", path, index, key, reason)
+            }
+            ConvertEvent::Unindexed { path, index, key, reason } => {
+                ("row index", path, index, key, reason)
+            }
+            _ => return,
+        };
+        if (notes.len() as u64) < MAX_NAMED {
             let (path, key) = (path.as_os_str().as_bytes(), key.unwrap_or_default());
             let (path, key) = (Escaped(path), Escaped(key));
-            notes
-                .push(format!("{path}: sample {index} ({key}): kept without dimensions: {reason}"));
+            notes.push(format!("{path}: sample {index} ({key}): kept without {what}: {reason}"));
         }
     };
     let summary = tbl_io::convert(selection, destination, options, new_prepare, &mut on_event)?;
@@ -132,9 +144,10 @@ pub(crate) fn write<P: Prepare>(
     for note in &notes {
         output::note(note);
     }
-    let unnamed = summary.unmeasured_samples.saturating_sub(notes.len() as u64);
+    let lacking = summary.unmeasured_samples.saturating_add(summary.unindexed_samples);
+    let unnamed = lacking.saturating_sub(notes.len() as u64);
     if unnamed > 0 {
-        output::note(&format_args!("{unnamed} more samples kept without dimensions"));
+        output::note(&format_args!("{unnamed} more samples kept without dimensions or row index"));
     }
     Ok(summary)
 }

@@ -5,8 +5,8 @@ use std::collections::TryReserveError;
 use std::error::Error;
 
 use tbl_format::SampleFormat;
-use tbl_io::{Entry, Prepare, Prepared};
-use tl_decode::{DecodeError, DecodeOptions, Decoder, Image, Limits};
+use tbl_io::{Entry, Prepare, Prepared, RowIndex};
+use tl_decode::{DecodeError, DecodeOptions, Decoder, Format, Image, JpegDecoder, Limits};
 use tl_simd::Level;
 use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize};
 
@@ -49,6 +49,37 @@ impl Prepare for Probe {
             }
             Err(error) => Prepared { unmeasured: Some(Box::new(error)), ..stored },
         })
+    }
+}
+
+/// Measures as [`Probe`] does, and makes the row index of each JPEG that can have one.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    decoder: JpegDecoder,
+}
+
+impl Prepare for Index {
+    const COSTLY: bool = true;
+
+    fn prepare(
+        &mut self,
+        entry: &Entry<'_>,
+        bytes: &mut Vec<u8>,
+    ) -> Result<Prepared, Box<dyn Error + Send + Sync>> {
+        let measured = Probe.prepare(entry, bytes)?;
+        let is_jpeg = Format::sniff(bytes) == Some(Format::Jpeg);
+        // What is wrong with the header is said once.
+        let row_index = if is_jpeg && measured.unmeasured.is_none() {
+            let mut made = Vec::new();
+            match self.decoder.row_index(bytes, &mut made) {
+                Ok(true) => RowIndex::Made(made),
+                Ok(false) => RowIndex::None,
+                Err(error) => RowIndex::Failed(Box::new(error)),
+            }
+        } else {
+            RowIndex::None
+        };
+        Ok(Prepared { row_index, ..measured })
     }
 }
 
@@ -166,13 +197,26 @@ impl Prepare for Rasterize {
 
 /// Decodes images strictly and forgets the pixels.
 #[derive(Debug)]
-pub(crate) struct StrictDecode(Rasterize);
+pub(crate) struct StrictDecode {
+    images: Rasterize,
+    /// The row index that a sample should have.
+    row_index: Vec<u8>,
+}
 
 impl StrictDecode {
     /// A decoder of its own for each thread.
     pub(crate) fn new() -> Self {
-        Self(Rasterize::new(None))
+        Self { images: Rasterize::new(None), row_index: Vec::new() }
     }
+}
+
+/// A row index that is not the sample's.
+#[derive(Debug, thiserror::Error)]
+enum WrongRowIndex {
+    #[error("row index of {stored} bytes differs from the image's own of {made} at byte {at}")]
+    Different { stored: usize, made: usize, at: usize },
+    #[error("row index for an image that can have none")]
+    Impossible,
 }
 
 impl Prepare for StrictDecode {
@@ -187,8 +231,25 @@ impl Prepare for StrictDecode {
         if !entry.format.is_image() && entry.format != SampleFormat::RawU8 {
             return Ok(stored);
         }
-        self.0.decode(entry, bytes)?;
-        let Image { width, height, .. } = self.0.image;
+        self.images.decode(entry, bytes)?;
+        let Image { width, height, .. } = self.images.image;
         Ok(Prepared { width, height, ..stored })
+    }
+
+    fn check_row_index(
+        &mut self,
+        bytes: &[u8],
+        stored: &[u8],
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let made = &mut self.row_index;
+        made.clear();
+        if !self.images.decoder.jpeg().row_index(bytes, made)? {
+            return Err(WrongRowIndex::Impossible.into());
+        }
+        if stored == made {
+            return Ok(());
+        }
+        let at = stored.iter().zip(&*made).take_while(|(stored, made)| stored == made).count();
+        Err(WrongRowIndex::Different { stored: stored.len(), made: made.len(), at }.into())
     }
 }

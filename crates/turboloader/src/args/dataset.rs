@@ -7,11 +7,12 @@ use clap::{ArgGroup, Args, ValueEnum};
 
 /// Convert TAR archives, folders of images or TBL files into one TBL file or TAR archive
 ///
-/// Samples keep their order, names, labels, sidecar fields and bytes. The destination appears
-/// under its name only when it is complete.
+/// Samples keep their order, names, labels, sidecar fields and bytes; row indexes stay with
+/// samples of TBL files. The destination appears under its name only when it is complete.
 ///
 /// Examples:
 ///   tl convert train.tar -o train.tbl
+///   tl convert train.tar -o train.tbl --jpeg-index
 ///   tl convert shard-*.tar -o train.tbl --lz4 -j 4
 ///   tl convert photos/ -o photos_256.tbl --to raw --size 256
 ///   tl convert train.tbl -o train.tar --to tar
@@ -39,12 +40,18 @@ pub(crate) struct ConvertArgs {
     #[arg(long)]
     pub(crate) lz4: bool,
 
+    /// Store where the rows of each JPEG start (TBL version 2 only), so that training reads no
+    /// more of it than its crop needs. Costs about 0.4 % of the file; progressive JPEGs and other
+    /// formats have none
+    #[arg(long)]
+    pub(crate) jpeg_index: bool,
+
     /// Do not wait until the data is on the disk
     #[arg(long)]
     pub(crate) no_sync: bool,
 
-    /// Threads that decode (--to raw) or compress (--lz4); default: one per core. Copying samples
-    /// as they are takes one, for it is the disk that it waits for
+    /// Threads that decode (--to raw), compress (--lz4) or look for rows (--jpeg-index); default:
+    /// one per core. Copying samples as they are takes one, for it is the disk that it waits for
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
 
@@ -170,7 +177,7 @@ pub(crate) struct VerifyArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Decode every image as well
+    /// Decode every image as well, and compare row indexes with the images they are stored for
     #[arg(long)]
     pub(crate) decode: bool,
 

@@ -6,6 +6,7 @@ mod decoding;
 mod extraction;
 mod formats;
 mod listing;
+mod row_indexes;
 mod sheets;
 mod support;
 mod usage;
