@@ -2,6 +2,7 @@
 //! what the index promises is what reading delivers.
 
 use tbl_format::checksum::{header_crc32, payload_crc16};
+use tbl_format::extension::RowIndexes;
 use tbl_io::{
     Damage, ReadError, ReadLimits, ReadOptions, SampleSource, Source, TarArchive, TblFile, Verify,
 };
@@ -47,6 +48,7 @@ fn tbl(data: &[u8]) {
         read_samples(file);
         read_raw(file);
         answered(file.verify_structure());
+        answered(file.row_index_totals());
         for index in 0..file.sample_count().min(MAX_SAMPLES) {
             answered(file.metadata(index));
         }
@@ -63,7 +65,7 @@ fn tbl(data: &[u8]) {
 
 /// Reads samples front to back and compares what is said of them with what they are.
 fn read_samples(source: &dyn SampleSource) {
-    let (mut bytes, mut fields) = (Vec::new(), Vec::new());
+    let (mut bytes, mut fields, mut row_index) = (Vec::new(), Vec::new(), Vec::new());
     for index in 0..source.sample_count().min(MAX_SAMPLES) {
         source.will_need(index);
         let entry = source.entry(index);
@@ -74,6 +76,8 @@ fn read_samples(source: &dyn SampleSource) {
         }
         fields.clear();
         answered(source.read_fields(index, &mut fields));
+        answered(source.row_index_into(index, &mut row_index));
+        assert!(row_index.len() <= RowIndexes::MAX_ROW_INDEX_BYTES);
     }
     let beyond = source.sample_count();
     assert!(source.entry(beyond).is_err() && source.read_into(beyond, &mut bytes).is_err());
