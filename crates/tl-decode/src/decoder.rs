@@ -5,7 +5,7 @@ use std::mem;
 use crate::error::DecodeError;
 use crate::format::Format;
 use crate::image::{Image, ImageInfo};
-use crate::jpeg::{JpegDecoder, JpegRequest, OnDamaged};
+use crate::jpeg::{Damage, JpegDecoder, JpegRequest, OnDamaged};
 use crate::limits::Limits;
 use crate::orientation::Orientation;
 use crate::{bmp, jpeg, png, tiff, webp};
@@ -47,7 +47,8 @@ pub struct DecodeOptions {
     pub color: Color,
     /// What to do with the orientation.
     pub exif: Exif,
-    /// What to do with damaged JPEG data; damage in other formats is always an error.
+    /// What to do with damaged JPEG data; damage in other formats is always an error. What is kept
+    /// in spite of damage, [`Decoder::damage`] says.
     pub on_damaged: OnDamaged,
     /// What one image may cost.
     pub limits: Limits,
@@ -86,6 +87,7 @@ pub fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
 #[derive(Clone, Debug, Default)]
 pub struct Decoder {
     options: DecodeOptions,
+    damage: Option<Damage>,
     scratch: Vec<u8>,
     jpeg: JpegDecoder,
     tiff: tiff::Buffers,
@@ -102,6 +104,11 @@ impl Decoder {
         &self.options
     }
 
+    /// What was wrong with the last image of [`Decoder::decode_into`], if damage is kept.
+    pub fn damage(&self) -> Option<Damage> {
+        self.damage
+    }
+
     /// The decoder for JPEG files, for what only they offer: a part of the image, a smaller scale,
     /// the components as they are.
     pub fn jpeg(&mut self) -> &mut JpegDecoder {
@@ -116,11 +123,14 @@ impl Decoder {
     /// too big for the limits. The contents of `image` are unspecified then.
     pub fn decode_into(&mut self, bytes: &[u8], image: &mut Image) -> Result<(), DecodeError> {
         let (options, scratch) = (&self.options, &mut self.scratch);
+        self.damage = None;
         let orientation = match Format::of(bytes)? {
             Format::Jpeg => {
                 let (color, on_damaged) = (options.color, options.on_damaged);
                 let request = JpegRequest { color, on_damaged, ..JpegRequest::default() };
-                self.jpeg.decode(bytes, &request, image).map(|decoded| decoded.orientation)
+                let decoded = self.jpeg.decode(bytes, &request, image)?;
+                self.damage = decoded.damage;
+                Ok(decoded.orientation)
             }
             Format::Png => png::decode(bytes, options, scratch, image),
             Format::WebP => webp::decode(bytes, options, scratch, image),

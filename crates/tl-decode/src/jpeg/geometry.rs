@@ -278,3 +278,68 @@ fn side_of(scale: Scale) -> u32 {
         Scale::Eighth => 1,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::marker::{SOF0, Segment};
+    use super::*;
+
+    fn frame((width, height): (u16, u16), factors: &[u8]) -> Frame {
+        let (w, h) = (width.to_be_bytes(), height.to_be_bytes());
+        let mut data = vec![8, h[0], h[1], w[0], w[1], u8::try_from(factors.len()).unwrap()];
+        data.extend((1..).zip(factors).flat_map(|(id, &factors)| [id, factors, 0]));
+        Frame::parse(&Segment { marker: SOF0, at: 0, data: &data }).unwrap()
+    }
+
+    #[test]
+    fn components_are_scaled_and_upsampled_as_libjpeg_does() {
+        use Scale::{Eighth, Full, Half, Quarter};
+        use Upsampling::{Fractional, H1V2, H2V1, H2V2, None, Replicate};
+        // Of the second component: its own scale, its size, how it is upsampled.
+        let check = |size, factors: &[u8], scale, expected| {
+            let geometry = Geometry::new(&frame(size, factors), scale, Option::None).unwrap();
+            let component = &geometry.components()[1];
+            let found = (component.scale, component.size, component.upsampling);
+            assert_eq!(found, expected, "{size:?}, {factors:x?} at {scale}");
+        };
+        let (of_420, of_411) = ([0x22, 0x11, 0x11], [0x41, 0x11, 0x11]);
+        check((35, 29), &of_420, Full, (Full, (18, 15), H2V2));
+        check((35, 29), &of_420, Half, (Full, (18, 15), None));
+        check((35, 29), &of_420, Eighth, (Quarter, (5, 4), None));
+        check((35, 29), &of_411, Full, (Full, (9, 29), Replicate(4, 1)));
+        // It could only be larger in both directions.
+        check((35, 29), &of_411, Quarter, (Quarter, (3, 8), Replicate(4, 1)));
+        check((35, 29), &[0x21, 0x11, 0x11], Half, (Half, (9, 15), H2V1));
+        check((35, 29), &[0x21, 0x11, 0x11], Eighth, (Eighth, (3, 4), Replicate(2, 1)));
+        check((4, 29), &[0x21, 0x11, 0x11], Full, (Full, (2, 29), Replicate(2, 1)));
+        check((4, 4), &[0x12, 0x11, 0x11], Full, (Full, (4, 2), H1V2));
+        check((4, 4), &of_420, Full, (Full, (2, 2), Replicate(2, 2)));
+        check((30, 8), &[0x31, 0x21, 0x11], Full, (Full, (20, 8), Fractional));
+    }
+
+    #[test]
+    fn a_region_needs_a_sample_more_where_a_filter_reaches_over_its_edge() {
+        let frame = frame((64, 64), &[0x22, 0x11, 0x11]);
+        let region = Rect { x: 16, y: 32, width: 16, height: 16 };
+        let geometry = Geometry::new(&frame, Scale::Full, Some(region)).unwrap();
+        let [luma, chroma, _] = geometry.components() else { panic!("three components") };
+        assert_eq!((luma.columns.clone(), luma.rows.clone()), (16..32, 32..48));
+        assert_eq!((chroma.columns.clone(), chroma.rows.clone()), (7..17, 15..25));
+        assert_eq!((luma.block_columns(), luma.block_rows()), (2..4, 4..6));
+        assert_eq!((chroma.block_columns(), chroma.block_rows()), (0..3, 1..4));
+        assert_eq!(geometry.frame_window(), Window { rows: 1..4, columns: 0..3 });
+        // At half the size each sample is a pixel.
+        let geometry = Geometry::new(&frame, Scale::Half, Some(Rect::of_size(8, 8))).unwrap();
+        assert_eq!(geometry.frame_window(), Window { rows: 0..1, columns: 0..1 });
+    }
+
+    #[test]
+    fn an_only_component_is_not_subsampled() {
+        let frame = frame((35, 29), &[0x24]);
+        let geometry = Geometry::new(&frame, Scale::Half, None).unwrap();
+        let [only] = geometry.components() else { panic!("one component") };
+        assert_eq!((only.scale, only.size), (Scale::Half, (18, 15)));
+        assert_eq!(only.upsampling, Upsampling::None);
+        assert_eq!(frame.blocks(&frame.components()[0]), (5, 4));
+    }
+}

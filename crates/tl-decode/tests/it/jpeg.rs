@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use tl_decode::{
-    Color, Image, JpegDecoder, JpegRequest, Level, Limits, OnDamaged, Plane, Rect, RowIndex, Scale,
+    Color, DecodeOptions, Decoder, Image, JpegDecoder, JpegRequest, Level, Limits, OnDamaged,
+    Plane, Rect, RowIndex, Scale,
 };
 
 use crate::manifest::{Entry, entries_of, sha256};
@@ -249,6 +250,12 @@ fn a_cut_file_keeps_the_rows_above_the_cut() {
     assert!((16..140).contains(&same), "{same} rows");
     let last = kept.data.last_chunk::<3>();
     assert_eq!(last, Some(&[128; 3]), "what is missing is mid grey");
+
+    let mut any = Decoder::new(DecodeOptions { on_damaged, ..DecodeOptions::default() });
+    any.decode_into(cut, &mut whole).expect("kept");
+    assert!(whole == kept && any.damage() == Some(damage));
+    any.decode_into(&bytes, &mut whole).expect("a whole file");
+    assert_eq!(any.damage(), None);
 
     // A region above the cut needs nothing below it.
     let region = Some(Rect::of_size(9, 16));
