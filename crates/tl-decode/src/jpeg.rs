@@ -204,9 +204,12 @@ impl JpegDecoder {
         }
         geometry.require_upsampling()?;
         // Damage may leave out blocks, and the rows of a ring would show those of other rows.
-        let whole = !opened.is_one_scan() || request.on_damaged == OnDamaged::Keep;
+        let in_order = match opened.frame.process {
+            Process::Progressive => true,
+            _ => opened.is_one_scan() && request.on_damaged == OnDamaged::Error,
+        };
         let extent = match request.index {
-            _ if whole => Extent::Whole,
+            _ if !in_order => Extent::Whole,
             None => Extent::Ring { mcu_rows: 2 },
             Some(_) => Extent::Ring { mcu_rows: 3 },
         };
