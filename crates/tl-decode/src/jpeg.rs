@@ -204,10 +204,8 @@ impl JpegDecoder {
         }
         geometry.require_upsampling()?;
         // Damage may leave out blocks, and the rows of a ring would show those of other rows.
-        let in_order = match opened.frame.process {
-            Process::Progressive => true,
-            _ => opened.is_one_scan() && request.on_damaged == OnDamaged::Error,
-        };
+        let in_order = opened.frame.process == Process::Progressive
+            || opened.is_one_scan() && request.on_damaged == OnDamaged::Error;
         let extent = match request.index {
             _ if !in_order => Extent::Whole,
             None => Extent::Ring { mcu_rows: 2 },

@@ -10,6 +10,7 @@
 mod ac;
 mod dc;
 mod reading;
+mod rows;
 mod script;
 mod smooth;
 mod table;
@@ -20,6 +21,7 @@ use tl_simd::Level;
 
 use self::ac::Band;
 use self::reading::{Fault, Reading};
+use self::rows::Component;
 use self::script::Progress;
 use self::table::{Coding, Table};
 use super::scan::{
@@ -32,10 +34,7 @@ const BAD_CODE: Fault = Fault::Content("no such Huffman code");
 
 /// Bytes of coefficients that a scan decodes before the next one has its turn: its tables and these
 /// stay in a second-level cache.
-const BAND_BYTES: usize = 256 << 10;
-
-/// Block rows around one that its estimates need.
-const SMOOTHING_REACH: u32 = 2;
+const BAND_BYTES: usize = 128 << 10;
 
 /// The blocks of a component.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,17 +45,6 @@ pub(super) struct Grid {
     /// Blocks that hold samples of the image.
     pub(super) columns: u32,
     pub(super) rows: u32,
-}
-
-/// A component's part of the buffers.
-#[derive(Clone, Copy, Debug, Default)]
-struct Component {
-    grid: Grid,
-    /// Where its DC values begin, and how many of them a block row has.
-    dc_at: usize,
-    dc_stride: usize,
-    /// Where its blocks of a band begin.
-    blocks_at: usize,
 }
 
 /// An AC scan that is decoded row by row.
@@ -139,7 +127,7 @@ impl Progressive {
         if self.dirty {
             self.blocks.clear();
         }
-        self.blocks.resize(block_count, Block([0; 64]));
+        self.blocks.resize(block_count, Block::ZERO);
         self.dirty = true;
         Ok(())
     }
@@ -242,56 +230,6 @@ impl Progressive {
         Ok(())
     }
 
-    /// Passes one MCU row on and leaves its blocks zero.
-    fn hand_over(
-        &mut self,
-        mcu_row: u32,
-        smoothing: Option<&[&[u16; 64]]>,
-        sink: &mut impl BlockSink,
-    ) {
-        let wanted = self.rows.contains(&mcu_row);
-        for (index, component) in self.components.iter().enumerate() {
-            let grid = component.grid;
-            let row_in_band = mcu_row % self.band_rows;
-            for y in 0..grid.down {
-                let block_row = mcu_row * grid.down + y;
-                if block_row >= grid.rows {
-                    break;
-                }
-                let at = component.blocks_at
-                    + (row_in_band * grid.down + y) as usize * grid.columns as usize;
-                let blocks = &mut self.blocks[at..at + grid.columns as usize];
-                if !wanted {
-                    blocks.fill(Block([0; 64]));
-                    continue;
-                }
-                let start = (self.columns.start * grid.across).min(grid.columns);
-                let end = (self.columns.end * grid.across).clamp(start, grid.columns);
-                let columns = start as usize..end as usize;
-                let dc_at = component.dc_at + block_row as usize * component.dc_stride;
-                for (block, &dc) in blocks.iter_mut().zip(&self.dc[dc_at..]) {
-                    block.0[0] = dc;
-                }
-                if let Some(quantizers) = smoothing {
-                    let rows = component.rows_around(block_row, self.mcus.1, &self.dc);
-                    for column in columns.clone() {
-                        let around = smooth::neighbourhood(rows, column);
-                        let missing = self.progress.of(index);
-                        smooth::estimate(&mut blocks[column], &around, missing, quantizers[index]);
-                    }
-                }
-                blocks[..columns.start].fill(Block([0; 64]));
-                blocks[columns.end..].fill(Block([0; 64]));
-                if !columns.is_empty() {
-                    sink.blocks(index, block_row, start, &mut blocks[columns]);
-                }
-            }
-        }
-        if wanted {
-            sink.mcu_row_done(mcu_row);
-        }
-    }
-
     /// Fails, or keeps the first damage in the file.
     fn note(&mut self, damage: Damage) -> Result<(), DecodeError> {
         match self.on_damaged {
@@ -303,33 +241,6 @@ impl Progressive {
                 Ok(())
             }
         }
-    }
-}
-
-impl Component {
-    /// The DC values of the block rows that the estimates of `block_row` are made from.
-    ///
-    /// libjpeg counts the block rows of the last MCU row as if all MCU rows had as many. Where that
-    /// row is cut, the rows above are taken for the image's edge in images of two MCU rows, and the
-    /// row before it sees blocks below the image.
-    fn rows_around<'a>(&self, block_row: u32, mcu_rows: u32, dc: &'a [i16]) -> [&'a [i16]; 5] {
-        let grid = self.grid;
-        let mcu_row = block_row / grid.down;
-        let rows_here = (grid.rows - mcu_row * grid.down).min(grid.down);
-        let counted = mcu_row * rows_here + block_row % grid.down;
-        let counted_rows = rows_here * mcu_rows;
-        let above = if counted > 0 { block_row - 1 } else { block_row };
-        let far_above = if counted > 1 { block_row - SMOOTHING_REACH } else { above };
-        let below = if counted + 1 < counted_rows { block_row + 1 } else { block_row };
-        let far_below = if counted + SMOOTHING_REACH < counted_rows {
-            block_row + SMOOTHING_REACH
-        } else {
-            below
-        };
-        [far_above, above, block_row, below, far_below].map(|row| {
-            let at = self.dc_at + row as usize * self.dc_stride;
-            &dc[at..at + grid.columns as usize]
-        })
     }
 }
 

@@ -40,7 +40,7 @@ const SOFT_DC: [i16; 25] = [
 ];
 
 /// The DC values of 5x5 blocks, row by row; beyond an edge those of the nearest block.
-pub(super) type Neighbourhood = [i16; 25];
+pub(super) type Neighbourhood = [i32; 25];
 
 /// The 25 places around `column` in five rows of DC values.
 pub(super) fn neighbourhood(rows: [&[i16]; 5], column: usize) -> Neighbourhood {
@@ -48,7 +48,7 @@ pub(super) fn neighbourhood(rows: [&[i16]; 5], column: usize) -> Neighbourhood {
     for (row, out) in rows.iter().zip(around.chunks_exact_mut(5)) {
         let last = row.len() - 1;
         for (offset, value) in out.iter_mut().enumerate() {
-            *value = row[(column + offset).saturating_sub(2).min(last)];
+            *value = row[(column + offset).saturating_sub(2).min(last)].into();
         }
     }
     around
@@ -68,18 +68,19 @@ pub(super) fn estimate(
         if bits == 0 || block.0[place] != 0 {
             continue;
         }
-        let sum = weighted(around, weights.iter().map(|&weight| i64::from(weight)));
+        let sum = weighted(around, weights.map(i32::from));
         let largest = if bits > 0 { (1 << bits) - 1 } else { i64::MAX };
         block.0[place] = quotient(dc_step * sum, quantizer[place], largest);
     }
     if soft {
-        let sum = weighted(around, SOFT_DC.iter().map(|&weight| i64::from(weight)));
+        let sum = weighted(around, SOFT_DC.map(i32::from));
         block.0[0] = quotient(dc_step * sum, quantizer[0], i64::MAX);
     }
 }
 
-fn weighted(around: &Neighbourhood, weights: impl Iterator<Item = i64>) -> i64 {
-    around.iter().zip(weights).map(|(&dc, weight)| i64::from(dc) * weight).sum()
+/// The weights' sizes add up to less than 2^10, so the sum stays below 2^26.
+fn weighted(around: &Neighbourhood, weights: [i32; 25]) -> i64 {
+    around.iter().zip(weights).map(|(&dc, weight)| dc * weight).sum::<i32>().into()
 }
 
 /// `sum / (256 * step)`, rounded half away from zero and no larger than `largest` on either side.

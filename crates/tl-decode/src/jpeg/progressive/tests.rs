@@ -143,7 +143,7 @@ impl BlockSink for Collect<'_> {
     fn blocks(&mut self, component: usize, row: u32, column: u32, blocks: &mut [Block]) {
         let at = (row * self.grids[component].columns + column) as usize;
         for (to, block) in self.out[component][at..].iter_mut().zip(blocks) {
-            *to = std::mem::replace(block, Block([0; 64])).0;
+            *to = std::mem::replace(block, Block::ZERO).0;
         }
     }
 
@@ -243,4 +243,63 @@ fn cut_and_changed_data_is_reported_and_does_not_panic() {
         whole.decode(&mut decoder, level, &whole.whole(), OnDamaged::Error, &mut sink).unwrap();
         assert!(sink.out == reference::decode(&whole));
     }
+}
+
+/// Decodes the scans of a file after `change`, and expects `expected` in the error.
+fn check_scans(change: impl Fn(&mut Vec<(Scan, HuffmanSpecs<'_>)>), expected: &str) {
+    let mut file = File::parse(FILES[1]);
+    change(&mut file.scans);
+    let mut decoder = Progressive::default();
+    let (level, window) = (Level::detect(), file.whole());
+    let result = file.decode(&mut decoder, level, &window, OnDamaged::Error, &mut Clear);
+    let error = result.unwrap_err().to_string();
+    assert!(error.contains(expected), "{error}");
+}
+
+struct Clear;
+
+impl BlockSink for Clear {
+    fn blocks(&mut self, _: usize, _: u32, _: u32, blocks: &mut [Block]) {
+        blocks.fill(Block::ZERO);
+    }
+
+    fn mcu_row_done(&mut self, _: u32) {}
+}
+
+#[test]
+fn scans_that_do_not_fit_are_refused() {
+    check_scans(|scans| scans[1].0.spectral = (5, 64), "spectral selection");
+    check_scans(|scans| scans[1].0.spectral = (5, 4), "spectral selection");
+    check_scans(|scans| scans[0].0.spectral = (0, 1), "spectral selection");
+    check_scans(|scans| scans[0].0.spectral = (1, 5), "components in an AC scan");
+    check_scans(|scans| scans[0].0.approximation = (0, 14), "successive approximation");
+    check_scans(|scans| scans[5].0.approximation = (3, 1), "successive approximation");
+    check_scans(
+        |scans| {
+            scans.remove(0);
+        },
+        "AC scan before any DC scan",
+    );
+    check_scans(
+        |scans| {
+            scans.remove(1);
+        },
+        "bits that do not follow the last ones",
+    );
+    check_scans(|scans| scans.insert(1, scans[0]), "bits that do not follow the last ones");
+    check_scans(|scans| scans[1].1.ac = [None; 4], "table that is not defined");
+    check_scans(|scans| scans[0].1.dc = [None; 4], "table that is not defined");
+    check_scans(|scans| scans[1].0.restart_interval = 1, "data behind the last MCU");
+}
+
+#[test]
+fn memory_is_charged_before_it_is_taken() {
+    let mut decoder = Progressive::default();
+    let side = 8192;
+    let grid = Grid { across: 1, down: 1, columns: side, rows: side };
+    let window = Window { rows: 0..side, columns: 0..side };
+    let limits = Limits { max_working_bytes: 1 << 20, ..Limits::default() };
+    let result = decoder.begin(&[grid], (side, side), &window, OnDamaged::Error, &limits);
+    assert!(matches!(result, Err(DecodeError::LimitExceeded { .. })));
+    assert_eq!((decoder.dc.capacity(), decoder.blocks.capacity()), (0, 0));
 }
