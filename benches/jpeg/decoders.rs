@@ -1,9 +1,12 @@
 //! The decoders that are measured, each with its buffers, as a loader would keep them.
 
-use tl_decode::{Image, JpegDecoder, JpegRequest, Limits, Scale};
+use tl_decode::{Image, JpegDecoder, JpegRequest, Limits, RowIndex, Scale};
 use zune_jpeg::zune_core::bytestream::ZCursor;
 
 use crate::work::{Job, Workload};
+
+/// Our decoder with the row indexes of the jobs.
+const BY_INDEX: &str = "here, with row index";
 
 /// A decoder that does the jobs of a workload.
 pub(crate) trait Contender {
@@ -19,7 +22,10 @@ pub(crate) fn contenders(workload: &Workload) -> Vec<Box<dyn Contender>> {
     let mut found: Vec<Box<dyn Contender>> = Vec::new();
     #[cfg(feature = "libjpeg-turbo")]
     found.push(Box::new(peer::LibjpegTurbo::new(&workload.jobs)));
-    found.push(Box::new(Ours::new()));
+    found.push(Box::new(Ours::new("here")));
+    if workload.jobs.iter().any(|job| !job.index.is_empty()) {
+        found.push(Box::new(Ours::new(BY_INDEX)));
+    }
     if workload.jobs.iter().all(|job| job.eighths == 8 && job.region.is_none()) {
         found.push(Box::new(ZuneJpeg::default()));
         found.push(Box::new(JpegDecoderCrate::default()));
@@ -31,8 +37,9 @@ pub(crate) fn contenders(workload: &Workload) -> Vec<Box<dyn Contender>> {
 /// the pixels of the whole image, as libjpeg-turbo's own crops differ at their left edge.
 /// A fast wrong answer is no result.
 pub(crate) fn differing(workload: &Workload) -> usize {
-    let mut ours = Ours::new();
-    let mut whole = Ours::new();
+    let mut ours = Ours::new("here");
+    let mut by_index = Ours::new(BY_INDEX);
+    let mut whole = Ours::new("here");
     #[cfg(feature = "libjpeg-turbo")]
     let mut reference = peer::LibjpegTurbo::new(&workload.jobs);
     let mut agrees = |job: &Job| match job.region {
@@ -43,6 +50,7 @@ pub(crate) fn differing(workload: &Workload) -> usize {
             let rows = pixels.chunks(stride).skip(region.y as usize).take(region.height as usize);
             rows.map(|row| &row[region.x as usize * 3..][..width])
                 .eq(ours.decode(job).chunks(width))
+                && ours.image.data == by_index.decode(job)
         }
         #[cfg(feature = "libjpeg-turbo")]
         None => ours.decode(job) == reference.decode(job),
@@ -54,19 +62,20 @@ pub(crate) fn differing(workload: &Workload) -> usize {
 
 /// This repository's decoder.
 struct Ours {
+    name: &'static str,
     decoder: JpegDecoder,
     image: Image,
 }
 
 impl Ours {
-    fn new() -> Self {
-        Self { decoder: JpegDecoder::new(Limits::default()), image: Image::new() }
+    fn new(name: &'static str) -> Self {
+        Self { name, decoder: JpegDecoder::new(Limits::default()), image: Image::new() }
     }
 }
 
 impl Contender for Ours {
     fn name(&self) -> &'static str {
-        "here"
+        self.name
     }
 
     fn decode(&mut self, job: &Job) -> &[u8] {
@@ -76,7 +85,9 @@ impl Contender for Ours {
             4 => Scale::Half,
             _ => Scale::Full,
         };
-        let request = JpegRequest { scale, region: job.region, ..JpegRequest::default() };
+        let index = (self.name == BY_INDEX && !job.index.is_empty())
+            .then(|| RowIndex::parse(&job.index).expect("it was just made"));
+        let request = JpegRequest { scale, region: job.region, index, ..JpegRequest::default() };
         self.decoder.decode(&job.bytes, &request, &mut self.image).expect("a photograph");
         &self.image.data
     }

@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use tl_benches::{is_measuring, jpeg_files, photographs};
-use tl_decode::{Format, probe};
+use tl_decode::{Format, JpegDecoder, Limits, probe};
 use tl_simd::resample::Rect;
 use tl_transform::Recipe;
 
@@ -24,12 +24,14 @@ pub(crate) struct Job {
     pub(crate) eighths: u32,
     /// The part that is wanted, in pixels of the result.
     pub(crate) region: Option<Rect>,
+    /// The row index of the file; empty if it can have none.
+    pub(crate) index: Vec<u8>,
 }
 
 impl Job {
     /// The same with all of the image.
     pub(crate) fn without_region(&self) -> Self {
-        Self { bytes: self.bytes.clone(), region: None, ..*self }
+        Self { bytes: self.bytes.clone(), region: None, index: Vec::new(), ..*self }
     }
 }
 
@@ -98,13 +100,16 @@ fn workload(name: String, kind: Kind, files: Vec<Vec<u8>>) -> Workload {
 fn job(bytes: Vec<u8>, kind: Kind, sample: u64) -> Job {
     let info = probe(&bytes).expect("a photograph");
     let (width, height) = (info.width, info.height);
-    let mut job = Job { bytes, size: (width, height), eighths: 8, region: None };
+    let index = Vec::new();
+    let mut job = Job { bytes, size: (width, height), eighths: 8, region: None, index };
     match kind {
         Kind::Full => {}
         Kind::Crop => {
             let recipe = Recipe::imagenet_train(TARGET).expect("a valid size");
             let plan = recipe.plan(width, height, SEED, 0, sample).expect("a valid size");
             job.region = Some(plan.region);
+            let mut decoder = JpegDecoder::new(Limits::default());
+            decoder.row_index(&job.bytes, &mut job.index).expect("a photograph");
         }
         Kind::Scaled => {
             let scaled =
