@@ -3,7 +3,9 @@
 //!
 //! An input is a request in front of a file, or of the description of one ([`jpeg_file`]).
 
-use tl_decode::{Color, Image, JpegDecoder, JpegRequest, Level, Limits, OnDamaged, Rect, Scale};
+use tl_decode::{
+    Color, Image, JpegDecoder, JpegRequest, Level, Limits, OnDamaged, Rect, RowIndex, Scale,
+};
 
 use crate::decode::limits;
 use crate::jpeg_file::{Choices, jpeg_file};
@@ -32,7 +34,7 @@ impl Wish {
         }
     }
 
-    fn whole(&self) -> JpegRequest {
+    fn whole(&self) -> JpegRequest<'static> {
         let Self { scale, color, on_damaged, .. } = *self;
         JpegRequest { scale, color, on_damaged, ..JpegRequest::default() }
     }
@@ -45,8 +47,12 @@ impl Wish {
     }
 }
 
-fn decode(level: Option<Level>, file: &[u8], request: &JpegRequest) -> Outcome {
-    let mut decoder = JpegDecoder::new(Limits { jpeg_scans: 100, ..limits() });
+fn decoder() -> JpegDecoder {
+    JpegDecoder::new(Limits { jpeg_scans: 100, ..limits() })
+}
+
+fn decode(level: Option<Level>, file: &[u8], request: &JpegRequest<'_>) -> Outcome {
+    let mut decoder = decoder();
     if let Some(level) = level {
         decoder = decoder.with_level(level);
     }
@@ -105,3 +111,49 @@ pub fn jpeg_levels_agree(data: &[u8]) {
         }
     }
 }
+
+/// Decodes a region by the file's row index, which changes nothing, the image by one with a wrong
+/// predictor, which is an error, and a region by bytes of the input, which ends somehow.
+pub fn jpeg_row_index(data: &[u8]) {
+    let mut choices = Choices(data);
+    let wish = Wish { on_damaged: OnDamaged::Error, ..Wish::read(&mut choices) };
+    let (row, change) = (choices.byte(), choices.byte());
+    let file = jpeg_file(choices.0);
+    let Ok(info) = tl_decode::probe(&file) else { return };
+    let region = wish.region(wish.scale.apply(info.width), wish.scale.apply(info.height));
+    let request = JpegRequest { region: Some(region), ..wish.whole() };
+    let expected = decode(None, &file, &request);
+    let by = |index: &[u8], request: JpegRequest<'_>| {
+        RowIndex::parse(index)
+            .map_err(|error| error.to_string())
+            .and_then(|index| decode(None, &file, &JpegRequest { index: Some(index), ..request }))
+    };
+    let mut index = Vec::new();
+    let indexed = decoder().row_index(&file, &mut index);
+    if matches!(indexed, Ok(true)) {
+        let (image, _) = by(&index, request).expect("an index is made of files without damage");
+        let (expected, _) = expected.expect("what the index was made of");
+        assert_eq!(image.data, expected.data, "{request:?}");
+
+        // Where the last row ends no entry says, so its own predictors are believed.
+        let rows = usize::from(u16::from_le_bytes([index[2], index[3]]));
+        let entry_bytes = (index.len() - INDEX_HEADER_BYTES) / rows;
+        let row = usize::from(row) % rows;
+        if row + 1 < rows && change != 0 {
+            let at = INDEX_HEADER_BYTES + row * entry_bytes + 4;
+            index[at] = index[at].wrapping_add(change);
+            assert!(by(&index, wish.whole()).is_err(), "row {row}, {request:?}");
+        }
+    }
+    // Any bytes: only an answer is asked for.
+    let header = index.get(..INDEX_HEADER_BYTES).unwrap_or_default();
+    let hostile = [header, choices.0].concat();
+    let length = index.len().min(hostile.len());
+    answered(by(&hostile[..length], request));
+    answered(by(choices.0, request));
+}
+
+/// Version, components, rows, begin and end of the data.
+const INDEX_HEADER_BYTES: usize = 12;
+
+fn answered(_: Outcome) {}

@@ -10,5 +10,5 @@ mod jpeg_file;
 
 pub use decode::{decode_bmp, decode_jpeg, decode_png, decode_tiff, decode_webp};
 pub use format::{fix_tar_checksums, fix_tbl2_checksums, tar, tbl1, tbl2};
-pub use jpeg::{jpeg_levels_agree, jpeg_region_equals_full};
+pub use jpeg::{jpeg_levels_agree, jpeg_region_equals_full, jpeg_row_index};
 pub use jpeg_file::jpeg_file;
