@@ -136,6 +136,7 @@ fn samples_cost_no_allocations() {
     };
     let decode = || Work::Images(Recipe::decode());
     let (bmp, raw) = (SampleFormat::Bmp, SampleFormat::RawU8);
+    assert_eq!(row_index_allocations(folder.path()), 0);
     check("imagenet-train, BMP", &train, memory(bmp));
     check("imagenet-train, JPEG", &train, jpegs);
     check("decode, JPEG", &decode, jpegs);
@@ -147,6 +148,30 @@ fn samples_cost_no_allocations() {
     check("imagenet-train, BMP in TBL", &train, tbl(bmp));
     check("imagenet-train, raw in TBL", &train, tbl(raw));
     check("bytes in TBL", &|| Work::Bytes, tbl(bmp));
+}
+
+/// Allocations of reading every row index of a data set with a buffer that is large enough.
+fn row_index_allocations(folder: &Path) -> u64 {
+    let path = folder.join("indexed.tbl");
+    let mut writer = StreamWriter::create(&path, WriteOptions::default()).unwrap();
+    for number in 0..500_u32 {
+        let row_index = number.to_le_bytes().repeat(1 + number as usize % 300);
+        let bytes = number.to_be_bytes();
+        let row_index = (number % 5 != 0).then_some(&row_index[..]);
+        writer.write_sample(&NewSample { row_index, ..NewSample::new(&bytes) }).unwrap();
+    }
+    writer.finish().unwrap();
+    // In two places, so that one in the middle of the data set is found too.
+    let dataset = Dataset::open(&[&path, &path]).unwrap();
+    let mut row_index = Vec::with_capacity(4 * 300);
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    for (index, number) in (0..).zip((0..500_u32).chain(0..500)) {
+        let found = dataset.row_index_into(index, &mut row_index).unwrap();
+        assert_eq!(found, number % 5 != 0);
+        assert!(!found || row_index.starts_with(&number.to_le_bytes()));
+        assert!(!found || row_index.len() == 4 * (1 + number as usize % 300));
+    }
+    ALLOCATIONS.load(Ordering::Relaxed) - before
 }
 
 fn check(name: &str, work: &dyn Fn() -> Work, open: impl Fn(usize) -> Dataset) {
