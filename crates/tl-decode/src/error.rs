@@ -93,6 +93,18 @@ pub enum Defect {
         /// What it holds.
         found: u64,
     },
+    /// A field of the segment at `offset` holds a value that the format does not allow.
+    #[error("{format} {what} in the segment at byte {offset} is {found}")]
+    ValueAt {
+        /// The image format.
+        format: Format,
+        /// The field.
+        what: &'static str,
+        /// What it holds.
+        found: u64,
+        /// Where the segment begins, from the start of the file.
+        offset: u64,
+    },
     /// A part that every image of the format has is not there.
     #[error("{format} without {what}")]
     Missing {

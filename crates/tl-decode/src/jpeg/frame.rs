@@ -64,7 +64,7 @@ impl Frame {
         }
         let width = u16::from_be_bytes([w1, w0]);
         if width == 0 || component_count == 0 {
-            return Err(marker::value("frame width or component count", 0));
+            return Err(marker::value("frame width or component count", 0, segment.at));
         }
         let mut components = [Component::default(); MAX_COMPONENTS];
         let mut max_sampling = (1, 1);
@@ -72,7 +72,7 @@ impl Frame {
         for (index, &[id, factors, quantizer]) in specs.iter().enumerate() {
             let (across, down) = (factors >> 4, factors & 0x0F);
             if !(1..=4).contains(&across) || !(1..=4).contains(&down) {
-                return Err(marker::value("sampling factors", factors.into()));
+                return Err(marker::value("sampling factors", factors.into(), segment.at));
             }
             max_sampling = (across.max(max_sampling.0), down.max(max_sampling.1));
             if let Some(component) = components.get_mut(index) {

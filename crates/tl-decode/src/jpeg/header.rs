@@ -71,7 +71,7 @@ fn parse_scan(frame: &Frame, segment: &Segment<'_>) -> Result<Scan, DecodeError>
     };
     let count = usize::from(count);
     if !(1..=MAX_COMPONENTS).contains(&count) {
-        return Err(marker::value("component count of a scan", count as u64));
+        return Err(marker::value("component count of a scan", count as u64, segment.at));
     }
     let (specs, tail) = rest.as_chunks::<2>();
     let (&[.., last], &[high_low]) = (specs, tail) else {
@@ -91,22 +91,22 @@ fn parse_scan(frame: &Frame, segment: &Segment<'_>) -> Result<Scan, DecodeError>
         // Components come in the order of the frame, so equal ids are told apart too.
         let components = frame.components().iter().enumerate().skip(from);
         let Some((index, component)) = components.into_iter().find(|(_, c)| c.id == id) else {
-            return Err(marker::value("component of a scan", id.into()));
+            return Err(marker::value("component of a scan", id.into(), segment.at));
         };
         from = index + 1;
         let (dc, ac) = (tables >> 4, tables & 0x0F);
         if dc > 3 || ac > 3 {
-            return Err(marker::value("Huffman tables of a component", tables.into()));
+            return Err(marker::value("Huffman tables of a component", tables.into(), segment.at));
         }
         let (across, down) = (component.across.into(), component.down.into());
         *to = ScanComponent { component: index, across, down, dc, ac };
     }
-    measure(frame, &mut scan)?;
+    measure(frame, &mut scan, segment.at)?;
     Ok(scan)
 }
 
 /// Says how many MCUs the scan has.
-fn measure(frame: &Frame, scan: &mut Scan) -> Result<(), DecodeError> {
+fn measure(frame: &Frame, scan: &mut Scan, at: usize) -> Result<(), DecodeError> {
     if scan.count == 1 {
         let only = &mut scan.components[0];
         (only.across, only.down) = (1, 1);
@@ -117,7 +117,7 @@ fn measure(frame: &Frame, scan: &mut Scan) -> Result<(), DecodeError> {
     (scan.mcus_per_row, scan.mcu_rows) = frame.mcus();
     let blocks: u32 = scan.components().iter().map(|part| part.across * part.down).sum();
     if blocks > MAX_BLOCKS_PER_MCU && frame.process != Process::Lossless {
-        return Err(marker::value("number of blocks in an MCU", blocks.into()));
+        return Err(marker::value("number of blocks in an MCU", blocks.into(), at));
     }
     Ok(())
 }

@@ -79,7 +79,7 @@ impl<'a> Walk<'a> {
         };
         let length = usize::from(u16::from_be_bytes([high, low]));
         if length < 2 {
-            return Err(value("segment length", length as u64));
+            return Err(value("length", length as u64, start));
         }
         let Some(data) = rest.get(2..length) else {
             return Err(truncated("segment", start, length, rest.len()));
@@ -147,8 +147,8 @@ pub(super) fn stray(what: &'static str, offset: usize) -> DecodeError {
     Defect::Stray { format: Format::Jpeg, what, offset: offset as u64 }.into()
 }
 
-pub(super) fn value(what: &'static str, found: u64) -> DecodeError {
-    Defect::Value { format: Format::Jpeg, what, found }.into()
+pub(super) fn value(what: &'static str, found: u64, segment_at: usize) -> DecodeError {
+    Defect::ValueAt { format: Format::Jpeg, what, found, offset: segment_at as u64 }.into()
 }
 
 pub(super) fn missing(what: &'static str) -> DecodeError {

@@ -102,8 +102,8 @@ impl<'a, 'b> Scans<'a, 'b> {
             return Ok(false);
         }
         let Opened { bytes, reader, first_scan, .. } = &self.image;
-        let specs = &reader.tables.huffman;
-        let made = decoders.sequential.row_index(self.level, bytes, first_scan, specs, out)?;
+        let specs = reader.tables.sequential();
+        let made = decoders.sequential.row_index(self.level, bytes, first_scan, &specs, out)?;
         self.image.reader.skip_entropy_coded()?;
         self.require_end()?;
         Ok(made)
@@ -123,7 +123,7 @@ impl<'a, 'b> Scans<'a, 'b> {
             let request = Request {
                 file: self.image.bytes,
                 scan: &scan,
-                specs: &self.image.reader.tables.huffman,
+                specs: &self.image.reader.tables.sequential(),
                 window: &window,
                 on_damaged: self.on_damaged,
                 index: self.index.filter(|_| self.image.is_one_scan()),
@@ -237,9 +237,9 @@ impl<'a, 'b> Scans<'a, 'b> {
         let DecodeError::Malformed(defect) = &error else { return Err(error) };
         let here = self.image.reader.at() as u64;
         let (what, offset) = match *defect {
-            Defect::Truncated { what, offset, .. } | Defect::Stray { what, offset, .. } => {
-                (what, offset)
-            }
+            Defect::Truncated { what, offset, .. }
+            | Defect::Stray { what, offset, .. }
+            | Defect::ValueAt { what, offset, .. } => (what, offset),
             Defect::Value { what, .. }
             | Defect::Missing { what, .. }
             | Defect::ShortOutput { what, .. } => (what, here),

@@ -1,5 +1,4 @@
-//! The Huffman tables of ITU-T T.81 annex K.3, which are in force until a file defines its own: the
-//! frames of motion JPEG leave them out.
+//! The Huffman tables of ITU-T T.81 annex K.3.
 
 use super::scan::{HuffmanSpec, HuffmanSpecs};
 

@@ -31,9 +31,19 @@ pub(super) struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    /// What is in force at the start of a file.
+    /// What is in force at the start of a file: nothing.
     pub(super) fn initial() -> Self {
-        Self { quantizers: [None; 4], huffman: standard::SPECS, restart_interval: 0 }
+        Self { quantizers: [None; 4], huffman: HuffmanSpecs::default(), restart_interval: 0 }
+    }
+
+    /// The tables for sequential scans: those of annex K where a file has not defined its own, as the
+    /// frames of motion JPEG do not.
+    pub(super) fn sequential(&self) -> HuffmanSpecs<'a> {
+        let HuffmanSpecs { dc, ac } = standard::SPECS;
+        let or = |own: [Option<HuffmanSpec<'a>>; 4], standard: [Option<HuffmanSpec<'a>>; 4]| {
+            std::array::from_fn(|number| own[number].or(standard[number]))
+        };
+        HuffmanSpecs { dc: or(self.huffman.dc, dc), ac: or(self.huffman.ac, ac) }
     }
 
     /// Takes in a segment; those that define no tables are passed over.
@@ -55,7 +65,11 @@ impl<'a> Tables<'a> {
                 return Err(marker::truncated("quantiser", segment.at, need, values.len()));
             };
             let Some(table) = self.quantizers.get_mut(usize::from(head & 0x0F)) else {
-                return Err(marker::value("number of a quantiser", (head & 0x0F).into()));
+                return Err(marker::value(
+                    "number of a quantiser",
+                    (head & 0x0F).into(),
+                    segment.at,
+                ));
             };
             let table = table.insert([0; 64]);
             if wide {
@@ -81,7 +95,11 @@ impl<'a> Tables<'a> {
             };
             let total = counts.iter().map(|&count| usize::from(count)).sum::<usize>();
             if total > 256 {
-                return Err(marker::value("symbol count of a Huffman table", total as u64));
+                return Err(marker::value(
+                    "symbol count of a Huffman table",
+                    total as u64,
+                    segment.at,
+                ));
             }
             let Some((values, after)) = body.split_at_checked(total) else {
                 return Err(marker::truncated("Huffman symbols", segment.at, total, body.len()));
@@ -89,10 +107,16 @@ impl<'a> Tables<'a> {
             let of_class = match head >> 4 {
                 0 => &mut self.huffman.dc,
                 1 => &mut self.huffman.ac,
-                class => return Err(marker::value("class of a Huffman table", class.into())),
+                class => {
+                    return Err(marker::value("class of a Huffman table", class.into(), segment.at));
+                }
             };
             let Some(table) = of_class.get_mut(usize::from(head & 0x0F)) else {
-                return Err(marker::value("number of a Huffman table", (head & 0x0F).into()));
+                return Err(marker::value(
+                    "number of a Huffman table",
+                    (head & 0x0F).into(),
+                    segment.at,
+                ));
             };
             *table = Some(HuffmanSpec { counts, values });
             rest = after;
