@@ -86,6 +86,12 @@ pub(crate) fn run(args: &RepairArgs, _global: GlobalArgs) -> Result<Verdict, Fai
         stdout.line(&format_args!(
             "{output}: {kept} kept, {restored} of them with a new index entry, {lost} lost"
         ))?;
+        let without = summary.without_row_index;
+        if without > 0 {
+            stdout.line(&format_args!(
+                "{output}: {without} without the row index they had; tl convert --jpeg-index makes it anew"
+            ))?;
+        }
     }
     stdout.finish()?;
     if summary.is_complete() {

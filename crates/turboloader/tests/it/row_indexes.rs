@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tbl_io::{NewSample, SampleSource, StreamWriter, TblFile, WriteOptions};
+use tl_decode::{DecodeError, Image, JpegDecoder, JpegRequest, Limits, Rect, RowIndex};
 
-use crate::support::{Run, files_below, photos, tar, tl, write};
+use crate::support::{Run, data_folder, files_below, photos, tar, tl, write};
 
 /// The start of a progressive frame: no photograph has these bytes elsewhere.
 const PROGRESSIVE: [u8; 2] = [0xFF, 0xC2];
@@ -109,6 +110,22 @@ fn samples_keep_theirs_from_file_to_file() {
     same("merged.tbl");
     tl([Path::new("repair"), &at("a.tbl"), "-o".as_ref(), &at("repaired.tbl")]).good();
     same("repaired.tbl");
+    let mut bytes = fs::read(at("a.tbl")).unwrap();
+    let first = row_indexes(&at("a.tbl")).swap_remove(0).expect("the first one has one");
+    let at_byte = bytes.windows(first.len()).position(|window| window == first).unwrap();
+    bytes[at_byte + 20] ^= 1;
+    let bad = write(folder.path(), "bad.tbl", &bytes);
+    let run = tl([Path::new("verify"), &bad]);
+    let found = String::from_utf8(run.stdout).unwrap();
+    assert!(found.contains("sample 0 (") && found.contains("CRC-32C of row index is "), "{found}");
+    let run = tl([Path::new("repair"), &bad, "-o".as_ref(), &at("repaired.tbl"), "-f".as_ref()]);
+    let said = String::from_utf8(run.stdout).unwrap();
+    assert!(said.contains(": 12 kept, ") && said.contains(": 1 without the row index "), "{said}");
+    assert_eq!(row_indexes(&at("repaired.tbl")).iter().flatten().count(), whole - 1);
+    let refused = convert(&bad, &at("refused.tbl"), &[]).error(1);
+    assert!(refused.contains("sample 0 (") && refused.contains("row index"), "{refused}");
+    convert(&bad, &at("healed.tbl"), &["--jpeg-index", "-q"]);
+    same("healed.tbl");
     // An archive has no place for them, and what comes out of it has to be looked through again.
     convert(&at("a.tbl"), &at("back.tar"), &["-q"]).good();
     convert(&at("back.tar"), &at("plain.tbl"), &["-q"]);
@@ -166,6 +183,54 @@ fn a_row_index_that_is_not_the_photographs_own_is_found_by_decoding() {
         assert!(found.contains(": row index of ") && found.lines().count() == 1, "{found}");
         assert!(run.error(1).contains("1 of 2 samples bad"));
     }
+}
+
+/// Decodes three parts of each sample of the file with its own row index, without one and with that
+/// of the sample before.
+fn decode_parts(path: &Path) -> usize {
+    let made = row_indexes(path);
+    let file = TblFile::open(path).expect("it opens");
+    let (mut decoder, mut bytes) = (JpegDecoder::new(Limits::default()), Vec::new());
+    let mut decode = |bytes: &[u8], region, index: Option<&[u8]>| -> Result<_, DecodeError> {
+        let mut image = Image::new();
+        let index = index.map(RowIndex::parse).transpose()?;
+        let request = JpegRequest { region: Some(region), index, ..JpegRequest::default() };
+        decoder.decode(bytes, &request, &mut image).map(|_| image.data)
+    };
+    let mut compared = 0;
+    for index in 0..made.len() {
+        let Some(own) = &made[index] else { continue };
+        file.read_into(index as u64, &mut bytes).expect("it is whole");
+        let entry = file.entry(index as u64).expect("it is whole");
+        let (width, height) = (entry.width, entry.height);
+        for (top, rows) in
+            [(0, height), (height / 3, height / 3), (height - height / 4, height / 4)]
+        {
+            let (x, width) = (width / 5, width / 2);
+            let region = Rect { x, y: top, width, height: rows };
+            let expected = decode(&bytes, region, None).expect("it decodes");
+            let found = decode(&bytes, region, Some(own)).expect("it decodes with its row index");
+            assert!(found == expected, "sample {index}");
+            if let Some(another) = index.checked_sub(1).and_then(|before| made[before].as_ref()) {
+                let error = decode(&bytes, region, Some(another)).unwrap_err();
+                assert!(error.to_string().contains("row index"), "sample {index}: {error}");
+            }
+            compared += 1;
+        }
+    }
+    compared
+}
+
+#[test]
+fn a_photograph_decodes_with_its_own_row_index_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.tbl");
+    let (input, indexed) = archive(folder.path());
+    convert(&input, &path, &["--jpeg-index", "-q"]);
+    assert_eq!(decode_parts(&path), 3 * count(&indexed));
+    let Some(photographs) = data_folder("imagenet") else { return };
+    convert(&photographs, &path, &["--jpeg-index", "-qf"]).good();
+    assert_eq!(decode_parts(&path), 3 * 678);
 }
 
 #[test]
