@@ -5,7 +5,7 @@ mod cache;
 mod tables;
 
 pub(super) use cache::TableCache;
-pub(super) use tables::{Entry, Tables, distance, overruns};
+pub(super) use tables::{Entry, Tables, distance, lengths_of, overruns};
 
 use super::scan::HuffmanSpec;
 

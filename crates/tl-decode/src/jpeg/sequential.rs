@@ -101,11 +101,10 @@ impl SequentialDecoder {
         let (mut row, mut file, mut data_end) = (0, request.file, None);
         if let AtRows::Check(index) = at_rows {
             index.check(scan, file)?;
-            row = request.window.rows.start;
+            row = segments.provable_row(request.window.rows.start);
             start = index.row(row).unwrap_or_default();
-            let mcus = u64::from(row) * u64::from(scan.mcus_per_row);
-            segments.number = mcus / segments.interval;
-            if mcus % segments.interval == 0 && !segments.is_start(&start) {
+            segments.number = segments.mcus_before(row) / segments.interval;
+            if segments.begins_with(row) && !segments.is_start(&start) {
                 return Err(Damage::at(WRONG_INDEX, scan.data_at + start.byte()));
             }
             let next = index.row(request.window.rows.end);
@@ -118,7 +117,10 @@ impl SequentialDecoder {
         let mut walk = Walk { request, layout: &layout, tables, sink, at_rows, row, column: 0 };
         loop {
             let mcus = segments.last_mcu().saturating_sub(walk.mcus_done());
-            let stop = level.vectorize(|| walk.segment(&self.data, &mut self.blocks, &start, mcus));
+            let stop = level.vectorize(
+                #[inline(always)]
+                || walk.segment(&self.data, &mut self.blocks, &start, mcus),
+            );
             start = RowStart::default();
             if stop == SegmentStop::BehindWindow {
                 walk.advance(segments.all_mcus);
@@ -239,6 +241,24 @@ impl<'a> Segments<'a> {
     /// MCUs up to the segment's end.
     fn last_mcu(&self) -> u64 {
         ((self.number + 1) * self.interval).min(self.all_mcus)
+    }
+
+    /// MCUs in front of a row.
+    fn mcus_before(&self, row: u32) -> u64 {
+        u64::from(row) * u64::from(self.request.scan.mcus_per_row)
+    }
+
+    /// Whether a segment begins with the row.
+    fn begins_with(&self, row: u32) -> bool {
+        self.mcus_before(row) % self.interval == 0
+    }
+
+    /// The row to start from with an index to decode `row`. That the index has the right place for
+    /// it shows in a marker in front of it, in the predictors behind it, or else in those behind
+    /// the row before: bits from a wrong place soon look like the right ones.
+    fn provable_row(&self, row: u32) -> u32 {
+        let ends_segment = row + 1 >= self.request.scan.mcu_rows || self.begins_with(row + 1);
+        row - u32::from(ends_segment && !self.begins_with(row))
     }
 
     /// Whether the segment can begin there: the first one at the beginning of the data, any other

@@ -45,6 +45,12 @@ pub(in crate::jpeg) fn distance(entry: Entry) -> u32 {
     (entry >> 32) as u32 & 0xFF
 }
 
+/// The bits of an entry, and its distance in the upper byte: what it takes to pass over it.
+#[inline(always)]
+pub(in crate::jpeg) fn lengths_of(entry: Entry) -> u16 {
+    (entry >> 24) as u16 & 0xFF00 | entry as u16 & 0xFF
+}
+
 fn entry(bits: u32, extra: u32, at: [u32; 2], distance: u32, values: [i32; 2]) -> Entry {
     let low = bits | extra << 8 | at[0] << 16 | at[1] << 24;
     let high = distance | (values[0].cast_unsigned() & 0xFF) << 8 | values[1].cast_unsigned() << 16;
@@ -64,6 +70,8 @@ fn extend(bits: u32, size: u32) -> i32 {
 pub(in crate::jpeg) struct Tables {
     ac: [Entry; 1 << AC_BITS],
     dc: [Entry; 1 << DC_BITS],
+    /// Of each entry of `ac` the bits, and above them the distance.
+    ac_lengths: [u16; 1 << AC_BITS],
     ac_codes: Codes,
     dc_codes: Codes,
 }
@@ -73,6 +81,7 @@ impl Tables {
         Box::new(Self {
             ac: [0; 1 << AC_BITS],
             dc: [0; 1 << DC_BITS],
+            ac_lengths: [0; 1 << AC_BITS],
             ac_codes: Codes::default(),
             dc_codes: Codes::default(),
         })
@@ -93,6 +102,9 @@ impl Tables {
         for (index, entry) in (0..).zip(&mut self.ac) {
             *entry = ac_entry(index, &symbols);
         }
+        for (lengths, &entry) in self.ac_lengths.iter_mut().zip(&self.ac) {
+            *lengths = lengths_of(entry);
+        }
         let (mut dc_symbols, mut symbols) = ([0; 1 << DC_BITS], [0; 1 << DC_BITS]);
         fill_symbols(dc, &mut dc_symbols);
         fill_symbols(ac, &mut symbols);
@@ -112,6 +124,12 @@ impl Tables {
     #[inline(always)]
     pub(in crate::jpeg) fn ac(&self, bits: u64) -> Entry {
         self.ac[(bits >> (64 - AC_BITS)) as usize]
+    }
+
+    /// The [`lengths_of`] the entry of the next `bits` inside a block.
+    #[inline(always)]
+    pub(in crate::jpeg) fn ac_lengths(&self, bits: u64) -> u16 {
+        self.ac_lengths[(bits >> (64 - AC_BITS)) as usize]
     }
 
     /// The entry of the one symbol that comes next at position `at` of a block, of up

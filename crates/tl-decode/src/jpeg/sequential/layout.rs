@@ -11,9 +11,6 @@ const RUN_BLOCKS: u32 = 48;
 /// Blocks in the buffer, a power of two.
 pub(super) const BUFFER_BLOCKS: usize = 64;
 
-/// The block that takes what nobody wants.
-const UNWANTED: usize = BUFFER_BLOCKS - 1;
-
 const SLOTS: usize = MAX_BLOCKS_PER_MCU as usize;
 
 /// A block of an MCU.
@@ -51,7 +48,6 @@ pub(super) struct BlockRun {
 pub(super) struct Layout<'a> {
     scan: &'a Scan,
     slots: [Slot; SLOTS],
-    unwanted: [Slot; SLOTS],
     count: usize,
     /// MCUs whose blocks fit into the buffer.
     pub(super) run_mcus: u32,
@@ -66,20 +62,13 @@ impl<'a> Layout<'a> {
         }
         let count = blocks as usize;
         let run_mcus = RUN_BLOCKS / blocks;
-        let mut layout = Self {
-            scan,
-            slots: [Slot::default(); SLOTS],
-            unwanted: [Slot::default(); SLOTS],
-            count,
-            run_mcus,
-        };
+        let mut layout = Self { scan, slots: [Slot::default(); SLOTS], count, run_mcus };
         let (mut slot, mut first) = (0, 0);
         for (component, part) in components.iter().enumerate() {
             let step = part.across as usize;
             for _ in 0..part.down {
                 for column in 0..step {
                     layout.slots[slot] = Slot { first: first + column, step, component };
-                    layout.unwanted[slot] = Slot { first: UNWANTED, step: 0, component };
                     slot += 1;
                 }
                 first += step * run_mcus as usize;
@@ -88,9 +77,9 @@ impl<'a> Layout<'a> {
         Ok(layout)
     }
 
-    /// The blocks of an MCU, `wanted` in the buffer or not.
-    pub(super) fn slots(&self, wanted: bool) -> &[Slot] {
-        &(if wanted { &self.slots } else { &self.unwanted })[..self.count]
+    /// The blocks of an MCU.
+    pub(super) fn slots(&self) -> &[Slot] {
+        &self.slots[..self.count]
     }
 
     /// The block rows of `mcus` MCUs of MCU row `row` from `column` on.

@@ -9,7 +9,7 @@ use tl_simd::jpeg::Block;
 
 use super::layout::{BUFFER_BLOCKS, Slot};
 use crate::jpeg::bits::BitReader;
-use crate::jpeg::huffman::{Entry, Tables, distance, overruns};
+use crate::jpeg::huffman::{Entry, Tables, distance, lengths_of, overruns};
 use crate::jpeg::scan::MAX_COMPONENTS;
 
 /// The buffer of a run of MCUs, all zero between runs.
@@ -27,6 +27,11 @@ impl Blocks {
         &mut self.0[places]
     }
 
+    #[inline(always)]
+    pub(super) fn block(&mut self, place: usize) -> &mut Block {
+        &mut self.0[place % BUFFER_BLOCKS]
+    }
+
     pub(super) fn clear(&mut self) {
         self.0.fill(Block::ZERO);
     }
@@ -39,7 +44,7 @@ pub(super) type Predictors = [i16; MAX_COMPONENTS];
 const FAULT: u32 = 0x100;
 
 /// Coefficients of a block.
-const COEFFICIENTS: u32 = 64;
+pub(super) const COEFFICIENTS: u32 = 64;
 
 /// Why a run of MCUs ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +70,7 @@ pub(super) fn decode(
     let mut reader = *bits;
     for mcu in 0..mcus {
         for slot in slots {
-            let block = &mut blocks.0[slot.place(mcu as usize)];
+            let block = blocks.block(slot.place(mcu as usize));
             let component = slot.component % MAX_COMPONENTS;
             let end = decode_block(&mut reader, tables[component], block);
             if end == FAULT {
@@ -104,6 +109,75 @@ fn decode_block(bits: &mut BitReader<'_>, tables: &Tables, block: &mut Block) ->
     at
 }
 
+/// Passes over `mcus` MCUs, of which only the DC coefficients matter; how many were, and why no
+/// more.
+#[inline(always)]
+pub(super) fn skip(
+    bits: &mut BitReader<'_>,
+    slots: &[Slot],
+    tables: &[&Tables; MAX_COMPONENTS],
+    predictors: &mut Predictors,
+    mcus: u32,
+) -> (u32, Option<Fault>) {
+    let mut reader = *bits;
+    for mcu in 0..mcus {
+        for slot in slots {
+            let component = slot.component % MAX_COMPONENTS;
+            let (end, difference) = skip_block(&mut reader, tables[component]);
+            if end == FAULT {
+                *bits = reader;
+                let fault = if reader.is_past_end() { Fault::Short } else { Fault::Code };
+                return (mcu, Some(fault));
+            }
+            predictors[component] = predictors[component].wrapping_add(difference);
+        }
+        if reader.is_past_end() {
+            *bits = reader;
+            return (mcu, Some(Fault::Short));
+        }
+    }
+    *bits = reader;
+    (mcus, None)
+}
+
+/// The position behind a block's coefficients or [`FAULT`], and the difference of the first one.
+#[inline(always)]
+fn skip_block(bits: &mut BitReader<'_>, tables: &Tables) -> (u32, i16) {
+    bits.refill();
+    let mut block = Block::ZERO;
+    let mut at = step(bits, tables.dc(bits.bits()), 0, tables, &mut block);
+    while at < COEFFICIENTS {
+        at = skip_step(bits, at, tables);
+        if at >= COEFFICIENTS {
+            break;
+        }
+        bits.refill();
+        at = skip_step(bits, at, tables);
+    }
+    (at, block.0[0])
+}
+
+/// Passes over one entry at `at`; the position behind it.
+#[inline(always)]
+fn skip_step(bits: &mut BitReader<'_>, at: u32, tables: &Tables) -> u32 {
+    let mut lengths = u32::from(tables.ac_lengths(bits.bits()));
+    let mut next = at + (lengths >> 8);
+    if overruns(next) {
+        bits.refill();
+        let entry = tables.one_symbol(bits.bits(), at);
+        if entry == 0 {
+            return FAULT;
+        }
+        lengths = lengths_of(entry).into();
+        next = at + (lengths >> 8);
+        bits.consume(lengths & 0xFF);
+        bits.refill();
+        return next;
+    }
+    bits.consume(lengths & 0xFF);
+    next
+}
+
 /// Stores what `entry` stands for at `at`; the position behind it.
 #[inline(always)]
 fn step(
@@ -132,7 +206,7 @@ fn step(
 
 /// Stores the two coefficients of an entry, or one of them twice.
 #[inline(always)]
-fn store(bits: u64, entry: Entry, at: u32, block: &mut Block) {
+pub(super) fn store(bits: u64, entry: Entry, at: u32, block: &mut Block) {
     let place = |distance: u64| {
         let zigzag = (at + (distance as u32 & 0xFF)) as usize % ZIGZAG.len();
         usize::from(ZIGZAG[zigzag]) % block.0.len()

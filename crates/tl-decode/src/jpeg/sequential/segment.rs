@@ -68,9 +68,13 @@ impl<S: BlockSink> Walk<'_, '_, S> {
                 return SegmentStop::BehindWindow;
             };
             let count = u32::try_from(mcus).map_or(count, |left| count.min(left));
-            let slots = self.layout.slots(wanted);
-            let (done, fault) =
-                mcus::decode(&mut bits, slots, &self.tables, &mut predictors, blocks, count);
+            let slots = self.layout.slots();
+            let (tables, state) = (&self.tables, (&mut bits, &mut predictors));
+            let (done, fault) = if wanted {
+                mcus::decode(state.0, slots, tables, state.1, blocks, count)
+            } else {
+                mcus::skip(state.0, slots, tables, state.1, count)
+            };
             if wanted {
                 self.hand_over(blocks, done);
             }
@@ -89,7 +93,10 @@ impl<S: BlockSink> Walk<'_, '_, S> {
     fn next_piece(&self) -> Option<Piece> {
         let (window, end) = (self.request.window, self.request.scan.mcus_per_row);
         let (rows, columns) = (&window.rows, &window.columns);
-        let last_row = self.row + 1 == rows.end && self.row + 1 < self.request.scan.mcu_rows;
+        // A row that begins where an index says is known to be right by its end alone.
+        let is_unproved = matches!(self.at_rows, AtRows::Check(_)) && rows.len() == 1;
+        let last_row =
+            self.row + 1 == rows.end && self.row + 1 < self.request.scan.mcu_rows && !is_unproved;
         if self.row >= rows.end || last_row && self.column >= columns.end {
             return None;
         }
