@@ -108,7 +108,11 @@ impl<'a> Tables<'a> {
                 0 => &mut self.huffman.dc,
                 1 => &mut self.huffman.ac,
                 class => {
-                    return Err(marker::value("class of a Huffman table", class.into(), segment.at));
+                    return Err(marker::value(
+                        "class of a Huffman table",
+                        class.into(),
+                        segment.at,
+                    ));
                 }
             };
             let Some(table) = of_class.get_mut(usize::from(head & 0x0F)) else {
