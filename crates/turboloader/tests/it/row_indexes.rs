@@ -1,5 +1,6 @@
 //! Row indexes of JPEG samples, from conversion to training.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -232,6 +233,31 @@ fn a_photograph_decodes_with_its_own_row_index_and_no_other() {
     let Some(photographs) = data_folder("imagenet") else { return };
     convert(&photographs, &path, &["--jpeg-index", "-qf"]).good();
     assert_eq!(decode_parts(&path), 3 * 678);
+}
+
+#[test]
+fn batches_do_not_depend_on_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    convert(&photos(), &at("plain.tbl"), &["-q"]).good();
+    convert(&photos(), &at("indexed.tbl"), &["-q", "--jpeg-index"]).good();
+    let digest = |name: &str, recipe: &str, decode: &str| {
+        let data = at(name);
+        let fixed = ["bench".as_ref(), data.as_os_str()];
+        let more = format!(
+            "--recipe {recipe} --decode {decode} --size 48 --batch-size 5 --seconds 0 --digest --json"
+        );
+        let run = tl(fixed.into_iter().chain(more.split(' ').map(OsStr::new)));
+        let line: Value = serde_json::from_str(&run.text()).expect("it is JSON");
+        line["digest"].as_str().expect("there is one").to_owned()
+    };
+    for recipe in ["imagenet-train", "imagenet-eval"] {
+        for decode in ["exact", "fast"] {
+            let [plain, indexed] =
+                ["plain.tbl", "indexed.tbl"].map(|name| digest(name, recipe, decode));
+            assert_eq!(plain, indexed, "{recipe}, {decode}");
+        }
+    }
 }
 
 #[test]
