@@ -152,7 +152,7 @@ impl JpegDecoder {
         geometry.reserve_margin();
         output::prepare(&mut self.planes, &geometry, Extent::Whole, &self.limits)?;
         if request.on_damaged == OnDamaged::Keep {
-            output::clear(&mut self.planes);
+            output::clear(&mut self.planes, &geometry);
         }
         let mut output = Output {
             level: self.level,
@@ -213,7 +213,7 @@ impl JpegDecoder {
         };
         output::prepare(&mut self.planes, &geometry, extent, &self.limits)?;
         if request.on_damaged == OnDamaged::Keep {
-            output::clear(&mut self.planes);
+            output::clear(&mut self.planes, &geometry);
         }
         image.reset(size, channels, &self.limits)?;
         let rows =

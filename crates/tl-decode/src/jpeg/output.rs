@@ -24,7 +24,7 @@ const MID_GREY: u8 = 128;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
     /// A ring of so many MCU rows: those that are decoded at once, and the one before for the
-    /// filters that reach over its lower edge. All components come in one scan.
+    /// filters that reach over its lower edge. Rows of all components come in order.
     Ring { mcu_rows: u32 },
     /// All of it.
     Whole,
@@ -53,7 +53,7 @@ impl PlaneBuffer {
             Extent::Whole => length(&rows),
             Extent::Ring { mcu_rows } => {
                 let in_flight = mcu_rows * component.block_rows_per_mcu();
-                (length(&rows)).min(in_flight)
+                length(&rows).min(in_flight)
             }
         };
         self.rows = block_rows * side;
@@ -76,7 +76,7 @@ impl PlaneBuffer {
         ((row - self.first.1) % self.rows) as usize * self.stride
     }
 
-    /// Samples of a row of the component, from column `from` to the last that is held.
+    /// The samples of a row of the component in these columns.
     pub(super) fn row(&self, row: u32, columns: &Range<u32>) -> &[u8] {
         let at = self.row_at(row);
         let from = at + (columns.start - self.first.0) as usize;
@@ -93,6 +93,7 @@ pub(super) struct Output<'a> {
     pub(super) level: Level,
     pub(super) geometry: &'a Geometry,
     pub(super) extent: Extent,
+    /// By component; set when its first scan begins.
     pub(super) quantizers: [Quantizer; MAX_COMPONENTS],
     pub(super) planes: &'a mut [PlaneBuffer; MAX_COMPONENTS],
     /// What makes pixels of the planes, if anything does.
@@ -114,10 +115,10 @@ pub(super) fn prepare(
     Ok(())
 }
 
-/// Makes all samples mid grey, for images of which not every block may come.
-pub(super) fn clear(planes: &mut [PlaneBuffer; MAX_COMPONENTS]) {
-    for plane in planes {
-        plane.data.fill(MID_GREY);
+/// Makes the samples mid grey for which there is room: for images of which not every block may come.
+pub(super) fn clear(planes: &mut [PlaneBuffer; MAX_COMPONENTS], geometry: &Geometry) {
+    for plane in &mut planes[..geometry.components().len()] {
+        plane.data[..plane.stride * plane.rows as usize].fill(MID_GREY);
     }
 }
 
