@@ -10,7 +10,7 @@ mod row;
 use crate::Level;
 use crate::vector::RGB;
 use half::{bf16, f16};
-use row::Number;
+use row::{Number, Row};
 
 /// The normalised value of every 8-bit sample of every channel.
 #[derive(Clone, Debug, PartialEq)]
@@ -151,9 +151,24 @@ impl<'a> ImageWriter<'a> {
     ///
     /// When `y` is not below the height, or `row` is not `width * 3` bytes long.
     pub fn write_row(&mut self, level: Level, y: u32, row: &[u8]) {
+        assert_eq!(row.len(), self.width * RGB, "bytes of a row of {} pixels", self.width);
+        self.write_any(level, y, Row::Interleaved(row));
+    }
+
+    /// Writes row `y` from its red, green and blue samples.
+    ///
+    /// # Panics
+    ///
+    /// When `y` is not below the height, or a plane is not `width` bytes long.
+    pub fn write_planes(&mut self, level: Level, y: u32, planes: [&[u8]; RGB]) {
+        let lengths = planes.map(<[u8]>::len);
+        assert_eq!(lengths, [self.width; RGB], "samples of a row of {} pixels", self.width);
+        self.write_any(level, y, Row::Planes(planes));
+    }
+
+    fn write_any(&mut self, level: Level, y: u32, row: Row<'_>) {
         let y = y as usize;
         assert!(y < self.height, "row {y} of {}", self.height);
-        assert_eq!(row.len(), self.width * RGB, "bytes of a row of {} pixels", self.width);
         match self.format.element {
             Element::F32 => self.write::<f32>(level, y, row),
             Element::F16 => self.write::<f16>(level, y, row),
@@ -162,7 +177,7 @@ impl<'a> ImageWriter<'a> {
         }
     }
 
-    fn write<E: Number>(&mut self, level: Level, y: usize, row: &[u8]) {
+    fn write<E: Number>(&mut self, level: Level, y: usize, row: Row<'_>) {
         let line = self.width * E::SIZE;
         match self.format.layout {
             Layout::Hwc => {

@@ -42,6 +42,29 @@ fn every_level_writes_the_bytes_of_the_scalar_one() {
     }
 }
 
+#[test]
+fn planes_and_interleaved_rows_of_the_same_pixels_are_written_alike() {
+    let samples = noise(LONGEST * 3, 9);
+    let table = Table::imagenet();
+    for (level, pixels) in Level::available().flat_map(|l| (0..=LONGEST).map(move |n| (l, n))) {
+        let row = &samples[..pixels * 3];
+        let plane = |channel: usize| row.iter().skip(channel).step_by(3).copied().collect();
+        let planes: [Vec<u8>; 3] = [plane(0), plane(1), plane(2)];
+        let planes = [&planes[0][..], &planes[1], &planes[2]];
+        for (element, layout) in ELEMENTS.iter().flat_map(|&e| LAYOUTS.map(|l| (e, l))) {
+            for flip in [false, true] {
+                let format = PixelFormat { element, layout, flip };
+                let bytes = pixels * 3 * element.size();
+                let mut out = [vec![0; bytes], vec![1; bytes]];
+                let [interleaved, planar] = &mut out;
+                ImageWriter::new(interleaved, pixels, 1, format, &table).write_row(level, 0, row);
+                ImageWriter::new(planar, pixels, 1, format, &table).write_planes(level, 0, planes);
+                assert!(out[0] == out[1], "{level} {pixels} {format:?}");
+            }
+        }
+    }
+}
+
 /// All samples in all channels, with means and deviations of every size.
 #[test]
 fn every_level_computes_what_the_table_holds() {

@@ -80,11 +80,47 @@ impl Number for u8 {
 const MOST_FLOATS: usize = 16;
 const MOST_PIXELS: usize = 64;
 
+/// The pixels of a row, in either order of their samples.
+#[derive(Clone, Copy)]
+pub(super) enum Row<'a> {
+    Interleaved(&'a [u8]),
+    Planes([&'a [u8]; RGB]),
+}
+
+impl Row<'_> {
+    fn pixels(&self) -> usize {
+        match self {
+            Self::Interleaved(row) => row.len() / RGB,
+            Self::Planes([red, ..]) => red.len(),
+        }
+    }
+
+    /// The pixel that becomes pixel `index` of the output.
+    fn pixel(&self, index: usize, flip: bool) -> [u8; RGB] {
+        let index = if flip { self.pixels() - 1 - index } else { index };
+        match self {
+            Self::Interleaved(row) => array::from_fn(|channel| row[index * RGB + channel]),
+            Self::Planes(planes) => planes.map(|plane| plane[index]),
+        }
+    }
+
+    /// The planes of `S::PIXELS` pixels from `start` on.
+    #[inline(always)]
+    fn planes<S: Simd>(&self, simd: S, start: usize) -> [S::Bytes; RGB] {
+        match self {
+            Self::Interleaved(row) => simd.deinterleave(&row[start * RGB..][..S::PIXELS * RGB]),
+            Self::Planes(planes) => {
+                planes.map(|plane| simd.load_bytes(&plane[start..][..S::PIXELS]))
+            }
+        }
+    }
+}
+
 impl Table {
     pub(super) fn interleaved<E: Number>(
         &self,
         level: Level,
-        row: &[u8],
+        row: Row<'_>,
         flip: bool,
         out: &mut [u8],
     ) {
@@ -98,7 +134,7 @@ impl Table {
     pub(super) fn planar<E: Number>(
         &self,
         level: Level,
-        row: &[u8],
+        row: Row<'_>,
         flip: bool,
         out: [&mut [u8]; RGB],
     ) {
@@ -109,20 +145,20 @@ impl Table {
         );
     }
 
-    fn define_interleaved<E: Number>(&self, row: &[u8], flip: bool, out: &mut [u8]) {
+    fn define_interleaved<E: Number>(&self, row: Row<'_>, flip: bool, out: &mut [u8]) {
         for (index, out) in out.chunks_exact_mut(RGB * E::SIZE).enumerate() {
-            let pixel = pixel(row, index, flip);
+            let pixel = row.pixel(index, flip);
             let samples = out.chunks_exact_mut(E::SIZE).zip(pixel).zip(&self.values);
-            for ((out, &sample), values) in samples {
+            for ((out, sample), values) in samples {
                 E::store(sample, values[usize::from(sample)], out);
             }
         }
     }
 
-    fn define_planar<E: Number>(&self, row: &[u8], flip: bool, planes: [&mut [u8]; RGB]) {
+    fn define_planar<E: Number>(&self, row: Row<'_>, flip: bool, planes: [&mut [u8]; RGB]) {
         for ((channel, plane), values) in planes.into_iter().enumerate().zip(&self.values) {
             for (index, out) in plane.chunks_exact_mut(E::SIZE).enumerate() {
-                let sample = pixel(row, index, flip)[channel];
+                let sample = row.pixel(index, flip)[channel];
                 E::store(sample, values[usize::from(sample)], out);
             }
         }
@@ -132,11 +168,11 @@ impl Table {
     fn write_interleaved<E: Number, S: Simd>(
         &self,
         simd: S,
-        row: &[u8],
+        row: Row<'_>,
         flip: bool,
         out: &mut [u8],
     ) {
-        let pixels = row.len() / RGB;
+        let pixels = row.pixels();
         let Some(starts) = starts(pixels, S::PIXELS) else {
             return self.define_interleaved::<E>(row, flip, out);
         };
@@ -144,17 +180,19 @@ impl Table {
         let pattern = |values: [f32; RGB]| array::from_fn(|sample| values[sample % RGB]);
         let mean: [f32; MOST_FLOATS * RGB] = pattern(self.mean);
         let std: [f32; MOST_FLOATS * RGB] = pattern(self.std);
-        let mut mirrored = [0; MOST_PIXELS * RGB];
-        let mirrored = &mut mirrored[..S::PIXELS * RGB];
+        let mut ordered = [0; MOST_PIXELS * RGB];
+        let ordered = &mut ordered[..S::PIXELS * RGB];
         for start in starts {
-            let mut samples = &row[start * RGB..][..S::PIXELS * RGB];
-            let mut place = start;
-            if flip {
-                let planes = simd.deinterleave(samples).map(|plane| simd.reverse(plane));
-                simd.interleave(planes, mirrored);
-                samples = mirrored;
-                place = pixels - start - S::PIXELS;
-            }
+            let place = if flip { pixels - start - S::PIXELS } else { start };
+            let samples = match row {
+                Row::Interleaved(row) if !flip => &row[start * RGB..][..S::PIXELS * RGB],
+                Row::Interleaved(_) | Row::Planes(_) => {
+                    let planes = row.planes(simd, start);
+                    let reversed = planes.map(|plane| simd.reverse(plane));
+                    simd.interleave(if flip { reversed } else { planes }, ordered);
+                    &*ordered
+                }
+            };
             let out = &mut out[place * RGB * E::SIZE..][..S::PIXELS * RGB * E::SIZE];
             let vectors = samples.chunks_exact(S::FLOATS);
             for (index, (samples, out)) in
@@ -171,11 +209,11 @@ impl Table {
     fn write_planar<E: Number, S: Simd>(
         &self,
         simd: S,
-        row: &[u8],
+        row: Row<'_>,
         flip: bool,
         mut planes: [&mut [u8]; RGB],
     ) {
-        let pixels = row.len() / RGB;
+        let pixels = row.pixels();
         let Some(starts) = starts(pixels, S::PIXELS) else {
             return self.define_planar::<E>(row, flip, planes);
         };
@@ -184,7 +222,7 @@ impl Table {
         let mut plane = [0; MOST_PIXELS];
         let plane = &mut plane[..S::PIXELS];
         for start in starts {
-            let parts = simd.deinterleave(&row[start * RGB..][..S::PIXELS * RGB]);
+            let parts = row.planes(simd, start);
             let place = if flip { pixels - start - S::PIXELS } else { start };
             for (channel, out) in planes.iter_mut().enumerate() {
                 let part = parts[channel];
@@ -199,10 +237,4 @@ impl Table {
             }
         }
     }
-}
-
-/// The pixel that becomes pixel `index` of the output.
-fn pixel(row: &[u8], index: usize, flip: bool) -> &[u8] {
-    let start = if flip { row.len() - RGB * (index + 1) } else { RGB * index };
-    &row[start..start + RGB]
 }
