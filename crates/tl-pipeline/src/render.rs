@@ -1,9 +1,16 @@
 //! The final pass: from decoded pixels to numbers in a batch, without an image in between.
 
+mod planes;
+
+use tl_decode::Planes;
 use tl_simd::Level;
+use tl_simd::jpeg::Scale;
 use tl_simd::normalize::{Element, ImageWriter, Layout, PixelFormat, Table};
-use tl_simd::resample::{ImageView, Resampler, Resize};
-use tl_transform::{Plan, Recipe};
+use tl_simd::resample::{ImageView, Rect, Resampler, Resize};
+use tl_transform::{Padding, Plan, Recipe};
+
+use planes::PlanePass;
+pub(crate) use planes::samples_read;
 
 const CHANNELS: usize = 3;
 
@@ -30,6 +37,7 @@ pub struct Renderer {
     element: Element,
     layout: Layout,
     resampler: Resampler,
+    planes: PlanePass,
     /// One row of output pixels, black where the plan pads.
     padded: Vec<u8>,
 }
@@ -46,6 +54,7 @@ impl Renderer {
             element: output.dtype.into(),
             layout: output.layout.into(),
             resampler: Resampler::new(),
+            planes: PlanePass::default(),
             padded: Vec::new(),
         }
     }
@@ -62,33 +71,115 @@ impl Renderer {
     /// When `pixels` is shorter than the image, when the plan is not for such an image, or when
     /// `out` is not exactly as long as a result of the plan's size.
     pub fn render(&mut self, plan: &Plan, pixels: &[u8], width: u32, height: u32, out: &mut [u8]) {
-        let source = ImageView::packed(pixels, width, height, CHANNELS);
-        let resize = Resize {
-            region: plan.region,
-            resized: plan.resized,
-            window: plan.window,
-            filter: plan.filter,
-        };
-        let (width, height) = plan.output_size();
-        let format = PixelFormat { element: self.element, layout: self.layout, flip: plan.flip };
-        let size = (width as usize, height as usize);
-        let mut writer = ImageWriter::new(out, size.0, size.1, format, &self.table);
+        self.render_view(plan, ImageView::packed(pixels, width, height, CHANNELS), out);
+    }
+
+    /// The same renderer with the instructions of `level`; the results do not depend on it.
+    #[must_use]
+    pub fn with_level(self, level: Level) -> Self {
+        Self { level, ..self }
+    }
+
+    /// [`Renderer::render`] of an image of which at least [`pixels_read`] is there.
+    pub(crate) fn render_view(&mut self, plan: &Plan, source: ImageView<'_>, out: &mut [u8]) {
         let level = self.level;
+        let writer = writer(self.element, self.layout, &self.table, plan, out);
+        let mut rows = Rows::new(level, writer, plan, &mut self.padded);
+        self.resampler.run(level, source, &resize(plan), |y, row| rows.write(y, row));
+    }
+
+    /// Runs `plan` on the planes of a JPEG that was decoded at `scale`, of which at least
+    /// [`samples_read`] is there.
+    ///
+    /// # Panics
+    /// As [`Renderer::render`], and for planes of four inks.
+    pub(crate) fn render_planes(
+        &mut self,
+        plan: &Plan,
+        scale: Scale,
+        planes: &Planes<'_>,
+        out: &mut [u8],
+    ) {
+        let level = self.level;
+        let writer = writer(self.element, self.layout, &self.table, plan, out);
+        let mut rows = Rows::new(level, writer, plan, &mut self.padded);
+        let sink = |y, planes: [&[u8]; CHANNELS]| rows.write_planes(y, planes);
+        self.planes.run(level, &mut self.resampler, (plan, scale), planes, sink);
+    }
+}
+
+/// The pixels of the image that `plan` is made of.
+pub(crate) fn pixels_read(plan: &Plan) -> Rect {
+    resize(plan).source()
+}
+
+fn resize(plan: &Plan) -> Resize {
+    let Plan { region, resized, window, filter, .. } = *plan;
+    Resize { region, resized, window, filter }
+}
+
+fn writer<'a>(
+    element: Element,
+    layout: Layout,
+    table: &'a Table,
+    plan: &Plan,
+    out: &'a mut [u8],
+) -> ImageWriter<'a> {
+    let (width, height) = plan.output_size();
+    let format = PixelFormat { element, layout, flip: plan.flip };
+    ImageWriter::new(out, width as usize, height as usize, format, table)
+}
+
+/// Writes the rows of a plan's window where they belong, with black around them.
+struct Rows<'a> {
+    level: Level,
+    writer: ImageWriter<'a>,
+    padding: Padding,
+    /// Samples of a row of the result, in all channels.
+    padded: Option<&'a mut [u8]>,
+}
+
+impl<'a> Rows<'a> {
+    /// Writes the black rows already.
+    fn new(
+        level: Level,
+        mut writer: ImageWriter<'a>,
+        plan: &Plan,
+        padded: &'a mut Vec<u8>,
+    ) -> Self {
         let padding = plan.padding;
-        if padding == Default::default() {
-            self.resampler.run(level, source, &resize, |y, row| writer.write_row(level, y, row));
-            return;
+        if padding == Padding::default() {
+            return Self { level, writer, padding, padded: None };
         }
-        self.padded.clear();
-        self.padded.resize(size.0 * CHANNELS, 0);
+        let (width, height) = plan.output_size();
+        padded.clear();
+        padded.resize(width as usize * CHANNELS, 0);
         for y in (0..padding.top).chain(height - padding.bottom..height) {
-            writer.write_row(level, y, &self.padded);
+            writer.write_row(level, y, padded);
         }
-        let (padded, left) = (&mut self.padded, padding.left as usize * CHANNELS);
-        self.resampler.run(level, source, &resize, |y, row| {
-            padded[left..][..row.len()].copy_from_slice(row);
-            writer.write_row(level, padding.top + y, padded);
-        });
+        Self { level, writer, padding, padded: Some(padded) }
+    }
+
+    fn write(&mut self, y: u32, row: &[u8]) {
+        let Some(padded) = &mut self.padded else {
+            return self.writer.write_row(self.level, y, row);
+        };
+        let left = self.padding.left as usize * CHANNELS;
+        padded[left..][..row.len()].copy_from_slice(row);
+        self.writer.write_row(self.level, self.padding.top + y, padded);
+    }
+
+    fn write_planes(&mut self, y: u32, planes: [&[u8]; CHANNELS]) {
+        let Some(padded) = &mut self.padded else {
+            return self.writer.write_planes(self.level, y, planes);
+        };
+        let (width, left) = (padded.len() / CHANNELS, self.padding.left as usize);
+        for (row, plane) in padded.chunks_exact_mut(width).zip(planes) {
+            row[left..][..plane.len()].copy_from_slice(plane);
+        }
+        let (red, rest) = padded.split_at(width);
+        let (green, blue) = rest.split_at(width);
+        self.writer.write_planes(self.level, self.padding.top + y, [red, green, blue]);
     }
 }
 

@@ -2,9 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tbl_format::SampleFormat;
 use tbl_io::ReadError;
-use tl_decode::{Color, DecodeOptions, Decoder, Image};
+use tl_decode::Image;
 
 use crate::batch::{Batch, Extra};
 use crate::config::{LoaderConfig, OnError, Work};
@@ -12,7 +11,7 @@ use crate::dataset::Dataset;
 use crate::error::{PipelineError, SampleError, SampleFault};
 use crate::loader::EpochState;
 use crate::pool::Lease;
-use crate::render::Renderer;
+use crate::sample::{Draw, SampleRenderer, Stored, Target};
 use crate::slab::{Complete, RowMut};
 use crate::sync::{Arc, thread};
 
@@ -33,25 +32,25 @@ pub(crate) struct Filled {
 /// The memory of one worker, reused from sample to sample and from epoch to epoch.
 #[derive(Debug)]
 pub(crate) struct Scratch {
-    decoder: Decoder,
-    image: Image,
     bytes: Vec<u8>,
-    renderer: Option<Renderer>,
+    /// `None` where samples are not decoded.
+    renderer: Option<SampleRenderer>,
 }
 
 impl Scratch {
     pub(crate) fn new(config: &LoaderConfig) -> Self {
-        let decoder = Decoder::new(DecodeOptions { color: Color::Rgb8, ..config.decode });
         let renderer = match &config.work {
             Work::Bytes => None,
-            Work::Images(recipe) => Some(Renderer::new(recipe)),
+            Work::Images(recipe) => Some(SampleRenderer::new(recipe, config.decode)),
         };
-        Self { decoder, image: Image::new(), bytes: Vec::new(), renderer }
+        Self { bytes: Vec::new(), renderer }
     }
 
     fn trim(&mut self) {
         trim(&mut self.bytes);
-        trim(&mut self.image.data);
+        if let Some(renderer) = &mut self.renderer {
+            renderer.trim(KEEP_BYTES);
+        }
     }
 }
 
@@ -155,67 +154,22 @@ fn process(
     image: &mut Image,
 ) -> Result<Option<i64>, SampleFault> {
     let dataset = epoch.dataset();
-    let recipe = match &epoch.config().work {
-        Work::Bytes => {
-            (image.width, image.height) = (0, 0);
-            trim(&mut image.data);
-            dataset.read_into(index, &mut image.data)?;
-            epoch.count_bytes(image.data.len());
-            return Ok(dataset.label(index));
-        }
-        Work::Images(recipe) => recipe,
-    };
     trim(&mut image.data);
-    // Without operations the pixels are the result, and go where it belongs at once.
-    let as_is = recipe.ops().is_empty();
-    let decoded = if as_is { &mut *image } else { &mut scratch.image };
-    let (width, height) = decode(epoch, &mut scratch.decoder, index, &mut scratch.bytes, decoded)?;
-    if !as_is {
-        let plan = recipe.plan(width, height, epoch.config().seed, epoch.number, index)?;
-        let renderer = scratch.renderer.as_mut().expect("work on images has a renderer");
-        let target = if epoch.spec().is_some() {
-            out
-        } else {
-            let bytes = renderer.output_bytes(plan.output_size());
-            let limit = epoch.config().decode.limits.max_decoded_bytes;
-            if bytes as u64 > limit {
-                return Err(SampleFault::OutputSize { bytes: bytes as u64, limit });
-            }
-            (image.width, image.height) = plan.output_size();
-            image.channels = Color::Rgb8.channels();
-            image.data.resize(bytes, 0);
-            &mut image.data[..]
-        };
-        renderer.render(&plan, &scratch.image.data, width, height, target);
-    }
-    Ok(dataset.label(index))
-}
-
-/// Makes sample `index`'s RGB pixels, and returns its width and height.
-fn decode(
-    epoch: &EpochState,
-    decoder: &mut Decoder,
-    index: u64,
-    bytes: &mut Vec<u8>,
-    image: &mut Image,
-) -> Result<(u32, u32), SampleFault> {
-    let dataset = epoch.dataset();
-    let facts = dataset.facts(index)?;
-    if facts.format == SampleFormat::RawU8 {
-        let (width, height) = (facts.width, facts.height);
+    let Some(renderer) = &mut scratch.renderer else {
+        (image.width, image.height) = (0, 0);
         dataset.read_into(index, &mut image.data)?;
-        let have = image.data.len() as u64;
-        let need = 3 * u64::from(width) * u64::from(height);
-        if have != need || need == 0 {
-            return Err(SampleFault::RawSize { width, height, need, have });
-        }
-        (image.width, image.height, image.channels) = (width, height, Color::Rgb8.channels());
-    } else {
-        dataset.read_into(index, bytes)?;
-        decoder.decode_into(bytes, image)?;
-    }
-    epoch.count_bytes(usize::try_from(facts.bytes).unwrap_or(usize::MAX));
-    Ok((image.width, image.height))
+        epoch.count_bytes(image.data.len());
+        return Ok(dataset.label(index));
+    };
+    let facts = dataset.facts(index)?;
+    dataset.read_into(index, &mut scratch.bytes)?;
+    epoch.count_bytes(scratch.bytes.len());
+    let (format, size) = (facts.format, (facts.width, facts.height));
+    let stored = Stored { format, size, bytes: &mut scratch.bytes };
+    let draw = Draw { seed: epoch.config().seed, epoch: epoch.number, sample: index };
+    let target = if epoch.spec().is_some() { Target::Row(out) } else { Target::Image(image) };
+    renderer.render(stored, draw, target)?;
+    Ok(dataset.label(index))
 }
 
 /// Says which sample it was, as far as its index can still be read.
