@@ -6,7 +6,7 @@ use std::mem;
 use tbl_format::SampleFormat;
 use tl_decode::{
     Color, DecodeError, DecodeOptions, Decoder, Exif, Format, Image, ImageInfo, JpegDecoder,
-    JpegRequest, Orientation,
+    JpegRequest, Orientation, RowIndex,
 };
 use tl_simd::Level;
 use tl_simd::resample::ImageView;
@@ -26,6 +26,8 @@ pub struct Stored<'a> {
     pub size: (u32, u32),
     /// The bytes. Those of raw pixels may be exchanged for others.
     pub bytes: &'a mut Vec<u8>,
+    /// The row index stored for a JPEG, if there is one. The result does not depend on it.
+    pub row_index: Option<&'a [u8]>,
 }
 
 /// What the random part of a plan is a function of.
@@ -60,7 +62,8 @@ pub enum Target<'a> {
 /// let recipe = Recipe::imagenet_train(224)?.into_pixels(Layout::Hwc);
 /// let mut renderer = SampleRenderer::new(&recipe, DecodeOptions::default());
 /// let mut bytes = std::fs::read("photo.jpg")?;
-/// let stored = Stored { format: SampleFormat::Jpeg, size: (0, 0), bytes: &mut bytes };
+/// let stored =
+///     Stored { format: SampleFormat::Jpeg, size: (0, 0), bytes: &mut bytes, row_index: None };
 /// let mut image = Image::new();
 /// renderer.render(stored, Draw { seed: 42, epoch: 0, sample: 7 }, Target::Image(&mut image))?;
 /// assert_eq!((image.width, image.height), (224, 224));
@@ -105,25 +108,19 @@ impl SampleRenderer {
     /// When a [`Target::Row`] has not the size of the result.
     pub fn render(
         &mut self,
-        stored: Stored<'_>,
+        mut stored: Stored<'_>,
         draw: Draw,
         target: Target<'_>,
     ) -> Result<Plan, SampleFault> {
         match target {
+            // Without operations the pixels are the result, and go where it belongs at once.
             Target::Image(image) if self.recipe.ops().is_empty() => {
-                decode_whole(&mut self.decoder, stored, image)?;
+                decode_whole(&mut self.decoder, &mut stored, image)?;
                 Ok(Plan::whole(image.width, image.height))
             }
-            target => match self.parts_of(&stored)? {
+            Target::Row(_) | Target::Image(_) => match self.parts_of(&stored)? {
                 Some(info) => self.render_part(&stored, &info, draw, target),
-                None => {
-                    decode_whole(&mut self.decoder, stored, &mut self.image)?;
-                    let plan = self.plan(self.image.width, self.image.height, draw)?;
-                    let out = self.room(&plan, target)?;
-                    let Image { width, height, data, .. } = &self.image;
-                    self.renderer.render(&plan, data, *width, *height, out);
-                    Ok(plan)
-                }
+                None => self.render_whole(&mut stored, draw, target),
             },
         }
     }
@@ -147,6 +144,20 @@ impl SampleRenderer {
         Ok((!turned).then_some(info))
     }
 
+    fn render_whole(
+        &mut self,
+        stored: &mut Stored<'_>,
+        draw: Draw,
+        target: Target<'_>,
+    ) -> Result<Plan, SampleFault> {
+        decode_whole(&mut self.decoder, stored, &mut self.image)?;
+        let plan = self.plan(self.image.width, self.image.height, draw)?;
+        let out = self.room(&plan, target)?;
+        let Image { width, height, data, .. } = &self.image;
+        self.renderer.render(&plan, data, *width, *height, out);
+        Ok(plan)
+    }
+
     fn render_part(
         &mut self,
         stored: &Stored<'_>,
@@ -157,22 +168,31 @@ impl SampleRenderer {
         let plan = self.plan(info.width, info.height, draw)?;
         let out = self.room(&plan, target)?;
         let mode = self.recipe.decode_mode();
-        let request =
-            JpegRequest { on_damaged: self.decoder.options().on_damaged, ..JpegRequest::default() };
+        let request = JpegRequest {
+            on_damaged: self.decoder.options().on_damaged,
+            index: stored.row_index.map(RowIndex::parse).transpose()?,
+            ..JpegRequest::default()
+        };
         if mode != DecodeMode::Exact && matches!(info.channels, 1 | 3) {
             let scale = mode.scale(&plan);
             let region = Some(samples_read(&plan, scale));
             let request = JpegRequest { scale, region, ..request };
-            let planes = self.decoder.jpeg().decode_planes(stored.bytes, &request)?;
-            self.renderer.render_planes(&plan, scale, &planes, out);
-        } else {
-            let part = pixels_read(&plan);
-            let request = JpegRequest { region: Some(part), ..request };
-            self.decoder.jpeg().decode(stored.bytes, &request, &mut self.image)?;
-            let Image { width, height, data, .. } = &self.image;
-            let view = ImageView::packed(data, *width, *height, CHANNELS).at(part.x, part.y);
-            self.renderer.render_view(&plan, view, out);
+            match self.decoder.jpeg().decode_planes(stored.bytes, &request) {
+                Ok(planes) => {
+                    self.renderer.render_planes(&plan, scale, &planes, out);
+                    return Ok(plan);
+                }
+                // Lossless files have no planes; what cannot be decoded at all says so below.
+                Err(DecodeError::Unsupported(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
+        let part = pixels_read(&plan);
+        let request = JpegRequest { region: Some(part), ..request };
+        self.decoder.jpeg().decode(stored.bytes, &request, &mut self.image)?;
+        let Image { width, height, data, .. } = &self.image;
+        let view = ImageView::packed(data, *width, *height, CHANNELS).at(part.x, part.y);
+        self.renderer.render_view(&plan, view, out);
         Ok(plan)
     }
 
@@ -201,7 +221,7 @@ impl SampleRenderer {
 /// Makes all pixels of a sample.
 fn decode_whole(
     decoder: &mut Decoder,
-    stored: Stored<'_>,
+    stored: &mut Stored<'_>,
     image: &mut Image,
 ) -> Result<(), SampleFault> {
     if stored.format != SampleFormat::RawU8 {

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use tbl_format::SampleFormat;
 use tbl_io::ReadError;
 use tl_decode::Image;
 
@@ -33,6 +34,7 @@ pub(crate) struct Filled {
 #[derive(Debug)]
 pub(crate) struct Scratch {
     bytes: Vec<u8>,
+    row_index: Vec<u8>,
     /// `None` where samples are not decoded.
     renderer: Option<SampleRenderer>,
 }
@@ -43,7 +45,7 @@ impl Scratch {
             Work::Bytes => None,
             Work::Images(recipe) => Some(SampleRenderer::new(recipe, config.decode)),
         };
-        Self { bytes: Vec::new(), renderer }
+        Self { bytes: Vec::new(), row_index: Vec::new(), renderer }
     }
 
     fn trim(&mut self) {
@@ -165,7 +167,10 @@ fn process(
     dataset.read_into(index, &mut scratch.bytes)?;
     epoch.count_bytes(scratch.bytes.len());
     let (format, size) = (facts.format, (facts.width, facts.height));
-    let stored = Stored { format, size, bytes: &mut scratch.bytes };
+    let indexed =
+        format == SampleFormat::Jpeg && dataset.row_index_into(index, &mut scratch.row_index)?;
+    let row_index = indexed.then_some(&scratch.row_index[..]);
+    let stored = Stored { format, size, bytes: &mut scratch.bytes, row_index };
     let draw = Draw { seed: epoch.config().seed, epoch: epoch.number, sample: index };
     let target = if epoch.spec().is_some() { Target::Row(out) } else { Target::Image(image) };
     renderer.render(stored, draw, target)?;

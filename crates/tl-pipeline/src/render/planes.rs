@@ -98,7 +98,7 @@ impl PlanePass {
                 return first.run_area(level, view, &resize, |y, row| sink(y, [row; CHANNELS]));
             }
             [main, second, third] => (part(main), [part(second), part(third)]),
-            planes => panic!("{} planes cannot be resampled apart", planes.len()),
+            planes => unreachable!("{} planes of an image of 1 or 3 channels", planes.len()),
         };
         let width = plan.window.width as usize;
         for (other, out) in others.iter().zip(&mut self.resized) {

@@ -140,6 +140,8 @@ fn samples_cost_no_allocations() {
     check("imagenet-train, BMP", &train, memory(bmp));
     check("imagenet-train, JPEG", &train, jpegs);
     check("decode, JPEG", &decode, jpegs);
+    let eval = || Work::Images(Recipe::imagenet_eval(16).unwrap());
+    check("imagenet-eval, JPEG", &eval, jpegs);
     check("imagenet-train, raw", &train, memory(raw));
     check("decode, BMP", &decode, memory(bmp));
     check("bytes", &|| Work::Bytes, memory(bmp));

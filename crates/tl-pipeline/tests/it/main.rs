@@ -6,5 +6,6 @@ mod allocations;
 mod containers;
 mod content;
 mod errors;
+mod fast;
 mod memory;
 mod shutdown;

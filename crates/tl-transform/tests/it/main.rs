@@ -19,7 +19,7 @@ fn recipes_print_what_they_do() {
     let check = |recipe: Recipe, expected| assert_eq!(recipe.to_string(), expected);
     check(
         Recipe::imagenet_train(224).unwrap(),
-        "Decode(fast, margin 1.5) -> RandomResizedCrop(224x224, scale 0.08..1, ratio 0.7500..1.3333, bilinear) -> \
+        "Decode(fast, margin 2) -> RandomResizedCrop(224x224, scale 0.08..1, ratio 0.7500..1.3333, bilinear) -> \
          RandomHorizontalFlip(p 0.5) -> ToFloat -> \
          Normalize(mean [0.485, 0.456, 0.406], std [0.229, 0.224, 0.225]) -> f32 CHW",
     );
@@ -104,7 +104,7 @@ fn reading_a_recipe_checks_it_again() {
     let json = serde_json::to_string(&recipe).unwrap();
     assert!(json.starts_with(r#"{"ops":[{"op":"random_resized_crop","width":224,"#), "{json}");
     assert_eq!(serde_json::from_str::<Recipe>(&json).unwrap(), recipe);
-    let absent = json.replace(r#","decode":{"fast":{"decode_margin":1.5}}"#, "");
+    let absent = json.replace(r#","decode":{"fast":{"decode_margin":2.0}}"#, "");
     assert_ne!(absent, json);
     let exact = recipe.with_decode(DecodeMode::Exact).unwrap();
     assert_eq!(serde_json::from_str::<Recipe>(&absent).unwrap(), exact);

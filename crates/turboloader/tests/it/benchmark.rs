@@ -83,14 +83,14 @@ fn the_report_says_how_photographs_were_decoded() {
     };
     let train = ["--recipe", "imagenet-train"];
     let with = |recipe: [&'static str; 2], more: &[&'static str]| plan(&[&recipe, more].concat());
-    assert_eq!(with(train, &[]).as_deref(), Some("Decode(fast, margin 1.5)"));
-    let margin = with(train, &["--decode-margin", "2"]);
-    assert_eq!(margin.as_deref(), Some("Decode(fast, margin 2)"));
+    assert_eq!(with(train, &[]).as_deref(), Some("Decode(fast, margin 2)"));
+    let margin = with(train, &["--decode-margin", "3"]);
+    assert_eq!(margin.as_deref(), Some("Decode(fast, margin 3)"));
     let exact = with(train, &["--decode", "exact"]);
     assert!(exact.is_some_and(|first| first.starts_with("RandomResizedCrop(16x16")));
     let eval = ["--recipe", "imagenet-eval"];
     assert_eq!(with(eval, &[]).as_deref(), Some("Resize(18, bilinear)"));
-    assert_eq!(with(eval, &["--decode", "fast"]).as_deref(), Some("Decode(fast, margin 1.5)"));
+    assert_eq!(with(eval, &["--decode", "fast"]).as_deref(), Some("Decode(fast, margin 2)"));
     assert_eq!(with(["--recipe", "raw"], &[]), None);
 }
 
