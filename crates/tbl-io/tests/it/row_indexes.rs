@@ -94,6 +94,18 @@ fn what_is_written_is_read() {
     }
 }
 
+/// The file is never made again: readers of every later version must read it the same, and the
+/// writer must go on making the same bytes.
+#[test]
+fn a_file_of_an_earlier_version_reads_the_same_and_is_written_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let golden =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/tbl/v2_row_indexes.tbl");
+    assert_eq!(read_all(&golden), (0..5).map(row_index_of).collect::<Vec<_>>());
+    write(&folder.path().join("t.tbl"), WriteOptions::default(), 5);
+    assert!(std::fs::read(folder.path().join("t.tbl")).unwrap() == std::fs::read(golden).unwrap());
+}
+
 #[test]
 fn a_container_without_a_place_for_them_has_none() {
     let folder = tempfile::tempdir().unwrap();
