@@ -2,6 +2,7 @@
 //! of sequential scans, `cache` keeps them.
 
 mod cache;
+mod entries;
 mod tables;
 
 pub(super) use cache::TableCache;
@@ -70,20 +71,20 @@ impl Codes {
     }
 }
 
-/// Symbols of codes of up to `BITS` bits by the next bits of the data: `SIZE` is `1 << BITS`.
-pub(super) type Symbols<const SIZE: usize> = [u16; SIZE];
+/// Symbols by the next bits of the data: `value << 8 | bits` of a code that fits into the index,
+/// else 0.
+type Symbols<const SIZE: usize> = [u32; SIZE];
 
-/// Fills `symbols` with `value << 8 | bits` of each code that fits into its index, else 0.
-pub(super) fn fill_symbols<const SIZE: usize>(spec: &HuffmanSpec<'_>, symbols: &mut Symbols<SIZE>) {
-    let index_bits = SIZE.trailing_zeros();
+fn symbols<const SIZE: usize>(spec: &HuffmanSpec<'_>) -> Symbols<SIZE> {
+    let mut symbols = [0; SIZE];
     let (mut filled, mut values) = (0, spec.values.iter());
-    for (bits, &count) in (1u16..).zip(spec.counts).take(index_bits as usize) {
+    for (bits, &count) in (1u32..).zip(spec.counts).take(SIZE.trailing_zeros() as usize) {
         let run = SIZE >> bits;
         for &value in values.by_ref().take(count.into()) {
-            let Some(slots) = symbols.get_mut(filled..filled + run) else { return };
-            slots.fill(u16::from(value) << 8 | bits);
+            let Some(slots) = symbols.get_mut(filled..filled + run) else { return symbols };
+            slots.fill(u32::from(value) << 8 | bits);
             filled += run;
         }
     }
-    symbols[filled..].fill(0);
+    symbols
 }

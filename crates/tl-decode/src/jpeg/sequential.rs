@@ -94,7 +94,7 @@ impl SequentialDecoder {
     ) -> Result<ScanEnd, Damage> {
         let scan = request.scan;
         let layout = Layout::new(scan)?;
-        let numbers = find_tables(&mut self.tables, request)?;
+        let numbers = find_tables(&mut self.tables, level, request)?;
         let tables = numbers.map(|number| self.tables.get(number));
         let mut segments = Segments::new(request);
         let mut start = RowStart::default();
@@ -171,6 +171,7 @@ impl BlockSink for Unwanted {
 /// The tables of each component of the scan, by their numbers in the cache.
 fn find_tables(
     cache: &mut TableCache,
+    level: Level,
     request: &Request<'_>,
 ) -> Result<[usize; MAX_COMPONENTS], Damage> {
     let mut numbers = [0; MAX_COMPONENTS];
@@ -180,7 +181,7 @@ fn find_tables(
         let (Some(dc), Some(ac)) = (dc, ac) else {
             return Err(Damage::at("Huffman table that is not defined", request.scan.data_at));
         };
-        let Some(found) = cache.find(&dc, &ac) else {
+        let Some(found) = cache.find(level, &dc, &ac) else {
             return Err(Damage::at("Huffman table with impossible codes", request.scan.data_at));
         };
         *number = found;
@@ -250,7 +251,7 @@ impl<'a> Segments<'a> {
 
     /// Whether a segment begins with the row.
     fn begins_with(&self, row: u32) -> bool {
-        self.mcus_before(row) % self.interval == 0
+        self.mcus_before(row).is_multiple_of(self.interval)
     }
 
     /// The row to start from with an index to decode `row`. That the index has the right place for

@@ -1,6 +1,8 @@
 //! The tables of the last images. Most photographs bring tables of their own; the standard ones
 //! and those of an encoder's fixed set come again.
 
+use tl_simd::Level;
+
 use super::Tables;
 use crate::jpeg::scan::HuffmanSpec;
 
@@ -49,6 +51,7 @@ impl TableCache {
     /// a scan cannot use as well; `None` for codes that are not allowed.
     pub(in crate::jpeg) fn find(
         &mut self,
+        level: Level,
         dc: &HuffmanSpec<'_>,
         ac: &HuffmanSpec<'_>,
     ) -> Option<usize> {
@@ -65,7 +68,7 @@ impl TableCache {
             }
             _ => (self.kept.len(), Tables::empty()),
         };
-        if !tables.build(dc, ac) {
+        if !tables.build(level, dc, ac) {
             return None;
         }
         self.kept.push(Kept { dc: dc_content, ac: ac_content, tables, used: self.clock });

@@ -2,7 +2,10 @@
 
 #![expect(clippy::cast_possible_truncation, reason = "casts cut bit fields out of words")]
 
-use super::{Codes, Symbols, fill_symbols};
+use tl_simd::Level;
+
+use super::entries::{self, Following};
+use super::{Codes, symbols};
 use crate::jpeg::scan::HuffmanSpec;
 
 /// What the bits of an index of a look-up table stand for.
@@ -20,18 +23,10 @@ pub(in crate::jpeg) type Entry = u64;
 /// with a position below 64 it has bit 7 set, and its low bits are at most 64 inside a block.
 pub(in crate::jpeg) const END: u32 = 129;
 
-/// Bits that an [`Entry`] of a look-up table has at most.
-const MAX_ENTRY_BITS: u32 = 25;
-
 /// Index bits of the tables that begin with an AC coefficient.
 const AC_BITS: u32 = 11;
 /// Index bits of the tables that begin with a DC coefficient.
 const DC_BITS: u32 = 9;
-
-/// Distance of an entry that stands for nothing, as one that overruns at any AC position.
-const NO_AC: u32 = 64;
-/// The same at position 0.
-const NO_DC: u32 = 100;
 
 /// Whether the position `next` behind an entry is none: neither inside the block or at its end,
 /// nor [`END`] behind such a one.
@@ -88,7 +83,12 @@ impl Tables {
     }
 
     /// Makes the tables; `false` for codes or symbols that are not allowed.
-    pub(super) fn build(&mut self, dc: &HuffmanSpec<'_>, ac: &HuffmanSpec<'_>) -> bool {
+    pub(super) fn build(
+        &mut self,
+        level: Level,
+        dc: &HuffmanSpec<'_>,
+        ac: &HuffmanSpec<'_>,
+    ) -> bool {
         let (Some(dc_codes), Some(ac_codes)) = (Codes::new(dc), Codes::new(ac)) else {
             return false;
         };
@@ -97,20 +97,18 @@ impl Tables {
             return false;
         }
         (self.dc_codes, self.ac_codes) = (dc_codes, ac_codes);
-        let mut symbols = [0; 1 << AC_BITS];
-        fill_symbols(ac, &mut symbols);
-        for (index, entry) in (0..).zip(&mut self.ac) {
-            *entry = ac_entry(index, &symbols);
-        }
-        for (lengths, &entry) in self.ac_lengths.iter_mut().zip(&self.ac) {
-            *lengths = lengths_of(entry);
-        }
-        let (mut dc_symbols, mut symbols) = ([0; 1 << DC_BITS], [0; 1 << DC_BITS]);
-        fill_symbols(dc, &mut dc_symbols);
-        fill_symbols(ac, &mut symbols);
-        for (index, entry) in (0..).zip(&mut self.dc) {
-            *entry = dc_entry(index, &dc_symbols, &symbols);
-        }
+        level.vectorize(
+            #[inline(always)]
+            || {
+                let symbols = symbols(ac);
+                entries::fill(&Following::new(ac, &symbols), None, &mut self.ac);
+                for (lengths, &entry) in self.ac_lengths.iter_mut().zip(&self.ac) {
+                    *lengths = lengths_of(entry);
+                }
+                let (first, symbols) = (super::symbols(dc), super::symbols(ac));
+                entries::fill(&Following::new(ac, &symbols), Some(&first), &mut self.dc);
+            },
+        );
         true
     }
 
@@ -155,115 +153,5 @@ impl Tables {
             value = extend(((bits << symbol.bits) >> (64 - size)) as u32, size);
         }
         entry(symbol.bits + size, 0, [place; 2], behind, [0, value])
-    }
-}
-
-/// A symbol at some place of an index: the bits in front of it are passed over.
-struct Part {
-    /// Bits up to behind the symbol's code.
-    used: u32,
-    run: u32,
-    size: u32,
-}
-
-#[inline(always)]
-fn part<const SIZE: usize>(index: u32, used: u32, symbols: &Symbols<SIZE>) -> Option<Part> {
-    let symbol = symbols[(index << used) as usize & (SIZE - 1)];
-    let bits = u32::from(symbol & 0xFF);
-    let value = u32::from(symbol >> 8);
-    let whole = bits != 0 && used + bits <= SIZE.trailing_zeros();
-    whole.then_some(Part { used: used + bits, run: value >> 4, size: value & 15 })
-}
-
-/// A coefficient of `size` bits at bit `used` of the index: its value and its bits that lie
-/// behind the index. `None` where not even its sign is there.
-#[inline(always)]
-fn coefficient(index: u32, index_bits: u32, used: u32, size: u32) -> Option<(i32, u32)> {
-    let have = index_bits - used;
-    if size <= have {
-        let bits = index >> (have - size) & ((1 << size) - 1);
-        return Some((extend(bits, size), 0));
-    }
-    let extra = size - have;
-    let bits = (index & ((1 << have) - 1)) << extra;
-    (have > 0).then(|| (extend(bits, size), extra))
-}
-
-fn ac_entry<const SIZE: usize>(index: u32, symbols: &Symbols<SIZE>) -> Entry {
-    let none = entry(0, 0, [0; 2], NO_AC, [0; 2]);
-    let Some(first) = part(index, 0, symbols) else { return none };
-    match (first.run, first.size) {
-        (0, 0) => entry(first.used, 0, [0; 2], END, [0; 2]),
-        (15, 0) => entry(first.used, 0, [0; 2], 16, [0; 2]),
-        (_, 0) => none,
-        (run, size) => {
-            let index_bits = SIZE.trailing_zeros();
-            match coefficient(index, index_bits, first.used, size) {
-                Some((value, extra)) if first.used + size <= MAX_ENTRY_BITS => {
-                    let lead = Lead { used: first.used + size, extra, at: run, value };
-                    behind(index, &lead, symbols)
-                }
-                _ => none,
-            }
-        }
-    }
-}
-
-fn dc_entry<const SIZE: usize>(
-    index: u32,
-    dc_symbols: &Symbols<SIZE>,
-    symbols: &Symbols<SIZE>,
-) -> Entry {
-    let none = entry(0, 0, [0; 2], NO_DC, [0; 2]);
-    let Some(first) = part(index, 0, dc_symbols) else { return none };
-    let mut lead = Lead { used: first.used, extra: 0, at: 0, value: 0 };
-    if first.size > 0 {
-        let found = coefficient(index, SIZE.trailing_zeros(), first.used, first.size);
-        let Some((value, extra)) = found else { return none };
-        lead = Lead { used: first.used + first.size, extra, value, ..lead };
-        if lead.used > MAX_ENTRY_BITS {
-            return none;
-        }
-    }
-    behind(index, &lead, symbols)
-}
-
-/// The first coefficient of an entry.
-struct Lead {
-    /// Bits up to behind it.
-    used: u32,
-    /// How many of them are behind the index.
-    extra: u32,
-    /// Its distance.
-    at: u32,
-    value: i32,
-}
-
-/// Adds to a coefficient what else the index holds: one more, and the block's end.
-#[inline(always)]
-fn behind<const SIZE: usize>(index: u32, lead: &Lead, symbols: &Symbols<SIZE>) -> Entry {
-    let Lead { used, extra, at, value } = *lead;
-    let alone = entry(used, extra, [at; 2], at + 1, [0, value]);
-    if extra > 0 {
-        return alone;
-    }
-    let end_of = |used: u32, at: u32| match part(index, used, symbols) {
-        Some(Part { used, run: 0, size: 0 }) => (used, at + 1 + END),
-        _ => (used, at + 1),
-    };
-    let Some(second) = part(index, used, symbols) else { return alone };
-    if second.size == 0 || i8::try_from(value).is_err() {
-        let (used, distance) = end_of(used, at);
-        return entry(used, 0, [at; 2], distance, [0, value]);
-    }
-    let last = at + 1 + second.run;
-    match coefficient(index, SIZE.trailing_zeros(), second.used, second.size) {
-        Some((_, extra)) if second.used + second.size > MAX_ENTRY_BITS && extra > 0 => alone,
-        Some((last_value, extra)) => {
-            let used = second.used + second.size;
-            let (used, distance) = if extra > 0 { (used, last + 1) } else { end_of(used, last) };
-            entry(used, extra, [at, last], distance, [value, last_value])
-        }
-        None => alone,
     }
 }
