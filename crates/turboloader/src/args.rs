@@ -5,13 +5,14 @@
 
 mod dataset;
 mod inspect;
+mod part;
 mod train;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use dataset::{ConvertArgs, MergeArgs, RepairArgs, SplitArgs, Target, VerifyArgs};
 pub(crate) use inspect::{
-    CatArgs, DecodeArgs, DigestArgs, ExifChoice, ExtractArgs, InfoArgs, LsArgs,
+    CatArgs, DamageChoice, DecodeArgs, DigestArgs, ExifChoice, ExtractArgs, InfoArgs, LsArgs,
 };
 pub(crate) use train::{BenchArgs, BenchRecipe, CompletionsArgs, PreviewArgs, PreviewRecipe};
 

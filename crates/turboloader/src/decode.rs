@@ -2,21 +2,17 @@
 
 use std::io::{self, Write};
 
-use tl_decode::{DecodeOptions, Exif, Image, probe};
+use tl_decode::{DecodeOptions, Exif, Image, JpegRequest, Level, OnDamaged, probe};
 
-use crate::args::{DecodeArgs, ExifChoice};
+use crate::args::{DamageChoice, DecodeArgs, ExifChoice};
 use crate::data_set;
 use crate::failure::{Failure, Subject, Verdict};
-use crate::output::{Stdout, write_file};
+use crate::output::{Stdout, note, write_file};
 use crate::pixels::SampleDecoder;
 
 /// Decodes the image.
 pub(crate) fn run(args: &DecodeArgs) -> Result<Verdict, Failure> {
-    let exif = match args.exif {
-        ExifChoice::Ignore => Exif::Ignore,
-        ExifChoice::Apply => Exif::Apply,
-    };
-    let mut decoder = SampleDecoder::new(DecodeOptions { exif, ..DecodeOptions::default() });
+    let mut decoder = decoder(args);
     let mut image = Image::new();
     let of = match args.index {
         None => {
@@ -29,6 +25,9 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Verdict, Failure> {
             Subject::sample(source.as_ref(), index, &source.entry(index)?)
         }
     };
+    if let Some(damage) = decoder.damage() {
+        note(&format_args!("{of}: damaged at byte {}: {}", damage.offset, damage.what));
+    }
     if args.ppm {
         return match &args.output {
             Some(path) => write_file(path, args.force, |file| write_ppm(file, &image)),
@@ -51,6 +50,25 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Verdict, Failure> {
     stdout.line(&format_args!("{of}: {}x{} {stored}", image.width, image.height))?;
     stdout.finish()?;
     Ok(Verdict::Good)
+}
+
+fn decoder(args: &DecodeArgs) -> SampleDecoder {
+    let exif = match args.exif {
+        ExifChoice::Ignore => Exif::Ignore,
+        ExifChoice::Apply => Exif::Apply,
+    };
+    let on_damaged = match args.on_damaged {
+        DamageChoice::Error => OnDamaged::Error,
+        DamageChoice::Keep => OnDamaged::Keep,
+    };
+    let options = DecodeOptions { exif, on_damaged, ..DecodeOptions::default() };
+    let decoder = SampleDecoder::new(options);
+    if args.region.is_none() && args.scale.is_none() && args.level.is_none() {
+        return decoder;
+    }
+    let (scale, region) = (args.scale.unwrap_or_default(), args.region);
+    let request = JpegRequest { scale, region, on_damaged, ..JpegRequest::default() };
+    decoder.of_part(request, args.level.unwrap_or_else(Level::detect))
 }
 
 /// Writes `image`, which is RGB, as a binary PPM.

@@ -6,7 +6,9 @@ use std::path::Path;
 
 use tbl_format::SampleFormat;
 use tbl_io::SampleSource;
-use tl_decode::{DecodeOptions, Decoder, Image};
+use tl_decode::{
+    Damage, DecodeError, DecodeOptions, Decoder, Image, JpegDecoder, JpegRequest, Level,
+};
 
 use crate::failure::{Failure, Subject};
 
@@ -30,13 +32,44 @@ pub(crate) fn read_image_file(path: &Path) -> Result<Vec<u8>, Failure> {
 #[derive(Debug)]
 pub(crate) struct SampleDecoder {
     decoder: Decoder,
+    part: Option<Part>,
     bytes: Vec<u8>,
+    damage: Option<Damage>,
+}
+
+/// What to decode of JPEG images, when it is not all of them.
+#[derive(Debug)]
+struct Part {
+    decoder: JpegDecoder,
+    request: JpegRequest<'static>,
 }
 
 impl SampleDecoder {
     /// A decoder with these options.
     pub(crate) fn new(options: DecodeOptions) -> Self {
-        Self { decoder: Decoder::new(options), bytes: Vec::new() }
+        Self { decoder: Decoder::new(options), part: None, bytes: Vec::new(), damage: None }
+    }
+
+    /// The same for the part of JPEG images that `request` names, with the instructions of `level`.
+    pub(crate) fn of_part(mut self, request: JpegRequest<'static>, level: Level) -> Self {
+        let decoder = JpegDecoder::new(self.decoder.options().limits).with_level(level);
+        self.part = Some(Part { decoder, request });
+        self
+    }
+
+    /// What was wrong with the last image, if damage is kept.
+    pub(crate) fn damage(&self) -> Option<Damage> {
+        self.damage
+    }
+
+    fn decode(&mut self, image: &mut Image) -> Result<(), DecodeError> {
+        if let Some(part) = &mut self.part {
+            self.damage = part.decoder.decode(&self.bytes, &part.request, image)?.damage;
+        } else {
+            self.decoder.decode_into(&self.bytes, image)?;
+            self.damage = self.decoder.damage();
+        }
+        Ok(())
     }
 
     /// The encoded bytes read last.
@@ -47,9 +80,7 @@ impl SampleDecoder {
     /// Decodes the image file at `path`.
     pub(crate) fn file(&mut self, path: &Path, image: &mut Image) -> Result<(), Failure> {
         self.bytes = read_image_file(path)?;
-        self.decoder
-            .decode_into(&self.bytes, image)
-            .map_err(|source| Failure::Decode { of: Subject::file(path), source })
+        self.decode(image).map_err(|source| Failure::Decode { of: Subject::file(path), source })
     }
 
     /// Decodes sample `index` of `source`; a sample of raw pixels is copied.
@@ -63,10 +94,7 @@ impl SampleDecoder {
         source.read_into(index, &mut self.bytes)?;
         let of = || Subject::sample(source, index, &entry);
         if entry.format != SampleFormat::RawU8 {
-            return self
-                .decoder
-                .decode_into(&self.bytes, image)
-                .map_err(|source| Failure::Decode { of: of(), source });
+            return self.decode(image).map_err(|source| Failure::Decode { of: of(), source });
         }
         let expected = u64::from(entry.width) * u64::from(entry.height) * 3;
         if expected != self.bytes.len() as u64 {

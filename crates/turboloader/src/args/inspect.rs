@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use tl_decode::{Level, Rect, Scale};
+
+use super::part;
 
 /// Describe a data set: kind, samples, bytes, formats, dimensions, checksums, row indexes, classes
 ///
@@ -149,9 +152,11 @@ pub(crate) struct DigestArgs {
 ///
 /// With --ppm writes a binary PPM (P6, 8 bits, RGB); without it prints what the image is.
 /// Alpha is dropped, 16-bit samples keep their high byte, colour profiles are not applied.
+/// A region, a scale and a level are for JPEG only.
 ///
 /// Examples:
 ///   tl decode photo.jpg --ppm > photo.ppm
+///   tl decode photo.jpg --scale 1/4 --region 10,20,64,48 --ppm > part.ppm
 ///   tl decode train.tbl --index 17 --ppm -o 17.ppm
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
@@ -172,6 +177,22 @@ pub(crate) struct DecodeArgs {
     #[arg(long, value_enum, value_name = "CHOICE", default_value_t = ExifChoice::Ignore)]
     pub(crate) exif: ExifChoice,
 
+    /// Decode only this part: X,Y,WIDTH,HEIGHT in pixels of the scaled image
+    #[arg(long, value_name = "REGION", value_parser = part::region, conflicts_with = "exif")]
+    pub(crate) region: Option<Rect>,
+
+    /// Decode at a smaller size: 1/2, 1/4 or 1/8
+    #[arg(long, value_name = "SCALE", value_parser = part::scale, conflicts_with = "exif")]
+    pub(crate) scale: Option<Scale>,
+
+    /// Decode with these instructions: scalar, avx2, avx512 or neon, as the CPU has them
+    #[arg(long, value_name = "LEVEL", value_parser = part::level, conflicts_with = "exif")]
+    pub(crate) level: Option<Level>,
+
+    /// What to do with damaged JPEG data
+    #[arg(long, value_enum, value_name = "CHOICE", default_value_t = DamageChoice::Error)]
+    pub(crate) on_damaged: DamageChoice,
+
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
@@ -179,6 +200,15 @@ pub(crate) struct DecodeArgs {
     /// Replace the output file if it exists
     #[arg(short, long)]
     pub(crate) force: bool,
+}
+
+/// What to do with damaged data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DamageChoice {
+    /// Fail at the first damage
+    Error,
+    /// Keep what can be decoded and say what cannot
+    Keep,
 }
 
 /// What to do with an EXIF orientation.

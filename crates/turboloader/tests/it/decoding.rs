@@ -1,6 +1,7 @@
 //! `decode`: pixels out, or one line that says why not.
 
 use std::fs;
+use std::path::Path;
 
 use crate::support::{photos, tar, tl, write};
 
@@ -62,4 +63,55 @@ fn damaged_images_are_one_line_and_exit_code_1() {
     assert!(message.contains("/no/such.jpg: No such file"), "{message}");
     let message = tl(["decode".as_ref(), folder.path().as_os_str()]).error(2);
     assert!(message.contains("directory"), "{message}");
+}
+
+/// Width, height and pixels of a PPM.
+fn parse_ppm(ppm: &[u8]) -> (usize, usize, Vec<u8>) {
+    let mut lines = ppm.splitn(4, |&byte| byte == b'\n');
+    let mut line = || lines.next().expect("four parts");
+    let (magic, size, most, pixels) = (line(), line(), line(), line());
+    assert_eq!((magic, most), (&b"P6"[..], &b"255"[..]));
+    let size = String::from_utf8_lossy(size);
+    let (width, height) = size.split_once(' ').expect("width and height");
+    (width.parse().expect("a number"), height.parse().expect("a number"), pixels.to_vec())
+}
+
+#[test]
+fn a_region_holds_the_pixels_of_the_whole_image() {
+    let photo = photos().join("animals/chelsea.jpg");
+    let decode = |options: &[&str]| {
+        let args = ["decode".as_ref(), photo.as_os_str(), "--ppm".as_ref()];
+        tl(args.into_iter().chain(options.iter().map(AsRef::as_ref)))
+    };
+    for scale in ["1/1", "1/4"] {
+        let (width, _, whole) = parse_ppm(&decode(&["--scale", scale]).good());
+        let expected: Vec<u8> =
+            whole.chunks(width * 3).skip(7).take(9).flat_map(|row| &row[33..63]).copied().collect();
+        let part = decode(&["--scale", scale, "--region", "11,7,10,9", "--level", "scalar"]).good();
+        assert!(parse_ppm(&part) == (10, 9, expected), "{scale}");
+    }
+    let message = decode(&["--region", "1,2,3"]).error(2);
+    assert!(message.contains("a region is X,Y,WIDTH,HEIGHT"), "{message}");
+    let message = decode(&["--region", "0,0,9999,1"]).error(1);
+    assert!(message.contains("is not inside the image"), "{message}");
+}
+
+#[test]
+fn damage_can_be_kept() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let photo = photos().join("animals/chelsea.jpg");
+    let whole = fs::read(&photo).expect("the photograph is there");
+    let half = write(folder.path(), "half.jpg", &whole[..whole.len() / 2]);
+    let decode = |path: &Path| {
+        let args = ["decode".as_ref(), path.as_os_str(), "--ppm".as_ref()];
+        tl(args.into_iter().chain(["--on-damaged".as_ref(), "keep".as_ref()]))
+    };
+    let (width, height, pixels) = parse_ppm(&decode(&photo).good());
+    let kept = decode(&half);
+    assert!(kept.code == Some(0) && kept.stderr.contains("half.jpg: damaged at byte "), "{kept:?}");
+    let (kept_width, kept_height, kept) = parse_ppm(&kept.stdout);
+    assert_eq!((kept_width, kept_height), (width, height));
+    let rows = height / 4 * width * 3;
+    assert!(kept[..rows] == pixels[..rows], "the upper rows are kept");
+    assert!(kept != pixels);
 }
