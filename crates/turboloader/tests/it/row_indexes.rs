@@ -171,6 +171,18 @@ fn a_row_index_that_is_not_the_photographs_own_is_found_by_decoding() {
     };
     file_of(&at("two.tbl"), &photos, [first, second]);
     verify(&["--decode"]).text();
+    for decode in ["exact", "fast"] {
+        let path = at("two.tbl");
+        let train = |row_indexes| {
+            file_of(&path, &photos, row_indexes);
+            let fixed = ["bench".as_ref(), path.as_os_str(), "--decode".as_ref(), decode.as_ref()];
+            let more = ["--recipe=imagenet-train", "--size=32", "--seconds=0", "--batch-size=2"];
+            tl(fixed.into_iter().chain(more.map(OsStr::new)))
+        };
+        train([first, second]).good();
+        let refused = train([second, second]).error(1);
+        assert!(refused.contains("sample 0") && refused.contains("row index"), "{refused}");
+    }
     let mut wrong = second.clone();
     wrong[40] ^= 1;
     for (first, second, bad) in [(second, second, 0), (first, &wrong, 1), (first, &vec![9; 30], 1)]
