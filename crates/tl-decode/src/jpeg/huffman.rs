@@ -4,6 +4,8 @@
 mod cache;
 mod entries;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 pub(super) use cache::TableCache;
 pub(super) use tables::{Entry, Tables, distance, lengths_of, overruns};

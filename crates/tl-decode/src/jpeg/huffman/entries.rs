@@ -45,7 +45,7 @@ impl<'a, const SIZE: usize> Following<'a, SIZE> {
     /// What of the index is left behind `used` bits, moved to the top of its bits.
     #[inline(always)]
     fn behind(index: u32, used: u32) -> u32 {
-        (index << (used & 31)) & (SIZE as u32 - 1)
+        (index << (used & 31)) & ((1 << Self::INDEX_BITS) - 1)
     }
 
     /// The bits of a block's end at bit `used`, if it is there.

@@ -200,3 +200,78 @@ fn data_that_is_cut_is_found_out() {
         }
     }
 }
+
+/// A photograph with a restart marker behind every MCU row, and where its markers are.
+fn restarts() -> (Photo, Vec<usize>) {
+    let is_it = |photo: &Photo| photo.path.ends_with("testdata/jpeg/restart.jpg");
+    let photo = photos().into_iter().find(is_it).unwrap();
+    let from = photo.header.scan.data_at;
+    let markers = (from..photo.file.len() - 1)
+        .filter(|&at| photo.file[at] == 0xFF && matches!(photo.file[at + 1], 0xD0..=0xD7))
+        .collect();
+    (photo, markers)
+}
+
+#[test]
+fn kept_damage_ends_with_its_segment() {
+    let (Photo { mut file, header, grid, .. }, markers) = restarts();
+    let mut decoder = SequentialDecoder::default();
+    let whole = header.scan.whole();
+    let interval = header.scan.restart_interval;
+    assert!(markers.len() > 2);
+    // The second segment loses a byte: what is before and behind it stays.
+    file.remove(markers[1] - 1);
+    let strict = decode(&mut decoder, &file, &header, &whole, OnDamaged::Error).err().unwrap();
+    let (end, sink) = decode(&mut decoder, &file, &header, &whole, OnDamaged::Keep).unwrap();
+    assert_eq!(end.damage, Some(strict));
+    let lost: Vec<_> =
+        grid.iter().filter(|(place, block)| sink.grid.get(place) != Some(block)).collect();
+    assert!(!lost.is_empty());
+    for (&(component, row, column), _) in lost {
+        let part = header.scan.components().iter().find(|part| part.component == component);
+        let part = part.unwrap();
+        let mcu = row / part.down * header.scan.mcus_per_row + column / part.across;
+        assert_eq!(mcu / interval, 1, "component {component}, row {row}, column {column}");
+    }
+}
+
+#[test]
+fn kept_segments_find_their_place_by_their_numbers() {
+    let (Photo { mut file, header, grid, .. }, markers) = restarts();
+    let mut decoder = SequentialDecoder::default();
+    let whole = header.scan.whole();
+    let interval = header.scan.restart_interval;
+    // The second segment is gone, with its marker.
+    file.drain(markers[0]..markers[1]);
+    let strict = decode(&mut decoder, &file, &header, &whole, OnDamaged::Error).err().unwrap();
+    assert_eq!((strict.what, strict.offset), ("restart marker out of turn", markers[0] as u64));
+    let (_, sink) = decode(&mut decoder, &file, &header, &whole, OnDamaged::Keep).unwrap();
+    for (&(component, row, column), block) in &grid {
+        let parts = header.scan.components();
+        let part = parts.iter().find(|part| part.component == component).unwrap();
+        let mcu = row / part.down * header.scan.mcus_per_row + column / part.across;
+        let expected = (mcu / interval != 1).then_some(block);
+        assert_eq!(sink.grid.get(&(component, row, column)), expected);
+    }
+}
+
+#[test]
+fn what_libjpeg_warns_about_is_a_fault() {
+    let (Photo { file, header, .. }, markers) = restarts();
+    let whole = header.scan.whole();
+    let mut check = |change: &dyn Fn(&mut Vec<u8>), expected: &str| {
+        let mut file = file.clone();
+        change(&mut file);
+        let mut decoder = SequentialDecoder::default();
+        let result = decode(&mut decoder, &file, &header, &whole, OnDamaged::Error);
+        assert_eq!(result.err().map(|damage| damage.what), Some(expected));
+    };
+    let at = markers[1];
+    let end = file.len() - 2;
+    check(&|file| file.truncate(at - 1), "entropy-coded data ends before its last MCU");
+    check(&|file| file.truncate(at), "restart marker is missing");
+    check(&|file| file.insert(at, 0x55), "entropy-coded data behind the last MCU");
+    check(&|file| file.insert(end, 0x55), "entropy-coded data behind the last MCU");
+    check(&|file| file[at + 1] = 0xD7, "restart marker out of turn");
+    check(&|file| file[at + 1] = 0xD9, "restart marker is missing");
+}
