@@ -10,6 +10,7 @@
 mod ac;
 mod dc;
 mod reading;
+mod refinement;
 mod rows;
 mod script;
 mod smooth;
@@ -258,7 +259,7 @@ impl AcScan {
             let Some(mut stretch) = self.reading.resume() else { continue };
             let (blocks, maps) = (&mut blocks[part.clone()], &mut maps[part]);
             let result = if self.refinement {
-                ac::refine(&self.table, self.band, &mut stretch, blocks, maps)
+                refinement::decode(&self.table, self.band, &mut stretch, blocks, maps)
             } else {
                 ac::first(&self.table, self.band, &mut stretch, blocks, maps)
             };
