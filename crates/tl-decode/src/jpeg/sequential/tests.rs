@@ -259,7 +259,7 @@ fn kept_segments_find_their_place_by_their_numbers() {
 fn what_libjpeg_warns_about_is_a_fault() {
     let (Photo { file, header, .. }, markers) = restarts();
     let whole = header.scan.whole();
-    let mut check = |change: &dyn Fn(&mut Vec<u8>), expected: &str| {
+    let check = |change: &dyn Fn(&mut Vec<u8>), expected: &str| {
         let mut file = file.clone();
         change(&mut file);
         let mut decoder = SequentialDecoder::default();
