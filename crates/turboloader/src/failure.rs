@@ -10,7 +10,7 @@ use std::time::TryFromFloatSecsError;
 use tbl_io::{ConvertError, Entry, Escaped, ReadError, SampleSource, WriteError};
 use tl_decode::DecodeError;
 use tl_pipeline::{PipelineError, SampleFault};
-use tl_transform::{PlanError, RecipeError};
+use tl_transform::RecipeError;
 
 use crate::extract::NameDefect;
 
@@ -107,14 +107,6 @@ pub(crate) enum Failure {
     /// A recipe cannot be made with these parameters.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
-    /// A recipe cannot take an image of this size.
-    #[error("{of}: {source}")]
-    Plan {
-        /// The image.
-        of: Subject,
-        /// Why.
-        source: PlanError,
-    },
     /// A loader cannot start, or a sample stopped it.
     #[error(transparent)]
     Pipeline(#[from] PipelineError),
@@ -231,7 +223,6 @@ impl Failure {
             Self::Convert(error) => error.is_damage(),
             Self::Decode { .. }
             | Self::RawSize { .. }
-            | Self::Plan { .. }
             | Self::Damaged { .. }
             | Self::DamagedSamples { .. }
             | Self::UnsafeName { .. } => true,

@@ -8,7 +8,7 @@ use tl_transform::Recipe;
 
 use crate::args::{PreviewArgs, PreviewRecipe};
 use crate::data_set::DataSet;
-use crate::failure::{Failure, Subject, Verdict};
+use crate::failure::{Failure, Verdict};
 use crate::output::write_file;
 use crate::pixels::SampleDecoder;
 use canvas::{Canvas, Rgb};
@@ -61,12 +61,10 @@ pub(crate) fn run(args: &PreviewArgs) -> Result<Verdict, Failure> {
             Err(failure) => return Err(failure),
         };
         painter.original(&mut canvas, sheet.corner(place, 0), &cell, decoded);
-        let (Some(training), Some(image)) = (&mut training, decoded) else { continue };
+        let (Some(training), Some(_)) = (&mut training, decoded) else { continue };
         for draw in 0..draws {
             let at = sheet.corner(place, draw + 1);
-            painter
-                .augmented(&mut canvas, at, training, image, (index, draw))
-                .map_err(|source| Failure::Plan { of: Subject::file(&args.file), source })?;
+            painter.augmented(&mut canvas, at, training, data.source(), (index, draw))?;
         }
     }
     write_file(&args.output, args.force, |file| canvas.write_png(file))?;

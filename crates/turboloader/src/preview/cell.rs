@@ -1,10 +1,14 @@
 //! One cell of the sheet: a picture fitted into a square, and its caption.
 
-use tl_decode::Image;
-use tl_pipeline::Renderer;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use tbl_io::SampleSource;
+use tl_decode::{DecodeOptions, Image};
+use tl_pipeline::{Draw, PipelineError, SampleError, SampleRenderer, Stored, Target};
 use tl_simd::Level;
 use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize};
-use tl_transform::{Layout, Plan, PlanError, Recipe};
+use tl_transform::{Layout, Plan, Recipe};
 
 use super::canvas::{Canvas, GLYPH_SIDE, Rgb};
 use crate::data_set::DataSet;
@@ -48,12 +52,12 @@ impl Cell {
     }
 }
 
-/// The loader's own final pass, to pixels that can be looked at.
+/// The loader's own way from stored bytes to pixels that can be looked at.
 #[derive(Debug)]
 pub(crate) struct Training {
-    recipe: Recipe,
-    renderer: Renderer,
+    renderer: SampleRenderer,
     seed: u64,
+    bytes: Vec<u8>,
     image: Image,
 }
 
@@ -61,18 +65,27 @@ impl Training {
     /// What `recipe` does under `seed`, without its normalisation.
     pub(crate) fn new(recipe: Recipe, seed: u64) -> Self {
         let recipe = recipe.into_pixels(Layout::Hwc);
-        let renderer = Renderer::new(&recipe);
-        Self { recipe, renderer, seed, image: Image::new() }
+        let renderer = SampleRenderer::new(&recipe, DecodeOptions::default());
+        Self { renderer, seed, bytes: Vec::new(), image: Image::new() }
     }
 
-    fn render(&mut self, image: &Image, epoch: u32, index: u64) -> Result<Plan, PlanError> {
-        let plan = self.recipe.plan(image.width, image.height, self.seed, epoch, index)?;
-        let out = &mut self.image;
-        (out.width, out.height) = plan.output_size();
-        out.channels = 3;
-        out.data.resize(self.renderer.output_bytes(plan.output_size()), 0);
-        self.renderer.render(&plan, &image.data, image.width, image.height, &mut out.data);
-        Ok(plan)
+    fn render(
+        &mut self,
+        source: &dyn SampleSource,
+        index: u64,
+        epoch: u32,
+    ) -> Result<Plan, Failure> {
+        let entry = source.entry(index)?;
+        source.read_into(index, &mut self.bytes)?;
+        let (format, size) = (entry.format, (entry.width, entry.height));
+        let stored = Stored { format, size, bytes: &mut self.bytes, row_index: None };
+        let draw = Draw { seed: self.seed, epoch, sample: index };
+        let rendered = self.renderer.render(stored, draw, Target::Image(&mut self.image));
+        rendered.map_err(|fault| {
+            let (key, offset) = (entry.key.map(Cow::into_owned), Some(entry.offset));
+            let shard = source.path().to_owned();
+            PipelineError::Sample(Arc::new(SampleError { index, key, shard, offset, fault })).into()
+        })
     }
 }
 
@@ -125,11 +138,11 @@ impl Painter {
         canvas: &mut Canvas,
         at: (u32, u32),
         training: &mut Training,
-        image: &Image,
+        source: &dyn SampleSource,
         (index, draw): (u64, usize),
-    ) -> Result<(), PlanError> {
+    ) -> Result<(), Failure> {
         let epoch = u32::try_from(draw).unwrap_or(u32::MAX);
-        let plan = training.render(image, epoch, index)?;
+        let plan = training.render(source, index, epoch)?;
         canvas.fill(at.0, at.1, self.side, self.side, MAT);
         fit(canvas, at, self.side, &training.image, self.level, &mut self.resampler);
         let Rect { x, y, width, height } = plan.region;
