@@ -4,6 +4,7 @@
 
 mod layout;
 mod mcus;
+mod restarts;
 mod segment;
 
 #[cfg(test)]
@@ -17,16 +18,13 @@ use tl_simd::jpeg::Block;
 use super::entropy_data::{EntropyData, SegmentEnd};
 use super::huffman::TableCache;
 use super::index::{RowIndex, RowIndexBuilder, RowStart};
-use super::marker::{RST0, RST7};
 use super::scan::{
     BlockSink, Damage, HuffmanSpecs, MAX_COMPONENTS, OnDamaged, Scan, ScanEnd, Window,
 };
 use layout::Layout;
 use mcus::{Blocks, Fault};
+use restarts::Segments;
 use segment::{AtRows, SegmentStop, Walk};
-
-/// Restart markers are numbered from 0 to 7, over and over.
-const RESTART_NUMBERS: u64 = 8;
 
 /// What to decode.
 #[derive(Debug)]
@@ -206,119 +204,6 @@ fn fault(stop: SegmentStop, data: &EntropyData, end: SegmentEnd) -> Option<Damag
         SegmentStop::Fault(Fault::Code, byte) => {
             let what = "no Huffman code, or a coefficient outside its block";
             Some(Damage::at(what, data.file_offset(byte)))
-        }
-    }
-}
-
-/// Goes from one restart segment to the next.
-struct Segments<'a> {
-    request: &'a Request<'a>,
-    /// MCUs of the scan.
-    all_mcus: u64,
-    /// MCUs of a segment.
-    interval: u64,
-    /// The segment that is being decoded.
-    number: u64,
-    /// The first damage.
-    damage: Option<Damage>,
-}
-
-impl<'a> Segments<'a> {
-    fn new(request: &'a Request<'a>) -> Self {
-        let scan = request.scan;
-        let all_mcus = u64::from(scan.mcus_per_row) * u64::from(scan.mcu_rows);
-        let interval = match scan.restart_interval {
-            0 => all_mcus,
-            interval => interval.into(),
-        };
-        Self { request, all_mcus, interval, number: 0, damage: None }
-    }
-
-    /// MCUs in front of the segment.
-    fn first_mcu(&self) -> u64 {
-        (self.number * self.interval).min(self.all_mcus)
-    }
-
-    /// MCUs up to the segment's end.
-    fn last_mcu(&self) -> u64 {
-        ((self.number + 1) * self.interval).min(self.all_mcus)
-    }
-
-    /// MCUs in front of a row.
-    fn mcus_before(&self, row: u32) -> u64 {
-        u64::from(row) * u64::from(self.request.scan.mcus_per_row)
-    }
-
-    /// Whether a segment begins with the row.
-    fn begins_with(&self, row: u32) -> bool {
-        self.mcus_before(row).is_multiple_of(self.interval)
-    }
-
-    /// The row to start from with an index to decode `row`. That the index has the right place for
-    /// it shows in a marker in front of it, in the predictors behind it, or else in those behind
-    /// the row before: bits from a wrong place soon look like the right ones.
-    fn provable_row(&self, row: u32) -> u32 {
-        let ends_segment = row + 1 >= self.request.scan.mcu_rows || self.begins_with(row + 1);
-        row - u32::from(ends_segment && !self.begins_with(row))
-    }
-
-    /// Whether the segment can begin there: the first one at the beginning of the data, any other
-    /// behind its marker.
-    fn is_start(&self, start: &RowStart) -> bool {
-        let before = match self.number {
-            0 => start.byte() == 0,
-            number => {
-                let marker = u64::from(RST0) + (number - 1) % RESTART_NUMBERS;
-                let end = self.request.scan.data_at + start.byte();
-                let bytes = self.request.file.get(end.saturating_sub(2)..end);
-                bytes.is_some_and(|bytes| bytes[0] == 0xFF && u64::from(bytes[1]) == marker)
-            }
-        };
-        before
-            && *start == RowStart { position: start.position, ..RowStart::default() }
-            && start.bit() == 0
-    }
-
-    /// Keeps the first damage, or makes it the error.
-    fn note(&mut self, damage: Damage) -> Result<(), Damage> {
-        match self.request.on_damaged {
-            OnDamaged::Error => return Err(damage),
-            OnDamaged::Keep => self.damage.get_or_insert(damage),
-        };
-        Ok(())
-    }
-
-    /// Loads the next segment, given the `end` of the last; `false` where there is none.
-    ///
-    /// A marker that is one or two ahead of its turn follows lost segments, one that is as much
-    /// behind is a leftover, and any other is taken for the right one, as libjpeg does.
-    fn find_next(&mut self, data: &mut EntropyData, end: &mut SegmentEnd) -> Result<bool, Damage> {
-        const FIRST_FRAME_MARKER: u8 = 0xC0;
-        loop {
-            let found = match end.marker {
-                Some(marker @ RST0..=RST7) => u64::from(marker - RST0),
-                Some(marker) if marker < FIRST_FRAME_MARKER => {
-                    self.note(Damage::at("marker inside entropy-coded data", end.at))?;
-                    *end = data.load(self.request.file, end.after);
-                    continue;
-                }
-                _ => {
-                    self.note(Damage::at("restart marker is missing", end.at))?;
-                    return Ok(false);
-                }
-            };
-            let ahead = (found + RESTART_NUMBERS - self.number % RESTART_NUMBERS) % RESTART_NUMBERS;
-            if ahead != 0 {
-                self.note(Damage::at("restart marker out of turn", end.at))?;
-            }
-            *end = data.load(self.request.file, end.after);
-            match ahead {
-                6 | 7 => {}
-                lost => {
-                    self.number += 1 + if lost <= 2 { lost } else { 0 };
-                    return Ok(self.first_mcu() < self.all_mcus);
-                }
-            }
         }
     }
 }

@@ -48,7 +48,7 @@ fn entries_say_what_their_symbols_say_one_by_one() {
             assert!(tables.build(level, &dc, &ac));
             for _ in 0..5000 {
                 let bits = random.next();
-                let at = if bits % 3 == 0 { 0 } else { random.next() as u32 % 63 + 1 };
+                let at = if bits.is_multiple_of(3) { 0 } else { random.next() as u32 % 63 + 1 };
                 let entry = if at == 0 { tables.dc(bits) } else { tables.ac(bits) };
                 if !overruns(at + distance(entry)) {
                     check(&tables, bits, at, entry);

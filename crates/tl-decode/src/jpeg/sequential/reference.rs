@@ -4,6 +4,7 @@
 #![expect(clippy::cast_possible_truncation, reason = "coefficients have 16 bits")]
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use crate::jpeg::scan::{HuffmanSpec, HuffmanSpecs, Scan, ScanComponent};
 
@@ -198,16 +199,19 @@ fn decode_block(bits: &mut Bits<'_>, dc: &Table, ac: &Table) -> Option<[i16; 64]
 
 /// The natural place of coefficient `k`: the walk over the diagonals, there and back.
 fn natural(k: usize) -> Option<usize> {
-    let mut places = vec![];
-    for diagonal in 0..15usize {
-        let mut row: Vec<usize> = (0..8)
-            .filter(|y| diagonal.checked_sub(*y).is_some_and(|x| x < 8))
-            .map(|y| y * 8 + diagonal - y)
-            .collect();
-        if diagonal % 2 == 0 {
-            row.reverse();
+    static PLACES: LazyLock<Vec<usize>> = LazyLock::new(|| {
+        let mut places = vec![];
+        for diagonal in 0..15usize {
+            let mut row: Vec<usize> = (0..8)
+                .filter(|y| diagonal.checked_sub(*y).is_some_and(|x| x < 8))
+                .map(|y| y * 8 + diagonal - y)
+                .collect();
+            if diagonal % 2 == 0 {
+                row.reverse();
+            }
+            places.extend(row);
         }
-        places.extend(row);
-    }
-    places.get(k).copied()
+        places
+    });
+    PLACES.get(k).copied()
 }

@@ -9,8 +9,8 @@ use crate::jpeg::index::RowIndex;
 use crate::jpeg::scan::{BlockSink, Damage, OnDamaged, ScanEnd, Window};
 
 #[derive(Default)]
-struct Collector {
-    grid: Grid,
+pub(super) struct Collector {
+    pub(super) grid: Grid,
     rows: Vec<u32>,
 }
 
@@ -73,6 +73,16 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
+/// Every tenth of the photographs in the data folder, if there is one.
+fn more_files() -> Vec<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let data = std::env::var_os("TURBOLOADER_DATA").map_or(beside, PathBuf::from);
+    let Ok(folder) = std::fs::read_dir(data.join("imagenet")) else { return vec![] };
+    let mut files: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files.into_iter().step_by(10).collect()
+}
+
 struct Photo {
     path: PathBuf,
     file: Vec<u8>,
@@ -81,18 +91,19 @@ struct Photo {
     grid: Grid,
 }
 
+fn photo(path: PathBuf) -> Option<Photo> {
+    let file = std::fs::read(&path).unwrap();
+    let header = Header::read(&file).unwrap();
+    header.sequential.then(|| Photo { grid: header.decode(&file).unwrap(), path, file, header })
+}
+
 fn photos() -> Vec<Photo> {
-    let photo = |path: PathBuf| {
-        let file = std::fs::read(&path).unwrap();
-        let header = Header::read(&file).unwrap();
-        header.sequential.then(|| Photo { grid: header.decode(&file).unwrap(), path, file, header })
-    };
     let photos: Vec<Photo> = files().into_iter().filter_map(photo).collect();
     assert!(photos.len() > 10);
     photos
 }
 
-fn part(grid: &Grid, header: &Header, window: &Window) -> Grid {
+pub(super) fn part(grid: &Grid, header: &Header, window: &Window) -> Grid {
     let parts = header.scan.components();
     let wanted = |(component, row, column): &(usize, u32, u32)| {
         let part = parts.iter().find(|part| part.component == *component).unwrap();
@@ -112,10 +123,12 @@ fn row_index(decoder: &mut SequentialDecoder, photo: &Photo) -> Vec<u8> {
 #[test]
 fn photographs_have_the_coefficients_of_the_reference() {
     let mut decoder = SequentialDecoder::default();
-    for Photo { path, file, header, grid } in &photos() {
+    let more = more_files().into_iter().filter_map(photo);
+    for Photo { path, file, header, grid } in photos().into_iter().chain(more) {
+        let (file, header) = (&file, &header);
         let whole = header.scan.whole();
         let (end, sink) = decode(&mut decoder, file, header, &whole, OnDamaged::Error).unwrap();
-        assert!(sink.grid == *grid, "{}", path.display());
+        assert!(sink.grid == grid, "{}", path.display());
         let at = end.at.unwrap();
         assert!(file[at] == 0xFF && end.damage.is_none(), "{}", path.display());
     }
