@@ -206,11 +206,7 @@ impl JpegDecoder {
         // Damage may leave out blocks, and the rows of a ring would show those of other rows.
         let in_order = opened.frame.process == Process::Progressive
             || opened.is_one_scan() && request.on_damaged == OnDamaged::Error;
-        let extent = match request.index {
-            _ if !in_order => Extent::Whole,
-            None => Extent::Ring { mcu_rows: 2 },
-            Some(_) => Extent::Ring { mcu_rows: 3 },
-        };
+        let extent = if in_order { Extent::Ring { mcu_rows: 2 } } else { Extent::Whole };
         output::prepare(&mut self.planes, &geometry, extent, &self.limits)?;
         if request.on_damaged == OnDamaged::Keep {
             output::clear(&mut self.planes, &geometry);
