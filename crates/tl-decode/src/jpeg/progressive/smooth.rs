@@ -2,9 +2,8 @@
 //! around (after T.81 K.8). This is part of the pixels of such files: libjpeg-turbo, and so Pillow,
 //! does it by default. Complete files never get here.
 
-use crate::jpeg::scan::Block;
-
 use super::script::{MissingBits, UNKNOWN};
+use crate::jpeg::scan::Block;
 
 /// AC coefficients that are estimated, the first nine in zigzag order.
 const ESTIMATED: usize = 9;
