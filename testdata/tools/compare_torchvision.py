@@ -1,9 +1,10 @@
 """Compares loaded batches with torchvision on Pillow images, bit for bit.
 
-    compare_torchvision.py PHOTOGRAPHS [--count 50] [--size 224] [--epochs 3]
+    compare_torchvision.py PHOTOGRAPHS [--count 50] [--size 224] [--epochs 3] [--encoded]
 
 Needs torch, torchvision, numpy and Pillow. Photographs are decoded by Pillow and handed over as
-BMP files, so that the JPEG decoder has no part in it. For the training recipe the crop and the flip
+BMP files, so that the JPEG decoder has no part in it; with --encoded they are handed over as they
+are, to be decoded exactly. For the training recipe the crop and the flip
 that `dump_batch` reports are given to torchvision's functions; the evaluation recipe is torchvision's
 own `Compose`. Exits with 1 when one number differs.
 """
@@ -12,6 +13,7 @@ import argparse
 import glob
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -67,6 +69,7 @@ def main():
     parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--size", type=int, default=224)
     parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--encoded", action="store_true")
     options = parser.parse_args()
     paths = sorted(
         path
@@ -81,7 +84,11 @@ def main():
         for number, path in enumerate(paths):
             with Image.open(path) as image:
                 pictures.append(image.convert("RGB"))
-            pictures[-1].save(os.path.join(folder, "images", f"{number:05}.bmp"))
+            name = os.path.join(folder, "images", f"{number:05}")
+            if options.encoded:
+                shutil.copy(path, name + os.path.splitext(path)[1].lower().replace("jpeg", "jpg"))
+            else:
+                pictures[-1].save(name + ".bmp")
         equal = True
         works = [("imagenet-train", train, epoch) for epoch in range(options.epochs)]
         for recipe, transform, epoch in [*works, ("imagenet-eval", evaluate, 0)]:

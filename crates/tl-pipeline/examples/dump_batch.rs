@@ -4,7 +4,7 @@
 //! dump_batch DATA RECIPE SIZE EPOCH OUT
 //! ```
 //!
-//! RECIPE is `imagenet-train` or `imagenet-eval`, the seed is 42. OUT gets the images as 32-bit
+//! RECIPE is `imagenet-train` or `imagenet-eval`, decoded exactly; the seed is 42. OUT gets the images as 32-bit
 //! floats, in order, `3 * SIZE * SIZE` each; the plans go to standard output, one line of JSON per
 //! sample. `testdata/tools/compare_torchvision.py` calls this.
 
@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 
 use tl_pipeline::{Dataset, Loader, LoaderConfig, Work};
-use tl_transform::Recipe;
+use tl_transform::{DecodeMode, Recipe};
 
 const SEED: u64 = 42;
 
@@ -31,6 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "imagenet-eval" => Recipe::imagenet_eval(size)?,
         other => return Err(format!("unknown recipe {other}").into()),
     };
+    let recipe = recipe.with_decode(DecodeMode::Exact)?;
     let dataset = Dataset::open(&[data])?;
     let config = LoaderConfig { seed: SEED, ..LoaderConfig::new(Work::Images(recipe.clone())) };
     let loader = Loader::new(dataset, config)?;
