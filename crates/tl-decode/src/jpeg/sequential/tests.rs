@@ -288,3 +288,44 @@ fn what_libjpeg_warns_about_is_a_fault() {
     check(&|file| file[at + 1] = 0xD7, "restart marker out of turn");
     check(&|file| file[at + 1] = 0xD9, "restart marker is missing");
 }
+
+#[test]
+fn changed_bytes_are_survived() {
+    let mut decoder = SequentialDecoder::default();
+    let mut state = 11u64;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+        usize::try_from(state >> 33).unwrap() % below
+    };
+    for photo in photos().iter().filter(|photo| photo.file.len() < 5000) {
+        let index = row_index(&mut decoder, photo);
+        let (rows, columns) = (photo.header.scan.mcu_rows, photo.header.scan.mcus_per_row);
+        for _ in 0..400 {
+            let (mut file, mut index) = (photo.file.clone(), index.clone());
+            let from = photo.header.scan.data_at;
+            for _ in 0..=random(3) {
+                let at = from + random(file.len() - from);
+                match random(4) {
+                    0 => file[at] = 0xFF,
+                    1 => file.truncate(at.max(from + 1)),
+                    2 => drop(file.remove(at)),
+                    _ => file[at] ^= 1 << random(8),
+                }
+                let at = random(index.len());
+                index[at] ^= u8::from(random(100) == 0);
+            }
+            let window = Window {
+                rows: u32::try_from(random(rows as usize)).unwrap()..rows,
+                columns: u32::try_from(random(columns as usize)).unwrap()..columns,
+            };
+            let header = &photo.header;
+            let kept = decode(&mut decoder, &file, header, &window, OnDamaged::Keep).unwrap();
+            let strict = decode(&mut decoder, &file, header, &window, OnDamaged::Error);
+            assert_eq!(strict.err(), kept.0.damage);
+            // An index of the file as it was may fit or not.
+            let index = RowIndex::parse(&index).ok();
+            drop(decode_with(&mut decoder, &file, header, &window, OnDamaged::Error, index));
+            assert!(decoder.blocks.run(0..64).iter().all(|block| *block == Block::ZERO));
+        }
+    }
+}
