@@ -47,6 +47,35 @@ fn resample(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// One plane of a photograph, as fast decoding has them: luma, and chroma of half the size.
+fn resample_plane(criterion: &mut Criterion) {
+    let samples = random_bytes(pixel_bytes(SOURCE), 1);
+    let mut group = criterion.benchmark_group("resample a plane to 224x224");
+    group.throughput(Throughput::Elements(1));
+    for (width, height) in [SOURCE, (SOURCE.0 / 2, SOURCE.1.div_ceil(2))] {
+        let image = ImageView::packed(&samples, width, height, 1);
+        let resize = Resize {
+            region: Rect::of_size(width, height),
+            resized: TARGET,
+            window: Rect::of_size(TARGET.0, TARGET.1),
+            filter: Filter::Bilinear,
+        };
+        for level in Level::available() {
+            let mut resampler = Resampler::new();
+            let id = BenchmarkId::new(format!("{width}x{height}"), level);
+            group.bench_function(id, |b| {
+                b.iter(|| {
+                    let sink = |_: u32, row: &[u8]| {
+                        black_box(row);
+                    };
+                    resampler.run(level, black_box(image), &resize, sink);
+                });
+            });
+        }
+    }
+    group.finish();
+}
+
 /// The best peer at the same task; its result differs from Pillow's by up to 1.
 fn fast_image_resize(bencher: &mut criterion::Bencher<'_>, pixels: &[u8]) {
     let kind = fir::PixelType::U8x3;
@@ -152,5 +181,5 @@ fn jpeg_rows(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, resample, normalize, idct, jpeg_rows);
+criterion_group!(benches, resample, resample_plane, normalize, idct, jpeg_rows);
 criterion_main!(benches);
