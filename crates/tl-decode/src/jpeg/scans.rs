@@ -164,15 +164,21 @@ impl<'a, 'b> Scans<'a, 'b> {
         output: &mut Output<'_>,
     ) -> Result<(), DecodeError> {
         let frame = self.image.frame;
+        let count = frame.components().len();
         let mut grids = [Grid::default(); MAX_COMPONENTS];
         for (grid, component) in grids.iter_mut().zip(frame.components()) {
             let (columns, rows) = frame.blocks(component);
             let (across, down) = (component.across.into(), component.down.into());
             *grid = Grid { across, down, columns, rows };
         }
-        let count = frame.components().len();
+        let mut mcus = frame.mcus();
+        if let [only] = &mut grids[..count] {
+            // Its factors cancel out, as they do in the geometry: a block is an MCU.
+            (only.across, only.down) = (1, 1);
+            mcus = (only.columns, only.rows);
+        }
         let window = output.geometry.frame_window();
-        decoder.begin(&grids[..count], frame.mcus(), &window, self.on_damaged, self.limits)?;
+        decoder.begin(&grids[..count], mcus, &window, self.on_damaged, self.limits)?;
         let mut missing = MissingComponents::of(&frame);
         let mut next = Some(self.image.first_scan);
         while let Some(scan) = next {

@@ -104,6 +104,30 @@ fn a_region_has_the_pixels_of_the_whole_image() {
     });
 }
 
+/// What the factors of an only component are makes no difference, in progressive files as well.
+#[test]
+fn the_sampling_factors_of_an_only_component_cancel_out() {
+    let mut decoder = decoder();
+    let (mut plain, mut image) = (Image::new(), Image::new());
+    for name in ["grey.jpg", "progressive_default_grey.jpg"] {
+        let mut bytes = std::fs::read(folder().join(name)).expect("the file is there");
+        let frame = bytes.windows(2).position(|marker| matches!(marker, [0xFF, 0xC0..=0xC2]));
+        let factors = frame.expect("a frame header") + 11;
+        assert_eq!(bytes[factors], 0x11, "{name}");
+        decoder.decode(&bytes, &JpegRequest::default(), &mut plain).expect("a good file");
+        let stride = plain.width as usize * 3;
+        for other in [0x12, 0x21, 0x22, 0x13, 0x41] {
+            bytes[factors] = other;
+            decoder.decode(&bytes, &JpegRequest::default(), &mut image).expect("a good file");
+            assert!(image.data == plain.data, "{name} {other:x}");
+            let region = Rect { x: 9, y: 10, width: 11, height: 7 };
+            let request = JpegRequest { region: Some(region), ..JpegRequest::default() };
+            decoder.decode(&bytes, &request, &mut image).expect("a good file");
+            assert!(image.data == crop(&plain.data, stride, region, 3), "{name} {other:x}");
+        }
+    }
+}
+
 #[test]
 fn a_row_index_changes_no_pixel() {
     let mut decoder = decoder();
