@@ -39,12 +39,19 @@ impl Wish {
         JpegRequest { scale, color, on_damaged, ..JpegRequest::default() }
     }
 
-    /// The region inside an image of `width` x `height` scaled pixels.
-    fn region(&self, width: u32, height: u32) -> Rect {
+    /// The region inside an image of `size` before it is scaled.
+    fn region(&self, size: (u32, u32)) -> Rect {
+        let (width, height) = (self.scale.apply(size.0), self.scale.apply(size.1));
         let [x, y, across, down] = self.region;
         let (x, y) = (x % width, y % height);
         Rect { x, y, width: across % (width - x) + 1, height: down % (height - y) + 1 }
     }
+}
+
+/// Width and height of an image; a header may leave the height open.
+fn size(file: &[u8]) -> Option<(u32, u32)> {
+    let info = tl_decode::probe(file).ok()?;
+    (info.height != 0).then_some((info.width, info.height))
 }
 
 fn decoder() -> JpegDecoder {
@@ -72,22 +79,31 @@ fn cut(image: &Image, region: Rect) -> Vec<u8> {
         .collect()
 }
 
+/// Whether a file may be sequential with several scans. Where its data is damaged, where the next
+/// scan begins is a guess, and one that stops below a region guesses from another place.
+fn has_sequential_scans(file: &[u8]) -> bool {
+    let count = |marker| file.windows(2).filter(|pair| *pair == [0xFF, marker]).count();
+    count(0xC2) == 0 && count(0xDA) > 1
+}
+
 /// Decodes a region and the whole image: where both succeed, the region's pixels are the image's,
 /// and a region of an image without damage decodes.
 pub fn jpeg_region_equals_full(data: &[u8]) {
     let mut choices = Choices(data);
     let wish = Wish::read(&mut choices);
     let file = jpeg_file(choices.0);
-    let Ok(info) = tl_decode::probe(&file) else { return };
+    let Some(size) = size(&file) else { return };
     let whole = decode(None, &file, &wish.whole());
-    let region = wish.region(wish.scale.apply(info.width), wish.scale.apply(info.height));
+    let region = wish.region(size);
     let request = JpegRequest { region: Some(region), ..wish.whole() };
     let part = decode(None, &file, &request);
     match (whole, part) {
         (Ok((image, damage)), Ok((part, seen))) => {
-            assert_eq!(part.data, cut(&image, region), "{request:?}");
-            // What lies below the region is not looked at.
-            assert!(seen.is_none() || seen == damage, "{seen:?} {damage:?}");
+            if damage.is_none() || !has_sequential_scans(&file) {
+                assert_eq!(part.data, cut(&image, region), "{request:?}");
+            }
+            // What lies below the region is not looked at, in each scan.
+            assert!(seen.is_none() || damage.is_some(), "{seen:?} {damage:?}");
         }
         (Ok(_), Err(error)) => panic!("{request:?}: {error}"),
         (Err(_), _) => {}
@@ -99,8 +115,8 @@ pub fn jpeg_levels_agree(data: &[u8]) {
     let mut choices = Choices(data);
     let wish = Wish::read(&mut choices);
     let file = jpeg_file(choices.0);
-    let Ok(info) = tl_decode::probe(&file) else { return };
-    let region = wish.region(wish.scale.apply(info.width), wish.scale.apply(info.height));
+    let Some(size) = size(&file) else { return };
+    let region = wish.region(size);
     for request in [wish.whole(), JpegRequest { region: Some(region), ..wish.whole() }] {
         let outcome = |level| {
             decode(Some(level), &file, &request).map(|(image, damage)| (image.data, damage))
@@ -119,10 +135,10 @@ pub fn jpeg_row_index(data: &[u8]) {
     let wish = Wish { on_damaged: OnDamaged::Error, ..Wish::read(&mut choices) };
     let (row, change) = (choices.byte(), choices.byte());
     let file = jpeg_file(choices.0);
-    let Ok(info) = tl_decode::probe(&file) else { return };
-    let region = wish.region(wish.scale.apply(info.width), wish.scale.apply(info.height));
+    let Some(size) = size(&file) else { return };
+    let region = wish.region(size);
     let request = JpegRequest { region: Some(region), ..wish.whole() };
-    let expected = decode(None, &file, &request);
+    let expected = decode(None, &file, &request).map(|(image, _)| image.data);
     let by = |index: &[u8], request: JpegRequest<'_>| {
         RowIndex::parse(index)
             .map_err(|error| error.to_string())
@@ -131,9 +147,11 @@ pub fn jpeg_row_index(data: &[u8]) {
     let mut index = Vec::new();
     let indexed = decoder().row_index(&file, &mut index);
     if matches!(indexed, Ok(true)) {
-        let (image, _) = by(&index, request).expect("an index is made of files without damage");
-        let (expected, _) = expected.expect("what the index was made of");
-        assert_eq!(image.data, expected.data, "{request:?}");
+        // An index needs no quantisers; whether they are there is seen later.
+        if let Ok(expected) = &expected {
+            let (image, _) = by(&index, request).expect("an index changes nothing");
+            assert_eq!(image.data, *expected, "{request:?}");
+        }
 
         // Where the last row ends no entry says, so its own predictors are believed.
         let rows = usize::from(u16::from_le_bytes([index[2], index[3]]));
@@ -143,6 +161,9 @@ pub fn jpeg_row_index(data: &[u8]) {
             let at = INDEX_HEADER_BYTES + row * entry_bytes + 4;
             index[at] = index[at].wrapping_add(change);
             assert!(by(&index, wish.whole()).is_err(), "row {row}, {request:?}");
+            if let (Ok((image, _)), Ok(expected)) = (by(&index, request), expected) {
+                assert_eq!(image.data, expected, "row {row}, {request:?}");
+            }
         }
     }
     // Any bytes: only an answer is asked for.
