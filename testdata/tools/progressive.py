@@ -26,6 +26,7 @@ PAIRS = """0,2: 0-0, 0, 1; 1: 0-0, 0, 0; 0: 1-63, 0, 1; 1: 1-63, 0, 0; 2: 1-63, 
 0: 0-0, 1, 0; 2: 0-0, 1, 0; 0: 1-63, 1, 0;"""
 DC_ONLY = "0,1,2: 0-0, 0, 0;"
 UNREFINED = """0,1,2: 0-0, 0, 0; 0: 1-63, 0, 2; 1: 1-63, 0, 3; 2: 1-63, 0, 0; 0: 1-63, 2, 1;"""
+GREY_DC_ONLY = "0: 0-0, 0, 0;"
 GAPS = "0: 0-0, 0, 0; 1,2: 0-0, 0, 0; 0: 3-63, 0, 0; 1: 1-63, 0, 0;"
 
 CASES = [
@@ -35,6 +36,7 @@ CASES = [
     ("pairs_422", (49, 70), 1, PAIRS, ["-restart", "1"], "DC scans of two and of one component"),
     ("dc_only_420", (67, 49), 2, DC_ONLY, [], "AC estimated from DC alone; the last MCU row is cut"),
     ("dc_only_cut", (40, 18), 2, DC_ONLY, [], "two MCU rows, the last of one block row"),
+    ("dc_only_grey_2x2", (40, 21), None, GREY_DC_ONLY, [], "estimates count block rows by factors"),
     ("unrefined", (58, 44), 0, UNREFINED, [], "estimates where AC misses low bits"),
     ("gaps_422", (58, 44), 1, GAPS, [], "estimates of two coefficients, and of one component"),
 ]
@@ -57,6 +59,11 @@ def main():
                 how = ["-scans", scans]
             command = ["jpegtran", "-copy", "none", *how, *options, "-outfile", path, source]
             subprocess.run(command, check=True)
+        if name.endswith("_2x2"):
+            # The factors of an only component say nothing of its size.
+            data = bytearray(path.read_bytes())
+            data[data.index(b"\xff\xc2") + 11] = 0x22
+            path.write_bytes(data)
         pixels = Image.open(path).convert("RGB").tobytes()
         print("[[file]]")
         print(f'name = "{path.name}"')

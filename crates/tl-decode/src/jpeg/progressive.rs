@@ -40,12 +40,14 @@ const BAND_BYTES: usize = 128 << 10;
 /// The blocks of a component.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Grid {
-    /// Blocks of an MCU of an interleaved scan: the sampling factors.
+    /// Blocks of an MCU of an interleaved scan: the sampling factors, or 1 for an only component.
     pub(super) across: u32,
     pub(super) down: u32,
     /// Blocks that hold samples of the image.
     pub(super) columns: u32,
     pub(super) rows: u32,
+    /// Block rows that libjpeg counts to an MCU row for its estimates: the sampling factor.
+    pub(super) counted_down: u32,
 }
 
 /// An AC scan that is decoded row by row.
@@ -115,7 +117,9 @@ impl Progressive {
                 dc_stride: stride,
                 blocks_at: block_count,
             });
-            dc_count += stride * count(mcus.1, grid.down);
+            // Estimates look at blocks below the image too.
+            let rows = grid.rows.next_multiple_of(grid.counted_down.max(1));
+            dc_count += stride * rows as usize;
             block_count += count(grid.columns, grid.down * self.band_rows);
         }
         self.fixed_bytes = dc_count as u64 * size_of::<i16>() as u64

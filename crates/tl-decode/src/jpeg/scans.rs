@@ -169,7 +169,7 @@ impl<'a, 'b> Scans<'a, 'b> {
         for (grid, component) in grids.iter_mut().zip(frame.components()) {
             let (columns, rows) = frame.blocks(component);
             let (across, down) = (component.across.into(), component.down.into());
-            *grid = Grid { across, down, columns, rows };
+            *grid = Grid { across, down, columns, rows, counted_down: down };
         }
         let mut mcus = frame.mcus();
         if let [only] = &mut grids[..count] {

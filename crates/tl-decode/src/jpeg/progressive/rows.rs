@@ -28,7 +28,7 @@ impl Progressive {
     ) {
         let wanted = self.rows.contains(&mcu_row);
         for (index, component) in self.components.iter().enumerate() {
-            let Grid { across, down, columns: width, rows } = component.grid;
+            let Grid { across, down, columns: width, rows, .. } = component.grid;
             let start = (self.columns.start * across).min(width);
             let end = (self.columns.end * across).clamp(start, width);
             let columns = start as usize..end as usize;
@@ -45,7 +45,7 @@ impl Progressive {
                     block.0[0] = dc;
                 }
                 if let Some(quantizers) = quantizers {
-                    let rows = component.rows_around(block_row, self.mcus.1, &self.dc);
+                    let rows = component.rows_around(block_row, &self.dc);
                     let missing = self.progress.of(index);
                     for column in columns.clone() {
                         let around = smooth::neighbourhood(rows, column);
@@ -69,12 +69,12 @@ impl Component {
     /// libjpeg counts the block rows of the last MCU row as if all MCU rows had as many. Where that
     /// row is cut, the rows above are taken for the image's edge in images of two MCU rows, and the
     /// row before it sees blocks below the image.
-    fn rows_around<'a>(&self, block_row: u32, mcu_rows: u32, dc: &'a [i16]) -> [&'a [i16]; 5] {
-        let grid = self.grid;
-        let mcu_row = block_row / grid.down;
-        let rows_here = (grid.rows - mcu_row * grid.down).min(grid.down);
-        let counted = mcu_row * rows_here + block_row % grid.down;
-        let counted_rows = rows_here * mcu_rows;
+    fn rows_around<'a>(&self, block_row: u32, dc: &'a [i16]) -> [&'a [i16]; 5] {
+        let Grid { rows, counted_down: down, .. } = self.grid;
+        let mcu_row = block_row / down;
+        let rows_here = (rows - mcu_row * down).min(down);
+        let counted = mcu_row * rows_here + block_row % down;
+        let counted_rows = rows_here * rows.div_ceil(down);
         let above = if counted > 0 { block_row - 1 } else { block_row };
         let far_above = if counted > 1 { block_row - SMOOTHING_REACH } else { above };
         let below = if counted + 1 < counted_rows { block_row + 1 } else { block_row };

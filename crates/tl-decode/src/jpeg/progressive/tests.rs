@@ -59,7 +59,7 @@ impl<'a> File<'a> {
             ids.push(part[0]);
             let columns = (width * across).div_ceil(most.0 * 8);
             let rows = (height * down).div_ceil(most.1 * 8);
-            self.grids.push(Grid { across, down, columns, rows });
+            self.grids.push(Grid { across, down, columns, rows, counted_down: down });
         }
     }
 
