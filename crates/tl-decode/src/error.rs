@@ -147,6 +147,9 @@ pub enum Feature {
     /// JPEG whose height follows the first scan (DNL marker).
     #[error("JPEG with its height after the first scan (DNL)")]
     JpegHeightInDnl,
+    /// JPEG of several frames, each a refinement of the last (DHP or EXP marker).
+    #[error("hierarchical JPEG")]
+    JpegHierarchical,
     /// JPEG colour space.
     #[error("JPEG colour space")]
     JpegColor,

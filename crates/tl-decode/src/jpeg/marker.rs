@@ -1,7 +1,7 @@
 //! The marker segments of a JPEG file (ITU-T T.81 annex B): a strict walk over them, which does not
 //! look into their contents and decodes no entropy-coded data.
 
-use crate::error::{DecodeError, Defect};
+use crate::error::{DecodeError, Defect, Feature};
 use crate::format::Format;
 
 pub(super) const SOF0: u8 = 0xC0;
@@ -18,15 +18,25 @@ const SOI: u8 = 0xD8;
 pub(super) const EOI: u8 = 0xD9;
 pub(super) const SOS: u8 = 0xDA;
 pub(super) const DQT: u8 = 0xDB;
+const DNL: u8 = 0xDC;
 pub(super) const DRI: u8 = 0xDD;
+const DHP: u8 = 0xDE;
+const EXP: u8 = 0xDF;
 pub(super) const APP0: u8 = 0xE0;
 pub(super) const APP1: u8 = 0xE1;
 pub(super) const APP14: u8 = 0xEE;
+const APP15: u8 = 0xEF;
+const COM: u8 = 0xFE;
 const TEM: u8 = 0x01;
 
 /// Whether the marker begins a frame header.
 pub(super) fn is_frame(marker: u8) -> bool {
     matches!(marker, SOF0..=SOF15) && !matches!(marker, DHT | JPG | DAC)
+}
+
+/// Whether the marker begins a segment that a file with one frame may have.
+fn begins_segment(marker: u8) -> bool {
+    matches!(marker, SOF0..=SOF15 | SOS | DQT | DNL | DRI | APP0..=APP15 | COM) && marker != JPG
 }
 
 /// A marker and the contents of its segment.
@@ -55,7 +65,9 @@ impl<'a> Walk<'a> {
         Ok(Self { bytes, at: 2 })
     }
 
-    /// The next marker with its segment. Bytes between segments are an error, fill bytes are not.
+    /// The next marker with its segment. Bytes between segments are an error, fill bytes are not,
+    /// and neither are restart markers, which hardware writes behind a scan's last MCU as well:
+    /// libjpeg passes over them wherever a marker may be.
     pub(super) fn next_segment(&mut self) -> Result<Segment<'a>, DecodeError> {
         let start = self.at;
         let rest = self.bytes.get(start..).unwrap_or_default();
@@ -67,11 +79,15 @@ impl<'a> Walk<'a> {
             return Err(stray("expected a marker", start));
         }
         self.at += fill + 1;
-        if matches!(marker, EOI | TEM) {
+        if matches!(marker, EOI | TEM | RST0..=RST7) {
             return Ok(Segment { marker, at: start, data: &[] });
         }
-        if matches!(marker, SOI | RST0..=RST7) {
-            return Err(stray("SOI or RST marker outside entropy-coded data", start));
+        if matches!(marker, DHP | EXP) {
+            return Err(Feature::JpegHierarchical.into());
+        }
+        if !begins_segment(marker) {
+            let what = if marker == SOI { "second start of an image" } else { "unknown marker" };
+            return Err(stray(what, start));
         }
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let Some(&[high, low]) = rest.first_chunk() else {

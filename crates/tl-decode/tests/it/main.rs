@@ -9,6 +9,7 @@
 mod corpora;
 mod hostile;
 mod jpeg;
+mod jpeg_rules;
 mod manifest;
 mod memory;
 mod reuse;

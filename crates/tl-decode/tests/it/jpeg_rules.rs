@@ -1,0 +1,98 @@
+//! Which JPEG files are whole: what libjpeg-turbo reads without a warning is read, with its pixels,
+//! and what it warns about is damage.
+
+use std::path::{Path, PathBuf};
+
+use tl_decode::{
+    Damage, DecodeError, Defect, Feature, Image, JpegDecoder, JpegRequest, Limits, OnDamaged, Rect,
+    RowIndex,
+};
+
+const EOI: [u8; 2] = [0xFF, 0xD9];
+
+/// Files of one scan, of several, with restart markers, and progressive ones.
+const KINDS: [&str; 5] = [
+    "tall.jpg",
+    "each_scan_420.jpg",
+    "restart_rows.jpg",
+    "progressive_deep_420.jpg",
+    "progressive_bands_restart.jpg",
+];
+
+fn read(name: &str) -> Vec<u8> {
+    let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/jpeg");
+    std::fs::read(folder.join(name)).expect("the file is there")
+}
+
+fn decoder() -> JpegDecoder {
+    JpegDecoder::new(Limits::default())
+}
+
+fn decode(bytes: &[u8], on_damaged: OnDamaged) -> Result<(Image, Option<Damage>), DecodeError> {
+    let mut image = Image::new();
+    let request = JpegRequest { on_damaged, ..JpegRequest::default() };
+    let decoded = decoder().decode(bytes, &request, &mut image)?;
+    Ok((image, decoded.damage))
+}
+
+/// The file decodes to the pixels of `original`, in whole and in part, without damage.
+#[track_caller]
+fn is_whole(bytes: &[u8], original: &[u8]) {
+    let (expected, _) = decode(original, OnDamaged::Error).expect("a good file");
+    for on_damaged in [OnDamaged::Error, OnDamaged::Keep] {
+        let (image, damage) = decode(bytes, on_damaged).expect("a good file");
+        assert!(image == expected);
+        assert_eq!(damage, None);
+    }
+    let region = Some(Rect::of_size(9, 9));
+    let request = JpegRequest { region, ..JpegRequest::default() };
+    decoder().decode(bytes, &request, &mut Image::new()).expect("a good file");
+    decoder().row_index(bytes, &mut Vec::new()).expect("a good file");
+}
+
+/// The file is refused with `what` at `offset`, which is reported if damage is kept.
+#[track_caller]
+fn is_damaged(bytes: &[u8], what: &str, offset: usize) {
+    let error = decode(bytes, OnDamaged::Error).expect_err(what);
+    let found = match error {
+        DecodeError::Malformed(Defect::Stray { what, offset, .. }) => (what, offset),
+        other => panic!("{other}, expected {what}"),
+    };
+    assert_eq!(found, (what, offset as u64));
+    let (_, damage) = decode(bytes, OnDamaged::Keep).expect("damage is kept");
+    assert_eq!(damage.map(|damage| (damage.what, damage.offset)), Some(found));
+}
+
+/// The file with `part` at `at`.
+fn with(file: &[u8], at: usize, part: &[u8]) -> Vec<u8> {
+    [&file[..at], part, &file[at..]].concat()
+}
+
+fn end_of_image(file: &[u8]) -> usize {
+    assert_eq!(file.last_chunk(), Some(&EOI));
+    file.len() - EOI.len()
+}
+
+#[test]
+fn only_segments_that_libjpeg_knows_are_passed_over() {
+    let file = read("tall.jpg");
+    let segment = |marker: u8| with(&file, 2, &[0xFF, marker, 0, 4, b'a', b'b']);
+    for marker in [0xDC, 0xE5, 0xEF, 0xFE] {
+        is_whole(&segment(marker), &file);
+    }
+    for marker in [0x02, 0xBF, 0xC8, 0xF0, 0xFD] {
+        let error = decode(&segment(marker), OnDamaged::Error).expect_err("a marker of nothing");
+        let DecodeError::Malformed(Defect::Stray { what, offset, .. }) = error else {
+            panic!("{error}");
+        };
+        assert_eq!((what, offset), ("unknown marker", 2), "{marker:x}");
+        let behind = with(&file, end_of_image(&file), &segment(marker)[2..8]);
+        is_damaged(&behind, "unknown marker", end_of_image(&file));
+    }
+    for marker in [0xDE, 0xDF] {
+        let error = decode(&segment(marker), OnDamaged::Keep).expect_err("hierarchical");
+        assert!(matches!(error, DecodeError::Unsupported(Feature::JpegHierarchical)), "{error}");
+    }
+    let error = decode(&with(&file, 2, &[0xFF, 0xD8]), OnDamaged::Error).expect_err("twice SOI");
+    assert!(error.to_string().contains("second start of an image"), "{error}");
+}
