@@ -14,6 +14,8 @@ use super::sequential::{Request, SequentialDecoder};
 use crate::error::{DecodeError, Defect, Feature};
 use crate::limits::Limits;
 
+const SECOND_SCAN: &str = "second scan of a component";
+
 /// The entropy decoders, with what they keep from image to image.
 #[derive(Debug, Default)]
 pub(super) struct EntropyDecoders {
@@ -222,11 +224,10 @@ impl<'a, 'b> Scans<'a, 'b> {
         Ok(self.keep(next)?.flatten())
     }
 
-    /// Reads on to the end of the image, which has to be there.
+    /// Reads on to the end of the image, which has to be there; every component has had its scan.
     fn require_end(&mut self) -> Result<(), DecodeError> {
-        while self.next_scan()?.is_some() {
-            let skipped = self.image.reader.skip_entropy_coded();
-            self.keep(skipped)?;
+        if let Some(scan) = self.next_scan()? {
+            self.keep::<()>(Err(marker::stray(SECOND_SCAN, scan.data_at)))?;
         }
         Ok(())
     }
@@ -281,7 +282,7 @@ impl MissingComponents {
     /// Refuses a scan of a component that has had one.
     fn require_each(&self, scan: &Scan) -> Result<(), DecodeError> {
         if scan.components().iter().any(|part| !self.0[part.component]) {
-            return Err(marker::stray("second scan of a component", scan.data_at));
+            return Err(marker::stray(SECOND_SCAN, scan.data_at));
         }
         Ok(())
     }

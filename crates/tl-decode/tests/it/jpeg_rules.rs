@@ -96,3 +96,17 @@ fn only_segments_that_libjpeg_knows_are_passed_over() {
     let error = decode(&with(&file, 2, &[0xFF, 0xD8]), OnDamaged::Error).expect_err("twice SOI");
     assert!(error.to_string().contains("second start of an image"), "{error}");
 }
+
+#[test]
+fn a_scan_behind_a_complete_sequential_image_is_damage() {
+    for name in ["tall.jpg", "each_scan_420.jpg"] {
+        let file = read(name);
+        let scan = file.windows(2).rposition(|marker| marker == [0xFF, 0xDA]).expect("a scan");
+        let twice = with(&file, end_of_image(&file), &file[scan..end_of_image(&file)]);
+        let header = usize::from(file[scan + 3]) + 2;
+        is_damaged(&twice, "second scan of a component", end_of_image(&file) + header);
+        if name == "tall.jpg" {
+            decoder().row_index(&twice, &mut Vec::new()).expect_err("two scans");
+        }
+    }
+}
