@@ -104,9 +104,9 @@ impl<'a> Walk<'a> {
         Ok(Segment { marker, at: start, data })
     }
 
-    /// Goes to the marker that ends the entropy-coded data and refuses restart markers out of turn.
+    /// Goes to the marker that ends the entropy-coded data. Who decodes it looks at the restart
+    /// markers in it, of which those behind the last MCU may have any number.
     pub(super) fn skip_entropy_coded(&mut self) -> Result<(), DecodeError> {
-        let mut next_restart = RST0;
         loop {
             let start = self.at;
             let Some(end) = entropy_coded_end(self.bytes, start) else {
@@ -117,10 +117,6 @@ impl<'a> Walk<'a> {
             if !matches!(end.marker, RST0..=RST7) {
                 return Ok(());
             }
-            if end.marker != next_restart {
-                return Err(stray("restart marker out of turn", end.marker_at));
-            }
-            next_restart = if end.marker == RST7 { RST0 } else { end.marker + 1 };
             self.at = end.after_marker;
         }
     }

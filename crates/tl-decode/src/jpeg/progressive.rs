@@ -229,7 +229,10 @@ impl Progressive {
                 self.note(damage)?;
             }
             if rows.end * grid.down >= grid.rows {
-                self.scans[index].reading.check_end().map_or(Ok(()), |damage| self.note(damage))?;
+                self.scans[index]
+                    .reading
+                    .check_end(file)
+                    .map_or(Ok(()), |damage| self.note(damage))?;
             }
         }
         Ok(())

@@ -105,10 +105,14 @@ impl<'a, 'b> Scans<'a, 'b> {
         }
         let Opened { bytes, reader, first_scan, .. } = &self.image;
         let specs = reader.tables.sequential();
-        let made = decoders.sequential.row_index(self.level, bytes, first_scan, &specs, out)?;
-        self.image.reader.skip_entropy_coded()?;
+        let Some(end) =
+            decoders.sequential.row_index(self.level, bytes, first_scan, &specs, out)?
+        else {
+            return Ok(false);
+        };
+        self.image.reader.go_to(end);
         self.require_end()?;
-        Ok(made)
+        Ok(true)
     }
 
     fn sequential(

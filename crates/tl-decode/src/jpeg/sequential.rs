@@ -63,7 +63,8 @@ impl SequentialDecoder {
         self.walk(level, request, &mut at_rows, sink)
     }
 
-    /// Adds the row index of a whole scan to `out`; `false` for a file that is too large for one.
+    /// Adds the row index of a whole scan to `out`. Where the scan's data ends; `None` for a file
+    /// that is too large for an index.
     pub(super) fn row_index(
         &mut self,
         level: Level,
@@ -71,15 +72,15 @@ impl SequentialDecoder {
         scan: &Scan,
         specs: &HuffmanSpecs<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<bool, Damage> {
+    ) -> Result<Option<usize>, Damage> {
         let window = Window { rows: 0..scan.mcu_rows, columns: 0..0 };
         let on_damaged = OnDamaged::Error;
         let request = Request { file, scan, specs, window: &window, on_damaged, index: None };
         let mut at_rows = AtRows::Record(RowIndexBuilder::new(scan, out));
         let end = self.walk(level, &request, &mut at_rows, &mut Unwanted)?;
         match (at_rows, end.at) {
-            (AtRows::Record(index), Some(at)) => Ok(index.finish(at)),
-            _ => Ok(false),
+            (AtRows::Record(index), Some(at)) => Ok(index.finish(at).then_some(at)),
+            _ => Ok(None),
         }
     }
 

@@ -110,3 +110,48 @@ fn a_scan_behind_a_complete_sequential_image_is_damage() {
         }
     }
 }
+
+/// The end of each scan's entropy-coded data.
+fn scan_ends(file: &[u8]) -> Vec<usize> {
+    let marker_at = |from: usize| {
+        let ends = |pair: &[u8]| pair[0] == 0xFF && !matches!(pair[1], 0 | 0xD0..=0xD7);
+        from + file[from..].windows(2).position(ends).expect("a marker")
+    };
+    let scans = file.windows(2).enumerate().filter(|(_, marker)| *marker == [0xFF, 0xDA]);
+    scans.map(|(at, _)| marker_at(at + 2 + usize::from(file[at + 3]))).collect()
+}
+
+#[test]
+fn restart_markers_behind_the_last_mcu_are_passed_over() {
+    for name in KINDS {
+        let file = read(name);
+        for at in scan_ends(&file) {
+            for markers in [&[0xFF, 0xD0][..], &[0xFF, 0xD5], &[0xFF, 0xD3, 0xFF, 0xFF, 0xD4]] {
+                is_whole(&with(&file, at, markers), &file);
+                let junk = with(&file, at, &[markers, b"junkjunk"].concat());
+                let error = decode(&junk, OnDamaged::Error).expect_err("data behind the last MCU");
+                let DecodeError::Malformed(Defect::Stray { offset, .. }) = error else {
+                    panic!("{name}: {error}");
+                };
+                assert_eq!(offset, (at + markers.len()) as u64, "{name}: {error}");
+                let (_, damage) = decode(&junk, OnDamaged::Keep).expect("damage is kept");
+                assert_eq!(damage.map(|damage| damage.offset), Some(offset), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_row_index_may_end_at_a_restart_marker() {
+    let file = read("restart_rows.jpg");
+    let longer = with(&file, end_of_image(&file), &[0xFF, 0xD7]);
+    let mut index = Vec::new();
+    assert!(decoder().row_index(&longer, &mut index).expect("an index"));
+    let index = Some(RowIndex::parse(&index).expect("an index"));
+    let (mut image, (whole, _)) =
+        (Image::new(), decode(&file, OnDamaged::Error).expect("a good file"));
+    decoder()
+        .decode(&longer, &JpegRequest { index, ..JpegRequest::default() }, &mut image)
+        .expect("a good file");
+    assert!(image == whole);
+}

@@ -64,7 +64,7 @@ impl Progressive {
             || layout.decode(rows as usize, file, reading, tables, dc),
         );
         if rows == scan.mcu_rows {
-            damage = damage.or(reading.check_end());
+            damage = damage.or(reading.check_end(file));
         }
         damage.map_or(Ok(()), |damage| self.note(damage))
     }

@@ -67,7 +67,7 @@ impl Reading {
         let (mut restarted, mut damage) = (false, None);
         if self.left == 0 {
             restarted = true;
-            damage = self.check_end();
+            damage = self.check_segment_end();
             let loaded = self.next_segment(file);
             damage = damage.or(loaded);
         }
@@ -98,7 +98,7 @@ impl Reading {
     }
 
     /// What is wrong with where reading stopped, if that should be the end of the segment.
-    pub(super) fn check_end(&self) -> Option<Damage> {
+    fn check_segment_end(&self) -> Option<Damage> {
         if self.broken || self.end.is_none() {
             return None;
         }
@@ -107,6 +107,20 @@ impl Reading {
             return Some(Damage::at(LONG_RUN, self.data.file_offset(next)));
         }
         (next < self.data.len()).then(|| Damage::at(UNUSED, self.data.file_offset(next)))
+    }
+
+    /// What is wrong with where reading stopped, if that should be the end of the scan: restart
+    /// markers may follow, but no data.
+    pub(super) fn check_end(&mut self, file: &[u8]) -> Option<Damage> {
+        let mut damage = self.check_segment_end();
+        while let Some(end @ SegmentEnd { marker: Some(RST0..=RST7), .. }) = self.end
+            && !self.broken
+            && damage.is_none()
+        {
+            self.end = Some(self.data.load(file, end.after));
+            damage = (self.data.len() > 0).then(|| Damage::at(UNUSED, end.after));
+        }
+        damage
     }
 
     /// Goes to the segment that comes next. Returns what is wrong with the marker in front of it.
