@@ -296,7 +296,7 @@ fn scans_that_do_not_fit_are_refused() {
 fn memory_is_charged_before_it_is_taken() {
     let mut decoder = Progressive::default();
     let side = 8192;
-    let grid = Grid { across: 1, down: 1, columns: side, rows: side };
+    let grid = Grid { across: 1, down: 1, columns: side, rows: side, counted_down: 1 };
     let window = Window { rows: 0..side, columns: 0..side };
     let limits = Limits { max_working_bytes: 1 << 20, ..Limits::default() };
     let result = decoder.begin(&[grid], (side, side), &window, OnDamaged::Error, &limits);
