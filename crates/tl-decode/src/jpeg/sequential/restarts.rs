@@ -57,8 +57,11 @@ impl<'a> Segments<'a> {
     /// it shows in a marker in front of it, in the predictors behind it, or else in those behind
     /// the row before: bits from a wrong place soon look like the right ones.
     pub(super) fn provable_row(&self, row: u32) -> u32 {
-        let ends_segment = row + 1 >= self.request.scan.mcu_rows || self.begins_with(row + 1);
-        row - u32::from(ends_segment && !self.begins_with(row))
+        let segment = |row| self.mcus_before(row) / self.interval;
+        // Behind a marker within the row the predictors are right, whatever they were before it.
+        let leaves_segment =
+            row + 1 >= self.request.scan.mcu_rows || segment(row) != segment(row + 1);
+        row - u32::from(leaves_segment && !self.begins_with(row))
     }
 
     /// Whether the segment can begin there: the first one at the beginning of the data, any other
