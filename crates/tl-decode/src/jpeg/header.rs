@@ -95,9 +95,6 @@ fn parse_scan(frame: &Frame, segment: &Segment<'_>) -> Result<Scan, DecodeError>
         };
         from = index + 1;
         let (dc, ac) = (tables >> 4, tables & 0x0F);
-        if dc > 3 || ac > 3 {
-            return Err(marker::value("Huffman tables of a component", tables.into(), segment.at));
-        }
         let (across, down) = (component.across.into(), component.down.into());
         *to = ScanComponent { component: index, across, down, dc, ac };
     }

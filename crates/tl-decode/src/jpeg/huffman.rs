@@ -8,7 +8,7 @@ mod tables;
 mod tests;
 
 pub(super) use cache::TableCache;
-pub(super) use tables::{Entry, Tables, distance, lengths_of, overruns};
+pub(super) use tables::{COEFFICIENTS, Entry, Tables, distance, lengths_of, overruns};
 
 use super::scan::HuffmanSpec;
 

@@ -23,9 +23,9 @@ pub(super) struct ScanComponent {
     pub(super) across: u32,
     /// Blocks of an MCU from top to bottom; 1 in a scan of one component.
     pub(super) down: u32,
-    /// The table of its DC coefficients, 0..=3.
+    /// The table of its DC coefficients. There are four, but who uses none may name any of 16.
     pub(super) dc: u8,
-    /// The table of its AC coefficients, 0..=3.
+    /// The table of its AC coefficients, likewise.
     pub(super) ac: u8,
 }
 

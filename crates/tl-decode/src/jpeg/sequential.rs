@@ -15,7 +15,7 @@ mod tests;
 use tl_simd::Level;
 use tl_simd::jpeg::Block;
 
-use super::entropy_data::{EntropyData, SegmentEnd};
+use super::entropy_data::{EntropyData, STRAY_BYTES, SegmentEnd};
 use super::huffman::TableCache;
 use super::index::{RowIndex, RowIndexBuilder, RowStart};
 use super::scan::{
@@ -191,7 +191,7 @@ fn find_tables(
 /// What is wrong with a segment that was decoded up to `stop`.
 fn fault(stop: SegmentStop, data: &EntropyData, end: SegmentEnd) -> Option<Damage> {
     match stop {
-        SegmentStop::Complete { left_over: 0 } | SegmentStop::BehindWindow => None,
+        SegmentStop::Complete { left_over: 0..=STRAY_BYTES } | SegmentStop::BehindWindow => None,
         SegmentStop::Complete { left_over } => {
             let offset = data.file_offset(data.len() - left_over);
             Some(Damage::at("entropy-coded data behind the last MCU", offset))
@@ -203,8 +203,7 @@ fn fault(stop: SegmentStop, data: &EntropyData, end: SegmentEnd) -> Option<Damag
             Some(Damage::at(WRONG_INDEX, data.file_offset(byte)))
         }
         SegmentStop::Fault(Fault::Code, byte) => {
-            let what = "no Huffman code, or a coefficient outside its block";
-            Some(Damage::at(what, data.file_offset(byte)))
+            Some(Damage::at("no such Huffman code", data.file_offset(byte)))
         }
     }
 }

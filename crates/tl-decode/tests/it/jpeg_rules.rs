@@ -155,3 +155,20 @@ fn a_row_index_may_end_at_a_restart_marker() {
         .expect("a good file");
     assert!(image == whole);
 }
+
+#[test]
+fn up_to_seven_bytes_behind_the_last_mcu_are_no_damage() {
+    for name in KINDS {
+        let file = read(name);
+        for at in scan_ends(&file) {
+            for stray in 1..=12 {
+                let longer = with(&file, at, &vec![0x5A; stray]);
+                if stray <= 7 {
+                    is_whole(&longer, &file);
+                } else {
+                    is_damaged(&longer, "entropy-coded data behind the last MCU", at);
+                }
+            }
+        }
+    }
+}

@@ -23,6 +23,9 @@ pub(in crate::jpeg) type Entry = u64;
 /// with a position below 64 it has bit 7 set, and its low bits are at most 64 inside a block.
 pub(in crate::jpeg) const END: u32 = 129;
 
+/// Coefficients of a block.
+pub(in crate::jpeg) const COEFFICIENTS: u32 = 64;
+
 /// Index bits of the tables that begin with an AC coefficient.
 const AC_BITS: u32 = 11;
 /// Index bits of the tables that begin with a DC coefficient.
@@ -131,25 +134,24 @@ impl Tables {
     }
 
     /// The entry of the one symbol that comes next at position `at` of a block, of up
-    /// to 31 bits; 0 where there is none or its coefficient is outside the block.
+    /// to 31 bits; 0 where there is none. As in libjpeg, a coefficient behind the block is stored in
+    /// the last place and ends it.
     #[cold]
     #[inline(never)]
     pub(in crate::jpeg) fn one_symbol(&self, bits: u64, at: u32) -> Entry {
         let codes = if at == 0 { &self.dc_codes } else { &self.ac_codes };
         let Some(symbol) = codes.symbol(bits) else { return 0 };
         let (run, size) = (u32::from(symbol.value >> 4), u32::from(symbol.value & 15));
+        let room = COEFFICIENTS.saturating_sub(at + 1);
         let behind = match size {
             0 if at == 0 => 1,
-            0 if run == 15 => 16,
+            0 if run == 15 => (room + 1).min(16),
             0 => END,
-            _ => run + 1,
+            _ => run.min(room) + 1,
         };
-        if overruns(at + behind) {
-            return 0;
-        }
         let (mut place, mut value) = (0, 0);
         if size > 0 {
-            place = run;
+            place = run.min(room);
             value = extend(((bits << symbol.bits) >> (64 - size)) as u32, size);
         }
         entry(symbol.bits + size, 0, [place; 2], behind, [0, value])

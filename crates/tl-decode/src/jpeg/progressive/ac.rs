@@ -18,7 +18,9 @@ const NATURAL: [u8; 64] = [
 ];
 
 const BAD_VALUE: Fault = Fault::Content("coefficient of more than 16 bits");
-pub(super) const PAST_BAND: Fault = Fault::Content("coefficient behind the last one of its scan");
+
+/// The last coefficient of a block.
+pub(super) const LAST: u32 = 63;
 
 /// An AC scan's parameters.
 #[derive(Clone, Copy, Debug, Default)]
@@ -98,6 +100,9 @@ pub(super) fn first(
 }
 
 /// Decodes one block. Returns how many blocks after it have no symbols.
+///
+/// As in libjpeg, a coefficient behind the band ends the block and is stored where it says, or in the
+/// last place if that is behind the block.
 #[inline(always)]
 fn first_block(
     table: &Table,
@@ -115,10 +120,7 @@ fn first_block(
         // Two coefficients that are in the table fit into one refill with room for a long one.
         if value != 0 {
             bits.consume(entry.bits());
-            next += zeros;
-            if next > band.last {
-                return Err(PAST_BAND);
-            }
+            next = (next + zeros).min(LAST);
             seen |= 1 << next;
             *place(block, next) = value;
             next += 1;
@@ -136,17 +138,14 @@ fn first_block(
                 Symbol::Zeros => {
                     next += 16;
                     if next > band.last {
-                        return Err(PAST_BAND);
+                        break 0;
                     }
                     continue;
                 }
                 Symbol::End { run } => break run,
             }
         }
-        next += zeros;
-        if next > band.last {
-            return Err(PAST_BAND);
-        }
+        next = (next + zeros).min(LAST);
         seen |= 1 << next;
         *place(block, next) = value;
         next += 1;

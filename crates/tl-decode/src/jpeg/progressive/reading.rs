@@ -1,12 +1,11 @@
 //! How far the entropy-coded data of one scan is read, kept while other scans are decoded.
 
 use crate::jpeg::bits::BitReader;
-use crate::jpeg::entropy_data::{EntropyData, SegmentEnd};
+use crate::jpeg::entropy_data::{EntropyData, STRAY_BYTES, SegmentEnd};
 use crate::jpeg::marker::{RST0, RST7};
 use crate::jpeg::scan::{Damage, Scan};
 
 const UNUSED: &str = "entropy-coded data behind the last MCU";
-const LONG_RUN: &str = "run of blocks behind the last MCU";
 const OUT_OF_TURN: &str = "restart marker out of turn";
 const MISSING: &str = "restart marker is missing";
 const INSIDE: &str = "marker inside entropy-coded data";
@@ -67,7 +66,7 @@ impl Reading {
         let (mut restarted, mut damage) = (false, None);
         if self.left == 0 {
             restarted = true;
-            damage = self.check_segment_end();
+            damage = self.check_segment_end(0);
             let loaded = self.next_segment(file);
             damage = damage.or(loaded);
         }
@@ -97,22 +96,21 @@ impl Reading {
         }
     }
 
-    /// What is wrong with where reading stopped, if that should be the end of the segment.
-    fn check_segment_end(&self) -> Option<Damage> {
+    /// What is wrong with where reading stopped, if that should be the end of the segment: more than
+    /// `stray` bytes behind it. A run of blocks may go on, as libjpeg has it.
+    fn check_segment_end(&self, stray: usize) -> Option<Damage> {
         if self.broken || self.end.is_none() {
             return None;
         }
         let next = self.position.div_ceil(8);
-        if self.run > 0 {
-            return Some(Damage::at(LONG_RUN, self.data.file_offset(next)));
-        }
-        (next < self.data.len()).then(|| Damage::at(UNUSED, self.data.file_offset(next)))
+        let is_damage = next + stray < self.data.len();
+        is_damage.then(|| Damage::at(UNUSED, self.data.file_offset(next)))
     }
 
     /// What is wrong with where reading stopped, if that should be the end of the scan: restart
     /// markers may follow, but no data.
     pub(super) fn check_end(&mut self, file: &[u8]) -> Option<Damage> {
-        let mut damage = self.check_segment_end();
+        let mut damage = self.check_segment_end(STRAY_BYTES);
         while let Some(end @ SegmentEnd { marker: Some(RST0..=RST7), .. }) = self.end
             && !self.broken
             && damage.is_none()

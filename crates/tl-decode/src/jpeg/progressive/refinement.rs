@@ -3,7 +3,7 @@
 //! The map of the coefficients that are not zero says which get a correction bit, how many of them a
 //! symbol passes and where its new coefficient goes, without looking at the block.
 
-use super::ac::{Band, PAST_BAND, Symbol, place, symbol};
+use super::ac::{Band, LAST, Symbol, place, symbol};
 use super::reading::{Fault, Stretch};
 use super::table::{Table, take};
 use crate::jpeg::bits::BitReader;
@@ -28,7 +28,7 @@ pub(super) fn decode(
     let mut places = Places::default();
     for (block, map) in blocks.iter_mut().zip(maps) {
         let known = *map & inside;
-        let mut corrections = Corrections { bits: 0, count: 0 };
+        let mut corrections = Corrections { bits: 0, count: 0, behind: 0 };
         if run == 0 {
             let zeros = inside & !known;
             places.list(zeros);
@@ -43,6 +43,11 @@ pub(super) fn decode(
             stretch.bits.refill();
             corrections.take(known.count_ones() - corrections.count, &mut stretch.bits);
             correct(block, known, corrections.bits, band.low, &mut places);
+        }
+        if corrections.behind != 0 {
+            let number = (band.last + 1).min(LAST);
+            *place(block, number) = corrections.behind;
+            *map |= 1 << number;
         }
         if stretch.bits.is_past_end() {
             return Err(Fault::Short);
@@ -102,6 +107,9 @@ struct Corrections {
     /// The last one is the lowest bit.
     bits: u64,
     count: u32,
+    /// A new coefficient that passes more zeros than the band has, or 0. libjpeg stores it behind
+    /// the band, or in the last place of the block, once all is corrected.
+    behind: i16,
 }
 
 impl Corrections {
@@ -162,7 +170,8 @@ impl Symbols<'_> {
             }
             zero += passed;
             if zero >= self.zeros {
-                return Err(PAST_BAND);
+                corrections.behind = value;
+                return Ok((fresh, 0));
             }
             let number = u32::from(self.places.0[zero as usize & 63]);
             // All in front of it are zeros that were passed and coefficients with a correction.

@@ -9,7 +9,7 @@ use tl_simd::jpeg::Block;
 
 use super::layout::{BUFFER_BLOCKS, Slot};
 use crate::jpeg::bits::BitReader;
-use crate::jpeg::huffman::{Entry, Tables, distance, lengths_of, overruns};
+use crate::jpeg::huffman::{COEFFICIENTS, Entry, Tables, distance, lengths_of, overruns};
 use crate::jpeg::scan::MAX_COMPONENTS;
 
 /// The buffer of a run of MCUs, all zero between runs.
@@ -43,13 +43,10 @@ pub(super) type Predictors = [i16; MAX_COMPONENTS];
 /// Block positions are below 64, a block's end is at 64 or beyond, and this is neither.
 const FAULT: u32 = 0x100;
 
-/// Coefficients of a block.
-pub(super) const COEFFICIENTS: u32 = 64;
-
 /// Why a run of MCUs ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// No code has these bits, or a coefficient is outside its block.
+    /// No code has these bits.
     Code,
     /// The data ended.
     Short,

@@ -4,7 +4,7 @@ use tl_simd::Level;
 use tl_simd::jpeg::Block;
 
 use super::reference::{Grid, Header};
-use super::{Request, SequentialDecoder};
+use super::{Request, STRAY_BYTES, SequentialDecoder};
 use crate::jpeg::index::RowIndex;
 use crate::jpeg::scan::{BlockSink, Damage, OnDamaged, ScanEnd, Window};
 
@@ -283,8 +283,10 @@ fn what_libjpeg_warns_about_is_a_fault() {
     let end = file.len() - 2;
     check(&|file| file.truncate(at - 1), "entropy-coded data ends before its last MCU");
     check(&|file| file.truncate(at), "restart marker is missing");
-    check(&|file| file.insert(at, 0x55), "entropy-coded data behind the last MCU");
-    check(&|file| file.insert(end, 0x55), "entropy-coded data behind the last MCU");
+    let stray = [0x55; STRAY_BYTES + 1];
+    let insert = |file: &mut Vec<u8>, at: usize| drop(file.splice(at..at, stray));
+    check(&|file| insert(file, at), "entropy-coded data behind the last MCU");
+    check(&|file| insert(file, end), "entropy-coded data behind the last MCU");
     check(&|file| file[at + 1] = 0xD7, "restart marker out of turn");
     check(&|file| file[at + 1] = 0xD9, "restart marker is missing");
 }
