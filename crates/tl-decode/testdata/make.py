@@ -190,9 +190,23 @@ def make_jpeg():
     add("jpeg/arithmetic.jpg", good[:sof + 1] + b"\xc9" + good[sof + 2:], "arithmetic coding", error="Unsupported")
     add("jpeg/twelve_bits.jpg", good[:sof + 4] + b"\x0c" + good[sof + 5:], "12 bits per sample", error="Unsupported")
     add("jpeg/large_claim.jpg", good[:sof + 5] + struct.pack(">HH", 9000, 9000) + good[sof + 9:], "81 megapixels claimed by a few hundred bytes", error="Malformed")
-    sos = good.index(b"\xff\xda")
-    add("jpeg/scans.jpg", good[:-2] + good[sos:-2] * 501 if len(good) - sos < 40 else
-        saved(Image.new("L", (8, 8)), "JPEG", quality=1)[:-2] + b"\xff\xda\x00\x08\x01\x01\x00\x00\x3f\x00\x00" * 501 + b"\xff\xd9", "more scans than the limit", error="LimitExceeded")
+    add("jpeg/scans.jpg", many_scans(), "more scans than the limit, each of which fits those before it", error="LimitExceeded")
+
+
+def many_scans():
+    """A grey block without AC, in 505 scans: each coefficient from its eighth bit on."""
+    def segment(marker, body):
+        return bytes([0xFF, marker]) + struct.pack(">H", len(body) + 2) + body
+
+    def scan(number, high, low):
+        return segment(0xDA, bytes([1, 1, 0, number, number, high << 4 | low])) + b"\x7f"
+
+    one_code = bytes([1] + [0] * 15)
+    head = segment(0xDB, bytes([0] + [1] * 64)) + segment(0xC2, struct.pack(">BHHB", 8, 8, 8, 1) + b"\x01\x11\x00")
+    tables = segment(0xC4, b"\x00" + one_code + b"\x00") + segment(0xC4, b"\x10" + one_code + b"\x00")
+    bits = [(0, 7)] + [(low + 1, low) for low in range(6, -1, -1)]
+    scans = b"".join(scan(number, *pair) for number in range(1, 64) for pair in bits)
+    return b"\xff\xd8" + head + tables + scan(0, 0, 0) + scans + b"\xff\xd9"
 
 
 def make_webp():
