@@ -150,7 +150,8 @@ impl JpegDecoder {
         }
         let mut geometry = Geometry::new(&frame, request.scale, request.region)?;
         geometry.reserve_margin();
-        output::prepare(&mut self.planes, &geometry, Extent::Whole, &self.limits)?;
+        let plane_bytes =
+            output::prepare(&mut self.planes, &geometry, Extent::Whole, &self.limits)?;
         if request.on_damaged == OnDamaged::Keep {
             output::clear(&mut self.planes, &geometry);
         }
@@ -160,6 +161,7 @@ impl JpegDecoder {
             extent: Extent::Whole,
             quantizers: [[1; 64]; MAX_COMPONENTS],
             planes: &mut self.planes,
+            plane_bytes,
             rows: None,
         };
         let decoded = Scans::new(opened, request, (self.level, &self.limits))
@@ -207,7 +209,7 @@ impl JpegDecoder {
         let in_order = opened.frame.process == Process::Progressive
             || opened.is_one_scan() && request.on_damaged == OnDamaged::Error;
         let extent = if in_order { Extent::Ring { mcu_rows: 2 } } else { Extent::Whole };
-        output::prepare(&mut self.planes, &geometry, extent, &self.limits)?;
+        let plane_bytes = output::prepare(&mut self.planes, &geometry, extent, &self.limits)?;
         if request.on_damaged == OnDamaged::Keep {
             output::clear(&mut self.planes, &geometry);
         }
@@ -220,6 +222,7 @@ impl JpegDecoder {
             extent,
             quantizers: [[1; 64]; MAX_COMPONENTS],
             planes: &mut self.planes,
+            plane_bytes,
             rows: Some(rows),
         };
         Scans::new(opened, request, (self.level, &self.limits))

@@ -13,15 +13,17 @@ pub(super) const PADDING: usize = 32;
 /// it stops, and does not mention them. Cameras write some.
 pub(super) const STRAY_BYTES: usize = 7;
 
+/// How far the way back to a position in the file is searched.
+const CHECKPOINT_BYTES: usize = 4096;
+
 /// A restart segment, or all data of a scan without restart markers.
 #[derive(Debug, Default)]
 pub(super) struct EntropyData {
     /// The data and its padding.
     bytes: Vec<u8>,
-    /// Indices into `bytes` of what followed a dropped byte, once per dropped byte.
-    dropped: Vec<u32>,
-    /// Where the first byte lies in the file.
-    from: usize,
+    /// Some of the data's bytes, from the first one on: the index of each and where it lies in the
+    /// file. From one to the next it is [`CHECKPOINT_BYTES`] of the file or more.
+    checkpoints: Vec<(usize, usize)>,
 }
 
 /// What ends a segment.
@@ -39,13 +41,15 @@ impl EntropyData {
     /// Takes the data from `from` to the next marker.
     pub(super) fn load(&mut self, file: &[u8], from: usize) -> SegmentEnd {
         self.bytes.clear();
-        self.dropped.clear();
-        self.from = from;
+        self.checkpoints.clear();
         let mut at = from.min(file.len());
+        let most = file.len() - at + PADDING;
+        self.checkpoints.push((0, at));
+        let mut last_checkpoint = at;
         let end = loop {
             let rest = &file[at..];
             let Some(plain) = memchr(FILL, rest) else {
-                self.bytes.extend_from_slice(rest);
+                self.append(rest, most);
                 break SegmentEnd { marker: None, at: file.len(), after: file.len() };
             };
             let fills = match rest.get(plain + 1) {
@@ -56,21 +60,45 @@ impl EntropyData {
             let after = marker_at + fills + 1;
             match rest.get(plain + fills) {
                 Some(&STUFFED) => {
-                    self.bytes.extend_from_slice(&rest[..=plain]);
-                    let next = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
-                    // All fill bytes but one and the stuffed zero.
-                    self.dropped.extend(std::iter::repeat_n(next, fills));
+                    self.append(&rest[..=plain], most);
                     at = after;
+                    if at - last_checkpoint >= CHECKPOINT_BYTES {
+                        self.checkpoints.push((self.bytes.len(), at));
+                        last_checkpoint = at;
+                    }
                 }
                 marker => {
-                    self.bytes.extend_from_slice(&rest[..plain]);
+                    self.append(&rest[..plain], most);
                     let after = after.min(file.len());
                     break SegmentEnd { marker: marker.copied(), at: marker_at, after };
                 }
             }
         };
-        self.bytes.extend_from_slice(&[0; PADDING]);
+        self.append(&[0; PADDING], most);
         end
+    }
+
+    /// Adds `part` to the data, which is `most` bytes in all at the most: room is made for twice the
+    /// data, but never for more than that.
+    #[inline(always)]
+    fn append(&mut self, part: &[u8], most: usize) {
+        let need = self.bytes.len() + part.len();
+        if need > self.bytes.capacity() {
+            let room = need.max((2 * self.bytes.capacity()).min(most));
+            self.bytes.reserve_exact(room - self.bytes.len());
+        }
+        self.bytes.extend_from_slice(part);
+    }
+
+    /// Bytes that the data of a scan takes, or all of a file's.
+    pub(super) fn memory(file_bytes: usize) -> u64 {
+        let checkpoints = file_bytes / CHECKPOINT_BYTES * size_of::<(usize, usize)>();
+        (file_bytes + checkpoints + PADDING) as u64
+    }
+
+    /// Bytes that are kept for data to come.
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.bytes.capacity() + self.checkpoints.capacity() * size_of::<(usize, usize)>()
     }
 
     /// The data, with [`PADDING`] zero bytes behind it.
@@ -83,10 +111,21 @@ impl EntropyData {
         self.bytes.len().saturating_sub(PADDING)
     }
 
-    /// Where byte `index` of the data lies in the file; for the data's length, where it ends.
-    pub(super) fn file_offset(&self, index: usize) -> usize {
+    /// Where byte `index` of the data lies in the `file` that it was loaded from; for the data's
+    /// length, where it ends.
+    pub(super) fn file_offset(&self, file: &[u8], index: usize) -> usize {
         let index = index.min(self.len());
-        self.from + index + self.dropped.partition_point(|&next| next as usize <= index)
+        let before = self.checkpoints.partition_point(|&(known, _)| known <= index);
+        let Some(&(known, mut at)) = self.checkpoints[..before].last() else { return 0 };
+        let mut left = index - known;
+        loop {
+            let stretch = file.get(at..at + left).unwrap_or_default();
+            let Some(plain) = memchr(FILL, stretch) else { return at + left };
+            left -= plain + 1;
+            at += plain;
+            // The last fill byte stands for itself, and the zero behind it goes.
+            at += file[at..].iter().take_while(|&&byte| byte == FILL).count() + 1;
+        }
     }
 }
 
@@ -100,7 +139,8 @@ mod tests {
         assert_eq!(data.len(), expected.len());
         assert_eq!(&data.padded()[..data.len()], expected);
         assert_eq!(data.padded()[data.len()..], [0; PADDING]);
-        let found: Vec<usize> = (0..=data.len()).map(|index| data.file_offset(index)).collect();
+        let found: Vec<usize> =
+            (0..=data.len()).map(|index| data.file_offset(file, index)).collect();
         assert_eq!(found, offsets);
     }
 
@@ -115,5 +155,33 @@ mod tests {
         check(b"x\xFF\xFF\0b\xFF\xFF\xD0", b"\xFFb", &[1, 4, 5], end(Some(0xD0), 5, 8));
         // Half a marker is no data.
         check(b"xa\xFF", b"a", &[1, 2], end(None, 2, 3));
+    }
+
+    #[test]
+    fn offsets_are_right_however_far_apart_and_cost_little_memory() {
+        let mut file = Vec::new();
+        let mut expected = Vec::new();
+        for i in 0..30_000u32 {
+            expected.push(file.len());
+            let fills = if i % 5000 == 77 { 20_000 } else { i as usize % 7 % 4 };
+            if fills == 0 {
+                file.push(0x12);
+            } else {
+                file.extend(std::iter::repeat_n(FILL, fills));
+                file.push(STUFFED);
+            }
+        }
+        expected.push(file.len());
+        let mut data = EntropyData::default();
+        data.load(&file, 0);
+        assert_eq!(data.len(), 30_000);
+        for (index, offset) in expected.into_iter().enumerate() {
+            assert_eq!(data.file_offset(&file, index), offset, "{index}");
+        }
+        assert!(data.kept_bytes() as u64 <= EntropyData::memory(file.len()), "{data:?}");
+        let fills = [&vec![FILL; 1 << 20][..], &[0]].concat();
+        let mut data = EntropyData::default();
+        data.load(&fills, 0);
+        assert!(data.len() == 1 && data.kept_bytes() < 4096, "{}", data.kept_bytes());
     }
 }

@@ -96,23 +96,26 @@ pub(super) struct Output<'a> {
     /// By component; set when its first scan begins.
     pub(super) quantizers: [Quantizer; MAX_COMPONENTS],
     pub(super) planes: &'a mut [PlaneBuffer; MAX_COMPONENTS],
+    /// What those take.
+    pub(super) plane_bytes: u64,
     /// What makes pixels of the planes, if anything does.
     pub(super) rows: Option<RowWriter<'a>>,
 }
 
-/// Makes room for the samples of a region, if `limits` allow it.
+/// Makes room for the samples of a region, if `limits` allow it. Returns how many bytes that is.
 pub(super) fn prepare(
     planes: &mut [PlaneBuffer; MAX_COMPONENTS],
     geometry: &Geometry,
     extent: Extent,
     limits: &Limits,
-) -> Result<(), DecodeError> {
+) -> Result<u64, DecodeError> {
     let pairs = planes.iter_mut().zip(geometry.components());
-    limits.charge_working(pairs.map(|(plane, component)| plane.shape(component, extent)).sum())?;
+    let bytes = pairs.map(|(plane, component)| plane.shape(component, extent)).sum();
+    limits.charge_working(bytes)?;
     for plane in &mut planes[..geometry.components().len()] {
         plane.allocate();
     }
-    Ok(())
+    Ok(bytes)
 }
 
 /// Makes the samples mid grey for which there is room: for images of which not every block may come.

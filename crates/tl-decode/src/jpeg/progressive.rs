@@ -37,6 +37,9 @@ const BAD_CODE: Fault = Fault::Content("no such Huffman code");
 /// stay in a second-level cache.
 const BAND_BYTES: usize = 128 << 10;
 
+/// Data of AC scans that is kept from one image to the next in any case.
+const KEPT_BYTES: u64 = 4 << 20;
+
 /// The blocks of a component.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Grid {
@@ -85,15 +88,17 @@ pub(super) struct Progressive {
 }
 
 impl Progressive {
-    /// Starts an image.
+    /// Starts an image, charging `limits` for what this takes beside `other_bytes`: planes, and the
+    /// data of all scans.
     pub(super) fn begin(
         &mut self,
         grids: &[Grid],
         mcus: (u32, u32),
         window: &Window,
         on_damaged: OnDamaged,
-        limits: &Limits,
+        (other_bytes, limits): (u64, &Limits),
     ) -> Result<(), DecodeError> {
+        self.free_data(other_bytes);
         self.components.clear();
         self.mcus = mcus;
         (self.rows, self.columns) = (window.rows.clone(), window.columns.clone());
@@ -122,7 +127,8 @@ impl Progressive {
             dc_count += stride * rows as usize;
             block_count += count(grid.columns, grid.down * self.band_rows);
         }
-        self.fixed_bytes = dc_count as u64 * size_of::<i16>() as u64
+        self.fixed_bytes = other_bytes
+            + dc_count as u64 * size_of::<i16>() as u64
             + block_count as u64 * (size_of::<Block>() + size_of::<u64>()) as u64;
         limits.charge_working(self.fixed_bytes)?;
         self.dc.clear();
@@ -135,6 +141,15 @@ impl Progressive {
         self.blocks.resize(block_count, Block::ZERO);
         self.dirty = true;
         Ok(())
+    }
+
+    /// Gives the data of scans back if more is kept than an image needs that takes `wanted` bytes:
+    /// each scan keeps what the longest one in its place needed.
+    fn free_data(&mut self, wanted: u64) {
+        let kept: usize = self.scans.iter().map(|scan| scan.reading.kept_bytes()).sum();
+        if kept as u64 > wanted.max(KEPT_BYTES) {
+            self.scans.iter_mut().for_each(|scan| scan.reading.free());
+        }
     }
 
     /// Takes in a scan whose header has been read and whose data begins at `scan.data_at` in `file`.
@@ -153,7 +168,7 @@ impl Progressive {
         if scan.spectral.0 == 0 {
             return self.decode_dc(level, file, scan, specs);
         }
-        let scan_bytes = (self.scan_count + 1) * size_of::<AcScan>() + file.len();
+        let scan_bytes = (self.scan_count + 1) * size_of::<AcScan>();
         limits.charge_working(self.fixed_bytes + scan_bytes as u64)?;
         self.keep_ac(scan, specs)
     }
@@ -274,7 +289,7 @@ impl AcScan {
             match result {
                 Ok(()) => self.reading.pause(position, run),
                 Err(what) => {
-                    let found = self.reading.give_up(what, position);
+                    let found = self.reading.give_up(file, what, position);
                     damage = damage.or(Some(found));
                 }
             }

@@ -2,6 +2,7 @@
 
 use tl_simd::Level;
 
+use super::entropy_data::EntropyData;
 use super::frame::{Frame, MAX_COMPONENTS, PlaneColor, Process};
 use super::header::Reader;
 use super::index::RowIndex;
@@ -104,6 +105,7 @@ impl<'a, 'b> Scans<'a, 'b> {
             return Ok(false);
         }
         let Opened { bytes, reader, first_scan, .. } = &self.image;
+        self.charge_data(first_scan, 0)?;
         let specs = reader.tables.sequential();
         let Some(end) =
             decoders.sequential.row_index(self.level, bytes, first_scan, &specs, out)?
@@ -125,6 +127,7 @@ impl<'a, 'b> Scans<'a, 'b> {
         loop {
             missing.require_each(&scan)?;
             self.take_quantizers(&scan, &missing, output)?;
+            self.charge_data(&scan, output.plane_bytes)?;
             let window = output.geometry.window(&scan);
             let request = Request {
                 file: self.image.bytes,
@@ -184,7 +187,10 @@ impl<'a, 'b> Scans<'a, 'b> {
             mcus = (only.columns, only.rows);
         }
         let window = output.geometry.frame_window();
-        decoder.begin(&grids[..count], mcus, &window, self.on_damaged, self.limits)?;
+        // A DC scan's data is there when nothing else is, that of the AC scans together.
+        let other_bytes = output.plane_bytes + EntropyData::memory(self.image.bytes.len());
+        let limits = (other_bytes, self.limits);
+        decoder.begin(&grids[..count], mcus, &window, self.on_damaged, limits)?;
         let mut missing = MissingComponents::of(&frame);
         let mut next = Some(self.image.first_scan);
         while let Some(scan) = next {
@@ -204,6 +210,12 @@ impl<'a, 'b> Scans<'a, 'b> {
         let damage = decoder.finish(self.level, self.image.bytes, &quantizers[..count], output)?;
         self.damage = self.damage.or(damage);
         Ok(())
+    }
+
+    /// Charges what the data of a sequential scan may take beside the planes.
+    fn charge_data(&self, scan: &Scan, plane_bytes: u64) -> Result<(), DecodeError> {
+        let rest = self.image.bytes.len().saturating_sub(scan.data_at);
+        self.limits.charge_working(plane_bytes.saturating_add(EntropyData::memory(rest)))
     }
 
     /// A component is dequantised with the table that is in force at its first scan.

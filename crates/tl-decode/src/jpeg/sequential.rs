@@ -125,7 +125,7 @@ impl SequentialDecoder {
                 walk.advance(segments.all_mcus);
                 return Ok(ScanEnd { at: None, damage: segments.damage });
             }
-            if let Some(fault) = fault(stop, &self.data, end) {
+            if let Some(fault) = fault(stop, request.file, &self.data, end) {
                 segments.note(fault)?;
             }
             let done = segments.last_mcu();
@@ -189,21 +189,21 @@ fn find_tables(
 }
 
 /// What is wrong with a segment that was decoded up to `stop`.
-fn fault(stop: SegmentStop, data: &EntropyData, end: SegmentEnd) -> Option<Damage> {
+fn fault(stop: SegmentStop, file: &[u8], data: &EntropyData, end: SegmentEnd) -> Option<Damage> {
     match stop {
         SegmentStop::Complete { left_over: 0..=STRAY_BYTES } | SegmentStop::BehindWindow => None,
         SegmentStop::Complete { left_over } => {
-            let offset = data.file_offset(data.len() - left_over);
+            let offset = data.file_offset(file, data.len() - left_over);
             Some(Damage::at("entropy-coded data behind the last MCU", offset))
         }
         SegmentStop::Fault(Fault::Short, _) => {
             Some(Damage::at("entropy-coded data ends before its last MCU", end.at))
         }
         SegmentStop::Fault(Fault::Index, byte) => {
-            Some(Damage::at(WRONG_INDEX, data.file_offset(byte)))
+            Some(Damage::at(WRONG_INDEX, data.file_offset(file, byte)))
         }
         SegmentStop::Fault(Fault::Code, byte) => {
-            Some(Damage::at("no such Huffman code", data.file_offset(byte)))
+            Some(Damage::at("no such Huffman code", data.file_offset(file, byte)))
         }
     }
 }

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use tl_decode::{
-    Damage, DecodeError, Defect, Feature, Image, JpegDecoder, JpegRequest, Limits, OnDamaged, Rect,
-    RowIndex,
+    Damage, DecodeError, Defect, Feature, Image, JpegDecoder, JpegRequest, Limit, Limits,
+    OnDamaged, Rect, RowIndex,
 };
 
 const EOI: [u8; 2] = [0xFF, 0xD9];
@@ -171,4 +171,45 @@ fn up_to_seven_bytes_behind_the_last_mcu_are_no_damage() {
             }
         }
     }
+}
+
+/// The most that a file may need to be decoded with `max_working_bytes`.
+fn needs(bytes: &[u8], max_working_bytes: u64) -> Option<u64> {
+    let limits = Limits { max_working_bytes, ..Limits::default() };
+    let request = JpegRequest::default();
+    match JpegDecoder::new(limits).decode(bytes, &request, &mut Image::new()) {
+        Err(DecodeError::LimitExceeded { limit: Limit::WorkingBytes, need, .. }) => Some(need),
+        _ => None,
+    }
+}
+
+#[test]
+fn the_data_of_scans_is_charged_with_its_fill_bytes() {
+    for name in KINDS {
+        let file = read(name);
+        let fills = [&vec![0xFF; 1 << 20][..], &[0]].concat();
+        let longer = with(&file, scan_ends(&file)[0], &fills);
+        let need = needs(&longer, 1 << 20).expect("more than the fill bytes alone");
+        assert!((1 << 20..3 << 20).contains(&need), "{name}: {need}");
+        // Tables of scans are charged as they come.
+        assert_eq!(needs(&longer, need + (1 << 19)), None, "{name}");
+        let limits = Limits { max_working_bytes: 1 << 20, ..Limits::default() };
+        match JpegDecoder::new(limits).row_index(&longer, &mut Vec::new()) {
+            Ok(made) => assert!(!made && !name.starts_with("tall"), "{name}"),
+            Err(error) => assert!(matches!(error, DecodeError::LimitExceeded { .. }), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn the_number_of_scans_is_limited() {
+    let limits = Limits { jpeg_scans: 5, ..Limits::default() };
+    let decode = |name| {
+        let request = JpegRequest::default();
+        JpegDecoder::new(limits).decode(&read(name), &request, &mut Image::new())
+    };
+    decode("each_scan_420.jpg").expect("three scans");
+    let error = decode("progressive_deep_420.jpg").expect_err("more than five scans");
+    let DecodeError::LimitExceeded { limit, max, need } = error else { panic!("{error}") };
+    assert_eq!((limit, max, need), (Limit::JpegScans, 5, 6));
 }

@@ -130,7 +130,7 @@ impl Layout {
                 match result {
                     Ok(()) => reading.pause(position, 0),
                     Err(what) => {
-                        let found = reading.give_up(what, position);
+                        let found = reading.give_up(file, what, position);
                         damage = damage.or(Some(found));
                     }
                 }

@@ -60,13 +60,23 @@ impl Reading {
         (self.position, self.run) = (0, 0);
     }
 
+    /// Bytes that are kept for data to come.
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.data.kept_bytes()
+    }
+
+    /// Gives back what is kept.
+    pub(super) fn free(&mut self) {
+        self.data = EntropyData::default();
+    }
+
     /// Counts off up to `wanted` MCUs, at least one, that no restart marker parts, in `file`.
     /// `restarted` says that they are the first ones behind such a marker.
     pub(super) fn advance(&mut self, file: &[u8], wanted: usize) -> Advance {
         let (mut restarted, mut damage) = (false, None);
         if self.left == 0 {
             restarted = true;
-            damage = self.check_segment_end(0);
+            damage = self.check_segment_end(file, 0);
             let loaded = self.next_segment(file);
             damage = damage.or(loaded);
         }
@@ -88,29 +98,29 @@ impl Reading {
     }
 
     /// Gives the segment up at `position`.
-    pub(super) fn give_up(&mut self, fault: Fault, position: usize) -> Damage {
+    pub(super) fn give_up(&mut self, file: &[u8], fault: Fault, position: usize) -> Damage {
         self.broken = true;
         match fault {
             Fault::Short => Damage::at(ENDS_EARLY, self.end.map_or(self.scan_at, |end| end.at)),
-            Fault::Content(what) => Damage::at(what, self.data.file_offset(position / 8)),
+            Fault::Content(what) => Damage::at(what, self.data.file_offset(file, position / 8)),
         }
     }
 
     /// What is wrong with where reading stopped, if that should be the end of the segment: more than
     /// `stray` bytes behind it. A run of blocks may go on, as libjpeg has it.
-    fn check_segment_end(&self, stray: usize) -> Option<Damage> {
+    fn check_segment_end(&self, file: &[u8], stray: usize) -> Option<Damage> {
         if self.broken || self.end.is_none() {
             return None;
         }
         let next = self.position.div_ceil(8);
         let is_damage = next + stray < self.data.len();
-        is_damage.then(|| Damage::at(UNUSED, self.data.file_offset(next)))
+        is_damage.then(|| Damage::at(UNUSED, self.data.file_offset(file, next)))
     }
 
     /// What is wrong with where reading stopped, if that should be the end of the scan: restart
     /// markers may follow, but no data.
     pub(super) fn check_end(&mut self, file: &[u8]) -> Option<Damage> {
-        let mut damage = self.check_segment_end(STRAY_BYTES);
+        let mut damage = self.check_segment_end(file, STRAY_BYTES);
         while let Some(end @ SegmentEnd { marker: Some(RST0..=RST7), .. }) = self.end
             && !self.broken
             && damage.is_none()

@@ -118,7 +118,7 @@ impl<S: BlockSink> Walk<'_, '_, S> {
         predictors: &Predictors,
     ) -> bool {
         let place = || {
-            let byte = data.file_offset(position / 8);
+            let byte = data.file_offset(self.request.file, position / 8);
             (byte.saturating_sub(self.request.scan.data_at), position % 8)
         };
         match &mut self.at_rows {
