@@ -75,8 +75,6 @@ fn fuzz(target: &str, minutes: u64) -> Result<(), Box<dyn Error>> {
         .current_dir(workspace_root())
         .env_remove("CARGO")
         .env_remove("RUSTUP_TOOLCHAIN")
-        // Threads of the JPEG library are still ending when an input is done: no leaks.
-        .env("ASAN_OPTIONS", "detect_leaks=0")
         .args(["+nightly", "fuzz", "run", target, &corpus, &format!("fuzz/seeds/{target}"), "--"])
         .args(LIMITS)
         .arg(format!("-max_total_time={}", minutes * 60));
