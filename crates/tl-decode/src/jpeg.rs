@@ -127,7 +127,7 @@ impl JpegDecoder {
         request: &JpegRequest<'_>,
         image: &mut Image,
     ) -> Result<Decoded, DecodeError> {
-        let opened = Opened::new(bytes, &self.limits)?;
+        let opened = Opened::new(bytes, request.on_damaged, &self.limits)?;
         let color = opened.color()?;
         let pixels = Pixels::Converted(request.color);
         self.decode_pixels(opened, request, (color, pixels), image)
@@ -143,7 +143,7 @@ impl JpegDecoder {
         bytes: &[u8],
         request: &JpegRequest<'_>,
     ) -> Result<Planes<'_>, DecodeError> {
-        let opened = Opened::new(bytes, &self.limits)?;
+        let opened = Opened::new(bytes, request.on_damaged, &self.limits)?;
         let (color, frame) = (opened.color()?, opened.frame);
         if frame.process == Process::Lossless {
             return Err(Feature::JpegFrame(frame.kind).into());
@@ -179,7 +179,7 @@ impl JpegDecoder {
     /// [`DecodeError::Malformed`] for damaged files, [`DecodeError::LimitExceeded`]. What `out` has
     /// gained is unspecified then.
     pub fn row_index(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, DecodeError> {
-        let opened = match Opened::new(bytes, &self.limits) {
+        let opened = match Opened::new(bytes, OnDamaged::Error, &self.limits) {
             Err(DecodeError::Unsupported(_)) => return Ok(false),
             opened => opened?,
         };
@@ -236,7 +236,7 @@ impl JpegDecoder {
         stored: StoredColor,
         image: &mut Image,
     ) -> Result<(), DecodeError> {
-        let opened = Opened::new(bytes, &self.limits)?;
+        let opened = Opened::new(bytes, OnDamaged::Error, &self.limits)?;
         let color = match (opened.frame.component_count, stored) {
             (1, _) => PlaneColor::Grey,
             (3, StoredColor::YCbCr) => PlaneColor::YCbCr,

@@ -5,10 +5,10 @@ use std::ops::Range;
 use tl_simd::Level;
 use tl_simd::jpeg::idct;
 
-use super::frame::MAX_COMPONENTS;
 use super::geometry::{ComponentGeometry, Geometry};
 use super::planes::Plane;
 use super::rows::RowWriter;
+use super::scan::MAX_COMPONENTS;
 use super::scan::{Block, BlockSink};
 use super::tables::Quantizer;
 use crate::error::DecodeError;

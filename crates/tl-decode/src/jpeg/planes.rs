@@ -1,8 +1,8 @@
 //! The components of an image as they are stored: each at its own resolution.
 
-use super::frame::MAX_COMPONENTS;
 pub use super::frame::PlaneColor;
 use super::request::Decoded;
+use super::scan::MAX_COMPONENTS;
 
 /// The components of a decoded region, not upsampled and not converted to RGB.
 ///

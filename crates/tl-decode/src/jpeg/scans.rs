@@ -34,14 +34,21 @@ pub(super) struct Opened<'a> {
 }
 
 impl<'a> Opened<'a> {
-    /// Reads the header of an image that can be decoded.
-    pub(super) fn new(bytes: &'a [u8], limits: &Limits) -> Result<Self, DecodeError> {
+    /// Reads the header of an image that can be decoded. Where damage is kept, the file may be much
+    /// too short for its size: `limits` alone bound what that costs.
+    pub(super) fn new(
+        bytes: &'a [u8],
+        on_damaged: OnDamaged,
+        limits: &Limits,
+    ) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes)?;
         let first_scan = reader.next_scan(limits)?.ok_or(marker::missing("a scan"))?;
         let frame = reader.prologue.require_frame()?;
         frame.require_supported()?;
         limits.charge_pixels(frame.width.into(), frame.height.into())?;
-        frame.require_plausible(bytes.len())?;
+        if on_damaged == OnDamaged::Error {
+            frame.require_plausible(bytes.len())?;
+        }
         Ok(Self { bytes, reader, frame, first_scan })
     }
 

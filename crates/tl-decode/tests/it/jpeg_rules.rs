@@ -213,3 +213,25 @@ fn the_number_of_scans_is_limited() {
     let DecodeError::LimitExceeded { limit, max, need } = error else { panic!("{error}") };
     assert_eq!((limit, max, need), (Limit::JpegScans, 5, 6));
 }
+
+#[test]
+fn a_file_that_is_cut_early_is_kept_within_the_limits() {
+    for name in ["tall.jpg", "progressive_default_grey.jpg"] {
+        let mut file = read(name);
+        let frame = file.windows(2).position(|marker| matches!(marker, [0xFF, 0xC0 | 0xC2]));
+        let size = frame.expect("a frame header") + 5;
+        file[size..size + 4].copy_from_slice(&[0x10, 0, 0x10, 0]);
+        let scan = file.windows(2).position(|marker| marker == [0xFF, 0xDA]).expect("a scan");
+        file.truncate(scan + 30);
+        let error = decode(&file, OnDamaged::Error).expect_err("too short");
+        assert!(matches!(error, DecodeError::Malformed(Defect::Truncated { .. })), "{error}");
+        let (image, damage) = decode(&file, OnDamaged::Keep).expect("kept");
+        assert_eq!((image.width, image.height), (4096, 4096), "{name}");
+        assert!(damage.is_some() && image.data.last() == Some(&128), "{name}");
+        let limits = Limits { max_decoded_bytes: 1 << 20, ..Limits::default() };
+        let request = JpegRequest { on_damaged: OnDamaged::Keep, ..JpegRequest::default() };
+        let error = JpegDecoder::new(limits).decode(&file, &request, &mut Image::new());
+        let error = error.expect_err("more than the limit");
+        assert!(matches!(error, DecodeError::LimitExceeded { .. }), "{error}");
+    }
+}
