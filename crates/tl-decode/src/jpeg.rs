@@ -20,6 +20,7 @@ mod scans;
 mod sequential;
 mod standard;
 mod tables;
+mod zigzag;
 
 use tl_simd::Level;
 
@@ -27,10 +28,11 @@ use crate::error::{DecodeError, Feature};
 use crate::format::Format;
 use crate::image::{Image, ImageInfo};
 use crate::limits::Limits;
-use frame::{MAX_COMPONENTS, Process};
+use frame::Process;
 use geometry::Geometry;
 use output::{Extent, Output, PlaneBuffer};
 use rows::{Pixels, RowBuffers, RowWriter};
+use scan::MAX_COMPONENTS;
 use scans::{EntropyDecoders, Opened, Scans};
 
 pub use index::RowIndex;

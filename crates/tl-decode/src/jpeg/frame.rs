@@ -1,12 +1,10 @@
 //! The frame header (ITU-T T.81 B.2.2) and what the application segments say about its colours.
 
 use super::marker::{self, Segment};
+use super::scan::MAX_COMPONENTS;
 use crate::error::{DecodeError, Defect, Feature};
 use crate::format::Format;
 use crate::orientation::Orientation;
-
-/// Components that a frame can have and still be decoded.
-pub(super) const MAX_COMPONENTS: usize = 4;
 
 /// How the frame is coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,9 +8,12 @@ use std::ops::Range;
 use tl_simd::jpeg::Scale;
 use tl_simd::resample::Rect;
 
-use super::frame::{Component, Frame, MAX_COMPONENTS};
-use super::scan::{Scan, Window};
+use super::frame::{Component, Frame};
+use super::scan::{MAX_COMPONENTS, Scan, Window};
 use crate::error::{DecodeError, Feature};
+
+/// The side of a block in samples, at full size.
+const BLOCK_SIDE: u32 = 8;
 
 /// How the rows and columns of a component become those of the image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -150,20 +153,20 @@ impl ComponentGeometry {
         let of = |factor: u8| if single { 1 } else { u32::from(factor) };
         let factors = (of(component.across), of(component.down));
         let most = (of(frame.max_sampling.0), of(frame.max_sampling.1));
-        let side = side_of(scale);
+        let side = scale.apply(BLOCK_SIDE);
 
         // Subsampled components are scaled down less, as far as that leaves them subsampled.
         let mut own_scale = scale;
         let divides =
             |most: u32, own: u32, side_own: u32| (most * side).is_multiple_of(own * side_own);
         while let Some(larger) = larger(own_scale) {
-            let doubled = side_of(larger);
+            let doubled = larger.apply(BLOCK_SIDE);
             if !divides(most.0, factors.0, doubled) || !divides(most.1, factors.1, doubled) {
                 break;
             }
             own_scale = larger;
         }
-        let own_side = side_of(own_scale);
+        let own_side = own_scale.apply(BLOCK_SIDE);
         let (width, height) = frame.size();
         let samples =
             |length: u32, factor: u32, most: u32| (length * factor * own_side).div_ceil(most * 8);
@@ -207,7 +210,7 @@ impl ComponentGeometry {
 
     /// The side of a block in samples.
     pub(super) fn side(&self) -> u32 {
-        side_of(self.scale)
+        self.scale.apply(BLOCK_SIDE)
     }
 
     pub(super) fn block_columns(&self) -> Range<u32> {
@@ -267,15 +270,6 @@ fn larger(scale: Scale) -> Option<Scale> {
         Scale::Half => Some(Scale::Full),
         Scale::Quarter => Some(Scale::Half),
         Scale::Eighth => Some(Scale::Quarter),
-    }
-}
-
-fn side_of(scale: Scale) -> u32 {
-    match scale {
-        Scale::Full => 8,
-        Scale::Half => 4,
-        Scale::Quarter => 2,
-        Scale::Eighth => 1,
     }
 }
 

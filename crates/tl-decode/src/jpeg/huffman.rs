@@ -15,6 +15,13 @@ use super::scan::HuffmanSpec;
 /// Longest code in bits.
 const MAX_CODE_BITS: u32 = 16;
 
+/// The value that `size` bits, 1 or more, stand for (T.81 figure F.12).
+#[inline(always)]
+pub(super) fn extend(bits: u32, size: u32) -> i32 {
+    let negative = bits >> (size - 1) == 0;
+    bits.cast_signed() - if negative { (1 << size) - 1 } else { 0 }
+}
+
 /// A code and its symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Symbol {

@@ -29,6 +29,9 @@ const APP15: u8 = 0xEF;
 const COM: u8 = 0xFE;
 const TEM: u8 = 0x01;
 
+/// Smaller markers mean nothing, and end no entropy-coded data.
+pub(super) const FIRST_FRAME_MARKER: u8 = SOF0;
+
 /// Whether the marker begins a frame header.
 pub(super) fn is_frame(marker: u8) -> bool {
     matches!(marker, SOF0..=SOF15) && !matches!(marker, DHT | JPG | DAC)

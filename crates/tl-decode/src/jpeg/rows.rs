@@ -4,9 +4,10 @@ use tl_simd::Level;
 use tl_simd::interleave::interleave;
 use tl_simd::jpeg::{replicate, upsample_h1v2, upsample_h2v1, upsample_h2v2, ycc_to_rgb};
 
-use super::frame::{MAX_COMPONENTS, PlaneColor};
+use super::frame::PlaneColor;
 use super::geometry::{ComponentGeometry, Geometry, Upsampling};
 use super::output::PlaneBuffer;
+use super::scan::MAX_COMPONENTS;
 use crate::decoder::Color;
 use crate::pixel::Layout;
 

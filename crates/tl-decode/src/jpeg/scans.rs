@@ -3,14 +3,14 @@
 use tl_simd::Level;
 
 use super::entropy_data::EntropyData;
-use super::frame::{Frame, MAX_COMPONENTS, PlaneColor, Process};
+use super::frame::{Frame, PlaneColor, Process};
 use super::header::Reader;
 use super::index::RowIndex;
 use super::marker;
 use super::output::Output;
 use super::progressive::{Grid, Progressive};
 use super::request::{Decoded, JpegRequest};
-use super::scan::{Damage, OnDamaged, Scan};
+use super::scan::{Damage, MAX_COMPONENTS, OnDamaged, Scan};
 use super::sequential::{Request, SequentialDecoder};
 use crate::error::{DecodeError, Defect, Feature};
 use crate::limits::Limits;

@@ -3,20 +3,8 @@
 use super::marker::{self, Segment};
 use super::scan::{HuffmanSpec, HuffmanSpecs};
 use super::standard;
+use super::zigzag::NATURAL;
 use crate::error::DecodeError;
-
-/// Where each coefficient of the zigzag sequence stands in a block, row by row (T.81 figure A.6).
-#[rustfmt::skip]
-const NATURAL: [u8; 64] = [
-     0,  1,  8, 16,  9,  2,  3, 10,
-    17, 24, 32, 25, 18, 11,  4,  5,
-    12, 19, 26, 33, 40, 48, 41, 34,
-    27, 20, 13,  6,  7, 14, 21, 28,
-    35, 42, 49, 56, 57, 50, 43, 36,
-    29, 22, 15, 23, 30, 37, 44, 51,
-    58, 59, 52, 45, 38, 31, 39, 46,
-    53, 60, 61, 54, 47, 55, 62, 63,
-];
 
 /// A quantisation table, row by row.
 pub(super) type Quantizer = [u16; 64];

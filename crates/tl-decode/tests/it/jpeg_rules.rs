@@ -54,10 +54,10 @@ fn is_whole(bytes: &[u8], original: &[u8]) {
 #[track_caller]
 fn is_damaged(bytes: &[u8], what: &str, offset: usize) {
     let error = decode(bytes, OnDamaged::Error).expect_err(what);
-    let found = match error {
-        DecodeError::Malformed(Defect::Stray { what, offset, .. }) => (what, offset),
-        other => panic!("{other}, expected {what}"),
+    let DecodeError::Malformed(Defect::Stray { what: found, offset: at, .. }) = error else {
+        panic!("{error}, expected {what}");
     };
+    let found = (found, at);
     assert_eq!(found, (what, offset as u64));
     let (_, damage) = decode(bytes, OnDamaged::Keep).expect("damage is kept");
     assert_eq!(damage.map(|damage| (damage.what, damage.offset)), Some(found));

@@ -5,7 +5,7 @@
 use tl_simd::Level;
 
 use super::entries::{self, Following};
-use super::{Codes, symbols};
+use super::{Codes, extend, symbols};
 use crate::jpeg::scan::HuffmanSpec;
 
 /// What the bits of an index of a look-up table stand for.
@@ -53,13 +53,6 @@ fn entry(bits: u32, extra: u32, at: [u32; 2], distance: u32, values: [i32; 2]) -
     let low = bits | extra << 8 | at[0] << 16 | at[1] << 24;
     let high = distance | (values[0].cast_unsigned() & 0xFF) << 8 | values[1].cast_unsigned() << 16;
     u64::from(high) << 32 | u64::from(low)
-}
-
-/// The coefficient of `size` bits (F.2.2.1, EXTEND).
-#[inline(always)]
-fn extend(bits: u32, size: u32) -> i32 {
-    let negative = bits >> (size - 1) == 0;
-    bits.cast_signed() - if negative { (1 << size) - 1 } else { 0 }
 }
 
 /// The tables of a component: those of its DC and of its AC coefficients.

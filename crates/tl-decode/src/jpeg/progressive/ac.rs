@@ -6,16 +6,11 @@
 
 use super::BAD_CODE;
 use super::reading::{Fault, Stretch};
-use super::table::{Table, extend, take};
+use super::table::{Table, take};
 use crate::jpeg::bits::BitReader;
+use crate::jpeg::huffman::extend;
 use crate::jpeg::scan::Block;
-
-/// Places of coefficients in a block by their number in zigzag order.
-const NATURAL: [u8; 64] = [
-    0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20,
-    13, 6, 7, 14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59,
-    52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
-];
+use crate::jpeg::zigzag::NATURAL;
 
 const BAD_VALUE: Fault = Fault::Content("coefficient of more than 16 bits");
 

@@ -4,10 +4,11 @@ use tl_simd::Level;
 
 use super::reading::{Fault, Reading};
 use super::rows::SMOOTHING_REACH;
-use super::table::{Coding, Table, extend, take};
+use super::table::{Coding, Table, take};
 use super::{BAD_CODE, Progressive, build};
 use crate::error::DecodeError;
 use crate::jpeg::bits::BitReader;
+use crate::jpeg::huffman::extend;
 use crate::jpeg::scan::{Damage, HuffmanSpecs, MAX_BLOCKS_PER_MCU, MAX_COMPONENTS, Scan};
 
 /// One block of an MCU.

@@ -2,7 +2,7 @@
 
 use crate::jpeg::bits::BitReader;
 use crate::jpeg::entropy_data::{EntropyData, STRAY_BYTES, SegmentEnd};
-use crate::jpeg::marker::{RST0, RST7};
+use crate::jpeg::marker::{FIRST_FRAME_MARKER, RST0, RST7};
 use crate::jpeg::scan::{Damage, Scan};
 
 const UNUSED: &str = "entropy-coded data behind the last MCU";
@@ -10,9 +10,6 @@ const OUT_OF_TURN: &str = "restart marker out of turn";
 const MISSING: &str = "restart marker is missing";
 const INSIDE: &str = "marker inside entropy-coded data";
 const ENDS_EARLY: &str = "entropy-coded data ends before its last MCU";
-
-/// The first marker of a segment of the frame.
-const FIRST_FRAME_MARKER: u8 = 0xC0;
 
 /// Why a segment is given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! where code and value fit into the index.
 
 use crate::jpeg::bits::BitReader;
-use crate::jpeg::huffman::{Codes, Symbol};
+use crate::jpeg::huffman::{Codes, Symbol, extend};
 use crate::jpeg::scan::HuffmanSpec;
 
 /// Bits of the index.
@@ -125,13 +125,6 @@ fn fill(entries: &mut [Entry], symbol: u8, length: u32, coding: Coding, low: u8)
         };
         entries.fill(entry);
     }
-}
-
-/// The value that `size` bits stand for (T.81 figure F.12).
-#[inline(always)]
-pub(super) fn extend(bits: u32, size: u32) -> i32 {
-    let negative = bits >> (size - 1) == 0;
-    bits.cast_signed() - if negative { (1 << size) - 1 } else { 0 }
 }
 
 /// Takes `count` bits, 0..=32, that a refill has loaded.

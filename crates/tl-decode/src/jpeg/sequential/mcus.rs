@@ -11,6 +11,7 @@ use super::layout::{BUFFER_BLOCKS, Slot};
 use crate::jpeg::bits::BitReader;
 use crate::jpeg::huffman::{COEFFICIENTS, Entry, Tables, distance, lengths_of, overruns};
 use crate::jpeg::scan::MAX_COMPONENTS;
+use crate::jpeg::zigzag::NATURAL;
 
 /// The buffer of a run of MCUs, all zero between runs.
 #[derive(Debug)]
@@ -217,18 +218,11 @@ pub(super) fn store(bits: u64, entry: Entry, at: u32, block: &mut Block) {
 }
 
 /// Zigzag to natural order (T.81 figure A.6), filled up so that no position needs a check.
-#[rustfmt::skip]
 const ZIGZAG: [u8; 128] = {
-    let order: [u8; 64] = [
-         0,  1,  8, 16,  9,  2,  3, 10, 17, 24, 32, 25, 18, 11,  4,  5,
-        12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13,  6,  7, 14, 21, 28,
-        35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
-        58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
-    ];
     let mut padded = [63; 128];
     let mut i = 0;
-    while i < 64 {
-        padded[i] = order[i];
+    while i < NATURAL.len() {
+        padded[i] = NATURAL[i];
         i += 1;
     }
     padded

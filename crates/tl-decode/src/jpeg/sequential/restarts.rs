@@ -3,7 +3,7 @@
 use super::Request;
 use crate::jpeg::entropy_data::{EntropyData, SegmentEnd};
 use crate::jpeg::index::RowStart;
-use crate::jpeg::marker::{RST0, RST7};
+use crate::jpeg::marker::{FIRST_FRAME_MARKER, RST0, RST7};
 use crate::jpeg::scan::{Damage, OnDamaged};
 
 /// Restart markers are numbered from 0 to 7, over and over.
@@ -99,7 +99,6 @@ impl<'a> Segments<'a> {
         data: &mut EntropyData,
         end: &mut SegmentEnd,
     ) -> Result<bool, Damage> {
-        const FIRST_FRAME_MARKER: u8 = 0xC0;
         loop {
             let found = match end.marker {
                 Some(marker @ RST0..=RST7) => u64::from(marker - RST0),
