@@ -9,7 +9,7 @@ const STUFFED: u8 = 0;
 /// Zero bytes behind the data, so that a reader notices its end late and still reads zeros.
 pub(super) const PADDING: usize = 32;
 
-/// So many bytes behind the last MCU are no damage: libjpeg-turbo may have them in its 64 bits when
+/// So many bytes behind the last MCU of a segment are no damage: libjpeg-turbo may have them in its 64 bits when
 /// it stops, and does not mention them. Cameras write some.
 pub(super) const STRAY_BYTES: usize = 7;
 

@@ -73,7 +73,7 @@ impl Reading {
         let (mut restarted, mut damage) = (false, None);
         if self.left == 0 {
             restarted = true;
-            damage = self.check_segment_end(file, 0);
+            damage = self.check_segment_end(file);
             let loaded = self.next_segment(file);
             damage = damage.or(loaded);
         }
@@ -103,21 +103,21 @@ impl Reading {
         }
     }
 
-    /// What is wrong with where reading stopped, if that should be the end of the segment: more than
-    /// `stray` bytes behind it. A run of blocks may go on, as libjpeg has it.
-    fn check_segment_end(&self, file: &[u8], stray: usize) -> Option<Damage> {
+    /// What is wrong with where reading stopped, if that should be the end of the segment. A run of
+    /// blocks may go on, as libjpeg has it.
+    fn check_segment_end(&self, file: &[u8]) -> Option<Damage> {
         if self.broken || self.end.is_none() {
             return None;
         }
         let next = self.position.div_ceil(8);
-        let is_damage = next + stray < self.data.len();
+        let is_damage = next + STRAY_BYTES < self.data.len();
         is_damage.then(|| Damage::at(UNUSED, self.data.file_offset(file, next)))
     }
 
     /// What is wrong with where reading stopped, if that should be the end of the scan: restart
     /// markers may follow, but no data.
     pub(super) fn check_end(&mut self, file: &[u8]) -> Option<Damage> {
-        let mut damage = self.check_segment_end(file, STRAY_BYTES);
+        let mut damage = self.check_segment_end(file);
         while let Some(end @ SegmentEnd { marker: Some(RST0..=RST7), .. }) = self.end
             && !self.broken
             && damage.is_none()

@@ -14,6 +14,10 @@ const BAD_REFINEMENT: Fault = Fault::Content("refinement by more than one bit");
 /// The most bits that are taken at once between two refills: what a code and a sign leave.
 const CORRECTIONS_AT_ONCE: u32 = 32;
 
+/// Says, in place of a run, that a new coefficient passes more zeros than the band has. One more if
+/// it is negative.
+const BEHIND_BAND: u32 = 1 << 31;
+
 /// Decodes one more bit for `blocks`.
 #[inline(always)]
 pub(super) fn decode(
@@ -28,7 +32,7 @@ pub(super) fn decode(
     let mut places = Places::default();
     for (block, map) in blocks.iter_mut().zip(maps) {
         let known = *map & inside;
-        let mut corrections = Corrections { bits: 0, count: 0, behind: 0 };
+        let mut corrections = Corrections { bits: 0, count: 0 };
         if run == 0 {
             let zeros = inside & !known;
             places.list(zeros);
@@ -44,10 +48,13 @@ pub(super) fn decode(
             corrections.take(known.count_ones() - corrections.count, &mut stretch.bits);
             correct(block, known, corrections.bits, band.low, &mut places);
         }
-        if corrections.behind != 0 {
+        if run >= BEHIND_BAND {
+            // libjpeg stores it behind the band or in the last place, once all is corrected.
             let number = (band.last + 1).min(LAST);
-            *place(block, number) = corrections.behind;
+            let step = 1 << band.low;
+            *place(block, number) = if run == BEHIND_BAND { step } else { -step };
             *map |= 1 << number;
+            run = 0;
         }
         if stretch.bits.is_past_end() {
             return Err(Fault::Short);
@@ -107,9 +114,6 @@ struct Corrections {
     /// The last one is the lowest bit.
     bits: u64,
     count: u32,
-    /// A new coefficient that passes more zeros than the band has, or 0. libjpeg stores it behind
-    /// the band, or in the last place of the block, once all is corrected.
-    behind: i16,
 }
 
 impl Corrections {
@@ -170,8 +174,11 @@ impl Symbols<'_> {
             }
             zero += passed;
             if zero >= self.zeros {
-                corrections.behind = value;
-                return Ok((fresh, 0));
+                let end = match value {
+                    0 => 0,
+                    value => BEHIND_BAND + u32::from(value < 0),
+                };
+                return Ok((fresh, end));
             }
             let number = u32::from(self.places.0[zero as usize & 63]);
             // All in front of it are zeros that were passed and coefficients with a correction.

@@ -72,6 +72,10 @@ impl Default for Table {
 impl Table {
     /// Lays out `spec` for a scan whose lowest bit is `low`; `None` for impossible codes.
     pub(super) fn build(&mut self, spec: &HuffmanSpec<'_>, coding: Coding, low: u8) -> Option<()> {
+        // As libjpeg: no size beyond 15.
+        if coding == Coding::Dc && spec.values.iter().any(|&size| size > 15) {
+            return None;
+        }
         self.codes = Codes::new(spec)?;
         let mut filled = 0;
         let mut values = spec.values.iter();
