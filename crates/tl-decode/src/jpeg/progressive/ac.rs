@@ -4,15 +4,13 @@
 //! Beside its coefficients each block has a map of those that are not zero, a bit for each in zigzag
 //! order, which refinements need.
 
-use super::BAD_CODE;
 use super::reading::{Fault, Stretch};
 use super::table::{Table, take};
+use super::{BAD_CODE, low_half};
 use crate::jpeg::bits::BitReader;
 use crate::jpeg::huffman::extend;
 use crate::jpeg::scan::Block;
 use crate::jpeg::zigzag::NATURAL;
-
-const BAD_VALUE: Fault = Fault::Content("coefficient of more than 16 bits");
 
 /// The last coefficient of a block.
 pub(super) const LAST: u32 = 63;
@@ -37,7 +35,7 @@ impl Band {
 /// What a symbol that is not in the table as a whole says.
 pub(super) enum Symbol {
     /// A value behind some zeros.
-    Value { zeros: u32, value: i16 },
+    Value { zeros: u32, value: i32 },
     /// Sixteen zeros.
     Zeros,
     /// This and so many further blocks end here.
@@ -61,7 +59,6 @@ pub(super) fn symbol(
     let (high, size) = (u32::from(symbol >> 4), u32::from(symbol & 15));
     if size > 0 {
         let value = extend(take(bits, size), size) << low;
-        let value = i16::try_from(value).map_err(|_| BAD_VALUE)?;
         return Ok(Symbol::Value { zeros: high, value });
     }
     if high == 15 {
@@ -129,7 +126,20 @@ fn first_block(
             bits.consume(entry.bits());
         } else {
             match symbol(bits, table, entry.middle(), entry.bits(), band.low)? {
-                Symbol::Value { zeros: before, value: long } => (zeros, value) = (before, long),
+                Symbol::Value { zeros: before, value: long } => {
+                    (zeros, value) = (before, low_half(long));
+                    // Of a value that is too large nothing may be left.
+                    if value == 0 {
+                        next = (next + zeros).min(LAST);
+                        seen &= !(1 << next);
+                        *place(block, next) = 0;
+                        next += 1;
+                        if next > band.last {
+                            break 0;
+                        }
+                        continue;
+                    }
+                }
                 Symbol::Zeros => {
                     next += 16;
                     if next > band.last {

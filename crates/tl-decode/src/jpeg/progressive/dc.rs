@@ -5,7 +5,7 @@ use tl_simd::Level;
 use super::reading::{Fault, Reading};
 use super::rows::SMOOTHING_REACH;
 use super::table::{Coding, Table, take};
-use super::{BAD_CODE, Progressive, build};
+use super::{BAD_CODE, Progressive, build, low_half};
 use crate::error::DecodeError;
 use crate::jpeg::bits::BitReader;
 use crate::jpeg::huffman::extend;
@@ -207,11 +207,4 @@ fn long_difference(
         size @ 1..=15 => Ok(extend(take(bits, size), size)),
         _ => Err(BAD_CODE),
     }
-}
-
-/// What libjpeg keeps of a DC value.
-#[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "that is the purpose")]
-fn low_half(value: i32) -> i16 {
-    value as i16
 }

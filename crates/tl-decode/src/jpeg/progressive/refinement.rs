@@ -4,6 +4,7 @@
 //! symbol passes and where its new coefficient goes, without looking at the block.
 
 use super::ac::{Band, LAST, Symbol, place, symbol};
+use super::low_half;
 use super::reading::{Fault, Stretch};
 use super::table::{Table, take};
 use crate::jpeg::bits::BitReader;
@@ -166,7 +167,7 @@ impl Symbols<'_> {
                         if long.unsigned_abs() >> low != 1 {
                             return Err(BAD_REFINEMENT);
                         }
-                        (passed, value) = (zeros, long);
+                        (passed, value) = (zeros, low_half(long));
                     }
                     Symbol::Zeros => passed = 15,
                     Symbol::End { run } => return Ok((fresh, run)),
