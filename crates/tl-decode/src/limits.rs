@@ -5,8 +5,9 @@ use crate::error::{DecodeError, Limit};
 /// How much one image may cost.
 ///
 /// Every decoder checks these against the numbers in the file before it allocates for them, so a
-/// file of a few bytes cannot ask for gigabytes. The two byte limits together keep a process that
-/// decodes one image below 1 GiB.
+/// file of a few bytes cannot ask for gigabytes. The two byte limits together bound what one image
+/// takes, by default to 896 MiB, besides the file itself and what a decoder has kept from images
+/// before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Width times height. Default 178 956 970, where Pillow raises `DecompressionBombError`.
@@ -15,8 +16,8 @@ pub struct Limits {
     pub max_dimension: u32,
     /// Bytes of the decoded image. Default 512 MiB: `max_pixels` of RGB.
     pub max_decoded_bytes: u64,
-    /// Bytes a decoder may hold besides the decoded image: coefficients, planes, decompressed
-    /// strips. Default 384 MiB.
+    /// Bytes a decoder may hold besides the decoded image: coefficients, planes, entropy-coded data
+    /// without its stuffing, decompressed strips. Default 384 MiB.
     pub max_working_bytes: u64,
     /// Scans in one JPEG file. Default 500; encoders write 10 or so, and each scan of a small file
     /// can cost as much time as the whole image.

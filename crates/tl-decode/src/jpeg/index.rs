@@ -33,8 +33,8 @@ impl RowStart {
 
 /// The row index of a JPEG file, as [`JpegDecoder::row_index`](super::JpegDecoder) makes it.
 ///
-/// It is a statement about a file, not trusted: the rows that are decoded with its help have to
-/// begin and end where it says.
+/// It is a statement about a file, checked as far as neighbouring rows tell: those that are decoded
+/// with its help have to begin and end where it says, with its predictors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowIndex<'a> {
     components: usize,

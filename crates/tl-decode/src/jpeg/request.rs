@@ -21,8 +21,10 @@ pub struct JpegRequest<'a> {
     /// What to do with damaged data.
     pub on_damaged: OnDamaged,
     /// The file's row index, with which nothing above the region is read. The pixels do not depend
-    /// on it: an index that is not of this file is an error. It is not used for damage to keep, nor
-    /// for files that can have none.
+    /// on it, if it is one of this file: the rows that are decoded have to begin and end where it
+    /// says, or it is an error. What no two neighbouring rows contradict is believed, such as
+    /// predictors that are all off by the same amount. It is not used for damage to keep, nor for
+    /// files that can have none.
     pub index: Option<RowIndex<'a>>,
 }
 

@@ -131,7 +131,9 @@ pub enum OnDamaged {
     /// The first damage is an error.
     #[default]
     Error,
-    /// What can be decoded is kept, the rest is mid grey, and the first damage is reported.
+    /// What can be decoded is kept, the rest is mid grey, and the first damage is reported. This
+    /// holds for files of which hardly more than the header is there: an image costs what its header
+    /// says, within [`Limits`](crate::Limits).
     Keep,
 }
 
