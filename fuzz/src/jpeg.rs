@@ -128,12 +128,12 @@ pub fn jpeg_levels_agree(data: &[u8]) {
     }
 }
 
-/// Decodes a region by the file's row index, which changes nothing, the image by one with a wrong
-/// predictor, which is an error, and a region by bytes of the input, which ends somehow.
+/// Decodes a region by the file's row index, which changes nothing, by a damaged one, which is an
+/// error, and by made-up ones whose checksums fit, which ends somehow.
 pub fn jpeg_row_index(data: &[u8]) {
     let mut choices = Choices(data);
     let wish = Wish { on_damaged: OnDamaged::Error, ..Wish::read(&mut choices) };
-    let (row, change) = (choices.byte(), choices.byte());
+    let (place, change) = (choices.byte(), choices.byte());
     let file = jpeg_file(choices.0);
     let Some(size) = size(&file) else { return };
     let region = wish.region(size);
@@ -153,28 +153,33 @@ pub fn jpeg_row_index(data: &[u8]) {
             assert_eq!(image.data, *expected, "{request:?}");
         }
 
-        // Where the last row ends no entry says, so its own predictors are believed.
-        let rows = usize::from(u16::from_le_bytes([index[2], index[3]]));
-        let entry_bytes = (index.len() - INDEX_HEADER_BYTES) / rows;
-        let row = usize::from(row) % rows;
-        if row + 1 < rows && change != 0 {
-            let at = INDEX_HEADER_BYTES + row * entry_bytes + 4;
-            index[at] = index[at].wrapping_add(change);
-            assert!(by(&index, wish.whole()).is_err(), "row {row}, {request:?}");
-            if let (Ok((image, _)), Ok(expected)) = (by(&index, request), expected) {
-                assert_eq!(image.data, expected, "row {row}, {request:?}");
-            }
-        }
+        // Damaged anywhere it is refused; with checksums that fit, only an answer is asked for.
+        let at = (usize::from(place) << 8 | usize::from(change)) % index.len();
+        index[at] ^= change | 1;
+        by(&index, wish.whole()).expect_err("a damaged index");
+        forge(&mut index, &file);
+        answered(by(&index, wish.whole()));
+        answered(by(&index, request));
     }
-    // Any bytes: only an answer is asked for.
+    // Any bytes behind a right header: only an answer is asked for.
     let header = index.get(..INDEX_HEADER_BYTES).unwrap_or_default();
-    let hostile = [header, choices.0].concat();
-    let length = index.len().min(hostile.len());
-    answered(by(&hostile[..length], request));
+    let mut hostile = [header, choices.0].concat();
+    hostile.truncate(index.len());
+    forge(&mut hostile, &file);
+    answered(by(&hostile, request));
     answered(by(choices.0, request));
 }
 
-/// Version, components, rows, begin and end of the data.
-const INDEX_HEADER_BYTES: usize = 12;
+/// Version, components, rows, begin and end of the data, checksums of the file and of the index.
+const INDEX_HEADER_BYTES: usize = 20;
+
+/// Puts the checksums of a row index right.
+fn forge(index: &mut [u8], file: &[u8]) {
+    if index.len() >= INDEX_HEADER_BYTES {
+        index[12..16].copy_from_slice(&crc32fast::hash(file).to_le_bytes());
+        let own = crc32fast::hash(&[&index[..16], &index[20..]].concat());
+        index[16..20].copy_from_slice(&own.to_le_bytes());
+    }
+}
 
 fn answered(_: Outcome) {}

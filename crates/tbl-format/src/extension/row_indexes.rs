@@ -37,9 +37,9 @@ pub struct RowIndexes<'a> {
 }
 
 impl<'a> RowIndexes<'a> {
-    /// The largest row index: a header of 12 bytes, and 12 bytes for each of 65 535 MCU rows of
+    /// The largest row index: a header of 20 bytes, and 12 bytes for each of 65 535 MCU rows of
     /// four components.
-    pub const MAX_ROW_INDEX_BYTES: usize = 12 + 12 * u16::MAX as usize;
+    pub const MAX_ROW_INDEX_BYTES: usize = 20 + 12 * u16::MAX as usize;
 
     pub(super) fn parse(body: &'a [u8]) -> Result<Self, FormatError> {
         let (head, rest) = RunHead::parse(body, "row index block")?;

@@ -6,7 +6,11 @@ use crate::error::{DecodeError, Defect};
 use crate::format::Format;
 
 const VERSION: u8 = 1;
-const HEADER_BYTES: usize = 12;
+
+/// Version, components, rows, where the data begins and ends, the checksum of the file.
+const FACTS_BYTES: usize = 16;
+const CHECKSUM_BYTES: usize = 4;
+const HEADER_BYTES: usize = FACTS_BYTES + CHECKSUM_BYTES;
 const POSITION_BYTES: usize = 4;
 const PREDICTOR_BYTES: usize = 2;
 
@@ -33,14 +37,17 @@ impl RowStart {
 
 /// The row index of a JPEG file, as [`JpegDecoder::row_index`](super::JpegDecoder) makes it.
 ///
-/// It is a statement about a file, checked as far as neighbouring rows tell: those that are decoded
-/// with its help have to begin and end where it says, with its predictors.
+/// It holds checksums of itself and of the file, so that a damaged one is an error, and so is one
+/// of any other file. Whoever makes one up with right checksums decides which pixels come of it,
+/// and nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowIndex<'a> {
     components: usize,
     rows: u32,
     /// Offsets in the file of the first entropy-coded byte and of what is behind the last.
     data: (u32, u32),
+    /// The CRC-32 of the file.
+    file_crc32: u32,
     /// The rows' entries.
     entries: &'a [u8],
 }
@@ -54,14 +61,14 @@ impl<'a> RowIndex<'a> {
         let Some((header, entries)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
             return Err(truncated(HEADER_BYTES, bytes.len()));
         };
-        let &[version, components, rows_low, rows_high, s0, s1, s2, s3, e0, e1, e2, e3] = header;
-        let value =
-            |what, found: u8| Defect::Value { format: Format::Jpeg, what, found: found.into() };
+        let (facts, stored) = header.split_at(FACTS_BYTES);
+        let &[version, components, rows_low, rows_high, ref numbers @ ..] = header;
+        let value = |what, found| Defect::Value { format: Format::Jpeg, what, found };
         if version != VERSION {
-            return Err(value("version of a row index", version).into());
+            return Err(value("version of a row index", version.into()).into());
         }
         if !(1..=MAX_COMPONENTS).contains(&components.into()) {
-            return Err(value("number of components in a row index", components).into());
+            return Err(value("number of components in a row index", components.into()).into());
         }
         let components = usize::from(components);
         let rows = u16::from_le_bytes([rows_low, rows_high]);
@@ -69,18 +76,22 @@ impl<'a> RowIndex<'a> {
         if entries.len() != need {
             return Err(truncated(HEADER_BYTES + need, bytes.len()));
         }
+        let computed = own_crc32(facts, entries);
+        if stored != computed.to_le_bytes() {
+            return Err(value("CRC-32 of a damaged row index", computed.into()).into());
+        }
+        let &[s0, s1, s2, s3, e0, e1, e2, e3, f0, f1, f2, f3, _, _, _, _] = numbers;
         let data = (u32::from_le_bytes([s0, s1, s2, s3]), u32::from_le_bytes([e0, e1, e2, e3]));
-        Ok(Self { components, rows: rows.into(), data, entries })
+        let file_crc32 = u32::from_le_bytes([f0, f1, f2, f3]);
+        Ok(Self { components, rows: rows.into(), data, file_crc32, entries })
     }
 
-    /// Checks that the index can be one of this scan of `file`.
+    /// Checks that the index was made of `file`, whose only scan this is.
     pub(super) fn check(&self, scan: &Scan, file: &[u8]) -> Result<(), Damage> {
-        let behind = file.get(self.data.1 as usize..).unwrap_or_default();
         let fits = self.rows == scan.mcu_rows
             && self.components == scan.count
             && self.data.0 as usize == scan.data_at
-            && self.data.0 <= self.data.1
-            && matches!(behind, [0xFF, marker, ..] if *marker != 0);
+            && self.file_crc32 == crc32fast::hash(file);
         if fits { Ok(()) } else { Err(Damage::at("row index of another file", scan.data_at)) }
     }
 
@@ -96,14 +107,33 @@ impl<'a> RowIndex<'a> {
         Some(start)
     }
 
-    /// The offset in the file of what is behind the entropy-coded data.
-    pub(super) fn data_end(&self) -> usize {
-        self.data.1 as usize
+    /// Where row `row` ends in `file`, behind the last byte that has bits of it.
+    pub(super) fn row_end(&self, row: u32, file: &[u8]) -> usize {
+        let (from, to) = (self.data.0 as usize, self.data.1 as usize);
+        let end = match self.row(row + 1) {
+            Some(next) if next.bit() == 0 => from + next.byte(),
+            Some(next) => {
+                let at = from + next.byte();
+                // Fill bytes and a stuffed zero belong to a byte of 0xFF.
+                let rest = file.get(at..).unwrap_or_default();
+                at + rest.iter().take_while(|&&byte| byte == 0xFF).count() + 1
+            }
+            None => to,
+        };
+        end.min(file.len())
     }
 }
 
 fn entry_bytes(components: usize) -> usize {
     POSITION_BYTES + components * PREDICTOR_BYTES
+}
+
+/// The CRC-32 of an index without the field that holds it.
+fn own_crc32(facts: &[u8], entries: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(facts);
+    hasher.update(entries);
+    hasher.finalize()
 }
 
 fn truncated(need: usize, have: usize) -> DecodeError {
@@ -134,7 +164,8 @@ impl<'a> RowIndexBuilder<'a> {
         out.push(components.to_le_bytes()[0]);
         out.extend_from_slice(&rows.unwrap_or(0).to_le_bytes());
         out.extend_from_slice(&start.unwrap_or(0).to_le_bytes());
-        out.extend_from_slice(&[0; 4]);
+        // The end of the data and the checksums come last.
+        out.resize(from + HEADER_BYTES, 0);
         Self { out, from, components, fits }
     }
 
@@ -149,17 +180,20 @@ impl<'a> RowIndexBuilder<'a> {
         }
     }
 
-    /// Ends the index of a scan with `data_end` behind its data. `false`, and nothing added, for a
-    /// file that is too large for one.
-    pub(super) fn finish(self, data_end: usize) -> bool {
-        let end = u32::try_from(data_end);
-        match (end, self.out.get_mut(self.from + 8..self.from + HEADER_BYTES)) {
-            (Ok(end), Some(field)) if self.fits => field.copy_from_slice(&end.to_le_bytes()),
-            _ => {
-                self.out.truncate(self.from);
-                return false;
-            }
-        }
+    /// Ends the index of a scan of `file` with `data_end` behind its data. `false`, and nothing
+    /// added, for a file that is too large for one.
+    pub(super) fn finish(self, file: &[u8], data_end: usize) -> bool {
+        let Self { out, from, fits, .. } = self;
+        let index = out.get_mut(from..).and_then(|index| index.split_at_mut_checked(HEADER_BYTES));
+        let (Ok(end), Some((header, entries)), true) = (u32::try_from(data_end), index, fits)
+        else {
+            out.truncate(from);
+            return false;
+        };
+        header[8..12].copy_from_slice(&end.to_le_bytes());
+        header[12..FACTS_BYTES].copy_from_slice(&crc32fast::hash(file).to_le_bytes());
+        let own = own_crc32(&header[..FACTS_BYTES], entries);
+        header[FACTS_BYTES..].copy_from_slice(&own.to_le_bytes());
         true
     }
 }

@@ -20,11 +20,9 @@ pub struct JpegRequest<'a> {
     pub color: Color,
     /// What to do with damaged data.
     pub on_damaged: OnDamaged,
-    /// The file's row index, with which nothing above the region is read. The pixels do not depend
-    /// on it, if it is one of this file: the rows that are decoded have to begin and end where it
-    /// says, or it is an error. What no two neighbouring rows contradict is believed, such as
-    /// predictors that are all off by the same amount. It is not used for damage to keep, nor for
-    /// files that can have none.
+    /// The file's row index, with which nothing above the region or to its right is decoded. The
+    /// pixels do not depend on it: one whose checksum of the file is another's is an error. It is
+    /// not used for damage to keep, nor for files that can have none.
     pub index: Option<RowIndex<'a>>,
 }
 

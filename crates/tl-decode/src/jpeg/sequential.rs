@@ -24,7 +24,7 @@ use super::scan::{
 use layout::Layout;
 use mcus::{Blocks, Fault};
 use restarts::Segments;
-use segment::{AtRows, SegmentStop, Walk};
+use segment::{SegmentStop, Walk};
 
 /// What to decode.
 #[derive(Debug)]
@@ -56,11 +56,17 @@ impl SequentialDecoder {
         request: &Request<'_>,
         sink: &mut impl BlockSink,
     ) -> Result<ScanEnd, Damage> {
-        let mut at_rows = match request.index {
-            Some(index) if request.on_damaged == OnDamaged::Error => AtRows::Check(index),
-            _ => AtRows::Nothing,
+        let index = request.index.filter(|_| request.on_damaged == OnDamaged::Error);
+        let Some(index) = index else {
+            return self.walk(level, request, (0, RowStart::default()), None, sink);
         };
-        self.walk(level, request, &mut at_rows, sink)
+        index.check(request.scan, request.file)?;
+        if request.scan.restart_interval == 0 {
+            return self.rows(level, request, &index, sink);
+        }
+        let row = request.window.rows.start;
+        let start = index.row(row).unwrap_or_default();
+        self.walk(level, request, (row, start), None, sink)
     }
 
     /// Adds the row index of a whole scan to `out`. Where the scan's data ends; `None` for a file
@@ -76,50 +82,59 @@ impl SequentialDecoder {
         let window = Window { rows: 0..scan.mcu_rows, columns: 0..0 };
         let on_damaged = OnDamaged::Error;
         let request = Request { file, scan, specs, window: &window, on_damaged, index: None };
-        let mut at_rows = AtRows::Record(RowIndexBuilder::new(scan, out));
-        let end = self.walk(level, &request, &mut at_rows, &mut Unwanted)?;
-        match (at_rows, end.at) {
-            (AtRows::Record(index), Some(at)) => Ok(index.finish(at).then_some(at)),
-            _ => Ok(None),
-        }
+        let mut index = RowIndexBuilder::new(scan, out);
+        let start = (0, RowStart::default());
+        let end = self.walk(level, &request, start, Some(&mut index), &mut Unwanted)?;
+        Ok(end.at.filter(|&at| index.finish(file, at)))
     }
 
+    /// Decodes each row of the window from where the index says that it begins, no further than
+    /// the window reaches. There are no restart markers.
+    fn rows<S: BlockSink>(
+        &mut self,
+        level: Level,
+        request: &Request<'_>,
+        index: &RowIndex<'_>,
+        sink: &mut S,
+    ) -> Result<ScanEnd, Damage> {
+        let Request { file, scan, window, .. } = *request;
+        let layout = Layout::new(scan)?;
+        let numbers = find_tables(&mut self.tables, level, request)?;
+        let tables = numbers.map(|number| self.tables.get(number));
+        let (row, mcus) = (window.rows.start, window.columns.end.into());
+        let mut walk = Walk { request, layout: &layout, tables, sink, index: None, row, column: 0 };
+        for row in window.rows.clone() {
+            let start = index.row(row).unwrap_or_default();
+            self.data.load(&file[..index.row_end(row, file)], scan.data_at + start.byte());
+            let stop = segment(level, &mut walk, (&self.data, &mut self.blocks), &start, mcus);
+            if let Some(bit) = leaves_row(stop, &self.data, &walk, index) {
+                return Err(Damage::at(WRONG_INDEX, self.data.place_in_file(file, bit).0));
+            }
+            walk.advance(u64::from(scan.mcus_per_row).saturating_sub(mcus));
+        }
+        Ok(ScanEnd { at: None, damage: None })
+    }
+
+    /// Decodes the window from where a row starts, the first one or one above the window or in it.
     fn walk<S: BlockSink>(
         &mut self,
         level: Level,
         request: &Request<'_>,
-        at_rows: &mut AtRows<'_>,
+        (row, mut start): (u32, RowStart),
+        index: Option<&mut RowIndexBuilder<'_>>,
         sink: &mut S,
     ) -> Result<ScanEnd, Damage> {
-        let scan = request.scan;
+        let Request { file, scan, .. } = *request;
         let layout = Layout::new(scan)?;
         let numbers = find_tables(&mut self.tables, level, request)?;
         let tables = numbers.map(|number| self.tables.get(number));
         let mut segments = Segments::new(request);
-        let mut start = RowStart::default();
-        let (mut row, mut file, mut data_end) = (0, request.file, None);
-        if let AtRows::Check(index) = at_rows {
-            index.check(scan, file)?;
-            row = segments.provable_row(request.window.rows.start);
-            start = index.row(row).unwrap_or_default();
-            segments.number = segments.mcus_before(row) / segments.interval;
-            if segments.begins_with(row) && !segments.is_start(&start) {
-                return Err(Damage::at(WRONG_INDEX, scan.data_at + start.byte()));
-            }
-            let next = index.row(request.window.rows.end);
-            match next.filter(|_| scan.restart_interval == 0) {
-                Some(next) => file = &file[..row_end(file, scan, &next)],
-                None => data_end = Some(index.data_end()),
-            }
-        }
+        segments.number = segments.mcus_before(row) / segments.interval;
         let mut end = self.data.load(file, scan.data_at + start.byte());
-        let mut walk = Walk { request, layout: &layout, tables, sink, at_rows, row, column: 0 };
+        let mut walk = Walk { request, layout: &layout, tables, sink, index, row, column: 0 };
         loop {
             let mcus = segments.last_mcu().saturating_sub(walk.mcus_done());
-            let stop = level.vectorize(
-                #[inline(always)]
-                || walk.segment(&self.data, &mut self.blocks, &start, mcus),
-            );
+            let stop = segment(level, &mut walk, (&self.data, &mut self.blocks), &start, mcus);
             start = RowStart::default();
             if stop == SegmentStop::BehindWindow {
                 walk.advance(segments.all_mcus);
@@ -131,9 +146,6 @@ impl SequentialDecoder {
             let done = segments.last_mcu();
             walk.advance(done.saturating_sub(walk.mcus_done()));
             if done == segments.all_mcus || !segments.find_next(&mut self.data, &mut end)? {
-                if data_end.is_some_and(|data_end| data_end != end.at) {
-                    return Err(Damage::at(WRONG_INDEX, end.at));
-                }
                 walk.advance(segments.all_mcus);
                 return Ok(ScanEnd { at: Some(end.at), damage: segments.damage });
             }
@@ -145,15 +157,40 @@ impl SequentialDecoder {
 
 const WRONG_INDEX: &str = "row index that is not of this file";
 
-/// Where the last byte of a row ends in the file, given where the next row starts.
-fn row_end(file: &[u8], scan: &Scan, next: &RowStart) -> usize {
-    let at = scan.data_at + next.byte();
-    let shared = match file.get(at) {
-        _ if next.bit() == 0 => 0,
-        Some(0xFF) => 2,
-        _ => 1,
-    };
-    (at + shared).min(file.len())
+/// Decodes MCUs of a segment with the instructions of a level.
+fn segment<S: BlockSink>(
+    level: Level,
+    walk: &mut Walk<'_, '_, S>,
+    (data, blocks): (&EntropyData, &mut Blocks),
+    start: &RowStart,
+    mcus: u64,
+) -> SegmentStop {
+    level.vectorize(
+        #[inline(always)]
+        || walk.segment(data, blocks, start, mcus),
+    )
+}
+
+/// The bit at which decoding a row proves its index wrong, if it does: at a fault, or where the row
+/// was decoded to its end and that is not where the next one begins.
+fn leaves_row<S: BlockSink>(
+    stop: SegmentStop,
+    data: &EntropyData,
+    walk: &Walk<'_, '_, S>,
+    index: &RowIndex<'_>,
+) -> Option<usize> {
+    match stop {
+        SegmentStop::Fault(_, byte) => Some(byte * 8),
+        SegmentStop::Complete { position, predictors, .. } if walk.column == 0 => {
+            let next = index.row(walk.row)?;
+            let (byte, bit) = data.place_in_file(walk.request.file, position);
+            let is_next = byte == walk.request.scan.data_at + next.byte()
+                && bit == next.bit()
+                && predictors == next.predictors;
+            (!is_next).then_some(position)
+        }
+        SegmentStop::Complete { .. } | SegmentStop::BehindWindow => None,
+    }
 }
 
 /// Passes over a scan.
@@ -191,16 +228,15 @@ fn find_tables(
 /// What is wrong with a segment that was decoded up to `stop`.
 fn fault(stop: SegmentStop, file: &[u8], data: &EntropyData, end: SegmentEnd) -> Option<Damage> {
     match stop {
-        SegmentStop::Complete { left_over: 0..=STRAY_BYTES } | SegmentStop::BehindWindow => None,
-        SegmentStop::Complete { left_over } => {
+        SegmentStop::Complete { left_over: 0..=STRAY_BYTES, .. } | SegmentStop::BehindWindow => {
+            None
+        }
+        SegmentStop::Complete { left_over, .. } => {
             let offset = data.file_offset(file, data.len() - left_over);
             Some(Damage::at("entropy-coded data behind the last MCU", offset))
         }
         SegmentStop::Fault(Fault::Short, _) => {
             Some(Damage::at("entropy-coded data ends before its last MCU", end.at))
-        }
-        SegmentStop::Fault(Fault::Index, byte) => {
-            Some(Damage::at(WRONG_INDEX, data.file_offset(file, byte)))
         }
         SegmentStop::Fault(Fault::Code, byte) => {
             Some(Damage::at("no such Huffman code", data.file_offset(file, byte)))

@@ -51,8 +51,6 @@ pub(super) enum Fault {
     Code,
     /// The data ended.
     Short,
-    /// A row does not begin where the row index says.
-    Index,
 }
 
 /// Decodes `mcus` MCUs; how many were, and why no more.

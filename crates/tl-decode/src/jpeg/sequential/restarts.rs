@@ -2,7 +2,6 @@
 
 use super::Request;
 use crate::jpeg::entropy_data::{EntropyData, SegmentEnd};
-use crate::jpeg::index::RowStart;
 use crate::jpeg::marker::{FIRST_FRAME_MARKER, RST0, RST7};
 use crate::jpeg::scan::{Damage, OnDamaged};
 
@@ -46,39 +45,6 @@ impl<'a> Segments<'a> {
     /// MCUs in front of a row.
     pub(super) fn mcus_before(&self, row: u32) -> u64 {
         u64::from(row) * u64::from(self.request.scan.mcus_per_row)
-    }
-
-    /// Whether a segment begins with the row.
-    pub(super) fn begins_with(&self, row: u32) -> bool {
-        self.mcus_before(row).is_multiple_of(self.interval)
-    }
-
-    /// The row to start from with an index to decode `row`. That the index has the right place for
-    /// it shows in a marker in front of it, in the predictors behind it, or else in those behind
-    /// the row before: bits from a wrong place soon look like the right ones.
-    pub(super) fn provable_row(&self, row: u32) -> u32 {
-        let segment = |row| self.mcus_before(row) / self.interval;
-        // Behind a marker within the row the predictors are right, whatever they were before it.
-        let leaves_segment =
-            row + 1 >= self.request.scan.mcu_rows || segment(row) != segment(row + 1);
-        row - u32::from(leaves_segment && !self.begins_with(row))
-    }
-
-    /// Whether the segment can begin there: the first one at the beginning of the data, any other
-    /// behind its marker.
-    pub(super) fn is_start(&self, start: &RowStart) -> bool {
-        let before = match self.number {
-            0 => start.byte() == 0,
-            number => {
-                let marker = u64::from(RST0) + (number - 1) % RESTART_NUMBERS;
-                let end = self.request.scan.data_at + start.byte();
-                let bytes = self.request.file.get(end.saturating_sub(2)..end);
-                bytes.is_some_and(|bytes| bytes[0] == 0xFF && u64::from(bytes[1]) == marker)
-            }
-        };
-        before
-            && *start == RowStart { position: start.position, ..RowStart::default() }
-            && start.bit() == 0
     }
 
     /// Keeps the first damage, or makes it the error.

@@ -6,18 +6,8 @@ use super::mcus::{self, Blocks, Fault, Predictors};
 use crate::jpeg::bits::BitReader;
 use crate::jpeg::entropy_data::EntropyData;
 use crate::jpeg::huffman::Tables;
-use crate::jpeg::index::{RowIndex, RowIndexBuilder, RowStart};
+use crate::jpeg::index::{RowIndexBuilder, RowStart};
 use crate::jpeg::scan::{BlockSink, MAX_COMPONENTS};
-
-/// What is done where a row of MCUs begins.
-#[derive(Debug)]
-pub(super) enum AtRows<'a> {
-    Nothing,
-    /// Compares the place with the one in an index.
-    Check(RowIndex<'a>),
-    /// Puts the place into an index.
-    Record(RowIndexBuilder<'a>),
-}
 
 /// Where a walk has come to, and what it is about.
 pub(super) struct Walk<'a, 'b, S> {
@@ -25,7 +15,8 @@ pub(super) struct Walk<'a, 'b, S> {
     pub(super) layout: &'a Layout<'a>,
     pub(super) tables: [&'a Tables; MAX_COMPONENTS],
     pub(super) sink: &'a mut S,
-    pub(super) at_rows: &'a mut AtRows<'b>,
+    /// Takes the places where rows begin.
+    pub(super) index: Option<&'a mut RowIndexBuilder<'b>>,
     /// The next MCU.
     pub(super) row: u32,
     pub(super) column: u32,
@@ -34,8 +25,8 @@ pub(super) struct Walk<'a, 'b, S> {
 /// How a segment ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SegmentStop {
-    /// All its MCUs were decoded; so many bytes are left over.
-    Complete { left_over: usize },
+    /// All its MCUs were decoded up to this bit of the data; so many bytes are left over.
+    Complete { left_over: usize, position: usize, predictors: Predictors },
     /// The window ends in front of its next MCU.
     BehindWindow,
     /// At this byte of the data.
@@ -61,8 +52,8 @@ impl<S: BlockSink> Walk<'_, '_, S> {
         let mut bits = BitReader::at(data, start.bit());
         let mut predictors = start.predictors;
         while mcus > 0 {
-            if self.column == 0 && !self.is_row_start(data, bits.position(), &predictors) {
-                return SegmentStop::Fault(Fault::Index, bits.position() / 8);
+            if self.column == 0 {
+                self.record_row(data, bits.position(), &predictors);
             }
             let Some(Piece { mcus: count, wanted }) = self.next_piece() else {
                 return SegmentStop::BehindWindow;
@@ -85,7 +76,8 @@ impl<S: BlockSink> Walk<'_, '_, S> {
             }
             mcus -= u64::from(count);
         }
-        SegmentStop::Complete { left_over: bits.whole_bytes_left() }
+        let (left_over, position) = (bits.whole_bytes_left(), bits.position());
+        SegmentStop::Complete { left_over, position, predictors }
     }
 
     /// What comes next; `None` behind the window.
@@ -93,10 +85,7 @@ impl<S: BlockSink> Walk<'_, '_, S> {
     fn next_piece(&self) -> Option<Piece> {
         let (window, end) = (self.request.window, self.request.scan.mcus_per_row);
         let (rows, columns) = (&window.rows, &window.columns);
-        // A row that begins where an index says is known to be right by its end alone.
-        let is_unproved = matches!(self.at_rows, AtRows::Check(_)) && rows.len() == 1;
-        let last_row =
-            self.row + 1 == rows.end && self.row + 1 < self.request.scan.mcu_rows && !is_unproved;
+        let last_row = self.row + 1 == rows.end && self.row + 1 < self.request.scan.mcu_rows;
         if self.row >= rows.end || last_row && self.column >= columns.end {
             return None;
         }
@@ -110,27 +99,11 @@ impl<S: BlockSink> Walk<'_, '_, S> {
         })
     }
 
-    /// Records or checks the start of a row; `false` where it is not that of the index.
-    fn is_row_start(
-        &mut self,
-        data: &EntropyData,
-        position: usize,
-        predictors: &Predictors,
-    ) -> bool {
-        let place = || {
-            let byte = data.file_offset(self.request.file, position / 8);
-            (byte.saturating_sub(self.request.scan.data_at), position % 8)
-        };
-        match &mut self.at_rows {
-            AtRows::Nothing => true,
-            AtRows::Check(index) => index.row(self.row).is_some_and(|row| {
-                (row.byte(), row.bit()) == place() && row.predictors == *predictors
-            }),
-            AtRows::Record(index) => {
-                let (byte, bit) = place();
-                index.push(byte, bit, predictors);
-                true
-            }
+    /// Tells the index that is being made, if there is one, that a row begins.
+    fn record_row(&mut self, data: &EntropyData, position: usize, predictors: &Predictors) {
+        if let Some(index) = &mut self.index {
+            let (byte, bit) = data.place_in_file(self.request.file, position);
+            index.push(byte.saturating_sub(self.request.scan.data_at), bit, predictors);
         }
     }
 
