@@ -303,3 +303,25 @@ fn memory_is_charged_before_it_is_taken() {
     assert!(matches!(result, Err(DecodeError::LimitExceeded { .. })));
     assert_eq!((decoder.dc.capacity(), decoder.blocks.capacity()), (0, 0));
 }
+
+#[test]
+fn data_of_larger_images_is_given_back() {
+    let file = vec![0x55; 3 << 20];
+    let grid = Grid { across: 1, down: 1, columns: 1, rows: 1, counted_down: 1 };
+    let window = Window { rows: 0..1, columns: 0..1 };
+    let limits = Limits::default();
+    let mut decoder = Progressive::default();
+    let mut begin = |scans: usize, other_bytes: u64| {
+        decoder.scans.resize_with(scans, AcScan::default);
+        for scan in &mut decoder.scans {
+            scan.reading.restart(&Scan::default());
+            scan.reading.advance(&file, 1);
+        }
+        let limits = (other_bytes, &limits);
+        decoder.begin(&[grid], (1, 1), &window, OnDamaged::Error, limits).unwrap();
+        decoder.scans.iter().map(|scan| scan.reading.kept_bytes()).sum::<usize>()
+    };
+    assert!(begin(1, 0) > file.len());
+    assert!(begin(2, 7 << 20) > 2 * file.len());
+    assert_eq!(begin(2, 0), 0);
+}
