@@ -151,7 +151,7 @@ impl JpegDecoder {
             return Err(Feature::JpegFrame(frame.kind).into());
         }
         let mut geometry = Geometry::new(&frame, request.scale, request.region)?;
-        geometry.reserve_margin();
+        geometry.leave_out_margin();
         let plane_bytes =
             output::prepare(&mut self.planes, &geometry, Extent::Whole, &self.limits)?;
         if request.on_damaged == OnDamaged::Keep {

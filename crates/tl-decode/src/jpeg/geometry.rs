@@ -96,12 +96,12 @@ impl Geometry {
         &self.components[..self.count]
     }
 
-    /// Makes every component hold one sample more than the region on every side, for callers that
+    /// Makes every component hold just the samples that the region touches, for callers that
     /// upsample by themselves.
-    pub(super) fn reserve_margin(&mut self) {
+    pub(super) fn leave_out_margin(&mut self) {
         let region = self.region;
         for component in &mut self.components[..self.count] {
-            component.reserve(&region, [1, 1]);
+            component.reserve(&region, [0, 0]);
         }
     }
 
@@ -195,13 +195,14 @@ impl ComponentGeometry {
         self.reserve(region, margin);
     }
 
-    /// Asks for at least `margin` samples on every side of the region.
+    /// Asks for the samples that the region touches and `margin` more on every side.
     fn reserve(&mut self, region: &Rect, margin: [u32; 2]) {
         let span = |from: u32, length: u32, (pixels, samples): (u32, u32), margin, size: u32| {
-            let at = |pixel: u32| u64::from(pixel) * u64::from(samples) / u64::from(pixels);
-            let at = |pixel| u32::try_from(at(pixel)).unwrap_or(u32::MAX);
-            let (first, last) = (at(from), at(from + length - 1));
-            first.saturating_sub(margin)..last.saturating_add(1 + margin).min(size)
+            let scaled = |pixel: u32| u64::from(pixel) * u64::from(samples);
+            let first = scaled(from) / u64::from(pixels);
+            let end = scaled(from + length).div_ceil(u64::from(pixels));
+            let [first, end] = [first, end].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
+            first.saturating_sub(margin)..end.saturating_add(margin).min(size)
         };
         let [across, down] = self.ratio;
         self.columns = span(region.x, region.width, across, margin[0], self.size.0);

@@ -6,8 +6,8 @@ use super::scan::MAX_COMPONENTS;
 
 /// The components of a decoded region, not upsampled and not converted to RGB.
 ///
-/// They hold the samples of the region and at least one more on every side, as far as the image
-/// goes, so that a filter of three samples can run over all of the region.
+/// They hold every sample that the region touches, so that its area can be resampled, and more only
+/// where blocks have it. A filter that reaches over the region's edge needs a larger region.
 #[derive(Clone, Copy, Debug)]
 pub struct Planes<'a> {
     pub(super) color: PlaneColor,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tbl_format::SampleFormat;
-use tl_decode::{DecodeOptions, Decoder, Exif, Image, JpegDecoder, Limits, probe};
+use tl_decode::{DecodeOptions, Decoder, Exif, Image, JpegDecoder, Limits, OnDamaged, probe};
 use tl_pipeline::{Dataset, Draw, LoaderConfig, Renderer, SampleRenderer, Stored, Target, Work};
 use tl_simd::Level;
 use tl_transform::{DecodeMode, Interpolation, Layout, Op, OutputSpec, Recipe};
@@ -122,6 +122,51 @@ fn neither_level_nor_row_index_changes_a_byte() {
                 for index in [None, indexed.then_some(&index[..])] {
                     let found = render(other, &file, sample, index);
                     assert!(found == expected, "{recipe}, {name}, {other:?}");
+                }
+            }
+        }
+    }
+}
+
+/// A region of planes holds what its area is made of, and not a sample more: a tap beside it would
+/// be a panic.
+#[test]
+fn planes_of_a_region_hold_every_sample_that_is_read() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/jpeg");
+    // Their data are those of another sampling, so that most is mid grey.
+    let fractions =
+        [[0x31, 0x21, 0x11], [0x41, 0x31, 0x11], [0x14, 0x13, 0x11], [0x23, 0x12, 0x11]].map(
+            |factors| {
+                let mut file = std::fs::read(folder.join("each_scan_420.jpg")).unwrap();
+                let frame = file.windows(2).position(|marker| marker == [0xFF, 0xC0]).unwrap();
+                for (at, factors) in [frame + 11, frame + 14, frame + 17].into_iter().zip(factors) {
+                    file[at] = factors;
+                }
+                (format!("{factors:x?}"), file)
+            },
+        );
+    let files: Vec<(String, Vec<u8>)> = kinds().into_iter().chain(fractions).collect();
+    let window = |size, interpolation, side| {
+        let resize = Op::Resize { size, interpolation };
+        let crop = Op::CenterCrop { width: side, height: side };
+        Recipe::new(vec![resize, crop], PIXELS).unwrap()
+    };
+    let recipes = [
+        (Recipe::imagenet_train(5).unwrap(), 60),
+        (Recipe::imagenet_train(40).unwrap(), 60),
+        (window(9, Interpolation::Lanczos, 3), 1),
+        (window(90, Interpolation::Lanczos, 31), 1),
+        (window(8, Interpolation::Nearest, 3), 1),
+    ];
+    for (recipe, draws) in recipes {
+        for mode in [DecodeMode::FAST, DecodeMode::Fast { decode_margin: 1.0 }] {
+            let recipe = recipe.clone().with_decode(mode).unwrap();
+            let options = DecodeOptions { on_damaged: OnDamaged::Keep, ..DecodeOptions::default() };
+            let mut renderer = SampleRenderer::new(&recipe, options);
+            for (name, file) in &files {
+                for sample in 0..draws {
+                    let found = render(&mut renderer, file, sample, None);
+                    assert!(!found.data.is_empty(), "{recipe}, {name}");
                 }
             }
         }
