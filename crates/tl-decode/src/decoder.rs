@@ -115,6 +115,16 @@ impl Decoder {
         &mut self.jpeg
     }
 
+    /// Gives the memory back that is kept for the next image: that of JPEG files if it is more than
+    /// `bytes`, and any other buffer that is larger.
+    pub fn trim(&mut self, bytes: usize) {
+        self.jpeg.trim(bytes);
+        self.tiff.trim(bytes);
+        if self.scratch.capacity() > bytes {
+            self.scratch = Vec::new();
+        }
+    }
+
     /// Decodes the first frame of `bytes` into `image`.
     ///
     /// # Errors

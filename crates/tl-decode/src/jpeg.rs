@@ -118,6 +118,14 @@ impl JpegDecoder {
         Self { level, ..self }
     }
 
+    /// Gives the memory back that is kept for the next image, if it is more than `bytes`.
+    pub fn trim(&mut self, bytes: usize) {
+        let planes: usize = self.planes.iter().map(PlaneBuffer::kept_bytes).sum();
+        if planes + self.rows.kept_bytes() + self.entropy.kept_bytes() > bytes {
+            *self = self.clone();
+        }
+    }
+
     /// Decodes what `request` asks for into `image`.
     ///
     /// # Errors

@@ -32,6 +32,17 @@ pub(crate) struct Buffers {
     row: Vec<u8>,
 }
 
+impl Buffers {
+    /// Gives back buffers larger than `bytes`.
+    pub(crate) fn trim(&mut self, bytes: usize) {
+        for buffer in self.planes.iter_mut().chain([&mut self.spare, &mut self.row]) {
+            if buffer.capacity() > bytes {
+                *buffer = Vec::new();
+            }
+        }
+    }
+}
+
 pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
     let directory = Directory::first(bytes, &Limits::default())?;
     let (width, height) = layout::size(&directory)?;

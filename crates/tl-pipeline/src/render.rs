@@ -80,6 +80,11 @@ impl Renderer {
         Self { level, ..self }
     }
 
+    /// Gives back the buffers that grow with the result, if they are larger than `bytes`.
+    pub(crate) fn trim(&mut self, bytes: usize) {
+        self.planes.trim(bytes);
+    }
+
     /// [`Renderer::render`] of an image of which at least [`pixels_read`] is there.
     pub(crate) fn render_view(&mut self, plan: &Plan, source: ImageView<'_>, out: &mut [u8]) {
         let level = self.level;

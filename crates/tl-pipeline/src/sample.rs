@@ -127,6 +127,8 @@ impl SampleRenderer {
 
     /// Gives back buffers larger than `bytes`.
     pub(crate) fn trim(&mut self, bytes: usize) {
+        self.decoder.trim(bytes);
+        self.renderer.trim(bytes);
         if self.image.data.capacity() > bytes {
             self.image.data = Vec::new();
         }

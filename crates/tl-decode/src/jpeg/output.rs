@@ -70,6 +70,10 @@ impl PlaneBuffer {
         }
     }
 
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.data.capacity()
+    }
+
     /// Where row `row` of the component begins in `data`.
     fn row_at(&self, row: u32) -> usize {
         ((row - self.first.1) % self.rows) as usize * self.stride

@@ -88,6 +88,15 @@ pub(super) struct Progressive {
 }
 
 impl Progressive {
+    pub(super) fn kept_bytes(&self) -> usize {
+        let read = |scan: &AcScan| size_of::<AcScan>() + scan.reading.kept_bytes();
+        self.dc.capacity() * size_of::<i16>()
+            + self.blocks.capacity() * size_of::<Block>()
+            + self.maps.capacity() * size_of::<u64>()
+            + self.dc_reading.kept_bytes()
+            + self.scans.iter().map(read).sum::<usize>()
+    }
+
     /// Starts an image, charging `limits` for what this takes beside `other_bytes`: planes, and the
     /// data of all scans.
     pub(super) fn begin(

@@ -40,6 +40,12 @@ pub(super) struct RowBuffers {
     pixels: Vec<u8>,
 }
 
+impl RowBuffers {
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.upsampled.iter().map(Vec::capacity).sum::<usize>() + self.pixels.capacity()
+    }
+}
+
 /// Writes the rows of an image from top to bottom.
 pub(super) struct RowWriter<'a> {
     level: Level,

@@ -24,6 +24,12 @@ pub(super) struct EntropyDecoders {
     progressive: Progressive,
 }
 
+impl EntropyDecoders {
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.sequential.kept_bytes() + self.progressive.kept_bytes()
+    }
+}
+
 /// An image up to its first scan.
 #[derive(Debug)]
 pub(super) struct Opened<'a> {

@@ -49,6 +49,11 @@ pub(super) struct SequentialDecoder {
 }
 
 impl SequentialDecoder {
+    /// What is kept in proportion to an image; tables and one run of blocks are not.
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.data.kept_bytes()
+    }
+
     /// Decodes the window of a scan into `sink`.
     pub(super) fn decode(
         &mut self,

@@ -79,6 +79,15 @@ pub(super) struct PlanePass {
 }
 
 impl PlanePass {
+    /// Gives back planes larger than `bytes`; the rest is rows.
+    pub(super) fn trim(&mut self, bytes: usize) {
+        for plane in &mut self.resized {
+            if plane.capacity() > bytes {
+                *plane = Vec::new();
+            }
+        }
+    }
+
     /// Hands the rows of the window to `sink`, as red, green and blue.
     ///
     /// # Panics

@@ -1,4 +1,5 @@
-//! Counts allocations: in steady state they must not grow with the number of samples.
+//! Counts allocations, which in steady state must not grow with the number of samples, and the bytes
+//! that a loader keeps.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::Path;
@@ -7,13 +8,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tbl_format::SampleFormat;
 use tbl_io::{NewSample, StreamWriter, TarOptions, TarWriter, WriteOptions};
 use tl_pipeline::{Dataset, LoaderConfig, Work};
-use tl_transform::Recipe;
+use tl_transform::{
+    DecodeMode, Dtype, Interpolation, Layout as ImageLayout, Op, OutputSpec, Recipe,
+};
 
-use crate::memory::{Stored, config, dataset, loader, sample, train};
+use crate::memory::{Stored, config, dataset, flat_jpeg, jpeg, loader, sample, train};
 
 struct Counting;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+/// Bytes that are allocated now, and the most that were at any time.
+static LIVE: AtomicU64 = AtomicU64::new(0);
+static PEAK: AtomicU64 = AtomicU64::new(0);
+
+fn grow(bytes: usize) {
+    ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+    let live = LIVE.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
+    PEAK.fetch_max(live, Ordering::Relaxed);
+}
+
+fn shrink(bytes: usize) {
+    LIVE.fetch_sub(bytes as u64, Ordering::Relaxed);
+}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -21,18 +37,20 @@ static ALLOCATOR: Counting = Counting;
 // SAFETY: every call goes to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        grow(layout.size());
         // SAFETY: the caller keeps the contract, which is the same.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        shrink(layout.size());
         // SAFETY: as above.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        grow(size);
+        shrink(layout.size());
         // SAFETY: as above.
         unsafe { System.realloc(pointer, layout, size) }
     }
@@ -112,6 +130,49 @@ fn tbl(folder: &Path, count: usize, format: SampleFormat) -> Dataset {
     Dataset::open(&[path]).unwrap()
 }
 
+/// Whether `test` has this process for itself; if not, it has been run in another that has.
+fn is_alone(test: &str) -> bool {
+    const CHILD: &str = "TL_PIPELINE_ALLOCATIONS";
+    if std::env::var_os(CHILD).is_some() {
+        return true;
+    }
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    let output = child.args([test, "--exact"]).env(CHILD, "1").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    false
+}
+
+/// An image of 64 million pixels between small ones, decoded into pixels and into planes.
+#[test]
+fn a_giant_does_not_cost_its_memory_for_good() {
+    const SIDE: u16 = 8192;
+    const PIXELS: u64 = 64 << 20;
+    if !is_alone("allocations::a_giant_does_not_cost_its_memory_for_good") {
+        return;
+    }
+    let resize = Op::Resize { size: 16, interpolation: Interpolation::Bilinear };
+    let ops = vec![resize, Op::CenterCrop { width: 16, height: 16 }];
+    let output = OutputSpec { dtype: Dtype::U8, layout: ImageLayout::Hwc };
+    let recipe = Recipe::new(ops, output).unwrap();
+    // So large a margin leaves no smaller scale.
+    let fast = DecodeMode::Fast { decode_margin: 1000.0 };
+    for (mode, decoded) in [(DecodeMode::Exact, 3 * PIXELS), (fast, PIXELS)] {
+        let sides = [64, 64, 64, SIDE, 64, 64, 64, 64];
+        let samples = sides.map(|side| jpeg(&format!("{side}.jpg"), flat_jpeg(side)));
+        let work = Work::Images(recipe.clone().with_decode(mode).unwrap());
+        let config = LoaderConfig { workers: 1, shuffle: false, ..config(work) };
+        let loader = loader(dataset(samples.into()), config);
+        let before = LIVE.load(Ordering::Relaxed);
+        PEAK.store(before, Ordering::Relaxed);
+        let rows: usize = loader.epoch(0).map(|batch| batch.unwrap().len()).sum();
+        assert_eq!(rows, sides.len());
+        let peak = PEAK.load(Ordering::Relaxed) - before;
+        let kept = LIVE.load(Ordering::Relaxed) - before;
+        assert!(peak > decoded, "{mode}: {peak} bytes at the most");
+        assert!(kept < 16 << 20, "{mode}: {kept} of {peak} bytes kept");
+    }
+}
+
 /// With twice the samples in as many batches, the number of allocations stays what it was. Shown
 /// for formats whose decoders are ours; png, image-webp and tiff allocate by themselves for every
 /// image.
@@ -119,12 +180,7 @@ fn tbl(folder: &Path, count: usize, format: SampleFormat) -> Dataset {
 /// In a process of its own, because other tests allocate meanwhile.
 #[test]
 fn samples_cost_no_allocations() {
-    const CHILD: &str = "TL_PIPELINE_ALLOCATIONS";
-    if std::env::var_os(CHILD).is_none() {
-        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-        let test = "allocations::samples_cost_no_allocations";
-        let output = child.args([test, "--exact"]).env(CHILD, "1").output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    if !is_alone("allocations::samples_cost_no_allocations") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -116,6 +116,25 @@ pub(crate) fn bmp(width: u32, height: u32, pixels: &[u8]) -> Vec<u8> {
     file
 }
 
+/// A grey JPEG file of this side, a multiple of 8, without a bit of detail: 6 bits a block.
+pub(crate) fn flat_jpeg(side: u16) -> Vec<u8> {
+    let [high, low] = side.to_be_bytes();
+    let mut file = b"\xFF\xD8\xFF\xDB\0\x43\0".to_vec();
+    file.extend([1; 64]);
+    file.extend([0xFF, 0xC0, 0, 11, 8, high, low, high, low, 1, 1, 0x11, 0]);
+    file.extend(b"\xFF\xDA\0\x08\x01\x01\0\0\x3F\0");
+    // The standard tables: DC 00 for no difference, AC 1010 for the end of the block.
+    let blocks = (usize::from(side) / 8).pow(2);
+    file.extend([0b0010_1000, 0b1010_0010, 0b1000_1010].iter().cycle().take(blocks * 6 / 8));
+    file.extend(b"\xFF\xD9");
+    file
+}
+
+/// A JPEG file among other samples.
+pub(crate) fn jpeg(key: &str, bytes: Vec<u8>) -> Stored {
+    Stored { key: key.into(), label: None, format: SampleFormat::Jpeg, size: (0, 0), bytes }
+}
+
 /// Sample `number` as a BMP file, or raw.
 pub(crate) fn sample(number: u32, format: SampleFormat) -> Stored {
     let (width, height, pixels) = pixels(number);
