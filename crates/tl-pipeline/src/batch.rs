@@ -17,6 +17,8 @@ pub(crate) struct Extra {
     pub(crate) image: Image,
     /// Why the row is to be left out.
     pub(crate) error: Option<Arc<SampleError>>,
+    /// What is wrong with the row, though it was kept.
+    pub(crate) damage: Option<Arc<SampleError>>,
 }
 
 /// The form of the images in a batch of equally sized ones.

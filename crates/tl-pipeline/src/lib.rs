@@ -25,4 +25,4 @@ pub use loader::{Epoch, Loader};
 pub use order::Order;
 pub use render::Renderer;
 pub use sample::{Draw, SampleRenderer, Stored, Target};
-pub use stats::{LoaderStats, Skipped};
+pub use stats::{Damaged, LoaderStats, Skipped};

@@ -10,7 +10,7 @@ use crate::order::Order;
 use crate::pool::{Lease, Pool};
 use crate::ring::Ring;
 use crate::slab::Shape;
-use crate::stats::{Counters, LoaderStats, Skipped};
+use crate::stats::{Counters, Damaged, LoaderStats, Skipped};
 use crate::sync::{Arc, Mutex, lock, thread};
 use crate::worker::{self, Filled, Scratch, Watch};
 
@@ -148,6 +148,13 @@ impl Loader {
     pub fn skipped(&self) -> Vec<Skipped> {
         self.shared.counters.skipped()
     }
+
+    /// The damaged samples in the batches received so far, in that order; the first 10 000 of them.
+    /// There are none unless [`DecodeOptions::on_damaged`](tl_decode::DecodeOptions) keeps damage.
+    #[must_use]
+    pub fn damaged(&self) -> Vec<Damaged> {
+        self.shared.counters.damaged()
+    }
 }
 
 impl fmt::Debug for Loader {
@@ -257,9 +264,10 @@ impl Iterator for Epoch {
         let counters = &self.state.shared.counters;
         counters.consumer_slept(slept);
         let result = match taken? {
-            Ok(Filled { batch: Ok(batch), skipped }) => {
+            Ok(Filled { batch: Ok(batch), skipped, damaged }) => {
                 counters.batch(batch.len());
                 counters.skip(self.state.number, &skipped);
+                counters.keep_damaged(self.state.number, &damaged);
                 self.remaining -= 1;
                 Ok(batch)
             }

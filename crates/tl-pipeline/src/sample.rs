@@ -5,8 +5,8 @@ use std::mem;
 
 use tbl_format::SampleFormat;
 use tl_decode::{
-    Color, DecodeError, DecodeOptions, Decoder, Exif, Format, Image, ImageInfo, JpegDecoder,
-    JpegRequest, Orientation, RowIndex,
+    Color, Damage, DecodeError, DecodeOptions, Decoder, Exif, Format, Image, ImageInfo,
+    JpegDecoder, JpegRequest, Orientation, RowIndex,
 };
 use tl_simd::Level;
 use tl_simd::resample::ImageView;
@@ -76,6 +76,7 @@ pub struct SampleRenderer {
     /// What was decoded: all of an image or the part that a plan reads.
     image: Image,
     renderer: Renderer,
+    damage: Option<Damage>,
 }
 
 impl SampleRenderer {
@@ -87,6 +88,7 @@ impl SampleRenderer {
             decoder: Decoder::new(DecodeOptions { color: Color::Rgb8, ..options }),
             image: Image::new(),
             renderer: Renderer::new(recipe),
+            damage: None,
         }
     }
 
@@ -112,10 +114,11 @@ impl SampleRenderer {
         draw: Draw,
         target: Target<'_>,
     ) -> Result<Plan, SampleFault> {
+        self.damage = None;
         match target {
             // Without operations the pixels are the result, and go where it belongs at once.
             Target::Image(image) if self.recipe.ops().is_empty() => {
-                decode_whole(&mut self.decoder, &mut stored, image)?;
+                self.damage = decode_whole(&mut self.decoder, &mut stored, image)?;
                 Ok(Plan::whole(image.width, image.height))
             }
             Target::Row(_) | Target::Image(_) => match self.parts_of(&stored)? {
@@ -123,6 +126,14 @@ impl SampleRenderer {
                 None => self.render_whole(&mut stored, draw, target),
             },
         }
+    }
+
+    /// What was wrong with the last sample of [`SampleRenderer::render`], if damage is kept.
+    ///
+    /// Only what the plan reads is looked at: damage below a crop stays unseen.
+    #[must_use]
+    pub fn damage(&self) -> Option<Damage> {
+        self.damage
     }
 
     /// Gives back buffers larger than `bytes`.
@@ -152,7 +163,7 @@ impl SampleRenderer {
         draw: Draw,
         target: Target<'_>,
     ) -> Result<Plan, SampleFault> {
-        decode_whole(&mut self.decoder, stored, &mut self.image)?;
+        self.damage = decode_whole(&mut self.decoder, stored, &mut self.image)?;
         let plan = self.plan(self.image.width, self.image.height, draw)?;
         let out = self.room(&plan, target)?;
         let Image { width, height, data, .. } = &self.image;
@@ -181,6 +192,7 @@ impl SampleRenderer {
             let request = JpegRequest { scale, region, ..request };
             match self.decoder.jpeg().decode_planes(stored.bytes, &request) {
                 Ok(planes) => {
+                    self.damage = planes.decoded().damage;
                     self.renderer.render_planes(&plan, scale, &planes, out);
                     return Ok(plan);
                 }
@@ -191,7 +203,7 @@ impl SampleRenderer {
         }
         let part = pixels_read(&plan);
         let request = JpegRequest { region: Some(part), ..request };
-        self.decoder.jpeg().decode(stored.bytes, &request, &mut self.image)?;
+        self.damage = self.decoder.jpeg().decode(stored.bytes, &request, &mut self.image)?.damage;
         let Image { width, height, data, .. } = &self.image;
         let view = ImageView::packed(data, *width, *height, CHANNELS).at(part.x, part.y);
         self.renderer.render_view(&plan, view, out);
@@ -220,14 +232,15 @@ impl SampleRenderer {
     }
 }
 
-/// Makes all pixels of a sample.
+/// Makes all pixels of a sample; what was wrong with it, if damage is kept.
 fn decode_whole(
     decoder: &mut Decoder,
     stored: &mut Stored<'_>,
     image: &mut Image,
-) -> Result<(), SampleFault> {
+) -> Result<Option<Damage>, SampleFault> {
     if stored.format != SampleFormat::RawU8 {
-        return Ok(decoder.decode_into(stored.bytes, image)?);
+        decoder.decode_into(stored.bytes, image)?;
+        return Ok(decoder.damage());
     }
     let (width, height) = stored.size;
     let have = stored.bytes.len() as u64;
@@ -237,5 +250,5 @@ fn decode_whole(
     }
     (image.width, image.height, image.channels) = (width, height, Color::Rgb8.channels());
     mem::swap(stored.bytes, &mut image.data);
-    Ok(())
+    Ok(None)
 }

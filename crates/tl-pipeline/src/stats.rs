@@ -1,11 +1,11 @@
-//! Counters of a loader, and the list of samples it left out.
+//! Counters of a loader, and the lists of samples it left out or kept in spite of damage.
 
 use std::time::Duration;
 
 use crate::error::SampleError;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
 
-/// How many skipped samples are listed; all are counted.
+/// How many samples a list has; all are counted.
 const LISTED: usize = 10_000;
 
 /// What a loader has done so far, over all its epochs.
@@ -18,6 +18,8 @@ pub struct LoaderStats {
     pub samples: u64,
     /// Samples left out because they could not be used.
     pub skipped: u64,
+    /// Samples in the batches that are damaged, of which some pixels are not the original's.
+    pub damaged: u64,
     /// Bytes of samples that workers read.
     pub bytes_read: u64,
     /// Batches of memory ever allocated.
@@ -39,15 +41,26 @@ pub struct Skipped {
     pub error: Arc<SampleError>,
 }
 
+/// A damaged sample that was kept.
+#[derive(Clone, Debug)]
+pub struct Damaged {
+    /// The epoch it was in.
+    pub epoch: u32,
+    /// Which one, and the first damage in what was read of it.
+    pub error: Arc<SampleError>,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     batches: AtomicU64,
     samples: AtomicU64,
     skipped: AtomicU64,
+    damaged: AtomicU64,
     bytes_read: AtomicU64,
     consumer_wait: AtomicU64,
     worker_wait: AtomicU64,
-    list: Mutex<Vec<Skipped>>,
+    skipped_list: Mutex<Vec<Skipped>>,
+    damaged_list: Mutex<Vec<Damaged>>,
 }
 
 impl Counters {
@@ -61,10 +74,15 @@ impl Counters {
             return;
         }
         self.skipped.fetch_add(errors.len() as u64, Ordering::Relaxed);
-        let mut list = lock(&self.list);
-        let room = LISTED - list.len();
-        let listed = errors.iter().take(room);
-        list.extend(listed.map(|error| Skipped { epoch, error: Arc::clone(error) }));
+        list(&self.skipped_list, errors, |error| Skipped { epoch, error });
+    }
+
+    pub(crate) fn keep_damaged(&self, epoch: u32, errors: &[Arc<SampleError>]) {
+        if errors.is_empty() {
+            return;
+        }
+        self.damaged.fetch_add(errors.len() as u64, Ordering::Relaxed);
+        list(&self.damaged_list, errors, |error| Damaged { epoch, error });
     }
 
     pub(crate) fn read(&self, bytes: usize) {
@@ -80,7 +98,11 @@ impl Counters {
     }
 
     pub(crate) fn skipped(&self) -> Vec<Skipped> {
-        lock(&self.list).clone()
+        lock(&self.skipped_list).clone()
+    }
+
+    pub(crate) fn damaged(&self) -> Vec<Damaged> {
+        lock(&self.damaged_list).clone()
     }
 
     pub(crate) fn stats(&self, slabs: u64, slab_bytes: u64) -> LoaderStats {
@@ -89,6 +111,7 @@ impl Counters {
             batches: value(&self.batches),
             samples: value(&self.samples),
             skipped: value(&self.skipped),
+            damaged: value(&self.damaged),
             bytes_read: value(&self.bytes_read),
             slabs,
             slab_bytes,
@@ -96,6 +119,12 @@ impl Counters {
             worker_wait: Duration::from_nanos(value(&self.worker_wait)),
         }
     }
+}
+
+fn list<T>(list: &Mutex<Vec<T>>, errors: &[Arc<SampleError>], of: impl Fn(Arc<SampleError>) -> T) {
+    let mut list = lock(list);
+    let room = LISTED - list.len();
+    list.extend(errors.iter().take(room).map(|error| of(Arc::clone(error))));
 }
 
 fn nanoseconds(time: Duration) -> u64 {

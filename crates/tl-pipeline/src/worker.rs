@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tbl_format::SampleFormat;
 use tbl_io::ReadError;
-use tl_decode::Image;
+use tl_decode::{Damage, DecodeError, Image};
 
 use crate::batch::{Batch, Extra};
 use crate::config::{LoaderConfig, OnError, Work};
@@ -28,6 +28,8 @@ const KEEP_BYTES: usize = 32 << 20;
 pub(crate) struct Filled {
     pub(crate) batch: Result<Batch, Arc<SampleError>>,
     pub(crate) skipped: Vec<Arc<SampleError>>,
+    /// What is wrong with samples that are in the batch.
+    pub(crate) damaged: Vec<Arc<SampleError>>,
 }
 
 /// The memory of one worker, reused from sample to sample and from epoch to epoch.
@@ -98,7 +100,7 @@ fn fill<'a>(
         epoch.dataset().will_need(sample);
     }
     let (out, extra) = row.parts();
-    extra.error = None;
+    (extra.error, extra.damage) = (None, None);
     let work = AssertUnwindSafe(|| process(epoch, scratch, index, out, &mut extra.image));
     let result = catch_unwind(work).unwrap_or_else(|panic| {
         // Whatever the panic interrupted is in an unknown state.
@@ -111,7 +113,13 @@ fn fill<'a>(
     });
     scratch.trim();
     let label = match result {
-        Ok(label) => label,
+        Ok(Processed { label, damage }) => {
+            extra.damage = damage.map(|damage| {
+                let fault = DecodeError::from(damage).into();
+                Arc::new(identify(epoch.dataset(), index, fault))
+            });
+            label
+        }
         Err(fault) => {
             extra.error = Some(Arc::new(identify(epoch.dataset(), index, fault)));
             None
@@ -128,9 +136,11 @@ fn publish(
     lease: &Arc<Lease<Extra>>,
     mut complete: Complete<'_, Extra>,
 ) {
-    let (mut len, mut skipped) = (0, Vec::new());
+    let (mut len, mut skipped, mut damaged) = (0, Vec::new(), Vec::new());
     for row in 0..complete.rows() {
-        if let Some(error) = complete.extra(row).error.take() {
+        let extra = complete.extra(row);
+        damaged.extend(extra.damage.take());
+        if let Some(error) = extra.error.take() {
             skipped.push(error);
         } else {
             complete.move_row(row, len);
@@ -139,29 +149,35 @@ fn publish(
     }
     complete.publish();
     let filled = if epoch.config().on_error == OnError::Raise && !skipped.is_empty() {
-        Filled { batch: Err(skipped.swap_remove(0)), skipped: Vec::new() }
+        Filled { batch: Err(skipped.swap_remove(0)), skipped: Vec::new(), damaged: Vec::new() }
     } else {
         let batch = Batch::new(Arc::clone(lease), number, len, epoch.spec());
-        Filled { batch: Ok(batch), skipped }
+        Filled { batch: Ok(batch), skipped, damaged }
     };
     epoch.ring.publish(number, filled);
 }
 
-/// Reads, decodes and renders one sample, and returns its label.
+/// A sample that is in its row.
+struct Processed {
+    label: Option<i64>,
+    damage: Option<Damage>,
+}
+
+/// Reads, decodes and renders one sample.
 fn process(
     epoch: &EpochState,
     scratch: &mut Scratch,
     index: u64,
     out: &mut [u8],
     image: &mut Image,
-) -> Result<Option<i64>, SampleFault> {
+) -> Result<Processed, SampleFault> {
     let dataset = epoch.dataset();
     trim(&mut image.data);
     let Some(renderer) = &mut scratch.renderer else {
         (image.width, image.height) = (0, 0);
         dataset.read_into(index, &mut image.data)?;
         epoch.count_bytes(image.data.len());
-        return Ok(dataset.label(index));
+        return Ok(Processed { label: dataset.label(index), damage: None });
     };
     let facts = dataset.facts(index)?;
     dataset.read_into(index, &mut scratch.bytes)?;
@@ -174,7 +190,7 @@ fn process(
     let draw = Draw { seed: epoch.config().seed, epoch: epoch.number, sample: index };
     let target = if epoch.spec().is_some() { Target::Row(out) } else { Target::Image(image) };
     renderer.render(stored, draw, target)?;
-    Ok(dataset.label(index))
+    Ok(Processed { label: dataset.label(index), damage: renderer.damage() })
 }
 
 /// Says which sample it was, as far as its index can still be read.

@@ -12,7 +12,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use dataset::{ConvertArgs, MergeArgs, RepairArgs, SplitArgs, Target, VerifyArgs};
 pub(crate) use inspect::{
-    CatArgs, DamageChoice, DecodeArgs, DigestArgs, ExifChoice, ExtractArgs, InfoArgs, LsArgs,
+    CatArgs, DecodeArgs, DigestArgs, ExifChoice, ExtractArgs, InfoArgs, LsArgs,
 };
 pub(crate) use train::{BenchArgs, BenchRecipe, CompletionsArgs, PreviewArgs, PreviewRecipe};
 

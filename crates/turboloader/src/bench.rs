@@ -8,13 +8,14 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use tl_decode::DecodeOptions;
 use tl_pipeline::{Dataset, Loader, LoaderConfig, Work};
 use tl_transform::{Recipe, RecipeError};
 
 use crate::args::{BenchArgs, BenchRecipe, GlobalArgs};
 use crate::data_set;
 use crate::failure::{Failure, Verdict};
-use crate::output::{Progress, Stdout};
+use crate::output::{Progress, Stdout, note};
 use crate::text::Hex;
 
 /// Measures, and prints the result.
@@ -28,6 +29,10 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
     }
     loader.dataset().shards().iter().for_each(|shard| data_set::note(shard.as_ref()));
     let warm_up = warm_up(&loader, opened, global)?;
+    let damaged_kept = loader.stats().damaged;
+    for damaged in loader.damaged() {
+        note(&format_args!("{} (kept)", damaged.error));
+    }
     let mut epoch = 0;
     let rates = measure::measure(at_least, || {
         epoch += 1;
@@ -49,6 +54,7 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
         quiet: rates.quiet,
         images_per_cpu_s: rounded(rates.per_cpu_second, 1),
         samples_per_epoch: warm_up.samples,
+        damaged_kept,
         first_batch_s: rounded(warm_up.first_batch.as_secs_f64(), 4),
         peak_rss_mib: machine::peak_rss_mib().map(|peak| rounded(peak, 1)),
         digest,
@@ -81,6 +87,7 @@ fn config(args: &BenchArgs) -> Result<LoaderConfig, Failure> {
         workers: args.workers.map_or(0, std::num::NonZeroUsize::get),
         shuffle,
         seed: args.seed,
+        decode: DecodeOptions { on_damaged: args.on_damaged.into(), ..DecodeOptions::default() },
         ..LoaderConfig::new(work)
     })
 }
@@ -143,6 +150,8 @@ struct BenchResult {
     quiet: bool,
     images_per_cpu_s: f64,
     samples_per_epoch: u64,
+    /// Damaged samples that are in epoch 0 all the same.
+    damaged_kept: u64,
     first_batch_s: f64,
     peak_rss_mib: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -168,6 +177,10 @@ impl fmt::Display for BenchResult {
         }
         if let Some(plan) = &self.plan {
             write!(f, "\n{plan}")?;
+        }
+        if self.damaged_kept > 0 {
+            let Self { damaged_kept, samples_per_epoch, .. } = self;
+            write!(f, "\n{damaged_kept} of {samples_per_epoch} samples are damaged and were kept")?;
         }
         if !self.quiet {
             f.write_str("\nother processes were using the machine: these figures say little")?;

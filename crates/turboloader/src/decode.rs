@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use tl_decode::{DecodeOptions, Exif, Image, JpegRequest, Level, OnDamaged, probe};
+use tl_decode::{DecodeOptions, Exif, Image, JpegRequest, Level, probe};
 
-use crate::args::{DamageChoice, DecodeArgs, ExifChoice};
+use crate::args::{DecodeArgs, ExifChoice};
 use crate::data_set;
 use crate::failure::{Failure, Subject, Verdict};
 use crate::output::{Stdout, note, write_file};
@@ -57,10 +57,7 @@ fn decoder(args: &DecodeArgs) -> SampleDecoder {
         ExifChoice::Ignore => Exif::Ignore,
         ExifChoice::Apply => Exif::Apply,
     };
-    let on_damaged = match args.on_damaged {
-        DamageChoice::Error => OnDamaged::Error,
-        DamageChoice::Keep => OnDamaged::Keep,
-    };
+    let on_damaged = args.on_damaged.into();
     let options = DecodeOptions { exif, on_damaged, ..DecodeOptions::default() };
     let decoder = SampleDecoder::new(options);
     if args.region.is_none() && args.scale.is_none() && args.level.is_none() {

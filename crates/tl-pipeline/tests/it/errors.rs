@@ -1,10 +1,13 @@
 //! Bad samples and bad settings: which error, where, and what else goes on.
 
 use tbl_format::SampleFormat;
+use tl_decode::{DecodeOptions, OnDamaged};
 use tl_pipeline::{Dataset, LoaderConfig, OnError, PipelineError, SampleFault, Work};
-use tl_transform::{Dtype, Interpolation, Layout, Op, OutputSpec, Recipe};
+use tl_transform::{DecodeMode, Dtype, Interpolation, Layout, Op, OutputSpec, Recipe};
 
-use crate::memory::{PANIC, PANIC_AHEAD, Stored, bmps, config, dataset, loader, sample, train};
+use crate::memory::{
+    PANIC, PANIC_AHEAD, Stored, bmps, config, dataset, flat_jpeg, jpeg, loader, sample, train,
+};
 
 /// 40 samples of which 9 is cut short, 17 panics and 30 is empty.
 fn damaged() -> Dataset {
@@ -74,6 +77,47 @@ fn a_panic_is_the_error_of_its_sample() {
     let text = skipped[1].error.to_string();
     assert!(text.starts_with("in memory: sample 17 (0017.bmp) at byte 1700: panicked: "), "{text}");
     assert!(text.contains("injected") && !text.contains('\n'), "{text}");
+}
+
+#[test]
+fn damage_that_is_kept_is_counted_and_listed() {
+    let whole = flat_jpeg(64);
+    let cut = whole[..whole.len() - 20].to_vec();
+    let samples = || {
+        let mut samples: Vec<_> = (0..12).map(|number| sample(number, SampleFormat::Bmp)).collect();
+        samples[3] = jpeg("whole.jpg", whole.clone());
+        samples[5] = jpeg("cut.jpg", cut.clone());
+        samples[7].bytes.truncate(60);
+        // Behind the damage, and in the same batch.
+        samples[6] = jpeg("whole.jpg", whole.clone());
+        dataset(samples)
+    };
+    let eval = Recipe::imagenet_eval(16).unwrap();
+    let decode = DecodeOptions { on_damaged: OnDamaged::Keep, ..DecodeOptions::default() };
+    for recipe in [
+        eval.clone().with_decode(DecodeMode::Exact).unwrap(),
+        eval.with_decode(DecodeMode::Fast { decode_margin: 9.0 }).unwrap(),
+        Recipe::decode(),
+    ] {
+        let work = Work::Images(recipe.clone());
+        let settings = LoaderConfig { shuffle: false, on_error: OnError::Skip, ..config(work) };
+        let strict = loader(samples(), settings.clone());
+        assert_eq!(strict.epoch(0).filter(Result::is_ok).count(), 3);
+        assert_eq!((strict.stats().skipped, strict.stats().damaged), (2, 0), "{recipe}");
+
+        let keep = loader(samples(), LoaderConfig { decode, ..settings });
+        for epoch in 0..2 {
+            assert_eq!(keep.epoch(epoch).filter(Result::is_ok).count(), 3);
+        }
+        let stats = keep.stats();
+        assert_eq!((stats.samples, stats.skipped, stats.damaged), (22, 2, 2), "{recipe}");
+        let listed = keep.damaged();
+        assert_eq!(listed.iter().map(|damaged| damaged.epoch).collect::<Vec<_>>(), [0, 1]);
+        // The same words as where damage is an error.
+        let error = listed[0].error.to_string();
+        assert_eq!(error, strict.skipped()[0].error.to_string());
+        assert!(error.starts_with("in memory: sample 5 (cut.jpg) at byte 500: "), "{error}");
+    }
 }
 
 /// In a process of its own, because every panic writes to the standard error of the process.

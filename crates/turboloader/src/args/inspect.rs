@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use tl_decode::{Level, Rect, Scale};
+use tl_decode::{Level, OnDamaged, Rect, Scale};
 
 use super::part;
 
@@ -209,6 +209,15 @@ pub(crate) enum DamageChoice {
     Error,
     /// Keep what can be decoded and say what cannot
     Keep,
+}
+
+impl From<DamageChoice> for OnDamaged {
+    fn from(choice: DamageChoice) -> Self {
+        match choice {
+            DamageChoice::Error => Self::Error,
+            DamageChoice::Keep => Self::Keep,
+        }
+    }
 }
 
 /// What to do with an EXIF orientation.

@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use serde::Serialize;
 use tl_transform::{DecodeMode, Recipe};
 
+use super::inspect::DamageChoice;
 use crate::failure::Failure;
 
 /// Draw a contact sheet of samples, or of their augmented versions
@@ -118,6 +119,10 @@ pub(crate) struct BenchArgs {
 
     #[command(flatten)]
     pub(crate) decode: DecodeModeArgs,
+
+    /// What to do with damaged JPEG data
+    #[arg(long, value_enum, value_name = "CHOICE", default_value_t = DamageChoice::Error)]
+    pub(crate) on_damaged: DamageChoice,
 
     /// Add the SHA-256 of epoch 0
     #[arg(long)]

@@ -106,6 +106,25 @@ fn a_damaged_sample_is_named() {
 }
 
 #[test]
+fn damage_that_is_kept_is_reported() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let whole = fs::read(photos().join("animals/chelsea.jpg")).expect("the photograph is there");
+    fs::write(folder.path().join("whole.jpg"), &whole).expect("a file");
+    fs::write(folder.path().join("half.jpg"), &whole[..whole.len() / 2]).expect("a file");
+    let short = ["--recipe", "decode"];
+    let message = bench(folder.path(), &short).error(1);
+    assert!(message.contains("half.jpg"), "{message}");
+    let keep = ["--recipe", "decode", "--on-damaged", "keep"];
+    let run = bench(folder.path(), &keep);
+    assert!(run.stderr.contains("half.jpg") && run.stderr.contains("(kept)"), "{run:?}");
+    let text = String::from_utf8_lossy(&run.stdout);
+    assert!(text.contains("1 of 2 samples are damaged and were kept"), "{text}");
+    let run = bench(folder.path(), &[&keep[..], &["--json"]].concat());
+    let lines = json_lines(&String::from_utf8_lossy(&run.stdout));
+    assert_eq!(lines[0]["damaged_kept"], 1);
+}
+
+#[test]
 fn an_empty_data_set_has_no_rate() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     assert_eq!(bench(folder.path(), &["--recipe", "raw"]).error(2), "tl: no samples to measure");
