@@ -127,11 +127,6 @@ impl EntropyData {
             at += file[at..].iter().take_while(|&&byte| byte == FILL).count() + 1;
         }
     }
-
-    /// The byte of `file` that bit `position` of the data lies in, and which bit of it that is.
-    pub(super) fn place_in_file(&self, file: &[u8], position: usize) -> (usize, usize) {
-        (self.file_offset(file, position / 8), position % 8)
-    }
 }
 
 #[cfg(test)]

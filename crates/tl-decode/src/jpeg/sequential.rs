@@ -112,8 +112,8 @@ impl SequentialDecoder {
             let start = index.row(row).unwrap_or_default();
             self.data.load(&file[..index.row_end(row, file)], scan.data_at + start.byte());
             let stop = segment(level, &mut walk, (&self.data, &mut self.blocks), &start, mcus);
-            if let Some(bit) = leaves_row(stop, &self.data, &walk, index) {
-                return Err(Damage::at(WRONG_INDEX, self.data.place_in_file(file, bit).0));
+            if let Some(byte) = leaves_row(stop, &self.data, &walk, index) {
+                return Err(Damage::at(WRONG_INDEX, self.data.file_offset(file, byte)));
             }
             walk.advance(u64::from(scan.mcus_per_row).saturating_sub(mcus));
         }
@@ -176,8 +176,8 @@ fn segment<S: BlockSink>(
     )
 }
 
-/// The bit at which decoding a row proves its index wrong, if it does: at a fault, or where the row
-/// was decoded to its end and that is not where the next one begins.
+/// The byte of a row's data at which decoding it proves the index wrong, if it does: at a fault, or
+/// where a row that was decoded to its end does not leave off as the index says.
 fn leaves_row<S: BlockSink>(
     stop: SegmentStop,
     data: &EntropyData,
@@ -185,14 +185,12 @@ fn leaves_row<S: BlockSink>(
     index: &RowIndex<'_>,
 ) -> Option<usize> {
     match stop {
-        SegmentStop::Fault(_, byte) => Some(byte * 8),
+        SegmentStop::Fault(_, byte) => Some(byte),
         SegmentStop::Complete { position, predictors, .. } if walk.column == 0 => {
             let next = index.row(walk.row)?;
-            let (byte, bit) = data.place_in_file(walk.request.file, position);
-            let is_next = byte == walk.request.scan.data_at + next.byte()
-                && bit == next.bit()
-                && predictors == next.predictors;
-            (!is_next).then_some(position)
+            // The data ends with the byte in which the next row begins, or in front of it.
+            let end = (data.len() * 8).checked_sub((8 - next.bit()) % 8);
+            (end != Some(position) || predictors != next.predictors).then_some(position / 8)
         }
         SegmentStop::Complete { .. } | SegmentStop::BehindWindow => None,
     }

@@ -102,8 +102,9 @@ impl<S: BlockSink> Walk<'_, '_, S> {
     /// Tells the index that is being made, if there is one, that a row begins.
     fn record_row(&mut self, data: &EntropyData, position: usize, predictors: &Predictors) {
         if let Some(index) = &mut self.index {
-            let (byte, bit) = data.place_in_file(self.request.file, position);
-            index.push(byte.saturating_sub(self.request.scan.data_at), bit, predictors);
+            let byte = data.file_offset(self.request.file, position / 8);
+            let byte = byte.saturating_sub(self.request.scan.data_at);
+            index.push(byte, position % 8, predictors);
         }
     }
 
