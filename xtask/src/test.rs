@@ -2,8 +2,10 @@
 //!
 //! Checks that need a tool or target that is not installed are reported as skipped, never as passed.
 
+use std::env;
 use std::error::Error;
 use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::command::{self, cargo, workspace_root};
@@ -123,5 +125,25 @@ fn aarch64() -> Result<Outcome, Box<dyn Error>> {
 
 /// Packages every published crate as the registry would receive it, and builds the packages.
 fn publish() -> Result<Outcome, Box<dyn Error>> {
+    forget_unpacked_packages()?;
     run_cargo("publish --workspace --dry-run --allow-dirty")
+}
+
+/// Removes what earlier dry runs unpacked. Cargo takes it for this run's packages, because a crate
+/// of a version never changes in a registry, and here it does.
+///
+/// The folder of a registry is named `HOST-HASH`, and the registry of a dry run has no host.
+fn forget_unpacked_packages() -> Result<(), Box<dyn Error>> {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let Some(home) = home.or_else(|| env::home_dir().map(|home| home.join(".cargo"))) else {
+        return Ok(());
+    };
+    let Ok(registries) = fs::read_dir(home.join("registry/src")) else { return Ok(()) };
+    for registry in registries {
+        let registry = registry?;
+        if registry.file_name().to_string_lossy().starts_with('-') {
+            fs::remove_dir_all(registry.path())?;
+        }
+    }
+    Ok(())
 }
