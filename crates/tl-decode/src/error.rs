@@ -132,8 +132,8 @@ pub enum Defect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Feature {
-    /// JPEG frame type (the low byte of its SOF marker), such as arithmetic coding or lossless.
-    #[error("JPEG frame type SOF{0}")]
+    /// JPEG coding process, by the number of its SOF marker (T.81 table B.1).
+    #[error("JPEG with {} (SOF{_0})", jpeg_process(*_0))]
     JpegFrame(u8),
     /// JPEG sample precision in bits.
     #[error("JPEG with {0} bits per sample")]
@@ -188,6 +188,16 @@ pub enum Feature {
     /// TIFF YCbCr subsampling outside JPEG.
     #[error("TIFF YCbCr subsampling {0}x{1}")]
     TiffSubsampling(u16, u16),
+}
+
+/// What a frame has that is not decoded, by the number of its SOF marker.
+fn jpeg_process(kind: u8) -> &'static str {
+    match kind {
+        3 => "lossless coding of this form",
+        9 | 10 => "arithmetic coding",
+        11 => "lossless arithmetic coding",
+        _ => "hierarchical coding",
+    }
 }
 
 /// Names one field of [`Limits`](crate::Limits).
@@ -306,6 +316,15 @@ impl fmt::Display for Hex<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn features_of_jpeg_frames_have_names() {
+        let text = |kind| DecodeError::from(Feature::JpegFrame(kind)).to_string();
+        assert_eq!(text(9), "unsupported: JPEG with arithmetic coding (SOF9)");
+        assert_eq!(text(7), "unsupported: JPEG with hierarchical coding (SOF7)");
+        let twelve_bits = DecodeError::from(Feature::JpegPrecision(12)).to_string();
+        assert_eq!(twelve_bits, "unsupported: JPEG with 12 bits per sample");
+    }
 
     #[test]
     fn codec_text_is_one_printable_line() {
