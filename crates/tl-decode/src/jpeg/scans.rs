@@ -10,7 +10,7 @@ use super::marker;
 use super::output::Output;
 use super::progressive::{Grid, Progressive};
 use super::request::{Decoded, JpegRequest};
-use super::scan::{Damage, MAX_COMPONENTS, OnDamaged, Scan};
+use super::scan::{Damage, MAX_COMPONENTS, OnDamaged, Scan, ScanEnd};
 use super::sequential::{Request, SequentialDecoder};
 use crate::error::{DecodeError, Defect, Feature};
 use crate::limits::Limits;
@@ -150,7 +150,14 @@ impl<'a, 'b> Scans<'a, 'b> {
                 on_damaged: self.on_damaged,
                 index: self.index.filter(|_| self.image.is_one_scan()),
             };
-            let end = decoder.decode(self.level, &request, output)?;
+            let end = match decoder.decode(self.level, &request, output) {
+                Ok(end) => end,
+                // Nothing of the scan can be decoded, and the next one is looked for.
+                Err(damage) if self.on_damaged == OnDamaged::Keep => {
+                    ScanEnd { at: None, damage: Some(damage) }
+                }
+                Err(damage) => return Err(damage.into()),
+            };
             self.damage = self.damage.or(end.damage);
             missing.remove(&scan);
             match end.at {
