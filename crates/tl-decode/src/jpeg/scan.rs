@@ -125,6 +125,16 @@ impl From<Damage> for DecodeError {
     }
 }
 
+/// What is wrong with entropy-coded data and the markers in it; sequential and progressive scans say
+/// it in the same words.
+pub(super) mod words {
+    pub(in crate::jpeg) const UNUSED: &str = "entropy-coded data behind the last MCU";
+    pub(in crate::jpeg) const OUT_OF_TURN: &str = "restart marker out of turn";
+    pub(in crate::jpeg) const MISSING: &str = "restart marker is missing";
+    pub(in crate::jpeg) const INSIDE: &str = "marker inside entropy-coded data";
+    pub(in crate::jpeg) const ENDS_EARLY: &str = "entropy-coded data ends before its last MCU";
+}
+
 /// What to do with an image whose data is damaged or incomplete behind the header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnDamaged {

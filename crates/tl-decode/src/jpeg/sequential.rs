@@ -19,7 +19,7 @@ use super::entropy_data::{EntropyData, STRAY_BYTES, SegmentEnd};
 use super::huffman::TableCache;
 use super::index::{RowIndex, RowIndexBuilder, RowStart};
 use super::scan::{
-    BlockSink, Damage, HuffmanSpecs, MAX_COMPONENTS, OnDamaged, Scan, ScanEnd, Window,
+    BlockSink, Damage, HuffmanSpecs, MAX_COMPONENTS, OnDamaged, Scan, ScanEnd, Window, words,
 };
 use layout::Layout;
 use mcus::{Blocks, Fault};
@@ -236,11 +236,9 @@ fn fault(stop: SegmentStop, file: &[u8], data: &EntropyData, end: SegmentEnd) ->
         }
         SegmentStop::Complete { left_over, .. } => {
             let offset = data.file_offset(file, data.len() - left_over);
-            Some(Damage::at("entropy-coded data behind the last MCU", offset))
+            Some(Damage::at(words::UNUSED, offset))
         }
-        SegmentStop::Fault(Fault::Short, _) => {
-            Some(Damage::at("entropy-coded data ends before its last MCU", end.at))
-        }
+        SegmentStop::Fault(Fault::Short, _) => Some(Damage::at(words::ENDS_EARLY, end.at)),
         SegmentStop::Fault(Fault::Code, byte) => {
             Some(Damage::at("no such Huffman code", data.file_offset(file, byte)))
         }

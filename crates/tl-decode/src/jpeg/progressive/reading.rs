@@ -3,13 +3,8 @@
 use crate::jpeg::bits::BitReader;
 use crate::jpeg::entropy_data::{EntropyData, STRAY_BYTES, SegmentEnd};
 use crate::jpeg::marker::{FIRST_FRAME_MARKER, RST0, RST7};
+use crate::jpeg::scan::words::{ENDS_EARLY, INSIDE, MISSING, OUT_OF_TURN, UNUSED};
 use crate::jpeg::scan::{Damage, Scan};
-
-const UNUSED: &str = "entropy-coded data behind the last MCU";
-const OUT_OF_TURN: &str = "restart marker out of turn";
-const MISSING: &str = "restart marker is missing";
-const INSIDE: &str = "marker inside entropy-coded data";
-const ENDS_EARLY: &str = "entropy-coded data ends before its last MCU";
 
 /// Why a segment is given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

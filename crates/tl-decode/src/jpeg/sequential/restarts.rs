@@ -3,7 +3,7 @@
 use super::Request;
 use crate::jpeg::entropy_data::{EntropyData, SegmentEnd};
 use crate::jpeg::marker::{FIRST_FRAME_MARKER, RST0, RST7};
-use crate::jpeg::scan::{Damage, OnDamaged};
+use crate::jpeg::scan::{Damage, OnDamaged, words};
 
 /// Restart markers are numbered from 0 to 7, over and over.
 const RESTART_NUMBERS: u64 = 8;
@@ -69,18 +69,18 @@ impl<'a> Segments<'a> {
             let found = match end.marker {
                 Some(marker @ RST0..=RST7) => u64::from(marker - RST0),
                 Some(marker) if marker < FIRST_FRAME_MARKER => {
-                    self.note(Damage::at("marker inside entropy-coded data", end.at))?;
+                    self.note(Damage::at(words::INSIDE, end.at))?;
                     *end = data.load(self.request.file, end.after);
                     continue;
                 }
                 _ => {
-                    self.note(Damage::at("restart marker is missing", end.at))?;
+                    self.note(Damage::at(words::MISSING, end.at))?;
                     return Ok(false);
                 }
             };
             let ahead = (found + RESTART_NUMBERS - self.number % RESTART_NUMBERS) % RESTART_NUMBERS;
             if ahead != 0 {
-                self.note(Damage::at("restart marker out of turn", end.at))?;
+                self.note(Damage::at(words::OUT_OF_TURN, end.at))?;
             }
             *end = data.load(self.request.file, end.after);
             match ahead {
