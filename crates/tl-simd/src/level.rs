@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 pub enum Level {
     /// Plain Rust: the definition of every kernel.
     Scalar,
-    /// 256-bit vectors: AVX2 and F16C, with BMI1, BMI2, LZCNT and POPCNT.
+    /// 256-bit vectors: AVX2, FMA and F16C, with BMI1, BMI2, LZCNT and POPCNT.
     #[cfg(target_arch = "x86_64")]
     Avx2(vector::Avx2),
     /// 512-bit vectors: AVX-512 F, BW, DQ, VL, VBMI and VNNI, with BMI1, BMI2, LZCNT and POPCNT.

@@ -14,11 +14,12 @@ use core::arch::x86_64::*;
 pub struct Avx2(());
 
 impl Avx2 {
-    /// The token, when the CPU has AVX2, the half precision conversions F16C and the bit
+    /// The token, when the CPU has AVX2, FMA, the conversions F16C and the bit
     /// instructions of its generation.
     #[must_use]
     pub fn detect() -> Option<Self> {
         let has = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
             && is_x86_feature_detected!("f16c")
             && is_x86_feature_detected!("bmi1")
             && is_x86_feature_detected!("bmi2")
@@ -45,7 +46,7 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     fn vectorize<R>(self, f: impl FnOnce() -> R) -> R {
-        #[target_feature(enable = "avx2,f16c,bmi1,bmi2,lzcnt,popcnt")]
+        #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
         fn frame<R>(f: impl FnOnce() -> R) -> R {
             f()
         }

@@ -1,5 +1,6 @@
 //! Integration tests of tl-simd.
 
+mod gaussian;
 mod interleave;
 mod jpeg;
 mod jpeg_pillow;

@@ -1,0 +1,426 @@
+//! Gaussian blur of RGB images, bit for bit torchvision's `gaussian_blur` on `uint8`.
+//!
+//! torchvision converts to `f32`, reflects the image at its edges, convolves with the outer product
+//! of two rows of weights and rounds half to even. oneDNN, which does that for torch, adds the
+//! products one after the other, row by row, each rounded once together with its addition: that
+//! chain is the definition here.
+//! It takes as many steps as the kernel has pixels, 529 for 23x23. A separable sum takes 46, and
+//! can only give another byte where it falls closer to half way between two integers than the
+//! rounding errors of both sums together. The fast sum therefore decides where it is certain, and
+//! the chain is computed for the rest: the bits are the same at every level.
+
+mod weights;
+
+use crate::Level;
+use crate::vector::{RGB, Simd, dispatch};
+use weights::fused;
+pub use weights::weights;
+
+/// Rows that one vertical pass makes.
+const ROWS: usize = 2;
+/// Samples in a vector of the chain, and vectors that are computed at once to hide its latency.
+const EXACT: usize = 16;
+const CHAINS: usize = 4;
+
+/// Added to a number from 0 to 2^22, rounds it to an integer that is in the low bits then.
+const ROUNDER: f32 = 12_582_912.0;
+
+/// The largest relative error of one rounding.
+const UNIT: f32 = f32::EPSILON / 2.0;
+
+/// A blur: its weights, and memory that it keeps from image to image.
+#[derive(Clone, Debug, Default)]
+pub struct GaussianBlur {
+    across: Vec<f32>,
+    down: Vec<f32>,
+    /// The outer product of the weights, row by row.
+    products: Vec<f32>,
+    /// The weights that the fast sum takes, and how many there are on each side of the middle.
+    fast_across: Vec<f32>,
+    fast_down: Vec<f32>,
+    bound: Bound,
+    /// Rows as floats, reflected at both ends; a row of the image has the slot of its number modulo
+    /// the number of slots.
+    padded: Vec<f32>,
+    /// The same rows, weighted horizontally.
+    filtered: Vec<f32>,
+    shape: Shape,
+}
+
+/// How far the fast sum can be from the chain: `relative` times itself, and `absolute`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bound {
+    relative: f32,
+    absolute: f32,
+}
+
+/// The sizes of a run.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shape {
+    width: usize,
+    height: usize,
+    slots: usize,
+    /// Floats from one padded row to the next, and from one filtered row to the next.
+    padded_stride: usize,
+    filtered_stride: usize,
+}
+
+impl GaussianBlur {
+    /// A blur by the outer product of two rows of weights, such as [`weights`] makes them.
+    ///
+    /// # Panics
+    ///
+    /// When a row has an even number of weights, or a weight is not a number from 0 to 1.
+    pub fn set_weights(&mut self, across: &[f32], down: &[f32]) {
+        for weights in [across, down] {
+            assert!(weights.len() % 2 == 1, "{} weights, an odd number", weights.len());
+            assert!(weights.iter().all(|weight| (0.0..=1.0).contains(weight)), "weights in 0..=1");
+        }
+        if self.across == across && self.down == down {
+            return;
+        }
+        copy(&mut self.across, across);
+        copy(&mut self.down, down);
+        self.products.clear();
+        self.products.extend(down.iter().flat_map(|down| across.iter().map(move |w| down * w)));
+        let dropped = trim(across, &mut self.fast_across) + trim(down, &mut self.fast_down);
+        let fast_taps = self.fast_across.len() + self.fast_down.len();
+        self.bound = Bound::new(&self.products, fast_taps, dropped);
+    }
+
+    /// Blurs an image of interleaved RGB samples in place.
+    ///
+    /// At the edges the image is reflected without repeating the edge itself, and again at the next
+    /// edge where it is smaller than the kernel; torch refuses such images.
+    ///
+    /// # Panics
+    ///
+    /// When no weights were set, or `image` does not hold `width * height` pixels.
+    pub fn run(&mut self, level: Level, image: &mut [u8], width: usize, height: usize) {
+        assert!(!self.across.is_empty(), "weights are set first");
+        let samples = width.checked_mul(height).and_then(|pixels| pixels.checked_mul(RGB));
+        assert_eq!(Some(image.len()), samples, "samples of {width}x{height} pixels");
+        if image.is_empty() {
+            return;
+        }
+        dispatch!(
+            level,
+            scalar => self.blur::<EXACT, Plain>(image, width, height),
+            simd => self.vectors(simd, image, width, height),
+        );
+    }
+
+    #[inline(always)]
+    fn vectors<S: Simd>(&mut self, _: S, image: &mut [u8], width: usize, height: usize) {
+        // Two vectors for each of the rows leave registers for what they are multiplied with.
+        if S::FLOATS == EXACT {
+            self.blur::<{ 4 * EXACT }, Fused>(image, width, height);
+        } else {
+            self.blur::<{ 2 * EXACT }, Fused>(image, width, height);
+        }
+    }
+
+    #[inline(always)]
+    fn blur<const LANES: usize, A: Arithmetic>(
+        &mut self,
+        image: &mut [u8],
+        width: usize,
+        height: usize,
+    ) {
+        self.prepare::<LANES>(width, height);
+        let row_len = width * RGB;
+        let below = self.down.len() / 2;
+        let mut loaded = 0;
+        let mut pending = Pending::default();
+        for top in (0..height).step_by(ROWS) {
+            let need = height.min(top + ROWS + below);
+            for y in loaded..need {
+                self.load::<LANES, A>(y, &image[y * row_len..][..row_len]);
+            }
+            loaded = need;
+            let rows = ROWS.min(height - top);
+            let out = &mut image[top * row_len..][..rows * row_len];
+            self.vertical::<LANES, A>(top, out, &mut pending);
+        }
+    }
+
+    /// Makes room for the rows of an image.
+    fn prepare<const LANES: usize>(&mut self, width: usize, height: usize) {
+        let filtered_stride = (width * RGB).next_multiple_of(LANES);
+        let padded_stride = filtered_stride + (self.across.len() - 1) * RGB;
+        let slots = self.down.len() + ROWS - 1;
+        self.shape = Shape { width, height, slots, padded_stride, filtered_stride };
+        let (padded, filtered) = (slots * padded_stride, slots * filtered_stride);
+        if self.padded.len() < padded {
+            self.padded.resize(padded, 0.0);
+        }
+        if self.filtered.len() < filtered {
+            self.filtered.resize(filtered, 0.0);
+        }
+    }
+
+    /// Puts row `y` into its slot and weights it horizontally.
+    #[inline(always)]
+    fn load<const LANES: usize, A: Arithmetic>(&mut self, y: usize, row: &[u8]) {
+        let Shape { width, slots, padded_stride, filtered_stride, .. } = self.shape;
+        let slot = y % slots;
+        let padded = &mut self.padded[slot * padded_stride..][..padded_stride];
+        let beside = self.across.len() / 2;
+        let (left, rest) = padded.split_at_mut(beside * RGB);
+        let (middle, right) = rest.split_at_mut(row.len());
+        for (float, &sample) in middle.iter_mut().zip(row) {
+            *float = f32::from(sample);
+        }
+        for (distance, pixel) in (1..=beside).zip(left.chunks_exact_mut(RGB).rev()) {
+            let source = reflect(distance, width);
+            pixel.copy_from_slice(&middle[source * RGB..][..RGB]);
+        }
+        for (distance, pixel) in (0..beside).zip(right.chunks_exact_mut(RGB)) {
+            let source = reflect(width + distance, width);
+            pixel.copy_from_slice(&middle[source * RGB..][..RGB]);
+        }
+        let filtered = &mut self.filtered[slot * filtered_stride..][..filtered_stride];
+        let skipped = (self.across.len() - self.fast_across.len()) / 2;
+        let blocks = filtered.as_chunks_mut::<LANES>().0;
+        for (start, block) in (skipped * RGB..).step_by(LANES).zip(blocks) {
+            let mut sums = [0.0; LANES];
+            for (place, &weight) in (start..).step_by(RGB).zip(&self.fast_across) {
+                let samples: &[f32; LANES] = lanes(&padded[place..]);
+                for (sum, &sample) in sums.iter_mut().zip(samples) {
+                    *sum = A::roughly(sample, weight, *sum);
+                }
+            }
+            *block = sums;
+        }
+    }
+
+    /// Makes the rows from `top` on, as many as `out` has.
+    #[inline(always)]
+    fn vertical<const LANES: usize, A: Arithmetic>(
+        &self,
+        top: usize,
+        out: &mut [u8],
+        pending: &mut Pending,
+    ) {
+        let Shape { width, height, slots, filtered_stride, .. } = self.shape;
+        let row_len = width * RGB;
+        let reach = self.fast_down.len() / 2;
+        let taps = self.fast_down.len();
+        for start in (0..row_len).step_by(LANES) {
+            let mut sums = [[0.0; LANES]; ROWS];
+            for tap in 0..taps + ROWS - 1 {
+                let slot = reflect_from(top + tap, reach, height) % slots;
+                let samples: &[f32; LANES] =
+                    lanes(&self.filtered[slot * filtered_stride + start..]);
+                for (row, sums) in sums.iter_mut().enumerate() {
+                    let weight = tap.checked_sub(row).and_then(|tap| self.fast_down.get(tap));
+                    let weight = weight.copied().unwrap_or(0.0);
+                    for (sum, &sample) in sums.iter_mut().zip(samples) {
+                        *sum = A::roughly(sample, weight, *sum);
+                    }
+                }
+            }
+            for (row, (sums, out)) in sums.iter().zip(out.chunks_exact_mut(row_len)).enumerate() {
+                let (sums, out) = (sums.as_chunks::<EXACT>().0, out[start..].chunks_mut(EXACT));
+                for (index, (sums, out)) in sums.iter().zip(out).enumerate() {
+                    if self.round(sums, out) {
+                        pending.push(row, start + index * EXACT);
+                    }
+                }
+            }
+            if pending.count > 0 && (pending.is_full(LANES) || start + LANES >= row_len) {
+                self.settle::<A>(top, out, pending);
+            }
+        }
+    }
+
+    /// Rounds the fast sums; whether one of them is too close to a tie.
+    #[inline(always)]
+    fn round(&self, sums: &[f32; EXACT], out: &mut [u8]) -> bool {
+        let Bound { relative, absolute } = self.bound;
+        let mut bytes = [0; EXACT];
+        let mut close = 0_u32;
+        for (&sum, byte) in sums.iter().zip(&mut bytes) {
+            let shifted = sum + ROUNDER;
+            let beside = (sum - (shifted - ROUNDER)).abs();
+            close |= u32::from(beside + sum * relative > 0.5 - absolute);
+            *byte = low_byte(shifted);
+        }
+        if let Some(out) = out.as_mut_array::<EXACT>() {
+            *out = bytes;
+        } else {
+            let len = out.len();
+            out.copy_from_slice(&bytes[..len]);
+        }
+        close != 0
+    }
+
+    /// Computes the chain for the pending blocks.
+    #[inline(always)]
+    fn settle<A: Arithmetic>(&self, top: usize, out: &mut [u8], pending: &mut Pending) {
+        let Shape { width, height, slots, padded_stride, .. } = self.shape;
+        let row_len = width * RGB;
+        let (blocks, _) = pending.blocks.split_at_mut(pending.count.next_multiple_of(CHAINS));
+        for blocks in blocks.chunks_exact(CHAINS) {
+            let mut sums = [[0.0; EXACT]; CHAINS];
+            for (tap, weights) in self.products.chunks_exact(self.across.len()).enumerate() {
+                let places: [usize; CHAINS] = core::array::from_fn(|chain| {
+                    let (row, start) = blocks[chain];
+                    let y = reflect_from(top + row + tap, self.down.len() / 2, height);
+                    y % slots * padded_stride + start
+                });
+                for (offset, &weight) in (0..).step_by(RGB).zip(weights) {
+                    for (sums, place) in sums.iter_mut().zip(places) {
+                        let samples: &[f32; EXACT] = lanes(&self.padded[place + offset..]);
+                        for (sum, &sample) in sums.iter_mut().zip(samples) {
+                            *sum = A::exactly(sample, weight, *sum);
+                        }
+                    }
+                }
+            }
+            for (sums, &(row, start)) in sums.iter().zip(blocks) {
+                let Some(out) = out.get_mut(row * row_len..).and_then(|out| out.get_mut(..row_len))
+                else {
+                    continue;
+                };
+                for (byte, sum) in out[start..].iter_mut().zip(sums) {
+                    *byte = low_byte(sum + ROUNDER);
+                }
+            }
+        }
+        pending.count = 0;
+    }
+}
+
+/// Blocks of the chain that wait: row and first sample. What is behind `count` is computed along.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pending {
+    blocks: [(usize, usize); 32],
+    count: usize,
+}
+
+impl Pending {
+    #[inline(always)]
+    fn push(&mut self, row: usize, start: usize) {
+        self.blocks[self.count] = (row, start);
+        self.count += 1;
+    }
+
+    /// Whether another step of `lanes` samples in every row might not fit.
+    #[inline(always)]
+    fn is_full(&self, lanes: usize) -> bool {
+        self.count + ROWS * lanes / EXACT > self.blocks.len()
+    }
+}
+
+impl Bound {
+    /// The errors of the chain over `products` and of `fast_taps` steps whose weights lack
+    /// `dropped`.
+    fn new(products: &[f32], fast_taps: usize, dropped: f32) -> Self {
+        let largest = f32::from(u8::MAX);
+        // Two roundings a step where there is no fused one, and those of the products.
+        let mut relative = (2 * fast_taps + 4) as f32 * UNIT;
+        let mut absolute = largest * dropped + f32::MIN_POSITIVE;
+        let mut total = 0.0;
+        for &product in products {
+            total += product;
+            // A step errs by no more than what it adds, and by half a unit of the sum so far.
+            if product <= UNIT / 2.0 {
+                absolute += largest * product;
+            } else if total < 0.5 {
+                absolute += largest * total * UNIT;
+            } else {
+                relative += UNIT;
+            }
+        }
+        // The sums above round as well, and errors add up to more errors.
+        Self { relative: relative * 1.01, absolute: absolute * 1.01 }
+    }
+}
+
+/// How a level multiplies and adds.
+trait Arithmetic {
+    /// `a * b + c`, rounded once or twice.
+    fn roughly(a: f32, b: f32, c: f32) -> f32;
+    /// `a * b + c`, rounded once.
+    fn exactly(a: f32, b: f32, c: f32) -> f32;
+}
+
+/// Without fused instructions.
+struct Plain;
+
+impl Arithmetic for Plain {
+    #[inline(always)]
+    fn roughly(a: f32, b: f32, c: f32) -> f32 {
+        a * b + c
+    }
+
+    #[inline(always)]
+    fn exactly(a: f32, b: f32, c: f32) -> f32 {
+        fused(a, b, c)
+    }
+}
+
+/// With fused instructions, which every vector level has.
+struct Fused;
+
+impl Arithmetic for Fused {
+    #[inline(always)]
+    fn roughly(a: f32, b: f32, c: f32) -> f32 {
+        a.mul_add(b, c)
+    }
+
+    #[inline(always)]
+    fn exactly(a: f32, b: f32, c: f32) -> f32 {
+        a.mul_add(b, c)
+    }
+}
+
+/// The weights without the ones at both ends that are worth less than a rounding, and the sum of
+/// those.
+fn trim(weights: &[f32], kept: &mut Vec<f32>) -> f32 {
+    let negligible = UNIT / 4.0;
+    let middle = weights.len() / 2;
+    let small = |&index: &usize| {
+        weights[index] <= negligible && weights[weights.len() - 1 - index] <= negligible
+    };
+    let dropped = (0..middle).take_while(small).count();
+    let (left, rest) = weights.split_at(dropped);
+    let (middle, right) = rest.split_at(rest.len() - dropped);
+    copy(kept, middle);
+    left.iter().chain(right).sum()
+}
+
+fn copy(to: &mut Vec<f32>, from: &[f32]) {
+    to.clear();
+    to.extend_from_slice(from);
+}
+
+/// The pixel of `0..len` that stands at `index`, 0 or more, of the image reflected at its edges.
+#[inline(always)]
+fn reflect(index: usize, len: usize) -> usize {
+    if index < len {
+        return index;
+    }
+    let period = (2 * (len - 1)).max(1);
+    let index = index % period;
+    index.min(period - index)
+}
+
+/// The same at `index - back`, which may be negative.
+#[inline(always)]
+fn reflect_from(index: usize, back: usize, len: usize) -> usize {
+    reflect(index.abs_diff(back), len)
+}
+
+#[inline(always)]
+fn lanes<const LANES: usize>(floats: &[f32]) -> &[f32; LANES] {
+    floats.first_chunk().expect("a row has room behind its last block")
+}
+
+/// The integer that adding [`ROUNDER`] has rounded to.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are the integer")]
+fn low_byte(shifted: f32) -> u8 {
+    shifted.to_bits() as u8
+}
