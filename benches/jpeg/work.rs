@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tl_benches::{is_measuring, jpeg_files, photographs};
 use tl_decode::{Format, JpegDecoder, Limits, probe};
 use tl_simd::resample::Rect;
-use tl_transform::Recipe;
+use tl_transform::{Draw, Recipe};
 
 /// What the crops and reduced images are made for.
 const TARGET: u32 = 224;
@@ -106,8 +106,10 @@ fn job(bytes: Vec<u8>, kind: Kind, sample: u64) -> Job {
         Kind::Full => {}
         Kind::Crop => {
             let recipe = Recipe::imagenet_train(TARGET).expect("a valid size");
-            let plan = recipe.plan(width, height, SEED, 0, sample).expect("a valid size");
-            job.region = Some(plan.region);
+            let plan = recipe
+                .plan(width, height, Draw { seed: SEED, epoch: 0, sample })
+                .expect("a valid size");
+            job.region = Some(plan.head.region);
             let mut decoder = JpegDecoder::new(Limits::default());
             decoder.row_index(&job.bytes, &mut job.index).expect("a photograph");
         }

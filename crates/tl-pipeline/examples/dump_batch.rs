@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 
 use tl_pipeline::{Dataset, Loader, LoaderConfig, Work};
-use tl_transform::{DecodeMode, Recipe};
+use tl_transform::{DecodeMode, Draw, Recipe};
 
 const SEED: u64 = 42;
 
@@ -43,7 +43,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         for &index in batch.indices() {
             loader.dataset().read_into(index, &mut bytes)?;
             let image = tl_decode::probe(&bytes)?;
-            let plan = recipe.plan(image.width, image.height, SEED, epoch, index)?;
+            let plan = recipe
+                .plan(image.width, image.height, Draw { seed: SEED, epoch, sample: index })?
+                .head;
             let (region, window) = (plan.region, plan.window);
             println!(
                 "{{\"index\":{index},\"region\":[{},{},{},{}],\"resized\":[{},{}],\

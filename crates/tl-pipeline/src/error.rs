@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tbl_io::{Escaped, ReadError};
 use tl_decode::DecodeError;
-use tl_transform::PlanError;
+use tl_transform::{PlanError, StepError};
 
 use crate::sync::Arc;
 
@@ -93,6 +93,9 @@ pub enum SampleFault {
     /// The recipe has no plan for an image of this size.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// A step of its plan cannot be carried out.
+    #[error(transparent)]
+    Step(#[from] StepError),
     /// Raw pixels of another length than the index says.
     #[error("raw image of {width}x{height} has {have} bytes, expected {need}")]
     RawSize {

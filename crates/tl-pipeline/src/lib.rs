@@ -24,5 +24,5 @@ pub use error::{PipelineError, SampleError, SampleFault};
 pub use loader::{Epoch, Loader};
 pub use order::Order;
 pub use render::Renderer;
-pub use sample::{Draw, SampleRenderer, Stored, Target};
+pub use sample::{SampleRenderer, Stored, Target};
 pub use stats::{Damaged, LoaderStats, Skipped};

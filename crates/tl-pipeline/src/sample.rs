@@ -10,10 +10,10 @@ use tl_decode::{
 };
 use tl_simd::Level;
 use tl_simd::resample::ImageView;
-use tl_transform::{DecodeMode, Plan, PlanError, Recipe};
+use tl_transform::{DecodeMode, Draw, Plan, PlanError, Recipe};
 
 use crate::error::SampleFault;
-use crate::render::{Renderer, pixels_read, samples_read};
+use crate::render::{Renderer, samples_read};
 
 const CHANNELS: usize = 3;
 
@@ -28,17 +28,6 @@ pub struct Stored<'a> {
     pub bytes: &'a mut Vec<u8>,
     /// The row index stored for a JPEG, if there is one. The result does not depend on it.
     pub row_index: Option<&'a [u8]>,
-}
-
-/// What the random part of a plan is a function of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Draw {
-    /// The loader's seed.
-    pub seed: u64,
-    /// The epoch.
-    pub epoch: u32,
-    /// The sample's number in the data set.
-    pub sample: u64,
 }
 
 /// Where the result goes.
@@ -56,8 +45,8 @@ pub enum Target<'a> {
 /// ```no_run
 /// use tbl_format::SampleFormat;
 /// use tl_decode::{DecodeOptions, Image};
-/// use tl_pipeline::{Draw, SampleRenderer, Stored, Target};
-/// use tl_transform::{Layout, Recipe};
+/// use tl_pipeline::{SampleRenderer, Stored, Target};
+/// use tl_transform::{Draw, Layout, Recipe};
 ///
 /// let recipe = Recipe::imagenet_train(224)?.into_pixels(Layout::Hwc);
 /// let mut renderer = SampleRenderer::new(&recipe, DecodeOptions::default());
@@ -76,6 +65,8 @@ pub struct SampleRenderer {
     /// What was decoded: all of an image or the part that a plan reads.
     image: Image,
     renderer: Renderer,
+    /// What is done to the present sample.
+    plan: Plan,
     damage: Option<Damage>,
 }
 
@@ -88,6 +79,7 @@ impl SampleRenderer {
             decoder: Decoder::new(DecodeOptions { color: Color::Rgb8, ..options }),
             image: Image::new(),
             renderer: Renderer::new(recipe),
+            plan: Plan::whole(0, 0),
             damage: None,
         }
     }
@@ -113,19 +105,20 @@ impl SampleRenderer {
         mut stored: Stored<'_>,
         draw: Draw,
         target: Target<'_>,
-    ) -> Result<Plan, SampleFault> {
+    ) -> Result<&Plan, SampleFault> {
         self.damage = None;
         match target {
             // Without operations the pixels are the result, and go where it belongs at once.
             Target::Image(image) if self.recipe.ops().is_empty() => {
                 self.damage = decode_whole(&mut self.decoder, &mut stored, image)?;
-                Ok(Plan::whole(image.width, image.height))
+                self.plan = Plan::whole(image.width, image.height);
             }
             Target::Row(_) | Target::Image(_) => match self.parts_of(&stored)? {
-                Some(info) => self.render_part(&stored, &info, draw, target),
-                None => self.render_whole(&mut stored, draw, target),
+                Some(info) => self.render_part(&stored, &info, draw, target)?,
+                None => self.render_whole(&mut stored, draw, target)?,
             },
         }
+        Ok(&self.plan)
     }
 
     /// What was wrong with the last sample of [`SampleRenderer::render`], if damage is kept.
@@ -162,13 +155,12 @@ impl SampleRenderer {
         stored: &mut Stored<'_>,
         draw: Draw,
         target: Target<'_>,
-    ) -> Result<Plan, SampleFault> {
+    ) -> Result<(), SampleFault> {
         self.damage = decode_whole(&mut self.decoder, stored, &mut self.image)?;
-        let plan = self.plan(self.image.width, self.image.height, draw)?;
-        let out = self.room(&plan, target)?;
+        self.draw_plan(self.image.width, self.image.height, draw)?;
+        let out = self.room(target)?;
         let Image { width, height, data, .. } = &self.image;
-        self.renderer.render(&plan, data, *width, *height, out);
-        Ok(plan)
+        Ok(self.renderer.render(&self.plan, data, *width, *height, out)?)
     }
 
     fn render_part(
@@ -177,9 +169,10 @@ impl SampleRenderer {
         info: &ImageInfo,
         draw: Draw,
         target: Target<'_>,
-    ) -> Result<Plan, SampleFault> {
-        let plan = self.plan(info.width, info.height, draw)?;
-        let out = self.room(&plan, target)?;
+    ) -> Result<(), SampleFault> {
+        self.draw_plan(info.width, info.height, draw)?;
+        let out = self.room(target)?;
+        let head = self.plan.head;
         let mode = self.recipe.decode_mode();
         let request = JpegRequest {
             on_damaged: self.decoder.options().on_damaged,
@@ -187,45 +180,46 @@ impl SampleRenderer {
             ..JpegRequest::default()
         };
         if mode != DecodeMode::Exact && matches!(info.channels, 1 | 3) {
-            let scale = mode.scale(&plan);
-            let region = Some(samples_read(&plan, scale));
+            let scale = mode.scale(&head);
+            let region = Some(samples_read(&head, scale));
             let request = JpegRequest { scale, region, ..request };
             match self.decoder.jpeg().decode_planes(stored.bytes, &request) {
                 Ok(planes) => {
                     self.damage = planes.decoded().damage;
-                    self.renderer.render_planes(&plan, scale, &planes, out);
-                    return Ok(plan);
+                    return Ok(self.renderer.render_planes(&self.plan, scale, &planes, out)?);
                 }
                 // Lossless files have no planes; what cannot be decoded at all says so below.
                 Err(DecodeError::Unsupported(_)) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        let part = pixels_read(&plan);
+        let part = head.source();
         let request = JpegRequest { region: Some(part), ..request };
         self.damage = self.decoder.jpeg().decode(stored.bytes, &request, &mut self.image)?.damage;
         let Image { width, height, data, .. } = &self.image;
         let view = ImageView::packed(data, *width, *height, CHANNELS).at(part.x, part.y);
-        self.renderer.render_view(&plan, view, out);
-        Ok(plan)
+        Ok(self.renderer.render_view(&self.plan, view, out)?)
     }
 
-    fn plan(&self, width: u32, height: u32, draw: Draw) -> Result<Plan, PlanError> {
-        self.recipe.plan(width, height, draw.seed, draw.epoch, draw.sample)
+    fn draw_plan(&mut self, width: u32, height: u32, draw: Draw) -> Result<(), PlanError> {
+        self.recipe.plan_into(width, height, draw, &mut self.plan)
     }
 
-    /// Makes room for the result of `plan`.
-    fn room<'t>(&self, plan: &Plan, target: Target<'t>) -> Result<&'t mut [u8], SampleFault> {
+    /// Makes room for the result of the plan, once its images on the way are seen to be small
+    /// enough.
+    fn room<'t>(&self, target: Target<'t>) -> Result<&'t mut [u8], SampleFault> {
+        let limit = self.decoder.options().limits.max_decoded_bytes;
+        let within_limit = |bytes: u64| {
+            if bytes > limit { Err(SampleFault::OutputSize { bytes, limit }) } else { Ok(()) }
+        };
+        within_limit(self.plan.largest_step().saturating_mul(CHANNELS as u64))?;
         let image = match target {
             Target::Row(out) => return Ok(out),
             Target::Image(image) => image,
         };
-        let bytes = self.renderer.output_bytes(plan.output_size());
-        let limit = self.decoder.options().limits.max_decoded_bytes;
-        if bytes as u64 > limit {
-            return Err(SampleFault::OutputSize { bytes: bytes as u64, limit });
-        }
-        (image.width, image.height) = plan.output_size();
+        let bytes = self.renderer.output_bytes(self.plan.output_size());
+        within_limit(bytes as u64)?;
+        (image.width, image.height) = self.plan.output_size();
         image.channels = Color::Rgb8.channels();
         image.data.resize(bytes, 0);
         Ok(&mut image.data)

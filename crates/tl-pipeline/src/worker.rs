@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tbl_format::SampleFormat;
 use tbl_io::ReadError;
 use tl_decode::{Damage, DecodeError, Image};
+use tl_transform::Draw;
 
 use crate::batch::{Batch, Extra};
 use crate::config::{LoaderConfig, OnError, Work};
@@ -12,7 +13,7 @@ use crate::dataset::Dataset;
 use crate::error::{PipelineError, SampleError, SampleFault};
 use crate::loader::EpochState;
 use crate::pool::Lease;
-use crate::sample::{Draw, SampleRenderer, Stored, Target};
+use crate::sample::{SampleRenderer, Stored, Target};
 use crate::slab::{Complete, RowMut};
 use crate::sync::{Arc, thread};
 

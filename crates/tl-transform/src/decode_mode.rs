@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tl_simd::jpeg::Scale;
 
 use crate::error::RecipeError;
-use crate::plan::Plan;
+use crate::pass::Pass;
 
 /// How JPEG photographs are decoded for a recipe; other formats have one way only.
 ///
@@ -36,18 +36,18 @@ impl DecodeMode {
     /// Fast, with the default margin.
     pub const FAST: Self = Self::Fast { decode_margin: Self::DEFAULT_MARGIN };
 
-    /// The smallest scale at which both sides of the plan's region are still `decode_margin` times
+    /// The smallest scale at which both sides of the pass's region are still `decode_margin` times
     /// what they are resized to.
     #[must_use]
-    pub fn scale(self, plan: &Plan) -> Scale {
+    pub fn scale(self, pass: &Pass) -> Scale {
         let Self::Fast { decode_margin } = self else { return Scale::Full };
         // Exact products: a target has at most 32 bits, a margin 24, a reduction one.
         let enough = |side: u32, target: u32, reduction: f64| {
             f64::from(side) >= f64::from(target) * f64::from(decode_margin) * reduction
         };
         let fits = |reduction| {
-            enough(plan.region.width, plan.resized.0, reduction)
-                && enough(plan.region.height, plan.resized.1, reduction)
+            enough(pass.region.width, pass.resized.0, reduction)
+                && enough(pass.region.height, pass.resized.1, reduction)
         };
         let mut smallest_first = Scale::ALL.into_iter().zip([1.0, 2.0, 4.0, 8.0]).rev();
         smallest_first.find(|&(_, reduction)| fits(reduction)).unwrap_or_default().0
@@ -83,8 +83,8 @@ mod tests {
     #[test]
     fn a_scale_leaves_the_margin_on_both_sides() {
         let check = |mode: DecodeMode, (width, height), expected| {
-            let plan = Plan { resized: (224, 100), ..Plan::whole(width, height) };
-            assert_eq!(mode.scale(&plan), expected, "{mode} {width}x{height}");
+            let pass = Pass { resized: (224, 100), ..Pass::whole(width, height) };
+            assert_eq!(mode.scale(&pass), expected, "{mode} {width}x{height}");
         };
         let margin = |decode_margin| DecodeMode::Fast { decode_margin };
         check(margin(1.0), (448, 200), Scale::Half);

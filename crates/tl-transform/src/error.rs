@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecipeError {
-    /// An operation stands where the fused pass cannot run it.
+    /// An operation stands where there is nothing it works on.
     #[error("operation {position}: {op} cannot follow {after}")]
     Order {
         /// The operation's place in the list, from 0.
@@ -15,16 +15,22 @@ pub enum RecipeError {
         after: &'static str,
     },
     /// A parameter outside its range.
-    #[error("operation {position}: {parameter} is {value}, expected {expected}")]
+    #[error("operation {position}: {op}: {invalid}")]
     Parameter {
-        /// The operation's place in the list, from 0.
+        /// The place in the list, from 0, of the operation or of the one it is within.
         position: usize,
-        /// The parameter's name.
-        parameter: &'static str,
-        /// What it was.
-        value: f64,
-        /// What it may be.
-        expected: &'static str,
+        /// The operation's name.
+        op: &'static str,
+        /// What is wrong.
+        invalid: Invalid,
+    },
+    /// More operations than there are numbers for.
+    #[error("recipe of {count} operations, at most {limit} have random numbers of their own")]
+    TooManyOps {
+        /// How many there are, those within others included.
+        count: usize,
+        /// How many there may be.
+        limit: usize,
     },
     /// A decode margin that is below 1, beyond every image, or not a number.
     #[error("decode margin is {value}, expected a number from 1 to 65536")]
@@ -41,6 +47,18 @@ pub enum RecipeError {
         /// Whether the recipe has the float conversion.
         to_float: bool,
     },
+}
+
+/// A parameter outside its range.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("{parameter} is {value}, expected {expected}")]
+pub struct Invalid {
+    /// The parameter's name.
+    pub parameter: &'static str,
+    /// What it was.
+    pub value: f64,
+    /// What it may be.
+    pub expected: &'static str,
 }
 
 /// Why no plan can be made for an image.
@@ -60,4 +78,20 @@ pub enum PlanError {
 impl PlanError {
     /// The longest side a plan is made for. The product of two such sides fits 32 bits.
     pub const MAX_SIDE: u32 = 65_535;
+}
+
+/// Why a step cannot be carried out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StepError {
+    /// The step is for an image of another size.
+    #[error("step {position} is not for an image of {width}x{height} pixels")]
+    Size {
+        /// The step's place in the list, from 0.
+        position: usize,
+        /// Width of the image in pixels.
+        width: u32,
+        /// Height of the image in pixels.
+        height: u32,
+    },
 }

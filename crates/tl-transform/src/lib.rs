@@ -3,15 +3,33 @@
 #![forbid(unsafe_code)]
 
 mod decode_mode;
+mod draw;
 mod error;
-mod op;
+mod hash;
+mod interpolation;
+pub mod op;
+mod output;
+mod parity;
+mod pass;
 mod plan;
 mod recipe;
+mod render;
 pub mod rng;
+mod runner;
+pub mod step;
 
 pub use decode_mode::DecodeMode;
-pub use error::{PlanError, RecipeError};
-pub use op::{Interpolation, Op};
-pub use plan::{Padding, Plan};
-pub use recipe::{Dtype, IMAGENET_MEAN, IMAGENET_STD, Layout, OutputSpec, Recipe};
+pub use draw::{Draw, Stream};
+pub use error::{Invalid, PlanError, RecipeError, StepError};
+pub use hash::RecipeHash;
+pub use interpolation::Interpolation;
+pub use op::Op;
+pub use output::{Dtype, Layout, OutputSpec};
+pub use parity::Parity;
+pub use pass::{Padding, Pass};
+pub use plan::Plan;
+pub use recipe::Recipe;
+pub use render::{Renderer, Rows};
 pub use rng::Rng;
+pub use runner::{Image, Runner};
+pub use step::Step;

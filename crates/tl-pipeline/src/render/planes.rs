@@ -2,10 +2,9 @@
 //! colours are converted once for every pixel of the result.
 
 use tl_decode::{Plane, PlaneColor, Planes};
-use tl_simd::Level;
 use tl_simd::jpeg::{Scale, ycc_to_rgb_planar};
 use tl_simd::resample::{Area, ImageView, Rect, Resampler, ResizeArea};
-use tl_transform::Plan;
+use tl_transform::{Pass, Renderer};
 
 use super::CHANNELS;
 
@@ -13,20 +12,20 @@ use super::CHANNELS;
 /// filter, four pixels each, and what rounding takes.
 const MARGIN: u32 = 16;
 
-/// The part of the scaled image that `plan` is carried out on, in its pixels.
-fn scaled_area(plan: &Plan, scale: Scale) -> Area {
+/// The part of the scaled image that `pass` is carried out on, in its pixels.
+fn scaled_area(pass: &Pass, scale: Scale) -> Area {
     // 1, 1/2, 1/4 or 1/8, so that the products are exact.
     let fraction = f64::from(scale.apply(8)) / 8.0;
-    let Area { left, top, right, bottom } = plan.region.into();
+    let Area { left, top, right, bottom } = pass.region.into();
     let [left, top, right, bottom] = [left, top, right, bottom].map(|edge| edge * fraction);
     Area { left, top, right, bottom }
 }
 
 /// The part of the scaled image, in its pixels, from which every plane's part of the result can be made.
-pub(crate) fn samples_read(plan: &Plan, scale: Scale) -> Rect {
-    let area = scaled_area(plan, scale);
-    let resize = resize(plan, area);
-    let touched = ResizeArea { window: Rect::of_size(plan.resized.0, plan.resized.1), ..resize };
+pub(crate) fn samples_read(pass: &Pass, scale: Scale) -> Rect {
+    let area = scaled_area(pass, scale);
+    let resize = resize(pass, area);
+    let touched = ResizeArea { window: Rect::of_size(pass.resized.0, pass.resized.1), ..resize };
     let (inner, outer) = (resize.source(), touched.source());
     let (x, width) = widened((inner.x, inner.width), (outer.x, outer.width));
     let (y, height) = widened((inner.y, inner.height), (outer.y, outer.height));
@@ -40,8 +39,13 @@ fn widened(inner: (u32, u32), outer: (u32, u32)) -> (u32, u32) {
     (start, end - start)
 }
 
-fn resize(plan: &Plan, area: Area) -> ResizeArea {
-    ResizeArea { area, resized: plan.resized, window: plan.window, filter: plan.filter }
+fn resize(pass: &Pass, area: Area) -> ResizeArea {
+    ResizeArea {
+        area,
+        resized: pass.resized,
+        window: pass.window,
+        filter: pass.interpolation.into(),
+    }
 }
 
 /// A plane, and what part of it becomes the result.
@@ -51,8 +55,8 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn new(plan: &Plan, scale: Scale, plane: &Plane<'a>) -> Self {
-        let Area { left, top, right, bottom } = scaled_area(plan, scale);
+    fn new(pass: &Pass, scale: Scale, plane: &Plane<'a>) -> Self {
+        let Area { left, top, right, bottom } = scaled_area(pass, scale);
         let (across, down) = plane.step;
         // A step like 4/3 is rounded, and must not carry the edge out of the plane.
         let area = Area {
@@ -63,7 +67,7 @@ impl<'a> Part<'a> {
         };
         let view = ImageView::new(plane.data, plane.width, plane.height, plane.stride, 1)
             .at(plane.first.0, plane.first.1);
-        Self { view, resize: resize(plan, area) }
+        Self { view, resize: resize(pass, area) }
     }
 }
 
@@ -88,19 +92,22 @@ impl PlanePass {
         }
     }
 
-    /// Hands the rows of the window to `sink`, as red, green and blue.
+    /// Runs `pass` on the planes of an image decoded at `scale`; `renderer` writes the result to
+    /// `out`.
     ///
     /// # Panics
     /// For planes of four inks.
     pub(super) fn run(
         &mut self,
-        level: Level,
-        first: &mut Resampler,
-        (plan, scale): (&Plan, Scale),
+        renderer: &mut Renderer,
+        (pass, scale): (&Pass, Scale),
         planes: &Planes<'_>,
-        mut sink: impl FnMut(u32, [&[u8]; CHANNELS]),
+        out: &mut [u8],
     ) {
-        let part = |plane| Part::new(plan, scale, plane);
+        let level = renderer.level();
+        let (mut rows, first) = renderer.rows(pass, out);
+        let mut sink = |y, planes: [&[u8]; CHANNELS]| rows.write_planes(y, planes);
+        let part = |plane| Part::new(pass, scale, plane);
         let (main, others) = match planes.planes() {
             [grey] => {
                 let Part { view, resize } = part(grey);
@@ -109,9 +116,9 @@ impl PlanePass {
             [main, second, third] => (part(main), [part(second), part(third)]),
             planes => unreachable!("{} planes of an image of 1 or 3 channels", planes.len()),
         };
-        let width = plan.window.width as usize;
+        let width = pass.window.width as usize;
         for (other, out) in others.iter().zip(&mut self.resized) {
-            out.resize(width * plan.window.height as usize, 0);
+            out.resize(width * pass.window.height as usize, 0);
             // Planes of one form share the coefficients.
             let alike = other.resize == main.resize;
             let resampler = if alike { &mut *first } else { &mut self.others };

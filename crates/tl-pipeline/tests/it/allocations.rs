@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tbl_format::SampleFormat;
 use tbl_io::{NewSample, StreamWriter, TarOptions, TarWriter, WriteOptions};
 use tl_pipeline::{Dataset, LoaderConfig, Work};
-use tl_transform::{
-    DecodeMode, Dtype, Interpolation, Layout as ImageLayout, Op, OutputSpec, Recipe,
-};
+use tl_transform::op::{CenterCrop, Resize};
+use tl_transform::{DecodeMode, Dtype, Interpolation, Layout as ImageLayout, OutputSpec, Recipe};
 
 use crate::memory::{Stored, config, dataset, flat_jpeg, jpeg, loader, sample, train};
 
@@ -150,8 +149,8 @@ fn a_giant_does_not_cost_its_memory_for_good() {
     if !is_alone("allocations::a_giant_does_not_cost_its_memory_for_good") {
         return;
     }
-    let resize = Op::Resize { size: 16, interpolation: Interpolation::Bilinear };
-    let ops = vec![resize, Op::CenterCrop { width: 16, height: 16 }];
+    let resize = Resize { size: 16, interpolation: Interpolation::Bilinear };
+    let ops = vec![resize.into(), CenterCrop::new(16).into()];
     let output = OutputSpec { dtype: Dtype::U8, layout: ImageLayout::Hwc };
     let recipe = Recipe::new(ops, output).unwrap();
     // So large a margin leaves no smaller scale.

@@ -2,7 +2,7 @@
 
 use tbl_format::SampleFormat;
 use tl_pipeline::{Batch, Dataset, Loader, LoaderConfig, OnError, Order, Renderer, Work};
-use tl_transform::{Dtype, Layout, OutputSpec, Recipe};
+use tl_transform::{Draw, Dtype, Layout, OutputSpec, Recipe};
 
 use crate::memory::{bmp, bmps, config, dataset, loader, pixels, sample, train};
 
@@ -61,9 +61,10 @@ fn a_batch_holds_what_its_plan_gives() {
             let index = order.sample_at(position).unwrap();
             assert_eq!((batch.indices()[row], batch.labels()[row]), (index, index as i64 % 5));
             let (width, height, pixels) = pixels(u32::try_from(index).unwrap());
-            let plan = recipe.plan(width, height, 42, 5, index).unwrap();
+            let plan =
+                recipe.plan(width, height, Draw { seed: 42, epoch: 5, sample: index }).unwrap();
             let mut expected = vec![0; image.len()];
-            renderer.render(&plan, &pixels, width, height, &mut expected);
+            renderer.render(&plan, &pixels, width, height, &mut expected).unwrap();
             assert_eq!(image, expected);
             position += 1;
         }

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use tbl_format::SampleFormat;
 use tl_decode::{DecodeOptions, Decoder, Exif, Image, JpegDecoder, Limits, OnDamaged, probe};
-use tl_pipeline::{Dataset, Draw, LoaderConfig, Renderer, SampleRenderer, Stored, Target, Work};
+use tl_pipeline::{Dataset, LoaderConfig, Renderer, SampleRenderer, Stored, Target, Work};
 use tl_simd::Level;
-use tl_transform::{DecodeMode, Interpolation, Layout, Op, OutputSpec, Recipe};
+use tl_transform::op::{CenterCrop, RandomHorizontalFlip, Resize};
+use tl_transform::{DecodeMode, Draw, Interpolation, Layout, Op, OutputSpec, Recipe};
 
 use crate::content::record;
 use crate::memory::{config, loader};
@@ -55,9 +56,9 @@ fn all_files() -> Vec<(String, Vec<u8>)> {
 
 /// Training, evaluation, a crop beyond the image, filters of every width, and no resize at all.
 fn recipes() -> Vec<Recipe> {
-    let resize = |size, interpolation| Op::Resize { size, interpolation };
-    let crop = |width, height| Op::CenterCrop { width, height };
-    let flip = Op::RandomHorizontalFlip { p: 0.5 };
+    let resize = |size, interpolation| Op::from(Resize { size, interpolation });
+    let crop = |width, height| Op::from(CenterCrop { width, height });
+    let flip = Op::from(RandomHorizontalFlip::default());
     let of = |ops: &[Op]| Recipe::new(ops.to_vec(), PIXELS).unwrap();
     vec![
         Recipe::imagenet_train(224).unwrap(),
@@ -92,9 +93,9 @@ fn exact_decoding_of_a_part_gives_the_bytes_of_the_whole() {
         for (sample, (name, file)) in (0..).zip(all_files()) {
             Decoder::new(DecodeOptions::default()).decode_into(&file, &mut decoded).unwrap();
             let Image { width, height, data, .. } = &decoded;
-            let plan = recipe.plan(*width, *height, 42, 3, sample).unwrap();
+            let plan = recipe.plan(*width, *height, Draw { seed: 42, epoch: 3, sample }).unwrap();
             let mut expected = vec![0; whole.output_bytes(plan.output_size())];
-            whole.render(&plan, data, *width, *height, &mut expected);
+            whole.render(&plan, data, *width, *height, &mut expected).unwrap();
             let found = render(&mut parts, &file, sample, None);
             assert_eq!((found.width, found.height), plan.output_size());
             assert!(found.data == expected, "{recipe}, {name}");
@@ -147,8 +148,8 @@ fn planes_of_a_region_hold_every_sample_that_is_read() {
         );
     let files: Vec<(String, Vec<u8>)> = kinds().into_iter().chain(fractions).collect();
     let window = |size, interpolation, side| {
-        let resize = Op::Resize { size, interpolation };
-        let crop = Op::CenterCrop { width: side, height: side };
+        let resize = Op::from(Resize { size, interpolation });
+        let crop = Op::from(CenterCrop::new(side));
         Recipe::new(vec![resize, crop], PIXELS).unwrap()
     };
     let recipes = [
@@ -255,9 +256,10 @@ fn a_turned_photograph_is_planned_upright() {
     let found = render(&mut SampleRenderer::new(&recipe, options), &file, 5, None);
     let mut decoded = Image::new();
     Decoder::new(options).decode_into(&file, &mut decoded).unwrap();
-    let plan = recipe.plan(info.height, info.width, 42, 3, 5).unwrap();
+    let plan =
+        recipe.plan(info.height, info.width, Draw { seed: 42, epoch: 3, sample: 5 }).unwrap();
     let mut renderer = Renderer::new(&recipe);
     let mut expected = vec![0; renderer.output_bytes(plan.output_size())];
-    renderer.render(&plan, &decoded.data, decoded.width, decoded.height, &mut expected);
+    renderer.render(&plan, &decoded.data, decoded.width, decoded.height, &mut expected).unwrap();
     assert!(found.data == expected);
 }

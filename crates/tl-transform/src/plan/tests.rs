@@ -1,5 +1,10 @@
+use tl_simd::resample::Rect;
+
 use super::*;
-use crate::recipe::{Dtype, Layout, OutputSpec};
+use crate::interpolation::Interpolation;
+use crate::op::{CenterCrop, Resize};
+use crate::output::{Dtype, Layout, OutputSpec};
+use crate::pass::Padding;
 
 const PIXELS: OutputSpec = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
 
@@ -7,20 +12,29 @@ fn train() -> Recipe {
     Recipe::imagenet_train(224).unwrap()
 }
 
-fn crops(width: u32, height: u32, count: u64) -> Vec<Plan> {
-    (0..count).map(|sample| train().plan(width, height, 42, 0, sample).unwrap()).collect()
+fn draw(seed: u64, epoch: u32, sample: u64) -> Draw {
+    Draw { seed, epoch, sample }
+}
+
+/// What the recipe does to an image, all of which fits one pass.
+fn pass(recipe: &Recipe, size: (u32, u32), draw: Draw) -> Pass {
+    let plan = recipe.plan(size.0, size.1, draw).unwrap();
+    assert!(plan.is_one_pass(), "{plan:?}");
+    plan.head
+}
+
+fn crops(width: u32, height: u32, count: u64) -> Vec<Pass> {
+    (0..count).map(|sample| pass(&train(), (width, height), draw(42, 0, sample))).collect()
 }
 
 fn rect(x: u32, y: u32, width: u32, height: u32) -> Rect {
     Rect { x, y, width, height }
 }
 
-fn eval_geometry(size: u32, crop: u32, image: (u32, u32)) -> Plan {
-    let ops = vec![
-        Op::Resize { size, interpolation: Interpolation::Bilinear },
-        Op::CenterCrop { width: crop, height: crop },
-    ];
-    Recipe::new(ops, PIXELS).unwrap().plan(image.0, image.1, 0, 0, 0).unwrap()
+fn eval_geometry(size: u32, crop: u32, image: (u32, u32)) -> Pass {
+    let resize = Resize { size, interpolation: Interpolation::Bilinear };
+    let ops = vec![resize.into(), CenterCrop::new(crop).into()];
+    pass(&Recipe::new(ops, PIXELS).unwrap(), image, Draw::default())
 }
 
 /// Kolmogorov-Smirnov distance from the uniform distribution on `[low, high)`, times sqrt(n).
@@ -41,11 +55,11 @@ const KS_LIMIT: f64 = 1.95;
 #[test]
 fn plans_of_fixed_seeds_stay_as_they_are() {
     let check = |seed, epoch, sample, region, flip| {
-        let plan = train().plan(500, 375, seed, epoch, sample).unwrap();
+        let pass = pass(&train(), (500, 375), draw(seed, epoch, sample));
         let window = rect(0, 0, 224, 224);
         let resized = (224, 224);
-        let (padding, filter) = (Padding::default(), Filter::Bilinear);
-        assert_eq!(plan, Plan { region, resized, window, padding, flip, filter });
+        let (padding, interpolation) = (Padding::default(), Interpolation::Bilinear);
+        assert_eq!(pass, Pass { region, resized, window, padding, flip, interpolation });
     };
     check(0, 0, 0, rect(82, 1, 244, 318), false);
     check(0, 0, 1, rect(65, 2, 397, 361), true);
@@ -57,7 +71,7 @@ fn plans_of_fixed_seeds_stay_as_they_are() {
 #[test]
 fn evaluation_truncates_the_longer_side_and_cuts_the_middle() {
     let check = |width, resized, window| {
-        let plan = Recipe::imagenet_eval(224).unwrap().plan(width, 375, 9, 9, 9).unwrap();
+        let plan = pass(&Recipe::imagenet_eval(224).unwrap(), (width, 375), draw(9, 9, 9));
         assert_eq!((plan.resized, plan.window), (resized, window));
         assert_eq!((plan.region, plan.flip), (rect(0, 0, width, 375), false));
         assert_eq!(plan.padding, Padding::default());
@@ -82,7 +96,7 @@ fn a_crop_larger_than_the_image_pads_with_the_odd_pixel_last() {
     assert_eq!(plan.output_size(), (9, 9));
     // Only one side is short; the other's surplus of 5 is a tie between 2 and 3.
     let plan = eval_geometry(4, 6, (4, 11));
-    assert_eq!(plan.window, rect(0, 2, 4, 6));
+    assert_eq!(plan.region, rect(0, 2, 4, 6));
     assert_eq!(plan.padding, Padding { left: 1, top: 0, right: 1, bottom: 0 });
 }
 
@@ -122,7 +136,7 @@ fn area_and_log_ratio_are_uniform() {
 #[test]
 fn positions_and_flips_are_uniform() {
     let plans = crops(8_000, 8_000, 20_000);
-    let place = |plan: &Plan| f64::from(plan.region.x) / f64::from(8_001 - plan.region.width);
+    let place = |plan: &Pass| f64::from(plan.region.x) / f64::from(8_001 - plan.region.width);
     // Crops about as wide as the image have few places to be in; leave them out.
     let narrow = plans.iter().filter(|plan| plan.region.width < 7_000);
     let across = ks(narrow.map(place).collect(), 0.0, 1.0);
@@ -149,7 +163,7 @@ fn narrow_images_fall_back_as_often_as_they_should() {
 #[test]
 fn sides_beyond_the_limit_are_refused() {
     for (width, height) in [(0, 5), (5, 0), (65_536, 1), (1, u32::MAX)] {
-        let error = train().plan(width, height, 0, 0, 0).unwrap_err();
+        let error = train().plan(width, height, Draw::default()).unwrap_err();
         assert_eq!(error, PlanError::ImageSize { width, height });
     }
     let plan = eval_geometry(65_535, 1, (1, 65_535));

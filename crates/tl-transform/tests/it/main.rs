@@ -1,17 +1,23 @@
 //! Recipes from outside: what may be built, what is refused, and that text forms are stable.
 
-use tl_transform::{DecodeMode, Dtype, Interpolation, Layout, Op, OutputSpec, Recipe, RecipeError};
+use tl_transform::op::{
+    CenterCrop, Normalize, RandomHorizontalFlip, RandomResizedCrop, Resize, ToFloat,
+};
+use tl_transform::{
+    DecodeMode, Draw, Dtype, Interpolation, Invalid, Layout, Op, OutputSpec, Padding, Parity, Pass,
+    Recipe, RecipeError,
+};
 
 const F32: OutputSpec = OutputSpec { dtype: Dtype::F32, layout: Layout::Chw };
 const U8: OutputSpec = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
-const FLIP: Op = Op::RandomHorizontalFlip { p: 0.5 };
+const FLIP: Op = Op::RandomHorizontalFlip(RandomHorizontalFlip { p: 0.5 });
 
 fn resize(size: u32) -> Op {
-    Op::Resize { size, interpolation: Interpolation::Bilinear }
+    Resize { size, interpolation: Interpolation::Bilinear }.into()
 }
 
 fn crop(side: u32) -> Op {
-    Op::CenterCrop { width: side, height: side }
+    CenterCrop::new(side).into()
 }
 
 #[test]
@@ -34,7 +40,7 @@ fn recipes_print_what_they_do() {
 fn the_evaluation_side_keeps_the_ratio_of_256_to_224() {
     let side = |size| {
         let recipe = Recipe::imagenet_eval(size).unwrap();
-        let Op::Resize { size, .. } = recipe.ops()[0] else { panic!("{recipe}") };
+        let Op::Resize(Resize { size, .. }) = recipe.ops()[0] else { panic!("{recipe}") };
         size
     };
     // 299 * 8 / 7 = 341.7, 320 * 8 / 7 = 365.7.
@@ -53,40 +59,34 @@ fn operations_out_of_place_are_named() {
     let check = |ops: Vec<Op>, output, position, op, after| {
         assert_eq!(Recipe::new(ops, output), Err(RecipeError::Order { position, op, after }));
     };
-    let normalize = Op::Normalize { mean: [0.5; 3], std: [0.5; 3] };
-    check(vec![FLIP, resize(9)], U8, 1, "Resize", "RandomHorizontalFlip");
-    check(vec![resize(9), resize(9)], U8, 1, "Resize", "Resize");
-    check(vec![crop(9), crop(9)], U8, 1, "CenterCrop", "CenterCrop");
-    check(vec![resize(9), FLIP, FLIP], U8, 2, "RandomHorizontalFlip", "RandomHorizontalFlip");
+    let normalize = Op::Normalize(Normalize { mean: [0.5; 3], std: [0.5; 3] });
+    let to_float = Op::ToFloat(ToFloat {});
     check(vec![normalize.clone()], F32, 0, "Normalize", "the decoded image");
     check(vec![resize(9), normalize], F32, 1, "Normalize", "Resize");
-    check(vec![Op::ToFloat, FLIP], F32, 1, "RandomHorizontalFlip", "ToFloat");
+    check(vec![to_float.clone(), to_float.clone()], F32, 1, "ToFloat", "ToFloat");
+    check(vec![to_float, FLIP], F32, 1, "RandomHorizontalFlip", "ToFloat");
 }
 
 #[test]
 fn parameters_out_of_range_are_named() {
     let check = |op: Op, name: &str, number: f64| {
         let result = Recipe::new(vec![op], U8);
-        let Err(RecipeError::Parameter { position: 0, parameter, value, .. }) = result else {
+        let Err(RecipeError::Parameter { position: 0, invalid, .. }) = result else {
             panic!("{result:?}")
         };
+        let Invalid { parameter, value, .. } = invalid;
         assert_eq!((parameter, value), (name, number));
     };
-    let random_crop = |scale, ratio| Op::RandomResizedCrop {
-        width: 8,
-        height: 8,
-        scale,
-        ratio,
-        interpolation: Interpolation::Bilinear,
-    };
+    let random_crop =
+        |scale, ratio| RandomResizedCrop { scale, ratio, ..RandomResizedCrop::new(8) }.into();
     check(resize(0), "size", 0.0);
     check(resize(65_536), "size", 65_536.0);
-    check(Op::CenterCrop { width: 0, height: 1 }, "width", 0.0);
+    check(CenterCrop { width: 0, height: 1 }.into(), "width", 0.0);
     check(random_crop((0.0, 1.0), (1.0, 1.0)), "scale", 0.0);
     check(random_crop((0.5, 0.4), (1.0, 1.0)), "scale", 0.4);
     check(random_crop((0.5, 1.0), (1.0, f64::INFINITY)), "ratio", f64::INFINITY);
-    check(Op::RandomHorizontalFlip { p: 1.5 }, "p", 1.5);
-    check(Op::Normalize { mean: [0.0; 3], std: [1.0, 0.0, 1.0] }, "std", 0.0);
+    check(RandomHorizontalFlip { p: 1.5 }.into(), "p", 1.5);
+    check(Normalize { mean: [0.0; 3], std: [1.0, 0.0, 1.0] }.into(), "std", 0.0);
     assert!(matches!(Recipe::imagenet_train(0), Err(RecipeError::Parameter { .. })));
     assert!(matches!(Recipe::imagenet_eval(60_000), Err(RecipeError::Parameter { .. })));
 }
@@ -108,8 +108,68 @@ fn reading_a_recipe_checks_it_again() {
     assert_ne!(absent, json);
     let exact = recipe.with_decode(DecodeMode::Exact).unwrap();
     assert_eq!(serde_json::from_str::<Recipe>(&absent).unwrap(), exact);
-    assert!(serde_json::to_string(&exact).unwrap().ends_with(r#""decode":"exact"}"#));
+    assert!(
+        serde_json::to_string(&exact).unwrap().ends_with(r#""decode":"exact","parity":"pil"}"#)
+    );
     let broken = json.replace("\"p\":0.5", "\"p\":7.0");
     let error = serde_json::from_str::<Recipe>(&broken).unwrap_err();
-    assert!(error.to_string().contains("operation 1: p is 7"), "{error}");
+    assert!(error.to_string().contains("operation 1: RandomHorizontalFlip: p is 7"), "{error}");
+}
+
+#[test]
+fn parameters_left_out_have_torchvisions_defaults() {
+    let json = r#"{"ops": [{"op": "random_resized_crop", "width": 224, "height": 224},
+        {"op": "random_horizontal_flip"}, {"op": "to_float"}],
+        "output": {"dtype": "f32", "layout": "chw"}}"#;
+    let recipe: Recipe = serde_json::from_str(json).unwrap();
+    let ops = vec![RandomResizedCrop::new(224).into(), FLIP, ToFloat {}.into()];
+    assert_eq!(recipe, Recipe::new(ops, F32).unwrap());
+    let unknown =
+        json.replace("\"random_horizontal_flip\"", "\"random_horizontal_flip\", \"q\": 1");
+    let error = serde_json::from_str::<Recipe>(&unknown).unwrap_err().to_string();
+    assert!(error.contains("unknown field `q`"), "{error}");
+}
+
+#[test]
+fn the_hash_changes_with_everything_and_stays_otherwise() {
+    let recipe = Recipe::imagenet_train(224).unwrap();
+    let json = serde_json::to_string(&recipe).unwrap();
+    assert_eq!(serde_json::from_str::<Recipe>(&json).unwrap().hash(), recipe.hash());
+    let mut hashes = vec![
+        recipe.hash(),
+        Recipe::imagenet_train(225).unwrap().hash(),
+        Recipe::imagenet_eval(224).unwrap().hash(),
+        recipe.clone().with_parity(Parity::Tensor).hash(),
+        recipe.clone().with_decode(DecodeMode::Exact).unwrap().hash(),
+        recipe.clone().with_decode(DecodeMode::Fast { decode_margin: 1.5 }).unwrap().hash(),
+        recipe.with_output(OutputSpec { dtype: Dtype::F16, ..F32 }).unwrap().hash(),
+    ];
+    hashes.sort_by_key(|hash| hash.0);
+    hashes.dedup();
+    assert_eq!(hashes.len(), 7);
+}
+
+/// What cannot be done in one pass over the rows becomes a head, steps and a tail.
+#[test]
+fn passes_are_merged_where_no_bit_changes() {
+    let plan =
+        |ops: Vec<Op>| Recipe::new(ops, U8).unwrap().plan(500, 375, Draw::default()).unwrap();
+    let always = || Op::from(RandomHorizontalFlip { p: 1.0 });
+    let one = plan(vec![crop(300), resize(200), crop(210), always(), always()]);
+    assert!(one.is_one_pass(), "{one:?}");
+    assert_eq!((one.head.region.width, one.head.resized), (300, (200, 200)));
+    assert_eq!(one.head.padding, Padding { left: 5, top: 5, right: 5, bottom: 5 });
+    let two = plan(vec![resize(200), crop(100), resize(50)]);
+    assert_eq!((two.head.output_size(), two.steps.len()), ((100, 100), 0));
+    assert_eq!(
+        two.tail,
+        Pass { resized: (50, 50), window: one_window(50), ..Pass::whole(100, 100) }
+    );
+    let flipped = plan(vec![always(), crop(100), crop(9)]);
+    assert!(flipped.head.flip && !flipped.is_one_pass());
+    assert_eq!(flipped.output_size(), (9, 9));
+}
+
+fn one_window(side: u32) -> tl_simd::resample::Rect {
+    tl_simd::resample::Rect::of_size(side, side)
 }

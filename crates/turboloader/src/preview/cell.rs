@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use tbl_io::SampleSource;
 use tl_decode::{DecodeOptions, Image};
-use tl_pipeline::{Draw, PipelineError, SampleError, SampleRenderer, Stored, Target};
+use tl_pipeline::{PipelineError, SampleError, SampleRenderer, Stored, Target};
 use tl_simd::Level;
 use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize};
-use tl_transform::{Layout, Plan, Recipe};
+use tl_transform::{Draw, Layout, Pass, Recipe};
 
 use super::canvas::{Canvas, GLYPH_SIDE, Rgb};
 use crate::data_set::DataSet;
@@ -74,14 +74,14 @@ impl Training {
         source: &dyn SampleSource,
         index: u64,
         epoch: u32,
-    ) -> Result<Plan, Failure> {
+    ) -> Result<Pass, Failure> {
         let entry = source.entry(index)?;
         source.read_into(index, &mut self.bytes)?;
         let (format, size) = (entry.format, (entry.width, entry.height));
         let stored = Stored { format, size, bytes: &mut self.bytes, row_index: None };
         let draw = Draw { seed: self.seed, epoch, sample: index };
         let rendered = self.renderer.render(stored, draw, Target::Image(&mut self.image));
-        rendered.map_err(|fault| {
+        rendered.map(|plan| plan.head).map_err(|fault| {
             let (key, offset) = (entry.key.map(Cow::into_owned), Some(entry.offset));
             let shard = source.path().to_owned();
             PipelineError::Sample(Arc::new(SampleError { index, key, shard, offset, fault })).into()

@@ -1,0 +1,198 @@
+//! What is drawn for: the identity of a draw, and the plan it is gathered in.
+
+use serde::{Deserialize, Serialize};
+use tl_simd::resample::Rect;
+
+use crate::error::PlanError;
+use crate::interpolation::Interpolation;
+use crate::op::Op;
+use crate::parity::Parity;
+use crate::pass::{Padding, Pass};
+use crate::plan::Plan;
+use crate::rng::Rng;
+use crate::step::Step;
+
+/// What the random part of a plan is a function of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Draw {
+    /// The loader's seed.
+    pub seed: u64,
+    /// The epoch.
+    pub epoch: u32,
+    /// The sample's number in the data set.
+    pub sample: u64,
+}
+
+/// The random numbers of one operation in one draw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Stream {
+    /// The draw.
+    pub draw: Draw,
+    /// The operation's number in the recipe, operations in operations counted behind the one they
+    /// are in.
+    pub op: u8,
+}
+
+impl Stream {
+    /// A generator at the beginning of the stream.
+    #[must_use]
+    pub fn rng(self) -> Rng {
+        Rng::new(self.draw.seed, self.draw.epoch, self.draw.sample, self.op)
+    }
+
+    /// The operations of a recipe, each with its stream.
+    pub(crate) fn of(draw: Draw, ops: &[Op]) -> impl Iterator<Item = (Self, &Op)> {
+        Self::numbered(draw, ops, 0)
+    }
+
+    /// `ops`, the operations within this one, each with its stream.
+    #[expect(dead_code, reason = "for the operations to come")]
+    pub(crate) fn children(self, ops: &[Op]) -> impl Iterator<Item = (Self, &Op)> {
+        Self::numbered(self.draw, ops, self.op.wrapping_add(1))
+    }
+
+    /// Wrapping never happens: a recipe has no more operations than numbers.
+    fn numbered(draw: Draw, ops: &[Op], first: u8) -> impl Iterator<Item = (Self, &Op)> {
+        ops.iter().scan(first, move |next, op| {
+            let stream = Self { draw, op: *next };
+            *next = next.wrapping_add(op.count().to_le_bytes()[0]);
+            Some((stream, op))
+        })
+    }
+}
+
+/// A plan in the making: operations add what they drew.
+///
+/// Crops, resizes, black borders and flips that follow each other become one [`Pass`] where that
+/// leaves every bit as it is.
+#[derive(Debug)]
+pub(crate) struct Drawing<'a> {
+    plan: &'a mut Plan,
+    /// What is not in the plan yet.
+    pass: Pass,
+    /// Whether the plan has its head.
+    begun: bool,
+    parity: Parity,
+}
+
+impl<'a> Drawing<'a> {
+    /// An image of this size, nothing done to it yet. `plan` is overwritten.
+    pub(crate) fn new(plan: &'a mut Plan, width: u32, height: u32, parity: Parity) -> Self {
+        plan.steps.clear();
+        Self { plan, pass: Pass::whole(width, height), begun: false, parity }
+    }
+
+    /// Width and height at this point of the recipe.
+    pub(crate) fn size(&self) -> (u32, u32) {
+        self.pass.output_size()
+    }
+
+    /// Whose arithmetic counts.
+    #[expect(dead_code, reason = "for the operations to come")]
+    pub(crate) fn parity(&self) -> Parity {
+        self.parity
+    }
+
+    /// Cuts out `rect`, which lies in the image.
+    pub(crate) fn crop(&mut self, rect: Rect) -> Result<(), PlanError> {
+        let (width, height) = self.size();
+        if rect == Rect::of_size(width, height) {
+            return Ok(());
+        }
+        if !self.pass.is_bare() {
+            self.flush()?;
+        }
+        let pass = &mut self.pass;
+        if pass.resizes() {
+            let Rect { x, y, .. } = pass.window;
+            pass.window = Rect { x: x + rect.x, y: y + rect.y, ..rect };
+        } else {
+            let Rect { x, y, .. } = pass.region;
+            let region = Rect { x: x + rect.x, y: y + rect.y, ..rect };
+            *pass = Pass { region, ..Pass::whole(rect.width, rect.height) };
+        }
+        Ok(())
+    }
+
+    /// Resizes the whole image; nothing happens where it has that size, as in torchvision.
+    pub(crate) fn resize(
+        &mut self,
+        size: (u32, u32),
+        interpolation: Interpolation,
+    ) -> Result<(), PlanError> {
+        if size == self.size() {
+            return Ok(());
+        }
+        if self.pass.resizes() || !self.pass.is_bare() {
+            self.flush()?;
+        }
+        self.pass.resized = size;
+        self.pass.window = Rect::of_size(size.0, size.1);
+        self.pass.interpolation = interpolation;
+        Ok(())
+    }
+
+    /// Adds black pixels around the image.
+    pub(crate) fn pad_black(&mut self, padding: Padding) -> Result<(), PlanError> {
+        if padding == Padding::default() {
+            return Ok(());
+        }
+        if !self.pass.is_bare() {
+            self.flush()?;
+        }
+        self.pass.padding = padding;
+        Ok(())
+    }
+
+    /// Mirrors left and right.
+    pub(crate) fn flip(&mut self) {
+        self.pass.flip = !self.pass.flip;
+    }
+
+    /// Adds a step that needs all pixels.
+    #[expect(dead_code, reason = "for the operations to come")]
+    pub(crate) fn step(&mut self, step: Step) -> Result<(), PlanError> {
+        self.flush()?;
+        let (width, height) = step.output_size(self.size());
+        check_size(width, height)?;
+        self.plan.steps.push(step);
+        self.pass = Pass::whole(width, height);
+        Ok(())
+    }
+
+    /// Ends the plan.
+    pub(crate) fn finish(self) {
+        if self.begun {
+            self.plan.tail = self.pass;
+        } else {
+            let (width, height) = self.size();
+            self.plan.head = self.pass;
+            self.plan.tail = Pass::whole(width, height);
+        }
+    }
+
+    /// Makes the head, or a step, of what was gathered so far.
+    fn flush(&mut self) -> Result<(), PlanError> {
+        let (width, height) = self.size();
+        check_size(width, height)?;
+        let whole = Pass::whole(width, height);
+        let pass = std::mem::replace(&mut self.pass, whole);
+        if !self.begun {
+            self.begun = true;
+            self.plan.head = pass;
+        } else if pass != whole {
+            self.plan.steps.push(Step::Pass(pass));
+        }
+        Ok(())
+    }
+}
+
+/// Whether an image of this size may lie in memory between two steps.
+fn check_size(width: u32, height: u32) -> Result<(), PlanError> {
+    let sides = 1..=PlanError::MAX_SIDE;
+    if sides.contains(&width) && sides.contains(&height) {
+        Ok(())
+    } else {
+        Err(PlanError::ImageSize { width, height })
+    }
+}

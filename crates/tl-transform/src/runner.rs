@@ -1,0 +1,188 @@
+//! Carrying steps out on pixels.
+
+use tl_simd::Level;
+use tl_simd::resample::ImageView;
+
+use crate::error::StepError;
+use crate::output::{Dtype, Layout, OutputSpec};
+use crate::parity::Parity;
+use crate::pass::Pass;
+use crate::render::{CHANNELS, Renderer};
+use crate::step::Step;
+
+/// RGB pixels, 8 bits each, rows without gaps, and memory that is used again.
+#[derive(Clone, Debug, Default)]
+pub struct Image {
+    width: u32,
+    height: u32,
+    /// May be longer than the image.
+    data: Vec<u8>,
+}
+
+impl Image {
+    /// An image without pixels.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { width: 0, height: 0, data: Vec::new() }
+    }
+
+    /// An image of these pixels.
+    ///
+    /// # Panics
+    /// When there are not exactly `width * height * 3` bytes.
+    #[must_use]
+    pub fn from_pixels(width: u32, height: u32, pixels: Vec<u8>) -> Self {
+        assert_eq!(pixels.len(), bytes(width, height), "three bytes a pixel");
+        Self { width, height, data: pixels }
+    }
+
+    /// Width and height in pixels.
+    #[must_use]
+    pub const fn size(&self) -> (u32, u32) {
+        (self.width, self.height)
+    }
+
+    /// The pixels, row by row.
+    #[must_use]
+    pub fn pixels(&self) -> &[u8] {
+        &self.data[..bytes(self.width, self.height)]
+    }
+
+    /// The pixels, row by row.
+    #[must_use]
+    pub fn pixels_mut(&mut self) -> &mut [u8] {
+        &mut self.data[..bytes(self.width, self.height)]
+    }
+
+    /// Takes on another size; what the pixels are then is unspecified.
+    ///
+    /// # Panics
+    /// When there is no memory for so many pixels.
+    pub fn reshape(&mut self, width: u32, height: u32) {
+        let need = bytes(width, height);
+        if self.data.len() < need {
+            self.data.resize(need, 0);
+        }
+        (self.width, self.height) = (width, height);
+    }
+
+    /// Gives the memory back if it is more than `bytes`; the image is empty then.
+    pub fn trim(&mut self, bytes: usize) {
+        if self.data.capacity() > bytes {
+            *self = Self::new();
+        }
+    }
+}
+
+/// Bytes of an image that fits the address space, which a step's limits see to.
+fn bytes(width: u32, height: u32) -> usize {
+    let pixels = (width as usize).checked_mul(height as usize);
+    pixels.and_then(|pixels| pixels.checked_mul(CHANNELS)).expect("an image that can be allocated")
+}
+
+/// Carries out steps, and keeps the memory they need from image to image.
+///
+/// ```
+/// use tl_transform::{Image, Parity, Pass, Runner, Step};
+///
+/// let mut image = Image::from_pixels(2, 1, vec![1, 2, 3, 4, 5, 6]);
+/// let mirror = Step::Pass(Pass { flip: true, ..Pass::whole(2, 1) });
+/// Runner::new().run(&[mirror], Parity::Pil, &mut image)?;
+/// assert_eq!(image.pixels(), [4, 5, 6, 1, 2, 3]);
+/// # Ok::<(), tl_transform::StepError>(())
+/// ```
+#[derive(Debug)]
+pub struct Runner {
+    renderer: Renderer,
+    spare: Image,
+}
+
+impl Default for Runner {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Runner {
+    /// A runner at the fastest level of this CPU.
+    #[must_use]
+    pub fn new() -> Self {
+        let pixels = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
+        Self {
+            renderer: Renderer::new(pixels, [0.0; CHANNELS], [1.0; CHANNELS]),
+            spare: Image::new(),
+        }
+    }
+
+    /// The same with the instructions of `level`; the results do not depend on it.
+    #[must_use]
+    pub fn with_level(self, level: Level) -> Self {
+        Self { renderer: self.renderer.with_level(level), ..self }
+    }
+
+    /// Does `steps` to `image`, in order, with the arithmetic of `parity`.
+    ///
+    /// # Errors
+    /// [`StepError::Size`] when a step is for an image of another size; the image is then as the
+    /// steps before it have left it.
+    pub fn run(
+        &mut self,
+        steps: &[Step],
+        parity: Parity,
+        image: &mut Image,
+    ) -> Result<(), StepError> {
+        for (position, step) in steps.iter().enumerate() {
+            let (width, height) = image.size();
+            if !step.fits((width, height)) {
+                return Err(StepError::Size { position, width, height });
+            }
+            step.run(&mut Stage { image: &mut *image, runner: self, parity });
+        }
+        Ok(())
+    }
+
+    /// Gives back buffers larger than `bytes`.
+    pub fn trim(&mut self, bytes: usize) {
+        self.spare.trim(bytes);
+    }
+}
+
+/// The image a step works on, and what is there to work with.
+pub(crate) struct Stage<'a> {
+    pub(crate) image: &'a mut Image,
+    #[expect(dead_code, reason = "for the operations to come")]
+    pub(crate) parity: Parity,
+    runner: &'a mut Runner,
+}
+
+impl Stage<'_> {
+    /// The instructions to use.
+    #[expect(dead_code, reason = "for the operations to come")]
+    pub(crate) fn level(&self) -> Level {
+        self.runner.renderer.level()
+    }
+
+    /// Puts an image of `size` in the place of the present one; `make` fills it from that.
+    #[expect(dead_code, reason = "for the operations to come")]
+    pub(crate) fn replace(
+        &mut self,
+        (width, height): (u32, u32),
+        make: impl FnOnce(&Image, &mut [u8]),
+    ) {
+        let spare = &mut self.runner.spare;
+        spare.reshape(width, height);
+        make(self.image, spare.pixels_mut());
+        std::mem::swap(self.image, spare);
+    }
+
+    /// Runs a pass.
+    pub(crate) fn pass(&mut self, pass: &Pass) {
+        let Runner { renderer, spare } = self.runner;
+        let (width, height) = pass.output_size();
+        spare.reshape(width, height);
+        let view =
+            ImageView::packed(self.image.pixels(), self.image.width, self.image.height, CHANNELS);
+        renderer.render(pass, view, spare.pixels_mut());
+        std::mem::swap(self.image, spare);
+    }
+}

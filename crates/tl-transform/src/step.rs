@@ -1,0 +1,42 @@
+//! Steps: operations with everything random decided, to be carried out on the pixels of an image.
+
+use serde::{Deserialize, Serialize};
+
+use crate::pass::Pass;
+use crate::runner::Stage;
+
+/// One thing that is done to an image of 8-bit RGB pixels.
+///
+/// Steps are data: they print, compare and serialise, so that what was drawn for a sample can be
+/// looked at, and a test can say itself what is to happen.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Step {
+    /// Crop, resize, cut, pad with black, flip.
+    Pass(Pass),
+}
+
+impl Step {
+    /// Width and height afterwards, for an image of `size`.
+    #[must_use]
+    pub fn output_size(&self, _size: (u32, u32)) -> (u32, u32) {
+        match self {
+            Self::Pass(pass) => pass.output_size(),
+        }
+    }
+
+    /// Whether the step can be carried out on an image of this size.
+    pub(crate) fn fits(&self, (width, height): (u32, u32)) -> bool {
+        match self {
+            Self::Pass(pass) => pass.fits(width, height),
+        }
+    }
+
+    /// Carries the step out.
+    pub(crate) fn run(&self, stage: &mut Stage<'_>) {
+        match self {
+            Self::Pass(pass) => stage.pass(pass),
+        }
+    }
+}
