@@ -5,3 +5,4 @@ pub mod interleave;
 pub mod jpeg;
 pub mod normalize;
 pub mod resample;
+pub mod warp;

@@ -8,6 +8,8 @@ mod normalize;
 mod pillow;
 mod resample;
 mod torchvision;
+mod warp;
+mod warp_references;
 
 /// Bytes that depend on their place and `seed` only.
 fn noise(len: usize, seed: u64) -> Vec<u8> {

@@ -6,11 +6,11 @@ use super::axis::{AxisKey, Span};
 /// Interleaved 8-bit pixels in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct ImageView<'a> {
-    pub(super) data: &'a [u8],
-    pub(super) width: u32,
-    pub(super) height: u32,
-    pub(super) row_bytes: usize,
-    pub(super) channels: usize,
+    pub(crate) data: &'a [u8],
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) row_bytes: usize,
+    pub(crate) channels: usize,
     /// Where its first pixel lies in the image it is a part of.
     pub(super) origin: (u32, u32),
 }

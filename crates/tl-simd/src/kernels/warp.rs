@@ -1,0 +1,168 @@
+//! Moving every pixel of an image by a map from output pixels to places in the source.
+//!
+//! [`Warper::pil`] is Pillow's `Image.transform` with `AFFINE` and `PERSPECTIVE` data
+//! (`Geometry.c`): nearest in 16.16 fixed point, bilinear and bicubic in double precision, truncated.
+//! [`Warper::tensor`] is what torchvision v2 does with a tensor: a grid of `f32` coordinates and
+//! torch's `grid_sample(padding_mode="zeros", align_corners=False)`, whose sums of products are
+//! fused, then blending with the fill colour and rounding half to even.
+//! [`turn`] moves pixels by multiples of 90 degrees.
+//!
+//! A row is made in pieces of 64 pixels: places, then the bytes around them, then blending,
+//! each in a loop of its own over arrays that stay in the nearest cache. Only the middle step cannot
+//! be vectorised; gathers would read the same bytes one after the other.
+
+mod cells;
+mod grid;
+mod map;
+mod nearest;
+mod pil;
+mod tensor;
+mod turn;
+
+use crate::Level;
+use crate::kernels::resample::ImageView;
+use crate::vector::RGB;
+use cells::{Rows, Source};
+pub use grid::Grid;
+pub use map::Map;
+pub use turn::{Turn, turn};
+
+/// Pixels of a piece of a row.
+const PIECE: usize = 64;
+
+/// How a pixel is made of those around its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Filter {
+    /// The pixel that the place lies in.
+    Nearest,
+    /// Four pixels, weighted by their distances.
+    Bilinear,
+    /// Sixteen pixels by Pillow's cubic (a = -1); not for tensors.
+    Bicubic,
+}
+
+/// What [`Warper::pil`] makes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Warp {
+    /// From output pixels to the source.
+    pub map: Map,
+    /// Width and height of the output.
+    pub size: (u32, u32),
+    /// The filter.
+    pub filter: Filter,
+    /// The colour where the map leaves the source; a grey image takes the first channel.
+    pub fill: [u8; RGB],
+}
+
+/// What [`Warper::tensor`] makes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GridWarp<'a> {
+    /// Where each output pixel is taken from.
+    pub grid: Grid<'a>,
+    /// Width and height of the output.
+    pub size: (u32, u32),
+    /// The filter, nearest or bilinear.
+    pub filter: Filter,
+    /// The colour outside the source, with which edges are blended; without one torchvision leaves
+    /// what the sampling gives, black.
+    pub fill: Option<[f32; RGB]>,
+}
+
+/// Scratch rows of warps, reused from one image to the next.
+#[derive(Debug, Default)]
+pub struct Warper {
+    /// A row of each channel, in whole pieces.
+    planes: Vec<u8>,
+    /// The source column of each output column, when a map only scales.
+    columns: Vec<u32>,
+}
+
+impl Warper {
+    /// Without any memory yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Pillow's `src.transform(size, map, resample=filter, fillcolor=fill)`, packed into `out`.
+    ///
+    /// # Panics
+    ///
+    /// When `src` has 4 channels, or when `out` does not hold exactly the output.
+    pub fn pil(&mut self, level: Level, src: ImageView<'_>, warp: &Warp, out: &mut [u8]) {
+        let source = Source::new(src, warp.size, out);
+        let [red, ..] = warp.fill;
+        match src.channels {
+            1 => self.pil_of(level, source, warp, [red], out),
+            _ => self.pil_of(level, source, warp, warp.fill, out),
+        }
+    }
+
+    fn pil_of<const C: usize>(
+        &mut self,
+        level: Level,
+        source: Source<'_>,
+        warp: &Warp,
+        fill: [u8; C],
+        out: &mut [u8],
+    ) {
+        if out.is_empty() || source.is_empty() {
+            out.as_chunks_mut().0.fill(fill);
+        } else if warp.filter == Filter::Nearest {
+            nearest::pil(level, source, warp, fill, &mut self.columns, out);
+        } else {
+            let rows = Rows::new(&mut self.planes, level, warp.size.0, out);
+            level.vectorize(
+                #[inline(always)]
+                || pil::smooth(source, warp, fill, rows),
+            );
+        }
+    }
+
+    /// What torchvision v2 makes of the tensor `src`, packed into `out`.
+    ///
+    /// # Panics
+    ///
+    /// When `src` has 4 channels, when the filter is bicubic, when `out` does not hold exactly the
+    /// output, or when a grid of displacements is not as large as the output.
+    pub fn tensor(
+        &mut self,
+        level: Level,
+        src: ImageView<'_>,
+        warp: &GridWarp<'_>,
+        out: &mut [u8],
+    ) {
+        let source = Source::new(src, warp.size, out);
+        assert_ne!(warp.filter, Filter::Bicubic, "torchvision warps tensors without a cubic");
+        warp.grid.check(warp.size);
+        match src.channels {
+            1 => self.tensor_of(level, source, warp, warp.fill.map(|[red, ..]| [red]), out),
+            _ => self.tensor_of(level, source, warp, warp.fill, out),
+        }
+    }
+
+    fn tensor_of<const C: usize>(
+        &mut self,
+        level: Level,
+        source: Source<'_>,
+        warp: &GridWarp<'_>,
+        fill: Option<[f32; C]>,
+        out: &mut [u8],
+    ) {
+        if out.is_empty() || source.is_empty() {
+            out.as_chunks_mut().0.fill(fill.unwrap_or([0.0; C]).map(tensor::round));
+        } else if warp.filter == Filter::Nearest {
+            level.vectorize(
+                #[inline(always)]
+                || nearest::tensor(source, warp, fill, out),
+            );
+        } else {
+            let rows = Rows::new(&mut self.planes, level, warp.size.0, out);
+            level.vectorize(
+                #[inline(always)]
+                || tensor::bilinear(source, warp, fill, rows),
+            );
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Pillow's bilinear and bicubic transforms: sums in double precision, then truncated.
+
+use super::cells::{Rows, Source, sample};
+use super::map::Places;
+use super::{Filter, PIECE, Warp};
+
+/// A whole number added to this one is the low bits of the sum.
+const WHOLE: f64 = 4_503_599_627_370_496.0;
+
+/// Makes every row of a warp that is not [`Filter::Nearest`].
+#[inline(always)]
+pub(super) fn smooth<const C: usize>(
+    source: Source<'_>,
+    warp: &Warp,
+    fill: [u8; C],
+    mut rows: Rows<'_, C>,
+) {
+    for y in 0..rows.height() {
+        for x in (0..rows.width).step_by(PIECE) {
+            let places = warp.map.places(x, y);
+            let inside = Inside::of(&places, source);
+            if !inside.0.iter().any(|&inside| inside) {
+                for (channel, &fill) in fill.iter().enumerate() {
+                    *rows.piece(channel, x) = [fill; PIECE];
+                }
+                continue;
+            }
+            match warp.filter {
+                Filter::Bicubic => bicubic(source, &places, &inside, fill, x, &mut rows),
+                Filter::Nearest | Filter::Bilinear => {
+                    bilinear(source, &places, &inside, fill, x, &mut rows);
+                }
+            }
+        }
+        rows.finish(y);
+    }
+}
+
+/// Which places lie in the source, or are no numbers: Pillow fills the others.
+struct Inside([bool; PIECE]);
+
+impl Inside {
+    #[inline(always)]
+    fn of(places: &Places, source: Source<'_>) -> Self {
+        let (width, height) = (f64::from(source.width), f64::from(source.height));
+        let mut inside = [false; PIECE];
+        for ((inside, &x), &y) in inside.iter_mut().zip(&places.x).zip(&places.y) {
+            // Not the negation of each: a perspective's 0/0 is inside, and gives black.
+            *inside = !((x < 0.0) | (x >= width) | (y < 0.0) | (y >= height));
+        }
+        Self(inside)
+    }
+}
+
+/// `value`, or the nearest of 0 and `last`; what is no number stays none.
+#[inline(always)]
+fn limit(value: f64, last: f64) -> f64 {
+    let value = if value < 0.0 { 0.0 } else { value };
+    if value > last { last } else { value }
+}
+
+/// A whole number as an index up to `last`.
+#[inline(always)]
+fn index(whole: f64, last: u32) -> u32 {
+    low_word(whole).min(last)
+}
+
+/// The low bits of a whole number from 0 on; 0 for what is no number.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are wanted")]
+fn low_word(whole: f64) -> u32 {
+    (whole + WHOLE).to_bits() as u32
+}
+
+/// A value within 0..=255 without its fraction.
+#[inline(always)]
+fn truncate(value: f64) -> u8 {
+    low_word(value.floor()).to_le_bytes()[0]
+}
+
+#[inline(always)]
+fn bilinear<const C: usize>(
+    source: Source<'_>,
+    places: &Places,
+    inside: &Inside,
+    fill: [u8; C],
+    x: u32,
+    rows: &mut Rows<'_, C>,
+) {
+    let (right, bottom) = (source.width - 1, source.height - 1);
+    let (last_x, last_y) = (f64::from(right), f64::from(bottom));
+    // The last pair of columns; at the right edge the second one has all the weight.
+    let pair = right.saturating_sub(1);
+    let last_pair = f64::from(pair);
+    let mut columns = [0; PIECE];
+    let mut lines = [[0; PIECE]; 2];
+    let (mut across, mut down) = ([0.0; PIECE], [0.0; PIECE]);
+    for lane in 0..PIECE {
+        let place = limit(places.x[lane] - 0.5, last_x);
+        let whole = place.floor();
+        let first = if whole > last_pair { last_pair } else { whole };
+        columns[lane] = index(first, pair);
+        across[lane] = place - first;
+        let place = places.y[lane] - 0.5;
+        let whole = place.floor();
+        down[lane] = place - whole;
+        lines[0][lane] = index(limit(whole, last_y), bottom);
+        lines[1][lane] = index(limit(whole + 1.0, last_y), bottom);
+    }
+    let mut pairs = [[[0; PIECE]; 2]; 2];
+    for lane in 0..PIECE {
+        for (pair, line) in pairs.iter_mut().zip(&lines) {
+            [pair[0][lane], pair[1][lane]] = source.pair::<C>(columns[lane], line[lane]);
+        }
+    }
+    for (channel, &fill) in fill.iter().enumerate() {
+        let out = rows.piece(channel, x);
+        for lane in 0..PIECE {
+            let line = pairs.each_ref().map(
+                #[inline(always)]
+                |[left, right]| {
+                    let left = f64::from(sample(left[lane], channel));
+                    let right = f64::from(sample(right[lane], channel));
+                    left + (right - left) * across[lane]
+                },
+            );
+            let value = line[0] + (line[1] - line[0]) * down[lane];
+            out[lane] = if inside.0[lane] { truncate(value) } else { fill };
+        }
+    }
+}
+
+#[inline(always)]
+fn bicubic<const C: usize>(
+    source: Source<'_>,
+    places: &Places,
+    inside: &Inside,
+    fill: [u8; C],
+    x: u32,
+    rows: &mut Rows<'_, C>,
+) {
+    const TAPS: [f64; 4] = [-1.0, 0.0, 1.0, 2.0];
+    let (right, bottom) = (source.width - 1, source.height - 1);
+    let (last_x, last_y) = (f64::from(right), f64::from(bottom));
+    let (mut across, mut down) = ([0.0; PIECE], [0.0; PIECE]);
+    let (mut columns, mut lines) = ([[0; PIECE]; 4], [[0; PIECE]; 4]);
+    for lane in 0..PIECE {
+        let (place_x, place_y) = (places.x[lane] - 0.5, places.y[lane] - 0.5);
+        let (whole_x, whole_y) = (place_x.floor(), place_y.floor());
+        across[lane] = place_x - whole_x;
+        down[lane] = place_y - whole_y;
+        for (tap, &offset) in TAPS.iter().enumerate() {
+            columns[tap][lane] = index(limit(whole_x + offset, last_x), right);
+            lines[tap][lane] = index(limit(whole_y + offset, last_y), bottom);
+        }
+    }
+    let mut words = [[[0; PIECE]; 4]; 4];
+    for lane in 0..PIECE {
+        for (words, line) in words.iter_mut().zip(&lines) {
+            for (word, column) in words.iter_mut().zip(&columns) {
+                word[lane] = source.pixel::<C>(column[lane], line[lane]);
+            }
+        }
+    }
+    for (channel, &fill) in fill.iter().enumerate() {
+        let out = rows.piece(channel, x);
+        for lane in 0..PIECE {
+            let mut line = [0.0; 4];
+            for (line, words) in line.iter_mut().zip(&words) {
+                let mut taps = [0.0; 4];
+                for (tap, word) in taps.iter_mut().zip(words) {
+                    *tap = f64::from(sample(word[lane], channel));
+                }
+                *line = cubic(taps, across[lane]);
+            }
+            let value = truncate(limit(cubic(line, down[lane]), 255.0));
+            out[lane] = if inside.0[lane] { value } else { fill };
+        }
+    }
+}
+
+/// Pillow's cubic through four values, `d` after the second, with its order of operations.
+#[inline(always)]
+fn cubic([v1, v2, v3, v4]: [f64; 4], d: f64) -> f64 {
+    let p2 = -v1 + v3;
+    let p3 = 2.0 * (v1 - v2) + v3 - v4;
+    let p4 = -v1 + v2 - v3 + v4;
+    v2 + d * (p2 + d * (p3 + d * p4))
+}
