@@ -1,0 +1,119 @@
+//! Carries out steps on images as standard input asks, for `testdata/tools/*_transforms.py`.
+//!
+//! `transform_requests serve [LEVEL]` reads requests: a line of JSON and the pixels it speaks of,
+//! interleaved RGB. `{"width", "height", "parity", "steps"}` runs the steps; with `"recipe"` and
+//! `"draw"` in place of `"steps"` they are drawn first. `"repeat": N` runs them N times more, each on
+//! the original pixels, and reports the nanoseconds that took without restoring these.
+//! The answer is a line of JSON with `width`, `height`, `steps` and `nanoseconds`, and the pixels
+//! behind it, or a line with `error`.
+
+use std::error::Error;
+use std::io::{self, BufRead, Read, Write};
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde_json::json;
+use tl_simd::Level;
+use tl_transform::{Draw, Image, Parity, Plan, Recipe, Runner, Step};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().as_deref() != Some("serve") {
+        let mut image = Image::from_pixels(2, 1, vec![1, 2, 3, 4, 5, 6]);
+        let steps = serde_json::from_str::<Vec<Step>>("[]")?;
+        Runner::new().run(&steps, Parity::Pil, &mut image)?;
+        writeln!(io::stdout(), "`serve` reads requests; no steps leave {:?}", image.pixels())?;
+        return Ok(());
+    }
+    let mut level = Level::detect();
+    if let Some(name) = arguments.next() {
+        let found = Level::available().find(|level| level.to_string() == name);
+        level = found.ok_or_else(|| format!("this CPU has no {name}"))?;
+    }
+    serve(level)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    width: u32,
+    height: u32,
+    #[serde(default)]
+    parity: Parity,
+    #[serde(default)]
+    steps: Vec<Step>,
+    recipe: Option<Recipe>,
+    #[serde(default)]
+    draw: Draw,
+    #[serde(default)]
+    repeat: u32,
+}
+
+fn serve(level: Level) -> Result<(), Box<dyn Error>> {
+    let mut input = io::stdin().lock();
+    let mut output = io::stdout().lock();
+    let mut runner = Runner::new().with_level(level);
+    let mut line = String::new();
+    while input.read_line(&mut line)? > 0 {
+        let size: Size = serde_json::from_str(&line)?;
+        let mut pixels = vec![0; size.width as usize * size.height as usize * 3];
+        input.read_exact(&mut pixels)?;
+        match answer(&line, &pixels, &mut runner) {
+            Ok((header, image)) => {
+                writeln!(output, "{header}")?;
+                output.write_all(image.pixels())?;
+            }
+            Err(error) => writeln!(output, "{}", json!({ "error": error.to_string() }))?,
+        }
+        output.flush()?;
+        line.clear();
+    }
+    Ok(())
+}
+
+/// What is needed to read the pixels of a request, also of one that cannot be carried out.
+#[derive(Deserialize)]
+struct Size {
+    width: u32,
+    height: u32,
+}
+
+fn answer(
+    line: &str,
+    pixels: &[u8],
+    runner: &mut Runner,
+) -> Result<(serde_json::Value, Image), Box<dyn Error>> {
+    let request: Request = serde_json::from_str(line)?;
+    let (width, height) = (request.width, request.height);
+    let (steps, parity) = match &request.recipe {
+        Some(recipe) => {
+            let plan = recipe.plan(width, height, request.draw)?;
+            (all_steps(&plan), recipe.parity())
+        }
+        None => (request.steps, request.parity),
+    };
+    let mut image = Image::from_pixels(width, height, pixels.to_vec());
+    runner.run(&steps, parity, &mut image)?;
+    let mut nanoseconds = Duration::ZERO;
+    for _ in 0..request.repeat {
+        image.reshape(width, height);
+        image.pixels_mut().copy_from_slice(pixels);
+        let start = Instant::now();
+        runner.run(&steps, parity, &mut image)?;
+        nanoseconds += start.elapsed();
+    }
+    let (width, height) = image.size();
+    let nanoseconds = nanoseconds.as_nanos();
+    Ok((
+        json!({ "width": width, "height": height, "steps": steps, "nanoseconds": nanoseconds }),
+        image,
+    ))
+}
+
+/// The whole plan as steps: its head and its tail are passes that a loader fuses with others.
+fn all_steps(plan: &Plan) -> Vec<Step> {
+    let mut steps = vec![Step::Pass(plan.head)];
+    steps.extend(&plan.steps);
+    steps.push(Step::Pass(plan.tail));
+    steps
+}

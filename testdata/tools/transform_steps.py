@@ -1,0 +1,66 @@
+"""Operations of `transform_cases.py` as steps of tl-transform, in the JSON that serde reads."""
+
+from transform_operations import basic, size_after
+
+
+class Missing(Exception):
+    """There is no step for an operation."""
+
+
+def steps(operations, width, height, mode):
+    """The steps that do `operations` to an image of this size in a mode."""
+    result = []
+    for operation in basic(operations, width, height):
+        name, parameters = operation
+        if name not in STEPS:
+            raise Missing(f"no step does {name}")
+        result += STEPS[name]((width, height), mode, **parameters)
+        width, height = size_after(operation, width, height)
+    return result
+
+
+def passing(image, region=None, resized=None, flip=False, **rest):
+    region = region or [0, 0, *image]
+    resized = resized or region[2:]
+    step = {
+        "region": region,
+        "resized": resized,
+        "window": [0, 0, *resized],
+        "padding": {},
+        "flip": flip,
+        "interpolation": "bilinear",
+    }
+    step.update(rest)
+    step["interpolation"] = step["interpolation"].replace("-", "_")
+    return [{"pass": step}]
+
+
+def resize(image, mode, size, interpolation, antialias=True):
+    return passing(image, resized=size[::-1], interpolation=interpolation)
+
+
+def crop(image, mode, top, left, width, height):
+    return passing(image, region=[left, top, width, height])
+
+
+def resized_crop(image, mode, top, left, width, height, size, interpolation):
+    region = [left, top, width, height]
+    return passing(image, region=region, resized=size[::-1], interpolation=interpolation)
+
+
+STEPS = {
+    "resize": resize,
+    "crop": crop,
+    "resized_crop": resized_crop,
+    "horizontal_flip": lambda image, mode: passing(image, flip=True),
+}
+
+
+def needs_server(operations):
+    """Whether only tl-transform can say what the operations do."""
+    return any(name == "elastic" for name, _ in operations)
+
+
+def fill_in(operations, server, pixels, mode):
+    """The operations with what tl-transform drew itself."""
+    return operations
