@@ -1,7 +1,7 @@
 //! Development tasks, run as `cargo xtask <task>`.
 //!
-//! What this deliberately does not do: install anything. A missing tool is named together with the
-//! command that installs it.
+//! What this deliberately does not do: install anything outside `target`. A missing tool is named
+//! together with the command that installs it.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a development tool reports here")]
@@ -10,6 +10,7 @@ mod bench;
 mod command;
 mod demo;
 mod fuzz;
+mod goldens;
 mod test;
 mod tidy;
 
@@ -25,7 +26,8 @@ usage: cargo xtask <task>
   bench [GROUP] [--save NAME | --against NAME]
                             run the benchmarks of one group or all, print a table
   fuzz [TARGET] [--minutes N]
-                            fuzz one target or all, N minutes each (default 1)";
+                            fuzz one target or all, N minutes each (default 1)
+  goldens                   write what torchvision and Pillow make of small images, for the tests";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -47,6 +49,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         ("test", []) => test::run(),
         ("tidy", []) => tidy::run(),
         ("bench", rest) => bench::run(&bench::Options::parse(rest)?),
+        ("goldens", []) => goldens::run(),
         ("fuzz", rest) => fuzz::run(&fuzz::Options::parse(rest)?),
         ("help" | "--help" | "-h", _) => {
             println!("{USAGE}");

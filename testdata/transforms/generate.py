@@ -1,0 +1,79 @@
+"""Writes what torchvision and Pillow make of small images, for the tests of tl-transform.
+
+`cargo xtask goldens` runs it with the packages of `requirements.txt`. `cases.jsonl` has one case a
+line: the row of the tables in `docs/benchmarks.md`, mode, image, steps with all parameters, size of the
+result and the CRC-32 of its pixels. Where the last bit is not promised there is the largest difference
+instead, and the pixels are the next ones of `pixels.bin`.
+"""
+
+import json
+import pathlib
+import random
+import sys
+import zlib
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(FOLDER.parent / "tools"))
+
+import transform_steps  # noqa: E402
+from compare_transforms import bound  # noqa: E402
+from transform_cases import ROWS, Draws, noise, reference, smooth  # noqa: E402
+
+IMAGES = {
+    "noise 13x11": noise(1, 13, 11),
+    "noise 1x9": noise(2, 1, 9),
+    "noise 9x2": noise(3, 9, 2),
+    "smooth 21x14": smooth(2, 21, 14),
+    "black and white 12x10": noise(4, 12, 10, black_and_white=True),
+}
+# Results above this are left out: enlarging and borders would outweigh everything else.
+MOST_SAMPLES = 3000
+
+
+def cases():
+    for row in ROWS:
+        for mode in row.modes:
+            for name, pixels in IMAGES.items():
+                case = make(row, mode, name, pixels)
+                if case is not None:
+                    yield case
+
+
+def make(row, mode, name, pixels):
+    """A case and its pixels; None where torchvision refuses or tl-transform draws by itself."""
+    height, width, _ = pixels.shape
+    for attempt in range(20):
+        operations = row.case(Draws(random.Random(f"{row.name} {name} {attempt}")), width, height)
+        try:
+            steps = transform_steps.steps(operations, width, height, mode)
+        except transform_steps.Missing:
+            return None
+        if transform_steps.needs_server(operations):
+            return None
+        result = reference(operations, pixels, mode)
+        if not isinstance(result, str) and result.size <= MOST_SAMPLES:
+            break
+    else:
+        return None
+    header = {"row": row.name, "mode": mode, "image": name, "steps": steps}
+    header["size"] = [result.shape[1], result.shape[0]]
+    largest, _ = bound(row.name, mode)
+    if largest:
+        header["largest"] = largest
+        return header, result.tobytes()
+    header["crc32"] = zlib.crc32(result.tobytes())
+    return header, b""
+
+
+def main():
+    lines, pixels = [], bytearray()
+    for header, result in cases():
+        lines.append(json.dumps(header, separators=(",", ":")))
+        pixels += result
+    (FOLDER / "cases.jsonl").write_text("\n".join(lines) + "\n")
+    (FOLDER / "pixels.bin").write_bytes(pixels)
+    print(f"{len(lines)} cases, {len(pixels)} bytes of pixels")
+
+
+if __name__ == "__main__":
+    main()
