@@ -4,5 +4,6 @@ pub mod gaussian;
 pub mod interleave;
 pub mod jpeg;
 pub mod normalize;
+pub mod pad;
 pub mod resample;
 pub mod warp;

@@ -6,5 +6,5 @@ mod kernels;
 mod level;
 mod vector;
 
-pub use kernels::{gaussian, interleave, jpeg, normalize, resample, warp};
+pub use kernels::{gaussian, interleave, jpeg, normalize, pad, resample, warp};
 pub use level::Level;

@@ -1,8 +1,9 @@
-//! Resizing 8-bit images with the bits of Pillow's `Image.resize`.
+//! Resizing 8-bit images with the bits of Pillow's `Image.resize`, or of torch's `interpolate`.
 //!
 //! The algorithm is that of `Resample.c` in Pillow 13: separable, coefficients in fixed point with
 //! 22 fraction bits, sums in 32 bits, 8-bit rows in between, horizontal first unless the height
 //! shrinks by more than twice as many pixels as the width.
+//! torch's coefficients have fewer bits, and are extended to these with zeros, which changes no sum.
 //! Samples are resampled as they are: Pillow multiplies RGBA by alpha first, this does not.
 
 mod axis;
@@ -17,7 +18,7 @@ use crate::vector::ROWS;
 use axis::Axis;
 pub(crate) use axis::{PRECISION_BITS, ROUND};
 use core::array;
-pub use filter::Filter;
+pub use filter::{Filter, TensorFilter};
 pub use geometry::{Area, ImageView, Rect, Resize, ResizeArea};
 use horizontal::Horizontal;
 use vertical::Column;

@@ -5,6 +5,7 @@ mod interleave;
 mod jpeg;
 mod jpeg_pillow;
 mod normalize;
+mod pad;
 mod pillow;
 mod resample;
 mod torchvision;

@@ -1,10 +1,10 @@
-//! Every level against the bytes that Pillow made (`testdata/resample/generate.py`).
+//! Every level against the bytes that Pillow and torch made (`testdata/resample/generate.py`).
 
 use crate::noise;
 use std::path::PathBuf;
 use std::str::FromStr;
 use tl_simd::Level;
-use tl_simd::resample::{Area, Filter, ImageView, Rect, Resampler, ResizeArea};
+use tl_simd::resample::{Area, Filter, ImageView, Rect, Resampler, ResizeArea, TensorFilter};
 
 #[derive(Debug)]
 struct Case {
@@ -18,7 +18,8 @@ struct Case {
 }
 
 impl Case {
-    fn parse(line: &str) -> Self {
+    /// `filter` tells the filter from its name.
+    fn parse(line: &str, filter: fn(&str) -> Filter) -> Self {
         let fields: Vec<&str> = line.split(' ').collect();
         let rect = |at: usize| Rect {
             x: number(fields[at]),
@@ -71,13 +72,27 @@ fn filter(name: &str) -> Filter {
     filters.into_iter().find(|filter| filter.0 == name).expect("a filter's name").1
 }
 
+fn tensor_filter(name: &str) -> Filter {
+    let filters = [
+        ("nearest", TensorFilter::Nearest),
+        ("nearest-exact", TensorFilter::NearestExact),
+        ("bilinear", TensorFilter::Bilinear),
+        ("bicubic", TensorFilter::Bicubic),
+        ("lanczos", TensorFilter::Lanczos),
+        ("plain-bilinear", TensorFilter::PlainBilinear),
+        ("plain-bicubic", TensorFilter::PlainBicubic),
+    ];
+    Filter::Tensor(filters.into_iter().find(|filter| filter.0 == name).expect("a filter's name").1)
+}
+
 /// The cases in the repository, or those of the file that `variable` names.
-fn cases(variable: &str, committed: &str) -> Vec<Case> {
+fn cases(variable: &str, committed: &str, filter: fn(&str) -> Filter) -> Vec<Case> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/resample");
     let committed = PathBuf::from(folder).join(committed);
     let path = std::env::var_os(variable).map_or(committed, PathBuf::from);
     let text = std::fs::read_to_string(&path).expect("the cases can be read");
-    text.lines().filter(|line| !line.starts_with('#')).map(Case::parse).collect()
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| Case::parse(line, filter)).collect()
 }
 
 /// Returns how many bytes were compared, all levels together.
@@ -100,10 +115,16 @@ fn check(cases: &[Case]) -> usize {
 
 #[test]
 fn every_level_resizes_with_the_bytes_of_pillow() {
-    println!("{} bytes, none differs", check(&cases("TL_SIMD_CASES", "cases.txt")));
+    println!("{} bytes, none differs", check(&cases("TL_SIMD_CASES", "cases.txt", filter)));
 }
 
 #[test]
 fn every_level_resizes_boxes_with_the_bytes_of_pillow() {
-    println!("{} bytes, none differs", check(&cases("TL_SIMD_BOXES", "boxes.txt")));
+    println!("{} bytes, none differs", check(&cases("TL_SIMD_BOXES", "boxes.txt", filter)));
+}
+
+#[test]
+fn every_level_resizes_with_the_bytes_of_torch() {
+    let cases = cases("TL_SIMD_TENSORS", "tensors.txt", tensor_filter);
+    println!("{} bytes, none differs", check(&cases));
 }

@@ -1,7 +1,9 @@
 //! The fixed point coefficients of one axis, as `precompute_coeffs` and `normalize_coeffs_8bpc` of
 //! Pillow's `Resample.c` make them, for the part of the output that is wanted.
 
-use super::{Filter, filter};
+mod tensor;
+
+use super::{Filter, TensorFilter, filter};
 use core::ops::Range;
 
 /// Fraction bits of a coefficient: Pillow's `PRECISION_BITS`, 32 - 8 - 2.
@@ -69,13 +71,22 @@ impl AxisKey {
         if self.is_identity() {
             return self.first..last + 1;
         }
-        if self.filter == Filter::Nearest {
-            let mut pixels = self.nearest();
-            let first = pixels.next().expect("at least one pixel is wanted");
-            return first..pixels.last().unwrap_or(first) + 1;
+        if self.filter.copies() {
+            let mut pixels = self.span.pixels..0;
+            self.copied(|pixel| pixels = pixels.start.min(pixel)..pixel + 1);
+            return pixels;
         }
         let reach = Reach::of(self);
         reach.taps(self.first).start..reach.taps(last).end
+    }
+
+    /// Calls `take` with the source pixel of every wanted output pixel, for filters that copy.
+    fn copied(&self, take: impl FnMut(u32)) {
+        if let Filter::Tensor(filter) = self.filter {
+            tensor::nearest(self, filter).for_each(take);
+        } else {
+            self.nearest().for_each(take);
+        }
     }
 
     /// The positions of Pillow's `ImagingScaleAffine`, which adds up the step instead of
@@ -102,14 +113,21 @@ struct Reach {
     scale: f64,
     support: f64,
     pixels: f64,
+    /// Whether the taps are two or four, whatever the scale.
+    plain: bool,
 }
 
 impl Reach {
     fn of(key: &AxisKey) -> Self {
         let Span { offset, length, pixels } = key.span;
         let scale = length / f64::from(key.output);
-        let support = key.filter.support() * scale.max(1.0);
-        Self { offset, scale, support, pixels: f64::from(pixels) }
+        let plain = matches!(
+            key.filter,
+            Filter::Tensor(TensorFilter::PlainBilinear | TensorFilter::PlainBicubic)
+        );
+        let widening = if plain { 1.0 } else { scale.max(1.0) };
+        let support = key.filter.support() * widening;
+        Self { offset, scale, support, pixels: f64::from(pixels), plain }
     }
 
     /// The middle of an output pixel, in source pixels.
@@ -119,6 +137,9 @@ impl Reach {
 
     /// The source pixels under the filter of an output pixel.
     fn taps(&self, index: u32) -> Range<u32> {
+        if self.plain {
+            return self.plain_taps(index).pixels;
+        }
         let center = self.center(index);
         let start = truncate(center - self.support + 0.5);
         start..truncate((center + self.support + 0.5).min(self.pixels))
@@ -151,15 +172,14 @@ impl Axis {
             return;
         }
         match key.filter {
-            Filter::Nearest => {
-                let first = key.reads().start;
-                self.copy_pixels(key.nearest().map(|pixel| pixel - first));
-            }
+            Filter::Nearest => self.copy_nearest(key),
             Filter::Box => self.filter(key, filter::square),
             Filter::Bilinear => self.filter(key, filter::triangle),
             Filter::Hamming => self.filter(key, filter::hamming),
             Filter::Bicubic => self.filter(key, filter::cubic),
             Filter::Lanczos => self.filter(key, filter::lanczos),
+            Filter::Tensor(_) if key.filter.copies() => self.copy_nearest(key),
+            Filter::Tensor(filter) => self.filter_tensor(key, filter),
         }
     }
 
@@ -179,6 +199,11 @@ impl Axis {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = Taps<'_>> {
         (0..self.len()).map(|index| self.taps(index))
+    }
+
+    fn copy_nearest(&mut self, key: AxisKey) {
+        let first = key.reads().start;
+        key.copied(|pixel| self.copy_pixels(core::iter::once(pixel - first)));
     }
 
     fn copy_pixels(&mut self, pixels: impl Iterator<Item = u32>) {
@@ -224,20 +249,27 @@ fn fixed_point(weight: f64) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Axis, AxisKey, Filter, Span};
+    use super::{Axis, AxisKey, Filter, Span, TensorFilter};
 
     fn whole(filter: Filter, input: u32, output: u32) -> AxisKey {
         let span = Span { offset: 0.0, length: f64::from(input), pixels: input };
         AxisKey { filter, span, output, first: 0, count: output }
     }
 
-    const FILTERS: [Filter; 6] = [
+    const FILTERS: [Filter; 13] = [
         Filter::Nearest,
         Filter::Box,
         Filter::Bilinear,
         Filter::Hamming,
         Filter::Bicubic,
         Filter::Lanczos,
+        Filter::Tensor(TensorFilter::Nearest),
+        Filter::Tensor(TensorFilter::NearestExact),
+        Filter::Tensor(TensorFilter::Bilinear),
+        Filter::Tensor(TensorFilter::Bicubic),
+        Filter::Tensor(TensorFilter::Lanczos),
+        Filter::Tensor(TensorFilter::PlainBilinear),
+        Filter::Tensor(TensorFilter::PlainBicubic),
     ];
 
     /// The largest number of three signed bytes, which is how AVX-512 multiplies.

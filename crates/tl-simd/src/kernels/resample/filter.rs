@@ -2,9 +2,9 @@
 
 use core::f64::consts::PI;
 
-/// A resampling filter of Pillow, by Pillow's meaning of the name.
+/// A resampling filter: by Pillow's meaning of the name, or torch's.
 ///
-/// Every filter except [`Filter::Nearest`] is widened when it shrinks (antialiasing).
+/// Every filter of Pillow except [`Filter::Nearest`] is widened when it shrinks (antialiasing).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Filter {
@@ -20,9 +20,42 @@ pub enum Filter {
     Bicubic,
     /// A sinc windowed by a sinc; support 3.
     Lanczos,
+    /// What torch does to uint8 tensors.
+    Tensor(TensorFilter),
+}
+
+/// A resampling filter of `torch.nn.functional.interpolate` on uint8 tensors.
+///
+/// Coefficients have 15 bits and a sign, with as many fraction bits as the largest one of an axis
+/// leaves room for, and the horizontal pass is always the first: AVX2's path of torch 2.15.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TensorFilter {
+    /// `nearest`: the pixel at `floor(x * scale)`, which leans to the top left.
+    Nearest,
+    /// `nearest-exact`: the pixel under the centre, in single precision.
+    NearestExact,
+    /// `bilinear` with `antialias=True`.
+    Bilinear,
+    /// `bicubic` with `antialias=True`: a = -0.5.
+    Bicubic,
+    /// `lanczos` with `antialias=True`.
+    Lanczos,
+    /// `bilinear` with `antialias=False`: two pixels, whatever the scale.
+    PlainBilinear,
+    /// `bicubic` with `antialias=False`: four pixels, whatever the scale, and a = -0.75.
+    PlainBicubic,
 }
 
 impl Filter {
+    /// Whether every output pixel is a copy of one source pixel.
+    pub(super) const fn copies(self) -> bool {
+        matches!(
+            self,
+            Self::Nearest | Self::Tensor(TensorFilter::Nearest | TensorFilter::NearestExact)
+        )
+    }
+
     /// Half the filter's width in source pixels before widening.
     pub(super) const fn support(self) -> f64 {
         match self {
@@ -30,6 +63,30 @@ impl Filter {
             Self::Bilinear | Self::Hamming => 1.0,
             Self::Bicubic => 2.0,
             Self::Lanczos => 3.0,
+            Self::Tensor(filter) => filter.support(),
+        }
+    }
+}
+
+impl TensorFilter {
+    /// Half the filter's width in source pixels before widening; half the taps of a plain one.
+    const fn support(self) -> f64 {
+        match self {
+            Self::Nearest | Self::NearestExact => 0.5,
+            Self::Bilinear | Self::PlainBilinear => 1.0,
+            Self::Bicubic | Self::PlainBicubic => 2.0,
+            Self::Lanczos => 3.0,
+        }
+    }
+
+    /// The filter's value at a distance from its middle.
+    pub(super) fn weigh(self, distance: f64) -> f64 {
+        match self {
+            Self::Nearest | Self::NearestExact => square(distance),
+            Self::Bilinear | Self::PlainBilinear => triangle(distance),
+            Self::Bicubic => torch_cubic(distance, -0.5),
+            Self::PlainBicubic => torch_cubic(distance, -0.75),
+            Self::Lanczos => lanczos(distance),
         }
     }
 }
@@ -65,6 +122,18 @@ pub(super) fn cubic(x: f64) -> f64 {
         ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0
     } else if x < 2.0 {
         (((x - 5.0) * x + 8.0) * x - 4.0) * A
+    } else {
+        0.0
+    }
+}
+
+/// Keys' cubic in the steps of torch's `cubic_convolution1` and `2`.
+fn torch_cubic(x: f64, a: f64) -> f64 {
+    let x = x.abs();
+    if x < 1.0 {
+        ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
+    } else if x < 2.0 {
+        ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a
     } else {
         0.0
     }

@@ -53,6 +53,29 @@ impl<'a> ImageView<'a> {
         Self { origin: (x, y), ..self }
     }
 
+    /// Width and height in pixels.
+    #[must_use]
+    pub const fn size(&self) -> (u32, u32) {
+        (self.width, self.height)
+    }
+
+    /// Bytes of a pixel.
+    #[must_use]
+    pub const fn channels(&self) -> usize {
+        self.channels
+    }
+
+    /// A row of pixels, counted from the first one that is there.
+    ///
+    /// # Panics
+    ///
+    /// When `y` is not below the height.
+    #[must_use]
+    pub fn row(&self, y: u32) -> &'a [u8] {
+        assert!(y < self.height, "row {y} of {}", self.height);
+        &self.data[y as usize * self.row_bytes..][..self.width as usize * self.channels]
+    }
+
     /// What follows the first pixel of `rect`, all of which must be there.
     pub(super) fn from(&self, rect: &Rect) -> &'a [u8] {
         let (left, top) = (rect.x.checked_sub(self.origin.0), rect.y.checked_sub(self.origin.1));
@@ -193,7 +216,11 @@ impl ResizeArea {
 
     /// Whether Pillow (13 and later) runs the vertical pass first, which changes the rounding: when
     /// it takes away rows, and more than twice as many as the other pass takes away columns.
+    /// torch never does.
     pub(super) fn vertical_first(&self) -> bool {
+        if matches!(self.filter, Filter::Tensor(_)) {
+            return false;
+        }
         let taken = |start: f64, end: f64, output: u32| {
             f64::from(place(start, end).1.pixels) - f64::from(output)
         };
