@@ -121,6 +121,8 @@ pub struct ImageWriter<'a> {
     height: usize,
     format: PixelFormat,
     table: &'a Table,
+    /// Whether the first row is the lowest.
+    upside_down: bool,
 }
 
 impl<'a> ImageWriter<'a> {
@@ -142,7 +144,13 @@ impl<'a> ImageWriter<'a> {
             .try_fold(1_usize, usize::checked_mul)
             .expect("the image fits into the address space");
         assert_eq!(out.len(), need, "bytes of a {width}x{height} image");
-        Self { out, width, height, format, table }
+        Self { out, width, height, format, table, upside_down: false }
+    }
+
+    /// The same, with the rows in the other order: row 0 is the lowest.
+    #[must_use]
+    pub fn upside_down(self) -> Self {
+        Self { upside_down: true, ..self }
     }
 
     /// Writes row `y` from interleaved RGB.
@@ -169,6 +177,7 @@ impl<'a> ImageWriter<'a> {
     fn write_any(&mut self, level: Level, y: u32, row: Row<'_>) {
         let y = y as usize;
         assert!(y < self.height, "row {y} of {}", self.height);
+        let y = if self.upside_down { self.height - 1 - y } else { y };
         match self.format.element {
             Element::F32 => self.write::<f32>(level, y, row),
             Element::F16 => self.write::<f16>(level, y, row),

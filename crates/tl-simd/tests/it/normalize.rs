@@ -106,3 +106,25 @@ fn number(table: &Table, element: Element, channel: usize, sample: u8) -> Vec<u8
         other => unreachable!("{other:?} is not in `ELEMENTS`"),
     }
 }
+
+#[test]
+fn the_first_row_can_be_the_lowest() {
+    let samples = noise(5 * 3 * 4, 10);
+    let table = Table::imagenet();
+    for (element, layout) in ELEMENTS.iter().flat_map(|&e| LAYOUTS.map(|l| (e, l))) {
+        let format = PixelFormat { element, layout, flip: true };
+        let write = |upside_down: bool| {
+            let mut out = vec![0; 5 * 4 * 3 * element.size()];
+            let mut writer = ImageWriter::new(&mut out, 5, 4, format, &table);
+            if upside_down {
+                writer = writer.upside_down();
+            }
+            for (y, row) in (0..4_u32).zip(samples.chunks_exact(15)) {
+                let y = if upside_down { y } else { 3 - y };
+                writer.write_row(Level::detect(), y, row);
+            }
+            out
+        };
+        assert!(write(true) == write(false), "{format:?}");
+    }
+}
