@@ -1,5 +1,6 @@
 //! The kernels, one module per operation, each with its scalar definition.
 
+pub mod color;
 pub mod gaussian;
 pub mod interleave;
 pub mod jpeg;

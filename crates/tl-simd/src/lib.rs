@@ -6,5 +6,5 @@ mod kernels;
 mod level;
 mod vector;
 
-pub use kernels::{gaussian, interleave, jpeg, normalize, pad, resample, warp};
+pub use kernels::{color, gaussian, interleave, jpeg, normalize, pad, resample, warp};
 pub use level::Level;

@@ -1,5 +1,6 @@
 //! Integration tests of tl-simd.
 
+mod color;
 mod gaussian;
 mod interleave;
 mod jpeg;

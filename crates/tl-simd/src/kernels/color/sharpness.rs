@@ -1,0 +1,152 @@
+//! Sharpness: mixtures of an image with its smoothed copy.
+
+use super::Arithmetic;
+use super::blend::{Blend, Mix, Plane};
+use super::blocks::BLOCK;
+use crate::Level;
+use crate::vector::RGB;
+
+/// Moves every pixel by `factor` from the mean of its neighbourhood, in which it counts five times
+/// and its eight neighbours once: `ImageEnhance.Sharpness` of Pillow, or `adjust_sharpness` of
+/// torchvision on tensors. The border of one pixel stays, and with it images of fewer than three
+/// rows or columns.
+///
+/// `rows` is scratch memory for two rows, kept between calls to save allocations.
+///
+/// # Panics
+///
+/// When `pixels` is not whole rows of `width` RGB pixels.
+pub fn sharpen(
+    level: Level,
+    arithmetic: Arithmetic,
+    factor: f64,
+    width: usize,
+    pixels: &mut [u8],
+    rows: &mut Vec<u8>,
+) {
+    let line = width * RGB;
+    assert!(line > 0 && pixels.len().is_multiple_of(line), "whole rows of {width} pixels");
+    if width < 3 || pixels.len() < 3 * line {
+        return;
+    }
+    rows.clear();
+    rows.extend_from_slice(&pixels[..2 * line]);
+    let blend = match arithmetic {
+        Arithmetic::Pillow => Blend::pillow(factor),
+        Arithmetic::Torch => Blend::torch(1.0 - factor),
+    };
+    match (arithmetic, blend) {
+        (Arithmetic::Pillow, Blend::Fixed(mix)) => {
+            walk(level, &FromSmooth(mix), line, pixels, rows);
+        }
+        (Arithmetic::Pillow, Blend::Exact(mix)) => {
+            walk(level, &FromSmooth(mix), line, pixels, rows);
+        }
+        (Arithmetic::Torch, Blend::Fixed(mix)) => walk(level, &ToSmooth(mix), line, pixels, rows),
+        (Arithmetic::Torch, Blend::Exact(mix)) => walk(level, &ToSmooth(mix), line, pixels, rows),
+    }
+}
+
+/// A mixture whose base is the smoothed copy.
+struct FromSmooth<M>(M);
+
+impl<M: Mix> Mix for FromSmooth<M> {
+    #[inline(always)]
+    fn mix(&self, smooth: &Plane, samples: &mut Plane) {
+        self.0.mix(smooth, samples);
+    }
+}
+
+/// A mixture whose base is the pixel.
+struct ToSmooth<M>(M);
+
+impl<M: Mix> Mix for ToSmooth<M> {
+    #[inline(always)]
+    fn mix(&self, smooth: &Plane, samples: &mut Plane) {
+        let mut mixed = *smooth;
+        self.0.mix(samples, &mut mixed);
+        *samples = mixed;
+    }
+}
+
+fn walk(level: Level, mix: &impl Mix, line: usize, pixels: &mut [u8], rows: &mut [u8]) {
+    level.vectorize(
+        #[inline(always)]
+        || run(mix, line, pixels, rows),
+    );
+}
+
+/// `rows` holds the row above the current one, and a place for the current one: rows that are done
+/// are overwritten.
+#[inline(always)]
+fn run(mix: &impl Mix, line: usize, pixels: &mut [u8], rows: &mut [u8]) {
+    let (mut above, mut here) = rows.split_at_mut(line);
+    let mut rest = &mut pixels[line..];
+    while rest.len() > line {
+        let (row, below) = rest.split_at_mut(line);
+        here.copy_from_slice(row);
+        sharpen_row(mix, [above, here, &below[..line]], &mut row[RGB..line - RGB]);
+        (above, here) = (here, above);
+        rest = below;
+    }
+}
+
+/// `out` is the inner part of the row in the middle.
+#[inline(always)]
+fn sharpen_row(mix: &impl Mix, rows: [&[u8]; 3], out: &mut [u8]) {
+    let inner = out.len();
+    // A row too short for a block is filled up; otherwise the last block overlaps the one before,
+    // which is harmless as all is read from `rows`.
+    if inner < BLOCK {
+        let mut padded = [[0; BLOCK + 2 * RGB]; 3];
+        for (padded, row) in padded.iter_mut().zip(rows) {
+            padded[..row.len()].copy_from_slice(row);
+        }
+        let mut block = [0; BLOCK];
+        sharpen_block(mix, padded.each_ref(), &mut block);
+        out.copy_from_slice(&block[..inner]);
+        return;
+    }
+    for start in (0..inner).step_by(BLOCK) {
+        let start = start.min(inner - BLOCK);
+        let around = start..start + BLOCK + 2 * RGB;
+        let [Ok(above), Ok(here), Ok(below)] =
+            [rows[0], rows[1], rows[2]].map(|row| row[around.clone()].try_into())
+        else {
+            unreachable!("a block and its neighbours");
+        };
+        let Ok(out) = (&mut out[start..start + BLOCK]).try_into() else {
+            unreachable!("a block");
+        };
+        sharpen_block(mix, [above, here, below], out);
+    }
+}
+
+/// A block with the pixels left and right of it.
+type Around = [u8; BLOCK + 2 * RGB];
+
+#[inline(always)]
+fn sharpen_block(mix: &impl Mix, rows: [&Around; 3], out: &mut Plane) {
+    out.copy_from_slice(&rows[1][RGB..RGB + BLOCK]);
+    mix.mix(&smoothed(rows), out);
+}
+
+/// The weighted means, rounded to nearest: 13 is odd, so there are no ties, and the floats of both
+/// libraries are close enough to give the same.
+#[expect(clippy::cast_possible_truncation, reason = "the mean of bytes")]
+#[inline(always)]
+fn smoothed([above, here, below]: [&Around; 3]) -> Plane {
+    // A thirteenth, with 16 fraction bits: too large by so little that the quotient of a sum of
+    // thirteen samples is whole where it should be.
+    const THIRTEENTH: u32 = 5_042;
+    let mut smooth = [0; BLOCK];
+    for (index, smooth) in smooth.iter_mut().enumerate() {
+        let [left, middle, right] = [index, index + RGB, index + 2 * RGB].map(
+            #[inline(always)]
+            |place| u16::from(above[place]) + u16::from(here[place]) + u16::from(below[place]),
+        );
+        let sum = left + middle + right + 4 * u16::from(here[index + RGB]) + 6;
+        *smooth = ((u32::from(sum) * THIRTEENTH) >> 16) as u8;
+    }
+    smooth
+}
