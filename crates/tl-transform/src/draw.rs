@@ -46,7 +46,6 @@ impl Stream {
     }
 
     /// `ops`, the operations within this one, each with its stream.
-    #[expect(dead_code, reason = "for the operations to come")]
     pub(crate) fn children(self, ops: &[Op]) -> impl Iterator<Item = (Self, &Op)> {
         Self::numbered(self.draw, ops, self.op.wrapping_add(1))
     }

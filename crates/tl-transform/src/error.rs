@@ -14,6 +14,16 @@ pub enum RecipeError {
         /// The name of the operation before it.
         after: &'static str,
     },
+    /// An operation within another that is not one on pixels.
+    #[error("operation {position}: {op} cannot be within {within}")]
+    Nested {
+        /// The place in the list, from 0, of the outermost operation.
+        position: usize,
+        /// The name of the one that is out of place.
+        op: &'static str,
+        /// The name of the one it is within.
+        within: &'static str,
+    },
     /// A parameter outside its range.
     #[error("operation {position}: {op}: {invalid}")]
     Parameter {

@@ -4,6 +4,7 @@
 //! operation is a table whose `op` is its name, and parameters left out have torchvision's default:
 //! `{"op": "random_horizontal_flip"}`.
 
+mod composition;
 mod convert;
 mod geometry;
 
@@ -14,11 +15,15 @@ use serde::{Deserialize, Serialize};
 use crate::draw::{Drawing, Stream};
 use crate::error::{Invalid, PlanError};
 
+pub use composition::{Compose, RandomApply, RandomChoice, RandomOrder};
 pub use convert::{Normalize, ToFloat};
 pub use geometry::{CenterCrop, RandomHorizontalFlip, RandomResizedCrop, Resize};
 
 /// The longest output side: the limit of the image formats themselves.
 pub(crate) const MAX_SIZE: u32 = 65_535;
+
+/// The most operations of a recipe, so that each has a number in the random streams.
+pub(crate) const MAX_OPS: usize = 256;
 
 /// What every operation can do. `Display` writes the parameters as `(...)`, or nothing.
 pub(crate) trait Operation: fmt::Display {
@@ -105,6 +110,16 @@ operations! {
     /// Mirrors left and right at random.
     RandomHorizontalFlip,
 
+    // Composition.
+    /// Does operations one behind the other.
+    Compose,
+    /// Does operations with a probability.
+    RandomApply,
+    /// Does one operation of several.
+    RandomChoice,
+    /// Does operations in any order.
+    RandomOrder,
+
     // Conversion.
     /// Maps 0..=255 to 0..=1.
     ToFloat,
@@ -141,6 +156,13 @@ impl Op {
 
     pub(crate) fn output_size(&self, before: Option<(u32, u32)>) -> Option<(u32, u32)> {
         self.operation().output_size(before)
+    }
+
+    /// An operation within this one that is none on pixels, and the one it is directly within.
+    pub(crate) fn misplaced(&self) -> Option<(&Self, &Self)> {
+        self.children().iter().find_map(|op| {
+            if op.domain() == Domain::Pixels { op.misplaced() } else { Some((op, self)) }
+        })
     }
 
     /// Checks the parameters of this operation and of those within.

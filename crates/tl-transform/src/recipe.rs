@@ -8,7 +8,8 @@ use crate::decode_mode::DecodeMode;
 use crate::error::RecipeError;
 use crate::interpolation::Interpolation;
 use crate::op::{
-    CenterCrop, Domain, Normalize, Op, RandomHorizontalFlip, RandomResizedCrop, Resize, ToFloat,
+    self, CenterCrop, Domain, Normalize, Op, RandomHorizontalFlip, RandomResizedCrop, Resize,
+    ToFloat,
 };
 use crate::output::{Dtype, Layout, OutputSpec};
 use crate::parity::Parity;
@@ -43,7 +44,7 @@ pub struct Recipe {
 impl Recipe {
     /// The most operations a recipe can have, those within others included: each has a number in
     /// the random streams.
-    pub const MAX_OPS: usize = 256;
+    pub const MAX_OPS: usize = op::MAX_OPS;
 
     /// Checks the operations' order and parameters. Photographs are decoded exactly, and pixels are
     /// those of torchvision on Pillow images.
@@ -59,6 +60,9 @@ impl Recipe {
         let mut before: Option<&Op> = None;
         for (position, op) in ops.iter().enumerate() {
             op.check().map_err(|(op, invalid)| RecipeError::Parameter { position, op, invalid })?;
+            if let Some((op, within)) = op.misplaced() {
+                return Err(RecipeError::Nested { position, op: op.name(), within: within.name() });
+            }
             let domain = before.map_or(Domain::Pixels, Op::domain);
             if !op.domain().may_follow(domain) {
                 let after = before.map_or("the decoded image", Op::name);
