@@ -58,11 +58,11 @@ class Tally:
         if ours.shape != expected.shape:
             self.faults.append(f"{label}: {ours.shape} instead of {expected.shape}")
             return
-        difference = numpy.abs(ours.astype(numpy.int16) - expected)
+        difference = numpy.abs(ours.astype(numpy.float32) - expected)
         self.samples += difference.size
         self.differing += int(numpy.count_nonzero(difference))
-        self.total += int(difference.sum())
-        self.largest = max(self.largest, int(difference.max(initial=0)))
+        self.total += float(difference.sum())
+        self.largest = max(self.largest, float(difference.max(initial=0)))
 
     def differing_percent(self):
         return 100 * self.differing / max(1, self.samples)
@@ -77,7 +77,7 @@ class Tally:
         allowed = "exact" if limits == EXACT else f"max {limits[0]}, {100 - limits[1]:g} % exact"
         verdict = "" if self.within(limits) else " **EXCEEDED**"
         return (
-            f"| {name} | {mode} | {self.cases} | {exact} | {self.largest} | "
+            f"| {name} | {mode} | {self.cases} | {exact} | {self.largest:g} | "
             f"{self.total / max(1, self.samples):.5f} | {allowed}{verdict} |"
         )
 
@@ -89,14 +89,13 @@ def compare_row(server, row, mode, images, sets):
         for repetition in range(sets if is_edge else 1):
             rng = random.Random(f"{row.name}, {number}, {repetition}")
             operations = row.case(Draws(rng), width, height)
-            steps = transform_steps.steps(operations, width, height, mode)
-            ours = server.run(pixels, steps, mode)
+            ours = server.run(pixels, transform_steps.request(operations, width, height, mode))
             operations = transform_steps.fill_in(operations, server, pixels, mode)
             expected = reference(operations, pixels, mode)
             before = tally.largest
             tally.add(f"{label}: {operations}", expected, ours)
             if tally.largest > max(before, bound(row.name, mode)[0]):
-                tally.faults.append(f"{label}: differs by {tally.largest}: {operations}")
+                tally.faults.append(f"{label}: differs by {tally.largest:g}: {operations}")
     return tally
 
 

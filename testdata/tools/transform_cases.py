@@ -376,6 +376,11 @@ def erase(draws, width, height):
     return "erase", {"i": top, "j": left, "h": box_height, "w": box_width, "color": draws.color()}
 
 
+@row("ToDtype, Normalize", "to planes of f32")
+def normalize(_draws, _width, _height):
+    return "normalize", {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
+
+
 # Policies: torchvision's own spaces of magnitudes, with the choice and the magnitude injected.
 
 
@@ -471,6 +476,11 @@ def run_augmix(image, share, weights, chains):
     return mix if isinstance(image, torch.Tensor) else F.to_pil_image(mix)
 
 
+def run_normalize(image, mean, std):
+    image = image if isinstance(image, torch.Tensor) else F.pil_to_tensor(image)
+    return F.normalize(F.to_dtype(image, torch.float32, scale=True), mean, std)
+
+
 def run_grayscale(image):
     return F.rgb_to_grayscale(image, num_output_channels=3)
 
@@ -504,6 +514,7 @@ REFERENCE = {
     "gaussian_blur": F.gaussian_blur,
     "gaussian_noise": lambda image, mean, sigma, number: F.gaussian_noise(image, mean, sigma),
     "erase": erase_box,
+    "normalize": run_normalize,
     "policy": run_policy,
     "augmix": run_augmix,
 }

@@ -128,7 +128,6 @@ PILLOW = {
     "permute_channels": lambda image, p: pillow_permute(image, **p),
     "gaussian_blur": lambda image, p: pillow_blur(image, **p),
     "erase": lambda image, p: pillow_erase(image, **p),
-    "normalize": lambda image, p: None,
 }
 
 
@@ -263,7 +262,8 @@ def cv_erase(image, i, j, h, w, color):
 
 def cv_normalize(image, mean, std):
     planes = cv2.dnn.blobFromImage(image, 1 / 255, mean=[number * 255 for number in mean])[0]
-    return planes / numpy.array(std, numpy.float32).reshape(3, 1, 1)
+    planes /= numpy.array(std, numpy.float32).reshape(3, 1, 1)
+    return planes.transpose(1, 2, 0)
 
 
 CV = {

@@ -33,17 +33,20 @@ class Server:
         if "error" in header:
             return header, None
         width, height = header["width"], header["height"]
-        data = self.process.stdout.read(width * height * 3)
+        data = self.process.stdout.read(header["bytes"])
+        if "normalize" in request:
+            planes = numpy.frombuffer(data, numpy.float32).reshape(3, height, width)
+            return header, planes.transpose(1, 2, 0)
         return header, numpy.frombuffer(data, numpy.uint8).reshape(height, width, 3)
 
-    def run(self, pixels, steps, parity):
-        """The pixels after the steps, or the text of an error."""
-        header, result = self.ask(pixels, steps=steps, parity=parity)
+    def run(self, pixels, request):
+        """The pixels, or the text of an error."""
+        header, result = self.ask(pixels, **request)
         return header["error"] if result is None else result
 
-    def time(self, pixels, steps, parity, repeat):
+    def time(self, pixels, request, repeat):
         """Nanoseconds of one run, on average."""
-        header, _ = self.ask(pixels, steps=steps, parity=parity, repeat=repeat)
+        header, _ = self.ask(pixels, **request, repeat=repeat)
         if "error" in header:
             raise ValueError(header["error"])
         return header["nanoseconds"] / repeat

@@ -19,6 +19,14 @@ def steps(operations, width, height, mode):
     return result
 
 
+def request(operations, width, height, mode):
+    """What `transform_server.Server` is asked for."""
+    normalize = {}
+    if operations and operations[-1][0] == "normalize":
+        operations, normalize = operations[:-1], {"normalize": operations[-1][1]}
+    return {"steps": steps(operations, width, height, mode), "parity": mode, **normalize}
+
+
 def passing(image, region=None, resized=None, flip=False, **rest):
     region = region or [0, 0, *image]
     resized = resized or region[2:]

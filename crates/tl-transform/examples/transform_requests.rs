@@ -4,8 +4,10 @@
 //! interleaved RGB. `{"width", "height", "parity", "steps"}` runs the steps; with `"recipe"` and
 //! `"draw"` in place of `"steps"` they are drawn first. `"repeat": N` runs them N times more, each on
 //! the original pixels, and reports the nanoseconds that took without restoring these.
-//! The answer is a line of JSON with `width`, `height`, `steps` and `nanoseconds`, and the pixels
-//! behind it, or a line with `error`.
+//! With `"normalize": {"mean", "std"}` the result of the steps goes on to planes of f32, and only
+//! that is timed.
+//! The answer is a line of JSON with `width`, `height`, `bytes`, `steps` and `nanoseconds`, and the
+//! bytes behind it, or a line with `error`.
 
 use std::error::Error;
 use std::io::{self, BufRead, Read, Write};
@@ -14,7 +16,10 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::json;
 use tl_simd::Level;
-use tl_transform::{Draw, Image, Parity, Plan, Recipe, Runner, Step};
+use tl_simd::resample::ImageView;
+use tl_transform::{
+    Draw, Dtype, Image, Layout, OutputSpec, Parity, Pass, Plan, Recipe, Renderer, Runner, Step,
+};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -47,6 +52,14 @@ struct Request {
     draw: Draw,
     #[serde(default)]
     repeat: u32,
+    normalize: Option<Normalize>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Normalize {
+    mean: [f32; 3],
+    std: [f32; 3],
 }
 
 fn serve(level: Level) -> Result<(), Box<dyn Error>> {
@@ -59,9 +72,9 @@ fn serve(level: Level) -> Result<(), Box<dyn Error>> {
         let mut pixels = vec![0; size.width as usize * size.height as usize * 3];
         input.read_exact(&mut pixels)?;
         match answer(&line, &pixels, &mut runner) {
-            Ok((header, image)) => {
+            Ok((header, result)) => {
                 writeln!(output, "{header}")?;
-                output.write_all(image.pixels())?;
+                output.write_all(&result)?;
             }
             Err(error) => writeln!(output, "{}", json!({ "error": error.to_string() }))?,
         }
@@ -82,7 +95,7 @@ fn answer(
     line: &str,
     pixels: &[u8],
     runner: &mut Runner,
-) -> Result<(serde_json::Value, Image), Box<dyn Error>> {
+) -> Result<(serde_json::Value, Vec<u8>), Box<dyn Error>> {
     let request: Request = serde_json::from_str(line)?;
     let (width, height) = (request.width, request.height);
     let (steps, parity) = match &request.recipe {
@@ -95,19 +108,44 @@ fn answer(
     let mut image = Image::from_pixels(width, height, pixels.to_vec());
     runner.run(&steps, parity, &mut image)?;
     let mut nanoseconds = Duration::ZERO;
-    for _ in 0..request.repeat {
-        image.reshape(width, height);
-        image.pixels_mut().copy_from_slice(pixels);
-        let start = Instant::now();
-        runner.run(&steps, parity, &mut image)?;
-        nanoseconds += start.elapsed();
-    }
+    let result = if let Some(normalize) = request.normalize {
+        let (floats, time) = floats(&image, normalize, request.repeat);
+        nanoseconds = time;
+        floats
+    } else {
+        for _ in 0..request.repeat {
+            image.reshape(width, height);
+            image.pixels_mut().copy_from_slice(pixels);
+            let start = Instant::now();
+            runner.run(&steps, parity, &mut image)?;
+            nanoseconds += start.elapsed();
+        }
+        image.pixels().to_vec()
+    };
     let (width, height) = image.size();
-    let nanoseconds = nanoseconds.as_nanos();
     Ok((
-        json!({ "width": width, "height": height, "steps": steps, "nanoseconds": nanoseconds }),
-        image,
+        json!({
+            "width": width, "height": height, "bytes": result.len(), "steps": steps,
+            "nanoseconds": nanoseconds.as_nanos(),
+        }),
+        result,
     ))
+}
+
+/// The image as planes of normalised f32, and what doing that `repeat` times more took.
+fn floats(image: &Image, normalize: Normalize, repeat: u32) -> (Vec<u8>, Duration) {
+    let output = OutputSpec { dtype: Dtype::F32, layout: Layout::Chw };
+    let mut renderer = Renderer::new(output, normalize.mean, normalize.std);
+    let (width, height) = image.size();
+    let pass = Pass::whole(width, height);
+    let view = ImageView::packed(image.pixels(), width, height, 3);
+    let mut result = vec![0; renderer.output_bytes((width, height))];
+    renderer.render(&pass, view, &mut result);
+    let start = Instant::now();
+    for _ in 0..repeat {
+        renderer.render(&pass, view, &mut result);
+    }
+    (result, start.elapsed())
 }
 
 /// The whole plan as steps: its head and its tail are passes that a loader fuses with others.
