@@ -129,6 +129,16 @@ pub(crate) trait Simd: Copy {
     /// The last byte first.
     fn reverse(self, bytes: Self::Bytes) -> Self::Bytes;
 
+    /// RGB pixels that `mirror` moves at once.
+    const MIRRORED: usize = Self::PIXELS;
+
+    /// The last of `MIRRORED` interleaved pixels first.
+    #[inline(always)]
+    fn mirror(self, pixels: &[u8], out: &mut [u8]) {
+        let planes = self.deinterleave(pixels);
+        self.interleave(planes.map(|plane| self.reverse(plane)), out);
+    }
+
     /// The planes of interleaved RGB pixels.
     fn deinterleave(self, pixels: &[u8]) -> [Self::Bytes; RGB];
 

@@ -50,14 +50,13 @@ fn define_flip(row: &[u8], channels: usize, out: &mut [u8]) {
 #[inline(always)]
 fn flip<S: Simd>(simd: S, row: &[u8], channels: usize, out: &mut [u8]) {
     let pixels = row.len() / RGB;
-    let Some(starts) = starts(pixels, S::PIXELS).filter(|_| channels == RGB) else {
+    let Some(starts) = starts(pixels, S::MIRRORED).filter(|_| channels == RGB) else {
         return define_flip(row, channels, out);
     };
     for start in starts {
-        let planes = simd.deinterleave(&row[start * RGB..][..S::PIXELS * RGB]);
-        let planes = planes.map(|plane| simd.reverse(plane));
-        let mirrored = pixels - start - S::PIXELS;
-        simd.interleave(planes, &mut out[mirrored * RGB..][..S::PIXELS * RGB]);
+        let mirrored = pixels - start - S::MIRRORED;
+        let out = &mut out[mirrored * RGB..][..S::MIRRORED * RGB];
+        simd.mirror(&row[start * RGB..][..S::MIRRORED * RGB], out);
     }
 }
 

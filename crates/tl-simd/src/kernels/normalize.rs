@@ -8,6 +8,7 @@
 mod row;
 
 use crate::Level;
+use crate::kernels::interleave::flip_row;
 use crate::vector::RGB;
 use half::{bf16, f16};
 use row::{Number, Row};
@@ -178,11 +179,26 @@ impl<'a> ImageWriter<'a> {
         let y = y as usize;
         assert!(y < self.height, "row {y} of {}", self.height);
         let y = if self.upside_down { self.height - 1 - y } else { y };
+        if let (Element::U8, Layout::Hwc, Row::Interleaved(pixels)) =
+            (self.format.element, self.format.layout, row)
+        {
+            return self.copy(level, y, pixels);
+        }
         match self.format.element {
             Element::F32 => self.write::<f32>(level, y, row),
             Element::F16 => self.write::<f16>(level, y, row),
             Element::Bf16 => self.write::<bf16>(level, y, row),
             Element::U8 => self.write::<u8>(level, y, row),
+        }
+    }
+
+    /// Writes a row of pixels that stay what they are.
+    fn copy(&mut self, level: Level, y: usize, pixels: &[u8]) {
+        let out = &mut self.out[y * self.width * RGB..][..self.width * RGB];
+        if self.format.flip {
+            flip_row(level, pixels, RGB, out);
+        } else {
+            out.copy_from_slice(pixels);
         }
     }
 
