@@ -105,3 +105,33 @@ pub enum StepError {
         height: u32,
     },
 }
+
+/// Why boxes or a mask cannot be taken.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnnotationError {
+    /// A coordinate that is no finite number.
+    #[error("box {position} has a coordinate that is not a finite number")]
+    NotFinite {
+        /// The box's place in the list, from 0.
+        position: usize,
+    },
+    /// A mask without pixels, or with more or fewer numbers than pixels.
+    #[error("mask of {width}x{height} pixels has {have} numbers")]
+    MaskLength {
+        /// Width in pixels.
+        width: u32,
+        /// Height in pixels.
+        height: u32,
+        /// How many numbers there are.
+        have: usize,
+    },
+    /// A limit that would keep boxes without an area.
+    #[error("{name} is {value}, expected a number from 1 on")]
+    Limit {
+        /// The limit's name.
+        name: &'static str,
+        /// What it was.
+        value: f32,
+    },
+}

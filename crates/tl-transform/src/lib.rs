@@ -2,6 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+mod annotations;
 mod decode_mode;
 mod draw;
 mod error;
@@ -18,9 +19,10 @@ pub mod rng;
 mod runner;
 pub mod step;
 
+pub use annotations::{BoundingBoxes, BoxFormat, Mask};
 pub use decode_mode::DecodeMode;
 pub use draw::{Draw, Stream};
-pub use error::{Invalid, PlanError, RecipeError, StepError};
+pub use error::{AnnotationError, Invalid, PlanError, RecipeError, StepError};
 pub use hash::RecipeHash;
 pub use interpolation::Interpolation;
 pub use op::Op;

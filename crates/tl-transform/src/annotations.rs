@@ -1,0 +1,8 @@
+//! What travels with an image: bounding boxes and masks, moved as torchvision v2 moves its
+//! `tv_tensors`.
+
+mod boxes;
+mod mask;
+
+pub use boxes::{BoundingBoxes, BoxFormat};
+pub use mask::Mask;

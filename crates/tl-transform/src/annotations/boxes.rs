@@ -1,0 +1,252 @@
+//! Bounding boxes: torchvision's kernels for float32 boxes, step by step, so that every coordinate
+//! has the same bits.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::AnnotationError;
+
+/// What the four numbers of a box are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum BoxFormat {
+    /// Left, top, right, bottom.
+    #[default]
+    Xyxy,
+    /// Left, top, width, height.
+    Xywh,
+    /// Middle across, middle down, width, height.
+    Cxcywh,
+}
+
+/// Boxes on a canvas: torchvision's `BoundingBoxes` of float32, without rotated ones.
+///
+/// A pixel covers one unit, the top left one from 0 to 1.
+///
+/// ```
+/// use tl_transform::{BoundingBoxes, BoxFormat};
+///
+/// let mut boxes = BoundingBoxes::new(BoxFormat::Xywh, (100, 80), vec![[10.0, 20.0, 30.0, 40.0]])?;
+/// boxes.flip();
+/// assert_eq!(boxes.boxes(), [[60.0, 20.0, 30.0, 40.0]]);
+/// # Ok::<(), tl_transform::AnnotationError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, try_from = "Unchecked")]
+pub struct BoundingBoxes {
+    format: BoxFormat,
+    /// Width and height of the image.
+    canvas: (u32, u32),
+    boxes: Vec<[f32; 4]>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unchecked {
+    format: BoxFormat,
+    canvas: (u32, u32),
+    boxes: Vec<[f32; 4]>,
+}
+
+impl TryFrom<Unchecked> for BoundingBoxes {
+    type Error = AnnotationError;
+
+    fn try_from(Unchecked { format, canvas, boxes }: Unchecked) -> Result<Self, Self::Error> {
+        Self::new(format, canvas, boxes)
+    }
+}
+
+impl BoundingBoxes {
+    /// Boxes on an image of `canvas` pixels, width first. They may reach beyond it.
+    ///
+    /// # Errors
+    /// [`AnnotationError::NotFinite`] when a coordinate is no finite number.
+    pub fn new(
+        format: BoxFormat,
+        canvas: (u32, u32),
+        boxes: Vec<[f32; 4]>,
+    ) -> Result<Self, AnnotationError> {
+        match boxes.iter().position(|coordinates| !coordinates.iter().all(|c| c.is_finite())) {
+            Some(position) => Err(AnnotationError::NotFinite { position }),
+            None => Ok(Self { format, canvas, boxes }),
+        }
+    }
+
+    /// What the numbers of a box are.
+    #[must_use]
+    pub const fn format(&self) -> BoxFormat {
+        self.format
+    }
+
+    /// Width and height of the image.
+    #[must_use]
+    pub const fn canvas(&self) -> (u32, u32) {
+        self.canvas
+    }
+
+    /// The boxes.
+    #[must_use]
+    pub fn boxes(&self) -> &[[f32; 4]] {
+        &self.boxes
+    }
+
+    /// Writes the boxes in another format: `convert_bounding_box_format`.
+    pub fn convert(&mut self, format: BoxFormat) {
+        let from = self.format;
+        self.boxes.iter_mut().for_each(|corners| *corners = converted(*corners, from, format));
+        self.format = format;
+    }
+
+    /// Cuts off what is outside the canvas: `clamp_bounding_boxes`.
+    pub fn clamp(&mut self) {
+        self.map_corners(self.canvas, |corners| corners);
+    }
+
+    /// Leaves out boxes that are narrower or lower than `min_size`, smaller than `min_area`, or
+    /// not all on the canvas, and tells of every box whether it stays: `SanitizeBoundingBoxes`.
+    ///
+    /// # Errors
+    /// [`AnnotationError::Limit`] when one of the two is not 1 or more, as torchvision refuses it.
+    pub fn sanitize(&mut self, min_size: f32, min_area: f32) -> Result<Vec<bool>, AnnotationError> {
+        for (name, value) in [("min_size", min_size), ("min_area", min_area)] {
+            if !(value >= 1.0 && value.is_finite()) {
+                return Err(AnnotationError::Limit { name, value });
+            }
+        }
+        let (width, height) = floats(self.canvas);
+        let stays = |corners: &[f32; 4]| {
+            let [left, top, right, bottom] = converted(*corners, self.format, BoxFormat::Xyxy);
+            let (across, down) = (right - left, bottom - top);
+            across >= min_size
+                && down >= min_size
+                && across * down >= min_area
+                && [left, top, right, bottom].iter().all(|&coordinate| coordinate >= 0.0)
+                && left <= width
+                && right <= width
+                && top <= height
+                && bottom <= height
+        };
+        let stay: Vec<bool> = self.boxes.iter().map(stays).collect();
+        let mut kept = stay.iter();
+        self.boxes.retain(|_| kept.next().copied().unwrap_or(false));
+        Ok(stay)
+    }
+
+    /// What is left on the part of the image that begins at (`x`, `y`) and is `size` large:
+    /// `crop_bounding_boxes`. The part may reach beyond the image.
+    pub fn crop(&mut self, (x, y): (i64, i64), size: (u32, u32)) {
+        self.shift(-single(x), -single(y));
+        self.canvas = size;
+        self.clamp();
+    }
+
+    /// Moves with an image that is resized: `resize_bounding_boxes`.
+    pub fn resize(&mut self, size: (u32, u32)) {
+        if size == self.canvas {
+            return;
+        }
+        let ratio = |new: u32, old: u32| rounded(f64::from(new) / f64::from(old));
+        let across = ratio(size.0, self.canvas.0);
+        let down = ratio(size.1, self.canvas.1);
+        for [x, y, z, w] in &mut self.boxes {
+            (*x, *y, *z, *w) = (*x * across, *y * down, *z * across, *w * down);
+        }
+        self.canvas = size;
+    }
+
+    /// Moves with an image that gets `left` columns and `top` rows in front and is `size` large
+    /// then: `pad_bounding_boxes`.
+    pub fn pad(&mut self, (left, top): (u32, u32), size: (u32, u32)) {
+        self.shift(single(left.into()), single(top.into()));
+        self.canvas = size;
+        self.clamp();
+    }
+
+    /// Moves with an image whose left and right change places: `horizontal_flip_bounding_boxes`.
+    pub fn flip(&mut self) {
+        let (width, _) = floats(self.canvas);
+        for [x, _, z, _] in &mut self.boxes {
+            match self.format {
+                BoxFormat::Xyxy => (*x, *z) = (-(*z - width), -(*x - width)),
+                BoxFormat::Xywh => *x = -((*x + *z) - width),
+                BoxFormat::Cxcywh => *x = -(*x - width),
+            }
+        }
+    }
+
+    /// Moves with an image whose top and bottom change places: `vertical_flip_bounding_boxes`.
+    pub fn flip_vertical(&mut self) {
+        let (_, height) = floats(self.canvas);
+        for [_, y, _, w] in &mut self.boxes {
+            match self.format {
+                BoxFormat::Xyxy => (*y, *w) = (-(*w - height), -(*y - height)),
+                BoxFormat::Xywh => *y = -((*y + *w) - height),
+                BoxFormat::Cxcywh => *y = -(*y - height),
+            }
+        }
+    }
+
+    /// Replaces every box, given by its edges left, top, right and bottom, by what `f` makes of
+    /// them, on another canvas, and cuts off what is outside: how torchvision's warps move boxes.
+    pub(crate) fn map_corners(
+        &mut self,
+        canvas: (u32, u32),
+        mut f: impl FnMut([f32; 4]) -> [f32; 4],
+    ) {
+        let (width, height) = floats(canvas);
+        for numbers in &mut self.boxes {
+            let [left, top, right, bottom] = f(converted(*numbers, self.format, BoxFormat::Xyxy));
+            let across = |x: f32| x.clamp(0.0, width);
+            let down = |y: f32| y.clamp(0.0, height);
+            let corners = [across(left), down(top), across(right), down(bottom)];
+            *numbers = converted(corners, BoxFormat::Xyxy, self.format);
+        }
+        self.canvas = canvas;
+    }
+
+    fn shift(&mut self, across: f32, down: f32) {
+        for [x, y, z, w] in &mut self.boxes {
+            (*x, *y) = (*x + across, *y + down);
+            if self.format == BoxFormat::Xyxy {
+                (*z, *w) = (*z + across, *w + down);
+            }
+        }
+    }
+}
+
+/// A box in another format, by way of the edges, each sum rounded as torchvision's are.
+fn converted(numbers: [f32; 4], from: BoxFormat, to: BoxFormat) -> [f32; 4] {
+    let [x, y, z, w] = numbers;
+    match (from, to) {
+        (BoxFormat::Xyxy, BoxFormat::Xyxy)
+        | (BoxFormat::Xywh, BoxFormat::Xywh)
+        | (BoxFormat::Cxcywh, BoxFormat::Cxcywh) => numbers,
+        (BoxFormat::Xywh, BoxFormat::Xyxy) => [x, y, z + x, w + y],
+        (BoxFormat::Xyxy, BoxFormat::Xywh) => [x, y, z - x, w - y],
+        (BoxFormat::Xywh, BoxFormat::Cxcywh) => [x + z / 2.0, y + w / 2.0, z, w],
+        (BoxFormat::Cxcywh, BoxFormat::Xywh) => [x - z / 2.0, y - w / 2.0, z, w],
+        (BoxFormat::Cxcywh, BoxFormat::Xyxy) => {
+            let (left, top) = (x - z / 2.0, y - w / 2.0);
+            [left, top, z + left, w + top]
+        }
+        (BoxFormat::Xyxy, BoxFormat::Cxcywh) => {
+            let (width, height) = (z - x, w - y);
+            [(x * 2.0 + width) / 2.0, (y * 2.0 + height) / 2.0, width, height]
+        }
+    }
+}
+
+fn floats((width, height): (u32, u32)) -> (f32, f32) {
+    (single(width.into()), single(height.into()))
+}
+
+/// Pixels, of which there are too few for the rounding to matter.
+#[expect(clippy::cast_precision_loss, reason = "sides are below 2^24")]
+fn single(pixels: i64) -> f32 {
+    pixels as f32
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the rounding is what torch does")]
+fn rounded(value: f64) -> f32 {
+    value as f32
+}

@@ -1,0 +1,149 @@
+//! Masks: one number per pixel, which are moved and never mixed.
+
+use tl_simd::Level;
+use tl_simd::interleave::flip_row;
+use tl_simd::pad::{Border, Margins, pad};
+use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize, TensorFilter};
+
+use crate::error::AnnotationError;
+
+/// A plane of 8-bit numbers, such as classes or the parts of one object: torchvision's `Mask`.
+///
+/// Several masks of one image are several of these.
+///
+/// ```
+/// use tl_transform::Mask;
+///
+/// let mut mask = Mask::new(2, 1, vec![1, 7])?;
+/// mask.resize((4, 1));
+/// assert_eq!(mask.data(), [1, 1, 7, 7]);
+/// # Ok::<(), tl_transform::AnnotationError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mask {
+    width: u32,
+    height: u32,
+    data: Vec<u8>,
+}
+
+impl Mask {
+    /// A mask of `width * height` numbers, row by row.
+    ///
+    /// # Errors
+    /// [`AnnotationError::MaskLength`] when there are not exactly so many, or none.
+    pub fn new(width: u32, height: u32, data: Vec<u8>) -> Result<Self, AnnotationError> {
+        let need = u64::from(width) * u64::from(height);
+        if need == 0 || usize::try_from(need) != Ok(data.len()) {
+            return Err(AnnotationError::MaskLength { width, height, have: data.len() });
+        }
+        Ok(Self { width, height, data })
+    }
+
+    /// Width and height.
+    #[must_use]
+    pub const fn size(&self) -> (u32, u32) {
+        (self.width, self.height)
+    }
+
+    /// The numbers, row by row.
+    #[must_use]
+    pub fn data(&self) -> &[u8] {
+        &self.data
+    }
+
+    /// The mask as an image of one channel.
+    pub(crate) fn view(&self) -> ImageView<'_> {
+        ImageView::packed(&self.data, self.width, self.height, 1)
+    }
+
+    /// Puts numbers of another size in the place of the present ones: `make` fills them, all zero
+    /// at first. Of nothing comes nothing.
+    pub(crate) fn replace(&mut self, size: (u32, u32), make: impl FnOnce(&Self, &mut [u8])) {
+        let mut data = vec![0; size.0 as usize * size.1 as usize];
+        if !self.data.is_empty() && !data.is_empty() {
+            make(self, &mut data);
+        }
+        *self = Self { width: size.0, height: size.1, data };
+    }
+
+    /// What is left on the part of the image that begins at (`x`, `y`) and is `size` large, 0
+    /// where it reaches beyond the image: `crop_mask`.
+    pub fn crop(&mut self, (x, y): (i64, i64), size: (u32, u32)) {
+        // The part of one axis that is there, and where it comes to lie.
+        let shared = |start: i64, length: u32, side: u32| {
+            let end = (start + i64::from(length)).min(side.into());
+            let from = start.max(0);
+            let count = usize::try_from(end - from).unwrap_or(0);
+            (usize::try_from(from).unwrap_or(0), usize::try_from(from - start).unwrap_or(0), count)
+        };
+        let (left, to_x, columns) = shared(x, size.0, self.width);
+        let (top, to_y, rows) = shared(y, size.1, self.height);
+        self.replace(size, |mask, out| {
+            let rows = if columns == 0 { 0 } else { rows };
+            for row in 0..rows {
+                let from = (top + row) * mask.width as usize + left;
+                let to = (to_y + row) * size.0 as usize + to_x;
+                out[to..to + columns].copy_from_slice(&mask.data[from..from + columns]);
+            }
+        });
+    }
+
+    /// Moves with an image that is resized, by torch's `nearest` whatever the image's filter is:
+    /// `resize_mask`.
+    pub fn resize(&mut self, size: (u32, u32)) {
+        self.resize_with(size, TensorFilter::Nearest);
+    }
+
+    /// [`Mask::resize`] by torch's `nearest-exact`, which torchvision takes where the image's
+    /// filter is that.
+    pub fn resize_exact(&mut self, size: (u32, u32)) {
+        self.resize_with(size, TensorFilter::NearestExact);
+    }
+
+    fn resize_with(&mut self, size: (u32, u32), filter: TensorFilter) {
+        if size == self.size() {
+            return;
+        }
+        self.replace(size, |mask, out| {
+            let resize = Resize {
+                region: Rect::of_size(mask.width, mask.height),
+                resized: size,
+                window: Rect::of_size(size.0, size.1),
+                filter: Filter::Tensor(filter),
+            };
+            let mut rows = out.chunks_exact_mut(size.0 as usize);
+            Resampler::new().run(Level::detect(), mask.view(), &resize, |_, row| {
+                if let Some(out) = rows.next() {
+                    out.copy_from_slice(row);
+                }
+            });
+        });
+    }
+
+    /// Moves with an image that gets a border: `pad_mask`.
+    pub fn pad(&mut self, margins: Margins, border: Border) {
+        let Margins { left, top, right, bottom } = margins;
+        let size = (left + self.width + right, top + self.height + bottom);
+        self.replace(size, |mask, out| pad(Level::detect(), mask.view(), margins, border, out));
+    }
+
+    /// Moves with an image whose left and right change places.
+    pub fn flip(&mut self) {
+        self.replace(self.size(), |mask, out| {
+            let width = mask.width as usize;
+            for (row, out) in mask.data.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
+                flip_row(Level::detect(), row, 1, out);
+            }
+        });
+    }
+
+    /// Moves with an image whose top and bottom change places.
+    pub fn flip_vertical(&mut self) {
+        self.replace(self.size(), |mask, out| {
+            let width = mask.width as usize;
+            for (row, out) in mask.data.chunks_exact(width).rev().zip(out.chunks_exact_mut(width)) {
+                out.copy_from_slice(row);
+            }
+        });
+    }
+}

@@ -1,0 +1,166 @@
+//! Boxes and masks against what torchvision made of them (`testdata/annotations/generate.py`).
+
+use serde::Deserialize;
+use tl_simd::pad::{Border, Margins};
+use tl_transform::{AnnotationError, BoundingBoxes, BoxFormat, Mask};
+
+#[derive(Deserialize)]
+struct BoxesCase {
+    format: BoxFormat,
+    canvas: (u32, u32),
+    boxes: Vec<[f32; 4]>,
+    moves: Vec<Move>,
+    after: BoundingBoxes,
+    sanitize: (f32, f32),
+    stay: Vec<bool>,
+}
+
+#[derive(Deserialize)]
+struct MaskCase {
+    mask: (u32, u32),
+    seed: u64,
+    moves: Vec<Move>,
+    after: (u32, u32),
+    crc: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case", untagged)]
+enum Move {
+    Crop { crop: (i64, i64, u32, u32) },
+    Resize { resize: (u32, u32) },
+    ResizeExact { resize_exact: (u32, u32) },
+    Pad { pad: (u32, u32, u32, u32), border: String, fill: u8 },
+    Flip { flip: () },
+    FlipVertical { flip_vertical: () },
+    Clamp { clamp: () },
+    Convert { convert: BoxFormat },
+}
+
+impl Move {
+    fn boxes(&self, boxes: &mut BoundingBoxes) {
+        let (width, height) = boxes.canvas();
+        match *self {
+            Self::Crop { crop: (x, y, width, height) } => boxes.crop((x, y), (width, height)),
+            Self::Resize { resize } | Self::ResizeExact { resize_exact: resize } => {
+                boxes.resize(resize);
+            }
+            Self::Pad { pad: (left, top, right, bottom), .. } => {
+                boxes.pad((left, top), (left + width + right, top + height + bottom));
+            }
+            Self::Flip { flip: () } => boxes.flip(),
+            Self::FlipVertical { flip_vertical: () } => boxes.flip_vertical(),
+            Self::Clamp { clamp: () } => boxes.clamp(),
+            Self::Convert { convert } => boxes.convert(convert),
+        }
+    }
+
+    fn mask(&self, mask: &mut Mask) {
+        match self {
+            Self::Crop { crop: (x, y, width, height) } => mask.crop((*x, *y), (*width, *height)),
+            Self::Resize { resize } => mask.resize(*resize),
+            Self::ResizeExact { resize_exact } => mask.resize_exact(*resize_exact),
+            Self::Pad { pad, border, fill } => {
+                let (left, top, right, bottom) = *pad;
+                let border = match border.as_str() {
+                    "edge" => Border::Edge,
+                    "reflect" => Border::Reflect,
+                    "symmetric" => Border::Symmetric,
+                    _ => Border::Constant([*fill; 4]),
+                };
+                mask.pad(Margins { left, top, right, bottom }, border);
+            }
+            Self::Flip { flip: () } => mask.flip(),
+            Self::FlipVertical { flip_vertical: () } => mask.flip_vertical(),
+            Self::Clamp { clamp: () } | Self::Convert { .. } => {}
+        }
+    }
+}
+
+/// The cases in the repository, or those of the file that `TL_TRANSFORM_ANNOTATIONS` names.
+fn cases() -> (Vec<BoxesCase>, Vec<MaskCase>) {
+    let committed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/annotations/cases.jsonl");
+    let path = std::env::var("TL_TRANSFORM_ANNOTATIONS").unwrap_or(committed.to_owned());
+    let text = std::fs::read_to_string(path).expect("the cases can be read");
+    let (masks, boxes): (Vec<&str>, Vec<&str>) =
+        text.lines().partition(|line| line.starts_with("{\"mask\""));
+    let boxes = boxes.into_iter().map(|line| serde_json::from_str(line).expect("a case")).collect();
+    (boxes, masks.into_iter().map(|line| serde_json::from_str(line).expect("a case")).collect())
+}
+
+#[test]
+fn boxes_move_with_the_bits_of_torchvision() {
+    let (cases, _) = cases();
+    assert!(cases.len() >= 160, "{} cases", cases.len());
+    for (number, case) in cases.into_iter().enumerate() {
+        let mut boxes = BoundingBoxes::new(case.format, case.canvas, case.boxes).unwrap();
+        case.moves.iter().for_each(|step| step.boxes(&mut boxes));
+        assert_eq!(boxes, case.after, "case {number}");
+        let count = case.stay.iter().filter(|stays| **stays).count();
+        assert_eq!(boxes.sanitize(case.sanitize.0, case.sanitize.1), Ok(case.stay));
+        assert_eq!(boxes.boxes().len(), count, "case {number}");
+    }
+}
+
+#[test]
+fn masks_move_with_the_numbers_of_torchvision() {
+    let (_, cases) = cases();
+    assert!(cases.len() >= 80, "{} cases", cases.len());
+    for (number, case) in cases.into_iter().enumerate() {
+        let (width, height) = case.mask;
+        let numbers = noise((width * height) as usize, case.seed);
+        let mut mask = Mask::new(width, height, numbers).unwrap();
+        case.moves.iter().for_each(|step| step.mask(&mut mask));
+        assert_eq!(mask.size(), case.after, "case {number}");
+        assert_eq!(crc32fast::hash(mask.data()), case.crc, "case {number}");
+    }
+}
+
+/// `SplitMix64` in counter mode, as the generators of `testdata` have it.
+fn noise(len: usize, seed: u64) -> Vec<u8> {
+    let word = |counter: u64| {
+        let z = seed.wrapping_add(counter.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    };
+    (1..).flat_map(|counter| word(counter).to_le_bytes()).take(len).collect()
+}
+
+#[test]
+fn what_is_no_box_and_no_mask_is_refused() {
+    let boxes = |number| BoundingBoxes::new(BoxFormat::Xyxy, (4, 4), vec![[0.0; 4], [number; 4]]);
+    assert_eq!(boxes(f32::NAN), Err(AnnotationError::NotFinite { position: 1 }));
+    assert_eq!(boxes(f32::INFINITY), Err(AnnotationError::NotFinite { position: 1 }));
+    let text = r#"{"format":"xyxy","canvas":[1,1],"boxes":[[1e99,0,0,0]]}"#;
+    assert!(serde_json::from_str::<BoundingBoxes>(text).is_err(), "1e99 is infinite as a float");
+    let limit = |name, value| Err(AnnotationError::Limit { name, value });
+    assert_eq!(boxes(1.0).unwrap().sanitize(0.5, 1.0), limit("min_size", 0.5));
+    assert_eq!(boxes(1.0).unwrap().sanitize(1.0, 0.0), limit("min_area", 0.0));
+    let length = |width, height, have| Err(AnnotationError::MaskLength { width, height, have });
+    assert_eq!(Mask::new(2, 3, vec![0; 5]), length(2, 3, 5));
+    assert_eq!(Mask::new(0, 3, vec![]), length(0, 3, 0));
+    assert_eq!(Mask::new(u32::MAX, u32::MAX, vec![1]), length(u32::MAX, u32::MAX, 1));
+}
+
+#[test]
+fn a_crop_beside_a_mask_is_zero() {
+    let mut mask = Mask::new(2, 2, vec![1; 4]).unwrap();
+    mask.crop((2, 0), (2, 2));
+    assert_eq!((mask.size(), mask.data()), ((2, 2), &[0; 4][..]));
+    mask.crop((-9, i64::from(u32::MAX)), (1, 1));
+    assert_eq!(mask.data(), [0]);
+}
+
+#[test]
+fn a_mask_cut_down_to_nothing_stays_empty() {
+    let mut mask = Mask::new(2, 2, vec![1; 4]).unwrap();
+    mask.crop((0, 0), (0, 2));
+    mask.resize((3, 3));
+    assert_eq!((mask.size(), mask.data()), ((3, 3), &[0; 9][..]));
+    mask.crop((5, 5), (0, 0));
+    mask.pad(Margins { left: 1, top: 1, ..Margins::default() }, Border::Edge);
+    mask.flip();
+    mask.flip_vertical();
+    assert_eq!((mask.size(), mask.data()), ((1, 1), &[0][..]));
+}
