@@ -56,11 +56,30 @@ def resized_crop(image, mode, top, left, width, height, size, interpolation):
     return passing(image, region=region, resized=size[::-1], interpolation=interpolation)
 
 
+def color(name, parameter=None):
+    """A change of colours, which is a name, or a name and its one parameter."""
+    if parameter is None:
+        return lambda image, mode: [{"color": name}]
+    return lambda image, mode, **given: [{"color": {name: given[parameter]}}]
+
+
 STEPS = {
     "resize": resize,
     "crop": crop,
     "resized_crop": resized_crop,
     "horizontal_flip": lambda image, mode: passing(image, flip=True),
+    "brightness": color("brightness", "factor"),
+    "contrast": color("contrast", "factor"),
+    "saturation": color("saturation", "factor"),
+    "sharpness": color("sharpness", "factor"),
+    "hue": lambda image, mode, factor: [{"color": {"hue": {"factor": factor}}}],
+    "grayscale": color("grayscale"),
+    "invert": color("invert"),
+    "posterize": color("posterize", "bits"),
+    "solarize": color("solarize", "threshold"),
+    "autocontrast": color("autocontrast"),
+    "equalize": color("equalize"),
+    "permute_channels": color("permute_channels", "permutation"),
 }
 
 

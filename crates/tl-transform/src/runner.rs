@@ -150,14 +150,12 @@ impl Runner {
 /// The image a step works on, and what is there to work with.
 pub(crate) struct Stage<'a> {
     pub(crate) image: &'a mut Image,
-    #[expect(dead_code, reason = "for the operations to come")]
     pub(crate) parity: Parity,
     runner: &'a mut Runner,
 }
 
 impl Stage<'_> {
     /// The instructions to use.
-    #[expect(dead_code, reason = "for the operations to come")]
     pub(crate) fn level(&self) -> Level {
         self.runner.renderer.level()
     }
@@ -173,6 +171,13 @@ impl Stage<'_> {
         spare.reshape(width, height);
         make(self.image, spare.pixels_mut());
         std::mem::swap(self.image, spare);
+    }
+
+    /// The image, and memory for as many of its rows whose content is unspecified.
+    pub(crate) fn image_and_rows(&mut self, rows: u32) -> (&mut Image, &mut [u8]) {
+        let spare = &mut self.runner.spare;
+        spare.reshape(self.image.width, rows);
+        (self.image, spare.pixels_mut())
     }
 
     /// Runs a pass.

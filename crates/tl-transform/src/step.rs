@@ -1,9 +1,13 @@
 //! Steps: operations with everything random decided, to be carried out on the pixels of an image.
 
+mod color;
+
 use serde::{Deserialize, Serialize};
 
 use crate::pass::Pass;
 use crate::runner::Stage;
+
+pub use color::{Color, HueMethod};
 
 /// One thing that is done to an image of 8-bit RGB pixels.
 ///
@@ -15,14 +19,17 @@ use crate::runner::Stage;
 pub enum Step {
     /// Crop, resize, cut, pad with black, flip.
     Pass(Pass),
+    /// Change colours.
+    Color(Color),
 }
 
 impl Step {
     /// Width and height afterwards, for an image of `size`.
     #[must_use]
-    pub fn output_size(&self, _size: (u32, u32)) -> (u32, u32) {
+    pub fn output_size(&self, size: (u32, u32)) -> (u32, u32) {
         match self {
             Self::Pass(pass) => pass.output_size(),
+            Self::Color(_) => size,
         }
     }
 
@@ -30,6 +37,7 @@ impl Step {
     pub(crate) fn fits(&self, (width, height): (u32, u32)) -> bool {
         match self {
             Self::Pass(pass) => pass.fits(width, height),
+            Self::Color(_) => true,
         }
     }
 
@@ -37,6 +45,7 @@ impl Step {
     pub(crate) fn run(&self, stage: &mut Stage<'_>) {
         match self {
             Self::Pass(pass) => stage.pass(pass),
+            Self::Color(color) => color.run(stage),
         }
     }
 }

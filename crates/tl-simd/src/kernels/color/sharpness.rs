@@ -11,26 +11,26 @@ use crate::vector::RGB;
 /// torchvision on tensors. The border of one pixel stays, and with it images of fewer than three
 /// rows or columns.
 ///
-/// `rows` is scratch memory for two rows, kept between calls to save allocations.
+/// `rows` is memory for two rows, whose content does not matter.
 ///
 /// # Panics
 ///
-/// When `pixels` is not whole rows of `width` RGB pixels.
+/// When `pixels` is not whole rows of `width` RGB pixels, or `rows` is shorter than two of them.
 pub fn sharpen(
     level: Level,
     arithmetic: Arithmetic,
     factor: f64,
     width: usize,
     pixels: &mut [u8],
-    rows: &mut Vec<u8>,
+    rows: &mut [u8],
 ) {
     let line = width * RGB;
     assert!(line > 0 && pixels.len().is_multiple_of(line), "whole rows of {width} pixels");
     if width < 3 || pixels.len() < 3 * line {
         return;
     }
-    rows.clear();
-    rows.extend_from_slice(&pixels[..2 * line]);
+    let rows = &mut rows[..2 * line];
+    rows[..line].copy_from_slice(&pixels[..line]);
     let blend = match arithmetic {
         Arithmetic::Pillow => Blend::pillow(factor),
         Arithmetic::Torch => Blend::torch(1.0 - factor),
