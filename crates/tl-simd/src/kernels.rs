@@ -1,9 +1,12 @@
 //! The kernels, one module per operation, each with its scalar definition.
 
 pub mod color;
+pub mod erase;
 pub mod gaussian;
 pub mod interleave;
 pub mod jpeg;
+pub mod mix;
+pub mod normal;
 pub mod normalize;
 pub mod pad;
 pub mod resample;

@@ -6,5 +6,7 @@ mod kernels;
 mod level;
 mod vector;
 
-pub use kernels::{color, gaussian, interleave, jpeg, normalize, pad, resample, warp};
+pub use kernels::{
+    color, erase, gaussian, interleave, jpeg, mix, normal, normalize, pad, resample, warp,
+};
 pub use level::Level;

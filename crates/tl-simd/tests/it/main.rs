@@ -1,6 +1,8 @@
 //! Integration tests of tl-simd.
 
 mod color;
+mod erase;
+mod filter;
 mod gaussian;
 mod interleave;
 mod jpeg;

@@ -1,0 +1,196 @@
+//! Erasing parts of finished images: rectangles, and the squares of a grid.
+//!
+//! An image is a slice in any type of number and order; what is written is a value per channel,
+//! or normal deviates. All exact.
+
+mod grid;
+
+use crate::Level;
+use crate::kernels::normal::{GROUP, normals};
+use crate::kernels::normalize::{Element, Layout};
+use crate::kernels::resample::Rect;
+use crate::vector::RGB;
+use core::ops::Range;
+use half::{bf16, f16};
+
+pub use grid::Grid;
+
+/// Channels are filled with these numbers.
+pub type Value = [f32; RGB];
+
+/// An image to be erased in.
+#[derive(Debug)]
+pub struct Canvas<'a> {
+    out: &'a mut [u8],
+    width: usize,
+    height: usize,
+    element: Element,
+    layout: Layout,
+}
+
+impl<'a> Canvas<'a> {
+    /// The image in `out`, which holds `width * height * 3` numbers in the machine's byte order.
+    ///
+    /// # Panics
+    ///
+    /// When `out` is not exactly that long.
+    #[must_use]
+    pub fn new(
+        out: &'a mut [u8],
+        (width, height): (usize, usize),
+        element: Element,
+        layout: Layout,
+    ) -> Self {
+        let need = [width, height, RGB, element.size()];
+        let need = need.into_iter().try_fold(1_usize, usize::checked_mul);
+        assert_eq!(Some(out.len()), need, "bytes of a {width}x{height} image");
+        Self { out, width, height, element, layout }
+    }
+
+    /// Writes a value per channel into `rect`: torchvision's `erase`.
+    ///
+    /// Halves are rounded to nearest even; integers lose their fraction and are held in 0..=255.
+    ///
+    /// # Panics
+    ///
+    /// When `rect` leaves the image.
+    pub fn fill(&mut self, rect: Rect, value: Value) {
+        let colour = Colour::new(self.element, value);
+        self.rows(rect, |_, channels, row| colour.repeat(&channels, row));
+    }
+
+    /// Writes normal deviates of mean 0 and deviation 1 into `rect`: what torchvision's
+    /// `RandomErasing` does with `value="random"`.
+    ///
+    /// Row `y` of channel `c` of the rectangle has the deviates of `key` from group
+    /// `(c * height + y) * ceil(width / 64)` on.
+    ///
+    /// # Panics
+    ///
+    /// When `rect` leaves the image.
+    pub fn fill_normal(&mut self, level: Level, rect: Rect, key: u64) {
+        let element = self.element;
+        let groups = (rect.width as usize).div_ceil(GROUP);
+        self.rows(rect, |y, channels, row| {
+            let step = element.size() * channels.len();
+            for (channel, offset) in channels.zip((0..).step_by(element.size())) {
+                let first = (channel * rect.height as usize + y) * groups;
+                let Some(row) = row.get_mut(offset..) else { continue };
+                for (group, part) in (first..).zip(row.chunks_mut(step * GROUP)) {
+                    let deviates = normals(level, key, low_word(group));
+                    for (number, deviate) in part.chunks_mut(step).zip(deviates) {
+                        let bytes = encode(element, deviate);
+                        let size = element.size();
+                        number[..size].copy_from_slice(&bytes[..size]);
+                    }
+                }
+            }
+        });
+    }
+
+    /// Writes a value per channel wherever `grid` covers the image.
+    ///
+    /// # Panics
+    ///
+    /// When `grid` is for an image of another size.
+    pub fn fill_grid(&mut self, grid: &Grid, value: Value) {
+        let (width, height) = grid.size();
+        assert_eq!((self.width, self.height), (width as usize, height as usize), "the grid's size");
+        let colour = Colour::new(self.element, value);
+        let cells = grid.cells();
+        self.rows(Rect::of_size(width, height), |y, channels, row| {
+            let step = colour.pixel(&channels).len();
+            cells.runs(y, |run| {
+                colour.repeat(&channels, &mut row[run.start * step..run.end * step]);
+            });
+        });
+    }
+
+    /// Calls `write` with the bytes of every row of `rect`: the row's number in it, the channels
+    /// that the bytes are of, and the bytes.
+    fn rows(&mut self, rect: Rect, mut write: impl FnMut(usize, Range<usize>, &mut [u8])) {
+        let [x, y, width, height] =
+            [rect.x, rect.y, rect.width, rect.height].map(|side| side as usize);
+        let inside =
+            |start: usize, len, side| start.checked_add(len).is_some_and(|end| end <= side);
+        assert!(
+            inside(x, width, self.width) && inside(y, height, self.height),
+            "{rect:?} in an image of {}x{}",
+            self.width,
+            self.height
+        );
+        if width == 0 || height == 0 {
+            return;
+        }
+        let (planes, channels) = match self.layout {
+            Layout::Hwc => (1, RGB),
+            Layout::Chw => (RGB, 1),
+        };
+        let pixel = channels * self.element.size();
+        let line = self.width * pixel;
+        for (plane, first) in self.out.chunks_exact_mut(line * self.height).zip(0..planes) {
+            let rows = plane.chunks_exact_mut(line).skip(y).take(height);
+            for (row, y) in rows.zip(0..) {
+                write(y, first..first + channels, &mut row[x * pixel..][..width * pixel]);
+            }
+        }
+    }
+}
+
+/// The bytes of a value per channel.
+struct Colour {
+    bytes: [u8; MOST_BYTES * RGB],
+    size: usize,
+}
+
+/// The most bytes of a number.
+const MOST_BYTES: usize = 4;
+
+impl Colour {
+    fn new(element: Element, value: Value) -> Self {
+        let size = element.size();
+        let mut bytes = [0; MOST_BYTES * RGB];
+        for (bytes, value) in bytes.chunks_exact_mut(size).zip(value) {
+            bytes.copy_from_slice(&encode(element, value)[..size]);
+        }
+        Self { bytes, size }
+    }
+
+    /// The bytes of those channels of a pixel.
+    fn pixel(&self, channels: &Range<usize>) -> &[u8] {
+        &self.bytes[channels.start * self.size..channels.end * self.size]
+    }
+
+    /// Fills `out` with those channels.
+    fn repeat(&self, channels: &Range<usize>, out: &mut [u8]) {
+        let pixel = self.pixel(channels);
+        if pixel.iter().all(|byte| *byte == pixel[0]) {
+            return out.fill(pixel[0]);
+        }
+        // Copies of what is there already, twice as much each time.
+        let mut done = pixel.len().min(out.len());
+        out[..done].copy_from_slice(&pixel[..done]);
+        while done < out.len() {
+            let more = done.min(out.len() - done);
+            out.copy_within(..more, done);
+            done += more;
+        }
+    }
+}
+
+/// The bytes of a number, at the front.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "held in 0..=255")]
+fn encode(element: Element, value: f32) -> [u8; MOST_BYTES] {
+    let half = |[low, high]: [u8; 2]| [low, high, 0, 0];
+    match element {
+        Element::F32 => value.to_ne_bytes(),
+        Element::F16 => half(f16::from_f32(value).to_ne_bytes()),
+        Element::Bf16 => half(bf16::from_f32(value).to_ne_bytes()),
+        Element::U8 => [value as u8, 0, 0, 0],
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "groups are counted modulo 2^32")]
+fn low_word(number: usize) -> u32 {
+    number as u32
+}
