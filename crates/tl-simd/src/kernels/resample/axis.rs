@@ -43,7 +43,12 @@ pub(super) struct AxisKey {
     pub(super) first: u32,
     /// How many output pixels are wanted; at least 1.
     pub(super) count: u32,
+    /// Whether the sides of the result add up to no more than [`SMALL_SIDES`].
+    pub(super) small: bool,
 }
+
+/// Up to here torch finds the pixels of `nearest-exact` with another rounding.
+pub(super) const SMALL_SIDES: u64 = 128;
 
 /// A part of an axis of the source, which may begin and end within pixels.
 ///
@@ -253,7 +258,7 @@ mod tests {
 
     fn whole(filter: Filter, input: u32, output: u32) -> AxisKey {
         let span = Span { offset: 0.0, length: f64::from(input), pixels: input };
-        AxisKey { filter, span, output, first: 0, count: output }
+        AxisKey { filter, span, output, first: 0, count: output, small: false }
     }
 
     const FILTERS: [Filter; 13] = [

@@ -1,7 +1,7 @@
 //! Images, rectangles, and what part of an image becomes what.
 
 use super::Filter;
-use super::axis::{AxisKey, Span};
+use super::axis::{AxisKey, SMALL_SIDES, Span};
 
 /// Interleaved 8-bit pixels in memory.
 #[derive(Clone, Copy, Debug)]
@@ -205,9 +205,10 @@ impl ResizeArea {
     pub(super) fn axes(&self) -> Option<[PlacedAxis; 2]> {
         let Self { area, resized, window, filter } = *self;
         assert!(window.fits(resized.0, resized.1), "{window:?} leaves the resized image");
+        let small = u64::from(resized.0) + u64::from(resized.1) <= SMALL_SIDES;
         let axis = |start, end, output, first, count| {
             let (base, span) = place(start, end);
-            PlacedAxis { base, key: AxisKey { filter, span, output, first, count } }
+            PlacedAxis { base, key: AxisKey { filter, span, output, first, count, small } }
         };
         let columns = axis(area.left, area.right, resized.0, window.x, window.width);
         let rows = axis(area.top, area.bottom, resized.1, window.y, window.height);

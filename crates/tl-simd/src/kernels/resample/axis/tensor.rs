@@ -108,15 +108,17 @@ fn fixed_point(weight: f64, bits: u32) -> i32 {
 pub(super) fn nearest(key: &AxisKey, filter: TensorFilter) -> impl Iterator<Item = u32> {
     let Span { offset, length, pixels } = key.span;
     let scale = single(length) / single(f64::from(key.output));
-    let exact = filter == TensorFilter::NearestExact;
+    let (exact, small) = (filter == TensorFilter::NearestExact, key.small);
     (key.first..key.first + key.count).map(move |index| {
         let index = single(f64::from(index));
-        let position = if exact {
-            // The product is not rounded before the half is taken off (a fused instruction).
-            let product = f64::from(scale) * f64::from(index + 0.5);
-            single(f64::from(single(product - 0.5).max(0.0)) + 0.5)
-        } else {
-            scale * index
+        let position = match (exact, small) {
+            (false, _) => scale * index,
+            (true, true) => scale * (index + 0.5),
+            // A fused instruction: the product is not rounded before a half is taken off.
+            (true, false) => {
+                let product = f64::from(scale) * f64::from(index + 0.5);
+                single(product - 0.5).max(0.0) + 0.5
+            }
         };
         truncate(offset + f64::from(position)).min(pixels - 1)
     })
