@@ -37,7 +37,9 @@ def draw_move(rng, width, height, mask):
     kind = rng.choice(["crop", "resize", "pad", "flip", "flip_vertical", "clamp", "convert"])
     if kind == "crop":
         x, y = rng.randint(-width // 2, width - 1), rng.randint(-height // 2, height - 1)
-        return {"crop": [x, y, rng.randint(1, 2 * width), rng.randint(1, 2 * height)]}
+        # torchvision 0.29 gives another size than asked for where a crop ends before the image.
+        w, h = rng.randint(max(1, 1 - x), 2 * width), rng.randint(max(1, 1 - y), 2 * height)
+        return {"crop": [x, y, w, h]}
     if kind == "resize":
         return {"resize": [rng.randint(1, 200), rng.randint(1, 200)]}
     if kind == "pad":

@@ -67,7 +67,8 @@ impl Mask {
     }
 
     /// What is left on the part of the image that begins at (`x`, `y`) and is `size` large, 0
-    /// where it reaches beyond the image: `crop_mask`.
+    /// where it reaches beyond the image: `crop_mask`, which gives another size where the part
+    /// ends to the left of the image or above it.
     pub fn crop(&mut self, (x, y): (i64, i64), size: (u32, u32)) {
         // The part of one axis that is there, and where it comes to lie.
         let shared = |start: i64, length: u32, side: u32| {
