@@ -149,7 +149,6 @@ impl<'a> Drawing<'a> {
     }
 
     /// Adds a step that needs all pixels.
-    #[expect(dead_code, reason = "for the operations to come")]
     pub(crate) fn step(&mut self, step: Step) -> Result<(), PlanError> {
         self.flush()?;
         let (width, height) = step.output_size(self.size());

@@ -4,6 +4,7 @@
 //! operation is a table whose `op` is its name, and parameters left out have torchvision's default:
 //! `{"op": "random_horizontal_flip"}`.
 
+mod color;
 mod composition;
 mod convert;
 mod geometry;
@@ -15,6 +16,11 @@ use serde::{Deserialize, Serialize};
 use crate::draw::{Drawing, Stream};
 use crate::error::{Invalid, PlanError};
 
+pub use color::{
+    ColorJitter, Grayscale, Jitter, RandomAdjustSharpness, RandomAutocontrast,
+    RandomChannelPermutation, RandomEqualize, RandomGrayscale, RandomInvert,
+    RandomPhotometricDistort, RandomPosterize, RandomSolarize,
+};
 pub use composition::{Compose, RandomApply, RandomChoice, RandomOrder};
 pub use convert::{Normalize, ToFloat};
 pub use geometry::{CenterCrop, RandomHorizontalFlip, RandomResizedCrop, Resize};
@@ -109,6 +115,30 @@ operations! {
     CenterCrop,
     /// Mirrors left and right at random.
     RandomHorizontalFlip,
+
+    // Colour.
+    /// Changes brightness, contrast, saturation and hue at random.
+    ColorJitter,
+    /// Makes the image grey.
+    Grayscale,
+    /// Makes the image grey at random.
+    RandomGrayscale,
+    /// Inverts the samples at random.
+    RandomInvert,
+    /// Keeps the upper bits of samples at random.
+    RandomPosterize,
+    /// Inverts large samples at random.
+    RandomSolarize,
+    /// Sharpens or blurs at random.
+    RandomAdjustSharpness,
+    /// Stretches each channel at random.
+    RandomAutocontrast,
+    /// Makes each channel's histogram even at random.
+    RandomEqualize,
+    /// Puts the channels in any order.
+    RandomChannelPermutation,
+    /// Changes colours as for SSD.
+    RandomPhotometricDistort,
 
     // Composition.
     /// Does operations one behind the other.

@@ -1,6 +1,7 @@
 //! Recipes from outside: what may be built, what is refused, and that text forms are stable.
 
 mod annotations;
+mod color;
 
 use tl_transform::op::{
     CenterCrop, Normalize, RandomHorizontalFlip, RandomResizedCrop, Resize, ToFloat,

@@ -1,0 +1,260 @@
+//! Brightness, contrast, saturation and hue, changed by drawn factors.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{permute_channels, shuffle};
+use crate::draw::{Drawing, Stream};
+use crate::error::{Invalid, PlanError};
+use crate::op::{Operation, require, require_probability};
+use crate::rng::Rng;
+use crate::step::{Color, HueMethod, Step};
+
+/// How far a factor strays: a number as torchvision takes it, or the bounds themselves.
+///
+/// A number `a` stands for `1 - a` to `1 + a` and no less than 0, or of hues for `-a` to `a`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Jitter {
+    /// The distance from what changes nothing.
+    Within(f64),
+    /// The smallest and the largest factor.
+    Between(f64, f64),
+}
+
+impl Default for Jitter {
+    /// No change.
+    fn default() -> Self {
+        Self::Within(0.0)
+    }
+}
+
+/// What factors may be, and which one changes nothing.
+#[derive(Clone, Copy)]
+struct Range {
+    neutral: f64,
+    least: f64,
+    most: f64,
+    expected: &'static str,
+}
+
+const FACTOR: Range = Range {
+    neutral: 1.0,
+    least: 0.0,
+    most: f64::MAX,
+    expected: "0 or a positive number, no less than the lower bound",
+};
+
+const TURN: Range = Range {
+    neutral: 0.0,
+    least: -0.5,
+    most: 0.5,
+    expected: "-0.5 to 0.5, no less than the lower bound",
+};
+
+impl Jitter {
+    /// The bounds; of factors around 1 the lower one is not below 0.
+    fn bounds(self, range: Range) -> (f64, f64) {
+        match self {
+            Self::Within(amount) if range.neutral > 0.0 => {
+                ((range.neutral - amount).max(0.0), range.neutral + amount)
+            }
+            Self::Within(amount) => (range.neutral - amount, range.neutral + amount),
+            Self::Between(low, high) => (low, high),
+        }
+    }
+
+    fn check(self, range: Range, parameter: &'static str) -> Result<(), Invalid> {
+        if let Self::Within(amount) = self {
+            require(amount >= 0.0, parameter, amount, "0 or a positive number")?;
+        }
+        let (low, high) = self.bounds(range);
+        require((range.least..=range.most).contains(&low), parameter, low, range.expected)?;
+        require((low..=range.most).contains(&high), parameter, high, range.expected)
+    }
+
+    /// A factor, or nothing where none could change anything.
+    fn draw(self, range: Range, rng: &mut Rng) -> Option<f64> {
+        let (low, high) = self.bounds(range);
+        let drawn = || rng.uniform(low, high);
+        ((low, high) != (range.neutral, range.neutral)).then(drawn)
+    }
+}
+
+impl fmt::Display for Jitter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Within(amount) => write!(f, "{amount}"),
+            Self::Between(low, high) => write!(f, "{low}..{high}"),
+        }
+    }
+}
+
+/// What is jittered, in torchvision's order.
+const CHANGES: [(Range, &str); 4] =
+    [(FACTOR, "brightness"), (FACTOR, "contrast"), (FACTOR, "saturation"), (TURN, "hue")];
+
+/// Changes brightness, contrast, saturation and hue by random factors, in random order.
+///
+/// As in torchvision the order is drawn first, and then a factor for each change that is not
+/// switched off, whatever its place in that order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ColorJitter {
+    /// Of all samples.
+    pub brightness: Jitter,
+    /// Around the image's mean grey.
+    pub contrast: Jitter,
+    /// Around each pixel's grey.
+    pub saturation: Jitter,
+    /// In turns, -0.5 to 0.5.
+    pub hue: Jitter,
+    /// The numbers that hues are turned in, if not those of the recipe's parity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hue_method: Option<HueMethod>,
+}
+
+impl ColorJitter {
+    fn jitters(&self) -> [Jitter; 4] {
+        [self.brightness, self.contrast, self.saturation, self.hue]
+    }
+}
+
+impl Operation for ColorJitter {
+    fn name(&self) -> &'static str {
+        "ColorJitter"
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        check_all(self.jitters())
+    }
+
+    fn draw(&self, stream: Stream, drawing: &mut Drawing<'_>) -> Result<(), PlanError> {
+        let mut rng = stream.rng();
+        let mut order = [0, 1, 2, 3];
+        shuffle(&mut rng, &mut order);
+        let mut changes = self.jitters().into_iter().zip(CHANGES);
+        let mut factor = || {
+            let (jitter, (range, _)) = changes.next()?;
+            jitter.draw(range, &mut rng)
+        };
+        let method = self.hue_method;
+        let steps = [
+            factor().map(Color::Brightness),
+            factor().map(Color::Contrast),
+            factor().map(Color::Saturation),
+            factor().map(|factor| Color::Hue { factor, method }),
+        ];
+        order
+            .iter()
+            .filter_map(|&index: &usize| steps[index])
+            .try_for_each(|step| drawing.step(Step::Color(step)))
+    }
+}
+
+impl fmt::Display for ColorJitter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_all(f, self.jitters(), self.hue_method)?;
+        f.write_str(")")
+    }
+}
+
+/// Changes brightness, contrast, saturation, hue and the order of the channels, each with
+/// probability `p`: torchvision's `RandomPhotometricDistort`, from the SSD paper (Liu et al., 2016).
+///
+/// Contrast is changed right after brightness or last, at even odds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RandomPhotometricDistort {
+    /// Of all samples.
+    pub brightness: (f64, f64),
+    /// Around the image's mean grey.
+    pub contrast: (f64, f64),
+    /// Around each pixel's grey.
+    pub saturation: (f64, f64),
+    /// In turns, -0.5 to 0.5.
+    pub hue: (f64, f64),
+    /// The probability of each change.
+    pub p: f64,
+    /// The numbers that hues are turned in, if not those of the recipe's parity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hue_method: Option<HueMethod>,
+}
+
+impl Default for RandomPhotometricDistort {
+    fn default() -> Self {
+        Self {
+            brightness: (0.875, 1.125),
+            contrast: (0.5, 1.5),
+            saturation: (0.5, 1.5),
+            hue: (-0.05, 0.05),
+            p: 0.5,
+            hue_method: None,
+        }
+    }
+}
+
+impl RandomPhotometricDistort {
+    fn jitters(&self) -> [Jitter; 4] {
+        [self.brightness, self.contrast, self.saturation, self.hue]
+            .map(|(low, high)| Jitter::Between(low, high))
+    }
+}
+
+impl Operation for RandomPhotometricDistort {
+    fn name(&self) -> &'static str {
+        "RandomPhotometricDistort"
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        check_all(self.jitters())?;
+        require_probability(self.p)
+    }
+
+    fn draw(&self, stream: Stream, drawing: &mut Drawing<'_>) -> Result<(), PlanError> {
+        let mut rng = stream.rng();
+        let [brightness, contrast, saturation, hue] = self.jitters().map(|jitter| {
+            let Jitter::Between(low, high) = jitter else { return None };
+            rng.chance(self.p).then(|| rng.uniform(low, high))
+        });
+        let contrast = contrast.map(Color::Contrast);
+        let contrast_first = rng.chance(0.5);
+        let method = self.hue_method;
+        let steps = [
+            brightness.map(Color::Brightness),
+            contrast.filter(|_| contrast_first),
+            saturation.map(Color::Saturation),
+            hue.map(|factor| Color::Hue { factor, method }),
+            contrast.filter(|_| !contrast_first),
+        ];
+        for step in steps.into_iter().flatten() {
+            drawing.step(Step::Color(step))?;
+        }
+        if rng.chance(self.p) { permute_channels(&mut rng, drawing) } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for RandomPhotometricDistort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_all(f, self.jitters(), self.hue_method)?;
+        write!(f, ", p {})", self.p)
+    }
+}
+
+fn check_all(jitters: [Jitter; 4]) -> Result<(), Invalid> {
+    let mut checked = jitters.iter().zip(CHANGES);
+    checked.try_for_each(|(jitter, (range, name))| jitter.check(range, name))
+}
+
+/// `(brightness 0.4, contrast 0.4, ...`, without the closing bracket.
+fn write_all(
+    f: &mut fmt::Formatter<'_>,
+    jitters: [Jitter; 4],
+    method: Option<HueMethod>,
+) -> fmt::Result {
+    for (index, (jitter, (_, name))) in jitters.iter().zip(CHANGES).enumerate() {
+        write!(f, "{}{name} {jitter}", if index == 0 { "(" } else { ", " })?;
+    }
+    method.map_or(Ok(()), |method| write!(f, " as {method}"))
+}
