@@ -41,12 +41,12 @@ OPTIONS = arguments()
 # Before the libraries are loaded, so that they count one core.
 os.sched_setaffinity(0, {OPTIONS.core})
 
-import numpy  # noqa: E402
-import transform_peers  # noqa: E402
-import transform_steps  # noqa: E402
-from PIL import Image  # noqa: E402
-from transform_cases import ROWS, Draws, apply, photographs, to_pixels, to_tensor  # noqa: E402
-from transform_server import Server  # noqa: E402
+import numpy
+import transform_peers
+import transform_steps
+from PIL import Image
+from transform_cases import ROWS, Draws, apply, photographs, to_pixels, to_tensor
+from transform_server import Server
 
 # The operations of RandAugment one by one are the colour operations and the affine map again.
 MEASURED = [row for row in ROWS if not re.match("RandAugment (?!two)", row.name)]
@@ -171,7 +171,9 @@ def table_line(row, mode, size, entries):
     else:
         cells += ["none", ""]
     cells += [microseconds(reference[1]), f"{reference[1] / own:.2f}"] if reference else ["", ""]
-    different = [f"{name} {microseconds(time)} ({how})" for name, time, how, is_same in entries if not is_same]
+    different = [
+        f"{name} {microseconds(time)} ({how})" for name, time, how, is_same in entries if not is_same
+    ]
     cells.append("; ".join(different))
     return "| " + " | ".join(cells) + " |"
 
@@ -193,12 +195,18 @@ class Summary:
             if name == REFERENCE[mode.mode]:
                 self.ratios.setdefault((f"{mode.mode} beside {name}", size), []).append(nanoseconds / own)
             elif mode.mode == "pil" and name == REFERENCE["tensor"]:
-                self.ratios.setdefault((f"pil beside {name}, whatever its pixels", size), []).append(nanoseconds / own)
+                self.ratios.setdefault((f"pil beside {name}, whatever its pixels", size), []).append(
+                    nanoseconds / own
+                )
             if same and nanoseconds < own:
-                self.slower.append((nanoseconds / own, f"{row.name} ({mode.mode}, {size}): {name} {nanoseconds / own:.2f}"))
+                self.slower.append(
+                    (nanoseconds / own, f"{row.name} ({mode.mode}, {size}): {name} {nanoseconds / own:.2f}")
+                )
         same_times = [nanoseconds for _, nanoseconds, _, same in entries if same]
         if same_times:
-            self.ratios.setdefault((f"{mode.mode} beside the fastest of the same result", size), []).append(min(same_times) / own)
+            self.ratios.setdefault((f"{mode.mode} beside the fastest of the same result", size), []).append(
+                min(same_times) / own
+            )
 
     def print(self):
         print("\n| geometric mean | size | rows | ratio |\n|---|---|---|---|")

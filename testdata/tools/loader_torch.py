@@ -31,24 +31,26 @@ def arguments():
 OPTIONS = arguments()
 os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-OPTIONS.workers :])
 
-import torch  # noqa: E402
-import torchvision  # noqa: E402
-from PIL import Image  # noqa: E402
-from torchvision.transforms import v2  # noqa: E402
+import torch
+import torchvision
+from PIL import Image
+from torchvision.transforms import v2
 
 torch.set_num_threads(1)
 
 
 def chain(backend):
-    return v2.Compose([
-        v2.RandomResizedCrop(224, antialias=True),
-        v2.RandomHorizontalFlip(),
-        v2.ColorJitter(0.4, 0.4, 0.4, 0.1),
-        v2.RandAugment(2, 9),
-        *([v2.PILToTensor()] if backend == "pil" else []),
-        v2.ToDtype(torch.float32, scale=True),
-        v2.Normalize(MEAN, STD),
-    ])
+    return v2.Compose(
+        [
+            v2.RandomResizedCrop(224, antialias=True),
+            v2.RandomHorizontalFlip(),
+            v2.ColorJitter(0.4, 0.4, 0.4, 0.1),
+            v2.RandAugment(2, 9),
+            *([v2.PILToTensor()] if backend == "pil" else []),
+            v2.ToDtype(torch.float32, scale=True),
+            v2.Normalize(MEAN, STD),
+        ]
+    )
 
 
 class Photographs(torch.utils.data.Dataset):
@@ -88,13 +90,17 @@ def main():
             samples += len(images)
         if epoch:
             rates.append(samples / (time.perf_counter() - start))
-    print(json.dumps({
-        "loader": f"torch {torch.__version__} DataLoader, {OPTIONS.backend}",
-        "workers": OPTIONS.workers,
-        "images_per_s": round(statistics.median(rates), 1),
-        "min": round(min(rates), 1),
-        "max": round(max(rates), 1),
-    }))
+    print(
+        json.dumps(
+            {
+                "loader": f"torch {torch.__version__} DataLoader, {OPTIONS.backend}",
+                "workers": OPTIONS.workers,
+                "images_per_s": round(statistics.median(rates), 1),
+                "min": round(min(rates), 1),
+                "max": round(max(rates), 1),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

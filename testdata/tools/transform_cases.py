@@ -88,7 +88,9 @@ for filter_ in ("bilinear", "bicubic", "lanczos", "box", "hamming"):
     row("Resize", f"{filter_}, smaller", modes, interpolation=filter_, antialias=True, scale=DOWN)(resize)
     row("Resize", f"{filter_}, larger", modes, interpolation=filter_, antialias=True, scale=UP)(resize)
 row("Resize", "nearest", interpolation="nearest", antialias=True, scale=(0.05, 3.0, 0.448))(resize)
-row("Resize", "nearest-exact", interpolation="nearest-exact", antialias=True, scale=(0.05, 3.0, 0.448))(resize)
+row("Resize", "nearest-exact", interpolation="nearest-exact", antialias=True, scale=(0.05, 3.0, 0.448))(
+    resize
+)
 for filter_ in ("bilinear", "bicubic"):
     name = f"{filter_}, not antialiased"
     row("Resize", name, ("tensor",), interpolation=filter_, antialias=False, scale=(0.05, 3.0, 0.448))(resize)
@@ -188,7 +190,10 @@ def rotation(draws, _width, _height, interpolation, expand=False):
 def affine(draws, width, height, interpolation):
     return "affine", {
         "angle": draws.uniform(-180, 180, 20.0),
-        "translate": [draws.integer(-(width // 3), width // 3, 20), draws.integer(-(height // 3), height // 3, -15)],
+        "translate": [
+            draws.integer(-(width // 3), width // 3, 20),
+            draws.integer(-(height // 3), height // 3, -15),
+        ],
         "scale": draws.uniform(0.5, 2.0, 1.1),
         "shear": [draws.uniform(-30, 30, 8.0), draws.uniform(-30, 30, 0.0)],
         "interpolation": interpolation,
@@ -207,14 +212,21 @@ def perspective(draws, width, height, interpolation):
     last = [width - 1, height - 1]
     return "perspective", {
         "startpoints": [[0, 0], [last[0], 0], last, [0, last[1]]],
-        "endpoints": [corner(0, 0, 0.4, 0.3), corner(1, 0, 0.5, 0.2), corner(1, 1, 0.3, 0.6), corner(0, 1, 0.2, 0.5)],
+        "endpoints": [
+            corner(0, 0, 0.4, 0.3),
+            corner(1, 0, 0.5, 0.2),
+            corner(1, 1, 0.3, 0.6),
+            corner(0, 1, 0.2, 0.5),
+        ],
         "interpolation": interpolation,
         "fill": draws.choice(FILLS),
     }
 
 
 for filter_ in ("nearest", "bilinear", "bicubic"):
-    row("RandomRotation", filter_, MODES if filter_ != "bicubic" else ("pil",), interpolation=filter_)(rotation)
+    row("RandomRotation", filter_, MODES if filter_ != "bicubic" else ("pil",), interpolation=filter_)(
+        rotation
+    )
 row("RandomRotation", "bilinear, expand", interpolation="bilinear", expand=True)(rotation)
 row("RandomRotation", "nearest, expand", interpolation="nearest", expand=True)(rotation)
 
@@ -228,13 +240,21 @@ def quarter_turns(draws, _width, _height):
 for filter_ in ("nearest", "bilinear", "bicubic"):
     row("RandomAffine", filter_, MODES if filter_ != "bicubic" else ("pil",), interpolation=filter_)(affine)
 for filter_ in ("nearest", "bilinear", "bicubic"):
-    row("RandomPerspective", filter_, MODES if filter_ != "bicubic" else ("pil",), interpolation=filter_)(perspective)
+    row("RandomPerspective", filter_, MODES if filter_ != "bicubic" else ("pil",), interpolation=filter_)(
+        perspective
+    )
 
 
 def elastic(draws, _width, _height, interpolation):
     number = draws.integer(0, 1 << 40, 7)
     sigma = draws.uniform(1.0, 5.0, 5.0)
-    return "elastic", {"sample": number, "alpha": 50.0, "sigma": sigma, "interpolation": interpolation, "fill": [0, 0, 0]}
+    return "elastic", {
+        "sample": number,
+        "alpha": 50.0,
+        "sigma": sigma,
+        "interpolation": interpolation,
+        "fill": [0, 0, 0],
+    }
 
 
 row("ElasticTransform", "bilinear", interpolation="bilinear")(elastic)
@@ -323,7 +343,9 @@ def equalize(_draws, _width, _height):
 
 @row("RandomChannelPermutation")
 def channel_permutation(draws, _width, _height):
-    return "permute_channels", {"permutation": list(draws.choice(((2, 0, 1), (0, 2, 1), (1, 0, 2), (2, 1, 0))))}
+    return "permute_channels", {
+        "permutation": list(draws.choice(((2, 0, 1), (0, 2, 1), (1, 0, 2), (2, 1, 0))))
+    }
 
 
 @row("RandomPhotometricDistort")
@@ -359,7 +381,10 @@ row("GaussianBlur", "9 to 23", kernels=(23, 9, 11, 15))(gaussian_blur)
 def gaussian_blur_pair(draws, width, height):
     across = draws.choice([size for size in (7, 1, 3, 5) if size // 2 < width] or [1])
     down = draws.choice([size for size in (3, 1, 5, 9) if size // 2 < height] or [1])
-    return "gaussian_blur", {"kernel_size": [across, down], "sigma": [draws.uniform(0.1, 3, 1.5), draws.uniform(0.1, 3, 0.8)]}
+    return "gaussian_blur", {
+        "kernel_size": [across, down],
+        "sigma": [draws.uniform(0.1, 3, 1.5), draws.uniform(0.1, 3, 0.8)],
+    }
 
 
 @row("GaussianNoise")
@@ -387,7 +412,9 @@ def normalize(_draws, _width, _height):
 def policy_operations(draws, width, height, transform, names, count):
     operations = []
     for number in range(count):
-        choice = names[number] if draws.rng is None else draws.rng.choice(sorted(transform._AUGMENTATION_SPACE))
+        choice = (
+            names[number] if draws.rng is None else draws.rng.choice(sorted(transform._AUGMENTATION_SPACE))
+        )
         magnitudes, signed = transform._AUGMENTATION_SPACE[choice]
         bins = getattr(transform, "num_magnitude_bins", 10)
         values = magnitudes(bins, height, width)
@@ -437,7 +464,11 @@ def augmix(draws, width, height):
     share = numpy.float32(generator.random())
     weights = numpy.array([generator.random() for _ in range(3)], numpy.float32)
     weights = weights / weights.sum() * (numpy.float32(1) - share)
-    return "augmix", {"share": float(share), "weights": [float(weight) for weight in weights], "chains": chains}
+    return "augmix", {
+        "share": float(share),
+        "weights": [float(weight) for weight in weights],
+        "chains": chains,
+    }
 
 
 # What torchvision makes of them.
@@ -486,19 +517,31 @@ def run_grayscale(image):
 
 
 REFERENCE = {
-    "resize": lambda image, size, interpolation, antialias: F.resize(image, size, mode_of(interpolation), antialias=antialias),
-    "resize_shorter": lambda image, size, max_size: F.resize(image, [size], max_size=max_size, antialias=True),
+    "resize": lambda image, size, interpolation, antialias: F.resize(
+        image, size, mode_of(interpolation), antialias=antialias
+    ),
+    "resize_shorter": lambda image, size, max_size: F.resize(
+        image, [size], max_size=max_size, antialias=True
+    ),
     "center_crop": lambda image, size: F.center_crop(image, size),
     "pad": lambda image, padding, mode, fill: F.pad(image, padding, fill=fill, padding_mode=mode),
     "crop": F.crop,
-    "resized_crop": lambda image, interpolation, **where: F.resized_crop(image, interpolation=mode_of(interpolation), antialias=True, **where),
+    "resized_crop": lambda image, interpolation, **where: F.resized_crop(
+        image, interpolation=mode_of(interpolation), antialias=True, **where
+    ),
     "five_crop": five_or_ten(F.five_crop),
     "ten_crop": five_or_ten(F.ten_crop),
     "horizontal_flip": F.horizontal_flip,
     "vertical_flip": F.vertical_flip,
-    "rotate": lambda image, interpolation, **rest: F.rotate(image, interpolation=mode_of(interpolation), **rest),
-    "affine": lambda image, interpolation, **rest: F.affine(image, interpolation=mode_of(interpolation), **rest),
-    "perspective": lambda image, interpolation, **rest: F.perspective(image, interpolation=mode_of(interpolation), **rest),
+    "rotate": lambda image, interpolation, **rest: F.rotate(
+        image, interpolation=mode_of(interpolation), **rest
+    ),
+    "affine": lambda image, interpolation, **rest: F.affine(
+        image, interpolation=mode_of(interpolation), **rest
+    ),
+    "perspective": lambda image, interpolation, **rest: F.perspective(
+        image, interpolation=mode_of(interpolation), **rest
+    ),
     "brightness": F.adjust_brightness,
     "contrast": F.adjust_contrast,
     "saturation": F.adjust_saturation,
@@ -556,7 +599,9 @@ def noise(seed, width, height, black_and_white=False):
     """SplitMix64 in counter mode, little endian, as the tests draw it."""
     size = width * height * 3
     with numpy.errstate(over="ignore"):
-        z = numpy.uint64(seed) + numpy.arange(1, size // 8 + 2, dtype=numpy.uint64) * numpy.uint64(0x9E3779B97F4A7C15)
+        z = numpy.uint64(seed) + numpy.arange(1, size // 8 + 2, dtype=numpy.uint64) * numpy.uint64(
+            0x9E3779B97F4A7C15
+        )
         z = (z ^ (z >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
         z = z ^ (z >> numpy.uint64(31))

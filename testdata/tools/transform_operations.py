@@ -9,7 +9,9 @@ def basic(operations, width, height):
     """The same operations without policies' names and without sizes that depend on the image."""
     result = []
     for name, parameters in operations:
-        expanded = EXPANSIONS[name](width, height, **parameters) if name in EXPANSIONS else [(name, parameters)]
+        expanded = (
+            EXPANSIONS[name](width, height, **parameters) if name in EXPANSIONS else [(name, parameters)]
+        )
         for operation in expanded:
             width, height = size_after(operation, width, height)
             result.append(operation)
@@ -62,12 +64,24 @@ def ten_crop(width, height, size, view):
     return flip + five_crop(width, height, size, view % 5)
 
 
-FACTORS = {"Brightness": "brightness", "Color": "saturation", "Contrast": "contrast", "Sharpness": "sharpness"}
+FACTORS = {
+    "Brightness": "brightness",
+    "Color": "saturation",
+    "Contrast": "contrast",
+    "Sharpness": "sharpness",
+}
 PLAIN = {"AutoContrast": "autocontrast", "Equalize": "equalize", "Invert": "invert"}
 
 
 def policy(width, height, id, magnitude):
-    warp = {"angle": 0.0, "translate": [0, 0], "scale": 1.0, "shear": [0.0, 0.0], "interpolation": "nearest", "fill": None}
+    warp = {
+        "angle": 0.0,
+        "translate": [0, 0],
+        "scale": 1.0,
+        "shear": [0.0, 0.0],
+        "interpolation": "nearest",
+        "fill": None,
+    }
     slant = math.degrees(math.atan(magnitude))
     if id == "Identity":
         return []
@@ -80,7 +94,9 @@ def policy(width, height, id, magnitude):
         "ShearY": [("affine", {**warp, "shear": [0.0, slant], "center": [0, 0]})],
         "TranslateX": [("affine", {**warp, "translate": [int(magnitude), 0]})],
         "TranslateY": [("affine", {**warp, "translate": [0, int(magnitude)]})],
-        "Rotate": [("rotate", {"angle": magnitude, "interpolation": "nearest", "expand": False, "fill": None})],
+        "Rotate": [
+            ("rotate", {"angle": magnitude, "interpolation": "nearest", "expand": False, "fill": None})
+        ],
         "Posterize": [("posterize", {"bits": int(magnitude)})],
         "Solarize": [("solarize", {"threshold": 255.0 * magnitude})],
     }[id]

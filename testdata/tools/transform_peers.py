@@ -15,7 +15,10 @@ from transform_operations import basic
 cv2.setNumThreads(1)
 BYTES = numpy.arange(256)
 FLOATS = BYTES.astype(numpy.float32)
-PILLOW_FILTER = {name: getattr(Image.Resampling, name.upper()) for name in ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")}
+PILLOW_FILTER = {
+    name: getattr(Image.Resampling, name.upper())
+    for name in ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
+}
 PILLOW_FILTER["nearest-exact"] = Image.Resampling.NEAREST
 CV_FILTER = {
     "nearest": cv2.INTER_NEAREST,
@@ -54,7 +57,9 @@ def between_integers(matrix):
 
 
 def perspective_matrix(parameters):
-    coefficients = geometry._perspective_coefficients(parameters["startpoints"], parameters["endpoints"], None)
+    coefficients = geometry._perspective_coefficients(
+        parameters["startpoints"], parameters["endpoints"], None
+    )
     matrix = numpy.array([*coefficients, 1.0]).reshape(3, 3)
     half = numpy.array([[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1.0]])
     return coefficients, numpy.linalg.inv(half) @ matrix @ half
@@ -76,13 +81,17 @@ def pillow_erase(image, i, j, h, w, color):
 def pillow_affine(image, parameters):
     matrix = affine_matrix(parameters, image.width, image.height)
     resample = PILLOW_FILTER[parameters["interpolation"]]
-    return image.transform(image.size, Image.Transform.AFFINE, matrix, resample, fillcolor=fill_of(parameters["fill"]))
+    return image.transform(
+        image.size, Image.Transform.AFFINE, matrix, resample, fillcolor=fill_of(parameters["fill"])
+    )
 
 
 def pillow_perspective(image, parameters):
     coefficients, _ = perspective_matrix(parameters)
     resample = PILLOW_FILTER[parameters["interpolation"]]
-    return image.transform(image.size, Image.Transform.PERSPECTIVE, coefficients, resample, fillcolor=fill_of(parameters["fill"]))
+    return image.transform(
+        image.size, Image.Transform.PERSPECTIVE, coefficients, resample, fillcolor=fill_of(parameters["fill"])
+    )
 
 
 def pillow_pad(image, padding, mode, fill):
@@ -105,13 +114,19 @@ def pillow_blur(image, kernel_size, sigma):
 
 
 PILLOW = {
-    "resize": lambda image, p: image.resize(p["size"][::-1], PILLOW_FILTER[p["interpolation"]]) if p["antialias"] else None,
+    "resize": lambda image, p: (
+        image.resize(p["size"][::-1], PILLOW_FILTER[p["interpolation"]]) if p["antialias"] else None
+    ),
     "crop": lambda image, p: pillow_crop(image, p),
     "pad": lambda image, p: pillow_pad(image, **p),
-    "resized_crop": lambda image, p: pillow_crop(image, p).resize(p["size"][::-1], PILLOW_FILTER[p["interpolation"]]),
+    "resized_crop": lambda image, p: pillow_crop(image, p).resize(
+        p["size"][::-1], PILLOW_FILTER[p["interpolation"]]
+    ),
     "horizontal_flip": lambda image, p: image.transpose(Image.Transpose.FLIP_LEFT_RIGHT),
     "vertical_flip": lambda image, p: image.transpose(Image.Transpose.FLIP_TOP_BOTTOM),
-    "rotate": lambda image, p: image.rotate(p["angle"], PILLOW_FILTER[p["interpolation"]], p["expand"], fillcolor=fill_of(p["fill"])),
+    "rotate": lambda image, p: image.rotate(
+        p["angle"], PILLOW_FILTER[p["interpolation"]], p["expand"], fillcolor=fill_of(p["fill"])
+    ),
     "affine": pillow_affine,
     "perspective": pillow_perspective,
     "brightness": lambda image, p: ImageEnhance.Brightness(image).enhance(p["factor"]),
@@ -144,13 +159,21 @@ def cv_warp(image, parameters):
         return cv_rotate_expanded(image, parameters)
     matrix = between_integers(rotation_about_center(parameters, width, height))
     flags = CV_FILTER[parameters["interpolation"]] | cv2.WARP_INVERSE_MAP
-    return cv2.warpAffine(image, matrix, (width, height), flags=flags, borderValue=fill_of(parameters["fill"]))
+    return cv2.warpAffine(
+        image, matrix, (width, height), flags=flags, borderValue=fill_of(parameters["fill"])
+    )
 
 
 def rotation_about_center(parameters, width, height):
     if "translate" in parameters:
         return affine_matrix(parameters, width, height)
-    full = {**parameters, "angle": -parameters["angle"], "translate": [0, 0], "scale": 1.0, "shear": [0.0, 0.0]}
+    full = {
+        **parameters,
+        "angle": -parameters["angle"],
+        "translate": [0, 0],
+        "scale": 1.0,
+        "shear": [0.0, 0.0],
+    }
     return affine_matrix(full, width, height)
 
 
@@ -182,7 +205,9 @@ def cv_resize(image, size, interpolation, antialias):
     smaller = size[0] < image.shape[0]
     if interpolation not in CV_FILTER:
         return None
-    filter_ = cv2.INTER_AREA if antialias and smaller and interpolation == "bilinear" else CV_FILTER[interpolation]
+    filter_ = (
+        cv2.INTER_AREA if antialias and smaller and interpolation == "bilinear" else CV_FILTER[interpolation]
+    )
     return cv2.resize(image, size[::-1], interpolation=filter_)
 
 
@@ -245,7 +270,9 @@ def cv_permute(image, permutation):
 
 
 def cv_blur(image, kernel_size, sigma):
-    return cv2.GaussianBlur(image, tuple(kernel_size), sigma[0], sigmaY=sigma[1], borderType=cv2.BORDER_REFLECT_101)
+    return cv2.GaussianBlur(
+        image, tuple(kernel_size), sigma[0], sigmaY=sigma[1], borderType=cv2.BORDER_REFLECT_101
+    )
 
 
 def cv_noise(image, mean, sigma, number):
@@ -307,7 +334,11 @@ def kornia_resize(image, p):
 
 
 def kornia_warp(image, parameters):
-    if parameters.get("expand") or parameters["interpolation"] not in ("nearest", "bilinear") or parameters["fill"]:
+    if (
+        parameters.get("expand")
+        or parameters["interpolation"] not in ("nearest", "bilinear")
+        or parameters["fill"]
+    ):
         return None
     height, width = image.shape[:2]
     matrix = between_integers(rotation_about_center(parameters, width, height))
@@ -350,7 +381,9 @@ KORNIA = {
     "saturation": through_image("adjust_saturation"),
     "hue": through_image("adjust_hue"),
     "grayscale": lambda image, p: imgproc.rgb_from_gray(imgproc.gray_from_rgb(image)),
-    "gaussian_blur": lambda image, p: imgproc.gaussian_blur(image, tuple(p["kernel_size"]), tuple(p["sigma"])),
+    "gaussian_blur": lambda image, p: imgproc.gaussian_blur(
+        image, tuple(p["kernel_size"]), tuple(p["sigma"])
+    ),
 }
 
 

@@ -1,5 +1,9 @@
 """Operations of `transform_cases.py` as steps of tl-transform, in the JSON that serde reads."""
 
+import torch
+from PIL import Image
+from torchvision.transforms.v2 import functional as F
+from torchvision.transforms.v2.functional import _geometry as geometry
 from transform_operations import basic, size_after
 
 
@@ -56,6 +60,35 @@ def resized_crop(image, mode, top, left, width, height, size, interpolation):
     return passing(image, region=region, resized=size[::-1], interpolation=interpolation)
 
 
+def turned(image, mode, angle, interpolation, expand, fill):
+    size = list(expanded(image, mode, angle, interpolation)) if expand else None
+    rotation = {"kind": "rotate", "angle": angle, "expand": size, "center": None}
+    return [{"warp": {**rotation, "interpolation": interpolation, "fill": fill}}]
+
+
+def expanded(image, mode, angle, interpolation):
+    """The size of a rotated image that holds every corner."""
+    if mode == "pil":
+        return Image.new("L", image).rotate(angle, expand=True).size
+    return tuple(
+        F.rotate(torch.zeros(1, image[1], image[0], dtype=torch.uint8), angle, expand=True).shape[:0:-1]
+    )
+
+
+def affine(image, mode, center=None, **parameters):
+    return [{"warp": {"kind": "affine", "center": center, **parameters}}]
+
+
+def perspective(image, mode, startpoints, endpoints, interpolation, fill):
+    try:
+        coefficients = geometry._perspective_coefficients(startpoints, endpoints, None)
+    except torch.linalg.LinAlgError:
+        # torchvision refuses too.
+        return [{"warp": "singular"}]
+    warp = {"kind": "perspective", "coefficients": coefficients, "interpolation": interpolation}
+    return [{"warp": {**warp, "fill": fill}}]
+
+
 def color(name, parameter=None):
     """A change of colours, which is a name, or a name and its one parameter."""
     if parameter is None:
@@ -80,6 +113,9 @@ STEPS = {
     "autocontrast": color("autocontrast"),
     "equalize": color("equalize"),
     "permute_channels": color("permute_channels", "permutation"),
+    "rotate": turned,
+    "affine": affine,
+    "perspective": perspective,
 }
 
 

@@ -15,9 +15,9 @@ import zlib
 FOLDER = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER.parent / "tools"))
 
-import transform_steps  # noqa: E402
-from compare_transforms import bound  # noqa: E402
-from transform_cases import ROWS, Draws, noise, reference, smooth  # noqa: E402
+import transform_steps
+from compare_transforms import bound
+from transform_cases import ROWS, Draws, noise, reference, smooth
 
 IMAGES = {
     "noise 13x11": noise(1, 13, 11),
