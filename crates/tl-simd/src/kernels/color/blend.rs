@@ -28,12 +28,12 @@ impl Blend {
     /// `Image.blend` of Pillow: the product is rounded before it is added.
     pub(super) fn pillow(factor: f64) -> Self {
         let factor = to_f32(factor);
-        Self::of(Exact { factor: f64::from(factor), fused: false })
+        Self::of(Exact { factor, fused: false })
     }
 
     /// `add_(other, alpha=factor)` of PyTorch: product and sum are rounded together.
     pub(super) fn torch(factor: f64) -> Self {
-        Self::of(Exact { factor: f64::from(to_f32(factor)), fused: true })
+        Self::of(Exact { factor: to_f32(factor), fused: true })
     }
 
     fn of(exact: Exact) -> Self {
@@ -48,44 +48,46 @@ pub(super) fn to_f32(value: f64) -> f32 {
 }
 
 /// The nearest byte below or at `value`; what is no number gives 0.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+///
+/// A vector of floats has no conversion that saturates, but in a sum with 2^23 the last bits of
+/// the significand count ones.
+#[expect(clippy::manual_clamp, reason = "`clamp` keeps what is no number")]
 #[inline(always)]
 pub(super) fn clip(value: f32) -> u8 {
-    value as u8
+    const ONES: f32 = 8_388_608.0;
+    let [low, ..] = (value.max(0.0).min(255.0).floor() + ONES).to_bits().to_le_bytes();
+    low
 }
 
 /// Mixing in floats.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Exact {
-    /// An `f32`, in the width in which its product with a difference is exact.
-    factor: f64,
+    factor: f32,
     fused: bool,
 }
 
 impl Exact {
     /// `factor * difference`, rounded where that is a step of its own.
-    #[inline(always)]
     fn product(self, difference: i16) -> f64 {
-        let product = self.factor * f64::from(difference);
-        if self.fused { product } else { f64::from(to_single(product)) }
+        if self.fused {
+            f64::from(self.factor) * f64::from(difference)
+        } else {
+            f64::from(self.factor * f32::from(difference))
+        }
     }
 }
 
 impl Mix for Exact {
     #[inline(always)]
     fn mix(&self, base: &Plane, samples: &mut Plane) {
+        let Self { factor, fused } = *self;
         for (sample, &base) in samples.iter_mut().zip(base) {
-            let product = self.product(i16::from(*sample) - i16::from(base));
-            *sample = clip(to_single(f64::from(base) + product));
+            let difference = f32::from(i16::from(*sample) - i16::from(base));
+            let base = f32::from(base);
+            let fused_sum = difference.mul_add(factor, base);
+            *sample = clip(if fused { fused_sum } else { base + factor * difference });
         }
     }
-}
-
-/// [`to_f32`], inlined into the level's frame.
-#[expect(clippy::cast_possible_truncation, reason = "the rounding that both libraries make")]
-#[inline(always)]
-fn to_single(value: f64) -> f32 {
-    value as f32
 }
 
 /// Mixing in integers of 16 bits.
@@ -108,8 +110,9 @@ impl Fixed {
     /// The integers for `exact`, if they give the same for every difference.
     fn checked(exact: Exact) -> Option<Self> {
         // With fewer fraction bits than 6 the check would fail anyway.
-        let shift = (0..=6_u32).rev().find(|&shift| exact.factor.abs() * scale(shift) <= MOST)?;
-        let scaled = (exact.factor * scale(shift)).floor();
+        let factor = f64::from(exact.factor);
+        let shift = (0..=6_u32).rev().find(|&shift| factor.abs() * scale(shift) <= MOST)?;
+        let scaled = (factor * scale(shift)).floor();
         [scaled, scaled + 1.0].into_iter().find_map(|scaled| {
             let fixed = Self::of(scaled, shift)?;
             fixed.agrees(exact).then_some(fixed)

@@ -111,19 +111,17 @@ fn pillow([red, green, blue]: &Planes) -> Plane {
 
 /// The weights of torchvision's `rgb_to_grayscale`, as PyTorch rounds them. They add up to 0.9999.
 const RED: f32 = 0.2989;
-const GREEN: f64 = 0.587_f32 as f64;
-const BLUE: f64 = 0.114_f32 as f64;
+const GREEN: f32 = 0.587;
+const BLUE: f32 = 0.114;
 
 /// `r.mul(0.2989).add_(g, alpha=0.587).add_(b, alpha=0.114)` truncated: each sum is fused with its
-/// product. In `f64` products and sums of samples are exact, so one rounding makes the fused sum.
-#[expect(clippy::cast_possible_truncation, reason = "the roundings of the fused additions")]
+/// product.
 #[inline(always)]
 fn torch([red, green, blue]: &Planes) -> Plane {
     let mut grey = [0; BLOCK];
     for (((grey, &red), &green), &blue) in grey.iter_mut().zip(red).zip(green).zip(blue) {
-        let with_green = f64::from(f32::from(red) * RED) + f64::from(green) * GREEN;
-        let with_blue = f64::from(with_green as f32) + f64::from(blue) * BLUE;
-        *grey = clip(with_blue as f32);
+        let with_green = f32::from(green).mul_add(GREEN, f32::from(red) * RED);
+        *grey = clip(f32::from(blue).mul_add(BLUE, with_green));
     }
     grey
 }
@@ -132,22 +130,20 @@ fn torch([red, green, blue]: &Planes) -> Plane {
 #[derive(Clone, Copy)]
 struct WeightedSum {
     factor: f32,
-    rest: f64,
+    rest: f32,
 }
 
 impl WeightedSum {
     fn new(factor: f64) -> Self {
-        Self { factor: to_f32(factor), rest: f64::from(to_f32(1.0 - factor)) }
+        Self { factor: to_f32(factor), rest: to_f32(1.0 - factor) }
     }
 }
 
 impl Mix for WeightedSum {
-    #[expect(clippy::cast_possible_truncation, reason = "the rounding of the fused addition")]
     #[inline(always)]
     fn mix(&self, grey: &Plane, samples: &mut Plane) {
         for (sample, &grey) in samples.iter_mut().zip(grey) {
-            let weighted = f64::from(f32::from(*sample) * self.factor);
-            *sample = clip((weighted + f64::from(grey) * self.rest) as f32);
+            *sample = clip(f32::from(grey).mul_add(self.rest, f32::from(*sample) * self.factor));
         }
     }
 }
