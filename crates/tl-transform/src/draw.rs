@@ -87,7 +87,6 @@ impl<'a> Drawing<'a> {
     }
 
     /// Whose arithmetic counts.
-    #[expect(dead_code, reason = "for the operations to come")]
     pub(crate) fn parity(&self) -> Parity {
         self.parity
     }

@@ -8,6 +8,7 @@ mod color;
 mod composition;
 mod convert;
 mod geometry;
+mod warp;
 
 use std::fmt;
 
@@ -24,6 +25,9 @@ pub use color::{
 pub use composition::{Compose, RandomApply, RandomChoice, RandomOrder};
 pub use convert::{Normalize, ToFloat};
 pub use geometry::{CenterCrop, RandomHorizontalFlip, RandomResizedCrop, Resize};
+pub use warp::{
+    ElasticTransform, PerAxis, RandomAffine, RandomPerspective, RandomRotation, Range, Shear,
+};
 
 /// The longest output side: the limit of the image formats themselves.
 pub(crate) const MAX_SIZE: u32 = 65_535;
@@ -149,6 +153,16 @@ operations! {
     RandomChoice,
     /// Does operations in any order.
     RandomOrder,
+
+    // Warps.
+    /// Rotates by a random angle.
+    RandomRotation,
+    /// Rotates, shifts, scales and shears at random.
+    RandomAffine,
+    /// Moves the corners inwards at random.
+    RandomPerspective,
+    /// Moves neighbouring pixels by similar random displacements.
+    ElasticTransform,
 
     // Conversion.
     /// Maps 0..=255 to 0..=1.

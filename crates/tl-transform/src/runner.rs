@@ -8,7 +8,7 @@ use crate::output::{Dtype, Layout, OutputSpec};
 use crate::parity::Parity;
 use crate::pass::Pass;
 use crate::render::{CHANNELS, Renderer};
-use crate::step::Step;
+use crate::step::{Step, WarpScratch};
 
 /// RGB pixels, 8 bits each, rows without gaps, and memory that is used again.
 #[derive(Clone, Debug, Default)]
@@ -95,6 +95,7 @@ fn bytes(width: u32, height: u32) -> usize {
 pub struct Runner {
     renderer: Renderer,
     spare: Image,
+    warp: WarpScratch,
 }
 
 impl Default for Runner {
@@ -111,6 +112,7 @@ impl Runner {
         Self {
             renderer: Renderer::new(pixels, [0.0; CHANNELS], [1.0; CHANNELS]),
             spare: Image::new(),
+            warp: WarpScratch::default(),
         }
     }
 
@@ -144,6 +146,7 @@ impl Runner {
     /// Gives back buffers larger than `bytes`.
     pub fn trim(&mut self, bytes: usize) {
         self.spare.trim(bytes);
+        self.warp.trim(bytes);
     }
 }
 
@@ -180,9 +183,23 @@ impl Stage<'_> {
         (self.image, spare.pixels_mut())
     }
 
+    /// Puts an image of `size` in the place of the present one; `make` fills it from that.
+    pub(crate) fn warp(
+        &mut self,
+        (width, height): (u32, u32),
+        make: impl FnOnce(&mut WarpScratch, ImageView<'_>, &mut [u8]),
+    ) {
+        let Runner { spare, warp, .. } = self.runner;
+        spare.reshape(width, height);
+        let (width, height) = self.image.size();
+        let view = ImageView::packed(self.image.pixels(), width, height, CHANNELS);
+        make(warp, view, spare.pixels_mut());
+        std::mem::swap(self.image, spare);
+    }
+
     /// Runs a pass.
     pub(crate) fn pass(&mut self, pass: &Pass) {
-        let Runner { renderer, spare } = self.runner;
+        let Runner { renderer, spare, .. } = self.runner;
         let (width, height) = pass.output_size();
         spare.reshape(width, height);
         let view =

@@ -1,6 +1,7 @@
 //! Steps: operations with everything random decided, to be carried out on the pixels of an image.
 
 mod color;
+mod warp;
 
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +9,8 @@ use crate::pass::Pass;
 use crate::runner::Stage;
 
 pub use color::{Color, HueMethod};
+pub(crate) use warp::Scratch as WarpScratch;
+pub use warp::{Affine, Elastic, Perspective, Rotate, Warp};
 
 /// One thing that is done to an image of 8-bit RGB pixels.
 ///
@@ -21,6 +24,8 @@ pub enum Step {
     Pass(Pass),
     /// Change colours.
     Color(Color),
+    /// Take every pixel from another place.
+    Warp(Warp),
 }
 
 impl Step {
@@ -30,6 +35,7 @@ impl Step {
         match self {
             Self::Pass(pass) => pass.output_size(),
             Self::Color(_) => size,
+            Self::Warp(warp) => warp.output_size(size),
         }
     }
 
@@ -37,7 +43,7 @@ impl Step {
     pub(crate) fn fits(&self, (width, height): (u32, u32)) -> bool {
         match self {
             Self::Pass(pass) => pass.fits(width, height),
-            Self::Color(_) => true,
+            Self::Color(_) | Self::Warp(_) => true,
         }
     }
 
@@ -46,6 +52,7 @@ impl Step {
         match self {
             Self::Pass(pass) => stage.pass(pass),
             Self::Color(color) => color.run(stage),
+            Self::Warp(warp) => warp.run(stage),
         }
     }
 }

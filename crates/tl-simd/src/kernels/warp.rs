@@ -16,6 +16,7 @@ mod grid;
 mod map;
 mod nearest;
 mod pil;
+mod smooth;
 mod tensor;
 mod turn;
 
@@ -25,6 +26,7 @@ use crate::vector::RGB;
 use cells::{Rows, Source};
 pub use grid::Grid;
 pub use map::Map;
+pub use smooth::Smoother;
 pub use turn::{Turn, turn};
 
 /// Pixels of a piece of a row.

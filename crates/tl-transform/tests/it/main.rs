@@ -2,6 +2,7 @@
 
 mod annotations;
 mod color;
+mod warp;
 
 use tl_transform::op::{
     CenterCrop, Normalize, RandomHorizontalFlip, RandomResizedCrop, Resize, ToFloat,

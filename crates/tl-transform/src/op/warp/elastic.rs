@@ -1,0 +1,104 @@
+//! Random elastic displacements.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{black, require_common, write_fill};
+use crate::draw::{Drawing, Stream};
+use crate::error::{Invalid, PlanError};
+use crate::fill::Fill;
+use crate::interpolation::Interpolation;
+use crate::op::{Operation, require};
+use crate::step::{Elastic, Step, Warp};
+
+/// Moves every pixel by a random displacement, neighbours by similar ones.
+///
+/// torchvision's `ElasticTransform`, which does the same to Pillow images as to tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ElasticTransform {
+    /// Size of the displacements.
+    pub alpha: PerAxis,
+    /// Their smoothness: deviations of a Gaussian, in pixels; 0 for none.
+    pub sigma: PerAxis,
+    /// The filter: nearest or bilinear.
+    pub interpolation: Interpolation,
+    /// The colour outside the image.
+    pub fill: Option<Fill>,
+}
+
+/// A number for both axes, or one for x and one for y.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum PerAxis {
+    /// The same for both.
+    Same(f64),
+    /// Of x, then of y.
+    Each(f64, f64),
+}
+
+impl PerAxis {
+    const fn pair(self) -> (f64, f64) {
+        match self {
+            Self::Same(both) => (both, both),
+            Self::Each(x, y) => (x, y),
+        }
+    }
+}
+
+impl fmt::Display for PerAxis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Same(both) => write!(f, "{both}"),
+            Self::Each(x, y) => write!(f, "{x} {y}"),
+        }
+    }
+}
+
+impl Default for ElasticTransform {
+    fn default() -> Self {
+        Self {
+            alpha: PerAxis::Same(50.0),
+            sigma: PerAxis::Same(5.0),
+            interpolation: Interpolation::Bilinear,
+            fill: black(),
+        }
+    }
+}
+
+impl Operation for ElasticTransform {
+    fn name(&self) -> &'static str {
+        "ElasticTransform"
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        let (alpha, sigma) = (self.alpha.pair(), self.sigma.pair());
+        for alpha in [alpha.0, alpha.1] {
+            super::require_finite("alpha", alpha)?;
+        }
+        let smooth = |sigma: f64| (Elastic::SIGMA.0..=Elastic::SIGMA.1).contains(&sigma);
+        for sigma in [sigma.0, sigma.1].into_iter().filter(|_| sigma != (0.0, 0.0)) {
+            require(smooth(sigma), "sigma", sigma, "0.001 to 1000, or 0 for both axes")?;
+        }
+        let smooth = self.interpolation == Interpolation::Bicubic;
+        require(!smooth, "interpolation", 2.0, "nearest or bilinear")?;
+        require_common(self.interpolation, self.fill, None)
+    }
+
+    fn draw(&self, stream: Stream, drawing: &mut Drawing<'_>) -> Result<(), PlanError> {
+        let Self { interpolation, fill, .. } = *self;
+        let (alpha, sigma) = (self.alpha.pair(), self.sigma.pair());
+        let elastic = Elastic { alpha, sigma, stream, interpolation, fill };
+        drawing.step(Step::Warp(Warp::Elastic(elastic)))
+    }
+}
+
+impl fmt::Display for ElasticTransform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { alpha, sigma, interpolation, fill } = self;
+        write!(f, "(alpha {alpha}, sigma {sigma}, {interpolation}")?;
+        write_fill(f, *fill)?;
+        f.write_str(")")
+    }
+}
