@@ -1,6 +1,6 @@
 //! Plans: what a recipe does to one image, drawn before any of its pixels exist.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::draw::{Draw, Drawing, Stream};
 use crate::error::PlanError;
@@ -15,7 +15,8 @@ use crate::step::Step;
 /// ([`Runner`](crate::Runner)), and the tail brings it into the batch.
 /// The fields are public so that a plan drawn elsewhere can be run, and one drawn here checked
 /// elsewhere.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Plan {
     /// What happens to the image as it is decoded.
     pub head: Pass,

@@ -4,17 +4,21 @@
 #![expect(clippy::doc_markdown, reason = "help texts are read on terminals, without backticks")]
 
 mod dataset;
+mod explain;
 mod inspect;
 mod part;
+mod recipe;
 mod train;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use dataset::{ConvertArgs, MergeArgs, RepairArgs, SplitArgs, Target, VerifyArgs};
+pub(crate) use explain::{ExplainArgs, ImageSize};
 pub(crate) use inspect::{
     CatArgs, DecodeArgs, DigestArgs, ExifChoice, ExtractArgs, InfoArgs, LsArgs,
 };
-pub(crate) use train::{BenchArgs, BenchRecipe, CompletionsArgs, PreviewArgs, PreviewRecipe};
+pub(crate) use recipe::RecipeName;
+pub(crate) use train::{BenchArgs, CompletionsArgs, PreviewArgs};
 
 /// Turns files into training batches: converts, inspects, verifies, previews and benchmarks
 /// TAR archives, folders of images and TBL files.
@@ -76,6 +80,7 @@ pub(crate) enum Command {
     Repair(RepairArgs),
     Decode(DecodeArgs),
     Preview(PreviewArgs),
+    Explain(ExplainArgs),
     Bench(BenchArgs),
     Completions(CompletionsArgs),
 }

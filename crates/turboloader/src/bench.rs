@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tl_decode::DecodeOptions;
 use tl_pipeline::{Dataset, Loader, LoaderConfig, Work};
-use tl_transform::{Recipe, RecipeError};
 
-use crate::args::{BenchArgs, BenchRecipe, GlobalArgs};
+use crate::args::{BenchArgs, GlobalArgs, RecipeName};
 use crate::data_set;
 use crate::failure::{Failure, Verdict};
 use crate::output::{Progress, Stdout, note};
+use crate::recipe;
 use crate::text::Hex;
 
 /// Measures, and prints the result.
@@ -41,11 +41,11 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
     // A pass of its own: hashing must not slow down what is measured.
     let digest = args.digest.then(|| digest::epoch(&loader, 0)).transpose()?;
     let result = BenchResult {
-        recipe: args.recipe,
+        recipe: args.recipe.to_string(),
         workers: loader.config().workers,
         batch_size: loader.config().batch_size,
         seed: args.seed,
-        plan: resizes(args.recipe).then(|| plan(&loader.config().work)).flatten(),
+        plan: args.recipe.resizes().then(|| plan(&loader.config().work)).flatten(),
         images_per_s: rounded(rates.median, 1),
         min: rounded(rates.min, 1),
         max: rounded(rates.max, 1),
@@ -70,17 +70,14 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
 }
 
 fn config(args: &BenchArgs) -> Result<LoaderConfig, Failure> {
-    type OfSize = fn(u32) -> Result<Recipe, RecipeError>;
-    let resizing = |recipe: OfSize| args.decode.apply(recipe(args.size)?);
-    if args.decode.is_given() && !resizes(args.recipe) {
+    if args.decode.is_given() && !args.recipe.resizes() {
         return Err(Failure::NoDecodeMode);
     }
-    let (work, shuffle) = match args.recipe {
-        BenchRecipe::Decode => (Work::Images(Recipe::decode()), false),
-        BenchRecipe::Raw => (Work::Bytes, true),
-        BenchRecipe::ImagenetTrain => (Work::Images(resizing(Recipe::imagenet_train)?), true),
-        BenchRecipe::ImagenetEval => (Work::Images(resizing(Recipe::imagenet_eval)?), false),
+    let work = match recipe::load(&args.recipe, args.size)? {
+        None => Work::Bytes,
+        Some(recipe) => Work::Images(args.decode.apply(recipe)?),
     };
+    let shuffle = !matches!(args.recipe, RecipeName::Decode | RecipeName::ImagenetEval);
     Ok(LoaderConfig {
         batch_size: args.batch_size.get(),
         // 0 lets the loader choose.
@@ -90,10 +87,6 @@ fn config(args: &BenchArgs) -> Result<LoaderConfig, Failure> {
         decode: DecodeOptions { on_damaged: args.on_damaged.into(), ..DecodeOptions::default() },
         ..LoaderConfig::new(work)
     })
-}
-
-const fn resizes(recipe: BenchRecipe) -> bool {
-    matches!(recipe, BenchRecipe::ImagenetTrain | BenchRecipe::ImagenetEval)
 }
 
 /// The recipe in words, with its mode of decoding.
@@ -136,7 +129,7 @@ fn rounded(value: f64, digits: i32) -> f64 {
 /// What `tl bench --json` prints.
 #[derive(Debug, Serialize)]
 struct BenchResult {
-    recipe: BenchRecipe,
+    recipe: String,
     workers: usize,
     batch_size: usize,
     seed: u64,

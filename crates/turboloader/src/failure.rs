@@ -10,9 +10,10 @@ use std::time::TryFromFloatSecsError;
 use tbl_io::{ConvertError, Entry, Escaped, ReadError, SampleSource, WriteError};
 use tl_decode::DecodeError;
 use tl_pipeline::{PipelineError, SampleFault};
-use tl_transform::RecipeError;
+use tl_transform::{PlanError, RecipeError};
 
 use crate::extract::NameDefect;
+use crate::recipe::RecipeFileError;
 
 /// What a command that ran to its end found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,9 +108,20 @@ pub(crate) enum Failure {
     /// A recipe cannot be made with these parameters.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
+    /// A file is not the recipe it was taken for.
+    #[error("{}: {source}", Subject::file(path))]
+    RecipeFile {
+        /// Which one.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: RecipeFileError,
+    },
     /// A loader cannot start, or a sample stopped it.
     #[error(transparent)]
     Pipeline(#[from] PipelineError),
+    /// A recipe has no plan for an image of this size.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
     /// `--decode-margin` beside `--decode exact`.
     #[error("--decode-margin: exact decoding has no margin")]
     MarginOfExact,
@@ -232,6 +244,8 @@ impl Failure {
             | Self::Exists { .. }
             | Self::BinaryOnTerminal
             | Self::Recipe(_)
+            | Self::RecipeFile { .. }
+            | Self::Plan(_)
             | Self::Pipeline(_)
             | Self::NoSamples
             | Self::Seconds { .. }

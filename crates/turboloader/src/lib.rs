@@ -10,6 +10,7 @@ mod convert;
 mod data_set;
 mod decode;
 mod digest;
+mod explain;
 mod extract;
 mod failure;
 mod info;
@@ -19,6 +20,7 @@ mod output;
 mod pixels;
 mod prepare;
 mod preview;
+mod recipe;
 mod repair;
 mod split;
 mod tar_to_tbl;
@@ -112,6 +114,7 @@ fn run(command: Command, global: GlobalArgs) -> Result<Verdict, Failure> {
         Command::Repair(args) => repair::run(&args, global),
         Command::Decode(args) => decode::run(&args),
         Command::Preview(args) => preview::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Bench(args) => bench::run(&args, global),
         Command::Completions(args) => completions::run(&args),
     }

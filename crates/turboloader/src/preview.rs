@@ -4,13 +4,13 @@ mod canvas;
 mod cell;
 
 use tl_decode::{DecodeOptions, Image};
-use tl_transform::Recipe;
 
-use crate::args::{PreviewArgs, PreviewRecipe};
+use crate::args::{PreviewArgs, RecipeName};
 use crate::data_set::DataSet;
 use crate::failure::{Failure, Verdict};
 use crate::output::write_file;
 use crate::pixels::SampleDecoder;
+use crate::recipe;
 use canvas::{Canvas, Rgb};
 use cell::{CAPTION_HEIGHT, Cell, Painter, Training};
 
@@ -21,26 +21,30 @@ const GAP: u32 = 8;
 const GRID_ASPECT: usize = 2;
 const GRID_SAMPLES: usize = 24;
 const RECIPE_SAMPLES: usize = 8;
-/// The output side of a recipe, as in training; the cell shows it smaller.
-const RECIPE_SIZE: u32 = 224;
+const NO_PICTURES: Failure = Failure::Usage { what: "--recipe raw makes no pictures" };
 /// 64 megapixels: 192 MiB while drawing, and as much as viewers like.
 const MAX_SHEET_PIXELS: u64 = 64 << 20;
 
 /// Draws the sheet.
 pub(crate) fn run(args: &PreviewArgs) -> Result<Verdict, Failure> {
     let data = DataSet::open(&args.file)?;
-    let recipe = args.recipe.map(|recipe| args.decode.apply(recipe_of(recipe)?)).transpose()?;
-    let mut training = recipe.map(|recipe| Training::new(recipe, args.seed));
+    let mut training = match &args.recipe {
+        None => None,
+        Some(name) => {
+            let recipe = recipe::load(name, None)?.ok_or(NO_PICTURES)?;
+            Some(Training::new(args.decode.apply(recipe)?, args.seed))
+        }
+    };
     let count = args.count.map_or(
         if training.is_some() { RECIPE_SAMPLES } else { GRID_SAMPLES },
         std::num::NonZeroUsize::get,
     );
     let indices = evenly_spaced(data.source().sample_count(), count);
-    let draws = match args.recipe {
+    let draws = match &args.recipe {
         None => 0,
-        // Evaluation draws nothing: every epoch shows the same.
-        Some(PreviewRecipe::ImagenetEval) => 1,
-        Some(PreviewRecipe::ImagenetTrain) => args.draws.get(),
+        // These draw nothing: every epoch shows the same.
+        Some(RecipeName::ImagenetEval | RecipeName::Decode) => 1,
+        Some(_) => args.draws.get(),
     };
     let sheet = Sheet::new(indices.len(), draws, args.size)?;
     let mut canvas = Canvas::new(sheet.width, sheet.height, BACKGROUND);
@@ -73,13 +77,6 @@ pub(crate) fn run(args: &PreviewArgs) -> Result<Verdict, Failure> {
         None => Ok(Verdict::Good),
         Some(first) => Err(Failure::Damaged { count, of: indices.len(), first: Box::new(first) }),
     }
-}
-
-fn recipe_of(recipe: PreviewRecipe) -> Result<Recipe, Failure> {
-    Ok(match recipe {
-        PreviewRecipe::ImagenetTrain => Recipe::imagenet_train(RECIPE_SIZE)?,
-        PreviewRecipe::ImagenetEval => Recipe::imagenet_eval(RECIPE_SIZE)?,
-    })
 }
 
 /// `count` sample numbers spread over `0..sample_count`, so that data sorted by class shows more

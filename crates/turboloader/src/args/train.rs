@@ -3,12 +3,12 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use serde::Serialize;
 use tl_transform::{DecodeMode, Recipe};
 
 use super::inspect::DamageChoice;
+use super::recipe::RecipeName;
 use crate::failure::Failure;
 
 /// Draw a contact sheet of samples, or of their augmented versions
@@ -19,6 +19,7 @@ use crate::failure::Failure;
 /// Examples:
 ///   tl preview train.tar -o sheet.png
 ///   tl preview train.tbl -o rows.png --recipe imagenet-train -n 6 --draws 7
+///   tl preview train.tbl -o rows.png --recipe recipe.json
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct PreviewArgs {
@@ -30,9 +31,9 @@ pub(crate) struct PreviewArgs {
     #[arg(short, long, value_name = "SHEET")]
     pub(crate) output: PathBuf,
 
-    /// Show what this recipe makes of each sample
-    #[arg(long, value_enum, value_name = "RECIPE")]
-    pub(crate) recipe: Option<PreviewRecipe>,
+    /// Show what this recipe makes of each sample: decode, imagenet-train, imagenet-eval or a file
+    #[arg(long, value_name = "RECIPE", value_hint = ValueHint::FilePath)]
+    pub(crate) recipe: Option<RecipeName>,
 
     /// How many samples to show (default: 24, with a recipe 8)
     #[arg(short = 'n', long, value_name = "N")]
@@ -59,15 +60,6 @@ pub(crate) struct PreviewArgs {
     pub(crate) force: bool,
 }
 
-/// The recipes a contact sheet can show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PreviewRecipe {
-    /// Random resized crop and random horizontal flip
-    ImagenetTrain,
-    /// Resize of the short side, centre crop
-    ImagenetEval,
-}
-
 /// Measure how fast a data set becomes batches
 ///
 /// One warm-up epoch, which brings the files into the page cache and gives the time from opening
@@ -75,7 +67,7 @@ pub(crate) enum PreviewRecipe {
 /// where that takes longer. The rate is the median epoch's. Epochs during which other processes
 /// used more than 0.15 cores do not count: measuring goes on for up to a minute to get five that
 /// do, and with fewer than three all count and the result says so (`"quiet": false`).
-/// Training and raw reads are shuffled, decoding and evaluation are not.
+/// Training, raw reads and recipe files are shuffled, decoding and evaluation are not.
 ///
 /// With --digest also prints the SHA-256 of epoch 0: of every batch in order, its images (their
 /// bytes as the batch holds them; for `decode`, width and height as u32 and the pixels of each
@@ -84,7 +76,7 @@ pub(crate) enum PreviewRecipe {
 ///
 /// Examples:
 ///   tl bench train.tar --recipe imagenet-train --workers 2
-///   tl bench train.tbl --recipe raw --json
+///   tl bench train.tbl --recipe recipe.toml --json
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct BenchArgs {
@@ -92,14 +84,16 @@ pub(crate) struct BenchArgs {
     #[arg(required = true, value_name = "DATA")]
     pub(crate) data: Vec<PathBuf>,
 
-    /// What to do with each sample
-    #[arg(long, value_enum, value_name = "RECIPE")]
-    pub(crate) recipe: BenchRecipe,
+    /// What to do with each sample: decode (to RGB at full size), raw (read the stored bytes),
+    /// imagenet-train (random resized crop, random horizontal flip, normalise, f32 planes),
+    /// imagenet-eval (resize of the short side, centre crop, normalise, f32 planes), or the path
+    /// of a recipe in JSON or TOML
+    #[arg(long, value_name = "RECIPE", value_hint = ValueHint::FilePath)]
+    pub(crate) recipe: RecipeName,
 
-    /// Side of the images in a batch, for the imagenet recipes
-    #[arg(long, value_name = "PIXELS", default_value_t = 224,
-          value_parser = clap::value_parser!(u32).range(1..=4096))]
-    pub(crate) size: u32,
+    /// Side of the images in a batch, for the imagenet recipes (default: 224)
+    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(crate) size: Option<u32>,
 
     /// Samples per batch
     #[arg(long, value_name = "N", default_value = "64")]
@@ -131,20 +125,6 @@ pub(crate) struct BenchArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// What `tl bench` does with each sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum BenchRecipe {
-    /// Decode to RGB at full size
-    Decode,
-    /// Read the stored bytes
-    Raw,
-    /// Random resized crop, random horizontal flip, normalise, f32 planes
-    ImagenetTrain,
-    /// Resize of the short side, centre crop, normalise, f32 planes
-    ImagenetEval,
 }
 
 /// How closely a recipe decodes photographs.

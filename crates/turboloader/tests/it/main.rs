@@ -6,6 +6,7 @@ mod decoding;
 mod extraction;
 mod formats;
 mod listing;
+mod recipes;
 mod row_indexes;
 mod sheets;
 mod support;

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use crate::support::{command, finished, tl};
 
-const SUBCOMMANDS: [&str; 14] = [
+const SUBCOMMANDS: [&str; 15] = [
     "convert",
     "info",
     "ls",
@@ -18,6 +18,7 @@ const SUBCOMMANDS: [&str; 14] = [
     "repair",
     "decode",
     "preview",
+    "explain",
     "bench",
     "completions",
 ];

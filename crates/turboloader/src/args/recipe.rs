@@ -1,0 +1,79 @@
+//! How the command line names a recipe.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use tbl_io::Escaped;
+
+/// What to do with each sample: a built-in recipe, or a file that says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RecipeName {
+    /// Decode to RGB at full size
+    Decode,
+    /// Read the stored bytes
+    Raw,
+    /// Random resized crop, random horizontal flip, normalise, f32 planes
+    ImagenetTrain,
+    /// Resize of the short side, centre crop, normalise, f32 planes
+    ImagenetEval,
+    /// What this file says
+    File(PathBuf),
+}
+
+impl RecipeName {
+    /// The built-in recipes.
+    pub(crate) const BUILT_IN: [Self; 4] =
+        [Self::Decode, Self::Raw, Self::ImagenetTrain, Self::ImagenetEval];
+
+    fn built_in(&self) -> Option<&'static str> {
+        match self {
+            Self::Decode => Some("decode"),
+            Self::Raw => Some("raw"),
+            Self::ImagenetTrain => Some("imagenet-train"),
+            Self::ImagenetEval => Some("imagenet-eval"),
+            Self::File(_) => None,
+        }
+    }
+
+    /// Whether images are made smaller, so that there is a choice of how to decode for it.
+    pub(crate) const fn resizes(&self) -> bool {
+        !matches!(self, Self::Decode | Self::Raw)
+    }
+}
+
+impl From<OsString> for RecipeName {
+    fn from(name: OsString) -> Self {
+        let built_in = Self::BUILT_IN.into_iter().find(|known| {
+            known.built_in().is_some_and(|built_in| name.as_bytes() == built_in.as_bytes())
+        });
+        built_in.unwrap_or_else(|| Self::File(name.into()))
+    }
+}
+
+impl fmt::Display for RecipeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self, self.built_in()) {
+            (_, Some(name)) => f.write_str(name),
+            (Self::File(path), None) => Escaped(path.as_os_str().as_bytes()).fmt(f),
+            (_, None) => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_names_are_taken_before_files() {
+        for name in RecipeName::BUILT_IN {
+            assert_eq!(RecipeName::from(OsString::from(name.to_string())), name);
+        }
+        assert_eq!(
+            RecipeName::from(OsString::from("raw.json")),
+            RecipeName::File("raw.json".into())
+        );
+    }
+}

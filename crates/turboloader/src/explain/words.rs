@@ -1,0 +1,187 @@
+//! Plans in words.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+use tl_transform::{DecodeMode, Op, Padding, Parity, Pass, Step};
+
+use super::places::Place;
+
+/// The place, as the table has it.
+pub(super) const fn place(place: Place) -> &'static str {
+    match place {
+        Place::Decoding => "while decoding",
+        Place::Scratch => "on the scratch image",
+        Place::FinalPass => "in the final pass",
+        Place::Nowhere => "nowhere",
+    }
+}
+
+/// Why operations are carried out there.
+pub(super) const fn why(place: Place) -> &'static str {
+    match place {
+        Place::Decoding => {
+            "crops, resizes, black borders and flips in front need rows only, so the part of the \
+             image that they read is decoded and goes through them row by row"
+        }
+        Place::Scratch => {
+            "operations on whole pixels, or what stands between two of them; every worker has the \
+             image once and uses it again"
+        }
+        Place::FinalPass => "done to each row as it is written into the batch",
+        Place::Nowhere => "left out by the draw, or nothing to do for an image of this size",
+    }
+}
+
+/// The mode and what it means.
+pub(super) fn decode_mode(mode: DecodeMode) -> String {
+    let what = if mode == DecodeMode::Exact {
+        "the pixels of Pillow"
+    } else {
+        "from the smallest scale that is enough, colours converted last"
+    };
+    format!("{mode}: {what}")
+}
+
+/// Whose pixels these are.
+pub(super) fn parity(parity: Parity) -> String {
+    let whose = if parity == Parity::Pil {
+        "torchvision on Pillow images, bit for bit"
+    } else {
+        "torchvision on uint8 tensors"
+    };
+    format!("{parity}: {whose}")
+}
+
+/// The operations within `op`, each on a line of its own, with their numbers from `first` on.
+pub(super) fn children(
+    f: &mut fmt::Formatter<'_>,
+    op: &Op,
+    first: usize,
+    depth: usize,
+) -> fmt::Result {
+    let mut number = first;
+    for child in op.children() {
+        write!(f, "\n{number:>3}  {:width$}{child}", "", width = 2 * depth)?;
+        children(f, child, number + 1, depth + 1)?;
+        number += child.count();
+    }
+    Ok(())
+}
+
+/// What a pass does to an image of `size`.
+fn pass(pass: &Pass, size: (u32, u32)) -> String {
+    let mut said = Vec::new();
+    let region = pass.region;
+    if (region.width, region.height) != size {
+        said.push(format!("crop {}x{}+{}+{}", region.width, region.height, region.x, region.y));
+    }
+    if pass.resized != (region.width, region.height) {
+        said.push(format!(
+            "resize to {}x{}, {}",
+            pass.resized.0, pass.resized.1, pass.interpolation
+        ));
+    }
+    let window = pass.window;
+    if (window.width, window.height) != pass.resized {
+        said.push(format!("cut {}x{}+{}+{}", window.width, window.height, window.x, window.y));
+    }
+    let Padding { left, top, right, bottom } = pass.padding;
+    if pass.padding != Padding::default() {
+        said.push(format!("pad {left} left, {top} top, {right} right, {bottom} bottom"));
+    }
+    if pass.flip {
+        said.push("mirror left and right".to_owned());
+    }
+    if said.is_empty() { "as it is".to_owned() } else { said.join("; ") }
+}
+
+/// What a step does to an image of `size`.
+pub(super) fn step(step: &Step, size: (u32, u32)) -> String {
+    if let Step::Pass(step) = step { pass(step, size) } else { described(step) }
+}
+
+/// Data in words: `{"color": {"brightness": 1.5}}` is `color brightness 1.5`.
+fn described(data: &impl Serialize) -> String {
+    let mut words = String::new();
+    // Data that does not serialise has a defect, which printing must not hide.
+    match serde_json::to_value(data) {
+        Ok(value) => describe(&value, &mut words),
+        Err(error) => words = error.to_string(),
+    }
+    words
+}
+
+fn describe(value: &Value, words: &mut String) {
+    match value {
+        Value::Null => words.push_str("none"),
+        Value::Bool(yes) => words.push_str(if *yes { "yes" } else { "no" }),
+        Value::Number(number) => words.push_str(&rounded(number)),
+        Value::String(text) => words.push_str(&text.replace('_', " ")),
+        Value::Array(items) => {
+            words.push('[');
+            for (place, item) in items.iter().enumerate() {
+                words.push_str(if place > 0 { ", " } else { "" });
+                describe(item, words);
+            }
+            words.push(']');
+        }
+        Value::Object(fields) => {
+            let nested = |value: &Value| value.as_object().is_some_and(|fields| fields.len() > 1);
+            for (place, (key, value)) in fields.iter().enumerate() {
+                words.push_str(if place > 0 { ", " } else { "" });
+                words.push_str(&key.replace('_', " "));
+                words.push(' ');
+                let inner = fields.len() > 1 && nested(value);
+                words.push_str(if inner { "(" } else { "" });
+                describe(value, words);
+                words.push_str(if inner { ")" } else { "" });
+            }
+        }
+    }
+}
+
+/// A number of six digits is enough to look at.
+fn rounded(number: &serde_json::Number) -> String {
+    match number.as_f64() {
+        Some(value) if !(number.is_i64() || number.is_u64()) => {
+            format!("{:.6}", value).trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
+        _ => number.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tl_simd::resample::Rect;
+
+    use super::*;
+
+    #[test]
+    fn data_reads_as_words() {
+        let check = |data: Value, expected| assert_eq!(described(&data), expected);
+        check(json!({"color": {"brightness": {"factor": 1.25}}}), "color brightness factor 1.25");
+        check(json!({"color": "auto_contrast"}), "color auto contrast");
+        check(json!({"a": {"b": 1, "c": [0.1, 2.0]}}), "a b 1, c [0.1, 2]");
+        check(json!({"a": 1, "b": {"c": true, "d": null}}), "a 1, b (c yes, d none)");
+    }
+
+    #[test]
+    fn a_pass_says_what_it_changes() {
+        let whole = Pass::whole(9, 8);
+        assert_eq!(pass(&whole, (9, 8)), "as it is");
+        let changed = Pass {
+            region: Rect { x: 1, y: 2, width: 5, height: 4 },
+            resized: (10, 8),
+            window: Rect { x: 3, y: 0, width: 4, height: 8 },
+            padding: Padding { left: 1, ..Padding::default() },
+            flip: true,
+            ..whole
+        };
+        let expected = "crop 5x4+1+2; resize to 10x8, bilinear; cut 4x8+3+0; \
+                        pad 1 left, 0 top, 0 right, 0 bottom; mirror left and right";
+        assert_eq!(pass(&changed, (9, 8)), expected);
+    }
+}
