@@ -1,7 +1,7 @@
 //! What a loader is told: the work, the batches, the threads, the order.
 
 use tl_decode::DecodeOptions;
-use tl_transform::{Dtype, Layout, Recipe};
+use tl_transform::{BoundTransforms, Dtype, Layout, Recipe, UserTransforms};
 
 use crate::error::PipelineError;
 use crate::sync::available_parallelism;
@@ -61,6 +61,8 @@ pub struct LoaderConfig {
     pub on_error: OnError,
     /// How images are decoded. Batches hold RGB whatever the colour says here.
     pub decode: DecodeOptions,
+    /// The code of the user's transforms that the recipe names. Default none.
+    pub user_transforms: UserTransforms,
 }
 
 impl LoaderConfig {
@@ -77,6 +79,15 @@ impl LoaderConfig {
             drop_last: false,
             on_error: OnError::Raise,
             decode: DecodeOptions::default(),
+            user_transforms: UserTransforms::new(),
+        }
+    }
+
+    /// The user's transforms of the recipe.
+    pub(crate) fn bind(&self) -> Result<BoundTransforms, PipelineError> {
+        match &self.work {
+            Work::Bytes => Ok(BoundTransforms::default()),
+            Work::Images(recipe) => Ok(self.user_transforms.bind(recipe)?),
         }
     }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tbl_io::{Escaped, ReadError};
 use tl_decode::DecodeError;
-use tl_transform::{PlanError, StepError};
+use tl_transform::{PlanError, StepError, UserTransformError};
 
 use crate::sync::Arc;
 
@@ -31,6 +31,9 @@ pub enum PipelineError {
         /// The recipe, as text.
         recipe: String,
     },
+    /// The recipe names a user's transform that there is not, or that refuses its parameters.
+    #[error(transparent)]
+    UserTransform(#[from] UserTransformError),
     /// There is no memory for a batch.
     #[error("no memory for a batch of {bytes} bytes")]
     OutOfMemory {

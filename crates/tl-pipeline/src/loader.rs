@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use tl_transform::BoundTransforms;
+
 use crate::batch::{Batch, Extra, ImageSpec};
 use crate::config::{LoaderConfig, Work};
 use crate::dataset::Dataset;
@@ -42,6 +44,7 @@ pub(crate) struct Shared {
     dataset: Dataset,
     config: LoaderConfig,
     spec: Option<ImageSpec>,
+    user_transforms: BoundTransforms,
     pool: Arc<Pool<Extra>>,
     /// Workers' memory between epochs.
     scratch: Mutex<Vec<Scratch>>,
@@ -52,10 +55,11 @@ impl Loader {
     /// A loader for `dataset`. No thread is started and no batch allocated yet.
     ///
     /// # Errors
-    /// Settings out of range, a recipe that gives no fixed size where one is needed, or a batch
-    /// larger than the address space.
+    /// Settings out of range, a recipe that gives no fixed size where one is needed or names a
+    /// user's transform that there is not, or a batch larger than the address space.
     pub fn new(dataset: Dataset, config: LoaderConfig) -> Result<Self, PipelineError> {
         let config = config.resolve()?;
+        let user_transforms = config.bind()?;
         let spec = match &config.work {
             Work::Bytes => None,
             Work::Images(recipe) => recipe.output_size().map(|(width, height)| ImageSpec {
@@ -74,7 +78,8 @@ impl Loader {
         // What is in flight, and the one the consumer has just given back.
         let pool = Arc::new(Pool::new(shape, config.prefetch + 1));
         let (scratch, counters) = (Mutex::default(), Counters::default());
-        Ok(Self { shared: Arc::new(Shared { dataset, config, spec, pool, scratch, counters }) })
+        let shared = Shared { dataset, config, spec, user_transforms, pool, scratch, counters };
+        Ok(Self { shared: Arc::new(shared) })
     }
 
     /// How many batches an epoch has, exactly.
@@ -192,6 +197,11 @@ pub(crate) struct EpochState {
 }
 
 impl EpochState {
+    /// Memory for a worker.
+    pub(crate) fn new_scratch(&self) -> Scratch {
+        Scratch::new(&self.shared.config, &self.shared.user_transforms)
+    }
+
     pub(crate) fn config(&self) -> &LoaderConfig {
         &self.shared.config
     }
@@ -224,7 +234,7 @@ impl EpochState {
     fn work(&self, worker: usize) {
         let _watch = Watch { epoch: self, worker };
         let recycled = lock(&self.shared.scratch).pop();
-        let mut scratch = recycled.unwrap_or_else(|| Scratch::new(&self.shared.config));
+        let mut scratch = recycled.unwrap_or_else(|| self.new_scratch());
         worker::run(self, &mut scratch);
         let mut pool = lock(&self.shared.scratch);
         if pool.len() < self.shared.config.workers {

@@ -6,7 +6,9 @@ use tl_decode::Planes;
 use tl_simd::Level;
 use tl_simd::jpeg::Scale;
 use tl_simd::resample::ImageView;
-use tl_transform::{Dtype, Image, Layout, OutputSpec, Parity, Plan, Recipe, Runner, StepError};
+use tl_transform::{
+    BoundTransforms, Dtype, Image, Layout, OutputSpec, Parity, Plan, Recipe, Runner, StepError,
+};
 
 use planes::PlanePass;
 pub(crate) use planes::samples_read;
@@ -89,6 +91,12 @@ impl Renderer {
             runner: self.runner.with_level(level),
             ..self
         }
+    }
+
+    /// The same with the user's transforms of its recipe.
+    #[must_use]
+    pub fn with_user_transforms(self, user_transforms: BoundTransforms) -> Self {
+        Self { runner: self.runner.with_user_transforms(user_transforms), ..self }
     }
 
     /// Gives back the buffers that grow with the result, if they are larger than `bytes`.

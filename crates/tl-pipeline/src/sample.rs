@@ -10,7 +10,7 @@ use tl_decode::{
 };
 use tl_simd::Level;
 use tl_simd::resample::ImageView;
-use tl_transform::{DecodeMode, Draw, Plan, PlanError, Recipe};
+use tl_transform::{BoundTransforms, DecodeMode, Draw, Plan, PlanError, Recipe};
 
 use crate::error::SampleFault;
 use crate::render::{Renderer, samples_read};
@@ -90,6 +90,13 @@ impl SampleRenderer {
         let limits = self.decoder.options().limits;
         *self.decoder.jpeg() = JpegDecoder::new(limits).with_level(level);
         self.renderer = self.renderer.with_level(level);
+        self
+    }
+
+    /// The same with the user's transforms of its recipe.
+    #[must_use]
+    pub fn with_user_transforms(mut self, user_transforms: BoundTransforms) -> Self {
+        self.renderer = self.renderer.with_user_transforms(user_transforms);
         self
     }
 

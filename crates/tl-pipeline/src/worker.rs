@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tbl_format::SampleFormat;
 use tbl_io::ReadError;
 use tl_decode::{Damage, DecodeError, Image};
-use tl_transform::Draw;
+use tl_transform::{BoundTransforms, Draw};
 
 use crate::batch::{Batch, Extra};
 use crate::config::{LoaderConfig, OnError, Work};
@@ -43,10 +43,13 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    pub(crate) fn new(config: &LoaderConfig) -> Self {
+    pub(crate) fn new(config: &LoaderConfig, user_transforms: &BoundTransforms) -> Self {
         let renderer = match &config.work {
             Work::Bytes => None,
-            Work::Images(recipe) => Some(SampleRenderer::new(recipe, config.decode)),
+            Work::Images(recipe) => {
+                let renderer = SampleRenderer::new(recipe, config.decode);
+                Some(renderer.with_user_transforms(user_transforms.clone()))
+            }
         };
         Self { bytes: Vec::new(), row_index: Vec::new(), renderer }
     }
@@ -105,7 +108,7 @@ fn fill<'a>(
     let work = AssertUnwindSafe(|| process(epoch, scratch, index, out, &mut extra.image));
     let result = catch_unwind(work).unwrap_or_else(|panic| {
         // Whatever the panic interrupted is in an unknown state.
-        *scratch = Scratch::new(epoch.config());
+        *scratch = epoch.new_scratch();
         extra.image = Image::new();
         let text = panic.downcast_ref::<&str>().copied();
         let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

@@ -1,4 +1,8 @@
-//! What can be wrong with a recipe or with the image it is planned for.
+//! What can be wrong with a recipe, with the image it is planned for, or with what is done to it.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
 
 /// Why a list of operations is not a recipe.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -104,6 +108,90 @@ pub enum StepError {
         /// Height of the image in pixels.
         height: u32,
     },
+    /// The plan names a user's transform that the runner was not given.
+    #[error("step {position}: no user's transform is bound to operation {op}")]
+    NoUserTransform {
+        /// The step's place in the list, from 0.
+        position: usize,
+        /// The operation's number in the recipe, those within others counted too.
+        op: u8,
+    },
+    /// A user's transform failed.
+    #[error("step {position}: user's transform {name:?}: {source}")]
+    UserTransform {
+        /// The step's place in the list, from 0.
+        position: usize,
+        /// The transform's name.
+        name: String,
+        /// What happened.
+        source: UserFault,
+    },
+}
+
+/// Why the user's transforms of a recipe cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UserTransformError {
+    /// The recipe has a name that no transform was registered under.
+    #[error("no user's transform is registered as {name:?}")]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// A transform refuses its parameters.
+    #[error("user's transform {name:?}: parameters: {source}")]
+    Parameters {
+        /// The transform's name.
+        name: String,
+        /// What it said.
+        source: UserFault,
+    },
+}
+
+/// What happened in a user's transform.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum UserFault {
+    /// It returned this error.
+    Failed(Arc<dyn Error + Send + Sync>),
+    /// It panicked.
+    Panicked {
+        /// The panic's message, or empty.
+        message: String,
+    },
+}
+
+impl PartialEq for UserFault {
+    /// Whether both are the very same error, or panics with the same message.
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Failed(a), Self::Failed(b)) => Arc::ptr_eq(a, b),
+            (Self::Panicked { message: a }, Self::Panicked { message: b }) => a == b,
+            (Self::Failed(_), Self::Panicked { .. }) | (Self::Panicked { .. }, Self::Failed(_)) => {
+                false
+            }
+        }
+    }
+}
+
+impl Eq for UserFault {}
+
+impl fmt::Display for UserFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(error) => error.fmt(f),
+            Self::Panicked { message } => write!(f, "panicked: {message}"),
+        }
+    }
+}
+
+impl Error for UserFault {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Failed(error) => error.source(),
+            Self::Panicked { .. } => None,
+        }
+    }
 }
 
 /// Why boxes or a mask cannot be taken.

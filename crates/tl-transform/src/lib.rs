@@ -19,11 +19,14 @@ mod render;
 pub mod rng;
 mod runner;
 pub mod step;
+mod user;
 
 pub use annotations::{BoundingBoxes, BoxFormat, Mask};
 pub use decode_mode::DecodeMode;
 pub use draw::{Draw, Stream};
-pub use error::{AnnotationError, Invalid, PlanError, RecipeError, StepError};
+pub use error::{
+    AnnotationError, Invalid, PlanError, RecipeError, StepError, UserFault, UserTransformError,
+};
 pub use fill::Fill;
 pub use hash::RecipeHash;
 pub use interpolation::Interpolation;
@@ -37,3 +40,4 @@ pub use render::{Renderer, Rows};
 pub use rng::Rng;
 pub use runner::{Image, Runner};
 pub use step::Step;
+pub use user::{BoundTransforms, UserError, UserTransform, UserTransforms};

@@ -8,6 +8,7 @@ mod color;
 mod composition;
 mod convert;
 mod geometry;
+mod user;
 mod warp;
 
 use std::fmt;
@@ -25,6 +26,7 @@ pub use color::{
 pub use composition::{Compose, RandomApply, RandomChoice, RandomOrder};
 pub use convert::{Normalize, ToFloat};
 pub use geometry::{CenterCrop, RandomHorizontalFlip, RandomResizedCrop, Resize};
+pub use user::UserTransform;
 pub use warp::{
     ElasticTransform, PerAxis, RandomAffine, RandomPerspective, RandomRotation, Range, Shear,
 };
@@ -164,6 +166,10 @@ operations! {
     /// Moves neighbouring pixels by similar random displacements.
     ElasticTransform,
 
+    // The user's own.
+    /// Does what the user's code does.
+    UserTransform,
+
     // Conversion.
     /// Maps 0..=255 to 0..=1.
     ToFloat,
@@ -188,6 +194,11 @@ impl Op {
     #[must_use]
     pub fn count(&self) -> usize {
         1 + self.children().iter().map(Self::count).sum::<usize>()
+    }
+
+    /// This operation and those within, in the order of their numbers in the random streams.
+    pub(crate) fn walk(&self) -> Box<dyn Iterator<Item = &Self> + '_> {
+        Box::new(std::iter::once(self).chain(self.children().iter().flat_map(Self::walk)))
     }
 
     pub(crate) fn draw(&self, stream: Stream, drawing: &mut Drawing<'_>) -> Result<(), PlanError> {

@@ -3,12 +3,14 @@
 use tl_simd::Level;
 use tl_simd::resample::ImageView;
 
-use crate::error::StepError;
+use crate::draw::Stream;
+use crate::error::{StepError, UserFault};
 use crate::output::{Dtype, Layout, OutputSpec};
 use crate::parity::Parity;
 use crate::pass::Pass;
 use crate::render::{CHANNELS, Renderer};
 use crate::step::{Step, WarpScratch};
+use crate::user::BoundTransforms;
 
 /// RGB pixels, 8 bits each, rows without gaps, and memory that is used again.
 #[derive(Clone, Debug, Default)]
@@ -96,6 +98,7 @@ pub struct Runner {
     renderer: Renderer,
     spare: Image,
     warp: WarpScratch,
+    user_transforms: BoundTransforms,
 }
 
 impl Default for Runner {
@@ -113,6 +116,7 @@ impl Runner {
             renderer: Renderer::new(pixels, [0.0; CHANNELS], [1.0; CHANNELS]),
             spare: Image::new(),
             warp: WarpScratch::default(),
+            user_transforms: BoundTransforms::default(),
         }
     }
 
@@ -122,11 +126,17 @@ impl Runner {
         Self { renderer: self.renderer.with_level(level), ..self }
     }
 
+    /// The same with the user's transforms of a recipe, for its plans.
+    #[must_use]
+    pub fn with_user_transforms(self, user_transforms: BoundTransforms) -> Self {
+        Self { user_transforms, ..self }
+    }
+
     /// Does `steps` to `image`, in order, with the arithmetic of `parity`.
     ///
     /// # Errors
-    /// [`StepError::Size`] when a step is for an image of another size; the image is then as the
-    /// steps before it have left it.
+    /// [`StepError`]: a step is for an image of another size, or a user's transform fails. What the
+    /// image is then is unspecified.
     pub fn run(
         &mut self,
         steps: &[Step],
@@ -138,7 +148,7 @@ impl Runner {
             if !step.fits((width, height)) {
                 return Err(StepError::Size { position, width, height });
             }
-            step.run(&mut Stage { image: &mut *image, runner: self, parity });
+            step.run(&mut Stage { image: &mut *image, runner: self, parity, position })?;
         }
         Ok(())
     }
@@ -153,6 +163,8 @@ impl Runner {
 /// The image a step works on, and what is there to work with.
 pub(crate) struct Stage<'a> {
     pub(crate) image: &'a mut Image,
+    /// The step's place in the list.
+    pub(crate) position: usize,
     pub(crate) parity: Parity,
     runner: &'a mut Runner,
 }
@@ -195,6 +207,14 @@ impl Stage<'_> {
         let view = ImageView::packed(self.image.pixels(), width, height, CHANNELS);
         make(warp, view, spare.pixels_mut());
         std::mem::swap(self.image, spare);
+    }
+
+    /// Runs the user's transform that `stream` belongs to, if there is one.
+    pub(crate) fn user_transform(
+        &mut self,
+        stream: Stream,
+    ) -> Option<Result<(), (String, UserFault)>> {
+        self.runner.user_transforms.run(stream, self.image)
     }
 
     /// Runs a pass.

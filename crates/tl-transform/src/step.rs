@@ -1,14 +1,17 @@
 //! Steps: operations with everything random decided, to be carried out on the pixels of an image.
 
 mod color;
+mod user;
 mod warp;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::StepError;
 use crate::pass::Pass;
 use crate::runner::Stage;
 
 pub use color::{Color, HueMethod};
+pub use user::User;
 pub(crate) use warp::Scratch as WarpScratch;
 pub use warp::{Affine, Elastic, Perspective, Rotate, Warp};
 
@@ -26,6 +29,8 @@ pub enum Step {
     Color(Color),
     /// Take every pixel from another place.
     Warp(Warp),
+    /// Run the user's code.
+    User(User),
 }
 
 impl Step {
@@ -34,8 +39,8 @@ impl Step {
     pub fn output_size(&self, size: (u32, u32)) -> (u32, u32) {
         match self {
             Self::Pass(pass) => pass.output_size(),
-            Self::Color(_) => size,
             Self::Warp(warp) => warp.output_size(size),
+            Self::Color(_) | Self::User(_) => size,
         }
     }
 
@@ -43,16 +48,18 @@ impl Step {
     pub(crate) fn fits(&self, (width, height): (u32, u32)) -> bool {
         match self {
             Self::Pass(pass) => pass.fits(width, height),
-            Self::Color(_) | Self::Warp(_) => true,
+            Self::Color(_) | Self::Warp(_) | Self::User(_) => true,
         }
     }
 
     /// Carries the step out.
-    pub(crate) fn run(&self, stage: &mut Stage<'_>) {
+    pub(crate) fn run(&self, stage: &mut Stage<'_>) -> Result<(), StepError> {
         match self {
             Self::Pass(pass) => stage.pass(pass),
             Self::Color(color) => color.run(stage),
             Self::Warp(warp) => warp.run(stage),
+            Self::User(user) => return user.run(stage),
         }
+        Ok(())
     }
 }

@@ -9,3 +9,4 @@ mod errors;
 mod fast;
 mod memory;
 mod shutdown;
+mod user_transforms;

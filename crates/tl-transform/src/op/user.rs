@@ -1,0 +1,76 @@
+//! The place of a user's transform in a recipe.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Operation, require};
+use crate::draw::{Drawing, Stream};
+use crate::error::{Invalid, PlanError};
+use crate::step::{Step, User};
+
+/// Does what the user's transform of this name does, like torchvision's `Lambda`.
+///
+/// The code is looked up by the name when a loader or renderer is made
+/// ([`UserTransforms`](crate::UserTransforms)). The image keeps its size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UserTransform {
+    /// The name it was registered under.
+    pub name: String,
+    /// What it is told; an empty table when left out. In TOML nothing in it can be null.
+    #[serde(default = "no_parameters")]
+    pub parameters: Value,
+}
+
+fn no_parameters() -> Value {
+    Value::Object(Map::new())
+}
+
+/// The longest name.
+const MAX_NAME: usize = 255;
+
+/// How deep lists and tables in parameters can be nested.
+const MAX_DEPTH: u32 = 32;
+
+/// Integers up to this size have an `f64` of their own: a recipe's hash takes numbers as `f64`.
+const LARGEST_INTEGER: u64 = 1 << 53;
+
+impl Operation for UserTransform {
+    fn name(&self) -> &'static str {
+        "UserTransform"
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        let length = self.name.len();
+        let bytes = f64::from(u32::try_from(length).unwrap_or(u32::MAX));
+        require((1..=MAX_NAME).contains(&length), "length of name", bytes, "1 to 255 bytes")?;
+        check_value(&self.parameters, 0)
+    }
+
+    fn draw(&self, stream: Stream, drawing: &mut Drawing<'_>) -> Result<(), PlanError> {
+        drawing.step(Step::User(User { stream }))
+    }
+}
+
+fn check_value(value: &Value, depth: u32) -> Result<(), Invalid> {
+    let parameter = "depth of parameters";
+    require(depth <= MAX_DEPTH, parameter, f64::from(depth), "at most 32 lists in lists")?;
+    match value {
+        Value::Null | Value::Bool(_) | Value::String(_) => Ok(()),
+        Value::Number(number) => {
+            let size = number.as_u64().or(number.as_i64().map(i64::unsigned_abs)).unwrap_or(0);
+            let value = number.as_f64().unwrap_or(f64::NAN);
+            require(size <= LARGEST_INTEGER, "parameters", value, "integers up to 2^53")
+        }
+        Value::Array(items) => items.iter().try_for_each(|item| check_value(item, depth + 1)),
+        Value::Object(table) => table.values().try_for_each(|item| check_value(item, depth + 1)),
+    }
+}
+
+impl fmt::Display for UserTransform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({:?}, {})", self.name, self.parameters)
+    }
+}

@@ -1,0 +1,206 @@
+//! Transforms of the caller's own: code behind a name that recipes can carry.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::draw::Stream;
+use crate::error::{UserFault, UserTransformError};
+use crate::op::Op;
+use crate::recipe::Recipe;
+use crate::rng::Rng;
+use crate::runner::Image;
+
+/// Why a user's transform could not do its work: any error of its own.
+pub type UserError = Box<dyn Error + Send + Sync>;
+
+/// A transform that is not built in, such as torchvision's `Lambda`.
+///
+/// A recipe holds its name and its parameters ([`op::UserTransform`](crate::op::UserTransform)), so
+/// it stays data that can be stored and compared; the code is given to the loader under the same
+/// name ([`UserTransforms`]). What it does must follow from its arguments alone: then batches do
+/// not depend on threads either.
+///
+/// ```
+/// use serde_json::{Value, json};
+/// use tl_transform::{
+///     Draw, Dtype, Image, Layout, OutputSpec, Recipe, Rng, Runner, UserError, UserTransform,
+///     UserTransforms, op,
+/// };
+///
+/// /// Sets pixels to white, each with probability `p`.
+/// struct Snow;
+///
+/// impl UserTransform for Snow {
+///     fn apply(
+///         &self,
+///         pixels: &mut [u8],
+///         _size: (u32, u32),
+///         rng: &mut Rng,
+///         parameters: &Value,
+///     ) -> Result<(), UserError> {
+///         let p = parameters["p"].as_f64().ok_or("p is not a number")?;
+///         pixels.chunks_exact_mut(3).filter(|_| rng.chance(p)).for_each(|pixel| pixel.fill(255));
+///         Ok(())
+///     }
+/// }
+///
+/// let snow = op::UserTransform { name: "snow".into(), parameters: json!({"p": 1.0}) };
+/// let output = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
+/// let recipe = Recipe::new(vec![snow.into()], output)?;
+///
+/// let mut transforms = UserTransforms::new();
+/// transforms.insert("snow", Snow);
+/// let mut runner = Runner::new().with_user_transforms(transforms.bind(&recipe)?);
+/// let mut image = Image::from_pixels(1, 1, vec![1, 2, 3]);
+/// let plan = recipe.plan(1, 1, Draw::default())?;
+/// runner.run(&plan.steps, recipe.parity(), &mut image)?;
+/// assert_eq!(image.pixels(), [255; 3]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait UserTransform: Send + Sync {
+    /// Changes an image in place: `width * height` pixels of red, green and blue, row by row.
+    ///
+    /// `rng` is the stream of this sample and of this operation of the recipe; `parameters` are
+    /// those of the recipe.
+    ///
+    /// # Errors
+    /// Whatever makes the sample unusable. A panic is such an error as well.
+    fn apply(
+        &self,
+        pixels: &mut [u8],
+        size: (u32, u32),
+        rng: &mut Rng,
+        parameters: &Value,
+    ) -> Result<(), UserError>;
+
+    /// Refuses parameters that the transform cannot work with, before any sample is read. By
+    /// default all are accepted.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    fn check(&self, parameters: &Value) -> Result<(), UserError> {
+        let _ = parameters;
+        Ok(())
+    }
+}
+
+/// The user's transforms that recipes can name.
+#[derive(Clone, Default)]
+pub struct UserTransforms {
+    by_name: BTreeMap<String, Arc<dyn UserTransform>>,
+}
+
+impl UserTransforms {
+    /// No transforms.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a transform; it replaces one of the same name.
+    pub fn insert(&mut self, name: impl Into<String>, transform: impl UserTransform + 'static) {
+        self.by_name.insert(name.into(), Arc::new(transform));
+    }
+
+    /// Finds the transforms that `recipe` names, and lets them look at their parameters.
+    ///
+    /// # Errors
+    /// [`UserTransformError`]: a name that nothing was added under, or parameters refused.
+    pub fn bind(&self, recipe: &Recipe) -> Result<BoundTransforms, UserTransformError> {
+        let mut bound = BoundTransforms::default();
+        for (number, op) in (0..).zip(recipe.ops().iter().flat_map(Op::walk)) {
+            let Op::UserTransform(op) = op else { continue };
+            let name = &op.name;
+            let transform = self.by_name.get(name);
+            let transform =
+                transform.ok_or_else(|| UserTransformError::Unknown { name: name.clone() })?;
+            guard(|| transform.check(&op.parameters)).map_err(|fault| {
+                UserTransformError::Parameters { name: name.clone(), source: fault }
+            })?;
+            bound.transforms.push(Bound {
+                number,
+                name: name.clone(),
+                transform: Arc::clone(transform),
+                parameters: op.parameters.clone(),
+            });
+        }
+        Ok(bound)
+    }
+}
+
+impl PartialEq for UserTransforms {
+    /// Whether both have the very same transforms under the same names.
+    fn eq(&self, other: &Self) -> bool {
+        let same = |((name, a), (other, b)): ((&String, &Arc<_>), (&String, &Arc<_>))| {
+            name == other && Arc::ptr_eq(a, b)
+        };
+        self.by_name.len() == other.by_name.len()
+            && self.by_name.iter().zip(&other.by_name).all(same)
+    }
+}
+
+impl fmt::Debug for UserTransforms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.by_name.keys()).finish()
+    }
+}
+
+/// The user's transforms of one recipe, each at the number of its operation.
+#[derive(Clone, Debug, Default)]
+pub struct BoundTransforms {
+    /// In the order of their numbers.
+    transforms: Vec<Bound>,
+}
+
+#[derive(Clone)]
+struct Bound {
+    number: u32,
+    name: String,
+    transform: Arc<dyn UserTransform>,
+    parameters: Value,
+}
+
+impl fmt::Debug for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { number, name, parameters, .. } = self;
+        write!(f, "{number}: {name}({parameters})")
+    }
+}
+
+impl BoundTransforms {
+    /// Runs the transform that `stream` belongs to; `None` when the recipe has none there. What
+    /// went wrong comes with the transform's name.
+    pub(crate) fn run(
+        &self,
+        stream: Stream,
+        image: &mut Image,
+    ) -> Option<Result<(), (String, UserFault)>> {
+        let found = self.transforms.iter().find(|bound| bound.number == u32::from(stream.op))?;
+        let size = image.size();
+        let mut rng = stream.rng();
+        let apply = || found.transform.apply(image.pixels_mut(), size, &mut rng, &found.parameters);
+        Some(guard(apply).map_err(|fault| (found.name.clone(), fault)))
+    }
+}
+
+/// Makes a fault of an error and of a panic. The transform is shared and has to cope with having
+/// been interrupted; the image is not used after a fault.
+fn guard(call: impl FnOnce() -> Result<(), UserError>) -> Result<(), UserFault> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(UserFault::Failed(Arc::from(error))),
+        Err(panic) => {
+            let text = panic.downcast_ref::<&str>().copied();
+            let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+            Err(UserFault::Panicked { message: text.unwrap_or_default().to_owned() })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
