@@ -2,6 +2,7 @@
 
 mod annotations;
 mod color;
+mod goldens;
 mod warp;
 
 use tl_transform::op::{

@@ -1,0 +1,104 @@
+//! Steps against what torchvision and Pillow made of small images (`testdata/transforms`).
+
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+use tl_simd::Level;
+use tl_transform::{Image, Parity, Runner, Step};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    row: String,
+    mode: Parity,
+    image: String,
+    steps: Vec<Step>,
+    size: (u32, u32),
+    /// Of the result, where every bit is promised.
+    crc32: Option<u32>,
+    /// The largest difference from the pixels in `pixels.bin`, where it is not.
+    largest: Option<u8>,
+}
+
+fn read(name: &str) -> Vec<u8> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/transforms");
+    fs::read(Path::new(folder).join(name)).expect("the goldens can be read")
+}
+
+/// The image of a case by its name, `KIND WIDTHxHEIGHT`, as `generate.py` draws it.
+fn image(name: &str) -> Image {
+    let (kind, size) = name.rsplit_once(' ').expect("a kind and a size");
+    let (width, height) = size.split_once('x').expect("two sides");
+    let [width, height] = [width, height].map(|side| side.parse::<u32>().expect("a number"));
+    let bytes = width as usize * height as usize * 3;
+    let pixels = match (kind, width) {
+        ("noise", 13) => noise(1, bytes),
+        ("noise", 1) => noise(2, bytes),
+        ("noise", 9) => noise(3, bytes),
+        ("black and white", _) => noise(4, bytes).iter().map(|byte| (byte & 1) * 255).collect(),
+        ("smooth", _) => smooth(2, width, height),
+        _ => panic!("no image is called {name}"),
+    };
+    Image::from_pixels(width, height, pixels)
+}
+
+/// `SplitMix64` in counter mode, little endian.
+fn noise(seed: u64, size: usize) -> Vec<u8> {
+    let word = |count: u64| {
+        let mut z = seed.wrapping_add(count.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ (z >> 31)).to_le_bytes()
+    };
+    (1..).flat_map(word).take(size).collect()
+}
+
+fn smooth(seed: u32, width: u32, height: u32) -> Vec<u8> {
+    let sample = |x: u32, y: u32, channel: u32| {
+        let [low, ..] = (x * (3 + seed % 5) + y * (2 + channel) + channel * 40).to_le_bytes();
+        low
+    };
+    let pixel = |x, y| [sample(x, y, 0), sample(x, y, 1), sample(x, y, 2)];
+    (0..height).flat_map(|y| (0..width).flat_map(move |x| pixel(x, y))).collect()
+}
+
+/// What a result of `case` is to be, and `pixels` behind it.
+fn check(case: &Case, result: &Image, expected: &[u8], label: &str) {
+    assert_eq!(result.size(), case.size, "{label}");
+    let pixels = result.pixels();
+    match (case.crc32, case.largest) {
+        (Some(crc), None) => assert_eq!(crc32fast::hash(pixels), crc, "{label}"),
+        (None, Some(largest)) => {
+            let differences = pixels.iter().zip(expected).map(|(a, b)| a.abs_diff(*b));
+            let found = differences.max().unwrap_or(0);
+            assert!(found <= largest, "{label}: {found} of at most {largest}");
+        }
+        _ => panic!("{label}: either a CRC or a bound"),
+    }
+}
+
+#[test]
+fn steps_give_the_pixels_of_torchvision_at_every_level() {
+    let text = String::from_utf8(read("cases.jsonl")).expect("text");
+    let pixels = read("pixels.bin");
+    let mut rest = pixels.as_slice();
+    let mut runners: Vec<(Level, Runner)> =
+        Level::available().map(|level| (level, Runner::new().with_level(level))).collect();
+    for line in text.lines() {
+        let case: Case =
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let bytes = case.largest.map_or(0, |_| case.size.0 as usize * case.size.1 as usize * 3);
+        let (expected, behind) = rest.split_at(bytes);
+        rest = behind;
+        for (level, runner) in &mut runners {
+            let mut result = image(&case.image);
+            let label = format!("{level}: {} ({}) of {}", case.row, case.mode, case.image);
+            runner
+                .run(&case.steps, case.mode, &mut result)
+                .unwrap_or_else(|error| panic!("{label}: {error}"));
+            check(&case, &result, expected, &label);
+        }
+    }
+    assert!(rest.is_empty(), "{} bytes belong to no case", rest.len());
+}
