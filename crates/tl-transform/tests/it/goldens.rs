@@ -38,7 +38,7 @@ fn image(name: &str) -> Image {
         ("noise", 9) => noise(3, bytes),
         ("black and white", _) => noise(4, bytes).iter().map(|byte| (byte & 1) * 255).collect(),
         ("smooth", _) => smooth(2, width, height),
-        _ => panic!("no image is called {name}"),
+        _ => unreachable!("no image is called {name}"),
     };
     Image::from_pixels(width, height, pixels)
 }
@@ -74,7 +74,7 @@ fn check(case: &Case, result: &Image, expected: &[u8], label: &str) {
             let found = differences.max().unwrap_or(0);
             assert!(found <= largest, "{label}: {found} of at most {largest}");
         }
-        _ => panic!("{label}: either a CRC or a bound"),
+        _ => unreachable!("{label}: either a CRC or a bound"),
     }
 }
 
