@@ -96,6 +96,18 @@ def color(name, parameter=None):
     return lambda image, mode, **given: [{"color": {name: given[parameter]}}]
 
 
+def gaussian_blur(image, mode, kernel_size, sigma):
+    return [{"filter": {"gaussian_blur": {"kernel_size": kernel_size, "sigma": sigma}}}]
+
+
+def gaussian_noise(image, mode, mean, sigma, number):
+    return [{"noise": {"gaussian": {"mean": mean, "sigma": sigma, "clip": True, "key": number}}}]
+
+
+def erase(image, mode, i, j, h, w, color):
+    return [{"erase": {"rectangle": {"rect": [j, i, w, h], "fill": {"value": color}}}}]
+
+
 STEPS = {
     "resize": resize,
     "crop": crop,
@@ -116,6 +128,9 @@ STEPS = {
     "rotate": turned,
     "affine": affine,
     "perspective": perspective,
+    "gaussian_blur": gaussian_blur,
+    "gaussian_noise": gaussian_noise,
+    "erase": erase,
 }
 
 

@@ -39,6 +39,8 @@ pub struct Renderer {
     runner: Runner,
     image: Image,
     parity: Parity,
+    /// The form of the output.
+    spec: OutputSpec,
 }
 
 impl Renderer {
@@ -54,6 +56,7 @@ impl Renderer {
             runner: Runner::new(),
             image: Image::new(),
             parity: recipe.parity(),
+            spec: recipe.output(),
         }
     }
 
@@ -115,7 +118,7 @@ impl Renderer {
     ) -> Result<(), StepError> {
         if plan.is_one_pass() {
             self.output.render(&plan.head, source, out);
-            return Ok(());
+            return plan.erase(self.output.level(), self.spec, out);
         }
         let (width, height) = plan.head.output_size();
         self.image.reshape(width, height);
@@ -141,7 +144,7 @@ impl Renderer {
         let pass = &plan.head;
         if plan.is_one_pass() {
             self.planes.run(&mut self.output, (pass, scale), planes, out);
-            return Ok(());
+            return plan.erase(self.output.level(), self.spec, out);
         }
         let (width, height) = pass.output_size();
         self.image.reshape(width, height);
@@ -155,7 +158,7 @@ impl Renderer {
         let (width, height) = self.image.size();
         let view = ImageView::packed(self.image.pixels(), width, height, CHANNELS);
         self.output.render(&plan.tail, view, out);
-        Ok(())
+        plan.erase(self.output.level(), self.spec, out)
     }
 }
 

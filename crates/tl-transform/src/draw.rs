@@ -10,7 +10,7 @@ use crate::parity::Parity;
 use crate::pass::{Padding, Pass};
 use crate::plan::Plan;
 use crate::rng::Rng;
-use crate::step::Step;
+use crate::step::{Erase, Step};
 
 /// What the random part of a plan is a function of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -72,13 +72,16 @@ pub(crate) struct Drawing<'a> {
     /// Whether the plan has its head.
     begun: bool,
     parity: Parity,
+    /// Whether samples are floats by now.
+    is_float: bool,
 }
 
 impl<'a> Drawing<'a> {
     /// An image of this size, nothing done to it yet. `plan` is overwritten.
     pub(crate) fn new(plan: &'a mut Plan, width: u32, height: u32, parity: Parity) -> Self {
         plan.steps.clear();
-        Self { plan, pass: Pass::whole(width, height), begun: false, parity }
+        plan.erasures.clear();
+        Self { plan, pass: Pass::whole(width, height), begun: false, parity, is_float: false }
     }
 
     /// Width and height at this point of the recipe.
@@ -155,6 +158,21 @@ impl<'a> Drawing<'a> {
         self.plan.steps.push(step);
         self.pass = Pass::whole(width, height);
         Ok(())
+    }
+
+    /// Says that samples are floats from here on.
+    pub(crate) fn begin_floats(&mut self) {
+        self.is_float = true;
+    }
+
+    /// Erases a part: of the pixels, or of the numbers of the batch once they are floats.
+    pub(crate) fn erase(&mut self, erase: Erase) -> Result<(), PlanError> {
+        if self.is_float {
+            self.plan.erasures.push(erase);
+            Ok(())
+        } else {
+            self.step(Step::Erase(erase))
+        }
     }
 
     /// Ends the plan.

@@ -7,6 +7,8 @@
 mod color;
 mod composition;
 mod convert;
+mod erase;
+mod filter;
 mod geometry;
 mod user;
 mod warp;
@@ -25,6 +27,8 @@ pub use color::{
 };
 pub use composition::{Compose, RandomApply, RandomChoice, RandomOrder};
 pub use convert::{Normalize, ToFloat};
+pub use erase::{ErasingName, ErasingValue, GridMask, RandomErasing};
+pub use filter::{GaussianBlur, GaussianNoise};
 pub use geometry::{CenterCrop, RandomHorizontalFlip, RandomResizedCrop, Resize};
 pub use user::UserTransform;
 pub use warp::{
@@ -73,15 +77,30 @@ pub(crate) enum Domain {
     ToFloat,
     /// Floats, right after they are made.
     Normalize,
+    /// 8-bit pixels or floats, of which it erases a part.
+    Erase,
+    /// Floats, of which it erases a part.
+    EraseFloats,
 }
 
 impl Domain {
-    /// Whether an operation of this domain can stand behind one of `before`.
-    pub(crate) fn may_follow(self, before: Self) -> bool {
-        match self {
-            Self::Pixels | Self::ToFloat => before == Self::Pixels,
+    /// What there is behind an operation of this domain, when there is `before` in front of it;
+    /// none when it cannot stand there.
+    pub(crate) fn behind(self, before: Self) -> Option<Self> {
+        let pixels = before == Self::Pixels;
+        let stands = match self {
+            Self::Pixels | Self::ToFloat => pixels,
             Self::Normalize => before == Self::ToFloat,
-        }
+            Self::Erase => true,
+            Self::EraseFloats => !pixels,
+        };
+        let erases = matches!(self, Self::Erase | Self::EraseFloats);
+        let behind = match (erases, pixels) {
+            (true, true) => Self::Pixels,
+            (true, false) => Self::EraseFloats,
+            (false, _) => self,
+        };
+        stands.then_some(behind)
     }
 }
 
@@ -145,6 +164,16 @@ operations! {
     RandomChannelPermutation,
     /// Changes colours as for SSD.
     RandomPhotometricDistort,
+
+    // Filters, noise and erasing.
+    /// Blurs with a Gaussian of random width.
+    GaussianBlur,
+    /// Adds normal noise.
+    GaussianNoise,
+    /// Replaces a random rectangle.
+    RandomErasing,
+    /// Erases a grid.
+    GridMask,
 
     // Composition.
     /// Does operations one behind the other.
@@ -216,7 +245,8 @@ impl Op {
     /// An operation within this one that is none on pixels, and the one it is directly within.
     pub(crate) fn misplaced(&self) -> Option<(&Self, &Self)> {
         self.children().iter().find_map(|op| {
-            if op.domain() == Domain::Pixels { op.misplaced() } else { Some((op, self)) }
+            let on_pixels = matches!(op.domain(), Domain::Pixels | Domain::Erase);
+            if on_pixels { op.misplaced() } else { Some((op, self)) }
         })
     }
 

@@ -92,15 +92,15 @@ impl Pass {
 }
 
 /// Rectangles as `[x, y, width, height]`.
-mod rect {
+pub(crate) mod rect {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use tl_simd::resample::Rect;
 
-    pub(super) fn serialize<S: Serializer>(rect: &Rect, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(rect: &Rect, to: S) -> Result<S::Ok, S::Error> {
         [rect.x, rect.y, rect.width, rect.height].serialize(to)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Rect, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Rect, D::Error> {
         let [x, y, width, height] = <[u32; 4]>::deserialize(from)?;
         Ok(Rect { x, y, width, height })
     }

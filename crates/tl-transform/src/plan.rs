@@ -1,12 +1,14 @@
 //! Plans: what a recipe does to one image, drawn before any of its pixels exist.
 
 use serde::{Deserialize, Serialize};
+use tl_simd::Level;
 
 use crate::draw::{Draw, Drawing, Stream};
-use crate::error::PlanError;
+use crate::error::{PlanError, StepError};
+use crate::output::OutputSpec;
 use crate::pass::Pass;
 use crate::recipe::Recipe;
-use crate::step::Step;
+use crate::step::{Erase, Step};
 
 /// What to do with one image: a pass over its rows, steps on all its pixels, and another pass.
 ///
@@ -24,6 +26,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// What happens on the way into the batch, after the steps.
     pub tail: Pass,
+    /// What is erased of the numbers in the batch then, in order.
+    pub erasures: Vec<Erase>,
 }
 
 impl Plan {
@@ -31,7 +35,7 @@ impl Plan {
     #[must_use]
     pub const fn whole(width: u32, height: u32) -> Self {
         let pass = Pass::whole(width, height);
-        Self { head: pass, steps: Vec::new(), tail: pass }
+        Self { head: pass, steps: Vec::new(), tail: pass, erasures: Vec::new() }
     }
 
     /// Width and height of the result.
@@ -51,6 +55,26 @@ impl Plan {
     #[must_use]
     pub fn size_before_tail(&self) -> (u32, u32) {
         self.steps.iter().fold(self.head.output_size(), |size, step| step.output_size(size))
+    }
+
+    /// Erases what is to be erased of `out`, which holds the result of the tail in the form of
+    /// `output`.
+    ///
+    /// # Errors
+    /// [`StepError::Size`] when a part is not one of such an image; the position counts on behind
+    /// the steps.
+    ///
+    /// # Panics
+    /// When `out` is not exactly as long as a result of the plan's size.
+    pub fn erase(&self, level: Level, output: OutputSpec, out: &mut [u8]) -> Result<(), StepError> {
+        let (width, height) = self.output_size();
+        for (position, erase) in (self.steps.len()..).zip(&self.erasures) {
+            if !erase.fits((width, height)) {
+                return Err(StepError::Size { position, width, height });
+            }
+            erase.run(level, output, (width, height), out);
+        }
+        Ok(())
     }
 
     /// Pixels of the largest image between the passes; 0 when there is none.

@@ -16,8 +16,8 @@ use crate::parity::Parity;
 
 /// A checked list of operations, how photographs are decoded for them, and the form of the output.
 ///
-/// Operations on pixels come first, in any order, then at most one conversion to float and one
-/// normalisation. It serialises with serde, and reading it back checks it again.
+/// Operations on pixels come first, in any order, then at most one conversion to float, one
+/// normalisation, and operations that erase. It serialises with serde, and reading it back checks it again.
 ///
 /// ```
 /// use tl_transform::Recipe;
@@ -57,18 +57,17 @@ impl Recipe {
         if count > Self::MAX_OPS {
             return Err(RecipeError::TooManyOps { count, limit: Self::MAX_OPS });
         }
-        let mut before: Option<&Op> = None;
+        let (mut before, mut domain) = (None::<&Op>, Domain::Pixels);
         for (position, op) in ops.iter().enumerate() {
             op.check().map_err(|(op, invalid)| RecipeError::Parameter { position, op, invalid })?;
             if let Some((op, within)) = op.misplaced() {
                 return Err(RecipeError::Nested { position, op: op.name(), within: within.name() });
             }
-            let domain = before.map_or(Domain::Pixels, Op::domain);
-            if !op.domain().may_follow(domain) {
+            let Some(behind) = op.domain().behind(domain) else {
                 let after = before.map_or("the decoded image", Op::name);
                 return Err(RecipeError::Order { position, op: op.name(), after });
-            }
-            before = Some(op);
+            };
+            (before, domain) = (Some(op), behind);
         }
         let to_float = ops.iter().any(|op| op.domain() == Domain::ToFloat);
         if to_float == (output.dtype == Dtype::U8) {
@@ -111,7 +110,8 @@ impl Recipe {
     /// The same geometry without float conversion and normalisation: pixels to look at.
     #[must_use]
     pub fn into_pixels(mut self, layout: Layout) -> Self {
-        self.ops.retain(|op| op.domain() == Domain::Pixels);
+        let pixels = self.ops.iter().take_while(|op| op.domain() != Domain::ToFloat).count();
+        self.ops.truncate(pixels);
         self.output = OutputSpec { dtype: Dtype::U8, layout };
         self
     }
@@ -171,12 +171,11 @@ impl Recipe {
     /// Mean and standard deviation of the normalisation; those of no normalisation are 0 and 1.
     #[must_use]
     pub fn normalization(&self) -> ([f32; 3], [f32; 3]) {
-        let last = self.ops.last();
-        if let Some(Op::Normalize(Normalize { mean, std })) = last {
-            (*mean, *std)
-        } else {
-            ([0.0; 3], [1.0; 3])
-        }
+        let normalize = self.ops.iter().find_map(|op| {
+            let Op::Normalize(Normalize { mean, std }) = op else { return None };
+            Some((*mean, *std))
+        });
+        normalize.unwrap_or(([0.0; 3], [1.0; 3]))
     }
 
     fn imagenet(mut ops: Vec<Op>) -> Result<Self, RecipeError> {

@@ -1,6 +1,7 @@
 //! Carrying steps out on pixels.
 
 use tl_simd::Level;
+use tl_simd::gaussian::GaussianBlur;
 use tl_simd::resample::ImageView;
 
 use crate::draw::Stream;
@@ -9,7 +10,7 @@ use crate::output::{Dtype, Layout, OutputSpec};
 use crate::parity::Parity;
 use crate::pass::Pass;
 use crate::render::{CHANNELS, Renderer};
-use crate::step::{Step, WarpScratch};
+use crate::step::{Erase, Step, WarpScratch};
 use crate::user::BoundTransforms;
 
 /// RGB pixels, 8 bits each, rows without gaps, and memory that is used again.
@@ -82,6 +83,9 @@ fn bytes(width: u32, height: u32) -> usize {
     pixels.and_then(|pixels| pixels.checked_mul(CHANNELS)).expect("an image that can be allocated")
 }
 
+/// The form of the pixels of an [`Image`].
+const PIXELS: OutputSpec = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
+
 /// Carries out steps, and keeps the memory they need from image to image.
 ///
 /// ```
@@ -99,6 +103,7 @@ pub struct Runner {
     spare: Image,
     warp: WarpScratch,
     user_transforms: BoundTransforms,
+    blur: GaussianBlur,
 }
 
 impl Default for Runner {
@@ -111,12 +116,12 @@ impl Runner {
     /// A runner at the fastest level of this CPU.
     #[must_use]
     pub fn new() -> Self {
-        let pixels = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
         Self {
-            renderer: Renderer::new(pixels, [0.0; CHANNELS], [1.0; CHANNELS]),
+            renderer: Renderer::new(PIXELS, [0.0; CHANNELS], [1.0; CHANNELS]),
             spare: Image::new(),
             warp: WarpScratch::default(),
             user_transforms: BoundTransforms::default(),
+            blur: GaussianBlur::default(),
         }
     }
 
@@ -157,6 +162,7 @@ impl Runner {
     pub fn trim(&mut self, bytes: usize) {
         self.spare.trim(bytes);
         self.warp.trim(bytes);
+        self.blur.trim(bytes);
     }
 }
 
@@ -215,6 +221,17 @@ impl Stage<'_> {
         stream: Stream,
     ) -> Option<Result<(), (String, UserFault)>> {
         self.runner.user_transforms.run(stream, self.image)
+    }
+
+    /// The image, and what blurs it.
+    pub(crate) fn image_and_blur(&mut self) -> (&mut Image, &mut GaussianBlur) {
+        (self.image, &mut self.runner.blur)
+    }
+
+    /// Erases a part.
+    pub(crate) fn erase(&mut self, erase: &Erase) {
+        let size = self.image.size();
+        erase.run(self.level(), PIXELS, size, self.image.pixels_mut());
     }
 
     /// Runs a pass.

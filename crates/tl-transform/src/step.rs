@@ -1,6 +1,9 @@
 //! Steps: operations with everything random decided, to be carried out on the pixels of an image.
 
 mod color;
+mod erase;
+mod filter;
+mod noise;
 mod user;
 mod warp;
 
@@ -10,7 +13,13 @@ use crate::error::StepError;
 use crate::pass::Pass;
 use crate::runner::Stage;
 
+pub(crate) use filter::{MAX_KERNEL, is_deviation, is_kernel};
+pub(crate) use noise::MAX_NOISE;
+
 pub use color::{Color, HueMethod};
+pub use erase::{Erase, Fill};
+pub use filter::Filter;
+pub use noise::Noise;
 pub use user::User;
 pub(crate) use warp::Scratch as WarpScratch;
 pub use warp::{Affine, Elastic, Perspective, Rotate, Warp};
@@ -31,6 +40,12 @@ pub enum Step {
     Warp(Warp),
     /// Run the user's code.
     User(User),
+    /// Make pixels of their neighbourhoods.
+    Filter(Filter),
+    /// Add noise.
+    Noise(Noise),
+    /// Replace a part.
+    Erase(Erase),
 }
 
 impl Step {
@@ -40,7 +55,9 @@ impl Step {
         match self {
             Self::Pass(pass) => pass.output_size(),
             Self::Warp(warp) => warp.output_size(size),
-            Self::Color(_) | Self::User(_) => size,
+            Self::Color(_) | Self::Filter(_) | Self::Noise(_) | Self::Erase(_) | Self::User(_) => {
+                size
+            }
         }
     }
 
@@ -49,6 +66,9 @@ impl Step {
         match self {
             Self::Pass(pass) => pass.fits(width, height),
             Self::Color(_) | Self::Warp(_) | Self::User(_) => true,
+            Self::Filter(filter) => filter.is_defined(),
+            Self::Noise(noise) => noise.is_defined(),
+            Self::Erase(erase) => erase.fits((width, height)),
         }
     }
 
@@ -59,6 +79,9 @@ impl Step {
             Self::Color(color) => color.run(stage),
             Self::Warp(warp) => warp.run(stage),
             Self::User(user) => return user.run(stage),
+            Self::Filter(filter) => filter.run(stage),
+            Self::Noise(noise) => noise.run(stage),
+            Self::Erase(erase) => stage.erase(erase),
         }
         Ok(())
     }

@@ -13,8 +13,8 @@ mod weights;
 
 use crate::Level;
 use crate::vector::{RGB, Simd, dispatch};
-use weights::fused;
 pub use weights::weights;
+use weights::{fused, weights_into};
 
 /// Rows that one vertical pass makes.
 const ROWS: usize = 2;
@@ -31,6 +31,8 @@ const UNIT: f32 = f32::EPSILON / 2.0;
 /// A blur: its weights, and memory that it keeps from image to image.
 #[derive(Clone, Debug, Default)]
 pub struct GaussianBlur {
+    /// Columns and rows, and their deviations, that the weights are for.
+    kernel: Option<[(usize, f64); 2]>,
     across: Vec<f32>,
     down: Vec<f32>,
     /// The outer product of the weights, row by row.
@@ -66,26 +68,35 @@ struct Shape {
 }
 
 impl GaussianBlur {
-    /// A blur by the outer product of two rows of weights, such as [`weights`] makes them.
+    /// Takes the [`weights`] of a kernel of this many columns and rows, with a deviation for each.
     ///
     /// # Panics
     ///
-    /// When a row has an even number of weights, or a weight is not a number from 0 to 1.
-    pub fn set_weights(&mut self, across: &[f32], down: &[f32]) {
-        for weights in [across, down] {
-            assert!(weights.len() % 2 == 1, "{} weights, an odd number", weights.len());
-            assert!(weights.iter().all(|weight| (0.0..=1.0).contains(weight)), "weights in 0..=1");
-        }
-        if self.across == across && self.down == down {
+    /// As [`weights`].
+    pub fn set(&mut self, (columns, rows): (usize, usize), (across, down): (f64, f64)) {
+        let wanted = Some([(columns, across), (rows, down)]);
+        if self.kernel == wanted {
             return;
         }
-        copy(&mut self.across, across);
-        copy(&mut self.down, down);
+        self.kernel = None;
+        weights_into(columns, across, &mut self.across);
+        weights_into(rows, down, &mut self.down);
+        let (across, down) = (&self.across, &self.down);
         self.products.clear();
         self.products.extend(down.iter().flat_map(|down| across.iter().map(move |w| down * w)));
         let dropped = trim(across, &mut self.fast_across) + trim(down, &mut self.fast_down);
         let fast_taps = self.fast_across.len() + self.fast_down.len();
         self.bound = Bound::new(&self.products, fast_taps, dropped);
+        self.kernel = wanted;
+    }
+
+    /// Gives back memory for rows that is more than `bytes`.
+    pub fn trim(&mut self, bytes: usize) {
+        for rows in [&mut self.padded, &mut self.filtered] {
+            if rows.capacity() * size_of::<f32>() > bytes {
+                *rows = Vec::new();
+            }
+        }
     }
 
     /// Blurs an image of interleaved RGB samples in place.
@@ -95,9 +106,9 @@ impl GaussianBlur {
     ///
     /// # Panics
     ///
-    /// When no weights were set, or `image` does not hold `width * height` pixels.
+    /// When no kernel was set, or `image` does not hold `width * height` pixels.
     pub fn run(&mut self, level: Level, image: &mut [u8], width: usize, height: usize) {
-        assert!(!self.across.is_empty(), "weights are set first");
+        assert!(self.kernel.is_some(), "a kernel is set first");
         let samples = width.checked_mul(height).and_then(|pixels| pixels.checked_mul(RGB));
         assert_eq!(Some(image.len()), samples, "samples of {width}x{height} pixels");
         if image.is_empty() {
@@ -387,13 +398,9 @@ fn trim(weights: &[f32], kept: &mut Vec<f32>) -> f32 {
     let dropped = (0..middle).take_while(small).count();
     let (left, rest) = weights.split_at(dropped);
     let (middle, right) = rest.split_at(rest.len() - dropped);
-    copy(kept, middle);
+    kept.clear();
+    kept.extend_from_slice(middle);
     left.iter().chain(right).sum()
-}
-
-fn copy(to: &mut Vec<f32>, from: &[f32]) {
-    to.clear();
-    to.extend_from_slice(from);
 }
 
 /// The pixel of `0..len` that stands at `index`, 0 or more, of the image reflected at its edges.

@@ -4,7 +4,7 @@ use crate::noise;
 use half::{bf16, f16};
 use tl_simd::Level;
 use tl_simd::erase::{Canvas, Grid};
-use tl_simd::gaussian::{GaussianBlur, weights};
+use tl_simd::gaussian::GaussianBlur;
 use tl_simd::mix::blend;
 use tl_simd::normalize::{Element, Layout};
 
@@ -36,7 +36,7 @@ fn images_are_blurred_with_the_bytes_of_torchvision() {
     for (fields, [crc]) in cases {
         let [width, height, columns, rows] = [0, 1, 2, 3].map(|at| integer(fields[at]) as usize);
         let mut blur = GaussianBlur::default();
-        blur.set_weights(&weights(columns, fields[4]), &weights(rows, fields[4]));
+        blur.set((columns, rows), (fields[4], fields[4]));
         for level in Level::available() {
             let mut image = noise(width * height * 3, SEED);
             blur.run(level, &mut image, width, height);

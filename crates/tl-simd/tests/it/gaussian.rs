@@ -56,7 +56,7 @@ fn blurred_images_are_the_chains_at_every_level() {
                 let (across, down) = (weights(columns, sigma), weights(rows, sigma));
                 let expected = chain(&image, width, height, &across, &down);
                 let mut blur = GaussianBlur::default();
-                blur.set_weights(&across, &down);
+                blur.set((columns, rows), (sigma, sigma));
                 for level in Level::available() {
                     let mut blurred = image.clone();
                     blur.run(level, &mut blurred, width, height);

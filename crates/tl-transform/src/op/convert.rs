@@ -22,7 +22,8 @@ impl Operation for ToFloat {
         Ok(())
     }
 
-    fn draw(&self, _: Stream, _: &mut Drawing<'_>) -> Result<(), PlanError> {
+    fn draw(&self, _: Stream, drawing: &mut Drawing<'_>) -> Result<(), PlanError> {
+        drawing.begin_floats();
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 mod annotations;
 mod color;
+mod erasing;
 mod goldens;
 mod warp;
 

@@ -26,9 +26,16 @@ const LANES: usize = 16;
 ///
 /// When `size` is even or above 65 535, or `sigma` is not a positive normal number as `f32`.
 #[must_use]
+pub fn weights(size: usize, sigma: f64) -> Vec<f32> {
+    let mut weights = Vec::new();
+    weights_into(size, sigma, &mut weights);
+    weights
+}
+
+/// [`weights`] into memory that is used again.
 #[expect(clippy::cast_possible_truncation, reason = "torch rounds these to f32 as well")]
 #[expect(clippy::cast_precision_loss, reason = "sizes below 2^16 are exact")]
-pub fn weights(size: usize, sigma: f64) -> Vec<f32> {
+pub(super) fn weights_into(size: usize, sigma: f64, weights: &mut Vec<f32>) {
     assert!(size % 2 == 1 && size < 1 << 16, "{size} pixels, an odd number below 65536");
     let sigma = sigma as f32;
     assert!(sigma.is_normal() && sigma > 0.0, "sigma is {sigma}, a positive number");
@@ -45,17 +52,17 @@ pub fn weights(size: usize, sigma: f64) -> Vec<f32> {
         let place = near / sigma;
         -(place * place)
     });
-    let mut weights: Vec<f32> = exponents.collect();
+    weights.clear();
+    weights.extend(exponents);
     // The middle's, which rounding can leave a little below 0.
     let largest = weights[size / 2];
-    for weight in &mut weights {
+    for weight in &mut *weights {
         *weight = exp(*weight - largest);
     }
-    let factor = 1.0 / sum(&weights);
-    for weight in &mut weights {
+    let factor = 1.0 / sum(weights);
+    for weight in weights {
         *weight *= factor;
     }
-    weights
 }
 
 /// SLEEF's `expf` of at most 1 ulp, for numbers up to 0.

@@ -1,0 +1,104 @@
+//! Erasing: parts of an image replaced by a colour or by noise, in 8-bit pixels or in the numbers of
+//! a batch.
+
+use serde::{Deserialize, Serialize};
+use tl_simd::Level;
+use tl_simd::erase::{Canvas, Grid};
+use tl_simd::resample::Rect;
+
+use crate::output::OutputSpec;
+use crate::pass::rect;
+use crate::render::CHANNELS;
+
+/// What is erased.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Erase {
+    /// A rectangle: torchvision's `erase`.
+    Rectangle {
+        /// Which pixels.
+        #[serde(with = "rect")]
+        rect: Rect,
+        /// What they become.
+        fill: Fill,
+    },
+    /// The squares or the stripes of a grid: `GridMask` (Chen et al., 2020), as its authors' code
+    /// draws and rotates it.
+    Grid {
+        /// Pixels from one stripe to the next, at least 1.
+        distance: u32,
+        /// Width of a stripe.
+        length: u32,
+        /// The column and the row, less than `distance`, that the first stripes begin at.
+        offset: (u32, u32),
+        /// How far it is turned, counter-clockwise.
+        degrees: u32,
+        /// Whether the squares between the stripes are erased, and not the stripes.
+        squares: bool,
+        /// What they become, for R, G and B.
+        value: [f32; CHANNELS],
+    },
+}
+
+/// What erased pixels become.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Fill {
+    /// These numbers, for R, G and B; 8-bit pixels lose the fraction and are held in 0 to 255.
+    Value([f32; CHANNELS]),
+    /// Normal deviates of mean 0 and deviation 1; in 8-bit pixels, which have no place for them,
+    /// nearly all are 0.
+    Normal {
+        /// What they are a function of.
+        key: u64,
+    },
+}
+
+impl Erase {
+    /// Whether it can be done to an image of this size.
+    pub(crate) fn fits(&self, (width, height): (u32, u32)) -> bool {
+        match self {
+            Self::Rectangle { rect, .. } => rect.fits(width, height),
+            Self::Grid { distance, .. } => {
+                let sides = 1..=crate::op::MAX_SIZE;
+                *distance > 0 && sides.contains(&width) && sides.contains(&height)
+            }
+        }
+    }
+
+    /// Does it to `image`, which holds `width * height` pixels in the form of `output`.
+    ///
+    /// # Panics
+    /// When the image has another length, or the rectangle leaves it.
+    pub fn run(&self, level: Level, output: OutputSpec, size: (u32, u32), image: &mut [u8]) {
+        let sides = (size.0 as usize, size.1 as usize);
+        let mut canvas = Canvas::new(image, sides, output.dtype.into(), output.layout.into());
+        match *self {
+            Self::Rectangle { rect, fill: Fill::Value(value) } => canvas.fill(rect, value),
+            Self::Rectangle { rect, fill: Fill::Normal { key } } => {
+                canvas.fill_normal(level, rect, key);
+            }
+            Self::Grid { distance, length, offset, degrees, squares, value } => {
+                let (cosine, sine) = turn(degrees);
+                let grid = Grid::new(size, distance, length, offset).rotated(cosine, sine);
+                canvas.fill_grid(&if squares { grid.squares() } else { grid }, value);
+            }
+        }
+    }
+}
+
+/// Cosine and sine, exact for quarter turns, which Pillow does without them.
+fn turn(degrees: u32) -> (f64, f64) {
+    match degrees % 360 {
+        0 => (1.0, 0.0),
+        90 => (0.0, 1.0),
+        180 => (-1.0, 0.0),
+        270 => (0.0, -1.0),
+        degrees => {
+            let angle = f64::from(degrees).to_radians();
+            (libm::cos(angle), libm::sin(angle))
+        }
+    }
+}
