@@ -554,6 +554,9 @@ REFERENCE = {
     "autocontrast": F.autocontrast,
     "equalize": F.equalize,
     "permute_channels": F.permute_channels,
+    "elastic": lambda image, interpolation, **rest: F.elastic(
+        image, interpolation=mode_of(interpolation), **rest
+    ),
     "gaussian_blur": F.gaussian_blur,
     "gaussian_noise": lambda image, mean, sigma, number: F.gaussian_noise(image, mean, sigma),
     "erase": erase_box,

@@ -34,6 +34,8 @@ class Server:
             return header, None
         width, height = header["width"], header["height"]
         data = self.process.stdout.read(header["bytes"])
+        if "displacements" in request:
+            return header, numpy.frombuffer(data, numpy.float32).reshape(1, height, width, 2)
         if "normalize" in request:
             planes = numpy.frombuffer(data, numpy.float32).reshape(3, height, width)
             return header, planes.transpose(1, 2, 0)

@@ -139,6 +139,34 @@ def needs_server(operations):
     return any(name == "elastic" for name, _ in operations)
 
 
+def elastic(image, mode, sample, alpha, sigma, **rest):
+    stream = {"draw": {"seed": 1, "epoch": 2, "sample": sample}, "op": 3}
+    return [
+        {"warp": {"kind": "elastic", "alpha": [alpha] * 2, "sigma": [sigma] * 2, "stream": stream, **rest}}
+    ]
+
+
+STEPS["elastic"] = elastic
+
+
 def fill_in(operations, server, pixels, mode):
     """The operations with what tl-transform drew itself."""
-    return operations
+    height, width, _ = pixels.shape
+    return [
+        (name, displaced(server, pixels, steps([(name, parameters)], width, height, mode), parameters))
+        if name == "elastic"
+        else (name, parameters)
+        for name, parameters in operations
+    ]
+
+
+def displaced(server, pixels, elastic_steps, parameters):
+    header, displacements = server.ask(pixels, steps=elastic_steps, displacements=True)
+    if displacements is None:
+        raise ValueError(header["error"])
+    interpolation, fill = parameters["interpolation"], parameters["fill"]
+    return {
+        "displacement": torch.from_numpy(displacements.copy()),
+        "interpolation": interpolation,
+        "fill": fill,
+    }

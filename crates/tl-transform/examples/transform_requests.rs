@@ -6,6 +6,8 @@
 //! the original pixels, and reports the nanoseconds that took without restoring these.
 //! With `"normalize": {"mean", "std"}` the result of the steps goes on to planes of f32, and only
 //! that is timed.
+//! With `"displacements": true` the result is that of the first step, an elastic one: an f32 to the
+//! right and one down for every pixel.
 //! The answer is a line of JSON with `width`, `height`, `bytes`, `steps` and `nanoseconds`, and the
 //! bytes behind it, or a line with `error`.
 
@@ -17,6 +19,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tl_simd::Level;
 use tl_simd::resample::ImageView;
+use tl_transform::step::Warp;
 use tl_transform::{
     Draw, Dtype, Image, Layout, OutputSpec, Parity, Pass, Plan, Recipe, Renderer, Runner, Step,
 };
@@ -53,6 +56,8 @@ struct Request {
     #[serde(default)]
     repeat: u32,
     normalize: Option<Normalize>,
+    #[serde(default)]
+    displacements: bool,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -108,7 +113,9 @@ fn answer(
     let mut image = Image::from_pixels(width, height, pixels.to_vec());
     runner.run(&steps, parity, &mut image)?;
     let mut nanoseconds = Duration::ZERO;
-    let result = if let Some(normalize) = request.normalize {
+    let result = if request.displacements {
+        displacements(&steps, width, height)?
+    } else if let Some(normalize) = request.normalize {
         let (floats, time) = floats(&image, normalize, request.repeat);
         nanoseconds = time;
         floats
@@ -130,6 +137,14 @@ fn answer(
         }),
         result,
     ))
+}
+
+fn displacements(steps: &[Step], width: u32, height: u32) -> Result<Vec<u8>, &'static str> {
+    let Some(Step::Warp(Warp::Elastic(elastic))) = steps.first() else {
+        return Err("the first step is not elastic");
+    };
+    let numbers = elastic.displacements(width, height);
+    Ok(numbers.into_iter().flat_map(f32::to_le_bytes).collect())
 }
 
 /// The image as planes of normalised f32, and what doing that `repeat` times more took.

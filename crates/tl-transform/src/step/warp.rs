@@ -6,6 +6,7 @@ mod perspective;
 mod run;
 
 use serde::{Deserialize, Serialize};
+use tl_simd::Level;
 use tl_simd::warp::{Grid, Map, Turn, turn};
 
 use crate::draw::Stream;
@@ -171,6 +172,17 @@ impl Warp {
 impl Elastic {
     /// The deviations that smooth; a kernel has eight times as many taps.
     pub const SIGMA: (f64, f64) = (0.001, 1000.0);
+
+    /// The displacements of an image of `width` x `height` pixels as torchvision's `elastic` takes
+    /// them: for every pixel, row by row, the one to the right and the one down, in halves of the
+    /// image.
+    #[must_use]
+    pub fn displacements(&self, width: u32, height: u32) -> Vec<f32> {
+        let mut drawn = elastic::Displacements::default();
+        drawn.draw(Level::detect(), self, (width, height));
+        let [right, down] = drawn.planes();
+        right.iter().zip(down).flat_map(|(&right, &down)| [right, down]).collect()
+    }
 }
 
 impl Affine {
