@@ -7,9 +7,9 @@
 //! fused, then blending with the fill colour and rounding half to even.
 //! [`turn`] moves pixels by multiples of 90 degrees.
 //!
-//! A row is made in pieces of 64 pixels: places, then the bytes around them, then blending,
-//! each in a loop of its own over arrays that stay in the nearest cache. Only the middle step cannot
-//! be vectorised; gathers would read the same bytes one after the other.
+//! A row is made in pieces of 64 pixels: places, then the pixels around them, then blending, each in
+//! a loop of its own over arrays that stay in the nearest cache. The loops are plain Rust that the
+//! compiler vectorises; only reading and packing pixels are written for the levels.
 
 mod cells;
 mod grid;
@@ -22,7 +22,8 @@ mod turn;
 
 use crate::Level;
 use crate::kernels::resample::ImageView;
-use crate::vector::RGB;
+use crate::vector::gather::Plain;
+use crate::vector::{RGB, dispatch};
 use cells::{Rows, Source};
 pub use grid::Grid;
 pub use map::Map;
@@ -115,9 +116,10 @@ impl Warper {
             nearest::pil(level, source, warp, fill, &mut self.columns, out);
         } else {
             let rows = Rows::new(&mut self.planes, level, warp.size.0, out);
-            level.vectorize(
-                #[inline(always)]
-                || pil::smooth(source, warp, fill, rows),
+            dispatch!(
+                level,
+                scalar => pil::smooth(Plain, source, warp, fill, rows),
+                simd => pil::smooth(simd, source, warp, fill, rows),
             );
         }
     }
@@ -126,8 +128,8 @@ impl Warper {
     ///
     /// # Panics
     ///
-    /// When `src` has 4 channels, when the filter is bicubic, when `out` does not hold exactly the
-    /// output, or when a grid of displacements is not as large as the output.
+    /// When `src` has 4 channels or 2^23 rows or columns, when the filter is bicubic, when `out`
+    /// does not hold exactly the output, or when a grid of displacements is not as large as that.
     pub fn tensor(
         &mut self,
         level: Level,
@@ -137,6 +139,8 @@ impl Warper {
     ) {
         let source = Source::new(src, warp.size, out);
         assert_ne!(warp.filter, Filter::Bicubic, "torchvision warps tensors without a cubic");
+        let side = source.width.max(source.height);
+        assert!(side < 1 << 23, "a side of {side} pixels; torch counts them in f32");
         warp.grid.check(warp.size);
         match src.channels {
             1 => self.tensor_of(level, source, warp, warp.fill.map(|[red, ..]| [red]), out),
@@ -155,15 +159,17 @@ impl Warper {
         if out.is_empty() || source.is_empty() {
             out.as_chunks_mut().0.fill(fill.unwrap_or([0.0; C]).map(tensor::round));
         } else if warp.filter == Filter::Nearest {
-            level.vectorize(
-                #[inline(always)]
-                || nearest::tensor(source, warp, fill, out),
+            dispatch!(
+                level,
+                scalar => nearest::tensor(Plain, source, warp, fill, out),
+                simd => nearest::tensor(simd, source, warp, fill, out),
             );
         } else {
             let rows = Rows::new(&mut self.planes, level, warp.size.0, out);
-            level.vectorize(
-                #[inline(always)]
-                || tensor::bilinear(source, warp, fill, rows),
+            dispatch!(
+                level,
+                scalar => tensor::bilinear(Plain, source, warp, fill, rows),
+                simd => tensor::bilinear(simd, source, warp, fill, rows),
             );
         }
     }

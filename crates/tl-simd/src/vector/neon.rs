@@ -376,3 +376,6 @@ fn store_bf16(values: float32x4_t, out: &mut [u8]) {
     let half = vaddq_u32(odd, vdupq_n_u32(BELOW_HALF.cast_unsigned()));
     store_half(vreinterpret_u8_u16(vshrn_n_u32::<16>(vaddq_u32(bits, half))), out);
 }
+
+/// A gather reads one place after the other in any case.
+impl super::gather::GatherSimd for Neon {}

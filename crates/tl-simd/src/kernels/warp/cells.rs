@@ -5,15 +5,21 @@ use crate::Level;
 use crate::kernels::interleave::interleave;
 use crate::kernels::resample::ImageView;
 use crate::vector::RGB;
+use crate::vector::gather::{GatherSimd, Reachable};
 
 /// Rows of pixels, `stride` bytes apart.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Source<'a> {
     data: &'a [u8],
+    /// The same, where 32-bit offsets are enough.
+    near: Option<Reachable<'a>>,
     stride: usize,
     pub(super) width: u32,
     pub(super) height: u32,
 }
+
+/// A number for each pixel of a piece.
+pub(super) type Words = [u32; PIECE];
 
 impl<'a> Source<'a> {
     /// The source of a warp whose output of `size` fills `out`.
@@ -22,61 +28,98 @@ impl<'a> Source<'a> {
         let need = (size.0 as usize).checked_mul(size.1 as usize);
         let need = need.and_then(|pixels| pixels.checked_mul(src.channels));
         assert_eq!(need, Some(out.len()), "the output is {} by {} pixels", size.0, size.1);
-        Self { data: src.data, stride: src.row_bytes, width: src.width, height: src.height }
+        let ImageView { data, width, height, row_bytes: stride, .. } = src;
+        Self { data, near: Reachable::new(data), stride, width, height }
     }
 
     pub(super) const fn is_empty(&self) -> bool {
         self.width == 0 || self.height == 0
     }
 
-    /// `N` bytes from pixel `column` of `row` on; zeros after the end of the data.
+    /// `N` bytes from pixel `column` of `row` on; zeros after the end of the data, and for places
+    /// outside.
     #[inline(always)]
     pub(super) fn load<const N: usize, const C: usize>(&self, column: u32, row: u32) -> [u8; N] {
-        let at = row as usize * self.stride + column as usize * C;
-        match self.data.get(at..).and_then(<[u8]>::first_chunk) {
-            Some(bytes) => *bytes,
-            None => self.load_end(at),
-        }
+        let at = (row as usize).wrapping_mul(self.stride).wrapping_add(column as usize * C);
+        let rest = self.data.get(at..).unwrap_or_default();
+        rest.first_chunk().copied().unwrap_or_else(
+            #[cold]
+            || {
+                let mut bytes = [0; N];
+                let held = rest.iter().take(N);
+                bytes.iter_mut().zip(held).for_each(|(byte, held)| *byte = *held);
+                bytes
+            },
+        )
     }
 
-    #[cold]
-    fn load_end<const N: usize>(&self, at: usize) -> [u8; N] {
-        let mut bytes = [0; N];
-        for (byte, &held) in bytes.iter_mut().zip(self.data.get(at..).unwrap_or_default()) {
-            *byte = held;
-        }
-        bytes
+    /// The `bytes` from pixel `column` of `row` on.
+    pub(super) fn pixels<const C: usize>(&self, column: u32, row: u32, bytes: usize) -> &'a [u8] {
+        &self.data[row as usize * self.stride + column as usize * C..][..bytes]
     }
 
-    /// The `width` pixels from `column` of `row` on.
-    pub(super) fn pixels(&self, column: u32, row: u32, bytes: usize, channels: usize) -> &'a [u8] {
-        &self.data[row as usize * self.stride + column as usize * channels..][..bytes]
-    }
-
-    /// Pixels `column` and `column + 1` of `row`, a word each with the first channel lowest.
+    /// The offsets of pixels, with the data that they are of.
     #[inline(always)]
-    pub(super) fn pair<const C: usize>(&self, column: u32, row: u32) -> [u32; 2] {
-        if C == 1 {
-            let [left, right] = self.load::<2, C>(column, row);
-            [u32::from(left), u32::from(right)]
+    #[expect(clippy::cast_possible_truncation, reason = "the data, and so its rows, has 31 bits")]
+    fn offsets<const C: usize>(
+        &self,
+        columns: &Words,
+        rows: &Words,
+    ) -> Option<(Reachable<'a>, Words)> {
+        let near = self.near?;
+        let (stride, channels) = (self.stride as u32, C as u32);
+        let mut offsets = [0; PIECE];
+        for ((offset, column), row) in offsets.iter_mut().zip(columns).zip(rows) {
+            *offset = row.wrapping_mul(stride).wrapping_add(column.wrapping_mul(channels));
+        }
+        Some((near, offsets))
+    }
+
+    /// Pixels as words with the first channel lowest, and anything above the last one. Those
+    /// outside are anything.
+    #[inline(always)]
+    pub(super) fn words<G: GatherSimd, const C: usize>(
+        &self,
+        gather: G,
+        columns: &Words,
+        rows: &Words,
+        out: &mut Words,
+    ) {
+        if let Some((data, offsets)) = self.offsets::<C>(columns, rows) {
+            for (offsets, out) in offsets.as_chunks().0.iter().zip(out.as_chunks_mut().0) {
+                gather.words(data, offsets, out);
+            }
         } else {
-            let [a, b, c, d, e, f, g, _] = self.load::<8, C>(column, row);
-            [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([d, e, f, g])]
+            for ((&column, &row), out) in columns.iter().zip(rows).zip(out) {
+                *out = u32::from_le_bytes(self.load::<4, C>(column, row));
+            }
         }
     }
 
-    /// One pixel as a word with the first channel lowest.
+    /// The same of each pixel and of the one to its right.
     #[inline(always)]
-    pub(super) fn pixel<const C: usize>(&self, column: u32, row: u32) -> u32 {
-        if C == 1 {
-            u32::from(self.load::<1, C>(column, row)[0])
+    pub(super) fn pairs<G: GatherSimd, const C: usize>(
+        &self,
+        gather: G,
+        columns: &Words,
+        rows: &Words,
+        [left, right]: &mut [Words; 2],
+    ) {
+        if let Some((data, offsets)) = self.offsets::<C>(columns, rows) {
+            let outs = left.as_chunks_mut().0.iter_mut().zip(right.as_chunks_mut().0);
+            for (offsets, (left, right)) in offsets.as_chunks().0.iter().zip(outs) {
+                gather.pairs::<C>(data, offsets, [left, right]);
+            }
         } else {
-            u32::from_le_bytes(self.load::<4, C>(column, row))
+            for (lane, (&column, &row)) in columns.iter().zip(rows).enumerate() {
+                left[lane] = u32::from_le_bytes(self.load::<4, C>(column, row));
+                right[lane] = u32::from_le_bytes(self.load::<4, C>(column + 1, row));
+            }
         }
     }
 }
 
-/// One channel of words made by [`Source::pair`].
+/// One channel of a pixel as a word.
 #[inline(always)]
 pub(super) fn sample(word: u32, channel: usize) -> i32 {
     const BITS: [u32; RGB] = [0, 8, 16];

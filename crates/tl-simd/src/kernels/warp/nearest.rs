@@ -2,8 +2,10 @@
 
 use super::cells::Source;
 use super::map::Places;
-use super::{GridWarp, Map, PIECE, Warp, tensor as smooth};
+use super::{GridWarp, Map, PIECE, Turn, Warp, tensor as smooth};
 use crate::Level;
+use crate::vector::gather::{GatherSimd, Plain};
+use crate::vector::{RGB, dispatch};
 
 /// A column that stands for the fill colour.
 const OUTSIDE: u32 = u32::MAX;
@@ -29,22 +31,30 @@ pub(super) fn pil<const C: usize>(
             painter.scale([a, c], [e, f], columns, out);
         }
         Map::Affine(matrix) => match Fixed::new(matrix, warp.size) {
-            Some(fixed) => level.vectorize(
-                #[inline(always)]
-                || painter.rows(out, |x, y| fixed.picks(x, y, source)),
+            Some(fixed) => dispatch!(
+                level,
+                scalar => painter.rows(Plain, out, |x, y| fixed.picks(x, y, source)),
+                simd => painter.rows(simd, out, #[inline(always)] |x, y| fixed.picks(x, y, source)),
             ),
             None => painter.accumulate(matrix, out),
         },
-        map @ Map::Perspective(_) => level.vectorize(
-            #[inline(always)]
-            || painter.rows(out, |x, y| Picks::of(&map.places(x, y), source)),
+        map @ Map::Perspective(_) => dispatch!(
+            level,
+            scalar => painter.rows(Plain, out, |x, y| Picks::of(&map.places(x, y), source)),
+            simd => painter.rows(
+                simd,
+                out,
+                #[inline(always)]
+                |x, y| Picks::of(&map.places(x, y), source),
+            ),
         ),
     }
 }
 
 /// Makes a warp as torchvision does, in the caller's vector frame.
 #[inline(always)]
-pub(super) fn tensor<const C: usize>(
+pub(super) fn tensor<G: GatherSimd, const C: usize>(
+    gather: G,
     source: Source<'_>,
     warp: &GridWarp<'_>,
     fill: Option<[f32; C]>,
@@ -56,6 +66,7 @@ pub(super) fn tensor<const C: usize>(
     let (right, bottom) = (source.width - 1, source.height - 1);
     let (last_x, last_y) = (smooth::edge(right), smooth::edge(bottom));
     painter.rows(
+        gather,
         out,
         #[inline(always)]
         |x, y| {
@@ -74,7 +85,40 @@ pub(super) fn tensor<const C: usize>(
     );
 }
 
+/// Turns by 90 or 270 degrees: a row of the output is a column of the source.
+pub(super) fn quarter<const C: usize>(
+    level: Level,
+    source: Source<'_>,
+    by: Turn,
+    fill: [u8; C],
+    out: &mut [u8],
+) {
+    let painter = Painter { source, fill, width: source.height };
+    dispatch!(
+        level,
+        scalar => painter.rows(Plain, out, |x, y| Picks::of_column(x, y, source, by)),
+        simd => painter.rows(
+            simd,
+            out,
+            #[inline(always)]
+            |x, y| Picks::of_column(x, y, source, by),
+        ),
+    );
+}
+
 impl Picks {
+    /// Column `y` of the source from row `x` on, or both counted from the other end.
+    #[inline(always)]
+    fn of_column(x: u32, y: u32, source: Source<'_>, by: Turn) -> Self {
+        let (right, bottom) = (source.width - 1, source.height - 1);
+        let column = if by == Turn::Quarter { right - y } else { y };
+        let mut lines = [0; PIECE];
+        for (line, x) in lines.iter_mut().zip(x..) {
+            *line = if by == Turn::Quarter { x } else { bottom.wrapping_sub(x) };
+        }
+        Self { columns: [column; PIECE], lines }
+    }
+
     /// The pixels that `places` lie in.
     #[inline(always)]
     fn of(places: &Places, source: Source<'_>) -> Self {
@@ -112,17 +156,16 @@ impl<const C: usize> Painter<'_, C> {
 
     /// Makes every piece of every row of the pixels that `picks` names.
     #[inline(always)]
-    fn rows(&self, out: &mut [u8], picks: impl Fn(u32, u32) -> Picks) {
+    fn rows<G: GatherSimd>(&self, gather: G, out: &mut [u8], picks: impl Fn(u32, u32) -> Picks) {
         for (row, y) in out.chunks_exact_mut(self.row_bytes()).zip(0..) {
             for (piece, x) in row.chunks_mut(PIECE * C).zip((0..).step_by(PIECE)) {
-                self.piece(&picks(x, y), piece);
+                self.piece(gather, &picks(x, y), piece);
             }
         }
     }
 
     #[inline(always)]
-    fn piece(&self, picks: &Picks, out: &mut [u8]) {
-        let pixels = out.len() / C;
+    fn piece<G: GatherSimd>(&self, gather: G, picks: &Picks, out: &mut [u8]) {
         let all = picks.columns.iter().fold(
             OUTSIDE,
             #[inline(always)]
@@ -132,16 +175,27 @@ impl<const C: usize> Painter<'_, C> {
             out.as_chunks_mut().0.fill(self.fill);
             return;
         }
-        let picked = picks.columns.iter().zip(&picks.lines);
-        for (pixel, (&column, &line)) in picked.take(pixels).enumerate() {
-            if column == OUTSIDE {
-                out[pixel * C..][..C].copy_from_slice(&self.fill);
-            } else if let (true, Some(out)) = (C > 1, out[pixel * C..].first_chunk_mut::<4>()) {
-                // One byte too many, which the next pixel replaces.
-                *out = self.source.load::<4, C>(column, line);
-            } else {
-                out[pixel * C..][..C].copy_from_slice(&self.source.load::<C, C>(column, line));
+        let mut words = [0; PIECE];
+        self.source.words::<G, C>(gather, &picks.columns, &picks.lines, &mut words);
+        let mut fill = [0; 4];
+        fill[..C].copy_from_slice(&self.fill);
+        let fill = u32::from_le_bytes(fill);
+        for (word, &column) in words.iter_mut().zip(&picks.columns) {
+            *word = if column == OUTSIDE { fill } else { *word };
+        }
+        let mut bytes = [0; PIECE * RGB];
+        if C == RGB {
+            for (words, bytes) in words.as_chunks().0.iter().zip(bytes.as_chunks_mut().0) {
+                gather.pack(words, bytes);
             }
+        } else {
+            for (word, byte) in words.iter().zip(&mut bytes) {
+                *byte = word.to_le_bytes()[0];
+            }
+        }
+        match out.first_chunk_mut::<{ PIECE * RGB }>() {
+            Some(out) if C == RGB => *out = bytes,
+            _ => out.copy_from_slice(&bytes[..out.len()]),
         }
     }
 
@@ -164,7 +218,7 @@ impl<const C: usize> Painter<'_, C> {
             before.as_chunks_mut().0.fill(self.fill);
             after.as_chunks_mut().0.fill(self.fill);
             if moved {
-                inside.copy_from_slice(self.source.pixels(column, line, inside.len(), C));
+                inside.copy_from_slice(self.source.pixels::<C>(column, line, inside.len()));
             } else {
                 for (pixel, &column) in inside.chunks_exact_mut(C).zip(held) {
                     pixel.copy_from_slice(&self.source.load::<C, C>(column, line));

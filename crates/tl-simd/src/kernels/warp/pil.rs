@@ -3,13 +3,15 @@
 use super::cells::{Rows, Source, sample};
 use super::map::Places;
 use super::{Filter, PIECE, Warp};
+use crate::vector::gather::GatherSimd;
 
 /// A whole number added to this one is the low bits of the sum.
 const WHOLE: f64 = 4_503_599_627_370_496.0;
 
 /// Makes every row of a warp that is not [`Filter::Nearest`].
 #[inline(always)]
-pub(super) fn smooth<const C: usize>(
+pub(super) fn smooth<G: GatherSimd, const C: usize>(
+    gather: G,
     source: Source<'_>,
     warp: &Warp,
     fill: [u8; C],
@@ -18,22 +20,29 @@ pub(super) fn smooth<const C: usize>(
     for y in 0..rows.height() {
         for x in (0..rows.width).step_by(PIECE) {
             let places = warp.map.places(x, y);
-            let inside = Inside::of(&places, source);
-            if !inside.0.iter().any(|&inside| inside) {
+            let piece = Piece { source, inside: Inside::of(&places, source), places, fill, x };
+            if !piece.inside.0.iter().any(|&inside| inside) {
                 for (channel, &fill) in fill.iter().enumerate() {
                     *rows.piece(channel, x) = [fill; PIECE];
                 }
-                continue;
-            }
-            match warp.filter {
-                Filter::Bicubic => bicubic(source, &places, &inside, fill, x, &mut rows),
-                Filter::Nearest | Filter::Bilinear => {
-                    bilinear(source, &places, &inside, fill, x, &mut rows);
-                }
+            } else if warp.filter == Filter::Bicubic {
+                piece.bicubic(gather, &mut rows);
+            } else {
+                piece.bilinear(gather, &mut rows);
             }
         }
         rows.finish(y);
     }
+}
+
+/// A piece in the making.
+struct Piece<'a, const C: usize> {
+    source: Source<'a>,
+    places: Places,
+    inside: Inside,
+    fill: [u8; C],
+    /// The column it begins at.
+    x: u32,
 }
 
 /// Which places lie in the source, or are no numbers: Pillow fills the others.
@@ -78,103 +87,87 @@ fn truncate(value: f64) -> u8 {
     low_word(value.floor()).to_le_bytes()[0]
 }
 
-#[inline(always)]
-fn bilinear<const C: usize>(
-    source: Source<'_>,
-    places: &Places,
-    inside: &Inside,
-    fill: [u8; C],
-    x: u32,
-    rows: &mut Rows<'_, C>,
-) {
-    let (right, bottom) = (source.width - 1, source.height - 1);
-    let (last_x, last_y) = (f64::from(right), f64::from(bottom));
-    // The last pair of columns; at the right edge the second one has all the weight.
-    let pair = right.saturating_sub(1);
-    let last_pair = f64::from(pair);
-    let mut columns = [0; PIECE];
-    let mut lines = [[0; PIECE]; 2];
-    let (mut across, mut down) = ([0.0; PIECE], [0.0; PIECE]);
-    for lane in 0..PIECE {
-        let place = limit(places.x[lane] - 0.5, last_x);
-        let whole = place.floor();
-        let first = if whole > last_pair { last_pair } else { whole };
-        columns[lane] = index(first, pair);
-        across[lane] = place - first;
-        let place = places.y[lane] - 0.5;
-        let whole = place.floor();
-        down[lane] = place - whole;
-        lines[0][lane] = index(limit(whole, last_y), bottom);
-        lines[1][lane] = index(limit(whole + 1.0, last_y), bottom);
-    }
-    let mut pairs = [[[0; PIECE]; 2]; 2];
-    for lane in 0..PIECE {
-        for (pair, line) in pairs.iter_mut().zip(&lines) {
-            [pair[0][lane], pair[1][lane]] = source.pair::<C>(columns[lane], line[lane]);
-        }
-    }
-    for (channel, &fill) in fill.iter().enumerate() {
-        let out = rows.piece(channel, x);
+impl<const C: usize> Piece<'_, C> {
+    #[inline(always)]
+    fn bilinear<G: GatherSimd>(&self, gather: G, rows: &mut Rows<'_, C>) {
+        let (right, bottom) = (self.source.width - 1, self.source.height - 1);
+        let (last_x, last_y) = (f64::from(right), f64::from(bottom));
+        // The last pair of columns; at the right edge the second one has all the weight.
+        let pair = right.saturating_sub(1);
+        let last_pair = f64::from(pair);
+        let mut columns = [0; PIECE];
+        let mut lines = [[0; PIECE]; 2];
+        let (mut across, mut down) = ([0.0; PIECE], [0.0; PIECE]);
         for lane in 0..PIECE {
-            let line = pairs.each_ref().map(
-                #[inline(always)]
-                |[left, right]| {
-                    let left = f64::from(sample(left[lane], channel));
-                    let right = f64::from(sample(right[lane], channel));
-                    left + (right - left) * across[lane]
-                },
-            );
-            let value = line[0] + (line[1] - line[0]) * down[lane];
-            out[lane] = if inside.0[lane] { truncate(value) } else { fill };
+            let place = limit(self.places.x[lane] - 0.5, last_x);
+            let whole = place.floor();
+            let first = if whole > last_pair { last_pair } else { whole };
+            columns[lane] = index(first, pair);
+            across[lane] = place - first;
+            let place = self.places.y[lane] - 0.5;
+            let whole = place.floor();
+            down[lane] = place - whole;
+            lines[0][lane] = index(limit(whole, last_y), bottom);
+            lines[1][lane] = index(limit(whole + 1.0, last_y), bottom);
+        }
+        let mut pairs = [[[0; PIECE]; 2]; 2];
+        for (pairs, line) in pairs.iter_mut().zip(&lines) {
+            self.source.pairs::<G, C>(gather, &columns, line, pairs);
+        }
+        for (channel, &fill) in self.fill.iter().enumerate() {
+            let out = rows.piece(channel, self.x);
+            for lane in 0..PIECE {
+                let line = pairs.each_ref().map(
+                    #[inline(always)]
+                    |[left, right]| {
+                        let left = f64::from(sample(left[lane], channel));
+                        let right = f64::from(sample(right[lane], channel));
+                        left + (right - left) * across[lane]
+                    },
+                );
+                let value = line[0] + (line[1] - line[0]) * down[lane];
+                out[lane] = if self.inside.0[lane] { truncate(value) } else { fill };
+            }
         }
     }
-}
 
-#[inline(always)]
-fn bicubic<const C: usize>(
-    source: Source<'_>,
-    places: &Places,
-    inside: &Inside,
-    fill: [u8; C],
-    x: u32,
-    rows: &mut Rows<'_, C>,
-) {
-    const TAPS: [f64; 4] = [-1.0, 0.0, 1.0, 2.0];
-    let (right, bottom) = (source.width - 1, source.height - 1);
-    let (last_x, last_y) = (f64::from(right), f64::from(bottom));
-    let (mut across, mut down) = ([0.0; PIECE], [0.0; PIECE]);
-    let (mut columns, mut lines) = ([[0; PIECE]; 4], [[0; PIECE]; 4]);
-    for lane in 0..PIECE {
-        let (place_x, place_y) = (places.x[lane] - 0.5, places.y[lane] - 0.5);
-        let (whole_x, whole_y) = (place_x.floor(), place_y.floor());
-        across[lane] = place_x - whole_x;
-        down[lane] = place_y - whole_y;
-        for (tap, &offset) in TAPS.iter().enumerate() {
-            columns[tap][lane] = index(limit(whole_x + offset, last_x), right);
-            lines[tap][lane] = index(limit(whole_y + offset, last_y), bottom);
-        }
-    }
-    let mut words = [[[0; PIECE]; 4]; 4];
-    for lane in 0..PIECE {
-        for (words, line) in words.iter_mut().zip(&lines) {
-            for (word, column) in words.iter_mut().zip(&columns) {
-                word[lane] = source.pixel::<C>(column[lane], line[lane]);
-            }
-        }
-    }
-    for (channel, &fill) in fill.iter().enumerate() {
-        let out = rows.piece(channel, x);
+    #[inline(always)]
+    fn bicubic<G: GatherSimd>(&self, gather: G, rows: &mut Rows<'_, C>) {
+        const TAPS: [f64; 4] = [-1.0, 0.0, 1.0, 2.0];
+        let (right, bottom) = (self.source.width - 1, self.source.height - 1);
+        let (last_x, last_y) = (f64::from(right), f64::from(bottom));
+        let (mut across, mut down) = ([0.0; PIECE], [0.0; PIECE]);
+        let (mut columns, mut lines) = ([[0; PIECE]; 4], [[0; PIECE]; 4]);
         for lane in 0..PIECE {
-            let mut line = [0.0; 4];
-            for (line, words) in line.iter_mut().zip(&words) {
-                let mut taps = [0.0; 4];
-                for (tap, word) in taps.iter_mut().zip(words) {
-                    *tap = f64::from(sample(word[lane], channel));
-                }
-                *line = cubic(taps, across[lane]);
+            let (place_x, place_y) = (self.places.x[lane] - 0.5, self.places.y[lane] - 0.5);
+            let (whole_x, whole_y) = (place_x.floor(), place_y.floor());
+            across[lane] = place_x - whole_x;
+            down[lane] = place_y - whole_y;
+            for (tap, &offset) in TAPS.iter().enumerate() {
+                columns[tap][lane] = index(limit(whole_x + offset, last_x), right);
+                lines[tap][lane] = index(limit(whole_y + offset, last_y), bottom);
             }
-            let value = truncate(limit(cubic(line, down[lane]), 255.0));
-            out[lane] = if inside.0[lane] { value } else { fill };
+        }
+        let mut words = [[[0; PIECE]; 4]; 4];
+        for (words, line) in words.iter_mut().zip(&lines) {
+            for (words, columns) in words.iter_mut().zip(&columns) {
+                self.source.words::<G, C>(gather, columns, line, words);
+            }
+        }
+        for (channel, &fill) in self.fill.iter().enumerate() {
+            let out = rows.piece(channel, self.x);
+            for lane in 0..PIECE {
+                let mut line = [0.0; 4];
+                for (line, words) in line.iter_mut().zip(&words) {
+                    let mut taps = [0.0; 4];
+                    for (tap, word) in taps.iter_mut().zip(words) {
+                        *tap = f64::from(sample(word[lane], channel));
+                    }
+                    *line = cubic(taps, across[lane]);
+                }
+                let value = truncate(limit(cubic(line, down[lane]), 255.0));
+                out[lane] = if self.inside.0[lane] { value } else { fill };
+            }
         }
     }
 }

@@ -3,10 +3,12 @@
 use super::cells::{Rows, Source, sample};
 use super::grid::Coordinates;
 use super::{GridWarp, PIECE};
+use crate::vector::gather::GatherSimd;
 
 /// Makes every row of a bilinear warp.
 #[inline(always)]
-pub(super) fn bilinear<const C: usize>(
+pub(super) fn bilinear<G: GatherSimd, const C: usize>(
+    gather: G,
     source: Source<'_>,
     warp: &GridWarp<'_>,
     fill: Option<[f32; C]>,
@@ -17,7 +19,7 @@ pub(super) fn bilinear<const C: usize>(
         for x in (0..rows.width).step_by(PIECE) {
             let places = places(&grid.coordinates(x, y), source);
             let cells = Cells::of(&places, source);
-            blend(source, &cells, fill, x, &mut rows);
+            blend(gather, source, &cells, fill, x, &mut rows);
         }
         rows.finish(y);
     }
@@ -94,30 +96,31 @@ pub(super) const fn edge(last: u32) -> f32 {
     last as f32
 }
 
-/// A whole number as an index from 0 to `last`; 0 for what is no number.
+/// A number from 0 to 2^23 added to this one is rounded, half to even, into the low bits.
+const WHOLE: f32 = 8_388_608.0;
+
+/// A whole number as an index from 0 to `last`, which is `edge`; 0 for what is no number.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "limited before")]
 pub(super) fn index(whole: f32, edge: f32, last: u32) -> u32 {
     let whole = if whole > 0.0 { whole } else { 0.0 };
     let whole = if whole > edge { edge } else { whole };
-    (whole as u32).min(last)
+    ((whole + WHOLE).to_bits() ^ WHOLE.to_bits()).min(last)
 }
 
 #[inline(always)]
-fn blend<const C: usize>(
+fn blend<G: GatherSimd, const C: usize>(
+    gather: G,
     source: Source<'_>,
     cells: &Cells,
     fill: Option<[f32; C]>,
     x: u32,
     rows: &mut Rows<'_, C>,
 ) {
-    let mut words = [[0; PIECE]; 4];
-    for lane in 0..PIECE {
-        for (line, words) in cells.lines.iter().zip(words.as_chunks_mut::<2>().0) {
-            let [left, right] = words;
-            [left[lane], right[lane]] = source.pair::<C>(cells.column[lane], line[lane]);
-        }
+    let mut pairs = [[[0; PIECE]; 2]; 2];
+    for (pairs, line) in pairs.iter_mut().zip(&cells.lines) {
+        source.pairs::<G, C>(gather, &cells.column, line, pairs);
     }
+    let words = pairs.as_flattened();
     let mut covered = [0.0; PIECE];
     for lane in 0..PIECE {
         let [first, rest @ ..] = cells.weights.each_ref();
@@ -150,7 +153,8 @@ const fn real(sample: i32) -> f32 {
 
 /// To the nearest whole number, half to even.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
 pub(super) fn round(value: f32) -> u8 {
-    value.round_ties_even() as u8
+    let value = if value > 0.0 { value } else { 0.0 };
+    let value = if value > 255.0 { 255.0 } else { value };
+    (value + WHOLE).to_bits().to_le_bytes()[0]
 }

@@ -1,5 +1,7 @@
 //! Turning by multiples of 90 degrees, which only moves pixels.
 
+use super::cells::Source;
+use super::nearest;
 use crate::Level;
 use crate::kernels::interleave::flip_row;
 use crate::kernels::resample::ImageView;
@@ -16,9 +18,6 @@ pub enum Turn {
     ThreeQuarters,
 }
 
-/// Pixels of a row and rows that are read together, so that both images stay in the cache.
-const BLOCK: usize = 32;
-
 /// Turns `src` into `out`, packed: `Image.transpose` and `torch.rot90`. All exact.
 ///
 /// # Panics
@@ -26,45 +25,20 @@ const BLOCK: usize = 32;
 /// When `src` has 4 channels, or when `out` is not as large.
 pub fn turn(level: Level, src: ImageView<'_>, by: Turn, out: &mut [u8]) {
     let (width, height, channels) = (src.width as usize, src.height as usize, src.channels);
-    assert!(matches!(channels, 1 | RGB), "{channels} channels; 1 or 3 are turned");
-    let need = width.checked_mul(height).and_then(|pixels| pixels.checked_mul(channels));
-    assert_eq!(need, Some(out.len()), "the output is as large as the source");
+    // As wide as the source is high, except for a half turn.
+    let source = Source::new(src, (src.height, src.width), out);
     if out.is_empty() {
         return;
     }
-    match (by, channels) {
-        (Turn::Half, _) => {
-            let row_bytes = width * channels;
-            for (row, out) in src.data.chunks(src.row_bytes).zip(out.rchunks_exact_mut(row_bytes)) {
-                flip_row(level, &row[..row_bytes], channels, out);
-            }
+    if by == Turn::Half {
+        let row_bytes = width * channels;
+        let rows = src.data.chunks(src.row_bytes).take(height);
+        for (row, out) in rows.zip(out.rchunks_exact_mut(row_bytes)) {
+            flip_row(level, &row[..row_bytes], channels, out);
         }
-        (Turn::Quarter, 1) => transpose::<1>(src, out, |x, y| (width - 1 - x) * height + y),
-        (Turn::Quarter, _) => transpose::<RGB>(src, out, |x, y| (width - 1 - x) * height + y),
-        (Turn::ThreeQuarters, 1) => transpose::<1>(src, out, |x, y| x * height + height - 1 - y),
-        (Turn::ThreeQuarters, _) => transpose::<RGB>(src, out, |x, y| x * height + height - 1 - y),
-    }
-}
-
-/// Puts the pixel of column `x` and row `y` at pixel `place(x, y)`, block by block.
-#[inline(always)]
-fn transpose<const C: usize>(
-    src: ImageView<'_>,
-    out: &mut [u8],
-    place: impl Fn(usize, usize) -> usize,
-) {
-    let (out, _) = out.as_chunks_mut::<C>();
-    let (width, height) = (src.width as usize, src.height as usize);
-    for top in (0..height).step_by(BLOCK) {
-        for left in (0..width).step_by(BLOCK) {
-            for x in left..width.min(left + BLOCK) {
-                for y in top..height.min(top + BLOCK) {
-                    let at = y * src.row_bytes + x * C;
-                    if let Some(pixel) = src.data[at..].first_chunk::<C>() {
-                        out[place(x, y)] = *pixel;
-                    }
-                }
-            }
-        }
+    } else if channels == 1 {
+        nearest::quarter(level, source, by, [0], out);
+    } else {
+        nearest::quarter(level, source, by, [0; RGB], out);
     }
 }
