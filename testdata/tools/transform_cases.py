@@ -387,7 +387,8 @@ def gaussian_blur_pair(draws, width, height):
     }
 
 
-@row("GaussianNoise")
+# torchvision has none for Pillow images, and its deviates are its own: the mean is compared.
+@row("GaussianNoise", "", ("tensor",))
 def gaussian_noise(draws, _width, _height):
     sigma = 0.1 if draws.rng is None else 0.0
     return "gaussian_noise", {"mean": draws.uniform(-0.5, 0.5, 0.0), "sigma": sigma, "number": 5}
@@ -572,6 +573,18 @@ def apply(operations, image):
     for name, parameters in operations:
         function = REFERENCE[name]
         image = function(image, parameters["factor"]) if name in FACTORS else function(image, **parameters)
+    return image
+
+
+def drawing(operations, image):
+    """As `apply`, with everything drawn that the parameters do not hold: for measuring."""
+    for name, parameters in operations:
+        if name == "elastic":
+            fields = {key: parameters[key] for key in ("alpha", "sigma", "fill")}
+            chosen = mode_of(parameters["interpolation"])
+            image = v2.ElasticTransform(**fields, interpolation=chosen)(image)
+        else:
+            image = apply([(name, parameters)], image)
     return image
 
 
