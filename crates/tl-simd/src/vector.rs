@@ -7,9 +7,9 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+pub(crate) mod color;
 pub(crate) mod gather;
 pub(crate) mod jpeg;
-pub(crate) mod lookup;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod neon;
 

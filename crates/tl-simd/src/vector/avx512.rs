@@ -2,9 +2,9 @@
 
 #![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
 
+mod color;
 mod gather;
 mod jpeg;
-mod lookup;
 
 use super::{BELOW_HALF, Line, RGB, ROWS, Rows, Simd};
 use crate::kernels::resample::{PRECISION_BITS, ROUND};

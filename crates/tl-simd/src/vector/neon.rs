@@ -2,8 +2,8 @@
 
 #![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
 
+mod color;
 mod jpeg;
-mod lookup;
 
 use super::{BELOW_HALF, Line, RGB, ROWS, Rows, Simd};
 use crate::kernels::resample::{PRECISION_BITS, ROUND};

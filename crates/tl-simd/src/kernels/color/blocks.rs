@@ -1,35 +1,81 @@
-//! Walks over the pixels of an image in blocks of planes.
+//! Walks over the pixels of an image, in vectors of planes or in blocks.
 
 use crate::Level;
+use crate::vector::color::ColorSimd;
 use crate::vector::{RGB, Simd, dispatch};
 
 /// Pixels of a block: as many as the widest level takes apart at once.
 pub(super) const BLOCK: usize = 64;
 
-/// The samples of a block, channel by channel.
-pub(super) type Planes = [[u8; BLOCK]; RGB];
+/// The samples of one channel of a block.
+pub(super) type Plane = [u8; BLOCK];
 
-/// What is done to every block. Implementations are plain loops over the planes, inlined into the
-/// level's frame, where they become vectors.
-pub(super) trait Visit {
-    /// Looks at the planes of a block; pixels beyond the image's end are black.
-    fn visit(&mut self, planes: &Planes);
+/// The samples of a block, channel by channel.
+pub(super) type Planes = [Plane; RGB];
+
+/// What becomes of each pixel, in vectors.
+pub(super) trait Map {
+    /// The definition.
+    fn define(&self, pixel: [u8; RGB]) -> [u8; RGB];
+
+    /// The same for a vector of pixels.
+    fn run<S: ColorSimd>(&self, simd: S, planes: [S::Bytes; RGB]) -> [S::Bytes; RGB];
 }
 
-/// As [`Visit`], for kernels that change the pixels.
+/// Replaces every pixel by what `map` makes of it.
+pub(super) fn map(level: Level, pixels: &mut [u8], map: &impl Map) {
+    assert!(pixels.len().is_multiple_of(RGB), "whole pixels");
+    dispatch!(level, scalar => define_map(pixels, map), simd => run_map(simd, pixels, map));
+}
+
+fn define_map(pixels: &mut [u8], map: &impl Map) {
+    for pixel in pixels.as_chunks_mut::<RGB>().0 {
+        *pixel = map.define(*pixel);
+    }
+}
+
+#[inline(always)]
+fn run_map<S: ColorSimd>(simd: S, pixels: &mut [u8], map: &impl Map) {
+    let mut chunks = pixels.chunks_exact_mut(S::PIXELS * RGB);
+    for chunk in &mut chunks {
+        simd.interleave(map.run(simd, simd.deinterleave(chunk)), chunk);
+    }
+    define_map(chunks.into_remainder(), map);
+}
+
+/// The sum over all pixels of the first channel of what `map` makes of them.
+pub(super) fn sum(level: Level, pixels: &[u8], map: &impl Map) -> u64 {
+    assert!(pixels.len().is_multiple_of(RGB), "whole pixels");
+    dispatch!(level, scalar => define_sum(pixels, map), simd => run_sum(simd, pixels, map))
+}
+
+fn define_sum(pixels: &[u8], map: &impl Map) -> u64 {
+    pixels.as_chunks::<RGB>().0.iter().map(|&pixel| u64::from(map.define(pixel)[0])).sum()
+}
+
+#[inline(always)]
+fn run_sum<S: ColorSimd>(simd: S, pixels: &[u8], map: &impl Map) -> u64 {
+    let chunks = pixels.chunks_exact(S::PIXELS * RGB);
+    let rest = define_sum(chunks.remainder(), map);
+    let mut plane = [0; BLOCK];
+    let mut total = 0;
+    for chunk in chunks {
+        let [first, ..] = map.run(simd, simd.deinterleave(chunk));
+        simd.store_bytes(first, &mut plane[..S::PIXELS]);
+        let mut sum = 0_u32;
+        for &sample in &plane {
+            sum += u32::from(sample);
+        }
+        total += u64::from(sum);
+    }
+    total + rest
+}
+
+/// What becomes of each block of pixels. Implementations are plain loops over the planes, inlined
+/// into the level's frame, where they become vectors.
 pub(super) trait Change {
     /// Replaces the planes of a block; what becomes of pixels beyond the image's end is dropped.
     fn change(&self, planes: &mut Planes);
-}
-
-/// Shows every block of `pixels` to `visitor`.
-pub(super) fn visit(level: Level, pixels: &[u8], visitor: &mut impl Visit) {
-    assert!(pixels.len().is_multiple_of(RGB), "whole pixels");
-    dispatch!(
-        level,
-        scalar => visit_with(pixels, visitor, define_split),
-        simd => visit_with(pixels, visitor, #[inline(always)] |block, planes| split(simd, block, planes)),
-    );
 }
 
 /// Replaces every block of `pixels` by what `change` makes of it.
@@ -47,23 +93,6 @@ pub(super) fn change(level: Level, pixels: &mut [u8], change: &impl Change) {
             |planes, block| join(simd, planes, block),
         ),
     );
-}
-
-#[inline(always)]
-fn visit_with(pixels: &[u8], visitor: &mut impl Visit, split: impl Fn(&[u8], &mut Planes)) {
-    let mut planes = [[0; BLOCK]; RGB];
-    let blocks = pixels.chunks_exact(BLOCK * RGB);
-    let rest = blocks.remainder();
-    for block in blocks {
-        split(block, &mut planes);
-        visitor.visit(&planes);
-    }
-    if !rest.is_empty() {
-        let mut block = [0; BLOCK * RGB];
-        block[..rest.len()].copy_from_slice(rest);
-        split(&block, &mut planes);
-        visitor.visit(&planes);
-    }
 }
 
 #[inline(always)]

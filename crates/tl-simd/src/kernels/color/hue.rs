@@ -1,7 +1,7 @@
 //! Turning hues, in Pillow's eight bits and in PyTorch's floats.
 
-use super::blend::{Plane, clip, to_f32};
-use super::blocks::{self, BLOCK, Change, Planes};
+use super::blend::to_f32;
+use super::blocks::{self, BLOCK, Change, Plane, Planes};
 use crate::Level;
 use crate::vector::RGB;
 
@@ -95,6 +95,15 @@ fn below(value: f32) -> (f32, u8) {
     const WHOLE: f32 = 12_582_912.0;
     let shifted = (value - 0.5) + WHOLE;
     (shifted - WHOLE, shifted.to_bits() as u8)
+}
+
+/// Truncated and clipped to a byte. A vector of floats has no conversion that saturates, but in a sum
+/// with 2^23 the last bits of the significand count ones.
+#[expect(clippy::cast_possible_truncation, reason = "the low byte of the fraction")]
+#[inline(always)]
+fn clip(value: f32) -> u8 {
+    const ONES: f32 = 8_388_608.0;
+    (value.clamp(0.0, 255.0).floor() + ONES).to_bits() as u8
 }
 
 /// Whether Pillow's floats make the exact hue `steps` too small, so that it becomes the one below.

@@ -1,8 +1,8 @@
 //! Tables of 256 bytes applied to samples, and channels exchanged.
 
-use super::blocks::{self, Change, Planes};
+use super::blocks::{self, Map};
 use crate::Level;
-use crate::vector::lookup::LookupSimd;
+use crate::vector::color::ColorSimd;
 use crate::vector::{RGB, dispatch};
 
 /// Replaces every sample by its entry in `table`.
@@ -32,16 +32,20 @@ pub fn lookup_channels(level: Level, tables: &[[u8; 256]; RGB], pixels: &mut [u8
 pub fn permute(level: Level, order: [u8; RGB], pixels: &mut [u8]) {
     let order = order.map(usize::from);
     assert!(order.iter().all(|&channel| channel < RGB), "channels {order:?} of an RGB pixel");
-    blocks::change(level, pixels, &Permutation(order));
+    blocks::map(level, pixels, &Permutation(order));
 }
 
 struct Permutation([usize; RGB]);
 
-impl Change for Permutation {
+impl Map for Permutation {
+    fn define(&self, pixel: [u8; RGB]) -> [u8; RGB] {
+        self.0.map(|channel| pixel[channel])
+    }
+
     #[inline(always)]
-    fn change(&self, planes: &mut Planes) {
+    fn run<S: ColorSimd>(&self, _: S, planes: [S::Bytes; RGB]) -> [S::Bytes; RGB] {
         let [first, second, third] = self.0;
-        *planes = [planes[first], planes[second], planes[third]];
+        [planes[first], planes[second], planes[third]]
     }
 }
 
@@ -60,7 +64,7 @@ fn define_channels(tables: &[[u8; 256]; RGB], pixels: &mut [u8]) {
 }
 
 #[inline(always)]
-fn run<S: LookupSimd>(simd: S, table: &[u8; 256], samples: &mut [u8]) {
+fn run<S: ColorSimd>(simd: S, table: &[u8; 256], samples: &mut [u8]) {
     let prepared = simd.table(table);
     let mut chunks = samples.chunks_exact_mut(S::PIXELS);
     for chunk in &mut chunks {
@@ -70,7 +74,7 @@ fn run<S: LookupSimd>(simd: S, table: &[u8; 256], samples: &mut [u8]) {
 }
 
 #[inline(always)]
-fn run_channels<S: LookupSimd>(simd: S, tables: &[[u8; 256]; RGB], pixels: &mut [u8]) {
+fn run_channels<S: ColorSimd>(simd: S, tables: &[[u8; 256]; RGB], pixels: &mut [u8]) {
     let [red_table, green_table, blue_table] = tables;
     let prepared = [simd.table(red_table), simd.table(green_table), simd.table(blue_table)];
     let mut chunks = pixels.chunks_exact_mut(S::PIXELS * RGB);

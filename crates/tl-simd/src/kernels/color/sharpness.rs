@@ -1,10 +1,11 @@
 //! Sharpness: mixtures of an image with its smoothed copy.
 
 use super::Arithmetic;
-use super::blend::{Blend, Mix, Plane};
-use super::blocks::BLOCK;
+use super::blend::{Blend, FusedBlend, Mix, clip, to_f32};
+use super::blocks::{BLOCK, Plane};
 use crate::Level;
-use crate::vector::RGB;
+use crate::vector::color::ColorSimd;
+use crate::vector::{RGB, dispatch};
 
 /// Moves every pixel by `factor` from the mean of its neighbourhood, in which it counts five times
 /// and its eight neighbours once: `ImageEnhance.Sharpness` of Pillow, or `adjust_sharpness` of
@@ -31,55 +32,98 @@ pub fn sharpen(
     }
     let rows = &mut rows[..2 * line];
     rows[..line].copy_from_slice(&pixels[..line]);
-    let blend = match arithmetic {
-        Arithmetic::Pillow => Blend::pillow(factor),
-        Arithmetic::Torch => Blend::torch(1.0 - factor),
-    };
-    match (arithmetic, blend) {
-        (Arithmetic::Pillow, Blend::Fixed(mix)) => {
-            walk(level, &FromSmooth(mix), line, pixels, rows);
+    match arithmetic {
+        Arithmetic::Pillow => {
+            walk(level, &FromSmooth(Blend(to_f32(factor))), line, pixels, rows);
         }
-        (Arithmetic::Pillow, Blend::Exact(mix)) => {
-            walk(level, &FromSmooth(mix), line, pixels, rows);
+        Arithmetic::Torch => {
+            walk(level, &ToSmooth(FusedBlend(to_f32(1.0 - factor))), line, pixels, rows);
         }
-        (Arithmetic::Torch, Blend::Fixed(mix)) => walk(level, &ToSmooth(mix), line, pixels, rows),
-        (Arithmetic::Torch, Blend::Exact(mix)) => walk(level, &ToSmooth(mix), line, pixels, rows),
     }
 }
 
-/// A mixture whose base is the smoothed copy.
+/// A mixture of a sample with its smoothed neighbourhood.
+trait Sharpen {
+    /// The definition.
+    fn define(&self, smooth: u8, sample: u8) -> u8;
+
+    /// The same for vectors.
+    fn run<S: ColorSimd>(&self, simd: S, smooth: S::Bytes, samples: S::Bytes) -> S::Bytes;
+}
+
+/// A mixture whose base is the neighbourhood.
 struct FromSmooth<M>(M);
 
-impl<M: Mix> Mix for FromSmooth<M> {
+impl<M: Mix> Sharpen for FromSmooth<M> {
+    fn define(&self, smooth: u8, sample: u8) -> u8 {
+        clip(self.0.define(smooth.into(), sample.into()))
+    }
+
     #[inline(always)]
-    fn mix(&self, smooth: &Plane, samples: &mut Plane) {
-        self.0.mix(smooth, samples);
+    fn run<S: ColorSimd>(&self, simd: S, smooth: S::Bytes, samples: S::Bytes) -> S::Bytes {
+        simd.truncate(self.0.run(simd, simd.to_floats(smooth), simd.to_floats(samples)))
     }
 }
 
-/// A mixture whose base is the pixel.
+/// A mixture whose base is the sample.
 struct ToSmooth<M>(M);
 
-impl<M: Mix> Mix for ToSmooth<M> {
+impl<M: Mix> Sharpen for ToSmooth<M> {
+    fn define(&self, smooth: u8, sample: u8) -> u8 {
+        clip(self.0.define(sample.into(), smooth.into()))
+    }
+
     #[inline(always)]
-    fn mix(&self, smooth: &Plane, samples: &mut Plane) {
-        let mut mixed = *smooth;
-        self.0.mix(samples, &mut mixed);
-        *samples = mixed;
+    fn run<S: ColorSimd>(&self, simd: S, smooth: S::Bytes, samples: S::Bytes) -> S::Bytes {
+        simd.truncate(self.0.run(simd, simd.to_floats(samples), simd.to_floats(smooth)))
     }
 }
 
-fn walk(level: Level, mix: &impl Mix, line: usize, pixels: &mut [u8], rows: &mut [u8]) {
-    level.vectorize(
-        #[inline(always)]
-        || run(mix, line, pixels, rows),
+fn walk(level: Level, mix: &impl Sharpen, line: usize, pixels: &mut [u8], rows: &mut [u8]) {
+    dispatch!(
+        level,
+        scalar => run(line, pixels, rows, &Scalar(mix)),
+        simd => run(line, pixels, rows, &Vectors { simd, mix }),
     );
+}
+
+/// A way to mix a block with its smoothed copy.
+trait Blocks {
+    fn mix(&self, smooth: &Plane, samples: &mut Plane);
+}
+
+struct Scalar<'a, M>(&'a M);
+
+impl<M: Sharpen> Blocks for Scalar<'_, M> {
+    fn mix(&self, smooth: &Plane, samples: &mut Plane) {
+        for (sample, &smooth) in samples.iter_mut().zip(smooth) {
+            *sample = self.0.define(smooth, *sample);
+        }
+    }
+}
+
+struct Vectors<'a, S, M> {
+    simd: S,
+    mix: &'a M,
+}
+
+impl<S: ColorSimd, M: Sharpen> Blocks for Vectors<'_, S, M> {
+    #[inline(always)]
+    fn mix(&self, smooth: &Plane, samples: &mut Plane) {
+        let simd = self.simd;
+        for (smooth, samples) in
+            smooth.chunks_exact(S::PIXELS).zip(samples.chunks_exact_mut(S::PIXELS))
+        {
+            let mixed = self.mix.run(simd, simd.load_bytes(smooth), simd.load_bytes(samples));
+            simd.store_bytes(mixed, samples);
+        }
+    }
 }
 
 /// `rows` holds the row above the current one, and a place for the current one: rows that are done
 /// are overwritten.
 #[inline(always)]
-fn run(mix: &impl Mix, line: usize, pixels: &mut [u8], rows: &mut [u8]) {
+fn run(line: usize, pixels: &mut [u8], rows: &mut [u8], mix: &impl Blocks) {
     let (mut above, mut here) = rows.split_at_mut(line);
     let mut rest = &mut pixels[line..];
     while rest.len() > line {
@@ -93,7 +137,7 @@ fn run(mix: &impl Mix, line: usize, pixels: &mut [u8], rows: &mut [u8]) {
 
 /// `out` is the inner part of the row in the middle.
 #[inline(always)]
-fn sharpen_row(mix: &impl Mix, rows: [&[u8]; 3], out: &mut [u8]) {
+fn sharpen_row(mix: &impl Blocks, rows: [&[u8]; 3], out: &mut [u8]) {
     let inner = out.len();
     // A row too short for a block is filled up; otherwise the last block overlaps the one before,
     // which is harmless as all is read from `rows`.
@@ -126,7 +170,7 @@ fn sharpen_row(mix: &impl Mix, rows: [&[u8]; 3], out: &mut [u8]) {
 type Around = [u8; BLOCK + 2 * RGB];
 
 #[inline(always)]
-fn sharpen_block(mix: &impl Mix, rows: [&Around; 3], out: &mut Plane) {
+fn sharpen_block(mix: &impl Blocks, rows: [&Around; 3], out: &mut Plane) {
     out.copy_from_slice(&rows[1][RGB..RGB + BLOCK]);
     mix.mix(&smoothed(rows), out);
 }
