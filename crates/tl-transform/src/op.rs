@@ -115,6 +115,9 @@ macro_rules! operations {
         }
 
         impl Op {
+            /// The names of all operations.
+            pub const NAMES: &[&str] = &[$(stringify!($name)),*];
+
             fn operation(&self) -> &dyn Operation {
                 match self {
                     $(Self::$name(op) => op,)*

@@ -2,6 +2,8 @@
 
 mod canvas;
 mod cell;
+mod ops;
+mod showcase;
 
 use tl_decode::{DecodeOptions, Image};
 
@@ -27,6 +29,9 @@ const MAX_SHEET_PIXELS: u64 = 64 << 20;
 
 /// Draws the sheet.
 pub(crate) fn run(args: &PreviewArgs) -> Result<Verdict, Failure> {
+    if args.ops {
+        return ops::run(args);
+    }
     let data = DataSet::open(&args.file)?;
     let mut training = match &args.recipe {
         None => None,

@@ -14,12 +14,14 @@ use crate::failure::Failure;
 /// Draw a contact sheet of samples, or of their augmented versions
 ///
 /// Without --recipe, the first N samples of the data set in a grid. With --recipe, one row per
-/// sample: the original, then what training would see of it in successive epochs.
+/// sample: the original, then what training would see of it in successive epochs. With --ops, one
+/// row per operation that recipes can have, on samples that take turns.
 ///
 /// Examples:
 ///   tl preview train.tar -o sheet.png
 ///   tl preview train.tbl -o rows.png --recipe imagenet-train -n 6 --draws 7
 ///   tl preview train.tbl -o rows.png --recipe recipe.json
+///   tl preview train.tbl -o ops.png --ops
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct PreviewArgs {
@@ -32,15 +34,19 @@ pub(crate) struct PreviewArgs {
     pub(crate) output: PathBuf,
 
     /// Show what this recipe makes of each sample: decode, imagenet-train, imagenet-eval or a file
-    #[arg(long, value_name = "RECIPE", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "RECIPE", value_hint = ValueHint::FilePath, group = "rows")]
     pub(crate) recipe: Option<RecipeName>,
 
-    /// How many samples to show (default: 24, with a recipe 8)
+    /// Show what every operation does
+    #[arg(long, group = "rows")]
+    pub(crate) ops: bool,
+
+    /// How many samples to show (default: 24, with --recipe and --ops 8)
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) count: Option<NonZeroUsize>,
 
-    /// How many augmented versions of each sample to show
-    #[arg(long, value_name = "N", default_value = "6", requires = "recipe")]
+    /// How many augmented versions of each sample to show, or of each operation
+    #[arg(long, value_name = "N", default_value = "6", requires = "rows")]
     pub(crate) draws: NonZeroUsize,
 
     /// The seed of the augmentation

@@ -168,7 +168,7 @@ impl Painter {
 
 /// Draws `image` into the square at `at`, as large as it fits and in the middle. Small images are
 /// enlarged by a whole number, pixel by pixel, so that what one sees is what is there.
-fn fit(
+pub(super) fn fit(
     canvas: &mut Canvas,
     at: (u32, u32),
     side: u32,

@@ -87,3 +87,20 @@ fn an_empty_data_set_is_an_empty_sheet() {
     assert_eq!((run.code, run.stderr), (Some(0), format!("tl: {}: no samples\n", data.display())));
     Sheet::read(&path);
 }
+
+#[test]
+fn a_sheet_of_all_operations_depends_on_the_seed_alone() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let sheet = |name: &str, seed: &str| {
+        let path = folder.path().join(name);
+        let more = ["--ops", "-n", "2", "--draws", "3", "--size", "40", "--seed", seed];
+        preview(&photos(), &path, &more).good();
+        Sheet::read(&path)
+    };
+    let (one, again, other) = (sheet("1.png", "7"), sheet("2.png", "7"), sheet("3.png", "8"));
+    assert!(one.rgb == again.rgb, "the same seed gave another sheet");
+    assert_eq!(one.part(8, 20, 40), other.part(8, 20, 40), "the original is not drawn");
+    assert_ne!(one.part(56, 20, 40), other.part(56, 20, 40), "the first draw");
+    let message = preview(&photos(), &folder.path().join("4.png"), &["--ops", "--recipe", "raw"]);
+    assert!(message.error(2).contains("cannot be used with"));
+}
