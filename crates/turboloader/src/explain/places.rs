@@ -17,13 +17,15 @@ pub(super) enum Place {
     Scratch,
     /// In the pass that writes the numbers of the batch.
     FinalPass,
+    /// On the numbers that lie in the batch.
+    Row,
     /// Nowhere: this draw leaves the image as it is.
     Nowhere,
 }
 
 impl Place {
-    pub(super) const ALL: [Self; 4] =
-        [Self::Decoding, Self::Scratch, Self::FinalPass, Self::Nowhere];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Decoding, Self::Scratch, Self::FinalPass, Self::Row, Self::Nowhere];
 
     /// As a word of JSON.
     pub(super) const fn name(self) -> &'static str {
@@ -31,12 +33,14 @@ impl Place {
             Self::Decoding => "decoding",
             Self::Scratch => "scratch",
             Self::FinalPass => "final_pass",
+            Self::Row => "row",
             Self::Nowhere => "nowhere",
         }
     }
 }
 
-/// The head of `plan`, its steps and its tail, in order; a tail that changes nothing is none.
+/// The head of `plan`, its steps, its tail and its erasures, in order; a tail that changes nothing
+/// is none.
 pub(super) fn parts(plan: &Plan) -> Vec<(Place, Step)> {
     let mut parts = vec![(Place::Decoding, Step::Pass(plan.head))];
     parts.extend(plan.steps.iter().map(|step| (Place::Scratch, *step)));
@@ -44,6 +48,7 @@ pub(super) fn parts(plan: &Plan) -> Vec<(Place, Step)> {
     if plan.tail != Pass::whole(width, height) {
         parts.push((Place::FinalPass, Step::Pass(plan.tail)));
     }
+    parts.extend(plan.erasures.iter().map(|erase| (Place::Row, Step::Erase(*erase))));
     parts
 }
 

@@ -14,6 +14,7 @@ pub(super) const fn place(place: Place) -> &'static str {
         Place::Decoding => "while decoding",
         Place::Scratch => "on the scratch image",
         Place::FinalPass => "in the final pass",
+        Place::Row => "on the numbers in the batch",
         Place::Nowhere => "nowhere",
     }
 }
@@ -30,6 +31,7 @@ pub(super) const fn why(place: Place) -> &'static str {
              image once and uses it again"
         }
         Place::FinalPass => "done to each row as it is written into the batch",
+        Place::Row => "what stands behind the conversion to floats works on the finished row",
         Place::Nowhere => "left out by the draw, or nothing to do for an image of this size",
     }
 }
@@ -113,6 +115,9 @@ fn described(data: &impl Serialize) -> String {
     words
 }
 
+/// The field that says which form of a step it is.
+const KIND: &str = "kind";
+
 fn describe(value: &Value, words: &mut String) {
     match value {
         Value::Null => words.push_str("none"),
@@ -129,8 +134,15 @@ fn describe(value: &Value, words: &mut String) {
         }
         Value::Object(fields) => {
             let nested = |value: &Value| value.as_object().is_some_and(|fields| fields.len() > 1);
-            for (place, (key, value)) in fields.iter().enumerate() {
-                words.push_str(if place > 0 { ", " } else { "" });
+            let kind = fields.get(KIND).and_then(Value::as_str);
+            words.push_str(kind.unwrap_or_default());
+            let said = |(key, value): &(&String, &Value)| *key != KIND && !value.is_null();
+            for (place, (key, value)) in fields.iter().filter(said).enumerate() {
+                words.push_str(match (place, kind) {
+                    (0, None) => "",
+                    (0, Some(_)) => " ",
+                    _ => ", ",
+                });
                 words.push_str(&key.replace('_', " "));
                 words.push(' ');
                 let inner = fields.len() > 1 && nested(value);
@@ -165,7 +177,8 @@ mod tests {
         check(json!({"color": {"brightness": {"factor": 1.25}}}), "color brightness factor 1.25");
         check(json!({"color": "auto_contrast"}), "color auto contrast");
         check(json!({"a": {"b": 1, "c": [0.1, 2.0]}}), "a b 1, c [0.1, 2]");
-        check(json!({"a": 1, "b": {"c": true, "d": null}}), "a 1, b (c yes, d none)");
+        check(json!({"a": 1, "b": {"c": true, "d": []}}), "a 1, b (c yes, d [])");
+        check(json!({"warp": {"a": 1, "kind": "affine", "z": null}}), "warp affine a 1");
     }
 
     #[test]

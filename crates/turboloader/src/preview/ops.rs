@@ -25,6 +25,8 @@ const TITLE_HEIGHT: u32 = GLYPH_SIDE + 4;
 const COLUMNS: u32 = 2;
 /// So many photographs take turns.
 const SAMPLES: usize = 8;
+/// Every row has samples of its own, or all that happens half of the time would happen at once.
+const SAMPLES_PER_ROW: u64 = 1 << 32;
 /// Images have twice the side of their cell, so that what is cut out of them keeps its detail.
 const OVERSAMPLING: u32 = 2;
 
@@ -39,7 +41,8 @@ pub(super) fn run(args: &PreviewArgs) -> Result<Verdict, Failure> {
         let photograph = &photographs[row % photographs.len()];
         let (x, y) = sheet.corner(row);
         canvas.text(x, y, &sheet.title(&op), TITLE);
-        let mut drawing = Drawing::new(op, photograph, args.seed)?;
+        let first = row as u64 * SAMPLES_PER_ROW;
+        let mut drawing = Drawing::new(op, photograph, (args.seed, first))?;
         for column in 0..=args.draws.get() {
             let made = if column == 0 { photograph } else { drawing.draw(column - 1)? };
             let left = x + u32::try_from(column).unwrap_or(u32::MAX) * (args.size + GAP);
@@ -51,7 +54,8 @@ pub(super) fn run(args: &PreviewArgs) -> Result<Verdict, Failure> {
     Ok(Verdict::Good)
 }
 
-/// The photographs of the data set that take turns, each a square.
+/// The photographs of the data set that take turns, each a square; grey ones only where there are
+/// no others.
 fn photographs(args: &PreviewArgs) -> Result<Vec<Image>, Failure> {
     let data = DataSet::open(&args.file)?;
     let count = args.count.map_or(SAMPLES, std::num::NonZeroUsize::get);
@@ -67,7 +71,15 @@ fn photographs(args: &PreviewArgs) -> Result<Vec<Image>, Failure> {
         let plan = square.plan(image.width, image.height, Draw::default())?;
         photographs.push(render(&mut renderer, &plan, &image, index)?);
     }
+    if photographs.iter().any(is_colored) {
+        photographs.retain(is_colored);
+    }
     if photographs.is_empty() { Err(Failure::NoSamples) } else { Ok(photographs) }
+}
+
+/// Whether operations on colours have something to do.
+fn is_colored(image: &Image) -> bool {
+    image.data.as_chunks().0.iter().any(|[red, green, blue]| red != green || green != blue)
 }
 
 const PIXELS: OutputSpec = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
@@ -78,27 +90,30 @@ struct Drawing<'a> {
     renderer: Renderer,
     image: &'a Image,
     seed: u64,
+    first: u64,
     made: Image,
 }
 
 impl<'a> Drawing<'a> {
-    fn new(op: Op, image: &'a Image, seed: u64) -> Result<Self, Failure> {
+    /// Draws from sample `first` on.
+    fn new(op: Op, image: &'a Image, (seed, first): (u64, u64)) -> Result<Self, Failure> {
         let floats = OutputSpec { dtype: Dtype::F32, ..PIXELS };
-        let (ops, output) = match op {
-            Op::Normalize(normalize) => (vec![ToFloat {}.into(), normalize.into()], floats),
-            Op::ToFloat(op) => (vec![op.into()], floats),
-            op => (vec![op], PIXELS),
+        let recipe = if matches!(op, Op::Normalize(_)) {
+            Recipe::new(vec![ToFloat {}.into(), op], floats)?
+        } else if matches!(op, Op::ToFloat(_)) {
+            Recipe::new(vec![op], floats)?
+        } else {
+            Recipe::new(vec![op], PIXELS)?
         };
-        let recipe = Recipe::new(ops, output)?;
         let user_transforms =
             showcase::user_transforms().bind(&recipe).map_err(PipelineError::from)?;
         let renderer = Renderer::new(&recipe).with_user_transforms(user_transforms);
-        Ok(Self { recipe, renderer, image, seed, made: Image::new() })
+        Ok(Self { recipe, renderer, image, seed, first, made: Image::new() })
     }
 
     fn draw(&mut self, number: usize) -> Result<&Image, Failure> {
         let Image { width, height, .. } = *self.image;
-        let draw = Draw { seed: self.seed, epoch: 0, sample: number as u64 };
+        let draw = Draw { seed: self.seed, epoch: 0, sample: self.first + number as u64 };
         let plan = self.recipe.plan(width, height, draw)?;
         self.made = render(&mut self.renderer, &plan, self.image, 0)?;
         if self.recipe.output().dtype == Dtype::F32 {
