@@ -1,5 +1,6 @@
 //! Rotations, affine maps, perspectives and displacements with everything drawn.
 
+mod annotations;
 mod elastic;
 mod matrix;
 mod perspective;

@@ -5,6 +5,7 @@ mod color;
 mod erasing;
 mod goldens;
 mod warp;
+mod warp_annotations;
 
 use tl_transform::op::{
     CenterCrop, Normalize, RandomHorizontalFlip, RandomResizedCrop, Resize, ToFloat,

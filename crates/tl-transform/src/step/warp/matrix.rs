@@ -40,6 +40,14 @@ impl Parameters {
         let [a, b, c, d] = [d / scale, -b / scale, -c / scale, a / scale];
         [a, b, center.0 - a * x - b * y, c, d, center.1 - c * x - d * y]
     }
+
+    /// From source to output: the same function with `inverted=False`.
+    pub(super) fn forward(&self) -> [f64; 6] {
+        let (center, scale) = (self.center, self.scale);
+        let (x, y) = (center.0 + self.translate.0, center.1 + self.translate.1);
+        let [a, b, c, d] = self.linear().map(|number| number * scale);
+        [a, b, x - a * center.0 - b * center.1, c, d, y - c * center.0 - d * center.1]
+    }
 }
 
 /// The matrix, width and height of Pillow's `Image.rotate(angle, expand=expand, center=center)`.

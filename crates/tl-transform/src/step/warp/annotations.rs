@@ -1,0 +1,181 @@
+//! How boxes and masks move under warps: torchvision's kernels for its `tv_tensors`.
+
+use tl_simd::Level;
+
+use super::elastic::Displacements;
+use super::matrix::{self, Parameters};
+use super::run::{Scratch, Source};
+use super::{Affine, Elastic, Perspective, Rotate, Warp, middle, real};
+use crate::annotations::{BoundingBoxes, Mask};
+use crate::fill::Fill;
+use crate::interpolation::Interpolation;
+use crate::parity::Parity;
+
+type Point = (f32, f32);
+
+impl Warp {
+    /// Moves boxes with the image: what holds their moved corners, cut off at the image's edges.
+    ///
+    /// Follows `rotate_bounding_boxes`, `affine_bounding_boxes`, `perspective_bounding_boxes` and
+    /// `elastic_bounding_boxes`, in `f32`. Where a perspective cannot be inverted, torchvision
+    /// raises an error and the boxes stay here.
+    pub fn move_boxes(&self, boxes: &mut BoundingBoxes) {
+        let before = boxes.canvas();
+        let size = self.output_size(before);
+        match self {
+            Self::Rotate(rotate) => {
+                let matrix = rotate.forward(before);
+                let shift = rotate.expand.map_or((0.0, 0.0), |_| {
+                    let (width, height) = single(before);
+                    let [left, top, ..] = around([0.0, 0.0, width, height], |p| apply(matrix, p));
+                    (left, top)
+                });
+                boxes.map_corners(size, |corners| {
+                    let [left, top, right, bottom] = around(corners, |p| apply(matrix, p));
+                    [left - shift.0, top - shift.1, right - shift.0, bottom - shift.1]
+                });
+            }
+            Self::Affine(affine) => {
+                let matrix = affine.forward(before);
+                boxes.map_corners(size, |corners| around(corners, |p| apply(matrix, p)));
+            }
+            Self::Perspective(perspective) => {
+                if let Some([a, b, c, d, e, f, g, h]) = perspective.inverted() {
+                    let moved = |p| {
+                        let (x, y) = apply([a, b, c, d, e, f], p);
+                        let (depth, _) = apply([g, h, 1.0, 0.0, 0.0, 0.0], p);
+                        (x / depth, y / depth)
+                    };
+                    boxes.map_corners(size, |corners| around(corners, moved));
+                }
+            }
+            Self::Elastic(elastic) => {
+                let mut displacements = Displacements::default();
+                displacements.draw(Level::detect(), elastic, size);
+                boxes.map_corners(size, |corners| {
+                    around(corners, |p| elastic_point(&displacements, size, p))
+                });
+            }
+        }
+    }
+
+    /// Moves a mask with the image: nearest pixels in torch's arithmetic, whatever the parity, and
+    /// a single number to fill with, or 0.
+    pub fn move_mask(&self, mask: &mut Mask) {
+        let warp = self.of_mask();
+        let size = mask.size();
+        mask.replace(warp.output_size(size), |mask, out| {
+            let source = Source { level: Level::detect(), view: mask.view(), size };
+            warp.apply(&mut Scratch::default(), source, Parity::Tensor, out);
+        });
+    }
+
+    fn of_mask(&self) -> Self {
+        let interpolation = Interpolation::Nearest;
+        let fill = |fill: Option<Fill>| fill.map(Fill::mask);
+        match *self {
+            Self::Rotate(rotate) => {
+                Self::Rotate(Rotate { interpolation, fill: fill(rotate.fill), ..rotate })
+            }
+            Self::Affine(affine) => {
+                Self::Affine(Affine { interpolation, fill: fill(affine.fill), ..affine })
+            }
+            Self::Perspective(perspective) => {
+                let fill = fill(perspective.fill);
+                Self::Perspective(Perspective { interpolation, fill, ..perspective })
+            }
+            Self::Elastic(elastic) => {
+                Self::Elastic(Elastic { interpolation, fill: fill(elastic.fill), ..elastic })
+            }
+        }
+    }
+}
+
+impl Rotate {
+    fn forward(&self, size: (u32, u32)) -> [f32; 6] {
+        let center = self.center.unwrap_or_else(|| middle(size));
+        let (translate, shear) = ((0.0, 0.0), (0.0, 0.0));
+        let turned = Parameters { center, angle: -self.angle, translate, scale: 1.0, shear };
+        matrix::theta(turned.forward())
+    }
+}
+
+impl Affine {
+    fn forward(&self, size: (u32, u32)) -> [f32; 6] {
+        let center = self.center.unwrap_or_else(|| middle(size));
+        matrix::theta(self.parameters(center).forward())
+    }
+}
+
+impl Perspective {
+    /// The coefficients of the way back: torchvision's `_compute_perspective_thetas`.
+    #[expect(clippy::cast_possible_truncation, reason = "torch works in f32")]
+    fn inverted(&self) -> Option<[f32; 8]> {
+        let [a, b, c, d, e, f, g, h] = self.coefficients.map(f64::from);
+        let determinant = a * e - b * d;
+        let inverse = [
+            e - f * h,
+            -b + c * h,
+            b * f - c * e,
+            -d + f * g,
+            a - c * g,
+            -a * f + c * d,
+            -e * g + d * h,
+            -a * h + b * g,
+        ];
+        (determinant != 0.0).then(|| inverse.map(|number| (number / determinant) as f32))
+    }
+}
+
+fn apply([a, b, c, d, e, f]: [f32; 6], (x, y): Point) -> Point {
+    (x * a + y * b + c, x * d + y * e + f)
+}
+
+/// The edges of what holds all moved corners of a box.
+fn around([left, top, right, bottom]: [f32; 4], moved: impl Fn(Point) -> Point) -> [f32; 4] {
+    // What is no number lies nowhere; at the edge it is still a box.
+    let number = |value: f32| if value.is_nan() { 0.0 } else { value };
+    let corners = [(left, top), (right, top), (right, bottom), (left, bottom)].map(moved);
+    let corners = corners.map(|(x, y)| (number(x), number(y)));
+    let [first, rest @ ..] = corners;
+    rest.into_iter().fold([first.0, first.1, first.0, first.1], |[left, top, right, bottom], p| {
+        [left.min(p.0), top.min(p.1), right.max(p.0), bottom.max(p.1)]
+    })
+}
+
+/// Where the displacements move a point, as if they were those of the way back.
+fn elastic_point(displacements: &Displacements, size: (u32, u32), (x, y): Point) -> Point {
+    let (column, row) = (index(x, size.0), index(y, size.1));
+    let at = row as usize * size.0 as usize + column as usize;
+    let [right, down] = displacements.planes();
+    let (half_width, half_height) = (single(size).0 * 0.5, single(size).1 * 0.5);
+    let place = |place: u32, count: u32, moved: f32, half: f32| {
+        (identity(place, count) - moved + 1.0) * half - 0.5
+    };
+    (place(column, size.0, right[at], half_width), place(row, size.1, down[at], half_height))
+}
+
+/// The pixel that torchvision looks a coordinate up in.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+fn index(coordinate: f32, side: u32) -> u32 {
+    (coordinate.ceil() as u32).min(side - 1)
+}
+
+/// The middle of a pixel between -1 and 1, by `torch.linspace`.
+fn identity(place: u32, count: u32) -> f32 {
+    let whole = |number: u32| single((number, 0)).0;
+    #[expect(clippy::cast_possible_truncation, reason = "torch rounds the ends to f32")]
+    let end = ((f64::from(count) - 1.0) / f64::from(count)) as f32;
+    let step = if count > 1 { (end + end) / whole(count - 1) } else { 0.0 };
+    if place < count / 2 {
+        step.mul_add(whole(place), -end)
+    } else {
+        (-step).mul_add(whole(count - place - 1), end)
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "sides have 16 bits")]
+fn single(size: (u32, u32)) -> Point {
+    let (width, height) = real(size);
+    (width as f32, height as f32)
+}

@@ -1,0 +1,89 @@
+//! Boxes and masks under warps, against torchvision (`testdata/annotations/warps.py`).
+
+use serde::Deserialize;
+use tl_transform::step::{Elastic, Warp};
+use tl_transform::{BoundingBoxes, BoxFormat, Fill, Interpolation, Mask, Step, Stream};
+
+#[derive(Deserialize)]
+struct Case {
+    step: Step,
+    size: (u32, u32),
+    format: BoxFormat,
+    boxes: Vec<[f32; 4]>,
+    boxes_after: Vec<[f32; 4]>,
+    seed: u64,
+    size_after: (u32, u32),
+    crc: u32,
+}
+
+fn cases() -> Vec<(String, Case)> {
+    let committed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/annotations/warps.jsonl");
+    let path = std::env::var_os("TL_TRANSFORM_WARPS").unwrap_or_else(|| committed.into());
+    let text = std::fs::read_to_string(path).expect("the cases can be read");
+    let case = |line: &str| (line.to_owned(), serde_json::from_str(line).expect("a case"));
+    let cases: Vec<_> = text.lines().map(case).collect();
+    assert!(cases.len() > 140, "{} cases", cases.len());
+    cases
+}
+
+fn noise(len: usize, seed: u64) -> Vec<u8> {
+    let words = (1_u64..).flat_map(|counter| {
+        let z = seed.wrapping_add(counter.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ (z >> 31)).to_le_bytes()
+    });
+    words.take(len).collect()
+}
+
+fn warp(step: Step) -> Warp {
+    let Step::Warp(warp) = step else { panic!("{step:?}") };
+    warp
+}
+
+#[test]
+fn masks_move_as_in_torchvision() {
+    for (line, case) in cases() {
+        let (width, height) = case.size;
+        let numbers = noise(width as usize * height as usize, case.seed);
+        let mut mask = Mask::new(width, height, numbers).expect("as many numbers as pixels");
+        warp(case.step).move_mask(&mut mask);
+        assert_eq!(mask.size(), case.size_after, "{line}");
+        assert_eq!(crc32fast::hash(mask.data()), case.crc, "{line}");
+    }
+}
+
+#[test]
+fn boxes_move_as_in_torchvision() {
+    for (line, case) in cases() {
+        let boxes = BoundingBoxes::new(case.format, case.size, case.boxes);
+        let mut boxes = boxes.expect("finite boxes");
+        warp(case.step).move_boxes(&mut boxes);
+        assert_eq!(boxes.canvas(), case.size_after, "{line}");
+        assert_eq!(boxes.boxes(), case.boxes_after, "{line}");
+    }
+}
+
+#[test]
+fn displacements_that_are_none_leave_boxes_on_whole_pixels() {
+    let elastic = Elastic {
+        alpha: (0.0, 0.0),
+        sigma: (5.0, 5.0),
+        stream: Stream::default(),
+        interpolation: Interpolation::Bilinear,
+        fill: Some(Fill::BLACK),
+    };
+    let given = vec![[1.0, 2.0, 30.0, 17.0], [0.25, 3.5, 9.0, 9.75]];
+    let mut boxes = BoundingBoxes::new(BoxFormat::Xyxy, (40, 20), given).expect("finite boxes");
+    Warp::Elastic(elastic).move_boxes(&mut boxes);
+    // torchvision looks corners up at the next whole pixel.
+    let expected: [[f32; 4]; 2] = [[1.0, 2.0, 30.0, 17.0], [1.0, 4.0, 9.0, 10.0]];
+    for (found, expected) in boxes.boxes().iter().zip(expected) {
+        let far =
+            found.iter().zip(expected).any(|(found, expected)| (found - expected).abs() > 1e-4);
+        assert!(!far, "{found:?} for {expected:?}");
+    }
+    let mut mask = Mask::new(5, 4, noise(20, 1)).expect("as many numbers as pixels");
+    Warp::Elastic(elastic).move_mask(&mut mask);
+    assert_eq!(mask.data(), noise(20, 1));
+}
