@@ -65,17 +65,6 @@ impl Displacements {
     }
 }
 
-impl Elastic {
-    /// The displacements of every pixel of an image of this size, to the right and down: what
-    /// torchvision's `elastic` takes as its `displacement`, in two planes.
-    #[must_use]
-    pub fn displacements(&self, size: (u32, u32)) -> [Vec<f32>; 2] {
-        let mut displacements = Displacements::default();
-        displacements.draw(Level::detect(), self, size);
-        displacements.planes().map(<[f32]>::to_vec)
-    }
-}
-
 impl Weights {
     fn prepare(&mut self, taps: usize, sigma: (f64, f64)) {
         if (self.taps, self.sigma) != (taps, sigma) {
