@@ -3,10 +3,10 @@
 use std::fmt;
 
 use tl_decode::Image;
-use tl_transform::{Dtype, Layout, OutputSpec};
+use tl_transform::{Dtype, Layout, Mixing, OutputSpec};
 use zerocopy::FromBytes;
 
-use crate::error::SampleError;
+use crate::error::{PipelineError, SampleError};
 use crate::pool::Lease;
 use crate::sync::Arc;
 
@@ -54,6 +54,7 @@ pub struct Batch {
     number: u64,
     len: usize,
     spec: Option<ImageSpec>,
+    mixing: Option<Mixing>,
 }
 
 /// One sample of a batch whose samples differ in size.
@@ -73,8 +74,9 @@ impl Batch {
         number: u64,
         len: usize,
         spec: Option<ImageSpec>,
+        mixing: Option<Mixing>,
     ) -> Self {
-        Self { lease, number, len, spec }
+        Self { lease, number, len, spec, mixing }
     }
 
     /// The batch's number in its epoch, from 0.
@@ -99,6 +101,43 @@ impl Batch {
     #[must_use]
     pub fn labels(&self) -> &[i64] {
         self.lease.labels(self.len)
+    }
+
+    /// How the images were mixed with each other; `None` where they are as the recipe's operations
+    /// on images left them. [`labels`](Self::labels) and [`indices`](Self::indices) are those of the
+    /// images before.
+    #[must_use]
+    pub fn mixing(&self) -> Option<Mixing> {
+        self.mixing
+    }
+
+    /// One number per sample and class, the samples one behind the other: the labels as torchvision's
+    /// `MixUp` and `CutMix` make them. Where images were mixed, so are their labels, with the weights
+    /// of [`Mixing::weights`]; otherwise the label's class has 1.
+    ///
+    /// # Errors
+    /// [`PipelineError::Label`] for the first label that is none of `0..num_classes`.
+    pub fn soft_labels(&self, num_classes: usize) -> Result<Vec<f32>, PipelineError> {
+        let size = self.spec.map_or((1, 1), |spec| (spec.width, spec.height));
+        let weights = self.mixing.map_or([1.0, 0.0, 0.0, 0.0], |mixing| mixing.weights(size));
+        let classes = self.labels().iter().zip(self.indices()).map(|(&label, &index)| {
+            let class = usize::try_from(label).ok().filter(|class| *class < num_classes);
+            class.ok_or(PipelineError::Label { index, label, num_classes })
+        });
+        let classes = classes.collect::<Result<Vec<usize>, _>>()?;
+        let need = classes.len().checked_mul(num_classes);
+        let need = need.ok_or(PipelineError::OutOfMemory { bytes: u64::MAX })?;
+        let mut soft = vec![0.0; need];
+        for (row, soft) in soft.chunks_exact_mut(num_classes.max(1)).enumerate() {
+            // The images before come first, as in torch's sum, and each weight is an `f32`.
+            for (back, weight) in weights.into_iter().enumerate().rev() {
+                let source = (row + back * (classes.len() - 1)) % classes.len();
+                #[expect(clippy::cast_possible_truncation, reason = "torch's weights are f32")]
+                let weight = weight as f32;
+                soft[classes[source]] += weight;
+            }
+        }
+        Ok(soft)
     }
 
     /// The samples' numbers in the data set.

@@ -53,6 +53,16 @@ pub enum PipelineError {
     /// A sample cannot be used, and the loader was told to stop there.
     #[error(transparent)]
     Sample(#[from] Arc<SampleError>),
+    /// A label that is no class, where labels of classes are asked for.
+    #[error("sample {index}: label {label} is none of {num_classes} classes")]
+    Label {
+        /// The sample's number in the data set.
+        index: u64,
+        /// Its label; -1 where it has none.
+        label: i64,
+        /// How many classes there are.
+        num_classes: usize,
+    },
     /// A worker panicked outside of any sample: a defect of this library.
     #[error("worker {worker} panicked")]
     WorkerPanicked {

@@ -260,6 +260,13 @@ impl<T> Complete<'_, T> {
         unsafe { &mut *self.slab.rows[row].extra.get() }
     }
 
+    /// The first `rows` images.
+    pub(crate) fn images(&mut self, rows: usize) -> &mut [u8] {
+        assert!(rows <= self.rows(), "{rows} rows of a filling of {}", self.rows());
+        // SAFETY: alone as in `extra`, and borrowed mutably for as long as the result lives.
+        unsafe { self.slab.exclusive(self.slab.shape.images(0..rows)) }
+    }
+
     /// Moves row `from` to `to`: bytes and numbers are copied, the extras change places.
     pub(crate) fn move_row(&mut self, from: usize, to: usize) {
         assert!(to <= from && from < self.rows(), "row {from} to {to} of {}", self.rows());

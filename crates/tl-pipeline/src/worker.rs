@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tbl_format::SampleFormat;
 use tbl_io::ReadError;
 use tl_decode::{Damage, DecodeError, Image};
-use tl_transform::{BoundTransforms, Draw};
+use tl_simd::Level;
+use tl_transform::{BoundTransforms, Draw, Mixing};
 
 use crate::batch::{Batch, Extra};
 use crate::config::{LoaderConfig, OnError, Work};
@@ -40,6 +41,8 @@ pub(crate) struct Scratch {
     row_index: Vec<u8>,
     /// `None` where samples are not decoded.
     renderer: Option<SampleRenderer>,
+    /// Rows of a batch as they were before it was mixed.
+    unmixed: Vec<u8>,
 }
 
 impl Scratch {
@@ -51,11 +54,12 @@ impl Scratch {
                 Some(renderer.with_user_transforms(user_transforms.clone()))
             }
         };
-        Self { bytes: Vec::new(), row_index: Vec::new(), renderer }
+        Self { bytes: Vec::new(), row_index: Vec::new(), renderer, unmixed: Vec::new() }
     }
 
     fn trim(&mut self) {
         trim(&mut self.bytes);
+        trim(&mut self.unmixed);
         if let Some(renderer) = &mut self.renderer {
             renderer.trim(KEEP_BYTES);
         }
@@ -84,7 +88,7 @@ pub(crate) fn run(epoch: &EpochState, scratch: &mut Scratch) {
         let row = usize::try_from(row).expect("a row is below the batch size");
         let claimed = lease.claim(row).expect("a position is claimed once");
         if let Some(complete) = fill(epoch, scratch, position, claimed) {
-            publish(epoch, number, lease, complete);
+            publish(epoch, scratch, number, lease, complete);
         }
     }
 }
@@ -133,9 +137,11 @@ fn fill<'a>(
     row.finish()
 }
 
-/// Leaves the failed rows out, or reports the first of them, and hands the batch over.
+/// Leaves the failed rows out, or reports the first of them, mixes the others where the recipe says
+/// so, and hands the batch over.
 fn publish(
     epoch: &EpochState,
+    scratch: &mut Scratch,
     number: u64,
     lease: &Arc<Lease<Extra>>,
     mut complete: Complete<'_, Extra>,
@@ -151,14 +157,34 @@ fn publish(
             len += 1;
         }
     }
+    let mixing = mix(epoch, scratch, number, &mut complete, len);
     complete.publish();
     let filled = if epoch.config().on_error == OnError::Raise && !skipped.is_empty() {
         Filled { batch: Err(skipped.swap_remove(0)), skipped: Vec::new(), damaged: Vec::new() }
     } else {
-        let batch = Batch::new(Arc::clone(lease), number, len, epoch.spec());
+        let batch = Batch::new(Arc::clone(lease), number, len, epoch.spec(), mixing);
         Filled { batch: Ok(batch), skipped, damaged }
     };
     epoch.ring.publish(number, filled);
+}
+
+/// Mixes the first `len` images of a batch as its number says. Whoever publishes the batch does so,
+/// alone and in the order of the rows, so that the result depends on neither.
+fn mix(
+    epoch: &EpochState,
+    scratch: &mut Scratch,
+    number: u64,
+    complete: &mut Complete<'_, Extra>,
+    len: usize,
+) -> Option<Mixing> {
+    let (Work::Images(recipe), Some(spec)) = (&epoch.config().work, epoch.spec()) else {
+        return None;
+    };
+    let mixing = recipe.mixing(epoch.config().seed, epoch.number, number)?;
+    let size = (spec.width, spec.height);
+    let images = complete.images(len);
+    mixing.run(Level::detect(), spec.output, size, images, &mut scratch.unmixed);
+    Some(mixing)
 }
 
 /// A sample that is in its row.

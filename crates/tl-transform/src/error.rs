@@ -61,6 +61,38 @@ pub enum RecipeError {
         /// Whether the recipe has the float conversion.
         to_float: bool,
     },
+    /// A parameter of a batch operation outside its range.
+    #[error("batch operation {position}: {op}: {invalid}")]
+    BatchParameter {
+        /// Its place in the list, from 0.
+        position: usize,
+        /// Its name.
+        op: &'static str,
+        /// What is wrong.
+        invalid: Invalid,
+    },
+    /// A batch operation that is not defined for the numbers of the output.
+    #[error("{op} is not defined for batches of {dtype}")]
+    BatchType {
+        /// Its name.
+        op: &'static str,
+        /// The name of the output type.
+        dtype: &'static str,
+    },
+    /// A batch operation on images that have no size in common.
+    #[error("{op} needs images of one size, and the operations before it do not give them one")]
+    BatchSize {
+        /// Its name.
+        op: &'static str,
+    },
+    /// Two batch operations that disagree about the labels.
+    #[error("batch operations for {first} and for {second} classes")]
+    ClassCount {
+        /// What one says.
+        first: u32,
+        /// What another says.
+        second: u32,
+    },
 }
 
 /// A parameter outside its range.

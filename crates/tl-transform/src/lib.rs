@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod annotations;
+pub mod batch_op;
 mod decode_mode;
 mod draw;
 mod error;
@@ -22,6 +23,7 @@ pub mod step;
 mod user;
 
 pub use annotations::{BoundingBoxes, BoxFormat, Mask};
+pub use batch_op::{BatchOp, Mixing};
 pub use decode_mode::DecodeMode;
 pub use draw::{Draw, Stream};
 pub use error::{

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::batch_op::BatchOp;
 use crate::decode_mode::DecodeMode;
 use crate::error::RecipeError;
 use crate::interpolation::Interpolation;
@@ -39,6 +40,8 @@ pub struct Recipe {
     output: OutputSpec,
     decode: DecodeMode,
     parity: Parity,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    batch_ops: Vec<BatchOp>,
 }
 
 impl Recipe {
@@ -73,7 +76,8 @@ impl Recipe {
         if to_float == (output.dtype == Dtype::U8) {
             return Err(RecipeError::OutputType { dtype: output.dtype.name(), to_float });
         }
-        Ok(Self { ops, output, decode: DecodeMode::Exact, parity: Parity::default() })
+        let (decode, parity) = (DecodeMode::Exact, Parity::default());
+        Ok(Self { ops, output, decode, parity, batch_ops: Vec::new() })
     }
 
     /// The usual ImageNet training recipe: a random resized crop of `size` x `size` (area 8 % to
@@ -104,7 +108,8 @@ impl Recipe {
     #[must_use]
     pub fn decode() -> Self {
         let output = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
-        Self { ops: Vec::new(), output, decode: DecodeMode::Exact, parity: Parity::default() }
+        let (decode, parity) = (DecodeMode::Exact, Parity::default());
+        Self { ops: Vec::new(), output, decode, parity, batch_ops: Vec::new() }
     }
 
     /// The same geometry without float conversion and normalisation: pixels to look at.
@@ -113,6 +118,7 @@ impl Recipe {
         let pixels = self.ops.iter().take_while(|op| op.domain() != Domain::ToFloat).count();
         self.ops.truncate(pixels);
         self.output = OutputSpec { dtype: Dtype::U8, layout };
+        self.batch_ops.clear();
         self
     }
 
@@ -121,7 +127,8 @@ impl Recipe {
     /// # Errors
     /// When integers are asked of a recipe that makes floats, or the reverse.
     pub fn with_output(self, output: OutputSpec) -> Result<Self, RecipeError> {
-        Self::new(self.ops, output)?.with_parity(self.parity).with_decode(self.decode)
+        let recipe = Self::new(self.ops, output)?.with_parity(self.parity);
+        recipe.with_decode(self.decode)?.with_batch_ops(self.batch_ops)
     }
 
     /// The same operations on photographs decoded another way.
@@ -136,6 +143,49 @@ impl Recipe {
     #[must_use]
     pub fn with_parity(self, parity: Parity) -> Self {
         Self { parity, ..self }
+    }
+
+    /// The same operations, and ways of mixing the images of a batch of which each batch takes one,
+    /// each as likely as the others. Without any, images stay as they are.
+    ///
+    /// # Errors
+    /// [`RecipeError::BatchParameter`], [`RecipeError::BatchType`] where the way is not defined for
+    /// the type of the output, [`RecipeError::BatchSize`] where images have no size in common,
+    /// [`RecipeError::ClassCount`] where two ways name different numbers of classes.
+    pub fn with_batch_ops(self, batch_ops: Vec<BatchOp>) -> Result<Self, RecipeError> {
+        for (position, op) in batch_ops.iter().enumerate() {
+            let name = op.name();
+            op.check().map_err(|invalid| RecipeError::BatchParameter {
+                position,
+                op: name,
+                invalid,
+            })?;
+            if !op.takes(self.output.dtype) {
+                return Err(RecipeError::BatchType { op: name, dtype: self.output.dtype.name() });
+            }
+            if self.output_size().is_none() {
+                return Err(RecipeError::BatchSize { op: name });
+            }
+        }
+        let mut counts = batch_ops.iter().filter_map(BatchOp::num_classes);
+        if let Some(first) = counts.next()
+            && let Some(second) = counts.find(|count| *count != first)
+        {
+            return Err(RecipeError::ClassCount { first, second });
+        }
+        Ok(Self { batch_ops, ..self })
+    }
+
+    /// The ways of mixing the images of a batch.
+    #[must_use]
+    pub fn batch_ops(&self) -> &[BatchOp] {
+        &self.batch_ops
+    }
+
+    /// How many classes the ways of mixing say there are.
+    #[must_use]
+    pub fn num_classes(&self) -> Option<u32> {
+        self.batch_ops.iter().find_map(BatchOp::num_classes)
     }
 
     /// Whose arithmetic the operations have.
@@ -193,7 +243,13 @@ impl fmt::Display for Recipe {
             write!(f, "{op} -> ")?;
         }
         write!(f, "{} {}", self.output.dtype, self.output.layout)?;
-        if self.parity == Parity::default() { Ok(()) } else { write!(f, ", {}", self.parity) }
+        if self.parity != Parity::default() {
+            write!(f, ", {}", self.parity)?;
+        }
+        for (position, op) in self.batch_ops.iter().enumerate() {
+            write!(f, "{}{op}", if position == 0 { ", batches: " } else { " or " })?;
+        }
+        Ok(())
     }
 }
 
@@ -206,13 +262,16 @@ struct Unchecked {
     decode: DecodeMode,
     #[serde(default)]
     parity: Parity,
+    #[serde(default)]
+    batch_ops: Vec<BatchOp>,
 }
 
 impl TryFrom<Unchecked> for Recipe {
     type Error = RecipeError;
 
     fn try_from(unchecked: Unchecked) -> Result<Self, RecipeError> {
-        let Unchecked { ops, output, decode, parity } = unchecked;
-        Self::new(ops, output)?.with_parity(parity).with_decode(decode)
+        let Unchecked { ops, output, decode, parity, batch_ops } = unchecked;
+        let recipe = Self::new(ops, output)?.with_parity(parity).with_decode(decode)?;
+        recipe.with_batch_ops(batch_ops)
     }
 }

@@ -18,7 +18,8 @@
 //! | 3 | all | sample index, high word |
 //!
 //! Every field has bits of its own, so no two streams of one seed share a block. Sample index
-//! [`EPOCH_STREAM`] is set aside for numbers that belong to a whole epoch: the sample order.
+//! [`EPOCH_STREAM`] is set aside for numbers that belong to a whole epoch: the sample order. Those
+//! below it, downwards, are for whole batches: [`batch_stream`].
 //!
 //! A block is four `u32` words, given out in order. Conversions are exact:
 //!
@@ -28,10 +29,18 @@
 //! - [`Rng::uniform`]: `low + (high - low) * unit_f64()`, rounded at each step;
 //! - [`Rng::below`]: Lemire's multiplication with rejection, so that every value is equally likely;
 //! - [`Rng::log_uniform`]: `exp(uniform(ln(low), ln(high)))` with the `libm` crate's functions,
-//!   because the platforms' own differ in the last bit.
+//!   because the platforms' own differ in the last bit;
+//! - [`Rng::normal`], [`Rng::beta`]: see there.
 
 /// The sample number whose streams belong to an epoch as a whole, such as its order.
 pub const EPOCH_STREAM: u64 = u64::MAX;
+
+/// The sample number whose streams belong to batch `number` of an epoch as a whole: downwards from
+/// the one below [`EPOCH_STREAM`], where no data set has samples.
+#[must_use]
+pub const fn batch_stream(number: u64) -> u64 {
+    (EPOCH_STREAM - 1).wrapping_sub(number)
+}
 
 const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 /// The golden ratio and sqrt(3) - 1 as fractions of 2^32: the paper's key increments.
@@ -129,6 +138,48 @@ impl Rng {
         libm::exp(self.uniform(libm::log(low), libm::log(high)))
     }
 
+    /// A normal deviate of mean 0 and deviation 1, by the method of Box and Muller:
+    /// `sqrt(-2 ln(1 - u)) cos(2 pi v)` of two reals, with the `libm` crate's functions.
+    pub fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * libm::log(1.0 - self.unit_f64())).sqrt();
+        radius * libm::cos(std::f64::consts::TAU * self.unit_f64())
+    }
+
+    /// A number in `[0, 1]` from the Beta distribution with these parameters, positive numbers.
+    ///
+    /// It is `X / (X + Y)` of two numbers from Gamma distributions, `X` first. A number of the Gamma
+    /// distribution with shape `a >= 1` is drawn by the rejection method of Marsaglia and Tsang
+    /// (2000), which is exact: with `d = a - 1/3`, [`Rng::normal`] gives `x` until
+    /// `v = (1 + x / sqrt(9 d))^3` is positive and `ln(1 - u) < x^2 / 2 + d - d v + d ln v` for a real
+    /// `u`, and the number is `d v`. For `a < 1` it is one with `a + 1` times `(1 - u)^(1 / a)`.
+    /// The quotient is taken of logarithms, because numbers of small shapes are below every `f64`.
+    pub fn beta(&mut self, a: f64, b: f64) -> f64 {
+        let (x, y) = (self.log_gamma_deviate(a), self.log_gamma_deviate(b));
+        1.0 / (1.0 + libm::exp(y - x))
+    }
+
+    /// The logarithm of a number from the Gamma distribution of this shape and scale 1.
+    fn log_gamma_deviate(&mut self, shape: f64) -> f64 {
+        if shape < 1.0 {
+            let larger = self.log_gamma_deviate(shape + 1.0);
+            return larger + libm::log(1.0 - self.unit_f64()) / shape;
+        }
+        let d = shape - 1.0 / 3.0;
+        let scale = 1.0 / (9.0 * d).sqrt();
+        loop {
+            let x = self.normal();
+            let root = 1.0 + x * scale;
+            if root <= 0.0 {
+                continue;
+            }
+            let v = root * root * root;
+            let log_v = libm::log(v);
+            if libm::log(1.0 - self.unit_f64()) < 0.5 * x * x + d - d * v + d * log_v {
+                return libm::log(d) + log_v;
+            }
+        }
+    }
+
     /// An integer in `0..bound`, each equally likely; 0 when `bound` is 0.
     pub fn below(&mut self, bound: u32) -> u32 {
         // Lemire, "Fast Random Integer Generation in an Interval" (2019): products whose low half
@@ -217,6 +268,45 @@ mod tests {
         let bound = (1 << 31) + (1 << 30);
         let low = (0..40_000).filter(|_| rng.below(bound) < bound / 2).count();
         assert!((19_400..20_600).contains(&low), "{low}");
+    }
+
+    #[test]
+    fn normal_and_beta_numbers_have_their_moments() {
+        const COUNT: i32 = 40_000;
+        let count = f64::from(COUNT);
+        let mut rng = Rng::new(6, 0, 0, 0);
+        let draws: Vec<f64> = (0..COUNT).map(|_| rng.normal()).collect();
+        let moment = |power| draws.iter().map(|x| x.powi(power)).sum::<f64>() / count;
+        assert!(moment(1).abs() < 4.0 / count.sqrt(), "{}", moment(1));
+        assert!((moment(2) - 1.0).abs() < 4.0 * (2.0 / count).sqrt(), "{}", moment(2));
+        assert!((moment(4) - 3.0).abs() < 4.0 * (96.0 / count).sqrt(), "{}", moment(4));
+        for (a, b) in [(1.0, 1.0), (0.2, 0.2), (0.01, 0.01), (0.4, 0.4), (8.0, 8.0), (2.0, 0.5)] {
+            let draws: Vec<f64> = (0..COUNT).map(|_| rng.beta(a, b)).collect();
+            assert!(draws.iter().all(|x| (0.0..=1.0).contains(x)), "{a} {b}");
+            let mean = draws.iter().sum::<f64>() / count;
+            let variance = draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
+            let expected = a / (a + b);
+            let spread = a * b / ((a + b).powi(2) * (a + b + 1.0));
+            assert!((mean - expected).abs() < 4.0 * (spread / count).sqrt(), "{a} {b}: {mean}");
+            // The variance of a square of something in 0..=1 is at most its mean.
+            assert!(
+                (variance - spread).abs() < 4.0 * (spread / count).sqrt(),
+                "{a} {b}: {variance}"
+            );
+        }
+        // Beta(1, 1) is even: Kolmogorov-Smirnov at 0.1 %.
+        let mut even: Vec<f64> = (0..COUNT).map(|_| rng.beta(1.0, 1.0)).collect();
+        even.sort_by(f64::total_cmp);
+        let gaps = even.iter().zip(0..COUNT).map(|(x, i)| (x - f64::from(i) / count).abs());
+        assert!(gaps.fold(0.0, f64::max) * count.sqrt() < 1.95);
+        // Beta(2, 2) has the distribution function 3 x^2 - 2 x^3.
+        let mut hump: Vec<f64> = (0..COUNT).map(|_| rng.beta(2.0, 2.0)).collect();
+        hump.sort_by(f64::total_cmp);
+        let gaps = hump
+            .iter()
+            .zip(0..COUNT)
+            .map(|(x, i)| (x * x * (3.0 - 2.0 * x) - f64::from(i) / count).abs());
+        assert!(gaps.fold(0.0, f64::max) * count.sqrt() < 1.95);
     }
 
     #[test]

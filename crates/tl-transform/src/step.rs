@@ -17,7 +17,7 @@ pub(crate) use filter::{MAX_KERNEL, is_deviation, is_kernel};
 pub(crate) use noise::MAX_NOISE;
 
 pub use color::{Color, HueMethod};
-pub use erase::{Erase, Fill};
+pub use erase::{Erase, Filling};
 pub use filter::Filter;
 pub use noise::Noise;
 pub use user::User;

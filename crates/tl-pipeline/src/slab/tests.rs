@@ -135,3 +135,16 @@ fn sizes_beyond_the_address_space_have_no_shape() {
     }
     assert_eq!(Shape::new(3, 5).unwrap().bytes(), 192);
 }
+
+#[test]
+fn the_last_finisher_changes_all_images() {
+    let slab = slab(3, 2);
+    let mut complete = None;
+    for row in 0..3 {
+        complete = fill(&slab, row, 1 + u8::try_from(row).unwrap());
+    }
+    let mut complete = complete.unwrap();
+    complete.images(2).reverse();
+    complete.publish();
+    assert_eq!(slab.images(3), [2, 2, 1, 1, 3, 3]);
+}

@@ -8,7 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tbl_format::SampleFormat;
 use tbl_io::{NewSample, StreamWriter, TarOptions, TarWriter, WriteOptions};
 use tl_pipeline::{Dataset, LoaderConfig, Work};
-use tl_transform::op::{CenterCrop, Resize};
+use tl_transform::batch_op::{CutMix, MixUp, Mosaic};
+use tl_transform::op::{
+    CenterCrop, ErasingValue, GaussianBlur, GaussianNoise, GridMask, RandomErasing,
+    RandomResizedCrop, Resize, ToFloat,
+};
 use tl_transform::{DecodeMode, Dtype, Interpolation, Layout as ImageLayout, OutputSpec, Recipe};
 
 use crate::memory::{Stored, config, dataset, flat_jpeg, jpeg, loader, sample, train};
@@ -70,6 +74,22 @@ fn allocations(work: Work, batch_size: usize, open: impl Fn(usize) -> Dataset) -
         epoch(warm_up);
     }
     (20..25).map(epoch).min().unwrap()
+}
+
+/// Blurs, adds noise, erases, and mixes the images of a batch.
+fn filtered_and_mixed() -> Recipe {
+    let output = OutputSpec { dtype: Dtype::F32, layout: ImageLayout::Chw };
+    let erasing = RandomErasing { p: 1.0, ..RandomErasing::default() };
+    let ops = vec![
+        RandomResizedCrop::new(16).into(),
+        GaussianBlur::new(5).into(),
+        GaussianNoise::default().into(),
+        GridMask { distance: (4, 9), ..GridMask::default() }.into(),
+        ToFloat {}.into(),
+        RandomErasing { value: ErasingValue::RANDOM, ..erasing }.into(),
+    ];
+    let ways = vec![MixUp::default().into(), CutMix::default().into(), Mosaic::default().into()];
+    Recipe::new(ops, output).unwrap().with_batch_ops(ways).unwrap()
 }
 
 fn samples(count: usize, format: SampleFormat) -> Vec<Stored> {
@@ -198,6 +218,8 @@ fn samples_cost_no_allocations() {
     let eval = || Work::Images(Recipe::imagenet_eval(16).unwrap());
     check("imagenet-eval, JPEG", &eval, jpegs);
     check("imagenet-train, raw", &train, memory(raw));
+    let mixed = || Work::Images(filtered_and_mixed());
+    check("filters and mixing, raw", &mixed, memory(raw));
     check("decode, BMP", &decode, memory(bmp));
     check("bytes", &|| Work::Bytes, memory(bmp));
     check("imagenet-train, BMP in TAR", &train, tar);

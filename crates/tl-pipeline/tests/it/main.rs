@@ -8,5 +8,6 @@ mod content;
 mod errors;
 mod fast;
 mod memory;
+mod mixing;
 mod shutdown;
 mod user_transforms;

@@ -70,11 +70,21 @@ pub struct Format {
 }
 
 impl Format {
+    /// Bytes of an image.
+    ///
+    /// # Panics
+    ///
+    /// When it does not fit the address space.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let sides = [self.size.0 as usize, self.size.1 as usize, RGB, self.element.size()];
+        let bytes = sides.into_iter().try_fold(1_usize, usize::checked_mul);
+        bytes.expect("the image fits into the address space")
+    }
+
     fn check(&self, image: &[u8], rect: Rect) {
         let (width, height) = self.size;
-        let sides = [width as usize, height as usize, RGB, self.element.size()];
-        let need = sides.into_iter().try_fold(1_usize, usize::checked_mul);
-        assert_eq!(Some(image.len()), need, "bytes of a {width}x{height} image");
+        assert_eq!(image.len(), self.bytes(), "bytes of a {width}x{height} image");
         assert!(rect.fits(width, height), "{rect:?} in an image of {width}x{height}");
     }
 

@@ -9,7 +9,7 @@ use super::{Domain, Operation, require, require_interval, require_probability};
 use crate::draw::{Drawing, Stream};
 use crate::error::{Invalid, PlanError};
 use crate::rng::Rng;
-use crate::step::{Erase, Fill};
+use crate::step::{Erase, Filling};
 
 /// How often a rectangle is drawn before the image is left as it is (torchvision's number).
 const TRIES: u32 = 10;
@@ -113,9 +113,9 @@ impl Operation for RandomErasing {
         }
         let Some(rect) = self.rectangle(drawing.size(), &mut rng) else { return Ok(()) };
         let fill = if self.value == ErasingValue::RANDOM {
-            Fill::Normal { key: rng.next_u64() }
+            Filling::Normal { key: rng.next_u64() }
         } else {
-            Fill::Value(self.value.numbers())
+            Filling::Value(self.value.numbers())
         };
         drawing.erase(Erase::Rectangle { rect, fill })
     }

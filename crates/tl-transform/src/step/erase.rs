@@ -21,7 +21,7 @@ pub enum Erase {
         #[serde(with = "rect")]
         rect: Rect,
         /// What they become.
-        fill: Fill,
+        fill: Filling,
     },
     /// The squares or the stripes of a grid: `GridMask` (Chen et al., 2020), as its authors' code
     /// draws and rotates it.
@@ -45,7 +45,7 @@ pub enum Erase {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Fill {
+pub enum Filling {
     /// These numbers, for R, G and B; 8-bit pixels lose the fraction and are held in 0 to 255.
     Value([f32; CHANNELS]),
     /// Normal deviates of mean 0 and deviation 1; in 8-bit pixels, which have no place for them,
@@ -76,8 +76,8 @@ impl Erase {
         let sides = (size.0 as usize, size.1 as usize);
         let mut canvas = Canvas::new(image, sides, output.dtype.into(), output.layout.into());
         match *self {
-            Self::Rectangle { rect, fill: Fill::Value(value) } => canvas.fill(rect, value),
-            Self::Rectangle { rect, fill: Fill::Normal { key } } => {
+            Self::Rectangle { rect, fill: Filling::Value(value) } => canvas.fill(rect, value),
+            Self::Rectangle { rect, fill: Filling::Normal { key } } => {
                 canvas.fill_normal(level, rect, key);
             }
             Self::Grid { distance, length, offset, degrees, squares, value } => {

@@ -5,7 +5,7 @@ use tl_transform::op::{
     CenterCrop, ErasingValue, GaussianBlur, GaussianNoise, GridMask, Normalize, RandomErasing,
     ToFloat,
 };
-use tl_transform::step::{Erase, Fill, Filter, Noise};
+use tl_transform::step::{Erase, Filling, Filter, Noise};
 use tl_transform::{Draw, Image, Op, Parity, Plan, Recipe, RecipeError, Runner, Step, StepError};
 
 use crate::{F32, U8};
@@ -78,13 +78,13 @@ fn erasing_works_on_pixels_before_floats_and_on_the_batch_behind() {
     let ops = vec![ToFloat {}.into(), Normalize::IMAGENET.into(), random.into(), grid.into()];
     let behind = plan(ops, (64, 64), 0);
     assert!(behind.is_one_pass(), "{behind:?}");
-    let [Erase::Rectangle { fill: Fill::Normal { key }, .. }, Erase::Grid { .. }] =
+    let [Erase::Rectangle { fill: Filling::Normal { key }, .. }, Erase::Grid { .. }] =
         behind.erasures[..]
     else {
         panic!("{behind:?}")
     };
     let again = plan(vec![ToFloat {}.into(), random.into()], (64, 64), 1);
-    let [Erase::Rectangle { fill: Fill::Normal { key: other }, .. }] = again.erasures[..] else {
+    let [Erase::Rectangle { fill: Filling::Normal { key: other }, .. }] = again.erasures[..] else {
         panic!("{again:?}")
     };
     assert_ne!(key, other);
@@ -175,7 +175,7 @@ fn steps_that_make_no_sense_are_refused_and_not_run() {
     let rect = Rect { x: 2, y: 0, width: 3, height: 1 };
     let blur = |kernel_size, sigma| Step::Filter(Filter::GaussianBlur { kernel_size, sigma });
     for step in [
-        Step::Erase(Erase::Rectangle { rect, fill: Fill::Value([0.0; 3]) }),
+        Step::Erase(Erase::Rectangle { rect, fill: Filling::Value([0.0; 3]) }),
         blur((2, 3), (1.0, 1.0)),
         blur((3, 3), (f64::NAN, 1.0)),
         blur((301, 3), (1.0, 1.0)),

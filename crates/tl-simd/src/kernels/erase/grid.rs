@@ -61,10 +61,7 @@ impl Grid {
 
     pub(super) fn cells(&self) -> Cells {
         let side = self.side();
-        let stripe = |offset: u32| {
-            let phase = (self.distance - offset % self.distance) % self.distance;
-            (0..side).map(|place| (place + phase) % self.distance < self.length).collect()
-        };
+        let stripes = |offset| Stripes::new(side, self.distance, self.length, offset);
         // Pillow's `rotate` about the middle, as the affine map of output to input, in the order of
         // its operations; its coordinates are those of the pixels' middles, in fixed point.
         let (cosine, sine) = self.rotation;
@@ -80,8 +77,8 @@ impl Grid {
         let start =
             [0, 1].map(|axis| start[axis] + margin[0] * across[axis] + margin[1] * down[axis]);
         Cells {
-            columns: stripe(self.offset.0),
-            rows: stripe(self.offset.1),
+            columns: stripes(self.offset.0),
+            rows: stripes(self.offset.1),
             width: self.size.0 as usize,
             start,
             across,
@@ -94,8 +91,8 @@ impl Grid {
 /// A grid laid out for one image.
 pub(super) struct Cells {
     /// Whether a column and a row of the square belong to a stripe.
-    columns: Vec<bool>,
-    rows: Vec<bool>,
+    columns: Stripes,
+    rows: Stripes,
     width: usize,
     /// Where the first pixel of the image lies in the square, and the steps to the next column and
     /// row.
@@ -129,15 +126,33 @@ impl Cells {
     }
 
     fn covers(&self, [x, y]: [i64; 2]) -> bool {
-        let at = |stripes: &[bool], place: i64| {
-            usize::try_from(place >> FRACTION).ok().and_then(|place| stripes.get(place)).copied()
-        };
-        // What the rotation brings in from outside is 0, as if it were part of a stripe.
-        let striped = match (at(&self.columns, x), at(&self.rows, y)) {
-            (Some(column), Some(row)) => column || row,
-            _ => true,
-        };
+        let striped = self.columns.has(x >> FRACTION) || self.rows.has(y >> FRACTION);
         striped != self.squares
+    }
+}
+
+/// Which columns, or rows, of the square belong to a stripe: a bit each.
+struct Stripes([u64; Self::WORDS]);
+
+impl Stripes {
+    /// Enough for the diagonal of an image of 65 535 x 65 535 pixels.
+    const WORDS: usize = 92_681_usize.div_ceil(64);
+
+    /// What the rotation brings in from outside of the square is 0 in Pillow, as stripes are.
+    fn new(side: u32, distance: u32, length: u32, offset: u32) -> Self {
+        let mut words = [!0; Self::WORDS];
+        let phase = distance - offset % distance;
+        for place in 0..side {
+            if (place + phase) % distance >= length {
+                words[place as usize / 64] &= !(1 << (place % 64));
+            }
+        }
+        Self(words)
+    }
+
+    fn has(&self, place: i64) -> bool {
+        let Ok(place) = usize::try_from(place) else { return true };
+        self.0.get(place / 64).is_none_or(|word| word >> (place % 64) & 1 == 1)
     }
 }
 
