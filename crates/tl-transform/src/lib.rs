@@ -20,6 +20,7 @@ mod render;
 pub mod rng;
 mod runner;
 pub mod step;
+mod trigonometry;
 mod user;
 
 pub use annotations::{BoundingBoxes, BoxFormat, Mask};

@@ -3,6 +3,8 @@
 use std::f64::consts::PI;
 use std::fmt::{self, Write};
 
+use crate::trigonometry::{cos, sin, tan};
+
 /// torchvision's parameters of an affine map: shear, scale and rotate about `center`, then shift.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parameters {
@@ -24,11 +26,11 @@ impl Parameters {
     fn linear(&self) -> [f64; 4] {
         let angle = radians(self.angle);
         let (shear_x, shear_y) = (radians(self.shear.0), radians(self.shear.1));
-        let (cos_y, tan_x) = (libm::cos(shear_y), libm::tan(shear_x));
-        let a = libm::cos(angle - shear_y) / cos_y;
-        let b = -(a * tan_x + libm::sin(angle));
-        let c = libm::sin(angle - shear_y) / cos_y;
-        let d = libm::cos(angle) - c * tan_x;
+        let (cos_y, tan_x) = (cos(shear_y), tan(shear_x));
+        let a = cos(angle - shear_y) / cos_y;
+        let b = -(a * tan_x + sin(angle));
+        let c = sin(angle - shear_y) / cos_y;
+        let d = cos(angle) - c * tan_x;
         [a, b, c, d]
     }
 
@@ -59,13 +61,13 @@ pub(super) fn pillow_rotation(
 ) -> ([f64; 6], (u32, u32)) {
     let angle = -radians(angle);
     let (x, y) = center.unwrap_or((width / 2.0, height / 2.0));
-    let (cos, sin) = (fifteen_digits(libm::cos(angle)), fifteen_digits(libm::sin(angle)));
-    let minus_sin = fifteen_digits(-libm::sin(angle));
+    let (cosine, sine) = (fifteen_digits(cos(angle)), fifteen_digits(sin(angle)));
+    let minus_sine = fifteen_digits(-sin(angle));
     let apply = |matrix: [f64; 6], x: f64, y: f64| {
         let [a, b, c, d, e, f] = matrix;
         (a * x + b * y + c, d * x + e * y + f)
     };
-    let mut matrix = [cos, sin, 0.0, minus_sin, cos, 0.0];
+    let mut matrix = [cosine, sine, 0.0, minus_sine, cosine, 0.0];
     let (shift_x, shift_y) = apply(matrix, -x, -y);
     (matrix[2], matrix[5]) = (shift_x + x, shift_y + y);
     if !expand {
