@@ -108,7 +108,21 @@ def erase(image, mode, i, j, h, w, color):
     return [{"erase": {"rectangle": {"rect": [j, i, w, h], "fill": {"value": color}}}}]
 
 
+def augmix(image, mode, share, weights, chains):
+    """Chains of operations between marks; torchvision interpolates them bilinearly, on tensors."""
+    result = [{"mix": {"begin": {"weight": share}}}]
+    for number, (weight, chain) in enumerate(zip(weights, chains, strict=True), 1):
+        operations = [("policy", {"id": name, "magnitude": magnitude}) for name, magnitude in chain]
+        for step in steps(operations, *image, "tensor"):
+            if "warp" in step:
+                step["warp"]["interpolation"] = "bilinear"
+            result.append(step)
+        result.append({"mix": {"end" if number == len(chains) else "chain": {"weight": weight}}})
+    return result
+
+
 STEPS = {
+    "augmix": augmix,
     "resize": resize,
     "crop": crop,
     "resized_crop": resized_crop,

@@ -15,6 +15,7 @@ import zlib
 FOLDER = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER.parent / "tools"))
 
+import policies
 import transform_steps
 from compare_transforms import bound
 from transform_cases import ROWS, Draws, noise, reference, smooth
@@ -72,6 +73,7 @@ def main():
         pixels += result
     (FOLDER / "cases.jsonl").write_text("\n".join(lines) + "\n")
     (FOLDER / "pixels.bin").write_bytes(pixels)
+    policies.write(FOLDER)
     print(f"{len(lines)} cases, {len(pixels)} bytes of pixels")
 
 

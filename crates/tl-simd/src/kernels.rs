@@ -6,6 +6,7 @@ pub mod gaussian;
 pub mod interleave;
 pub mod jpeg;
 pub mod mix;
+pub mod mixture;
 pub mod normal;
 pub mod normalize;
 pub mod pad;

@@ -7,6 +7,6 @@ mod level;
 mod vector;
 
 pub use kernels::{
-    color, erase, gaussian, interleave, jpeg, mix, normal, normalize, pad, resample, warp,
+    color, erase, gaussian, interleave, jpeg, mix, mixture, normal, normalize, pad, resample, warp,
 };
 pub use level::Level;

@@ -10,6 +10,7 @@ mod convert;
 mod erase;
 mod filter;
 mod geometry;
+mod policy;
 mod user;
 mod warp;
 
@@ -30,6 +31,7 @@ pub use convert::{Normalize, ToFloat};
 pub use erase::{ErasingName, ErasingValue, GridMask, RandomErasing};
 pub use filter::{GaussianBlur, GaussianNoise};
 pub use geometry::{CenterCrop, RandomHorizontalFlip, RandomResizedCrop, Resize};
+pub use policy::{AugMix, AutoAugment, AutoAugmentPolicy, RandAugment, TrivialAugmentWide};
 pub use user::UserTransform;
 pub use warp::{
     ElasticTransform, PerAxis, RandomAffine, RandomPerspective, RandomRotation, Range, Shear,
@@ -197,6 +199,16 @@ operations! {
     RandomPerspective,
     /// Moves neighbouring pixels by similar random displacements.
     ElasticTransform,
+
+    // Policies.
+    /// Does a pair of operations that was found by search.
+    AutoAugment,
+    /// Does operations of one magnitude.
+    RandAugment,
+    /// Does one operation of any magnitude.
+    TrivialAugmentWide,
+    /// Mixes the image with what chains of operations make of it.
+    AugMix,
 
     // The user's own.
     /// Does what the user's code does.

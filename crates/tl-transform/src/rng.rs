@@ -32,6 +32,8 @@
 //!   because the platforms' own differ in the last bit;
 //! - [`Rng::normal`], [`Rng::beta`]: see there.
 
+mod dirichlet;
+
 /// The sample number whose streams belong to an epoch as a whole, such as its order.
 pub const EPOCH_STREAM: u64 = u64::MAX;
 

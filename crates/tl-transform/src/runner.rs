@@ -10,7 +10,7 @@ use crate::output::{Dtype, Layout, OutputSpec};
 use crate::parity::Parity;
 use crate::pass::Pass;
 use crate::render::{CHANNELS, Renderer};
-use crate::step::{Erase, Step, WarpScratch};
+use crate::step::{Erase, MixScratch, Step, WarpScratch};
 use crate::user::BoundTransforms;
 
 /// RGB pixels, 8 bits each, rows without gaps, and memory that is used again.
@@ -102,6 +102,7 @@ pub struct Runner {
     renderer: Renderer,
     spare: Image,
     warp: WarpScratch,
+    mix: MixScratch,
     user_transforms: BoundTransforms,
     blur: GaussianBlur,
 }
@@ -120,6 +121,7 @@ impl Runner {
             renderer: Renderer::new(PIXELS, [0.0; CHANNELS], [1.0; CHANNELS]),
             spare: Image::new(),
             warp: WarpScratch::default(),
+            mix: MixScratch::default(),
             user_transforms: BoundTransforms::default(),
             blur: GaussianBlur::default(),
         }
@@ -148,7 +150,10 @@ impl Runner {
         parity: Parity,
         image: &mut Image,
     ) -> Result<(), StepError> {
+        self.mix.reset();
         for (position, step) in steps.iter().enumerate() {
+            // torchvision's mixtures are made of tensors, also for Pillow images.
+            let parity = if self.mix.is_mixing() { Parity::Tensor } else { parity };
             let (width, height) = image.size();
             if !step.fits((width, height)) {
                 return Err(StepError::Size { position, width, height });
@@ -162,6 +167,7 @@ impl Runner {
     pub fn trim(&mut self, bytes: usize) {
         self.spare.trim(bytes);
         self.warp.trim(bytes);
+        self.mix.trim(bytes);
         self.blur.trim(bytes);
     }
 }
@@ -213,6 +219,11 @@ impl Stage<'_> {
         let view = ImageView::packed(self.image.pixels(), width, height, CHANNELS);
         make(warp, view, spare.pixels_mut());
         std::mem::swap(self.image, spare);
+    }
+
+    /// The image, and what is kept of a mixture.
+    pub(crate) fn image_and_mixture(&mut self) -> (&mut Image, &mut MixScratch) {
+        (self.image, &mut self.runner.mix)
     }
 
     /// Runs the user's transform that `stream` belongs to, if there is one.

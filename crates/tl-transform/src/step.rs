@@ -3,6 +3,7 @@
 mod color;
 mod erase;
 mod filter;
+mod mix;
 mod noise;
 mod user;
 mod warp;
@@ -19,6 +20,8 @@ pub(crate) use noise::MAX_NOISE;
 pub use color::{Color, HueMethod};
 pub use erase::{Erase, Filling};
 pub use filter::Filter;
+pub use mix::Mix;
+pub(crate) use mix::Scratch as MixScratch;
 pub use noise::Noise;
 pub use user::User;
 pub(crate) use warp::Scratch as WarpScratch;
@@ -38,6 +41,8 @@ pub enum Step {
     Color(Color),
     /// Take every pixel from another place.
     Warp(Warp),
+    /// Mix with what was made of the image.
+    Mix(Mix),
     /// Run the user's code.
     User(User),
     /// Make pixels of their neighbourhoods.
@@ -55,9 +60,12 @@ impl Step {
         match self {
             Self::Pass(pass) => pass.output_size(),
             Self::Warp(warp) => warp.output_size(size),
-            Self::Color(_) | Self::Filter(_) | Self::Noise(_) | Self::Erase(_) | Self::User(_) => {
-                size
-            }
+            Self::Color(_)
+            | Self::Filter(_)
+            | Self::Noise(_)
+            | Self::Erase(_)
+            | Self::Mix(_)
+            | Self::User(_) => size,
         }
     }
 
@@ -65,7 +73,7 @@ impl Step {
     pub(crate) fn fits(&self, (width, height): (u32, u32)) -> bool {
         match self {
             Self::Pass(pass) => pass.fits(width, height),
-            Self::Color(_) | Self::Warp(_) | Self::User(_) => true,
+            Self::Color(_) | Self::Warp(_) | Self::Mix(_) | Self::User(_) => true,
             Self::Filter(filter) => filter.is_defined(),
             Self::Noise(noise) => noise.is_defined(),
             Self::Erase(erase) => erase.fits((width, height)),
@@ -78,6 +86,7 @@ impl Step {
             Self::Pass(pass) => stage.pass(pass),
             Self::Color(color) => color.run(stage),
             Self::Warp(warp) => warp.run(stage),
+            Self::Mix(mix) => return mix.run(stage),
             Self::User(user) => return user.run(stage),
             Self::Filter(filter) => filter.run(stage),
             Self::Noise(noise) => noise.run(stage),

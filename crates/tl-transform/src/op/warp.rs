@@ -96,7 +96,7 @@ fn require_finite(parameter: &'static str, value: f64) -> Result<(), Invalid> {
 }
 
 /// Refuses what Pillow cannot warp with, and what is no colour or place.
-fn require_common(
+pub(super) fn require_common(
     interpolation: Interpolation,
     fill: Option<Fill>,
     center: Option<(f64, f64)>,
@@ -113,7 +113,7 @@ fn require_common(
 }
 
 /// Writes what is not the default.
-fn write_fill(f: &mut fmt::Formatter<'_>, fill: Option<Fill>) -> fmt::Result {
+pub(super) fn write_fill(f: &mut fmt::Formatter<'_>, fill: Option<Fill>) -> fmt::Result {
     match fill {
         Some(Fill::BLACK) => Ok(()),
         Some(fill) => write!(f, ", fill {fill}"),
