@@ -103,9 +103,9 @@ fn soft_labels_are_mixed_like_the_images() {
             assert_eq!(soft.len(), n * CLASSES);
             for (row, soft) in soft.chunks_exact(CLASSES).enumerate() {
                 let mut expected = [0.0; CLASSES];
-                for back in 0..4 {
+                for (back, weight) in weights.into_iter().enumerate() {
                     let label = batch.labels()[(row + 4 * n - back) % n];
-                    expected[usize::try_from(label).unwrap()] += weights[back];
+                    expected[usize::try_from(label).unwrap()] += weight;
                 }
                 for (soft, expected) in soft.iter().zip(expected) {
                     assert!((f64::from(*soft) - expected).abs() < 1e-6, "{soft} {expected}");
