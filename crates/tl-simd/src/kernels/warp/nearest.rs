@@ -2,7 +2,7 @@
 
 use super::cells::Source;
 use super::map::Places;
-use super::{GridWarp, Map, PIECE, Turn, Warp, tensor as smooth};
+use super::{GridWarp, Map, PIECE, Warp, tensor as smooth};
 use crate::Level;
 use crate::vector::gather::{GatherSimd, Plain};
 use crate::vector::{RGB, dispatch};
@@ -85,40 +85,7 @@ pub(super) fn tensor<G: GatherSimd, const C: usize>(
     );
 }
 
-/// Turns by 90 or 270 degrees: a row of the output is a column of the source.
-pub(super) fn quarter<const C: usize>(
-    level: Level,
-    source: Source<'_>,
-    by: Turn,
-    fill: [u8; C],
-    out: &mut [u8],
-) {
-    let painter = Painter { source, fill, width: source.height };
-    dispatch!(
-        level,
-        scalar => painter.rows(Plain, out, |x, y| Picks::of_column(x, y, source, by)),
-        simd => painter.rows(
-            simd,
-            out,
-            #[inline(always)]
-            |x, y| Picks::of_column(x, y, source, by),
-        ),
-    );
-}
-
 impl Picks {
-    /// Column `y` of the source from row `x` on, or both counted from the other end.
-    #[inline(always)]
-    fn of_column(x: u32, y: u32, source: Source<'_>, by: Turn) -> Self {
-        let (right, bottom) = (source.width - 1, source.height - 1);
-        let column = if by == Turn::Quarter { right - y } else { y };
-        let mut lines = [0; PIECE];
-        for (line, x) in lines.iter_mut().zip(x..) {
-            *line = if by == Turn::Quarter { x } else { bottom.wrapping_sub(x) };
-        }
-        Self { columns: [column; PIECE], lines }
-    }
-
     /// The pixels that `places` lie in.
     #[inline(always)]
     fn of(places: &Places, source: Source<'_>) -> Self {
