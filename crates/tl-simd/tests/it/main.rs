@@ -1,6 +1,7 @@
 //! Integration tests of tl-simd.
 
 mod color;
+mod colors;
 mod erase;
 mod filter;
 mod gaussian;
