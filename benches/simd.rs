@@ -6,6 +6,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use fast_image_resize as fir;
 use tl_benches::random_bytes;
 use tl_simd::Level;
+use tl_simd::color::{self, Arithmetic};
 use tl_simd::jpeg::{self, Block, Scale};
 use tl_simd::normalize::{Element, ImageWriter, Layout, PixelFormat, Table};
 use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize};
@@ -181,5 +182,45 @@ fn jpeg_rows(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, resample, resample_plane, normalize, idct, jpeg_rows);
+/// The kernels of colours, on the median photograph.
+fn colors(criterion: &mut Criterion) {
+    /// Its products with differences are nearly whole, as those of most factors people choose.
+    const FACTOR: f64 = 1.3;
+    let mut pixels = random_bytes(pixel_bytes(SOURCE), 5);
+    let width = SOURCE.0 as usize;
+    let mut rows = vec![0_u8; 2 * width * 3];
+    let table: [u8; 256] = std::array::from_fn(|value| !value.to_le_bytes()[0]);
+    let mut group = criterion.benchmark_group("colours of 500x375");
+    group.throughput(Throughput::Bytes(pixels.len() as u64));
+    group.bench_function("histograms", |b| b.iter(|| color::histograms(black_box(&pixels))));
+    for level in Level::available() {
+        let mut bench = |name: &str, change: &mut dyn FnMut(&mut [u8])| {
+            let id = BenchmarkId::new(name, level);
+            group.bench_function(id, |b| b.iter(|| change(black_box(&mut pixels))));
+        };
+        bench("lookup", &mut |pixels| color::lookup(level, &table, pixels));
+        bench("lookup a channel", &mut |pixels| {
+            color::lookup_channels(level, &[table; 3], pixels);
+        });
+        bench("extremes", &mut |pixels| {
+            black_box(color::extremes(level, pixels));
+        });
+        bench("hue pil", &mut |pixels| color::shift_hue_bytes(level, 20, pixels));
+        bench("hue float", &mut |pixels| color::shift_hue(level, 0.08, pixels));
+        for (mode, arithmetic) in [("pil", Arithmetic::Pillow), ("tensor", Arithmetic::Torch)] {
+            bench(&format!("mean grey {mode}"), &mut |pixels| {
+                black_box(color::grey_sum(level, arithmetic, pixels));
+            });
+            bench(&format!("saturation {mode}"), &mut |pixels| {
+                color::blend_with_grey(level, arithmetic, FACTOR, pixels);
+            });
+            bench(&format!("sharpness {mode}"), &mut |pixels| {
+                color::sharpen(level, arithmetic, FACTOR, width, pixels, &mut rows);
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, resample, resample_plane, normalize, idct, jpeg_rows, colors);
 criterion_main!(benches);

@@ -135,6 +135,13 @@ fn run(line: usize, pixels: &mut [u8], rows: &mut [u8], mix: &impl Blocks) {
     }
 }
 
+/// Samples of a row whose columns are added up before they are used: enough for the sums to be in
+/// memory when they are read again, three samples apart.
+const CHUNK: usize = 512;
+
+/// Samples left and right of a block that count for it.
+const BESIDE: usize = 2 * RGB;
+
 /// `out` is the inner part of the row in the middle.
 #[inline(always)]
 fn sharpen_row(mix: &impl Blocks, rows: [&[u8]; 3], out: &mut [u8]) {
@@ -142,54 +149,56 @@ fn sharpen_row(mix: &impl Blocks, rows: [&[u8]; 3], out: &mut [u8]) {
     // A row too short for a block is filled up; otherwise the last block overlaps the one before,
     // which is harmless as all is read from `rows`.
     if inner < BLOCK {
-        let mut padded = [[0; BLOCK + 2 * RGB]; 3];
+        let mut padded = [[0; BLOCK + BESIDE]; 3];
         for (padded, row) in padded.iter_mut().zip(rows) {
             padded[..row.len()].copy_from_slice(row);
         }
         let mut block = [0; BLOCK];
-        sharpen_block(mix, padded.each_ref(), &mut block);
+        let [above, here, below] = &padded;
+        sharpen_chunk(mix, [above, here, below], &mut block);
         out.copy_from_slice(&block[..inner]);
         return;
     }
-    for start in (0..inner).step_by(BLOCK) {
+    let [above, here, below] = rows;
+    for start in (0..inner).step_by(CHUNK) {
         let start = start.min(inner - BLOCK);
-        let around = start..start + BLOCK + 2 * RGB;
-        let [Ok(above), Ok(here), Ok(below)] =
-            [rows[0], rows[1], rows[2]].map(|row| row[around.clone()].try_into())
-        else {
-            unreachable!("a block and its neighbours");
-        };
-        let Ok(out) = (&mut out[start..start + BLOCK]).try_into() else {
-            unreachable!("a block");
-        };
-        sharpen_block(mix, [above, here, below], out);
+        let end = inner.min(start + CHUNK);
+        let around = start..end + BESIDE;
+        let rows = [&above[around.clone()], &here[around.clone()], &below[around]];
+        sharpen_chunk(mix, rows, &mut out[start..end]);
     }
 }
 
-/// A block with the pixels left and right of it.
-type Around = [u8; BLOCK + 2 * RGB];
-
+/// `rows` are `BESIDE` samples longer than `out`.
 #[inline(always)]
-fn sharpen_block(mix: &impl Blocks, rows: [&Around; 3], out: &mut Plane) {
-    out.copy_from_slice(&rows[1][RGB..RGB + BLOCK]);
-    mix.mix(&smoothed(rows), out);
+fn sharpen_chunk(mix: &impl Blocks, [above, here, below]: [&[u8]; 3], out: &mut [u8]) {
+    let mut columns = [0_u16; CHUNK + BESIDE];
+    for (((sum, &above), &here), &below) in columns.iter_mut().zip(above).zip(here).zip(below) {
+        *sum = u16::from(above) + u16::from(here) + u16::from(below);
+    }
+    for start in (0..out.len()).step_by(BLOCK) {
+        let start = start.min(out.len() - BLOCK);
+        let smooth = smoothed(&columns[start..], &here[start + RGB..]);
+        let mut samples = [0; BLOCK];
+        samples.copy_from_slice(&here[start + RGB..][..BLOCK]);
+        mix.mix(&smooth, &mut samples);
+        out[start..start + BLOCK].copy_from_slice(&samples);
+    }
 }
 
 /// The weighted means, rounded to nearest: 13 is odd, so there are no ties, and the floats of both
 /// libraries are close enough to give the same.
 #[expect(clippy::cast_possible_truncation, reason = "the mean of bytes")]
 #[inline(always)]
-fn smoothed([above, here, below]: [&Around; 3]) -> Plane {
+fn smoothed(columns: &[u16], here: &[u8]) -> Plane {
     // A thirteenth, with 16 fraction bits: too large by so little that the quotient of a sum of
     // thirteen samples is whole where it should be.
     const THIRTEENTH: u32 = 5_042;
+    let (left, middle) = (&columns[..BLOCK], &columns[RGB..][..BLOCK]);
+    let (right, here) = (&columns[BESIDE..][..BLOCK], &here[..BLOCK]);
     let mut smooth = [0; BLOCK];
     for (index, smooth) in smooth.iter_mut().enumerate() {
-        let [left, middle, right] = [index, index + RGB, index + 2 * RGB].map(
-            #[inline(always)]
-            |place| u16::from(above[place]) + u16::from(here[place]) + u16::from(below[place]),
-        );
-        let sum = left + middle + right + 4 * u16::from(here[index + RGB]) + 6;
+        let sum = left[index] + middle[index] + right[index] + 4 * u16::from(here[index]) + 6;
         *smooth = ((u32::from(sum) * THIRTEENTH) >> 16) as u8;
     }
     smooth
