@@ -166,13 +166,13 @@ impl Renderer {
 mod tests {
     use super::*;
     use tl_transform::op::{CenterCrop, Normalize, RandomHorizontalFlip, Resize, ToFloat};
-    use tl_transform::{Draw, Interpolation, Op};
+    use tl_transform::{Draw, Op};
 
     /// Width 2, height 1: red 10 and 20, green and blue follow.
     const PIXELS: [u8; 6] = [10, 11, 12, 20, 21, 22];
 
     fn crop(width: u32, height: u32, output: OutputSpec, tail: &[Op]) -> Recipe {
-        let resize = Resize { size: 1, interpolation: Interpolation::Bilinear };
+        let resize = Resize::new(1);
         let mut ops = vec![resize.into(), CenterCrop { width, height }.into()];
         ops.extend_from_slice(tail);
         Recipe::new(ops, output).unwrap()

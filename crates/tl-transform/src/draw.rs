@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tl_simd::resample::Rect;
 
 use crate::error::PlanError;
-use crate::interpolation::Interpolation;
+use crate::interpolation::Sampling;
 use crate::op::Op;
 use crate::parity::Parity;
 use crate::pass::{Padding, Pass};
@@ -74,6 +74,8 @@ pub(crate) struct Drawing<'a> {
     parity: Parity,
     /// Whether samples are floats by now.
     is_float: bool,
+    /// Which image of the sample is drawn, for the operations that have not taken their part yet.
+    view: u32,
 }
 
 impl<'a> Drawing<'a> {
@@ -81,7 +83,13 @@ impl<'a> Drawing<'a> {
     pub(crate) fn new(plan: &'a mut Plan, width: u32, height: u32, parity: Parity) -> Self {
         plan.steps.clear();
         plan.erasures.clear();
-        Self { plan, pass: Pass::whole(width, height), begun: false, parity, is_float: false }
+        let pass = Pass::whole(width, height);
+        Self { plan, pass, begun: false, parity, is_float: false, view: 0 }
+    }
+
+    /// The same for image `view` of the sample.
+    pub(crate) fn of_view(self, view: u32) -> Self {
+        Self { view, ..self }
     }
 
     /// Width and height at this point of the recipe.
@@ -94,24 +102,61 @@ impl<'a> Drawing<'a> {
         self.parity
     }
 
+    /// Which of the images of a sample this is, out of `count`: every operation that makes several
+    /// takes its part of the number.
+    pub(crate) fn view(&mut self, count: u32) -> u32 {
+        let view = self.view % count;
+        self.view /= count;
+        view
+    }
+
     /// Cuts out `rect`, which lies in the image.
     pub(crate) fn crop(&mut self, rect: Rect) -> Result<(), PlanError> {
         let (width, height) = self.size();
         if rect == Rect::of_size(width, height) {
             return Ok(());
         }
-        if !self.pass.is_bare() {
+        let mirrored = |start: u32, length: u32, side: u32, flip: bool| {
+            if flip { side - start - length } else { start }
+        };
+        let Pass { window, padding, flip, flip_vertical, .. } = self.pass;
+        let across = Cut::new(
+            mirrored(rect.x, rect.width, width, flip),
+            rect.width,
+            (padding.left, window.width),
+        );
+        let down = Cut::new(
+            mirrored(rect.y, rect.height, height, flip_vertical),
+            rect.height,
+            (padding.top, window.height),
+        );
+        if across.length == 0 || down.length == 0 {
             self.flush()?;
+            self.pass.region = rect;
+            self.pass.resized = (rect.width, rect.height);
+            self.pass.window = Rect::of_size(rect.width, rect.height);
+            return Ok(());
         }
+        let part = |of: Rect| Rect {
+            x: of.x + across.start,
+            y: of.y + down.start,
+            width: across.length,
+            height: down.length,
+        };
         let pass = &mut self.pass;
         if pass.resizes() {
-            let Rect { x, y, .. } = pass.window;
-            pass.window = Rect { x: x + rect.x, y: y + rect.y, ..rect };
+            pass.window = part(window);
         } else {
-            let Rect { x, y, .. } = pass.region;
-            let region = Rect { x: x + rect.x, y: y + rect.y, ..rect };
-            *pass = Pass { region, ..Pass::whole(rect.width, rect.height) };
+            pass.region = part(pass.region);
+            pass.resized = (across.length, down.length);
+            pass.window = Rect::of_size(across.length, down.length);
         }
+        pass.padding = Padding {
+            left: across.before,
+            top: down.before,
+            right: across.after,
+            bottom: down.after,
+        };
         Ok(())
     }
 
@@ -119,35 +164,68 @@ impl<'a> Drawing<'a> {
     pub(crate) fn resize(
         &mut self,
         size: (u32, u32),
-        interpolation: Interpolation,
+        sampling: impl Into<Sampling>,
     ) -> Result<(), PlanError> {
         if size == self.size() {
             return Ok(());
         }
+        let (width, height) = size;
+        if width == 0 || height == 0 {
+            return Err(PlanError::ImageSize { width, height });
+        }
         if self.pass.resizes() || !self.pass.is_bare() {
             self.flush()?;
         }
+        let Sampling { interpolation, antialias } = sampling.into();
         self.pass.resized = size;
         self.pass.window = Rect::of_size(size.0, size.1);
         self.pass.interpolation = interpolation;
+        self.pass.antialias = antialias;
+        self.pass.parity = self.parity;
         Ok(())
     }
 
     /// Adds black pixels around the image.
     pub(crate) fn pad_black(&mut self, padding: Padding) -> Result<(), PlanError> {
+        self.pad(padding, [0; 3])
+    }
+
+    /// Adds pixels of one colour around the image.
+    pub(crate) fn pad(&mut self, padding: Padding, fill: [u8; 3]) -> Result<(), PlanError> {
         if padding == Padding::default() {
             return Ok(());
         }
-        if !self.pass.is_bare() {
+        padding.around(self.size())?;
+        let mut before = self.pass.padding;
+        if before != Padding::default() && self.pass.fill != fill {
             self.flush()?;
+            before = Padding::default();
         }
-        self.pass.padding = padding;
+        let Padding { mut left, mut top, mut right, mut bottom } = padding;
+        if self.pass.flip {
+            std::mem::swap(&mut left, &mut right);
+        }
+        if self.pass.flip_vertical {
+            std::mem::swap(&mut top, &mut bottom);
+        }
+        self.pass.fill = fill;
+        self.pass.padding = Padding {
+            left: before.left + left,
+            top: before.top + top,
+            right: before.right + right,
+            bottom: before.bottom + bottom,
+        };
         Ok(())
     }
 
     /// Mirrors left and right.
     pub(crate) fn flip(&mut self) {
         self.pass.flip = !self.pass.flip;
+    }
+
+    /// Mirrors top and bottom.
+    pub(crate) fn flip_vertical(&mut self) {
+        self.pass.flip_vertical = !self.pass.flip_vertical;
     }
 
     /// Adds a step that needs all pixels.
@@ -199,6 +277,28 @@ impl<'a> Drawing<'a> {
             self.plan.steps.push(Step::Pass(pass));
         }
         Ok(())
+    }
+}
+
+/// A cut on one axis, through pixels that are there and padding around them.
+struct Cut {
+    /// Where it begins in what is there.
+    start: u32,
+    /// How much of that it leaves.
+    length: u32,
+    /// Padding that it leaves on both sides.
+    before: u32,
+    after: u32,
+}
+
+impl Cut {
+    /// `length` pixels from `start` on, of `before` pixels of padding, `inner` pixels, and padding.
+    fn new(start: u32, length: u32, (before, inner): (u32, u32)) -> Self {
+        let end = start + length;
+        let from = start.clamp(before, before + inner) - before;
+        let to = end.clamp(before, before + inner) - before;
+        let left = before.saturating_sub(start).min(length);
+        Self { start: from, length: to - from, before: left, after: length - left - (to - from) }
     }
 }
 

@@ -119,6 +119,16 @@ pub enum PlanError {
         /// Height in pixels.
         height: u32,
     },
+    /// A crop that is larger than the image and its border.
+    #[error("crop of {}x{} pixels from an image of {width}x{height}", crop.0, crop.1)]
+    CropSize {
+        /// Width and height of the crop.
+        crop: (u32, u32),
+        /// Width of the image with its border.
+        width: u32,
+        /// Height of the image with its border.
+        height: u32,
+    },
 }
 
 impl PlanError {

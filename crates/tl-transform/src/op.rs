@@ -30,7 +30,11 @@ pub use composition::{Compose, RandomApply, RandomChoice, RandomOrder};
 pub use convert::{Normalize, ToFloat};
 pub use erase::{ErasingName, ErasingValue, GridMask, RandomErasing};
 pub use filter::{GaussianBlur, GaussianNoise};
-pub use geometry::{CenterCrop, RandomHorizontalFlip, RandomResizedCrop, Resize};
+pub use geometry::{
+    CenterCrop, FiveCrop, Pad, PadMode, RandomCrop, RandomHorizontalFlip, RandomResizedCrop,
+    RandomShortestSize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, Sides, Size,
+    TenCrop,
+};
 pub use policy::{AugMix, AutoAugment, AutoAugmentPolicy, RandAugment, TrivialAugmentWide};
 pub use user::UserTransform;
 pub use warp::{
@@ -67,6 +71,11 @@ pub(crate) trait Operation: fmt::Display {
     /// The operations within this one.
     fn children(&self) -> &[Op] {
         &[]
+    }
+
+    /// How many images it makes of one.
+    fn views(&self) -> u32 {
+        1
     }
 }
 
@@ -143,8 +152,24 @@ operations! {
     Resize,
     /// Cuts out the middle.
     CenterCrop,
+    /// Cuts out a random part of one size.
+    RandomCrop,
+    /// Cuts out the corners and the middle: five images.
+    FiveCrop,
+    /// Cuts out the corners and the middle, of the mirrored image too: ten images.
+    TenCrop,
+    /// Resizes the whole image so that the shorter side has one of several lengths.
+    RandomShortestSize,
+    /// Resizes the whole image by a random factor.
+    ScaleJitter,
+    /// Adds a border.
+    Pad,
+    /// Puts the image at a random place on a larger canvas at random.
+    RandomZoomOut,
     /// Mirrors left and right at random.
     RandomHorizontalFlip,
+    /// Mirrors top and bottom at random.
+    RandomVerticalFlip,
 
     // Colour.
     /// Changes brightness, contrast, saturation and hue at random.
@@ -243,6 +268,12 @@ impl Op {
     /// This operation and those within, in the order of their numbers in the random streams.
     pub(crate) fn walk(&self) -> Box<dyn Iterator<Item = &Self> + '_> {
         Box::new(std::iter::once(self).chain(self.children().iter().flat_map(Self::walk)))
+    }
+
+    /// How many images become of one, by this operation and those within.
+    pub(crate) fn views(&self) -> u32 {
+        let within = self.children().iter().map(Self::views);
+        within.fold(self.operation().views(), u32::saturating_mul)
     }
 
     pub(crate) fn draw(&self, stream: Stream, drawing: &mut Drawing<'_>) -> Result<(), PlanError> {

@@ -1,14 +1,18 @@
 //! A pass: crop, resize, cut, pad and flip, done together while the rows go by.
 
 use serde::{Deserialize, Serialize};
-use tl_simd::resample::Rect;
+use tl_simd::pad::{Border, Margins};
+use tl_simd::resample::{Filter, Rect};
 
+use crate::annotations::{BoundingBoxes, Mask};
+use crate::error::PlanError;
 use crate::interpolation::Interpolation;
+use crate::parity::Parity;
 
 /// What happens to an image in one pass over its rows: crop, resize, cut, pad, flip, in this order.
 ///
-/// The result equals Pillow's `image.crop(region).resize(resized, filter).crop(window)`, with
-/// black added around it, mirrored when `flip` is set. The fields are public so that a pass drawn
+/// The result equals Pillow's `image.crop(region).resize(resized, filter).crop(window)`, with a
+/// colour added around it, mirrored when a flip is set. The fields are public so that a pass drawn
 /// elsewhere can be run, and one drawn here checked elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -21,15 +25,32 @@ pub struct Pass {
     /// The part of the resized region that is wanted.
     #[serde(with = "rect")]
     pub window: Rect,
-    /// Black pixels around the window.
+    /// Pixels around the window.
     pub padding: Padding,
+    /// Their colour; black when left out.
+    #[serde(default)]
+    pub fill: [u8; 3],
     /// Whether left and right change places, padding included.
     pub flip: bool,
+    /// Whether top and bottom change places, padding included.
+    #[serde(default)]
+    pub flip_vertical: bool,
     /// How to resample.
     pub interpolation: Interpolation,
+    /// Whether shrinking takes all pixels into account, as it always does on Pillow images; yes
+    /// when left out.
+    #[serde(default = "yes")]
+    pub antialias: bool,
+    /// Whose arithmetic resampling has.
+    #[serde(default)]
+    pub parity: Parity,
 }
 
-/// Black pixels added on each side.
+const fn yes() -> bool {
+    true
+}
+
+/// Pixels added on each side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Padding {
@@ -43,20 +64,97 @@ pub struct Padding {
     pub bottom: u32,
 }
 
+impl Padding {
+    /// Width and height of an image of `size` with it.
+    ///
+    /// # Errors
+    /// When that is beyond [`PlanError::MAX_SIDE`].
+    pub(crate) fn around(self, size: (u32, u32)) -> Result<(u32, u32), PlanError> {
+        let Self { left, top, right, bottom } = self;
+        let (width, height) = (
+            size.0.saturating_add(left).saturating_add(right),
+            size.1.saturating_add(top).saturating_add(bottom),
+        );
+        if width.max(height) > PlanError::MAX_SIDE {
+            return Err(PlanError::ImageSize { width, height });
+        }
+        Ok((width, height))
+    }
+}
+
 impl Pass {
     /// The pass that leaves an image as it is.
     #[must_use]
     pub const fn whole(width: u32, height: u32) -> Self {
         let region = Rect::of_size(width, height);
         let padding = Padding { left: 0, top: 0, right: 0, bottom: 0 };
-        let interpolation = Interpolation::Bilinear;
         Self {
             region,
             resized: (width, height),
             window: region,
             padding,
+            fill: [0; 3],
             flip: false,
-            interpolation,
+            flip_vertical: false,
+            interpolation: Interpolation::Bilinear,
+            antialias: true,
+            parity: Parity::Pil,
+        }
+    }
+
+    /// The filter that it resamples with.
+    #[must_use]
+    pub fn filter(&self) -> Filter {
+        match self.parity {
+            Parity::Pil => self.interpolation.into(),
+            Parity::Tensor => self.interpolation.tensor(self.antialias),
+        }
+    }
+
+    /// Moves boxes with the image.
+    pub fn move_boxes(&self, boxes: &mut BoundingBoxes) {
+        let cut = |boxes: &mut BoundingBoxes, rect: Rect| {
+            if Rect::of_size(boxes.canvas().0, boxes.canvas().1) != rect {
+                boxes.crop((rect.x.into(), rect.y.into()), (rect.width, rect.height));
+            }
+        };
+        cut(boxes, self.region);
+        boxes.resize(self.resized);
+        cut(boxes, self.window);
+        if self.padding != Padding::default() {
+            boxes.pad((self.padding.left, self.padding.top), self.output_size());
+        }
+        if self.flip {
+            boxes.flip();
+        }
+        if self.flip_vertical {
+            boxes.flip_vertical();
+        }
+    }
+
+    /// Moves a mask with the image. A grey border has its number, another one 0, as torchvision
+    /// takes a number for masks too and refuses a colour.
+    pub fn move_mask(&self, mask: &mut Mask) {
+        let cut = |mask: &mut Mask, rect: Rect| {
+            if Rect::of_size(mask.size().0, mask.size().1) != rect {
+                mask.crop((rect.x.into(), rect.y.into()), (rect.width, rect.height));
+            }
+        };
+        cut(mask, self.region);
+        if self.interpolation == Interpolation::NearestExact {
+            mask.resize_exact(self.resized);
+        } else {
+            mask.resize(self.resized);
+        }
+        cut(mask, self.window);
+        if self.padding != Padding::default() {
+            mask.pad(self.padding.into(), Border::Constant([mask_fill(self.fill); 4]));
+        }
+        if self.flip {
+            mask.flip();
+        }
+        if self.flip_vertical {
+            mask.flip_vertical();
         }
     }
 
@@ -74,7 +172,7 @@ impl Pass {
 
     /// Whether nothing comes after the resizing but a cut.
     pub(crate) fn is_bare(&self) -> bool {
-        self.padding == Padding::default() && !self.flip
+        self.padding == Padding::default() && !self.flip && !self.flip_vertical
     }
 
     /// Whether the pass reads an image of this size only, and its parts fit each other.
@@ -89,6 +187,17 @@ impl Pass {
             && total(left, self.window.width, right).is_some()
             && total(top, self.window.height, bottom).is_some()
     }
+}
+
+impl From<Padding> for Margins {
+    fn from(Padding { left, top, right, bottom }: Padding) -> Self {
+        Self { left, top, right, bottom }
+    }
+}
+
+/// What a mask gets where an image gets this colour.
+pub(crate) fn mask_fill([red, green, blue]: [u8; 3]) -> u8 {
+    if red == green && green == blue { red } else { 0 }
 }
 
 /// Rectangles as `[x, y, width, height]`.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tl_simd::Level;
 
+use crate::annotations::{BoundingBoxes, Mask};
 use crate::draw::{Draw, Drawing, Stream};
 use crate::error::{PlanError, StepError};
 use crate::output::OutputSpec;
@@ -36,6 +37,20 @@ impl Plan {
     pub const fn whole(width: u32, height: u32) -> Self {
         let pass = Pass::whole(width, height);
         Self { head: pass, steps: Vec::new(), tail: pass, erasures: Vec::new() }
+    }
+
+    /// Moves boxes with the image.
+    pub fn move_boxes(&self, boxes: &mut BoundingBoxes) {
+        self.head.move_boxes(boxes);
+        self.steps.iter().for_each(|step| step.move_boxes(boxes));
+        self.tail.move_boxes(boxes);
+    }
+
+    /// Moves a mask with the image.
+    pub fn move_mask(&self, mask: &mut Mask) {
+        self.head.move_mask(mask);
+        self.steps.iter().for_each(|step| step.move_mask(mask));
+        self.tail.move_mask(mask);
     }
 
     /// Width and height of the result.
@@ -117,11 +132,27 @@ impl Recipe {
         draw: Draw,
         plan: &mut Plan,
     ) -> Result<(), PlanError> {
+        self.plan_view_into((width, height), draw, 0, plan)
+    }
+
+    /// [`Recipe::plan_into`] for image `view` of the [`Recipe::views`] that a sample becomes.
+    ///
+    /// Everything random is the same for all of them.
+    ///
+    /// # Errors
+    /// As [`Recipe::plan`].
+    pub fn plan_view_into(
+        &self,
+        (width, height): (u32, u32),
+        draw: Draw,
+        view: u32,
+        plan: &mut Plan,
+    ) -> Result<(), PlanError> {
         let sides = 1..=PlanError::MAX_SIDE;
         if !sides.contains(&width) || !sides.contains(&height) {
             return Err(PlanError::ImageSize { width, height });
         }
-        let mut drawing = Drawing::new(plan, width, height, self.parity());
+        let mut drawing = Drawing::new(plan, width, height, self.parity()).of_view(view);
         for (stream, op) in Stream::of(draw, self.ops()) {
             op.draw(stream, &mut drawing)?;
         }

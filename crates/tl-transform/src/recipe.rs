@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use crate::batch_op::BatchOp;
 use crate::decode_mode::DecodeMode;
 use crate::error::RecipeError;
-use crate::interpolation::Interpolation;
 use crate::op::{
     self, CenterCrop, Domain, Normalize, Op, RandomHorizontalFlip, RandomResizedCrop, Resize,
     ToFloat,
@@ -100,7 +99,7 @@ impl Recipe {
     pub fn imagenet_eval(size: u32) -> Result<Self, RecipeError> {
         let side = (f64::from(size) * 256.0 / 224.0).round_ties_even();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-        let resize = Resize { size: side as u32, interpolation: Interpolation::Bilinear };
+        let resize = Resize::new(side as u32);
         Self::imagenet(vec![resize.into(), CenterCrop::new(size).into()])
     }
 
@@ -216,6 +215,13 @@ impl Recipe {
     #[must_use]
     pub fn output_size(&self) -> Option<(u32, u32)> {
         self.ops.iter().fold(None, |size, op| op.output_size(size))
+    }
+
+    /// How many images a sample becomes: more than one with crops such as
+    /// [`FiveCrop`](crate::op::FiveCrop).
+    #[must_use]
+    pub fn views(&self) -> u32 {
+        self.ops.iter().map(Op::views).fold(1, u32::saturating_mul)
     }
 
     /// Mean and standard deviation of the normalisation; those of no normalisation are 0 and 1.

@@ -19,7 +19,7 @@ pub struct Renderer {
     element: Element,
     layout: Layout,
     resampler: Resampler,
-    /// One row of output pixels, black where the pass pads.
+    /// One row of output pixels, coloured where the pass pads.
     padded: Vec<u8>,
 }
 
@@ -80,6 +80,7 @@ impl Renderer {
         let (width, height) = pass.output_size();
         let format = PixelFormat { element: self.element, layout: self.layout, flip: pass.flip };
         let writer = ImageWriter::new(out, width as usize, height as usize, format, &self.table);
+        let writer = if pass.flip_vertical { writer.upside_down() } else { writer };
         (Rows::new(self.level, writer, pass, &mut self.padded), &mut self.resampler)
     }
 }
@@ -92,40 +93,42 @@ impl Pass {
     }
 
     fn resize(&self) -> Resize {
-        let Self { region, resized, window, interpolation, .. } = *self;
-        Resize { region, resized, window, filter: interpolation.into() }
+        let Self { region, resized, window, .. } = *self;
+        Resize { region, resized, window, filter: self.filter() }
     }
 }
 
-/// Writes the rows of a pass's window where they belong, with black around them.
+/// Writes the rows of a pass's window where they belong, with its colour around them.
 #[derive(Debug)]
 pub struct Rows<'a> {
     level: Level,
     writer: ImageWriter<'a>,
     padding: Padding,
+    fill: [u8; CHANNELS],
     /// Samples of a row of the result, in all channels.
     padded: Option<&'a mut [u8]>,
 }
 
 impl<'a> Rows<'a> {
-    /// Writes the black rows already.
+    /// Writes the rows of the padding already.
     fn new(
         level: Level,
         mut writer: ImageWriter<'a>,
         pass: &Pass,
         padded: &'a mut Vec<u8>,
     ) -> Self {
-        let padding = pass.padding;
+        let Pass { padding, fill, .. } = *pass;
         if padding == Padding::default() {
-            return Self { level, writer, padding, padded: None };
+            return Self { level, writer, padding, fill, padded: None };
         }
         let (width, height) = pass.output_size();
         padded.clear();
         padded.resize(width as usize * CHANNELS, 0);
+        padded.as_chunks_mut().0.fill(fill);
         for y in (0..padding.top).chain(height - padding.bottom..height) {
             writer.write_row(level, y, padded);
         }
-        Self { level, writer, padding, padded: Some(padded) }
+        Self { level, writer, padding, fill, padded: Some(padded) }
     }
 
     /// Writes row `y` of the window, of interleaved pixels.
@@ -150,7 +153,8 @@ impl<'a> Rows<'a> {
             return self.writer.write_planes(self.level, y, planes);
         };
         let (width, left) = (padded.len() / CHANNELS, self.padding.left as usize);
-        for (row, plane) in padded.chunks_exact_mut(width).zip(planes) {
+        for ((row, plane), fill) in padded.chunks_exact_mut(width).zip(planes).zip(self.fill) {
+            row.fill(fill);
             row[left..][..plane.len()].copy_from_slice(plane);
         }
         let (red, rest) = padded.split_at(width);

@@ -188,7 +188,6 @@ impl Stage<'_> {
     }
 
     /// Puts an image of `size` in the place of the present one; `make` fills it from that.
-    #[expect(dead_code, reason = "for the operations to come")]
     pub(crate) fn replace(
         &mut self,
         (width, height): (u32, u32),

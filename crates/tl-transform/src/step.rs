@@ -5,11 +5,13 @@ mod erase;
 mod filter;
 mod mix;
 mod noise;
+mod pad;
 mod user;
 mod warp;
 
 use serde::{Deserialize, Serialize};
 
+use crate::annotations::{BoundingBoxes, Mask};
 use crate::error::StepError;
 use crate::pass::Pass;
 use crate::runner::Stage;
@@ -23,6 +25,7 @@ pub use filter::Filter;
 pub use mix::Mix;
 pub(crate) use mix::Scratch as MixScratch;
 pub use noise::Noise;
+pub use pad::Pad;
 pub use user::User;
 pub(crate) use warp::Scratch as WarpScratch;
 pub use warp::{Affine, Elastic, Perspective, Rotate, Warp};
@@ -37,6 +40,8 @@ pub use warp::{Affine, Elastic, Perspective, Rotate, Warp};
 pub enum Step {
     /// Crop, resize, cut, pad with black, flip.
     Pass(Pass),
+    /// Add a border.
+    Pad(Pad),
     /// Change colours.
     Color(Color),
     /// Take every pixel from another place.
@@ -59,6 +64,7 @@ impl Step {
     pub fn output_size(&self, size: (u32, u32)) -> (u32, u32) {
         match self {
             Self::Pass(pass) => pass.output_size(),
+            Self::Pad(pad) => pad.output_size(size),
             Self::Warp(warp) => warp.output_size(size),
             Self::Color(_)
             | Self::Filter(_)
@@ -69,10 +75,41 @@ impl Step {
         }
     }
 
+    /// Moves boxes with the image.
+    pub fn move_boxes(&self, boxes: &mut BoundingBoxes) {
+        match self {
+            Self::Pass(pass) => pass.move_boxes(boxes),
+            Self::Pad(pad) => pad.move_boxes(boxes),
+            Self::Warp(_)
+            | Self::Color(_)
+            | Self::Filter(_)
+            | Self::Noise(_)
+            | Self::Erase(_)
+            | Self::Mix(_)
+            | Self::User(_) => {}
+        }
+    }
+
+    /// Moves a mask with the image.
+    pub fn move_mask(&self, mask: &mut Mask) {
+        match self {
+            Self::Pass(pass) => pass.move_mask(mask),
+            Self::Pad(pad) => pad.move_mask(mask),
+            Self::Warp(_)
+            | Self::Color(_)
+            | Self::Filter(_)
+            | Self::Noise(_)
+            | Self::Erase(_)
+            | Self::Mix(_)
+            | Self::User(_) => {}
+        }
+    }
+
     /// Whether the step can be carried out on an image of this size.
     pub(crate) fn fits(&self, (width, height): (u32, u32)) -> bool {
         match self {
             Self::Pass(pass) => pass.fits(width, height),
+            Self::Pad(pad) => pad.fits((width, height)),
             Self::Color(_) | Self::Warp(_) | Self::Mix(_) | Self::User(_) => true,
             Self::Filter(filter) => filter.is_defined(),
             Self::Noise(noise) => noise.is_defined(),
@@ -84,6 +121,7 @@ impl Step {
     pub(crate) fn run(&self, stage: &mut Stage<'_>) -> Result<(), StepError> {
         match self {
             Self::Pass(pass) => stage.pass(pass),
+            Self::Pad(pad) => pad.run(stage),
             Self::Color(color) => color.run(stage),
             Self::Warp(warp) => warp.run(stage),
             Self::Mix(mix) => return mix.run(stage),

@@ -40,12 +40,7 @@ fn widened(inner: (u32, u32), outer: (u32, u32)) -> (u32, u32) {
 }
 
 fn resize(pass: &Pass, area: Area) -> ResizeArea {
-    ResizeArea {
-        area,
-        resized: pass.resized,
-        window: pass.window,
-        filter: pass.interpolation.into(),
-    }
+    ResizeArea { area, resized: pass.resized, window: pass.window, filter: pass.filter() }
 }
 
 /// A plane, and what part of it becomes the result.

@@ -13,7 +13,7 @@ use tl_transform::op::{
     CenterCrop, ErasingValue, GaussianBlur, GaussianNoise, GridMask, RandomErasing,
     RandomResizedCrop, Resize, ToFloat,
 };
-use tl_transform::{DecodeMode, Dtype, Interpolation, Layout as ImageLayout, OutputSpec, Recipe};
+use tl_transform::{DecodeMode, Dtype, Layout as ImageLayout, OutputSpec, Recipe};
 
 use crate::memory::{Stored, config, dataset, flat_jpeg, jpeg, loader, sample, train};
 
@@ -169,7 +169,7 @@ fn a_giant_does_not_cost_its_memory_for_good() {
     if !is_alone("allocations::a_giant_does_not_cost_its_memory_for_good") {
         return;
     }
-    let resize = Resize { size: 16, interpolation: Interpolation::Bilinear };
+    let resize = Resize::new(16);
     let ops = vec![resize.into(), CenterCrop::new(16).into()];
     let output = OutputSpec { dtype: Dtype::U8, layout: ImageLayout::Hwc };
     let recipe = Recipe::new(ops, output).unwrap();

@@ -4,7 +4,7 @@ use tbl_format::SampleFormat;
 use tl_decode::{DecodeOptions, OnDamaged};
 use tl_pipeline::{Dataset, LoaderConfig, OnError, PipelineError, SampleFault, Work};
 use tl_transform::op::Resize;
-use tl_transform::{DecodeMode, Dtype, Interpolation, Layout, Op, OutputSpec, Recipe};
+use tl_transform::{DecodeMode, Dtype, Layout, Op, OutputSpec, Recipe};
 
 use crate::memory::{
     PANIC, PANIC_AHEAD, Stored, bmps, config, dataset, flat_jpeg, jpeg, loader, sample, train,
@@ -186,7 +186,7 @@ fn raw_samples_of_the_wrong_size_are_named() {
 /// One row of pixels, resized to a shorter side of 256, would be 12 GB.
 #[test]
 fn results_beyond_the_limit_are_refused_before_they_are_allocated() {
-    let resize = Op::from(Resize { size: 256, interpolation: Interpolation::Bilinear });
+    let resize = Op::from(Resize::new(256));
     let output = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
     let work = Work::Images(Recipe::new(vec![resize], output).unwrap());
     let bytes = vec![0; 65_535 * 3];

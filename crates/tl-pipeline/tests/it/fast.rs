@@ -56,7 +56,7 @@ fn all_files() -> Vec<(String, Vec<u8>)> {
 
 /// Training, evaluation, a crop beyond the image, filters of every width, and no resize at all.
 fn recipes() -> Vec<Recipe> {
-    let resize = |size, interpolation| Op::from(Resize { size, interpolation });
+    let resize = |size, interpolation| Op::from(Resize { interpolation, ..Resize::new(size) });
     let crop = |width, height| Op::from(CenterCrop { width, height });
     let flip = Op::from(RandomHorizontalFlip::default());
     let of = |ops: &[Op]| Recipe::new(ops.to_vec(), PIXELS).unwrap();
@@ -148,7 +148,7 @@ fn planes_of_a_region_hold_every_sample_that_is_read() {
         );
     let files: Vec<(String, Vec<u8>)> = kinds().into_iter().chain(fractions).collect();
     let window = |size, interpolation, side| {
-        let resize = Op::from(Resize { size, interpolation });
+        let resize = Op::from(Resize { interpolation, ..Resize::new(size) });
         let crop = Op::from(CenterCrop::new(side));
         Recipe::new(vec![resize, crop], PIXELS).unwrap()
     };

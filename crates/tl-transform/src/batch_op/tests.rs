@@ -228,7 +228,7 @@ fn ways_that_make_no_sense_are_refused_by_name() {
     assert!(floats.clone().into_pixels(Layout::Chw).batch_ops().is_empty());
     let half = OutputSpec { dtype: Dtype::F16, layout: Layout::Hwc };
     assert_eq!(floats.with_output(half).unwrap().batch_ops().len(), 1);
-    let varying = Resize { size: 8, interpolation: crate::Interpolation::Bilinear };
+    let varying = Resize::new(8);
     let varying = Recipe::new(vec![varying.into()], pixels).unwrap().with_batch_ops(vec![cut]);
     assert_eq!(varying, Err(RecipeError::BatchSize { op: "CutMix" }));
     for op in [

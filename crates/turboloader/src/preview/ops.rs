@@ -7,7 +7,7 @@ use tl_pipeline::{PipelineError, Renderer, SampleError};
 use tl_simd::Level;
 use tl_simd::resample::Resampler;
 use tl_transform::op::{CenterCrop, Resize, ToFloat};
-use tl_transform::{Draw, Dtype, Interpolation, Layout, Op, OutputSpec, Plan, Recipe};
+use tl_transform::{Draw, Dtype, Layout, Op, OutputSpec, Plan, Recipe};
 
 use super::canvas::{Canvas, GLYPH_SIDE, Rgb};
 use super::cell::fit;
@@ -60,7 +60,7 @@ fn photographs(args: &PreviewArgs) -> Result<Vec<Image>, Failure> {
     let data = DataSet::open(&args.file)?;
     let count = args.count.map_or(SAMPLES, std::num::NonZeroUsize::get);
     let side = args.size * OVERSAMPLING;
-    let resize = Resize { size: side, interpolation: Interpolation::Bilinear };
+    let resize = Resize::new(side);
     let square = Recipe::new(vec![resize.into(), CenterCrop::new(side).into()], PIXELS)?;
     let (mut decoder, mut renderer) =
         (SampleDecoder::new(DecodeOptions::default()), Renderer::new(&square));

@@ -68,8 +68,11 @@ fn a_choice_follows_its_weights() {
 /// The order shows in which of three crops cuts something off.
 #[test]
 fn every_order_is_as_likely() {
-    let ops =
-        vec![crop(10), Resize { size: 20, interpolation: Interpolation::Box }.into(), flip(1.0)];
+    let ops = vec![
+        crop(10),
+        Resize { interpolation: Interpolation::Box, ..Resize::new(20) }.into(),
+        flip(1.0),
+    ];
     let mut orders = std::collections::BTreeMap::new();
     for plan in plans(RandomOrder { ops }, DRAWS) {
         *orders.entry(format!("{plan:?}")).or_insert(0u32) += 1;

@@ -1,0 +1,187 @@
+//! Crops of one size: the middle, or a random part.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use tl_simd::resample::Rect;
+
+use super::pad::{Border, PadMode, Sides};
+use crate::draw::{Drawing, Stream};
+use crate::error::{Invalid, PlanError};
+use crate::fill::Fill;
+use crate::op::{Operation, require_size};
+use crate::pass::Padding;
+
+/// Cuts `width` x `height` out of the middle; where the image is smaller, black is added first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CenterCrop {
+    /// Output width in pixels.
+    pub width: u32,
+    /// Output height in pixels.
+    pub height: u32,
+}
+
+impl CenterCrop {
+    /// A square of `size` pixels.
+    #[must_use]
+    pub const fn new(size: u32) -> Self {
+        Self { width: size, height: size }
+    }
+}
+
+impl Operation for CenterCrop {
+    fn name(&self) -> &'static str {
+        "CenterCrop"
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        require_size("width", self.width)?;
+        require_size("height", self.height)
+    }
+
+    fn draw(&self, _: Stream, drawing: &mut Drawing<'_>) -> Result<(), PlanError> {
+        let (width, height) = drawing.size();
+        // Boxes and masks move with the pixels; torchvision moves boxes by one pixel more than the
+        // image where three columns are missing, or seven, and so on.
+        let (across, down) = (centered(width, self.width), centered(height, self.height));
+        let (x, y) = (across.start, down.start);
+        drawing.crop(Rect { x, y, width: across.length, height: down.length })?;
+        drawing.pad_black(Padding {
+            left: across.before,
+            top: down.before,
+            right: across.after,
+            bottom: down.after,
+        })
+    }
+
+    fn output_size(&self, _: Option<(u32, u32)>) -> Option<(u32, u32)> {
+        Some((self.width, self.height))
+    }
+}
+
+impl fmt::Display for CenterCrop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({}x{})", self.width, self.height)
+    }
+}
+
+/// Cuts a random part of `width` x `height` pixels out, of the image or of the image with a border.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RandomCrop {
+    /// Output width in pixels.
+    pub width: u32,
+    /// Output height in pixels.
+    pub height: u32,
+    /// A border that is added first.
+    #[serde(default)]
+    pub padding: Sides,
+    /// Whether an image that is still too small gets as much on both sides as is missing.
+    #[serde(default)]
+    pub pad_if_needed: bool,
+    /// The border's colour.
+    #[serde(default)]
+    pub fill: Fill,
+    /// What the border looks like.
+    #[serde(default)]
+    pub padding_mode: PadMode,
+}
+
+impl RandomCrop {
+    /// A square of `size` pixels, without a border.
+    #[must_use]
+    pub fn new(size: u32) -> Self {
+        Self {
+            width: size,
+            height: size,
+            padding: Sides::default(),
+            pad_if_needed: false,
+            fill: Fill::BLACK,
+            padding_mode: PadMode::Constant,
+        }
+    }
+}
+
+impl Operation for RandomCrop {
+    fn name(&self) -> &'static str {
+        "RandomCrop"
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        require_size("width", self.width)?;
+        require_size("height", self.height)?;
+        self.padding.check()?;
+        Border { mode: self.padding_mode, fill: self.fill }.check()
+    }
+
+    /// `y` comes before `x`, each is drawn only where there is a choice.
+    fn draw(&self, stream: Stream, drawing: &mut Drawing<'_>) -> Result<(), PlanError> {
+        let mut padding = self.padding.padding();
+        let (mut width, mut height) = padding.around(drawing.size())?;
+        if self.pad_if_needed {
+            let missing = (self.width.saturating_sub(width), self.height.saturating_sub(height));
+            padding.left += missing.0;
+            padding.right += missing.0;
+            padding.top += missing.1;
+            padding.bottom += missing.1;
+            (width, height) = padding.around(drawing.size())?;
+        }
+        if width < self.width || height < self.height {
+            return Err(PlanError::CropSize { crop: (self.width, self.height), width, height });
+        }
+        let mut rng = stream.rng();
+        let mut place = |surplus: u32| if surplus == 0 { 0 } else { rng.below(surplus + 1) };
+        let y = place(height - self.height);
+        let x = place(width - self.width);
+        Border { mode: self.padding_mode, fill: self.fill }.draw(padding, drawing)?;
+        drawing.crop(Rect { x, y, width: self.width, height: self.height })
+    }
+
+    fn output_size(&self, _: Option<(u32, u32)>) -> Option<(u32, u32)> {
+        Some((self.width, self.height))
+    }
+}
+
+impl fmt::Display for RandomCrop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({}x{}", self.width, self.height)?;
+        if self.padding != Sides::default() {
+            write!(f, ", padding {}", self.padding)?;
+        }
+        if self.pad_if_needed {
+            f.write_str(", pad if needed")?;
+        }
+        if self.padding != Sides::default() || self.pad_if_needed {
+            write!(f, ", {}", Border { mode: self.padding_mode, fill: self.fill })?;
+        }
+        f.write_str(")")
+    }
+}
+
+/// One axis of a centre crop.
+pub(super) struct Centered {
+    pub(super) start: u32,
+    length: u32,
+    before: u32,
+    after: u32,
+}
+
+/// torchvision's `center_crop` on one axis: pad to `target` when short, else cut at half the
+/// surplus, rounded half to even.
+pub(super) fn centered(side: u32, target: u32) -> Centered {
+    if side < target {
+        let missing = target - side;
+        return Centered {
+            start: 0,
+            length: side,
+            before: missing / 2,
+            after: missing.div_ceil(2),
+        };
+    }
+    let surplus = side - target;
+    let half = surplus / 2;
+    // An odd surplus is a tie between `half` and `half + 1`.
+    let start = half + (surplus % 2) * (half % 2);
+    Centered { start, length: target, before: 0, after: 0 }
+}

@@ -1,0 +1,69 @@
+//! Borders that are made of the image, which a pass cannot add.
+
+use serde::{Deserialize, Serialize};
+use tl_simd::pad::{Border, Margins, pad};
+use tl_simd::resample::ImageView;
+
+use crate::annotations::{BoundingBoxes, Mask};
+use crate::op::PadMode;
+use crate::pass::{Padding, mask_fill};
+use crate::render::CHANNELS;
+use crate::runner::Stage;
+
+/// A border around an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pad {
+    /// How wide it is.
+    pub padding: Padding,
+    /// What it looks like.
+    pub mode: PadMode,
+    /// The colour of a constant one.
+    #[serde(default)]
+    pub fill: [u8; 3],
+}
+
+impl Pad {
+    pub(super) fn output_size(&self, (width, height): (u32, u32)) -> (u32, u32) {
+        let Padding { left, top, right, bottom } = self.padding;
+        let side = |a: u32, b: u32, c: u32| a.saturating_add(b).saturating_add(c);
+        (side(left, width, right), side(top, height, bottom))
+    }
+
+    pub(super) fn fits(&self, size: (u32, u32)) -> bool {
+        self.padding.around(size).is_ok()
+    }
+
+    pub(super) fn run(&self, stage: &mut Stage<'_>) {
+        let (level, size) = (stage.level(), stage.image.size());
+        stage.replace(self.output_size(size), |image, out| {
+            let view = ImageView::packed(image.pixels(), size.0, size.1, CHANNELS);
+            let [red, green, blue] = self.fill;
+            pad(level, view, self.margins(), self.border([red, green, blue, 0]), out);
+        });
+    }
+
+    /// torchvision refuses boxes for all modes but the constant one; here they stay with what they
+    /// are around.
+    pub(super) fn move_boxes(&self, boxes: &mut BoundingBoxes) {
+        let size = self.output_size(boxes.canvas());
+        boxes.pad((self.padding.left, self.padding.top), size);
+    }
+
+    pub(super) fn move_mask(&self, mask: &mut Mask) {
+        mask.pad(self.margins(), self.border([mask_fill(self.fill); 4]));
+    }
+
+    fn margins(&self) -> Margins {
+        self.padding.into()
+    }
+
+    fn border(&self, fill: [u8; 4]) -> Border {
+        match self.mode {
+            PadMode::Constant => Border::Constant(fill),
+            PadMode::Edge => Border::Edge,
+            PadMode::Reflect => Border::Reflect,
+            PadMode::Symmetric => Border::Symmetric,
+        }
+    }
+}
