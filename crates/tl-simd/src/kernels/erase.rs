@@ -78,10 +78,17 @@ impl<'a> Canvas<'a> {
                 let Some(row) = row.get_mut(offset..) else { continue };
                 for (group, part) in (first..).zip(row.chunks_mut(step * GROUP)) {
                     let deviates = normals(level, key, low_word(group));
-                    for (number, deviate) in part.chunks_mut(step).zip(deviates) {
-                        let bytes = encode(element, deviate);
-                        let size = element.size();
-                        number[..size].copy_from_slice(&bytes[..size]);
+                    match element {
+                        Element::F32 => scatter(part, step, &deviates, f32::to_ne_bytes),
+                        Element::F16 => scatter(part, step, &deviates, |deviate| {
+                            f16::from_f32(deviate).to_ne_bytes()
+                        }),
+                        Element::Bf16 => scatter(part, step, &deviates, |deviate| {
+                            bf16::from_f32(deviate).to_ne_bytes()
+                        }),
+                        Element::U8 => {
+                            scatter(part, step, &deviates, |deviate| [whole_byte(deviate)]);
+                        }
                     }
                 }
             }
@@ -178,15 +185,40 @@ impl Colour {
     }
 }
 
+/// Writes every `step` bytes a number.
+fn scatter<const SIZE: usize>(
+    out: &mut [u8],
+    step: usize,
+    numbers: &[f32],
+    encode: impl Fn(f32) -> [u8; SIZE],
+) {
+    if step == SIZE {
+        for (out, &number) in out.as_chunks_mut::<SIZE>().0.iter_mut().zip(numbers) {
+            *out = encode(number);
+        }
+    } else {
+        for (out, &number) in out.chunks_mut(step).zip(numbers) {
+            if let Some(out) = out.first_chunk_mut() {
+                *out = encode(number);
+            }
+        }
+    }
+}
+
+/// A number without its fraction, held in 0..=255.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
+fn whole_byte(value: f32) -> u8 {
+    value as u8
+}
+
 /// The bytes of a number, at the front.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "held in 0..=255")]
 fn encode(element: Element, value: f32) -> [u8; MOST_BYTES] {
     let half = |[low, high]: [u8; 2]| [low, high, 0, 0];
     match element {
         Element::F32 => value.to_ne_bytes(),
         Element::F16 => half(f16::from_f32(value).to_ne_bytes()),
         Element::Bf16 => half(bf16::from_f32(value).to_ne_bytes()),
-        Element::U8 => [value as u8, 0, 0, 0],
+        Element::U8 => [whole_byte(value), 0, 0, 0],
     }
 }
 

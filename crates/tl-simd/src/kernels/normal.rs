@@ -98,10 +98,25 @@ fn add<const CLIP: bool>(noise: Noise, key: u64, samples: &mut [u8]) {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "held, or wrapping")]
 fn add_group<const CLIP: bool>(noise: Noise, deviates: &[f32; GROUP], samples: &mut [u8; GROUP]) {
     for (sample, deviate) in samples.iter_mut().zip(deviates) {
-        let whole = (deviate * noise.sigma + noise.mean) as i32;
-        let sum = i32::from(*sample).wrapping_add(whole);
+        let sum = i32::from(*sample) + truncate(deviate * noise.sigma + noise.mean);
         *sample = if CLIP { sum.clamp(0, 255) as u8 } else { sum as u8 };
     }
+}
+
+/// The integer part of a number, which is held within 2^22 in magnitude.
+///
+/// A cast does the same, but for numbers out of range it has branches that keep a loop from being
+/// vectorised.
+#[inline(always)]
+fn truncate(number: f32) -> i32 {
+    /// From here on the last bit of a number is worth 1.
+    const WHOLE: f32 = 8_388_608.0;
+    let magnitude = number.abs().min(WHOLE / 2.0);
+    let nearest = magnitude + WHOLE;
+    let above = u32::from(nearest - WHOLE > magnitude);
+    let whole = (nearest.to_bits() - above & 0x007F_FFFF).cast_signed();
+    let sign = number.to_bits().cast_signed() >> 31;
+    (whole ^ sign) - sign
 }
 
 #[inline(always)]
@@ -221,6 +236,16 @@ fn ln(x: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_lose_their_fractions() {
+        for step in -400_000..400_000_i32 {
+            let number = step as f32 / 16.0;
+            assert_eq!(truncate(number), step / 16, "{number}");
+        }
+        assert_eq!((truncate(0.999_999_94), truncate(-0.999_999_94)), (0, 0));
+        assert_eq!((truncate(1e30), truncate(-1e30)), (1 << 22, -(1 << 22)));
+    }
 
     #[test]
     fn logarithms_are_right_to_the_seventh_digit() {
