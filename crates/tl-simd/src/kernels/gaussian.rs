@@ -9,12 +9,16 @@
 //! rounding errors of both sums together. The fast sum therefore decides where it is certain, and
 //! the chain is computed for the rest: the bits are the same at every level.
 
+mod arithmetic;
+mod bound;
 mod weights;
 
 use crate::Level;
 use crate::vector::{RGB, Simd, dispatch};
+use arithmetic::{Arithmetic, Fused, Plain};
+use bound::{Bound, trim};
 pub use weights::weights;
-use weights::{fused, weights_into};
+use weights::weights_into;
 
 /// Rows that one vertical pass makes.
 const ROWS: usize = 2;
@@ -24,9 +28,6 @@ const CHAINS: usize = 4;
 
 /// Added to a number from 0 to 2^22, rounds it to an integer that is in the low bits then.
 const ROUNDER: f32 = 12_582_912.0;
-
-/// The largest relative error of one rounding.
-const UNIT: f32 = f32::EPSILON / 2.0;
 
 /// A blur: its weights, and memory that it keeps from image to image.
 #[derive(Clone, Debug, Default)]
@@ -47,13 +48,6 @@ pub struct GaussianBlur {
     /// The same rows, weighted horizontally.
     filtered: Vec<f32>,
     shape: Shape,
-}
-
-/// How far the fast sum can be from the chain: `relative` times itself, and `absolute`.
-#[derive(Clone, Copy, Debug, Default)]
-struct Bound {
-    relative: f32,
-    absolute: f32,
 }
 
 /// The sizes of a run.
@@ -322,85 +316,6 @@ impl Pending {
     fn is_full(&self, lanes: usize) -> bool {
         self.count + ROWS * lanes / EXACT > self.blocks.len()
     }
-}
-
-impl Bound {
-    /// The errors of the chain over `products` and of `fast_taps` steps whose weights lack
-    /// `dropped`.
-    fn new(products: &[f32], fast_taps: usize, dropped: f32) -> Self {
-        let largest = f32::from(u8::MAX);
-        // Two roundings a step where there is no fused one, and those of the products.
-        let mut relative = (2 * fast_taps + 4) as f32 * UNIT;
-        let mut absolute = largest * dropped + f32::MIN_POSITIVE;
-        let mut total = 0.0;
-        for &product in products {
-            total += product;
-            // A step errs by no more than what it adds, and by half a unit of the sum so far.
-            if product <= UNIT / 2.0 {
-                absolute += largest * product;
-            } else if total < 0.5 {
-                absolute += largest * total * UNIT;
-            } else {
-                relative += UNIT;
-            }
-        }
-        // The sums above round as well, and errors add up to more errors.
-        Self { relative: relative * 1.01, absolute: absolute * 1.01 }
-    }
-}
-
-/// How a level multiplies and adds.
-trait Arithmetic {
-    /// `a * b + c`, rounded once or twice.
-    fn roughly(a: f32, b: f32, c: f32) -> f32;
-    /// `a * b + c`, rounded once.
-    fn exactly(a: f32, b: f32, c: f32) -> f32;
-}
-
-/// Without fused instructions.
-struct Plain;
-
-impl Arithmetic for Plain {
-    #[inline(always)]
-    fn roughly(a: f32, b: f32, c: f32) -> f32 {
-        a * b + c
-    }
-
-    #[inline(always)]
-    fn exactly(a: f32, b: f32, c: f32) -> f32 {
-        fused(a, b, c)
-    }
-}
-
-/// With fused instructions, which every vector level has.
-struct Fused;
-
-impl Arithmetic for Fused {
-    #[inline(always)]
-    fn roughly(a: f32, b: f32, c: f32) -> f32 {
-        a.mul_add(b, c)
-    }
-
-    #[inline(always)]
-    fn exactly(a: f32, b: f32, c: f32) -> f32 {
-        a.mul_add(b, c)
-    }
-}
-
-/// The weights without the ones at both ends that are worth less than a rounding, and the sum of
-/// those.
-fn trim(weights: &[f32], kept: &mut Vec<f32>) -> f32 {
-    let negligible = UNIT / 4.0;
-    let middle = weights.len() / 2;
-    let small = |&index: &usize| {
-        weights[index] <= negligible && weights[weights.len() - 1 - index] <= negligible
-    };
-    let dropped = (0..middle).take_while(small).count();
-    let (left, rest) = weights.split_at(dropped);
-    let (middle, right) = rest.split_at(rest.len() - dropped);
-    kept.clear();
-    kept.extend_from_slice(middle);
-    left.iter().chain(right).sum()
 }
 
 /// The pixel of `0..len` that stands at `index`, 0 or more, of the image reflected at its edges.

@@ -114,7 +114,7 @@ fn truncate(number: f32) -> i32 {
     let magnitude = number.abs().min(WHOLE / 2.0);
     let nearest = magnitude + WHOLE;
     let above = u32::from(nearest - WHOLE > magnitude);
-    let whole = (nearest.to_bits() - above & 0x007F_FFFF).cast_signed();
+    let whole = ((nearest.to_bits() - above) & 0x007F_FFFF).cast_signed();
     let sign = number.to_bits().cast_signed() >> 31;
     (whole ^ sign) - sign
 }

@@ -125,8 +125,7 @@ impl RandomErasing {
     /// torchvision's `make_params`: a rectangle that is smaller than the image in both directions,
     /// or none after ten tries.
     ///
-    /// Try `t` takes block `t + 1 / 2` of the stream (area, then ratio), behind the probability; the
-    /// row and the column follow the last try.
+    /// Each try takes two reals, the area and the ratio; the row and the column follow the last one.
     fn rectangle(&self, (width, height): (u32, u32), rng: &mut Rng) -> Option<Rect> {
         let area = f64::from(width) * f64::from(height);
         for _ in 0..TRIES {
