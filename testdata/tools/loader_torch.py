@@ -1,4 +1,4 @@
-"""The recipe of `recipes/imagenet-augmented.json` through PyTorch's DataLoader, samples per second.
+"""The recipe of `examples/recipes/imagenet-randaugment.json` through PyTorch's DataLoader, samples per second.
 
     loader_torch.py PHOTOGRAPHS [--workers 2] [--backend pil|tensor] [--epochs 5] [--batch 64]
 

@@ -31,7 +31,7 @@ def request(operations, width, height, mode):
     return {"steps": steps(operations, width, height, mode), "parity": mode, **normalize}
 
 
-def passing(image, region=None, resized=None, flip=False, **rest):
+def passing(image, mode, region=None, resized=None, **rest):
     region = region or [0, 0, *image]
     resized = resized or region[2:]
     step = {
@@ -39,8 +39,9 @@ def passing(image, region=None, resized=None, flip=False, **rest):
         "resized": resized,
         "window": [0, 0, *resized],
         "padding": {},
-        "flip": flip,
+        "flip": False,
         "interpolation": "bilinear",
+        "parity": mode,
     }
     step.update(rest)
     step["interpolation"] = step["interpolation"].replace("-", "_")
@@ -48,16 +49,23 @@ def passing(image, region=None, resized=None, flip=False, **rest):
 
 
 def resize(image, mode, size, interpolation, antialias=True):
-    return passing(image, resized=size[::-1], interpolation=interpolation)
+    return passing(image, mode, resized=size[::-1], interpolation=interpolation, antialias=antialias)
 
 
 def crop(image, mode, top, left, width, height):
-    return passing(image, region=[left, top, width, height])
+    return passing(image, mode, region=[left, top, width, height])
 
 
 def resized_crop(image, mode, top, left, width, height, size, interpolation):
     region = [left, top, width, height]
-    return passing(image, region=region, resized=size[::-1], interpolation=interpolation)
+    return passing(image, mode, region=region, resized=size[::-1], interpolation=interpolation)
+
+
+def pad(image, mode_of_pixels, padding, mode, fill):
+    padding = dict(zip(("left", "top", "right", "bottom"), padding))
+    if mode == "constant":
+        return passing(image, mode_of_pixels, padding=padding, fill=fill)
+    return [{"pad": {"padding": padding, "mode": mode}}]
 
 
 def turned(image, mode, angle, interpolation, expand, fill):
@@ -126,7 +134,9 @@ STEPS = {
     "resize": resize,
     "crop": crop,
     "resized_crop": resized_crop,
-    "horizontal_flip": lambda image, mode: passing(image, flip=True),
+    "pad": pad,
+    "horizontal_flip": lambda image, mode: passing(image, mode, flip=True),
+    "vertical_flip": lambda image, mode: passing(image, mode, flip_vertical=True),
     "brightness": color("brightness", "factor"),
     "contrast": color("contrast", "factor"),
     "saturation": color("saturation", "factor"),
