@@ -80,8 +80,8 @@ impl Step {
         match self {
             Self::Pass(pass) => pass.move_boxes(boxes),
             Self::Pad(pad) => pad.move_boxes(boxes),
-            Self::Warp(_)
-            | Self::Color(_)
+            Self::Warp(warp) => warp.move_boxes(boxes),
+            Self::Color(_)
             | Self::Filter(_)
             | Self::Noise(_)
             | Self::Erase(_)
@@ -95,8 +95,8 @@ impl Step {
         match self {
             Self::Pass(pass) => pass.move_mask(mask),
             Self::Pad(pad) => pad.move_mask(mask),
-            Self::Warp(_)
-            | Self::Color(_)
+            Self::Warp(warp) => warp.move_mask(mask),
+            Self::Color(_)
             | Self::Filter(_)
             | Self::Noise(_)
             | Self::Erase(_)

@@ -103,7 +103,10 @@ pub(super) fn require_common(
 ) -> Result<(), Invalid> {
     let ok = matches!(
         interpolation,
-        Interpolation::Nearest | Interpolation::Bilinear | Interpolation::Bicubic
+        Interpolation::Nearest
+            | Interpolation::NearestExact
+            | Interpolation::Bilinear
+            | Interpolation::Bicubic
     );
     require(ok, "interpolation", f64::from(interpolation as u8), "nearest, bilinear or bicubic")?;
     fill.map_or(Ok(()), |fill| fill.check())?;

@@ -21,7 +21,8 @@ use run::{Source, Target, is_pil};
 
 /// A step that takes every pixel from another place.
 ///
-/// Nearest, bilinear and bicubic pixels exist, as in Pillow; any other interpolation is bilinear.
+/// Nearest, bilinear and bicubic pixels exist, as in Pillow, and `NearestExact` is nearest as there;
+/// any other interpolation is bilinear.
 /// torchvision has no bicubic warps of tensors: with [`Parity::Tensor`] those are Pillow's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use tl_transform::step::{Elastic, Warp};
-use tl_transform::{BoundingBoxes, BoxFormat, Fill, Interpolation, Mask, Stream};
+use tl_transform::{BoundingBoxes, BoxFormat, Fill, Interpolation, Mask, Step, Stream};
 
 #[derive(Deserialize)]
 struct Case {
@@ -62,6 +62,21 @@ fn boxes_move_as_in_torchvision() {
         case.step.warp.move_boxes(&mut boxes);
         assert_eq!(boxes.canvas(), case.size_after, "{line}");
         assert_eq!(boxes.boxes(), case.boxes_after, "{line}");
+    }
+}
+
+#[test]
+fn steps_move_annotations_as_their_warps_do() {
+    for (line, case) in cases().into_iter().take(20) {
+        let boxes = BoundingBoxes::new(case.format, case.size, case.boxes);
+        let mut boxes = boxes.expect("finite boxes");
+        Step::Warp(case.step.warp).move_boxes(&mut boxes);
+        assert_eq!(boxes.boxes(), case.boxes_after, "{line}");
+        let (width, height) = case.size;
+        let numbers = noise(width as usize * height as usize, case.seed);
+        let mut mask = Mask::new(width, height, numbers).expect("as many numbers as pixels");
+        Step::Warp(case.step.warp).move_mask(&mut mask);
+        assert_eq!(crc32fast::hash(mask.data()), case.crc, "{line}");
     }
 }
 

@@ -37,7 +37,7 @@ impl Target {
     }
 
     const fn filter(&self) -> Filter {
-        if matches!(self.interpolation, Interpolation::Nearest) {
+        if matches!(self.interpolation, Interpolation::Nearest | Interpolation::NearestExact) {
             Filter::Nearest
         } else if matches!(self.interpolation, Interpolation::Bicubic) {
             Filter::Bicubic
