@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use tl_simd::Level;
 use tl_transform::op::{
     ColorJitter, Grayscale, Jitter, RandomAdjustSharpness, RandomChannelPermutation,
     RandomPhotometricDistort, RandomPosterize, RandomSolarize,
 };
 use tl_transform::step::{Color, HueMethod};
-use tl_transform::{Draw, Dtype, Layout, Op, OutputSpec, Recipe, RecipeError, Step};
+use tl_transform::{
+    Draw, Dtype, Image, Layout, Op, OutputSpec, Parity, Recipe, RecipeError, Runner, Step,
+};
 
 const DRAWS: u32 = 24_000;
 
@@ -231,4 +234,43 @@ fn parameters_out_of_range_are_refused() {
     // NaN equals nothing, itself included.
     let unordered = ColorJitter { contrast: Jitter::Within(f64::NAN), ..Default::default() };
     assert!(matches!(recipe(unordered), Err(RecipeError::Parameter { .. })));
+}
+
+#[test]
+fn steps_of_any_numbers_leave_an_image() {
+    let numbers = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 0.0, 1e300, 1e-300, 300.0];
+    let mut steps: Vec<Color> = vec![
+        Color::Posterize(255),
+        Color::PermuteChannels([255, 3, 7]),
+        Color::Autocontrast,
+        Color::Equalize,
+        Color::Grayscale,
+        Color::Invert,
+    ];
+    for number in numbers {
+        let method = |method| Color::Hue { factor: number, method };
+        steps.extend([Color::Brightness, Color::Contrast].map(|change| change(number)));
+        steps.extend([Color::Saturation, Color::Sharpness].map(|change| change(number)));
+        steps.push(Color::Solarize(number));
+        steps.extend([None, Some(HueMethod::Pil), Some(HueMethod::Float)].map(method));
+    }
+    let steps: Vec<Step> = steps.into_iter().map(Step::Color).collect();
+    for (width, height) in [(1, 1), (1, 70), (70, 1), (2, 2), (3, 3), (67, 5)] {
+        for parity in [Parity::Pil, Parity::Tensor] {
+            let images = Level::available().map(|level| {
+                let bytes = (0..width * height * 3).map(|byte: u32| byte.to_le_bytes()[0]);
+                let mut image = Image::from_pixels(width, height, bytes.collect());
+                let mut runner = Runner::new().with_level(level);
+                steps
+                    .iter()
+                    .map(|step| {
+                        runner.run(&[*step], parity, &mut image).expect("a step for any size");
+                        image.pixels().to_vec()
+                    })
+                    .collect::<Vec<_>>()
+            });
+            let images: Vec<_> = images.collect();
+            assert!(images.windows(2).all(|levels| levels[0] == levels[1]), "{width}x{height}");
+        }
+    }
 }
