@@ -5,6 +5,7 @@ mod color;
 mod erasing;
 mod geometry;
 mod goldens;
+mod ops;
 mod warp;
 mod warp_annotations;
 
