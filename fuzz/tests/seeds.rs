@@ -78,6 +78,14 @@ fn jpeg_row_index_seeds_pass() {
     replay("jpeg_row_index", turboloader_fuzz::jpeg_row_index);
 }
 
+#[test]
+fn recipe_seeds_pass() {
+    replay("recipe", turboloader_fuzz::recipe);
+    replay("recipe", |data| {
+        serde_json::from_slice::<tl_transform::Recipe>(data).expect("seeds are recipes");
+    });
+}
+
 /// What the fuzzer makes of its inputs is whole images.
 #[test]
 fn described_jpeg_files_decode() {
