@@ -37,7 +37,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn describe(batch: &Batch, loader: &Loader) -> Result<String, Box<dyn Error>> {
     let images = batch.images_f32().unwrap_or_default();
     let mean = images.iter().sum::<f32>() / images.len().max(1) as f32;
-    let mut text = format!("{:?} f32, mean {mean:+.2}", batch.shape().unwrap_or_default());
+    let mut text =
+        format!("{:?} f32, mean {mean:+.2}", batch.shape().as_deref().unwrap_or_default());
     for (&index, &label) in batch.indices().iter().zip(batch.labels()) {
         let entry = loader.dataset().entry(index)?;
         let key = String::from_utf8_lossy(entry.key.as_deref().unwrap_or_default()).into_owned();

@@ -1,6 +1,7 @@
 //! Batches: shared views of a published slab.
 
 use std::fmt;
+use std::ops::Deref;
 
 use tl_decode::Image;
 use tl_transform::{Dtype, Layout, Mixing, OutputSpec};
@@ -24,6 +25,9 @@ pub(crate) struct Extra {
 /// The form of the images in a batch of equally sized ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageSpec {
+    /// Images that the recipe makes of one sample: 1, or more with crops such as
+    /// [`FiveCrop`](tl_transform::op::FiveCrop).
+    pub views: u32,
     /// Width in pixels.
     pub width: u32,
     /// Height in pixels.
@@ -33,11 +37,33 @@ pub struct ImageSpec {
 }
 
 impl ImageSpec {
-    /// Bytes of one image, if that fits the address space.
+    /// Bytes of the images of one sample, if that fits the address space.
     pub(crate) fn bytes(&self) -> Option<usize> {
-        [self.width as usize, self.height as usize, 3, self.output.dtype.bytes()]
+        let (width, height) = (self.width as usize, self.height as usize);
+        [self.views as usize, width, height, 3, self.output.dtype.bytes()]
             .into_iter()
             .try_fold(1usize, usize::checked_mul)
+    }
+}
+
+/// The dimensions of a batch's images.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Dimensions {
+    sizes: [usize; 5],
+    rank: usize,
+}
+
+impl Deref for Dimensions {
+    type Target = [usize];
+
+    fn deref(&self) -> &[usize] {
+        &self.sizes[..self.rank]
+    }
+}
+
+impl fmt::Debug for Dimensions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
     }
 }
 
@@ -152,13 +178,19 @@ impl Batch {
         self.spec
     }
 
-    /// The dimensions of [`images`](Self::images), batch first, in the order of the layout.
+    /// The dimensions of [`images`](Self::images), batch first, in the order of the layout. There
+    /// are four, or five where the recipe makes several images of a sample: their number is the
+    /// second.
     #[must_use]
-    pub fn shape(&self) -> Option<[usize; 4]> {
-        let ImageSpec { width, height, output } = self.spec?;
+    pub fn shape(&self) -> Option<Dimensions> {
+        let ImageSpec { views, width, height, output } = self.spec?;
         let (width, height) = (width as usize, height as usize);
         let interleaved = output.layout == Layout::Hwc;
-        Some(if interleaved { [self.len, height, width, 3] } else { [self.len, 3, height, width] })
+        let [a, b, c] = if interleaved { [height, width, 3] } else { [3, height, width] };
+        Some(match views {
+            1 => Dimensions { sizes: [self.len, a, b, c, 1], rank: 4 },
+            views => Dimensions { sizes: [self.len, views as usize, a, b, c], rank: 5 },
+        })
     }
 
     /// The images one behind the other, in the machine's byte order; empty when the samples differ

@@ -108,8 +108,12 @@ impl LoaderConfig {
             self.prefetch = (2 * self.workers).div_ceil(self.batch_size).max(2);
         }
         if let Work::Images(recipe) = &self.work {
+            if recipe.views() > 1 && !recipe.batch_ops().is_empty() {
+                return Err(PipelineError::MixedViews { recipe: recipe.to_string() });
+            }
             let output = recipe.output();
-            let varying = output.dtype == Dtype::U8 && output.layout == Layout::Hwc;
+            let pixels = output.dtype == Dtype::U8 && output.layout == Layout::Hwc;
+            let varying = pixels && recipe.views() == 1;
             if recipe.output_size().is_none() && !varying {
                 return Err(PipelineError::VaryingSize { recipe: recipe.to_string() });
             }

@@ -34,6 +34,12 @@ pub enum PipelineError {
     /// The recipe names a user's transform that there is not, or that refuses its parameters.
     #[error(transparent)]
     UserTransform(#[from] UserTransformError),
+    /// The recipe mixes images with each other and makes several of each sample.
+    #[error("recipe `{recipe}` mixes batches, which have one image for each sample")]
+    MixedViews {
+        /// The recipe, as text.
+        recipe: String,
+    },
     /// There is no memory for a batch.
     #[error("no memory for a batch of {bytes} bytes")]
     OutOfMemory {

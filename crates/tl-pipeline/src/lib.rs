@@ -17,7 +17,7 @@ mod stats;
 mod sync;
 mod worker;
 
-pub use batch::{Batch, ImageSpec, Sample};
+pub use batch::{Batch, Dimensions, ImageSpec, Sample};
 pub use config::{LoaderConfig, OnError, Work};
 pub use dataset::Dataset;
 pub use error::{PipelineError, SampleError, SampleFault};

@@ -63,6 +63,7 @@ impl Loader {
         let spec = match &config.work {
             Work::Bytes => None,
             Work::Images(recipe) => recipe.output_size().map(|(width, height)| ImageSpec {
+                views: recipe.views(),
                 width,
                 height,
                 output: recipe.output(),

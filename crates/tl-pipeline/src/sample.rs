@@ -9,13 +9,17 @@ use tl_decode::{
     JpegDecoder, JpegRequest, Orientation, RowIndex,
 };
 use tl_simd::Level;
-use tl_simd::resample::ImageView;
-use tl_transform::{BoundTransforms, DecodeMode, Draw, Plan, PlanError, Recipe};
+use tl_simd::jpeg::Scale;
+use tl_simd::resample::{ImageView, Rect};
+use tl_transform::{BoundTransforms, DecodeMode, Draw, Plan, PlanError, Recipe, StepError};
 
 use crate::error::SampleFault;
 use crate::render::{Renderer, samples_read};
 
 const CHANNELS: usize = 3;
+
+/// Room for the steps of a plan: few recipes have more, and those make more room once.
+const STEPS: usize = 16;
 
 /// A sample as a container holds it.
 #[derive(Debug)]
@@ -65,8 +69,8 @@ pub struct SampleRenderer {
     /// What was decoded: all of an image or the part that a plan reads.
     image: Image,
     renderer: Renderer,
-    /// What is done to the present sample.
-    plan: Plan,
+    /// What is done to the present sample: one plan for every image that the recipe makes of it.
+    plans: Vec<Plan>,
     damage: Option<Damage>,
 }
 
@@ -74,12 +78,13 @@ impl SampleRenderer {
     /// A renderer for `recipe`. It decodes to RGB whatever colour `options` names.
     #[must_use]
     pub fn new(recipe: &Recipe, options: DecodeOptions) -> Self {
+        let plan = || Plan { steps: Vec::with_capacity(STEPS), ..Plan::whole(0, 0) };
         Self {
             recipe: recipe.clone(),
             decoder: Decoder::new(DecodeOptions { color: Color::Rgb8, ..options }),
             image: Image::new(),
             renderer: Renderer::new(recipe),
-            plan: Plan::whole(0, 0),
+            plans: std::iter::repeat_with(plan).take(recipe.views() as usize).collect(),
             damage: None,
         }
     }
@@ -100,7 +105,9 @@ impl SampleRenderer {
         self
     }
 
-    /// Makes of `stored` what the recipe says, and returns the plan that was carried out.
+    /// Makes of `stored` what the recipe says, and returns the plans that were carried out: one for
+    /// each image that the recipe makes of a sample ([`Recipe::views`]). Those images lie one behind
+    /// the other; as a [`Target::Image`] they are one high image.
     ///
     /// # Errors
     /// What is wrong with the sample; the contents of the target are unspecified then.
@@ -112,20 +119,20 @@ impl SampleRenderer {
         mut stored: Stored<'_>,
         draw: Draw,
         target: Target<'_>,
-    ) -> Result<&Plan, SampleFault> {
+    ) -> Result<&[Plan], SampleFault> {
         self.damage = None;
         match target {
             // Without operations the pixels are the result, and go where it belongs at once.
             Target::Image(image) if self.recipe.ops().is_empty() => {
                 self.damage = decode_whole(&mut self.decoder, &mut stored, image)?;
-                self.plan = Plan::whole(image.width, image.height);
+                self.plans.fill(Plan::whole(image.width, image.height));
             }
             Target::Row(_) | Target::Image(_) => match self.parts_of(&stored)? {
                 Some(info) => self.render_part(&stored, &info, draw, target)?,
                 None => self.render_whole(&mut stored, draw, target)?,
             },
         }
-        Ok(&self.plan)
+        Ok(&self.plans)
     }
 
     /// What was wrong with the last sample of [`SampleRenderer::render`], if damage is kept.
@@ -164,10 +171,13 @@ impl SampleRenderer {
         target: Target<'_>,
     ) -> Result<(), SampleFault> {
         self.damage = decode_whole(&mut self.decoder, stored, &mut self.image)?;
-        self.draw_plan(self.image.width, self.image.height, draw)?;
+        self.draw_plans(self.image.width, self.image.height, draw)?;
         let out = self.room(target)?;
         let Image { width, height, data, .. } = &self.image;
-        Ok(self.renderer.render(&self.plan, data, *width, *height, out)?)
+        let view = ImageView::packed(data, *width, *height, CHANNELS);
+        for_each_plan(&self.plans, &mut self.renderer, out, |renderer, plan, out| {
+            renderer.render_view(plan, view, out)
+        })
     }
 
     fn render_part(
@@ -177,60 +187,111 @@ impl SampleRenderer {
         draw: Draw,
         target: Target<'_>,
     ) -> Result<(), SampleFault> {
-        self.draw_plan(info.width, info.height, draw)?;
+        self.draw_plans(info.width, info.height, draw)?;
         let out = self.room(target)?;
-        let head = self.plan.head;
-        let mode = self.recipe.decode_mode();
         let request = JpegRequest {
             on_damaged: self.decoder.options().on_damaged,
             index: stored.row_index.map(RowIndex::parse).transpose()?,
             ..JpegRequest::default()
         };
-        if mode != DecodeMode::Exact && matches!(info.channels, 1 | 3) {
-            let scale = mode.scale(&head);
-            let region = Some(samples_read(&head, scale));
+        if let Some(scale) = self.scale(info) {
+            let region = union(self.plans.iter().map(|plan| samples_read(&plan.head, scale)));
             let request = JpegRequest { scale, region, ..request };
             match self.decoder.jpeg().decode_planes(stored.bytes, &request) {
                 Ok(planes) => {
                     self.damage = planes.decoded().damage;
-                    return Ok(self.renderer.render_planes(&self.plan, scale, &planes, out)?);
+                    let run = |renderer: &mut Renderer, plan: &Plan, out: &mut [u8]| {
+                        renderer.render_planes(plan, scale, &planes, out)
+                    };
+                    return for_each_plan(&self.plans, &mut self.renderer, out, run);
                 }
                 // Lossless files have no planes; what cannot be decoded at all says so below.
                 Err(DecodeError::Unsupported(_)) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        let part = head.source();
-        let request = JpegRequest { region: Some(part), ..request };
+        let region = union(self.plans.iter().map(|plan| plan.head.source()));
+        let request = JpegRequest { region, ..request };
         self.damage = self.decoder.jpeg().decode(stored.bytes, &request, &mut self.image)?.damage;
         let Image { width, height, data, .. } = &self.image;
-        let view = ImageView::packed(data, *width, *height, CHANNELS).at(part.x, part.y);
-        Ok(self.renderer.render_view(&self.plan, view, out)?)
+        let Rect { x, y, .. } = region.unwrap_or(Rect::of_size(*width, *height));
+        let view = ImageView::packed(data, *width, *height, CHANNELS).at(x, y);
+        for_each_plan(&self.plans, &mut self.renderer, out, |renderer, plan, out| {
+            renderer.render_view(plan, view, out)
+        })
     }
 
-    fn draw_plan(&mut self, width: u32, height: u32, draw: Draw) -> Result<(), PlanError> {
-        self.recipe.plan_into(width, height, draw, &mut self.plan)
+    /// The scale at which planes are decoded; `None` where pixels are.
+    fn scale(&self, info: &ImageInfo) -> Option<Scale> {
+        let mode = self.recipe.decode_mode();
+        if mode == DecodeMode::Exact || !matches!(info.channels, 1 | 3) {
+            return None;
+        }
+        // Views have the size of their crops in common, and with it the scale; were it not so, the
+        // largest would be enough for all.
+        let scales = self.plans.iter().map(|plan| mode.scale(&plan.head));
+        scales.max_by_key(|scale| scale.apply(8))
     }
 
-    /// Makes room for the result of the plan, once its images on the way are seen to be small
+    fn draw_plans(&mut self, width: u32, height: u32, draw: Draw) -> Result<(), PlanError> {
+        (0..).zip(&mut self.plans).try_for_each(|(view, plan)| {
+            self.recipe.plan_view_into((width, height), draw, view, plan)
+        })
+    }
+
+    /// Makes room for the results of the plans, once their images on the way are seen to be small
     /// enough.
     fn room<'t>(&self, target: Target<'t>) -> Result<&'t mut [u8], SampleFault> {
         let limit = self.decoder.options().limits.max_decoded_bytes;
         let within_limit = |bytes: u64| {
             if bytes > limit { Err(SampleFault::OutputSize { bytes, limit }) } else { Ok(()) }
         };
-        within_limit(self.plan.largest_step().saturating_mul(CHANNELS as u64))?;
+        for plan in &self.plans {
+            within_limit(plan.largest_step().saturating_mul(CHANNELS as u64))?;
+        }
         let image = match target {
             Target::Row(out) => return Ok(out),
             Target::Image(image) => image,
         };
-        let bytes = self.renderer.output_bytes(self.plan.output_size());
-        within_limit(bytes as u64)?;
-        (image.width, image.height) = self.plan.output_size();
+        let mut bytes: usize = 0;
+        (image.width, image.height) = (0, 0);
+        for (width, height) in self.plans.iter().map(Plan::output_size) {
+            bytes = bytes.saturating_add(self.renderer.output_bytes((width, height)));
+            within_limit(bytes as u64)?;
+            (image.width, image.height) = (width, image.height.saturating_add(height));
+        }
         image.channels = Color::Rgb8.channels();
         image.data.resize(bytes, 0);
         Ok(&mut image.data)
     }
+}
+
+/// Carries out each plan into its part of `out`, one behind the other.
+fn for_each_plan(
+    plans: &[Plan],
+    renderer: &mut Renderer,
+    out: &mut [u8],
+    mut run: impl FnMut(&mut Renderer, &Plan, &mut [u8]) -> Result<(), StepError>,
+) -> Result<(), SampleFault> {
+    let mut rest = out;
+    for plan in plans {
+        let bytes = renderer.output_bytes(plan.output_size());
+        let part = rest.split_off_mut(..bytes).expect("the row has the size of the results");
+        run(renderer, plan, part)?;
+    }
+    assert!(rest.is_empty(), "the row is {} bytes longer than the results", rest.len());
+    Ok(())
+}
+
+/// The smallest rectangle around all of them.
+fn union(mut rects: impl Iterator<Item = Rect>) -> Option<Rect> {
+    let first = rects.next()?;
+    Some(rects.fold(first, |all, rect| {
+        let (x, y) = (all.x.min(rect.x), all.y.min(rect.y));
+        let right = (all.x + all.width).max(rect.x + rect.width);
+        let bottom = (all.y + all.height).max(rect.y + rect.height);
+        Rect { x, y, width: right - x, height: bottom - y }
+    }))
 }
 
 /// Makes all pixels of a sample; what was wrong with it, if damage is kept.

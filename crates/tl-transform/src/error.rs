@@ -46,6 +46,14 @@ pub enum RecipeError {
         /// How many there may be.
         limit: usize,
     },
+    /// More images of one sample than anybody needs.
+    #[error("recipe of {views} images for each sample, expected at most {limit}")]
+    TooManyViews {
+        /// How many there are.
+        views: u32,
+        /// How many there may be.
+        limit: u32,
+    },
     /// A decode margin that is below 1, beyond every image, or not a number.
     #[error("decode margin is {value}, expected a number from 1 to 65536")]
     DecodeMargin {

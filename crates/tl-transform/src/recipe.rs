@@ -48,6 +48,9 @@ impl Recipe {
     /// the random streams.
     pub const MAX_OPS: usize = op::MAX_OPS;
 
+    /// The most images that a sample can become: two `TenCrop`s in a row and more.
+    pub const MAX_VIEWS: u32 = 256;
+
     /// Checks the operations' order and parameters. Photographs are decoded exactly, and pixels are
     /// those of torchvision on Pillow images.
     ///
@@ -58,6 +61,10 @@ impl Recipe {
         let count = ops.iter().map(Op::count).sum();
         if count > Self::MAX_OPS {
             return Err(RecipeError::TooManyOps { count, limit: Self::MAX_OPS });
+        }
+        let views = ops.iter().map(Op::views).fold(1, u32::saturating_mul);
+        if views > Self::MAX_VIEWS {
+            return Err(RecipeError::TooManyViews { views, limit: Self::MAX_VIEWS });
         }
         let (mut before, mut domain) = (None::<&Op>, Domain::Pixels);
         for (position, op) in ops.iter().enumerate() {

@@ -16,6 +16,7 @@ use tl_transform::op::{
 use tl_transform::{DecodeMode, Dtype, Layout as ImageLayout, OutputSpec, Recipe};
 
 use crate::memory::{Stored, config, dataset, flat_jpeg, jpeg, loader, sample, train};
+use crate::steps::everything;
 
 struct Counting;
 
@@ -221,6 +222,9 @@ fn samples_cost_no_allocations() {
     let mixed = || Work::Images(filtered_and_mixed());
     check("filters and mixing, raw", &mixed, memory(raw));
     check("decode, BMP", &decode, memory(bmp));
+    let every_step = || Work::Images(everything());
+    check("every step, BMP", &every_step, memory(bmp));
+    check("every step, JPEG", &every_step, jpegs);
     check("bytes", &|| Work::Bytes, memory(bmp));
     check("imagenet-train, BMP in TAR", &train, tar);
     check("bytes in TAR", &|| Work::Bytes, tar);

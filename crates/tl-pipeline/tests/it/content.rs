@@ -56,7 +56,7 @@ fn a_batch_holds_what_its_plan_gives() {
     let mut position = 0;
     for batch in loader(bmps(23), config(train())).epoch(5) {
         let batch = batch.unwrap();
-        assert_eq!(batch.shape(), Some([batch.len(), 3, 16, 16]));
+        assert_eq!(batch.shape().as_deref(), Some(&[batch.len(), 3, 16, 16][..]));
         for (row, image) in batch.images().chunks_exact(16 * 16 * 3 * 4).enumerate() {
             let index = order.sample_at(position).unwrap();
             assert_eq!((batch.indices()[row], batch.labels()[row]), (index, index as i64 % 5));

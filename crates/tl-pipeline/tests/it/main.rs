@@ -10,4 +10,5 @@ mod fast;
 mod memory;
 mod mixing;
 mod shutdown;
+mod steps;
 mod user_transforms;

@@ -92,9 +92,15 @@ fn pass(pass: &Pass, size: (u32, u32)) -> String {
     let Padding { left, top, right, bottom } = pass.padding;
     if pass.padding != Padding::default() {
         said.push(format!("pad {left} left, {top} top, {right} right, {bottom} bottom"));
+        if pass.fill != [0; 3] {
+            said.push(format!("fill {:?}", pass.fill));
+        }
     }
     if pass.flip {
         said.push("mirror left and right".to_owned());
+    }
+    if pass.flip_vertical {
+        said.push("mirror top and bottom".to_owned());
     }
     if said.is_empty() { "as it is".to_owned() } else { said.join("; ") }
 }

@@ -81,11 +81,14 @@ impl Training {
         let stored = Stored { format, size, bytes: &mut self.bytes, row_index: None };
         let draw = Draw { seed: self.seed, epoch, sample: index };
         let rendered = self.renderer.render(stored, draw, Target::Image(&mut self.image));
-        rendered.map(|plan| plan.head).map_err(|fault| {
-            let (key, offset) = (entry.key.map(Cow::into_owned), Some(entry.offset));
-            let shard = source.path().to_owned();
-            PipelineError::Sample(Arc::new(SampleError { index, key, shard, offset, fault })).into()
-        })
+        rendered.map(|plans| plans.first().map_or(Pass::whole(0, 0), |plan| plan.head)).map_err(
+            |fault| {
+                let (key, offset) = (entry.key.map(Cow::into_owned), Some(entry.offset));
+                let shard = source.path().to_owned();
+                PipelineError::Sample(Arc::new(SampleError { index, key, shard, offset, fault }))
+                    .into()
+            },
+        )
     }
 }
 

@@ -60,8 +60,7 @@ fn photographs(args: &PreviewArgs) -> Result<Vec<Image>, Failure> {
     let data = DataSet::open(&args.file)?;
     let count = args.count.map_or(SAMPLES, std::num::NonZeroUsize::get);
     let side = args.size * OVERSAMPLING;
-    let resize = Resize::new(side);
-    let square = Recipe::new(vec![resize.into(), CenterCrop::new(side).into()], PIXELS)?;
+    let square = Recipe::new(vec![Resize::new(side).into(), CenterCrop::new(side).into()], PIXELS)?;
     let (mut decoder, mut renderer) =
         (SampleDecoder::new(DecodeOptions::default()), Renderer::new(&square));
     let mut image = Image::new();
@@ -114,7 +113,10 @@ impl<'a> Drawing<'a> {
     fn draw(&mut self, number: usize) -> Result<&Image, Failure> {
         let Image { width, height, .. } = *self.image;
         let draw = Draw { seed: self.seed, epoch: 0, sample: self.first + number as u64 };
-        let plan = self.recipe.plan(width, height, draw)?;
+        let mut plan = self.recipe.plan(width, height, draw)?;
+        // The images that are made of one sample stand beside each other.
+        let view = u32::try_from(number).unwrap_or(0) % self.recipe.views();
+        self.recipe.plan_view_into((width, height), draw, view, &mut plan)?;
         self.made = render(&mut self.renderer, &plan, self.image, 0)?;
         if self.recipe.output().dtype == Dtype::F32 {
             self.made.data = visible(&self.made.data, self.recipe.normalization());

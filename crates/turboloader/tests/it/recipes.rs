@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tl_transform::{Draw, Plan, Recipe, Step};
 
-use crate::support::{json_lines, photos, tl, write};
+use crate::support::{files_below, json_lines, photos, tl, write};
 
 fn explain(recipe: &Path, more: &[&str]) -> Value {
     let fixed = ["explain".as_ref(), recipe.as_os_str(), "--json".as_ref()];
@@ -60,7 +60,7 @@ fn what_is_wrong_with_a_recipe_is_said_with_its_place() {
     };
     let text = std::fs::read_to_string(&path).expect("it is there");
     let wrong = write(folder.path(), "a.json", text.replace("\"width\"", "\"widht\"").as_bytes());
-    check(&wrong, &[], &["a.json: unknown field `widht`", "line 13 column 4"]);
+    check(&wrong, &[], &["a.json: unknown field `widht`", "at line 14 column 4"]);
     let wrong = write(folder.path(), "b.json", text.replace(": 32,", ": 0,").as_bytes());
     check(&wrong, &[], &["b.json: operation 1: CenterCrop: width is 0"]);
     check(Path::new("imagenet-tain"), &[], &["no such file", "decode, raw, imagenet-train"]);
@@ -135,4 +135,24 @@ fn the_plan_of_a_sample_is_the_one_of_training() {
     let region = region.head.region;
     let crop = format!("crop {}x{}+{}+{}", region.width, region.height, region.x, region.y);
     assert!(text.contains(&crop), "{crop} in {text}");
+}
+
+#[test]
+fn the_examples_are_recipes_that_run() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/recipes");
+    let mut hashes = Vec::new();
+    for (name, _) in files_below(&examples) {
+        let path = examples.join(&name);
+        let found = explain(&path, &["--sample", "3"]);
+        hashes.push(found["hash"].as_str().expect("a hash").to_owned());
+        let (photos, sheet) = (photos(), folder.path().join("sheet.png"));
+        let args = [photos.as_os_str(), "-o".as_ref(), sheet.as_os_str(), "--recipe".as_ref()];
+        let args = ["preview".as_ref()].into_iter().chain(args).chain([path.as_os_str()]);
+        let run = tl(args.chain(["-fn1", "--draws=2"].map(AsRef::as_ref)));
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{name}");
+    }
+    hashes.sort();
+    hashes.dedup();
+    assert!(hashes.len() >= 5, "{hashes:?}");
 }
