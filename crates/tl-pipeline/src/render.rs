@@ -102,6 +102,12 @@ impl Renderer {
         Self { runner: self.runner.with_user_transforms(user_transforms), ..self }
     }
 
+    /// The same with at most so many bytes for what lies between the passes.
+    #[must_use]
+    pub fn with_memory_limit(self, bytes: u64) -> Self {
+        Self { runner: self.runner.with_memory_limit(bytes), ..self }
+    }
+
     /// Gives back the buffers that grow with the result, if they are larger than `bytes`.
     pub(crate) fn trim(&mut self, bytes: usize) {
         self.planes.trim(bytes);

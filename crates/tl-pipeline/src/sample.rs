@@ -83,7 +83,7 @@ impl SampleRenderer {
             recipe: recipe.clone(),
             decoder: Decoder::new(DecodeOptions { color: Color::Rgb8, ..options }),
             image: Image::new(),
-            renderer: Renderer::new(recipe),
+            renderer: Renderer::new(recipe).with_memory_limit(options.limits.max_decoded_bytes),
             plans: std::iter::repeat_with(plan).take(recipe.views() as usize).collect(),
             damage: None,
         }
@@ -247,7 +247,7 @@ impl SampleRenderer {
             if bytes > limit { Err(SampleFault::OutputSize { bytes, limit }) } else { Ok(()) }
         };
         for plan in &self.plans {
-            within_limit(plan.largest_step().saturating_mul(CHANNELS as u64))?;
+            within_limit(plan.scratch_bytes()?)?;
         }
         let image = match target {
             Target::Row(out) => return Ok(out),

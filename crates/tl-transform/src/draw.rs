@@ -254,14 +254,16 @@ impl<'a> Drawing<'a> {
     }
 
     /// Ends the plan.
-    pub(crate) fn finish(self) {
+    pub(crate) fn finish(self) -> Result<(), PlanError> {
+        let (width, height) = self.size();
+        check_size(width, height)?;
         if self.begun {
             self.plan.tail = self.pass;
         } else {
-            let (width, height) = self.size();
             self.plan.head = self.pass;
             self.plan.tail = Pass::whole(width, height);
         }
+        Ok(())
     }
 
     /// Makes the head, or a step, of what was gathered so far.
@@ -302,12 +304,13 @@ impl Cut {
     }
 }
 
-/// Whether an image of this size may lie in memory between two steps.
+/// Whether a plan may have an image of this size.
 fn check_size(width: u32, height: u32) -> Result<(), PlanError> {
+    if is_size((width, height)) { Ok(()) } else { Err(PlanError::ImageSize { width, height }) }
+}
+
+/// Whether both sides are within what a plan's arithmetic covers.
+pub(crate) fn is_size((width, height): (u32, u32)) -> bool {
     let sides = 1..=PlanError::MAX_SIDE;
-    if sides.contains(&width) && sides.contains(&height) {
-        Ok(())
-    } else {
-        Err(PlanError::ImageSize { width, height })
-    }
+    sides.contains(&width) && sides.contains(&height)
 }

@@ -148,7 +148,8 @@ impl PlanError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StepError {
-    /// The step is for an image of another size.
+    /// The step is for an image of another size, or makes one with a side that is 0 or beyond
+    /// [`PlanError::MAX_SIDE`].
     #[error("step {position} is not for an image of {width}x{height} pixels")]
     Size {
         /// The step's place in the list, from 0.
@@ -157,6 +158,14 @@ pub enum StepError {
         width: u32,
         /// Height of the image in pixels.
         height: u32,
+    },
+    /// The steps need more memory than the runner may take.
+    #[error("steps need {need} bytes, the limit is {limit}")]
+    Memory {
+        /// Bytes that they need together.
+        need: u64,
+        /// How many there may be.
+        limit: u64,
     },
     /// The plan names a user's transform that the runner was not given.
     #[error("step {position}: no user's transform is bound to operation {op}")]

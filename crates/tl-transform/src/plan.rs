@@ -4,12 +4,13 @@ use serde::{Deserialize, Serialize};
 use tl_simd::Level;
 
 use crate::annotations::{BoundingBoxes, Mask};
-use crate::draw::{Draw, Drawing, Stream};
+use crate::draw::{Draw, Drawing, Stream, is_size};
 use crate::error::{PlanError, StepError};
 use crate::output::OutputSpec;
 use crate::pass::Pass;
 use crate::recipe::Recipe;
-use crate::step::{Erase, Step};
+use crate::render::CHANNELS;
+use crate::step::{Erase, Memory, Step};
 
 /// What to do with one image: a pass over its rows, steps on all its pixels, and another pass.
 ///
@@ -92,6 +93,19 @@ impl Plan {
         Ok(())
     }
 
+    /// Bytes that a [`Runner`](crate::Runner) holds for the steps, the image's included; 0 when the
+    /// head is everything.
+    ///
+    /// # Errors
+    /// [`StepError::Size`] when a step is not for the image before it.
+    pub fn scratch_bytes(&self) -> Result<u64, StepError> {
+        if self.is_one_pass() {
+            return Ok(0);
+        }
+        let steps = Memory::of(&self.steps, self.head.output_size())?;
+        Ok(steps.bytes().max(self.largest_step() * CHANNELS as u64))
+    }
+
     /// Pixels of the largest image between the passes; 0 when there is none.
     #[must_use]
     pub fn largest_step(&self) -> u64 {
@@ -112,7 +126,7 @@ impl Recipe {
     /// Draws the plan for one image of `width` x `height` pixels: a pure function of its arguments.
     ///
     /// # Errors
-    /// [`PlanError`]: a side of the image is 0 or too long, or an operation cannot be done to an
+    /// [`PlanError`]: a side of the image, or of what becomes of it, is 0 or too long, or an operation cannot be done to an
     /// image of this size.
     pub fn plan(&self, width: u32, height: u32, draw: Draw) -> Result<Plan, PlanError> {
         let mut plan = Plan::whole(width, height);
@@ -148,16 +162,14 @@ impl Recipe {
         view: u32,
         plan: &mut Plan,
     ) -> Result<(), PlanError> {
-        let sides = 1..=PlanError::MAX_SIDE;
-        if !sides.contains(&width) || !sides.contains(&height) {
+        if !is_size((width, height)) {
             return Err(PlanError::ImageSize { width, height });
         }
         let mut drawing = Drawing::new(plan, width, height, self.parity()).of_view(view);
         for (stream, op) in Stream::of(draw, self.ops()) {
             op.draw(stream, &mut drawing)?;
         }
-        drawing.finish();
-        Ok(())
+        drawing.finish()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::output::{Dtype, Layout, OutputSpec};
 use crate::parity::Parity;
 use crate::pass::Pass;
 use crate::render::{CHANNELS, Renderer};
-use crate::step::{Erase, MixScratch, Step, WarpScratch};
+use crate::step::{Erase, Memory, MixScratch, Step, WarpScratch};
 use crate::user::BoundTransforms;
 
 /// RGB pixels, 8 bits each, rows without gaps, and memory that is used again.
@@ -105,6 +105,7 @@ pub struct Runner {
     mix: MixScratch,
     user_transforms: BoundTransforms,
     blur: GaussianBlur,
+    memory_limit: u64,
 }
 
 impl Default for Runner {
@@ -114,6 +115,9 @@ impl Default for Runner {
 }
 
 impl Runner {
+    /// The bytes that steps may need if nothing else is said: 4 GiB.
+    pub const MEMORY_LIMIT: u64 = 4 << 30;
+
     /// A runner at the fastest level of this CPU.
     #[must_use]
     pub fn new() -> Self {
@@ -124,6 +128,7 @@ impl Runner {
             mix: MixScratch::default(),
             user_transforms: BoundTransforms::default(),
             blur: GaussianBlur::default(),
+            memory_limit: Self::MEMORY_LIMIT,
         }
     }
 
@@ -139,11 +144,17 @@ impl Runner {
         Self { user_transforms, ..self }
     }
 
+    /// The same with at most so many bytes for an image and what its steps need beside it.
+    #[must_use]
+    pub fn with_memory_limit(self, bytes: u64) -> Self {
+        Self { memory_limit: bytes, ..self }
+    }
+
     /// Does `steps` to `image`, in order, with the arithmetic of `parity`.
     ///
     /// # Errors
-    /// [`StepError`]: a step is for an image of another size, or a user's transform fails. What the
-    /// image is then is unspecified.
+    /// [`StepError`]: a step is for an image of another size, the steps need more memory than there
+    /// may be, or a user's transform fails. What the image is then is unspecified.
     pub fn run(
         &mut self,
         steps: &[Step],
@@ -151,13 +162,13 @@ impl Runner {
         image: &mut Image,
     ) -> Result<(), StepError> {
         self.mix.reset();
+        let (need, limit) = (Memory::of(steps, image.size())?.bytes(), self.memory_limit);
+        if need > limit {
+            return Err(StepError::Memory { need, limit });
+        }
         for (position, step) in steps.iter().enumerate() {
             // torchvision's mixtures are made of tensors, also for Pillow images.
             let parity = if self.mix.is_mixing() { Parity::Tensor } else { parity };
-            let (width, height) = image.size();
-            if !step.fits((width, height)) {
-                return Err(StepError::Size { position, width, height });
-            }
             step.run(&mut Stage { image: &mut *image, runner: self, parity, position })?;
         }
         Ok(())

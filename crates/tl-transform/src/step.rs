@@ -3,6 +3,7 @@
 mod color;
 mod erase;
 mod filter;
+mod memory;
 mod mix;
 mod noise;
 mod pad;
@@ -12,11 +13,13 @@ mod warp;
 use serde::{Deserialize, Serialize};
 
 use crate::annotations::{BoundingBoxes, Mask};
+use crate::draw::is_size;
 use crate::error::StepError;
 use crate::pass::Pass;
 use crate::runner::Stage;
 
 pub(crate) use filter::{MAX_KERNEL, is_deviation, is_kernel};
+pub(crate) use memory::Memory;
 pub(crate) use noise::MAX_NOISE;
 
 pub use color::{Color, HueMethod};
@@ -105,16 +108,18 @@ impl Step {
         }
     }
 
-    /// Whether the step can be carried out on an image of this size.
-    pub(crate) fn fits(&self, (width, height): (u32, u32)) -> bool {
-        match self {
-            Self::Pass(pass) => pass.fits(width, height),
-            Self::Pad(pad) => pad.fits((width, height)),
+    /// Whether the step can be carried out on an image of this size: one that a plan may have, as
+    /// the image afterwards has to be.
+    pub(crate) fn fits(&self, size: (u32, u32)) -> bool {
+        let fits = match self {
+            Self::Pass(pass) => pass.fits(size.0, size.1),
+            Self::Pad(pad) => pad.fits(size),
             Self::Color(_) | Self::Warp(_) | Self::Mix(_) | Self::User(_) => true,
             Self::Filter(filter) => filter.is_defined(),
             Self::Noise(noise) => noise.is_defined(),
-            Self::Erase(erase) => erase.fits((width, height)),
-        }
+            Self::Erase(erase) => erase.fits(size),
+        };
+        fits && is_size(size) && is_size(self.output_size(size))
     }
 
     /// Carries the step out.
@@ -133,3 +138,6 @@ impl Step {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

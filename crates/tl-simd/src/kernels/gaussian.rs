@@ -62,6 +62,15 @@ struct Shape {
 }
 
 impl GaussianBlur {
+    /// Bytes of the rows that are kept for a kernel of this many columns and rows and an image of
+    /// `width` pixels, at any level.
+    #[must_use]
+    pub const fn bytes((columns, rows): (usize, usize), width: u32) -> u64 {
+        let row = (width as u64 * RGB as u64).next_multiple_of(4 * EXACT as u64);
+        let padded = row + (columns as u64 - 1) * RGB as u64;
+        (rows + ROWS - 1) as u64 * (padded + row) * size_of::<f32>() as u64
+    }
+
     /// Takes the [`weights`] of a kernel of this many columns and rows, with a deviation for each.
     ///
     /// # Panics

@@ -169,3 +169,14 @@ fn sides_beyond_the_limit_are_refused() {
     let plan = eval_geometry(65_535, 1, (1, 65_535));
     assert_eq!(plan.resized, (65_535, 65_535 * 65_535));
 }
+
+#[test]
+fn plans_that_end_in_impossible_sizes_are_refused() {
+    let resize = Recipe::new(vec![Resize::new(65_535).into()], PIXELS).unwrap();
+    let (width, height) = (65_535, 4_294_836_225);
+    let refused = Err(PlanError::ImageSize { width, height });
+    assert_eq!(resize.plan(1, 65_535, Draw::default()), refused);
+    let cut = vec![Resize::new(65_535).into(), CenterCrop::new(65_535).into()];
+    let plan = Recipe::new(cut, PIXELS).unwrap().plan(1, 65_535, Draw::default()).unwrap();
+    assert_eq!(plan.output_size(), (65_535, 65_535));
+}

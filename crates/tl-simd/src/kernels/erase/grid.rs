@@ -141,9 +141,11 @@ impl Stripes {
     /// What the rotation brings in from outside of the square is 0 in Pillow, as stripes are.
     fn new(side: u32, distance: u32, length: u32, offset: u32) -> Self {
         let mut words = [!0; Self::WORDS];
-        let phase = distance - offset % distance;
+        // Twice a distance of 32 bits is beyond them.
+        let distance = u64::from(distance);
+        let phase = distance - u64::from(offset) % distance;
         for place in 0..side {
-            if (place + phase) % distance >= length {
+            if (u64::from(place) + phase) % distance >= length.into() {
                 words[place as usize / 64] &= !(1 << (place % 64));
             }
         }

@@ -21,6 +21,12 @@ pub struct Smoother {
 }
 
 impl Smoother {
+    /// Bytes that are kept for a plane of this size.
+    #[must_use]
+    pub const fn bytes((width, height): (u32, u32)) -> u64 {
+        (width as u64).next_multiple_of(LANES as u64) * height as u64 * size_of::<f32>() as u64
+    }
+
     /// The weights of the pass over rows and of the pass over columns.
     ///
     /// # Panics

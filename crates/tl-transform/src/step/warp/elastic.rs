@@ -27,6 +27,14 @@ struct Weights {
     down: Vec<f32>,
 }
 
+impl Elastic {
+    /// Bytes of the displacements of an image of this size, and of what smooths them.
+    pub(in crate::step) fn bytes(&self, size: (u32, u32)) -> u64 {
+        let planes = 2 * u64::from(size.0) * u64::from(size.1) * size_of::<f32>() as u64;
+        planes + if both_smooth(self.sigma) { Smoother::bytes(size) } else { 0 }
+    }
+}
+
 impl Displacements {
     /// Draws them for an image of `size`: uniform numbers from -1 to 1, blurred, times alpha, in
     /// units of half the image.

@@ -1,0 +1,72 @@
+//! What steps need, known before any of them is carried out.
+
+use tl_simd::gaussian::GaussianBlur;
+
+use super::{Color, Filter, Mix, Step, Warp};
+use crate::error::StepError;
+use crate::render::CHANNELS;
+
+/// Bytes that a [`Runner`](crate::Runner) holds while it carries steps out, the image's included.
+///
+/// It keeps what one step needed for the next that needs the same, so that the most of every kind
+/// is there at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Memory {
+    image: u64,
+    /// Another image, which steps that move pixels make.
+    spare: u64,
+    displacements: u64,
+    mixture: u64,
+    blur: u64,
+}
+
+impl Memory {
+    /// Of `steps` on an image of `size`, all of which are seen to fit first.
+    pub(crate) fn of(steps: &[Step], mut size: (u32, u32)) -> Result<Self, StepError> {
+        let mut memory = Self::default();
+        for (position, step) in steps.iter().enumerate() {
+            let (width, height) = size;
+            if !step.fits(size) {
+                return Err(StepError::Size { position, width, height });
+            }
+            size = step.output_size(size);
+            memory.count(step, (width, height), size);
+        }
+        Ok(memory)
+    }
+
+    /// All of it together.
+    pub(crate) fn bytes(&self) -> u64 {
+        let Self { image, spare, displacements, mixture, blur } = *self;
+        image + spare + displacements + mixture + blur
+    }
+
+    /// Counts what `step` needs in, which makes an image of size `after` of one of size `before`.
+    fn count(&mut self, step: &Step, before: (u32, u32), after: (u32, u32)) {
+        let samples = |(width, height)| pixels(width, height) * CHANNELS as u64;
+        let float = size_of::<f32>() as u64;
+        self.image = self.image.max(samples(before)).max(samples(after));
+        match step {
+            // The two images change places.
+            Step::Pass(_) | Step::Pad(_) | Step::Warp(_) => self.spare = self.image,
+            Step::Color(Color::Sharpness(_)) => {
+                self.spare = self.spare.max(samples((before.0, 2)));
+            }
+            Step::Mix(Mix::Begin { .. }) => {
+                self.mixture = self.mixture.max(samples(before) * (1 + float));
+            }
+            Step::Filter(Filter::GaussianBlur { kernel_size: (columns, rows), .. }) => {
+                let kernel = (*columns as usize, *rows as usize);
+                self.blur = self.blur.max(GaussianBlur::bytes(kernel, before.0));
+            }
+            Step::Color(_) | Step::Mix(_) | Step::User(_) | Step::Noise(_) | Step::Erase(_) => {}
+        }
+        if let Step::Warp(Warp::Elastic(elastic)) = step {
+            self.displacements = self.displacements.max(elastic.bytes(after));
+        }
+    }
+}
+
+fn pixels(width: u32, height: u32) -> u64 {
+    u64::from(width) * u64::from(height)
+}
