@@ -49,10 +49,25 @@ fn define_flip(row: &[u8], channels: usize, out: &mut [u8]) {
 
 #[inline(always)]
 fn flip<S: Simd>(simd: S, row: &[u8], channels: usize, out: &mut [u8]) {
-    let pixels = row.len() / RGB;
-    let Some(starts) = starts(pixels, S::MIRRORED).filter(|_| channels == RGB) else {
+    let step = match channels {
+        1 => S::PIXELS,
+        RGB => S::MIRRORED,
+        _ => return define_flip(row, channels, out),
+    };
+    let pixels = row.len() / channels;
+    let Some(starts) = starts(pixels, step) else {
         return define_flip(row, channels, out);
     };
+    if channels == 1 {
+        for start in starts {
+            let bytes = simd.load_bytes(&row[start..][..S::PIXELS]);
+            simd.store_bytes(
+                simd.reverse(bytes),
+                &mut out[pixels - start - S::PIXELS..][..S::PIXELS],
+            );
+        }
+        return;
+    }
     for start in starts {
         let mirrored = pixels - start - S::MIRRORED;
         let out = &mut out[mirrored * RGB..][..S::MIRRORED * RGB];

@@ -47,6 +47,24 @@ pub(crate) trait GatherSimd: Copy {
         }
     }
 
+    /// Transposes a square of `GATHERED` pixels on each side, of `C` bytes each, 1 or 3: its rows
+    /// begin at the offsets `rows` of `data`, those of the result at `lines` of `out`.
+    #[inline(always)]
+    fn transpose<const C: usize>(
+        self,
+        data: &[u8],
+        rows: &[usize; GATHERED],
+        out: &mut [u8],
+        lines: &[usize; GATHERED],
+    ) {
+        for (column, &line) in lines.iter().enumerate() {
+            let line = &mut out[line..][..GATHERED * C];
+            for (&row, out) in rows.iter().zip(line.as_chunks_mut::<C>().0) {
+                out.copy_from_slice(&data[row + column * C..][..C]);
+            }
+        }
+    }
+
     /// The lower three bytes of each word.
     #[inline(always)]
     fn pack(self, words: &[u32; GATHERED], out: &mut [u8; GATHERED * RGB]) {

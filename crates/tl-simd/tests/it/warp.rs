@@ -58,10 +58,16 @@ fn padding_of_rows_is_not_read() {
 
 #[test]
 fn turns_move_every_pixel() {
-    for (columns, rows, channels) in [(1, 1, 3), (5, 3, 3), (70, 41, 1), (33, 64, 3)] {
+    let sizes = [(1, 1, 3), (5, 3, 3), (16, 16, 3), (40, 15, 1), (70, 41, 1), (33, 64, 3)];
+    for ((columns, rows, channels), padding) in sizes.into_iter().flat_map(|s| [(s, 0), (s, 7)]) {
         let (width, height) = (columns as usize, rows as usize);
         let pixels = noise(width * height * channels, 11);
-        let src = ImageView::packed(&pixels, columns, rows, channels);
+        let mut padded = vec![255; (width * channels + padding) * height];
+        let lines = padded.chunks_mut(width * channels + padding);
+        for (row, line) in pixels.chunks(width * channels).zip(lines) {
+            line[..row.len()].copy_from_slice(row);
+        }
+        let src = ImageView::new(&padded, columns, rows, width * channels + padding, channels);
         for level in Level::available() {
             for by in [Turn::Quarter, Turn::Half, Turn::ThreeQuarters] {
                 let mut out = vec![0; pixels.len()];

@@ -1,7 +1,7 @@
 //! Turning by multiples of 90 degrees, which only moves pixels.
 
 use crate::Level;
-use crate::kernels::interleave::flip_row;
+use crate::kernels::interleave::{flip_row, starts};
 use crate::kernels::resample::ImageView;
 use crate::vector::gather::{GATHERED, GatherSimd, Plain};
 use crate::vector::{RGB, dispatch};
@@ -32,6 +32,9 @@ pub fn turn(level: Level, src: ImageView<'_>, by: Turn, out: &mut [u8]) {
     }
     if by == Turn::Half {
         let row_bytes = width * channels;
+        if src.row_bytes == row_bytes {
+            return flip_row(level, &src.data[..out.len()], channels, out);
+        }
         let rows = src.data.chunks(src.row_bytes).take(height);
         for (row, out) in rows.zip(out.rchunks_exact_mut(row_bytes)) {
             flip_row(level, &row[..row_bytes], channels, out);
@@ -51,60 +54,41 @@ pub fn turn(level: Level, src: ImageView<'_>, by: Turn, out: &mut [u8]) {
     }
 }
 
-/// Bytes of a row of a tile, with those that a load of the last pixel's word takes too.
-const TILE_BYTES: usize = GATHERED * RGB + 1;
-
-/// Makes tiles of pixels as words, whose rows are columns of the source, and packs them.
+/// Transposes squares of pixels, of which the last ones overlap those before.
 #[inline(always)]
 fn quarter<G: GatherSimd, const C: usize>(gather: G, src: ImageView<'_>, by: Turn, out: &mut [u8]) {
     let (width, height) = (src.width as usize, src.height as usize);
-    let mut tile = [[0; GATHERED]; GATHERED];
-    for top in (0..height).step_by(GATHERED) {
-        let rows = GATHERED.min(height - top);
-        for left in (0..width).step_by(GATHERED) {
-            for row in 0..rows {
-                let bytes = &src.data[(top + row) * src.row_bytes + left * C..];
-                let mut end = [0; TILE_BYTES];
-                let bytes = bytes.first_chunk().unwrap_or_else(
-                    #[cold]
-                    || {
-                        end[..bytes.len()].copy_from_slice(bytes);
-                        &end
-                    },
-                );
-                let place = if by == Turn::Quarter { row } else { rows - 1 - row };
-                for (column, tile) in tile.iter_mut().enumerate() {
-                    let word = [0, 1, 2, 3].map(
-                        #[inline(always)]
-                        |byte| bytes[column * C + byte],
-                    );
-                    tile[place] = u32::from_le_bytes(word);
-                }
-            }
-            for (words, column) in tile.iter().zip(left..width) {
-                let (line, first) = if by == Turn::Quarter {
-                    (width - 1 - column, top)
+    let (Some(tops), true) = (starts(height, GATHERED), width >= GATHERED) else {
+        return define_quarter::<C>(src, by, out);
+    };
+    let (mut rows, mut lines) = ([0; GATHERED], [0; GATHERED]);
+    for top in tops {
+        for left in starts(width, GATHERED).into_iter().flatten() {
+            for (index, (row, line)) in rows.iter_mut().zip(&mut lines).enumerate() {
+                let (y, out_y, out_x) = if by == Turn::Quarter {
+                    (top + index, width - 1 - left - index, top)
                 } else {
-                    (column, height - top - rows)
+                    (top + GATHERED - 1 - index, left + index, height - GATHERED - top)
                 };
-                put::<G, C>(gather, words, &mut out[(line * height + first) * C..][..rows * C]);
+                *row = y * src.row_bytes + left * C;
+                *line = (out_y * height + out_x) * C;
             }
+            gather.transpose::<C>(src.data, &rows, out, &lines);
         }
     }
 }
 
-/// The first pixels of a row of a tile, as many as `out` has.
-#[inline(always)]
-fn put<G: GatherSimd, const C: usize>(gather: G, words: &[u32; GATHERED], out: &mut [u8]) {
-    if C == 1 {
-        for (word, out) in words.iter().zip(out) {
-            *out = word.to_le_bytes()[0];
+/// The same for images with a side too short for a square.
+fn define_quarter<const C: usize>(src: ImageView<'_>, by: Turn, out: &mut [u8]) {
+    let (width, height) = (src.width as usize, src.height as usize);
+    for (line, out) in out.chunks_exact_mut(height * C).enumerate() {
+        for (place, out) in out.as_chunks_mut::<C>().0.iter_mut().enumerate() {
+            let (x, y) = if by == Turn::Quarter {
+                (width - 1 - line, place)
+            } else {
+                (line, height - 1 - place)
+            };
+            out.copy_from_slice(&src.data[y * src.row_bytes + x * C..][..C]);
         }
-    } else if let Ok(out) = <&mut [u8; GATHERED * RGB]>::try_from(&mut *out) {
-        gather.pack(words, out);
-    } else {
-        let mut bytes = [0; GATHERED * RGB];
-        gather.pack(words, &mut bytes);
-        out.copy_from_slice(&bytes[..out.len()]);
     }
 }
