@@ -154,6 +154,24 @@ pub(crate) trait Simd: Copy {
     /// `FLOATS` numbers from memory.
     fn load_floats(self, values: &[f32]) -> Self::Floats;
 
+    /// `FLOATS` numbers to memory.
+    fn store_floats(self, values: Self::Floats, out: &mut [f32]);
+
+    /// `FLOATS` numbers as [`Simd::store_f32`] stores them.
+    fn load_f32(self, bytes: &[u8]) -> Self::Floats;
+
+    /// IEEE halves.
+    fn load_f16(self, bytes: &[u8]) -> Self::Floats;
+
+    /// Numbers of bfloat16.
+    fn load_bf16(self, bytes: &[u8]) -> Self::Floats;
+
+    /// The nearest IEEE halves, ties to even.
+    fn round_f16(self, values: Self::Floats) -> Self::Floats;
+
+    /// The nearest numbers of bfloat16, ties to even; the values are numbers.
+    fn round_bf16(self, values: Self::Floats) -> Self::Floats;
+
     /// `(sample * scale - mean) / std`, every step rounded.
     fn normalize(
         self,

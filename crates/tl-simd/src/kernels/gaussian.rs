@@ -14,7 +14,8 @@ mod bound;
 mod weights;
 
 use crate::Level;
-use crate::vector::{RGB, Simd, dispatch};
+use crate::vector::color::ColorSimd;
+use crate::vector::{RGB, dispatch};
 use arithmetic::{Arithmetic, Fused, Plain};
 use bound::{Bound, trim};
 pub use weights::weights;
@@ -119,29 +120,30 @@ impl GaussianBlur {
         }
         dispatch!(
             level,
-            scalar => self.blur::<EXACT, Plain>(image, width, height),
+            scalar => self.blur::<1, Plain>(Plain, image, width, height),
             simd => self.vectors(simd, image, width, height),
         );
     }
 
     #[inline(always)]
-    fn vectors<S: Simd>(&mut self, _: S, image: &mut [u8], width: usize, height: usize) {
-        // Two vectors for each of the rows leave registers for what they are multiplied with.
-        if S::FLOATS == EXACT {
-            self.blur::<{ 4 * EXACT }, Fused>(image, width, height);
-        } else {
-            self.blur::<{ 2 * EXACT }, Fused>(image, width, height);
+    fn vectors<S: ColorSimd>(&mut self, simd: S, image: &mut [u8], width: usize, height: usize) {
+        // So many blocks for each of the rows leave registers for what they are multiplied with.
+        match S::FLOATS {
+            16 => self.blur::<4, Fused<S, 1>>(Fused(simd), image, width, height),
+            8 => self.blur::<2, Fused<S, 2>>(Fused(simd), image, width, height),
+            _ => self.blur::<2, Fused<S, 4>>(Fused(simd), image, width, height),
         }
     }
 
     #[inline(always)]
-    fn blur<const LANES: usize, A: Arithmetic>(
+    fn blur<const BLOCKS: usize, A: Arithmetic>(
         &mut self,
+        by: A,
         image: &mut [u8],
         width: usize,
         height: usize,
     ) {
-        self.prepare::<LANES>(width, height);
+        self.prepare(BLOCKS * EXACT, width, height);
         let row_len = width * RGB;
         let below = self.down.len() / 2;
         let mut loaded = 0;
@@ -149,18 +151,18 @@ impl GaussianBlur {
         for top in (0..height).step_by(ROWS) {
             let need = height.min(top + ROWS + below);
             for y in loaded..need {
-                self.load::<LANES, A>(y, &image[y * row_len..][..row_len]);
+                self.load::<BLOCKS, A>(by, y, &image[y * row_len..][..row_len]);
             }
             loaded = need;
             let rows = ROWS.min(height - top);
             let out = &mut image[top * row_len..][..rows * row_len];
-            self.vertical::<LANES, A>(top, out, &mut pending);
+            self.vertical::<BLOCKS, A>(by, top, out, &mut pending);
         }
     }
 
-    /// Makes room for the rows of an image.
-    fn prepare<const LANES: usize>(&mut self, width: usize, height: usize) {
-        let filtered_stride = (width * RGB).next_multiple_of(LANES);
+    /// Makes room for the rows of an image, in steps of `lanes` samples.
+    fn prepare(&mut self, lanes: usize, width: usize, height: usize) {
+        let filtered_stride = (width * RGB).next_multiple_of(lanes);
         let padded_stride = filtered_stride + (self.across.len() - 1) * RGB;
         let slots = self.down.len() + ROWS - 1;
         self.shape = Shape { width, height, slots, padded_stride, filtered_stride };
@@ -175,7 +177,7 @@ impl GaussianBlur {
 
     /// Puts row `y` into its slot and weights it horizontally.
     #[inline(always)]
-    fn load<const LANES: usize, A: Arithmetic>(&mut self, y: usize, row: &[u8]) {
+    fn load<const BLOCKS: usize, A: Arithmetic>(&mut self, by: A, y: usize, row: &[u8]) {
         let Shape { width, slots, padded_stride, filtered_stride, .. } = self.shape;
         let slot = y % slots;
         let padded = &mut self.padded[slot * padded_stride..][..padded_stride];
@@ -195,23 +197,27 @@ impl GaussianBlur {
         }
         let filtered = &mut self.filtered[slot * filtered_stride..][..filtered_stride];
         let skipped = (self.across.len() - self.fast_across.len()) / 2;
-        let blocks = filtered.as_chunks_mut::<LANES>().0;
-        for (start, block) in (skipped * RGB..).step_by(LANES).zip(blocks) {
-            let mut sums = [0.0; LANES];
+        let steps = filtered.as_chunks_mut::<EXACT>().0.as_chunks_mut::<BLOCKS>().0;
+        for (start, step) in (skipped * RGB..).step_by(BLOCKS * EXACT).zip(steps) {
+            let mut sums = [by.zeros(); BLOCKS];
             for (place, &weight) in (start..).step_by(RGB).zip(&self.fast_across) {
-                let samples: &[f32; LANES] = lanes(&padded[place..]);
-                for (sum, &sample) in sums.iter_mut().zip(samples) {
-                    *sum = A::roughly(sample, weight, *sum);
+                let weight = by.weight(weight);
+                let samples = lanes::<BLOCKS>(&padded[place..]);
+                for (sums, samples) in sums.iter_mut().zip(samples) {
+                    *sums = by.roughly(by.load(samples), weight, *sums);
                 }
             }
-            *block = sums;
+            for (block, sums) in step.iter_mut().zip(sums) {
+                by.store(sums, block);
+            }
         }
     }
 
     /// Makes the rows from `top` on, as many as `out` has.
     #[inline(always)]
-    fn vertical<const LANES: usize, A: Arithmetic>(
+    fn vertical<const BLOCKS: usize, A: Arithmetic>(
         &self,
+        by: A,
         top: usize,
         out: &mut [u8],
         pending: &mut Pending,
@@ -220,30 +226,32 @@ impl GaussianBlur {
         let row_len = width * RGB;
         let reach = self.fast_down.len() / 2;
         let taps = self.fast_down.len();
-        for start in (0..row_len).step_by(LANES) {
-            let mut sums = [[0.0; LANES]; ROWS];
+        for start in (0..row_len).step_by(BLOCKS * EXACT) {
+            let mut sums = [[by.zeros(); BLOCKS]; ROWS];
             for tap in 0..taps + ROWS - 1 {
                 let slot = reflect_from(top + tap, reach, height) % slots;
-                let samples: &[f32; LANES] =
-                    lanes(&self.filtered[slot * filtered_stride + start..]);
+                let samples = lanes::<BLOCKS>(&self.filtered[slot * filtered_stride + start..]);
                 for (row, sums) in sums.iter_mut().enumerate() {
                     let weight = tap.checked_sub(row).and_then(|tap| self.fast_down.get(tap));
-                    let weight = weight.copied().unwrap_or(0.0);
-                    for (sum, &sample) in sums.iter_mut().zip(samples) {
-                        *sum = A::roughly(sample, weight, *sum);
+                    let weight = by.weight(weight.copied().unwrap_or(0.0));
+                    for (sums, samples) in sums.iter_mut().zip(samples) {
+                        *sums = by.roughly(by.load(samples), weight, *sums);
                     }
                 }
             }
             for (row, (sums, out)) in sums.iter().zip(out.chunks_exact_mut(row_len)).enumerate() {
-                let (sums, out) = (sums.as_chunks::<EXACT>().0, out[start..].chunks_mut(EXACT));
-                for (index, (sums, out)) in sums.iter().zip(out).enumerate() {
-                    if self.round(sums, out) {
+                for (index, (&sums, out)) in
+                    sums.iter().zip(out[start..].chunks_mut(EXACT)).enumerate()
+                {
+                    let mut rough = [0.0; EXACT];
+                    by.store(sums, &mut rough);
+                    if self.round(&rough, out) {
                         pending.push(row, start + index * EXACT);
                     }
                 }
             }
-            if pending.count > 0 && (pending.is_full(LANES) || start + LANES >= row_len) {
-                self.settle::<A>(top, out, pending);
+            if pending.count > 0 && (pending.is_full(BLOCKS) || start + BLOCKS * EXACT >= row_len) {
+                self.settle(by, top, out, pending);
             }
         }
     }
@@ -271,33 +279,34 @@ impl GaussianBlur {
 
     /// Computes the chain for the pending blocks.
     #[inline(always)]
-    fn settle<A: Arithmetic>(&self, top: usize, out: &mut [u8], pending: &mut Pending) {
+    fn settle<A: Arithmetic>(&self, by: A, top: usize, out: &mut [u8], pending: &mut Pending) {
         let Shape { width, height, slots, padded_stride, .. } = self.shape;
         let row_len = width * RGB;
         let (blocks, _) = pending.blocks.split_at_mut(pending.count.next_multiple_of(CHAINS));
         for blocks in blocks.chunks_exact(CHAINS) {
-            let mut sums = [[0.0; EXACT]; CHAINS];
+            let mut sums = [by.zeros(); CHAINS];
             for (tap, weights) in self.products.chunks_exact(self.across.len()).enumerate() {
-                let places: [usize; CHAINS] = core::array::from_fn(|chain| {
-                    let (row, start) = blocks[chain];
+                let mut places = [0; CHAINS];
+                for (place, &(row, start)) in places.iter_mut().zip(blocks) {
                     let y = reflect_from(top + row + tap, self.down.len() / 2, height);
-                    y % slots * padded_stride + start
-                });
+                    *place = y % slots * padded_stride + start;
+                }
                 for (offset, &weight) in (0..).step_by(RGB).zip(weights) {
+                    let weight = by.weight(weight);
                     for (sums, place) in sums.iter_mut().zip(places) {
-                        let samples: &[f32; EXACT] = lanes(&self.padded[place + offset..]);
-                        for (sum, &sample) in sums.iter_mut().zip(samples) {
-                            *sum = A::exactly(sample, weight, *sum);
-                        }
+                        let [samples] = lanes::<1>(&self.padded[place + offset..]);
+                        *sums = by.exactly(by.load(samples), weight, *sums);
                     }
                 }
             }
-            for (sums, &(row, start)) in sums.iter().zip(blocks) {
+            for (&sums, &(row, start)) in sums.iter().zip(blocks) {
+                let mut exact = [0.0; EXACT];
+                by.store(sums, &mut exact);
                 let Some(out) = out.get_mut(row * row_len..).and_then(|out| out.get_mut(..row_len))
                 else {
                     continue;
                 };
-                for (byte, sum) in out[start..].iter_mut().zip(sums) {
+                for (byte, sum) in out[start..].iter_mut().zip(exact) {
                     *byte = low_byte(sum + ROUNDER);
                 }
             }
@@ -320,10 +329,10 @@ impl Pending {
         self.count += 1;
     }
 
-    /// Whether another step of `lanes` samples in every row might not fit.
+    /// Whether another step of `blocks` in every row might not fit.
     #[inline(always)]
-    fn is_full(&self, lanes: usize) -> bool {
-        self.count + ROWS * lanes / EXACT > self.blocks.len()
+    fn is_full(&self, blocks: usize) -> bool {
+        self.count + ROWS * blocks > self.blocks.len()
     }
 }
 
@@ -344,9 +353,11 @@ fn reflect_from(index: usize, back: usize, len: usize) -> usize {
     reflect(index.abs_diff(back), len)
 }
 
+/// The first `BLOCKS` blocks.
 #[inline(always)]
-fn lanes<const LANES: usize>(floats: &[f32]) -> &[f32; LANES] {
-    floats.first_chunk().expect("a row has room behind its last block")
+fn lanes<const BLOCKS: usize>(floats: &[f32]) -> &[[f32; EXACT]; BLOCKS] {
+    let blocks = floats.as_chunks::<EXACT>().0;
+    blocks.first_chunk().expect("a row has room behind its last block")
 }
 
 /// The integer that adding [`ROUNDER`] has rounded to.

@@ -3,7 +3,8 @@
 use crate::Level;
 use crate::kernels::normalize::{Element, Layout};
 use crate::kernels::resample::Rect;
-use crate::vector::RGB;
+use crate::vector::color::ColorSimd;
+use crate::vector::{RGB, Simd, dispatch};
 
 /// Blends `row` with `other` in place: `other * (1 - lambda) + row * lambda`, rounded to the element
 /// after each step. That is torchvision's `MixUp`, which has `other` be the row before.
@@ -18,15 +19,12 @@ pub fn blend(level: Level, element: Element, lambda: f64, row: &mut [u8], other:
     assert!(element != Element::U8, "integers are not blended");
     #[expect(clippy::cast_possible_truncation, reason = "torch's scalars have the tensor's type")]
     let (lambda, rest) = (lambda as f32, (1.0 - lambda) as f32);
-    level.vectorize(
-        #[inline(always)]
-        || match element {
-            Element::F32 => blend_as::<f32>(lambda, rest, row, other),
-            Element::F16 => blend_as::<Half>(lambda, rest, row, other),
-            Element::Bf16 => blend_as::<Brain>(lambda, rest, row, other),
-            Element::U8 => {}
-        },
-    );
+    match element {
+        Element::F32 => blend_as::<f32>(level, lambda, rest, row, other),
+        Element::F16 => blend_as::<Half>(level, lambda, rest, row, other),
+        Element::Bf16 => blend_as::<Brain>(level, lambda, rest, row, other),
+        Element::U8 => {}
+    }
 }
 
 /// Copies `source` of one image to the place `to` of another of the same form.
@@ -114,16 +112,27 @@ trait Blended {
     fn store(value: f32, bytes: &mut [u8]);
     /// Rounds to this type.
     fn round(value: f32) -> f32;
+
+    // The same for `S::FLOATS` numbers.
+    fn load_all<S: Simd>(simd: S, bytes: &[u8]) -> S::Floats;
+    fn store_all<S: Simd>(simd: S, values: S::Floats, bytes: &mut [u8]);
+    fn round_all<S: Simd>(simd: S, values: S::Floats) -> S::Floats;
+}
+
+fn blend_as<N: Blended>(level: Level, lambda: f32, rest: f32, row: &mut [u8], other: &[u8]) {
+    dispatch!(
+        level,
+        scalar => define_blend::<N>(lambda, rest, row, other),
+        simd => blend_vectors::<_, N>(simd, lambda, rest, row, other),
+    );
 }
 
 /// Numbers that are blended together, so that each conversion is a loop of its own.
 const STEP: usize = 32;
 
-#[inline(always)]
-fn blend_as<N: Blended>(lambda: f32, rest: f32, row: &mut [u8], other: &[u8]) {
-    let mut rows = row.chunks_exact_mut(STEP * N::SIZE);
-    let mut others = other.chunks_exact(STEP * N::SIZE);
-    for (row, other) in (&mut rows).zip(&mut others) {
+fn define_blend<N: Blended>(lambda: f32, rest: f32, row: &mut [u8], other: &[u8]) {
+    let others = other.chunks(STEP * N::SIZE);
+    for (row, other) in row.chunks_mut(STEP * N::SIZE).zip(others) {
         let (mut before, mut here) = ([0.0; STEP], [0.0; STEP]);
         for (number, bytes) in before.iter_mut().zip(other.chunks_exact(N::SIZE)) {
             *number = N::round(N::load(bytes) * rest);
@@ -135,12 +144,26 @@ fn blend_as<N: Blended>(lambda: f32, rest: f32, row: &mut [u8], other: &[u8]) {
             N::store(before + here, bytes);
         }
     }
-    let others = others.remainder().chunks_exact(N::SIZE);
-    for (out, other) in rows.into_remainder().chunks_exact_mut(N::SIZE).zip(others) {
-        let before = N::round(N::load(other) * rest);
-        let here = N::round(N::load(out) * lambda);
-        N::store(before + here, out);
+}
+
+#[inline(always)]
+fn blend_vectors<S: ColorSimd, N: Blended>(
+    simd: S,
+    lambda: f32,
+    rest: f32,
+    row: &mut [u8],
+    other: &[u8],
+) {
+    let factors = [simd.splat_float(rest), simd.splat_float(lambda)];
+    let mut rows = row.chunks_exact_mut(S::FLOATS * N::SIZE);
+    let mut others = other.chunks_exact(S::FLOATS * N::SIZE);
+    for (row, other) in (&mut rows).zip(&mut others) {
+        let before = simd.mul_floats(N::load_all(simd, other), factors[0]);
+        let here = simd.mul_floats(N::load_all(simd, row), factors[1]);
+        let sum = simd.add_floats(N::round_all(simd, before), N::round_all(simd, here));
+        N::store_all(simd, sum, row);
     }
+    define_blend::<N>(lambda, rest, rows.into_remainder(), others.remainder());
 }
 
 impl Blended for f32 {
@@ -159,6 +182,21 @@ impl Blended for f32 {
     #[inline(always)]
     fn round(value: f32) -> f32 {
         value
+    }
+
+    #[inline(always)]
+    fn load_all<S: Simd>(simd: S, bytes: &[u8]) -> S::Floats {
+        simd.load_f32(bytes)
+    }
+
+    #[inline(always)]
+    fn store_all<S: Simd>(simd: S, values: S::Floats, bytes: &mut [u8]) {
+        simd.store_f32(values, bytes);
+    }
+
+    #[inline(always)]
+    fn round_all<S: Simd>(_: S, values: S::Floats) -> S::Floats {
+        values
     }
 }
 
@@ -183,9 +221,24 @@ impl Blended for Brain {
         let bits = value.to_bits();
         f32::from_bits((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF_0000)
     }
+
+    #[inline(always)]
+    fn load_all<S: Simd>(simd: S, bytes: &[u8]) -> S::Floats {
+        simd.load_bf16(bytes)
+    }
+
+    #[inline(always)]
+    fn store_all<S: Simd>(simd: S, values: S::Floats, bytes: &mut [u8]) {
+        simd.store_bf16(values, bytes);
+    }
+
+    #[inline(always)]
+    fn round_all<S: Simd>(simd: S, values: S::Floats) -> S::Floats {
+        simd.round_bf16(values)
+    }
 }
 
-/// An IEEE half, converted by integer arithmetic, so that loops over it are vectorised.
+/// An IEEE half, converted by integer arithmetic.
 struct Half;
 
 impl Half {
@@ -196,7 +249,7 @@ impl Half {
     /// The smallest normal half.
     const SMALLEST: u32 = 0x3880_0000;
 
-    /// The half nearest to `value`, which is not NaN; ties to even.
+    /// The half nearest to `value`, ties to even; NaN is NaN, as conversion instructions have it.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "halves have 16 bits")]
     fn encode(value: f32) -> u16 {
@@ -207,6 +260,7 @@ impl Half {
         let subnormal = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0x3F00_0000);
         let half = select(magnitude < Self::SMALLEST, subnormal, normal);
         let half = select(magnitude >= Self::TOO_LARGE, 0x7C00, half);
+        let half = select(magnitude > 0x7F80_0000, 0x7E00 | magnitude >> 13 & 0x3FF, half);
         (half | sign) as u16
     }
 
@@ -243,12 +297,43 @@ impl Blended for Half {
     fn round(value: f32) -> f32 {
         Self::decode(Self::encode(value))
     }
+
+    #[inline(always)]
+    fn load_all<S: Simd>(simd: S, bytes: &[u8]) -> S::Floats {
+        simd.load_f16(bytes)
+    }
+
+    #[inline(always)]
+    fn store_all<S: Simd>(simd: S, values: S::Floats, bytes: &mut [u8]) {
+        simd.store_f16(values, bytes);
+    }
+
+    #[inline(always)]
+    fn round_all<S: Simd>(simd: S, values: S::Floats) -> S::Floats {
+        simd.round_f16(values)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use half::{bf16, f16};
+
+    #[test]
+    fn levels_agree_about_all_numbers_of_16_bits() {
+        let all: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_ne_bytes).collect();
+        // The others are near 1 as halves, near 0.016 as bfloat16; the length leaves a rest at every level.
+        let (all, ones) = (&all[2..], [0x80, 0x3C].repeat(usize::from(u16::MAX)));
+        for element in [Element::F16, Element::Bf16] {
+            let mut expected = all.to_vec();
+            blend(Level::Scalar, element, 0.3, &mut expected, &ones);
+            for level in Level::available() {
+                let mut row = all.to_vec();
+                blend(level, element, 0.3, &mut row, &ones);
+                assert!(row == expected, "{level} {element:?}");
+            }
+        }
+    }
 
     #[test]
     fn halves_are_those_of_the_half_crate() {

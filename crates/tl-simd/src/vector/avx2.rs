@@ -3,13 +3,19 @@
 #![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
 
 mod color;
+mod floats;
 mod gather;
 mod jpeg;
 
+use super::jpeg::by_functions;
 use super::shuffles::{FROM_PIXELS, TO_PIXELS};
-use super::{BELOW_HALF, Line, RGB, ROWS, Rows, Simd};
+use super::{Line, RGB, ROWS, Rows, Simd};
 use crate::kernels::resample::{PRECISION_BITS, ROUND};
 use core::arch::x86_64::*;
+use floats::{
+    load_bf16, load_f16, load_f32, load_floats, normalize, round_bf16, round_f16, store_bf16,
+    store_f16, store_f32, store_floats,
+};
 
 /// Proof that this CPU has the instructions of [`Level::Avx2`](crate::Level::Avx2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,6 +177,15 @@ impl Simd for Avx2 {
     fn load_floats(self, values: &[f32]) -> Self::Floats {
         // SAFETY: `self` exists, so `detect` saw the features of `load_floats` on this CPU.
         unsafe { load_floats(values) }
+    }
+
+    by_functions! {
+        fn store_floats(self, values: __m256, out: &mut [f32]);
+        fn load_f32(self, bytes: &[u8]) -> __m256;
+        fn load_f16(self, bytes: &[u8]) -> __m256;
+        fn load_bf16(self, bytes: &[u8]) -> __m256;
+        fn round_f16(self, values: __m256) -> __m256;
+        fn round_bf16(self, values: __m256) -> __m256;
     }
 
     #[inline(always)]
@@ -395,46 +410,4 @@ fn interleave(planes: [__m256i; RGB], pixels: &mut [u8]) {
         store_half(_mm256_castsi256_si128(merged), &mut first[place.clone()]);
         store_half(_mm256_extracti128_si256::<1>(merged), &mut second[place]);
     }
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn load_floats(values: &[f32]) -> __m256 {
-    let values: &[f32; 8] = values.try_into().expect("8 numbers");
-    // SAFETY: the array has the 8 numbers that are read.
-    unsafe { _mm256_loadu_ps(values.as_ptr()) }
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn normalize(samples: &[u8], scale: f32, mean: __m256, std: __m256) -> __m256 {
-    let samples: &[u8; 8] = samples.try_into().expect("8 samples");
-    let samples = _mm_cvtsi64_si128(i64::from_le_bytes(*samples));
-    let samples = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(samples));
-    let scaled = _mm256_mul_ps(samples, _mm256_set1_ps(scale));
-    _mm256_div_ps(_mm256_sub_ps(scaled, mean), std)
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn store_f32(values: __m256, out: &mut [u8]) {
-    store(_mm256_castps_si256(values), out);
-}
-
-#[inline]
-#[target_feature(enable = "avx2,f16c")]
-fn store_f16(values: __m256, out: &mut [u8]) {
-    store_half(_mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(values), out);
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn store_bf16(values: __m256, out: &mut [u8]) {
-    let bits = _mm256_castps_si256(values);
-    let odd = _mm256_and_si256(_mm256_srli_epi32::<16>(bits), _mm256_set1_epi32(1));
-    let half = _mm256_add_epi32(odd, _mm256_set1_epi32(BELOW_HALF));
-    let rounded = _mm256_srli_epi32::<16>(_mm256_add_epi32(bits, half));
-    let packed = _mm256_packus_epi32(rounded, rounded);
-    let packed = _mm256_permute4x64_epi64::<0b10_00>(packed);
-    store_half(_mm256_castsi256_si128(packed), out);
 }

@@ -3,12 +3,18 @@
 #![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
 
 mod color;
+mod floats;
 mod gather;
 mod jpeg;
 
-use super::{BELOW_HALF, Line, RGB, ROWS, Rows, Simd};
+use super::jpeg::by_functions;
+use super::{Line, RGB, ROWS, Rows, Simd};
 use crate::kernels::resample::{PRECISION_BITS, ROUND};
 use core::arch::x86_64::*;
+use floats::{
+    load_bf16, load_f16, load_f32, load_floats, normalize, round_bf16, round_f16, store_bf16,
+    store_f16, store_f32, store_floats,
+};
 
 /// Proof that this CPU has the instructions of [`Level::Avx512`](crate::Level::Avx512).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,6 +185,15 @@ impl Simd for Avx512 {
     fn load_floats(self, values: &[f32]) -> Self::Floats {
         // SAFETY: `self` exists, so `detect` saw the features of `load_floats` on this CPU.
         unsafe { load_floats(values) }
+    }
+
+    by_functions! {
+        fn store_floats(self, values: __m512, out: &mut [f32]);
+        fn load_f32(self, bytes: &[u8]) -> __m512;
+        fn load_f16(self, bytes: &[u8]) -> __m512;
+        fn load_bf16(self, bytes: &[u8]) -> __m512;
+        fn round_f16(self, values: __m512) -> __m512;
+        fn round_bf16(self, values: __m512) -> __m512;
     }
 
     #[inline(always)]
@@ -445,45 +460,4 @@ fn mirror(pixels: &[u8], out: &mut [u8]) {
     let mirrored = _mm512_permutexvar_epi8(load(&LAST_PIXEL_FIRST), pixels);
     // SAFETY: the mask has the 63 bytes of the array.
     unsafe { _mm512_mask_storeu_epi8(out.as_mut_ptr().cast(), LOADED, mirrored) }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn load_floats(values: &[f32]) -> __m512 {
-    let values: &[f32; 16] = values.try_into().expect("16 numbers");
-    // SAFETY: the array has the 16 numbers that are read.
-    unsafe { _mm512_loadu_ps(values.as_ptr()) }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn normalize(samples: &[u8], scale: f32, mean: __m512, std: __m512) -> __m512 {
-    let samples: &[u8; 16] = samples.try_into().expect("16 samples");
-    // SAFETY: the array has the 16 bytes that are read.
-    let samples = unsafe { _mm_loadu_si128(samples.as_ptr().cast()) };
-    let samples = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(samples));
-    let scaled = _mm512_mul_ps(samples, _mm512_set1_ps(scale));
-    _mm512_div_ps(_mm512_sub_ps(scaled, mean), std)
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn store_f32(values: __m512, out: &mut [u8]) {
-    store(_mm512_castps_si512(values), out);
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn store_f16(values: __m512, out: &mut [u8]) {
-    store_half(_mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(values), out);
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn store_bf16(values: __m512, out: &mut [u8]) {
-    let bits = _mm512_castps_si512(values);
-    let odd = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));
-    let half = _mm512_add_epi32(odd, _mm512_set1_epi32(BELOW_HALF));
-    let rounded = _mm512_srli_epi32::<16>(_mm512_add_epi32(bits, half));
-    store_half(_mm512_cvtepi32_epi16(rounded), out);
 }

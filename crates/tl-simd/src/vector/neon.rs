@@ -3,11 +3,17 @@
 #![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
 
 mod color;
+mod floats;
 mod jpeg;
 
-use super::{BELOW_HALF, Line, RGB, ROWS, Rows, Simd};
+use super::jpeg::by_functions;
+use super::{Line, RGB, ROWS, Rows, Simd};
 use crate::kernels::resample::{PRECISION_BITS, ROUND};
 use core::arch::aarch64::*;
+use floats::{
+    load_bf16, load_f16, load_f32, load_floats, normalize, round_bf16, round_f16, store_bf16,
+    store_f16, store_f32, store_floats,
+};
 use std::arch::is_aarch64_feature_detected;
 
 /// Proof that this CPU has the instructions of [`Level::Neon`](crate::Level::Neon).
@@ -149,6 +155,15 @@ impl Simd for Neon {
     fn load_floats(self, values: &[f32]) -> Self::Floats {
         // SAFETY: `self` exists, so `detect` saw the features of `load_floats` on this CPU.
         unsafe { load_floats(values) }
+    }
+
+    by_functions! {
+        fn store_floats(self, values: float32x4_t, out: &mut [f32]);
+        fn load_f32(self, bytes: &[u8]) -> float32x4_t;
+        fn load_f16(self, bytes: &[u8]) -> float32x4_t;
+        fn load_bf16(self, bytes: &[u8]) -> float32x4_t;
+        fn round_f16(self, values: float32x4_t) -> float32x4_t;
+        fn round_bf16(self, values: float32x4_t) -> float32x4_t;
     }
 
     #[inline(always)]
@@ -336,45 +351,6 @@ fn interleave([r, g, b]: [uint8x16_t; RGB], pixels: &mut [u8]) {
     let pixels: &mut [u8; 16 * RGB] = pixels.try_into().expect("16 pixels");
     // SAFETY: the array has the 48 bytes that are written.
     unsafe { vst3q_u8(pixels.as_mut_ptr(), uint8x16x3_t(r, g, b)) }
-}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn load_floats(values: &[f32]) -> float32x4_t {
-    let values: &[f32; 4] = values.try_into().expect("4 numbers");
-    // SAFETY: the array has the 4 numbers that are read.
-    unsafe { vld1q_f32(values.as_ptr()) }
-}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn normalize(samples: &[u8], scale: f32, mean: float32x4_t, std: float32x4_t) -> float32x4_t {
-    let samples: &[u8; 4] = samples.try_into().expect("4 samples");
-    let samples = vcreate_u8(u64::from(u32::from_le_bytes(*samples)));
-    let samples = vcvtq_f32_u32(vmovl_u16(vget_low_u16(vmovl_u8(samples))));
-    let scaled = vmulq_f32(samples, vdupq_n_f32(scale));
-    vdivq_f32(vsubq_f32(scaled, mean), std)
-}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn store_f32(values: float32x4_t, out: &mut [u8]) {
-    store(vreinterpretq_u8_f32(values), out);
-}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn store_f16(values: float32x4_t, out: &mut [u8]) {
-    store_half(vreinterpret_u8_f16(vcvt_f16_f32(values)), out);
-}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn store_bf16(values: float32x4_t, out: &mut [u8]) {
-    let bits = vreinterpretq_u32_f32(values);
-    let odd = vandq_u32(vshrq_n_u32::<16>(bits), vdupq_n_u32(1));
-    let half = vaddq_u32(odd, vdupq_n_u32(BELOW_HALF.cast_unsigned()));
-    store_half(vreinterpret_u8_u16(vshrn_n_u32::<16>(vaddq_u32(bits, half))), out);
 }
 
 /// A gather reads one place after the other in any case.
