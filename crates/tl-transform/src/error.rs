@@ -257,8 +257,8 @@ impl Error for UserFault {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnnotationError {
-    /// A coordinate that is no finite number.
-    #[error("box {position} has a coordinate that is not a finite number")]
+    /// A coordinate that is no number, or one beyond every image.
+    #[error("box {position} has a coordinate that is not a number from -1e20 to 1e20")]
     NotFinite {
         /// The box's place in the list, from 0.
         position: usize,
@@ -272,6 +272,15 @@ pub enum AnnotationError {
         height: u32,
         /// How many numbers there are.
         have: usize,
+    },
+    /// An image that there are no annotations of, or that a step is not for.
+    #[error("annotations of an image of {width}x{height} pixels, which does not go with this step \
+        or has a side that is not 1 to {max}", max = PlanError::MAX_SIDE)]
+    Size {
+        /// Width in pixels.
+        width: u32,
+        /// Height in pixels.
+        height: u32,
     },
     /// A limit that would keep boxes without an area.
     #[error("{name} is {value}, expected a number from 1 on")]

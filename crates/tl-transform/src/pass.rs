@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use tl_simd::pad::{Border, Margins};
-use tl_simd::resample::{Filter, Rect};
+use tl_simd::resample::{Filter, Rect, Resize, TensorFilter};
 
 use crate::annotations::{BoundingBoxes, Mask};
-use crate::error::PlanError;
+use crate::draw::is_size;
+use crate::error::{AnnotationError, PlanError};
 use crate::interpolation::Interpolation;
 use crate::parity::Parity;
 
@@ -112,17 +113,22 @@ impl Pass {
     }
 
     /// Moves boxes with the image.
-    pub fn move_boxes(&self, boxes: &mut BoundingBoxes) {
+    ///
+    /// # Errors
+    /// [`AnnotationError::Size`] when they are not of an image that this is for.
+    pub fn move_boxes(&self, boxes: &mut BoundingBoxes) -> Result<(), AnnotationError> {
+        self.check(boxes.canvas())?;
         let cut = |boxes: &mut BoundingBoxes, rect: Rect| {
-            if Rect::of_size(boxes.canvas().0, boxes.canvas().1) != rect {
-                boxes.crop((rect.x.into(), rect.y.into()), (rect.width, rect.height));
+            if Rect::of_size(boxes.canvas().0, boxes.canvas().1) == rect {
+                return Ok(());
             }
+            boxes.crop((rect.x.into(), rect.y.into()), (rect.width, rect.height))
         };
-        cut(boxes, self.region);
-        boxes.resize(self.resized);
-        cut(boxes, self.window);
+        cut(boxes, self.region)?;
+        boxes.scale(self.resized);
+        cut(boxes, self.window)?;
         if self.padding != Padding::default() {
-            boxes.pad((self.padding.left, self.padding.top), self.output_size());
+            boxes.pad((self.padding.left, self.padding.top), self.output_size())?;
         }
         if self.flip {
             boxes.flip();
@@ -130,25 +136,23 @@ impl Pass {
         if self.flip_vertical {
             boxes.flip_vertical();
         }
+        Ok(())
     }
 
     /// Moves a mask with the image. A grey border has its number, another one 0, as torchvision
     /// takes a number for masks too and refuses a colour.
-    pub fn move_mask(&self, mask: &mut Mask) {
-        let cut = |mask: &mut Mask, rect: Rect| {
-            if Rect::of_size(mask.size().0, mask.size().1) != rect {
-                mask.crop((rect.x.into(), rect.y.into()), (rect.width, rect.height));
-            }
-        };
-        cut(mask, self.region);
-        if self.interpolation == Interpolation::NearestExact {
-            mask.resize_exact(self.resized);
-        } else {
-            mask.resize(self.resized);
-        }
-        cut(mask, self.window);
+    ///
+    /// # Errors
+    /// [`AnnotationError::Size`] when they are not of an image that this is for.
+    pub fn move_mask(&self, mask: &mut Mask) -> Result<(), AnnotationError> {
+        self.check(mask.size())?;
+        let Self { region, resized, window, .. } = *self;
+        let exact = self.interpolation == Interpolation::NearestExact;
+        let filter = if exact { TensorFilter::NearestExact } else { TensorFilter::Nearest };
+        let filter = Filter::Tensor(filter);
+        mask.resample(&Resize { region, resized, window, filter });
         if self.padding != Padding::default() {
-            mask.pad(self.padding.into(), Border::Constant([mask_fill(self.fill); 4]));
+            mask.pad(self.padding.into(), Border::Constant([mask_fill(self.fill); 4]))?;
         }
         if self.flip {
             mask.flip();
@@ -156,6 +160,7 @@ impl Pass {
         if self.flip_vertical {
             mask.flip_vertical();
         }
+        Ok(())
     }
 
     /// Width and height of the result.
@@ -173,6 +178,12 @@ impl Pass {
     /// Whether nothing comes after the resizing but a cut.
     pub(crate) fn is_bare(&self) -> bool {
         self.padding == Padding::default() && !self.flip && !self.flip_vertical
+    }
+
+    /// Whether annotations of an image of this size can be moved.
+    fn check(&self, (width, height): (u32, u32)) -> Result<(), AnnotationError> {
+        let there = self.fits(width, height) && is_size(self.output_size());
+        if there { Ok(()) } else { Err(AnnotationError::Size { width, height }) }
     }
 
     /// Whether the pass reads an image of this size only, and its parts fit each other.

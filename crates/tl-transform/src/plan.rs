@@ -5,12 +5,12 @@ use tl_simd::Level;
 
 use crate::annotations::{BoundingBoxes, Mask};
 use crate::draw::{Draw, Drawing, Stream, is_size};
-use crate::error::{PlanError, StepError};
+use crate::error::{AnnotationError, PlanError, StepError};
 use crate::output::OutputSpec;
 use crate::pass::Pass;
 use crate::recipe::Recipe;
 use crate::render::CHANNELS;
-use crate::step::{Erase, Memory, Step};
+use crate::step::{Erase, Memory, Mix, Step};
 
 /// What to do with one image: a pass over its rows, steps on all its pixels, and another pass.
 ///
@@ -40,18 +40,37 @@ impl Plan {
         Self { head: pass, steps: Vec::new(), tail: pass, erasures: Vec::new() }
     }
 
-    /// Moves boxes with the image.
-    pub fn move_boxes(&self, boxes: &mut BoundingBoxes) {
-        self.head.move_boxes(boxes);
-        self.steps.iter().for_each(|step| step.move_boxes(boxes));
-        self.tail.move_boxes(boxes);
+    /// Moves boxes with the image. Mixtures move nothing: the image that they are made of stays in
+    /// its place in them.
+    ///
+    /// # Errors
+    /// [`AnnotationError::Size`] when a pass or a step is not for the image that they are of then;
+    /// what they are is unspecified afterwards.
+    pub fn move_boxes(&self, boxes: &mut BoundingBoxes) -> Result<(), AnnotationError> {
+        self.head.move_boxes(boxes)?;
+        self.moving_steps().try_for_each(|step| step.move_boxes(boxes))?;
+        self.tail.move_boxes(boxes)
     }
 
-    /// Moves a mask with the image.
-    pub fn move_mask(&self, mask: &mut Mask) {
-        self.head.move_mask(mask);
-        self.steps.iter().for_each(|step| step.move_mask(mask));
-        self.tail.move_mask(mask);
+    /// Moves a mask with the image, as [`Plan::move_boxes`] does boxes.
+    ///
+    /// # Errors
+    /// As [`Plan::move_boxes`].
+    pub fn move_mask(&self, mask: &mut Mask) -> Result<(), AnnotationError> {
+        self.head.move_mask(mask)?;
+        self.moving_steps().try_for_each(|step| step.move_mask(mask))?;
+        self.tail.move_mask(mask)
+    }
+
+    /// The steps that are not within a mixture.
+    fn moving_steps(&self) -> impl Iterator<Item = &Step> {
+        let mut mixing = false;
+        self.steps.iter().filter(move |step| {
+            if let Step::Mix(mix) = step {
+                mixing = !matches!(mix, Mix::End { .. });
+            }
+            !mixing
+        })
     }
 
     /// Width and height of the result.

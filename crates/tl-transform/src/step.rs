@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::annotations::{BoundingBoxes, Mask};
 use crate::draw::is_size;
-use crate::error::StepError;
+use crate::error::{AnnotationError, StepError};
 use crate::pass::Pass;
 use crate::runner::Stage;
 
@@ -79,7 +79,11 @@ impl Step {
     }
 
     /// Moves boxes with the image.
-    pub fn move_boxes(&self, boxes: &mut BoundingBoxes) {
+    ///
+    /// # Errors
+    /// [`AnnotationError::Size`] when they are not of an image that this is for.
+    pub fn move_boxes(&self, boxes: &mut BoundingBoxes) -> Result<(), AnnotationError> {
+        self.check(boxes.canvas())?;
         match self {
             Self::Pass(pass) => pass.move_boxes(boxes),
             Self::Pad(pad) => pad.move_boxes(boxes),
@@ -89,12 +93,16 @@ impl Step {
             | Self::Noise(_)
             | Self::Erase(_)
             | Self::Mix(_)
-            | Self::User(_) => {}
+            | Self::User(_) => Ok(()),
         }
     }
 
     /// Moves a mask with the image.
-    pub fn move_mask(&self, mask: &mut Mask) {
+    ///
+    /// # Errors
+    /// [`AnnotationError::Size`] when they are not of an image that this is for.
+    pub fn move_mask(&self, mask: &mut Mask) -> Result<(), AnnotationError> {
+        self.check(mask.size())?;
         match self {
             Self::Pass(pass) => pass.move_mask(mask),
             Self::Pad(pad) => pad.move_mask(mask),
@@ -104,8 +112,14 @@ impl Step {
             | Self::Noise(_)
             | Self::Erase(_)
             | Self::Mix(_)
-            | Self::User(_) => {}
+            | Self::User(_) => Ok(()),
         }
+    }
+
+    /// Whether annotations of an image of this size can be moved.
+    fn check(&self, (width, height): (u32, u32)) -> Result<(), AnnotationError> {
+        let there = self.fits((width, height));
+        if there { Ok(()) } else { Err(AnnotationError::Size { width, height }) }
     }
 
     /// Whether the step can be carried out on an image of this size: one that a plan may have, as
@@ -114,7 +128,8 @@ impl Step {
         let fits = match self {
             Self::Pass(pass) => pass.fits(size.0, size.1),
             Self::Pad(pad) => pad.fits(size),
-            Self::Color(_) | Self::Warp(_) | Self::Mix(_) | Self::User(_) => true,
+            Self::Warp(warp) => warp.fits(size),
+            Self::Color(_) | Self::Mix(_) | Self::User(_) => true,
             Self::Filter(filter) => filter.is_defined(),
             Self::Noise(noise) => noise.is_defined(),
             Self::Erase(erase) => erase.fits(size),

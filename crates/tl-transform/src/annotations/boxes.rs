@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::draw::is_size;
 use crate::error::AnnotationError;
 
 /// What the four numbers of a box are.
@@ -57,16 +58,22 @@ impl TryFrom<Unchecked> for BoundingBoxes {
 }
 
 impl BoundingBoxes {
+    /// The largest coordinate: what becomes of it is finite on every image.
+    const LARGEST: f32 = 1e20;
+
     /// Boxes on an image of `canvas` pixels, width first. They may reach beyond it.
     ///
     /// # Errors
-    /// [`AnnotationError::NotFinite`] when a coordinate is no finite number.
+    /// [`AnnotationError::NotFinite`] when a coordinate is no number, or beyond 1e20, and
+    /// [`AnnotationError::Size`] when a side of the image is 0 or above 65,535.
     pub fn new(
         format: BoxFormat,
         canvas: (u32, u32),
         boxes: Vec<[f32; 4]>,
     ) -> Result<Self, AnnotationError> {
-        match boxes.iter().position(|coordinates| !coordinates.iter().all(|c| c.is_finite())) {
+        checked(canvas)?;
+        let known = |coordinate: &f32| coordinate.abs() <= Self::LARGEST;
+        match boxes.iter().position(|coordinates| !coordinates.iter().all(known)) {
             Some(position) => Err(AnnotationError::NotFinite { position }),
             None => Ok(Self { format, canvas, boxes }),
         }
@@ -134,14 +141,29 @@ impl BoundingBoxes {
 
     /// What is left on the part of the image that begins at (`x`, `y`) and is `size` large:
     /// `crop_bounding_boxes`. The part may reach beyond the image.
-    pub fn crop(&mut self, (x, y): (i64, i64), size: (u32, u32)) {
+    ///
+    /// # Errors
+    /// [`AnnotationError::Size`] when a side of the part is 0 or above 65,535.
+    pub fn crop(&mut self, (x, y): (i64, i64), size: (u32, u32)) -> Result<(), AnnotationError> {
+        checked(size)?;
         self.shift(-single(x), -single(y));
         self.canvas = size;
         self.clamp();
+        Ok(())
     }
 
     /// Moves with an image that is resized: `resize_bounding_boxes`.
-    pub fn resize(&mut self, size: (u32, u32)) {
+    ///
+    /// # Errors
+    /// [`AnnotationError::Size`] when a side is 0 or above 65,535.
+    pub fn resize(&mut self, size: (u32, u32)) -> Result<(), AnnotationError> {
+        checked(size)?;
+        self.scale(size);
+        Ok(())
+    }
+
+    /// [`BoundingBoxes::resize`] to what is never there as a whole, and may have any size.
+    pub(crate) fn scale(&mut self, size: (u32, u32)) {
         if size == self.canvas {
             return;
         }
@@ -156,10 +178,19 @@ impl BoundingBoxes {
 
     /// Moves with an image that gets `left` columns and `top` rows in front and is `size` large
     /// then: `pad_bounding_boxes`.
-    pub fn pad(&mut self, (left, top): (u32, u32), size: (u32, u32)) {
+    ///
+    /// # Errors
+    /// [`AnnotationError::Size`] when a side is 0 or above 65,535.
+    pub fn pad(
+        &mut self,
+        (left, top): (u32, u32),
+        size: (u32, u32),
+    ) -> Result<(), AnnotationError> {
+        checked(size)?;
         self.shift(single(left.into()), single(top.into()));
         self.canvas = size;
         self.clamp();
+        Ok(())
     }
 
     /// Moves with an image whose left and right change places: `horizontal_flip_bounding_boxes`.
@@ -196,8 +227,9 @@ impl BoundingBoxes {
         let (width, height) = floats(canvas);
         for numbers in &mut self.boxes {
             let [left, top, right, bottom] = f(converted(*numbers, self.format, BoxFormat::Xyxy));
-            let across = |x: f32| x.clamp(0.0, width);
-            let down = |y: f32| y.clamp(0.0, height);
+            // What is no number lies nowhere; at the edge it is still a box.
+            let within = |at: f32, side| if at.is_nan() { 0.0 } else { at.clamp(0.0, side) };
+            let (across, down) = (|x| within(x, width), |y| within(y, height));
             let corners = [across(left), down(top), across(right), down(bottom)];
             *numbers = converted(corners, BoxFormat::Xyxy, self.format);
         }
@@ -234,6 +266,12 @@ fn converted(numbers: [f32; 4], from: BoxFormat, to: BoxFormat) -> [f32; 4] {
             [(x * 2.0 + width) / 2.0, (y * 2.0 + height) / 2.0, width, height]
         }
     }
+}
+
+/// Whether there can be an image of this size.
+fn checked((width, height): (u32, u32)) -> Result<(), AnnotationError> {
+    let there = is_size((width, height));
+    if there { Ok(()) } else { Err(AnnotationError::Size { width, height }) }
 }
 
 fn floats((width, height): (u32, u32)) -> (f32, f32) {

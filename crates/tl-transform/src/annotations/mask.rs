@@ -5,7 +5,7 @@ use tl_simd::interleave::flip_row;
 use tl_simd::pad::{Border, Margins, pad};
 use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize, TensorFilter};
 
-use crate::error::AnnotationError;
+use crate::error::{AnnotationError, PlanError};
 
 /// A plane of 8-bit numbers, such as classes or the parts of one object: torchvision's `Mask`.
 ///
@@ -15,7 +15,7 @@ use crate::error::AnnotationError;
 /// use tl_transform::Mask;
 ///
 /// let mut mask = Mask::new(2, 1, vec![1, 7])?;
-/// mask.resize((4, 1));
+/// mask.resize((4, 1))?;
 /// assert_eq!(mask.data(), [1, 1, 7, 7]);
 /// # Ok::<(), tl_transform::AnnotationError>(())
 /// ```
@@ -30,12 +30,14 @@ impl Mask {
     /// A mask of `width * height` numbers, row by row.
     ///
     /// # Errors
-    /// [`AnnotationError::MaskLength`] when there are not exactly so many, or none.
+    /// [`AnnotationError::MaskLength`] when there are not exactly so many, or none, and
+    /// [`AnnotationError::Size`] when a side is above 65,535.
     pub fn new(width: u32, height: u32, data: Vec<u8>) -> Result<Self, AnnotationError> {
         let need = u64::from(width) * u64::from(height);
         if need == 0 || usize::try_from(need) != Ok(data.len()) {
             return Err(AnnotationError::MaskLength { width, height, have: data.len() });
         }
+        checked((width.into(), height.into()))?;
         Ok(Self { width, height, data })
     }
 
@@ -69,13 +71,21 @@ impl Mask {
     /// What is left on the part of the image that begins at (`x`, `y`) and is `size` large, 0
     /// where it reaches beyond the image: `crop_mask`, which gives another size where the part
     /// ends to the left of the image or above it.
-    pub fn crop(&mut self, (x, y): (i64, i64), size: (u32, u32)) {
+    ///
+    /// # Errors
+    /// [`AnnotationError::Size`] when a side of the part is above 65,535.
+    pub fn crop(&mut self, (x, y): (i64, i64), size: (u32, u32)) -> Result<(), AnnotationError> {
+        checked((size.0.into(), size.1.into()))?;
         // The part of one axis that is there, and where it comes to lie.
         let shared = |start: i64, length: u32, side: u32| {
-            let end = (start + i64::from(length)).min(side.into());
+            let end = start.saturating_add(length.into()).min(side.into());
             let from = start.max(0);
             let count = usize::try_from(end - from).unwrap_or(0);
-            (usize::try_from(from).unwrap_or(0), usize::try_from(from - start).unwrap_or(0), count)
+            (
+                usize::try_from(from).unwrap_or(0),
+                usize::try_from(from.saturating_sub(start)).unwrap_or(0),
+                count,
+            )
         };
         let (left, to_x, columns) = shared(x, size.0, self.width);
         let (top, to_y, rows) = shared(y, size.1, self.height);
@@ -87,33 +97,48 @@ impl Mask {
                 out[to..to + columns].copy_from_slice(&mask.data[from..from + columns]);
             }
         });
+        Ok(())
     }
 
     /// Moves with an image that is resized, by torch's `nearest` whatever the image's filter is:
     /// `resize_mask`.
-    pub fn resize(&mut self, size: (u32, u32)) {
-        self.resize_with(size, TensorFilter::Nearest);
+    ///
+    /// # Errors
+    /// [`AnnotationError::Size`] when a side is above 65,535.
+    pub fn resize(&mut self, size: (u32, u32)) -> Result<(), AnnotationError> {
+        self.resize_whole(size, TensorFilter::Nearest)
     }
 
     /// [`Mask::resize`] by torch's `nearest-exact`, which torchvision takes where the image's
     /// filter is that.
-    pub fn resize_exact(&mut self, size: (u32, u32)) {
-        self.resize_with(size, TensorFilter::NearestExact);
+    ///
+    /// # Errors
+    /// [`AnnotationError::Size`] when a side is above 65,535.
+    pub fn resize_exact(&mut self, size: (u32, u32)) -> Result<(), AnnotationError> {
+        self.resize_whole(size, TensorFilter::NearestExact)
     }
 
-    fn resize_with(&mut self, size: (u32, u32), filter: TensorFilter) {
-        if size == self.size() {
-            return;
+    fn resize_whole(
+        &mut self,
+        size: (u32, u32),
+        filter: TensorFilter,
+    ) -> Result<(), AnnotationError> {
+        checked((size.0.into(), size.1.into()))?;
+        if size != self.size() {
+            let region = Rect::of_size(self.width, self.height);
+            let window = Rect::of_size(size.0, size.1);
+            let filter = Filter::Tensor(filter);
+            self.resample(&Resize { region, resized: size, window, filter });
         }
+        Ok(())
+    }
+
+    /// Makes the mask what `resize` says, whose region lies in it, without what the window leaves.
+    pub(crate) fn resample(&mut self, resize: &Resize) {
+        let size = (resize.window.width, resize.window.height);
         self.replace(size, |mask, out| {
-            let resize = Resize {
-                region: Rect::of_size(mask.width, mask.height),
-                resized: size,
-                window: Rect::of_size(size.0, size.1),
-                filter: Filter::Tensor(filter),
-            };
             let mut rows = out.chunks_exact_mut(size.0 as usize);
-            Resampler::new().run(Level::detect(), mask.view(), &resize, |_, row| {
+            Resampler::new().run(Level::detect(), mask.view(), resize, |_, row| {
                 if let Some(out) = rows.next() {
                     out.copy_from_slice(row);
                 }
@@ -122,10 +147,15 @@ impl Mask {
     }
 
     /// Moves with an image that gets a border: `pad_mask`.
-    pub fn pad(&mut self, margins: Margins, border: Border) {
+    ///
+    /// # Errors
+    /// [`AnnotationError::Size`] when a side is above 65,535 with it.
+    pub fn pad(&mut self, margins: Margins, border: Border) -> Result<(), AnnotationError> {
         let Margins { left, top, right, bottom } = margins;
-        let size = (left + self.width + right, top + self.height + bottom);
+        let sum = |numbers: [u32; 3]| numbers.into_iter().map(u64::from).sum();
+        let size = checked((sum([left, self.width, right]), sum([top, self.height, bottom])))?;
         self.replace(size, |mask, out| pad(Level::detect(), mask.view(), margins, border, out));
+        Ok(())
     }
 
     /// Moves with an image whose left and right change places.
@@ -147,4 +177,14 @@ impl Mask {
             }
         });
     }
+}
+
+/// The size of a mask, which has no more rows and columns than an image.
+fn checked((width, height): (u64, u64)) -> Result<(u32, u32), AnnotationError> {
+    let side = |side: u64| u32::try_from(side).unwrap_or(u32::MAX);
+    let (width, height) = (side(width), side(height));
+    if width.max(height) > PlanError::MAX_SIDE {
+        return Err(AnnotationError::Size { width, height });
+    }
+    Ok((width, height))
 }

@@ -5,6 +5,7 @@ use tl_simd::pad::{Border, Margins, pad};
 use tl_simd::resample::ImageView;
 
 use crate::annotations::{BoundingBoxes, Mask};
+use crate::error::AnnotationError;
 use crate::op::PadMode;
 use crate::pass::{Padding, mask_fill};
 use crate::render::CHANNELS;
@@ -45,13 +46,13 @@ impl Pad {
 
     /// torchvision refuses boxes for all modes but the constant one; here they stay with what they
     /// are around.
-    pub(super) fn move_boxes(&self, boxes: &mut BoundingBoxes) {
+    pub(super) fn move_boxes(&self, boxes: &mut BoundingBoxes) -> Result<(), AnnotationError> {
         let size = self.output_size(boxes.canvas());
-        boxes.pad((self.padding.left, self.padding.top), size);
+        boxes.pad((self.padding.left, self.padding.top), size)
     }
 
-    pub(super) fn move_mask(&self, mask: &mut Mask) {
-        mask.pad(self.margins(), self.border([mask_fill(self.fill); 4]));
+    pub(super) fn move_mask(&self, mask: &mut Mask) -> Result<(), AnnotationError> {
+        mask.pad(self.margins(), self.border([mask_fill(self.fill); 4]))
     }
 
     fn margins(&self) -> Margins {

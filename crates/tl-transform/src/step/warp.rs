@@ -128,6 +128,12 @@ impl Warp {
         }
     }
 
+    /// Whether displacements of an image of this size can be drawn, if that is what it does.
+    pub(super) fn fits(&self, (width, height): (u32, u32)) -> bool {
+        let pixels = u64::from(width) * u64::from(height);
+        !matches!(self, Self::Elastic(_)) || pixels <= Elastic::MAX_PIXELS
+    }
+
     pub(super) fn run(&self, stage: &mut Stage<'_>) {
         let (size, level, parity) = (stage.image.size(), stage.level(), stage.parity);
         stage.warp(self.output_size(size), |scratch, view, out| {
@@ -174,6 +180,9 @@ impl Warp {
 impl Elastic {
     /// The deviations that smooth; a kernel has eight times as many taps.
     pub const SIGMA: (f64, f64) = (0.001, 1000.0);
+
+    /// Pixels of the largest image; the displacements of each take 8 bytes.
+    pub const MAX_PIXELS: u64 = 1 << 28;
 
     /// The displacements of an image of `width` x `height` pixels as torchvision's `elastic` takes
     /// them: for every pixel, row by row, the one to the right and the one down, in halves of the

@@ -38,28 +38,33 @@ enum Move {
 }
 
 impl Move {
-    fn boxes(&self, boxes: &mut BoundingBoxes) {
+    fn boxes(&self, boxes: &mut BoundingBoxes) -> Result<(), AnnotationError> {
         let (width, height) = boxes.canvas();
         match *self {
-            Self::Crop { crop: (x, y, width, height) } => boxes.crop((x, y), (width, height)),
+            Self::Crop { crop: (x, y, width, height) } => {
+                boxes.crop((x, y), (width, height))?;
+            }
             Self::Resize { resize } | Self::ResizeExact { resize_exact: resize } => {
-                boxes.resize(resize);
+                boxes.resize(resize)?;
             }
             Self::Pad { pad: (left, top, right, bottom), .. } => {
-                boxes.pad((left, top), (left + width + right, top + height + bottom));
+                boxes.pad((left, top), (left + width + right, top + height + bottom))?;
             }
             Self::Flip { flip: () } => boxes.flip(),
             Self::FlipVertical { flip_vertical: () } => boxes.flip_vertical(),
             Self::Clamp { clamp: () } => boxes.clamp(),
             Self::Convert { convert } => boxes.convert(convert),
         }
+        Ok(())
     }
 
-    fn mask(&self, mask: &mut Mask) {
+    fn mask(&self, mask: &mut Mask) -> Result<(), AnnotationError> {
         match self {
-            Self::Crop { crop: (x, y, width, height) } => mask.crop((*x, *y), (*width, *height)),
-            Self::Resize { resize } => mask.resize(*resize),
-            Self::ResizeExact { resize_exact } => mask.resize_exact(*resize_exact),
+            Self::Crop { crop: (x, y, width, height) } => {
+                mask.crop((*x, *y), (*width, *height))?;
+            }
+            Self::Resize { resize } => mask.resize(*resize)?,
+            Self::ResizeExact { resize_exact } => mask.resize_exact(*resize_exact)?,
             Self::Pad { pad, border, fill } => {
                 let (left, top, right, bottom) = *pad;
                 let border = match border.as_str() {
@@ -68,12 +73,13 @@ impl Move {
                     "symmetric" => Border::Symmetric,
                     _ => Border::Constant([*fill; 4]),
                 };
-                mask.pad(Margins { left, top, right, bottom }, border);
+                mask.pad(Margins { left, top, right, bottom }, border)?;
             }
             Self::Flip { flip: () } => mask.flip(),
             Self::FlipVertical { flip_vertical: () } => mask.flip_vertical(),
             Self::Clamp { clamp: () } | Self::Convert { .. } => {}
         }
+        Ok(())
     }
 }
 
@@ -94,7 +100,7 @@ fn boxes_move_with_the_bits_of_torchvision() {
     assert!(cases.len() >= 160, "{} cases", cases.len());
     for (number, case) in cases.into_iter().enumerate() {
         let mut boxes = BoundingBoxes::new(case.format, case.canvas, case.boxes).unwrap();
-        case.moves.iter().for_each(|step| step.boxes(&mut boxes));
+        case.moves.iter().try_for_each(|step| step.boxes(&mut boxes)).unwrap();
         assert_eq!(boxes, case.after, "case {number}");
         let count = case.stay.iter().filter(|stays| **stays).count();
         assert_eq!(boxes.sanitize(case.sanitize.0, case.sanitize.1), Ok(case.stay));
@@ -110,7 +116,7 @@ fn masks_move_with_the_numbers_of_torchvision() {
         let (width, height) = case.mask;
         let numbers = noise((width * height) as usize, case.seed);
         let mut mask = Mask::new(width, height, numbers).unwrap();
-        case.moves.iter().for_each(|step| step.mask(&mut mask));
+        case.moves.iter().try_for_each(|step| step.mask(&mut mask)).unwrap();
         assert_eq!(mask.size(), case.after, "case {number}");
         assert_eq!(crc32fast::hash(mask.data()), case.crc, "case {number}");
     }
@@ -146,21 +152,52 @@ fn what_is_no_box_and_no_mask_is_refused() {
 #[test]
 fn a_crop_beside_a_mask_is_zero() {
     let mut mask = Mask::new(2, 2, vec![1; 4]).unwrap();
-    mask.crop((2, 0), (2, 2));
+    mask.crop((2, 0), (2, 2)).unwrap();
     assert_eq!((mask.size(), mask.data()), ((2, 2), &[0; 4][..]));
-    mask.crop((-9, i64::from(u32::MAX)), (1, 1));
+    mask.crop((-9, i64::from(u32::MAX)), (1, 1)).unwrap();
     assert_eq!(mask.data(), [0]);
 }
 
 #[test]
 fn a_mask_cut_down_to_nothing_stays_empty() {
     let mut mask = Mask::new(2, 2, vec![1; 4]).unwrap();
-    mask.crop((0, 0), (0, 2));
-    mask.resize((3, 3));
+    mask.crop((0, 0), (0, 2)).unwrap();
+    mask.resize((3, 3)).unwrap();
     assert_eq!((mask.size(), mask.data()), ((3, 3), &[0; 9][..]));
-    mask.crop((5, 5), (0, 0));
-    mask.pad(Margins { left: 1, top: 1, ..Margins::default() }, Border::Edge);
+    mask.crop((5, 5), (0, 0)).unwrap();
+    mask.pad(Margins { left: 1, top: 1, ..Margins::default() }, Border::Edge).unwrap();
     mask.flip();
     mask.flip_vertical();
     assert_eq!((mask.size(), mask.data()), ((1, 1), &[0][..]));
+}
+
+#[test]
+fn annotations_of_impossible_images_are_refused() {
+    const HUGE: u32 = u32::MAX;
+    let size = |width, height| Err(AnnotationError::Size { width, height });
+    let mut mask = Mask::new(2, 2, vec![1; 4]).unwrap();
+    assert_eq!(mask.resize((1 << 20, 1 << 20)), size(1 << 20, 1 << 20));
+    assert_eq!(mask.resize_exact((1, HUGE)), size(1, HUGE));
+    assert_eq!(mask.crop((0, 0), (65_536, 1)), size(65_536, 1));
+    let margins = Margins { left: HUGE, right: HUGE, ..Margins::default() };
+    assert_eq!(mask.pad(margins, Border::Edge), size(HUGE, 2));
+    assert_eq!(mask.data(), [1; 4]);
+    for start in [i64::MAX, i64::MIN] {
+        mask.crop((start, 0), (2, 2)).unwrap();
+        assert_eq!(mask.data(), [0; 4]);
+    }
+    let boxes = |canvas| BoundingBoxes::new(BoxFormat::Xywh, canvas, vec![[-1e20, 0.0, 1e20, 9.0]]);
+    for (width, height) in [(0, 5), (5, 0), (HUGE, HUGE), (65_536, 1)] {
+        assert_eq!(boxes((width, height)), Err(AnnotationError::Size { width, height }));
+        let mut boxes = boxes((1, 1)).unwrap();
+        assert_eq!(boxes.resize((width, height)), size(width, height));
+        assert_eq!(boxes.crop((0, 0), (width, height)), size(width, height));
+        assert_eq!(boxes.pad((0, 0), (width, height)), size(width, height));
+    }
+    let mut boxes = boxes((1, 1)).unwrap();
+    boxes.resize((65_535, 65_535)).unwrap();
+    boxes.convert(BoxFormat::Cxcywh);
+    boxes.flip();
+    boxes.crop((i64::MIN, i64::MAX), (3, 3)).unwrap();
+    assert!(boxes.boxes().as_flattened().iter().all(|c| c.is_finite()), "{boxes:?}");
 }

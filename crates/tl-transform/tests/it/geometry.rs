@@ -79,12 +79,12 @@ fn merged_operations_give_the_pixels_of_one_after_the_other() {
             let one = recipe(vec![op.clone()]).with_parity(parity);
             let one = one.plan(width, height, Draw::default()).expect("sizes within the limits");
             expected = run(&one, parity, &expected);
-            one.move_mask(&mut moved);
+            one.move_mask(&mut moved).expect("a mask of the image");
         }
         let found = run(&whole, parity, &image);
         assert_eq!(found.size(), expected.size(), "{ops:?} {whole:?}");
         assert!(found.pixels() == expected.pixels(), "{width}x{height} {ops:?} {whole:?}");
-        whole.move_mask(&mut mask);
+        whole.move_mask(&mut mask).expect("a mask of the image");
         assert!(mask == moved, "{width}x{height} {ops:?} {whole:?}");
         assert_eq!(mask.size(), found.size(), "{ops:?}");
     }
@@ -104,7 +104,7 @@ fn boxes_go_with_what_they_are_around() {
     let plan = recipe(ops).plan(100, 80, Draw::default()).expect("an image");
     let boxes = vec![[30.0, 20.0, 50.0, 40.0], [0.0, 0.0, 100.0, 80.0], [0.0, 0.0, 10.0, 80.0]];
     let mut boxes = BoundingBoxes::new(BoxFormat::Xyxy, (100, 80), boxes).expect("numbers");
-    plan.move_boxes(&mut boxes);
+    plan.move_boxes(&mut boxes).expect("boxes of the image");
     // The middle begins at (20, 10); 38 columns and 34 rows are left in the end.
     let expected = [[19.0, 17.0, 29.0, 27.0], [4.0, 2.0, 34.0, 32.0], [34.0, 2.0, 34.0, 32.0]];
     assert_eq!((boxes.canvas(), boxes.boxes()), ((38, 34), &expected[..]));

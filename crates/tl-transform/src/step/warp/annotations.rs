@@ -7,6 +7,8 @@ use super::matrix::{self, Parameters};
 use super::run::{Scratch, Source};
 use super::{Affine, Elastic, Perspective, Rotate, Warp, middle, real};
 use crate::annotations::{BoundingBoxes, Mask};
+use crate::draw::is_size;
+use crate::error::AnnotationError;
 use crate::fill::Fill;
 use crate::interpolation::Interpolation;
 use crate::parity::Parity;
@@ -19,8 +21,12 @@ impl Warp {
     /// Follows `rotate_bounding_boxes`, `affine_bounding_boxes`, `perspective_bounding_boxes` and
     /// `elastic_bounding_boxes`, in `f32`. Where a perspective cannot be inverted, torchvision
     /// raises an error and the boxes stay here.
-    pub fn move_boxes(&self, boxes: &mut BoundingBoxes) {
+    ///
+    /// # Errors
+    /// [`AnnotationError::Size`] when they are not of an image that this is for.
+    pub fn move_boxes(&self, boxes: &mut BoundingBoxes) -> Result<(), AnnotationError> {
         let before = boxes.canvas();
+        self.check(before)?;
         let size = self.output_size(before);
         match self {
             Self::Rotate(rotate) => {
@@ -57,17 +63,30 @@ impl Warp {
                 });
             }
         }
+        Ok(())
     }
 
     /// Moves a mask with the image: nearest pixels in torch's arithmetic, whatever the parity, and
     /// a single number to fill with, or 0.
-    pub fn move_mask(&self, mask: &mut Mask) {
+    ///
+    /// # Errors
+    /// [`AnnotationError::Size`] when they are not of an image that this is for.
+    pub fn move_mask(&self, mask: &mut Mask) -> Result<(), AnnotationError> {
+        self.check(mask.size())?;
         let warp = self.of_mask();
         let size = mask.size();
         mask.replace(warp.output_size(size), |mask, out| {
             let source = Source { level: Level::detect(), view: mask.view(), size };
             warp.apply(&mut Scratch::default(), source, Parity::Tensor, out);
         });
+        Ok(())
+    }
+
+    /// Whether annotations of an image of this size can be moved.
+    fn check(&self, size: (u32, u32)) -> Result<(), AnnotationError> {
+        let (width, height) = size;
+        let there = self.fits(size) && is_size(size) && is_size(self.output_size(size));
+        if there { Ok(()) } else { Err(AnnotationError::Size { width, height }) }
     }
 
     fn of_mask(&self) -> Self {
