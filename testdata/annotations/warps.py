@@ -93,11 +93,11 @@ def main():
         if list(after.canvas_size[::-1]) != size:
             # torchvision gives boxes another canvas than masks, by rounding.
             continue
-        step = {"kind": kind, "interpolation": "bilinear", "fill": fill, **parameters}
+        step = {"interpolation": "bilinear", "fill": fill, **parameters}
         if "expand" in step:
             step["expand"] = size if step["expand"] else None
         print(json.dumps({
-            "step": {"warp": step},
+            "step": {"warp": {kind: step}},
             "size": [width, height],
             "format": name,
             "boxes": before.tolist(),

@@ -70,8 +70,8 @@ def pad(image, mode_of_pixels, padding, mode, fill):
 
 def turned(image, mode, angle, interpolation, expand, fill):
     size = list(expanded(image, mode, angle, interpolation)) if expand else None
-    rotation = {"kind": "rotate", "angle": angle, "expand": size, "center": None}
-    return [{"warp": {**rotation, "interpolation": interpolation, "fill": fill}}]
+    rotation = {"angle": angle, "expand": size, "center": None}
+    return [{"warp": {"rotate": {**rotation, "interpolation": interpolation, "fill": fill}}}]
 
 
 def expanded(image, mode, angle, interpolation):
@@ -84,7 +84,7 @@ def expanded(image, mode, angle, interpolation):
 
 
 def affine(image, mode, center=None, **parameters):
-    return [{"warp": {"kind": "affine", "center": center, **parameters}}]
+    return [{"warp": {"affine": {"center": center, **parameters}}}]
 
 
 def perspective(image, mode, startpoints, endpoints, interpolation, fill):
@@ -93,8 +93,8 @@ def perspective(image, mode, startpoints, endpoints, interpolation, fill):
     except torch.linalg.LinAlgError:
         # torchvision refuses too.
         return [{"warp": "singular"}]
-    warp = {"kind": "perspective", "coefficients": coefficients, "interpolation": interpolation}
-    return [{"warp": {**warp, "fill": fill}}]
+    warp = {"coefficients": coefficients, "interpolation": interpolation, "fill": fill}
+    return [{"warp": {"perspective": warp}}]
 
 
 def color(name, parameter=None):
@@ -123,7 +123,8 @@ def augmix(image, mode, share, weights, chains):
         operations = [("policy", {"id": name, "magnitude": magnitude}) for name, magnitude in chain]
         for step in steps(operations, *image, "tensor"):
             if "warp" in step:
-                step["warp"]["interpolation"] = "bilinear"
+                for warp in step["warp"].values():
+                    warp["interpolation"] = "bilinear"
             result.append(step)
         result.append({"mix": {"end" if number == len(chains) else "chain": {"weight": weight}}})
     return result
@@ -165,9 +166,8 @@ def needs_server(operations):
 
 def elastic(image, mode, sample, alpha, sigma, **rest):
     stream = {"draw": {"seed": 1, "epoch": 2, "sample": sample}, "op": 3}
-    return [
-        {"warp": {"kind": "elastic", "alpha": [alpha] * 2, "sigma": [sigma] * 2, "stream": stream, **rest}}
-    ]
+    warp = {"alpha": [alpha] * 2, "sigma": [sigma] * 2, "stream": stream, **rest}
+    return [{"warp": {"elastic": warp}}]
 
 
 STEPS["elastic"] = elastic

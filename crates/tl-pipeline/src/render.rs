@@ -171,7 +171,7 @@ impl Renderer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tl_transform::op::{CenterCrop, Normalize, RandomHorizontalFlip, Resize, ToFloat};
+    use tl_transform::op::{CenterCrop, Normalize, RandomHorizontalFlip, Resize, Size, ToFloat};
     use tl_transform::{Draw, Op};
 
     /// Width 2, height 1: red 10 and 20, green and blue follow.
@@ -179,7 +179,7 @@ mod tests {
 
     fn crop(width: u32, height: u32, output: OutputSpec, tail: &[Op]) -> Recipe {
         let resize = Resize::new(1);
-        let mut ops = vec![resize.into(), CenterCrop { width, height }.into()];
+        let mut ops = vec![resize.into(), CenterCrop { size: Size::exact(width, height) }.into()];
         ops.extend_from_slice(tail);
         Recipe::new(ops, output).unwrap()
     }

@@ -23,10 +23,8 @@ pub use mixing::Mixing;
 #[non_exhaustive]
 pub enum BatchOp {
     /// Blends images.
-    #[serde(rename = "mixup")]
     MixUp(MixUp),
     /// Puts a rectangle of another image into each.
-    #[serde(rename = "cutmix")]
     CutMix(CutMix),
     /// Makes each image of parts of four.
     Mosaic(Mosaic),

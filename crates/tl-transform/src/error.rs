@@ -110,9 +110,38 @@ pub struct Invalid {
     /// The parameter's name.
     pub parameter: &'static str,
     /// What it was.
-    pub value: f64,
+    pub value: InvalidValue,
     /// What it may be.
     pub expected: &'static str,
+}
+
+/// What a parameter outside its range was.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum InvalidValue {
+    /// A number.
+    Number(f64),
+    /// One of several names, or what else is none.
+    Name(&'static str),
+}
+
+impl From<f64> for InvalidValue {
+    fn from(number: f64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl fmt::Display for InvalidValue {
+    /// Numbers with many digits have an exponent.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) if number.is_finite() && number.abs() >= 1e16 => {
+                write!(f, "{number:e}")
+            }
+            Self::Number(number) => number.fmt(f),
+            Self::Name(name) => f.write_str(name),
+        }
+    }
 }
 
 /// Why no plan can be made for an image.

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::error::Invalid;
+use crate::op::forms::forms;
 use crate::op::require;
 
 /// A colour: one number for every channel, or red, green and blue.
@@ -16,7 +17,7 @@ use crate::op::require;
 /// assert_eq!(serde_json::from_str::<Fill>("[1, 2, 3]")?, Fill::Rgb([1.0, 2.0, 3.0]));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Fill {
     /// The same for every channel.
@@ -24,6 +25,8 @@ pub enum Fill {
     /// One number each.
     Rgb([f64; 3]),
 }
+
+forms!(Fill: Grey(f64), Rgb([_; 3]); "a fill is a number, 0 to 255, or [r, g, b]");
 
 impl Fill {
     /// Black, the default of torchvision.

@@ -23,7 +23,8 @@ impl Recipe {
     /// The hash of everything the recipe says.
     ///
     /// It covers the recipe's serialised form with keys sorted: `null` is `n`; booleans are `t` and
-    /// `f`; a number is `d` and the bits of its `f64`; a string, `s`, its length and its UTF-8
+    /// `f`; an integer is `i` and its 128 bits; another
+    /// number, `d` and the bits of its `f64`, those of 0 for -0; a string, `s`, its length and its UTF-8
     /// bytes; a list, `l`, its length and its items; a table, `m`, its length, and keys (as strings)
     /// and values in turn. Lengths are `u64`, and everything is little-endian.
     #[must_use]
@@ -40,9 +41,16 @@ fn feed(value: &Value, hasher: &mut Sha256) {
         Value::Null => hasher.update(b"n"),
         Value::Bool(value) => hasher.update(if *value { b"t" } else { b"f" }),
         Value::Number(number) => {
-            hasher.update(b"d");
-            // Every number of a recipe is a float, or an integer below 2^53.
-            hasher.update(number.as_f64().unwrap_or(f64::NAN).to_le_bytes());
+            let integer = number.as_i64().map(i128::from).or(number.as_u64().map(i128::from));
+            if let Some(integer) = integer {
+                hasher.update(b"i");
+                hasher.update(integer.to_le_bytes());
+            } else {
+                hasher.update(b"d");
+                // Adding 0 makes 0 of -0, which equals it.
+                let number = number.as_f64().unwrap_or(f64::NAN) + 0.0;
+                hasher.update(number.to_le_bytes());
+            }
         }
         Value::String(text) => feed_string(text, hasher),
         Value::Array(items) => {

@@ -14,6 +14,7 @@ pub enum Interpolation {
     /// which leans to the top left.
     Nearest,
     /// The nearest pixel: in `pil` parity as Pillow finds it, in `tensor` parity as torch does.
+    #[serde(alias = "nearest-exact")]
     NearestExact,
     /// The mean of the covered pixels.
     Box,
@@ -30,15 +31,7 @@ pub enum Interpolation {
 
 impl fmt::Display for Interpolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Nearest => "nearest",
-            Self::NearestExact => "nearest-exact",
-            Self::Box => "box",
-            Self::Bilinear => "bilinear",
-            Self::Hamming => "hamming",
-            Self::Bicubic => "bicubic",
-            Self::Lanczos => "lanczos",
-        })
+        f.pad(self.name())
     }
 }
 
@@ -56,6 +49,19 @@ impl From<Interpolation> for Filter {
 }
 
 impl Interpolation {
+    /// The name, as torchvision has it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Nearest => "nearest",
+            Self::NearestExact => "nearest-exact",
+            Self::Box => "box",
+            Self::Bilinear => "bilinear",
+            Self::Hamming => "hamming",
+            Self::Bicubic => "bicubic",
+            Self::Lanczos => "lanczos",
+        }
+    }
+
     /// The filter of torch on uint8 tensors.
     ///
     /// Box and Hamming, which torch does not have, are Pillow's; Lanczos, which it does not have

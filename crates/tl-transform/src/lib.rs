@@ -28,7 +28,8 @@ pub use batch_op::{BatchOp, Mixing};
 pub use decode_mode::DecodeMode;
 pub use draw::{Draw, Stream};
 pub use error::{
-    AnnotationError, Invalid, PlanError, RecipeError, StepError, UserFault, UserTransformError,
+    AnnotationError, Invalid, InvalidValue, PlanError, RecipeError, StepError, UserFault,
+    UserTransformError,
 };
 pub use fill::Fill;
 pub use hash::RecipeHash;

@@ -1,7 +1,8 @@
 //! The operations a recipe is made of, as data, with torchvision's names and defaults.
 //!
 //! Every operation is a struct of its parameters; [`Op`] is any of them. In JSON or TOML an
-//! operation is a table whose `op` is its name, and parameters left out have torchvision's default:
+//! operation is a table whose `op` is its name, and parameters left out have torchvision's default
+//! where there is one:
 //! `{"op": "random_horizontal_flip"}`.
 
 mod color;
@@ -9,8 +10,10 @@ mod composition;
 mod convert;
 mod erase;
 mod filter;
+pub(crate) mod forms;
 mod geometry;
 mod policy;
+mod range;
 mod user;
 mod warp;
 
@@ -19,12 +22,12 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::draw::{Drawing, Stream};
-use crate::error::{Invalid, PlanError};
+use crate::error::{Invalid, InvalidValue, PlanError};
 
 pub use color::{
-    ColorJitter, Grayscale, Jitter, RandomAdjustSharpness, RandomAutocontrast,
-    RandomChannelPermutation, RandomEqualize, RandomGrayscale, RandomInvert,
-    RandomPhotometricDistort, RandomPosterize, RandomSolarize,
+    ColorJitter, Grayscale, RandomAdjustSharpness, RandomAutocontrast, RandomChannelPermutation,
+    RandomEqualize, RandomGrayscale, RandomInvert, RandomPhotometricDistort, RandomPosterize,
+    RandomSolarize,
 };
 pub use composition::{Compose, RandomApply, RandomChoice, RandomOrder};
 pub use convert::{Normalize, ToFloat};
@@ -36,10 +39,9 @@ pub use geometry::{
     TenCrop,
 };
 pub use policy::{AugMix, AutoAugment, AutoAugmentPolicy, RandAugment, TrivialAugmentWide};
+pub use range::Range;
 pub use user::UserTransform;
-pub use warp::{
-    ElasticTransform, PerAxis, RandomAffine, RandomPerspective, RandomRotation, Range, Shear,
-};
+pub use warp::{ElasticTransform, PerAxis, RandomAffine, RandomPerspective, RandomRotation, Shear};
 
 /// The longest output side: the limit of the image formats themselves.
 pub(crate) const MAX_SIZE: u32 = 65_535;
@@ -95,6 +97,16 @@ pub(crate) enum Domain {
 }
 
 impl Domain {
+    /// What operations that are done together work on: where all of them erase, so does the whole.
+    pub(crate) fn of_all(ops: &[Op]) -> Self {
+        let joined = ops.iter().map(Op::domain).try_fold(Self::Erase, |all, op| match op {
+            Self::Erase => Some(all),
+            Self::EraseFloats => Some(op),
+            Self::Pixels | Self::ToFloat | Self::Normalize => None,
+        });
+        joined.filter(|_| !ops.is_empty()).unwrap_or(Self::Pixels)
+    }
+
     /// What there is behind an operation of this domain, when there is `before` in front of it;
     /// none when it cannot stand there.
     pub(crate) fn behind(self, before: Self) -> Option<Self> {
@@ -288,11 +300,14 @@ impl Op {
         self.operation().output_size(before)
     }
 
-    /// An operation within this one that is none on pixels, and the one it is directly within.
+    /// An operation within this one that cannot be there, and the one it is directly within: a
+    /// conversion, or one that erases floats beside others that work on pixels.
     pub(crate) fn misplaced(&self) -> Option<(&Self, &Self)> {
-        self.children().iter().find_map(|op| {
-            let on_pixels = matches!(op.domain(), Domain::Pixels | Domain::Erase);
-            if on_pixels { op.misplaced() } else { Some((op, self)) }
+        let erases = self.domain() == Domain::EraseFloats;
+        self.children().iter().find_map(|op| match op.domain() {
+            Domain::Pixels | Domain::Erase => op.misplaced(),
+            Domain::EraseFloats if erases => op.misplaced(),
+            Domain::EraseFloats | Domain::ToFloat | Domain::Normalize => Some((op, self)),
         })
     }
 
@@ -316,7 +331,21 @@ pub(crate) fn require(
     value: f64,
     expected: &'static str,
 ) -> Result<(), Invalid> {
-    if ok { Ok(()) } else { Err(Invalid { parameter, value, expected }) }
+    if ok {
+        Ok(())
+    } else {
+        Err(Invalid { parameter, value: InvalidValue::Number(value), expected })
+    }
+}
+
+/// Refuses the value of this name unless `ok`.
+pub(crate) fn require_name(
+    ok: bool,
+    parameter: &'static str,
+    name: &'static str,
+    expected: &'static str,
+) -> Result<(), Invalid> {
+    if ok { Ok(()) } else { Err(Invalid { parameter, value: InvalidValue::Name(name), expected }) }
 }
 
 /// Refuses a side that no image has.
@@ -336,4 +365,10 @@ pub(crate) fn require_interval(
 /// Refuses what is no probability.
 pub(crate) fn require_probability(p: f64) -> Result<(), Invalid> {
     require((0.0..=1.0).contains(&p), "p", p, "a probability, 0 to 1")
+}
+
+/// Python's `int(round(x))`: half to even. Sides are far below the bounds the cast saturates at.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+pub(crate) fn round(side: f64) -> u32 {
+    side.round_ties_even() as u32
 }

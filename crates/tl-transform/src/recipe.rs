@@ -118,7 +118,8 @@ impl Recipe {
         Self { ops: Vec::new(), output, decode, parity, batch_ops: Vec::new() }
     }
 
-    /// The same geometry without float conversion and normalisation: pixels to look at.
+    /// What is done to pixels, without the conversion to float and everything behind it, which is
+    /// normalisation and erasing of floats, and without the mixing of batches: pixels to look at.
     #[must_use]
     pub fn into_pixels(mut self, layout: Layout) -> Self {
         let pixels = self.ops.iter().take_while(|op| op.domain() != Domain::ToFloat).count();
@@ -206,7 +207,8 @@ impl Recipe {
         self.decode
     }
 
-    /// The operations, in order. An operation's place is its number in the random streams.
+    /// The operations, in order. Their numbers in the random streams count those within others too,
+    /// each behind the one it is in ([`Op::count`]).
     #[must_use]
     pub fn ops(&self) -> &[Op] {
         &self.ops

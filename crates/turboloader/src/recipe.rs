@@ -129,10 +129,10 @@ mod tests {
 
     const JSON: &str = r#"{"ops": [
         {"op": "random_horizontal_flip"},
-        {"op": "center_crop", "width": 9, "height": 8}],
+        {"op": "center_crop", "size": [8, 9]}],
         "output": {"dtype": "u8", "layout": "hwc"}}"#;
     const TOML: &str = "output = {dtype = 'u8', layout = 'hwc'}\n\n[[ops]]\n\
-        op = 'random_horizontal_flip'\n[[ops]]\nop = 'center_crop'\nwidth = 9\nheight = 8\n";
+        op = 'random_horizontal_flip'\n[[ops]]\nop = 'center_crop'\nsize = [8, 9]\n";
 
     fn read_as(name: &str, text: &str) -> Result<Recipe, RecipeFileError> {
         parse(Path::new(name), text)
@@ -153,11 +153,11 @@ mod tests {
             assert!(error.contains(expected), "{error}");
         };
         check("a.json", &JSON.replace("}],", "}"), "at line 4 column 9");
-        check("a.json", &JSON.replace("\"height\"", "\"hight\""), "unknown field `hight`");
-        check("a.json", &JSON.replace("\"height\"", "\"hight\""), "at line 3");
-        check("a.json", &JSON.replace(": 9", ": 0"), "operation 1: CenterCrop: width is 0");
-        check("a.toml", &TOML.replace("= 9", "= nine"), "at line 7 column 9");
-        check("a.toml", &TOML.replace("height", "hight"), "unknown field `hight`");
-        check("a.toml", &TOML.replace("height", "hight"), "at line 5 column 1");
+        check("a.json", &JSON.replace("\"size\"", "\"sise\""), "unknown field `sise`");
+        check("a.json", &JSON.replace("\"size\"", "\"sise\""), "at line 3");
+        check("a.json", &JSON.replace(" 9]", " 0]"), "operation 1: CenterCrop: size is 0");
+        check("a.toml", &TOML.replace("= [8, 9]", "= nine"), "at line 7 column 8");
+        check("a.toml", &TOML.replace("size", "sise"), "unknown field `sise`");
+        check("a.toml", &TOML.replace("size", "sise"), "at line 5 column 1");
     }
 }

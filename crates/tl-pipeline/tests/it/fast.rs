@@ -6,7 +6,7 @@ use tbl_format::SampleFormat;
 use tl_decode::{DecodeOptions, Decoder, Exif, Image, JpegDecoder, Limits, OnDamaged, probe};
 use tl_pipeline::{Dataset, LoaderConfig, Renderer, SampleRenderer, Stored, Target, Work};
 use tl_simd::Level;
-use tl_transform::op::{CenterCrop, RandomHorizontalFlip, Resize};
+use tl_transform::op::{CenterCrop, RandomHorizontalFlip, Resize, Size};
 use tl_transform::{DecodeMode, Draw, Interpolation, Layout, Op, OutputSpec, Recipe};
 
 use crate::content::record;
@@ -57,7 +57,7 @@ fn all_files() -> Vec<(String, Vec<u8>)> {
 /// Training, evaluation, a crop beyond the image, filters of every width, and no resize at all.
 fn recipes() -> Vec<Recipe> {
     let resize = |size, interpolation| Op::from(Resize { interpolation, ..Resize::new(size) });
-    let crop = |width, height| Op::from(CenterCrop { width, height });
+    let crop = |width, height| Op::from(CenterCrop { size: Size::exact(width, height) });
     let flip = Op::from(RandomHorizontalFlip::default());
     let of = |ops: &[Op]| Recipe::new(ops.to_vec(), PIXELS).unwrap();
     vec![

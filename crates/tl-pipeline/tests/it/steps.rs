@@ -15,7 +15,7 @@ use crate::memory::{bmp, bmps, config, dataset, loader, pixels, sample};
 /// Operations of every family, behind, between and before crops, with other operations within.
 pub(crate) const EVERYTHING: &str = r#"{"ops": [
     {"op": "random_rotation", "degrees": 20, "interpolation": "bilinear", "expand": true},
-    {"op": "random_resized_crop", "width": 24, "height": 20},
+    {"op": "random_resized_crop", "size": [20, 24]},
     {"op": "color_jitter", "brightness": 0.4, "contrast": 0.4, "saturation": 0.4, "hue": 0.1},
     {"op": "random_choice", "ops": [
         {"op": "random_apply", "p": 0.5, "ops": [{"op": "gaussian_blur", "kernel_size": 5}]},
@@ -29,7 +29,7 @@ pub(crate) const EVERYTHING: &str = r#"{"ops": [
     {"op": "grid_mask", "distance": [4, 9]},
     {"op": "random_photometric_distort"},
     {"op": "random_solarize", "threshold": 200},
-    {"op": "center_crop", "width": 18, "height": 22},
+    {"op": "center_crop", "size": [22, 18]},
     {"op": "random_horizontal_flip"},
     {"op": "to_float"},
     {"op": "normalize", "mean": [0.5, 0.4, 0.3], "std": [0.2, 0.3, 0.4]},
@@ -110,8 +110,8 @@ fn raw_samples_go_through_the_steps() {
 /// Images on the way are measured before they are made, whatever their result is.
 #[test]
 fn images_on_the_way_are_bounded() {
-    let json = r#"{"ops": [{"op": "grayscale"}, {"op": "center_crop", "width": 3000, "height": 3000},
-        {"op": "grayscale"}, {"op": "center_crop", "width": 4, "height": 4}],
+    let json = r#"{"ops": [{"op": "grayscale"}, {"op": "center_crop", "size": 3000},
+        {"op": "grayscale"}, {"op": "center_crop", "size": 4}],
         "output": {"dtype": "u8", "layout": "hwc"}}"#;
     let recipe: Recipe = serde_json::from_str(json).unwrap();
     let limits = Limits { max_decoded_bytes: 26_999_999, ..Limits::default() };
@@ -133,7 +133,7 @@ fn images_on_the_way_are_bounded() {
 fn views_lie_one_behind_the_other() {
     for (json, count) in [(r#""five_crop""#, 5), (r#""ten_crop""#, 10)] {
         let text = format!(
-            r#"{{"ops": [{{"op": "resize", "size": 16}}, {{"op": {json}, "width": 9, "height": 8}},
+            r#"{{"ops": [{{"op": "resize", "size": 16}}, {{"op": {json}, "size": [8, 9]}},
                 {{"op": "random_rotation", "degrees": 30}}],
                 "output": {{"dtype": "u8", "layout": "hwc"}}}}"#
         );
@@ -164,7 +164,7 @@ fn views_lie_one_behind_the_other() {
 /// The views of a photograph are cut from one decoding of all that they need.
 #[test]
 fn views_of_a_photograph_are_those_of_its_pixels() {
-    let json = r#"{"ops": [{"op": "resize", "size": 64}, {"op": "ten_crop", "width": 40, "height": 48}],
+    let json = r#"{"ops": [{"op": "resize", "size": 64}, {"op": "ten_crop", "size": [48, 40]}],
         "output": {"dtype": "u8", "layout": "hwc"}}"#;
     let recipe: Recipe = serde_json::from_str(json).unwrap();
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -198,7 +198,7 @@ fn views_of_a_photograph_are_those_of_its_pixels() {
 
 #[test]
 fn views_of_varying_size_are_refused() {
-    let json = r#"{"ops": [{"op": "ten_crop", "width": 4, "height": 4},
+    let json = r#"{"ops": [{"op": "ten_crop", "size": 4},
         {"op": "random_rotation", "degrees": 30, "expand": true}],
         "output": {"dtype": "u8", "layout": "hwc"}}"#;
     let recipe: Recipe = serde_json::from_str(json).unwrap();
@@ -211,12 +211,12 @@ fn views_of_varying_size_are_refused() {
 #[test]
 fn views_are_not_mixed_and_not_without_number() {
     let crops = |count: usize, more: &str| {
-        let crop = r#"{"op": "ten_crop", "width": 4, "height": 4}"#;
+        let crop = r#"{"op": "ten_crop", "size": 4}"#;
         let ops = vec![crop; count].join(",");
         format!(r#"{{"ops": [{ops}], {more} "output": {{"dtype": "u8", "layout": "hwc"}}}}"#)
     };
     let recipe: Recipe =
-        serde_json::from_str(&crops(1, r#""batch_ops": [{"op": "cutmix"}],"#)).unwrap();
+        serde_json::from_str(&crops(1, r#""batch_ops": [{"op": "cut_mix"}],"#)).unwrap();
     let error = tl_pipeline::Loader::new(bmps(1), config(Work::Images(recipe))).unwrap_err();
     assert!(matches!(error, PipelineError::MixedViews { .. }), "{error}");
     assert_eq!(serde_json::from_str::<Recipe>(&crops(2, "")).unwrap().views(), 100);

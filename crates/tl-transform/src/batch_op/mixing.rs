@@ -14,13 +14,11 @@ use crate::pass::rect;
 #[non_exhaustive]
 pub enum Mixing {
     /// `lambda` times the image and the rest times the one before.
-    #[serde(rename = "mixup")]
     MixUp {
         /// The weight of the image itself.
         lambda: f64,
     },
     /// A rectangle of the image before.
-    #[serde(rename = "cutmix")]
     CutMix {
         /// Which pixels.
         #[serde(with = "rect")]

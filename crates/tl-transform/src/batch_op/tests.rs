@@ -9,7 +9,7 @@ use tl_simd::resample::Rect;
 
 use super::*;
 use crate::error::RecipeError;
-use crate::op::{CenterCrop, Resize, ToFloat};
+use crate::op::{CenterCrop, Resize, Size, ToFloat};
 use crate::output::{Layout, OutputSpec};
 use crate::recipe::Recipe;
 
@@ -163,7 +163,7 @@ const CUTMIX: (f64, f64) = (0.684, 0.188);
 #[test]
 fn cut_rectangles_have_the_areas_of_torchvision() {
     let output = OutputSpec { dtype: Dtype::F32, layout: Layout::Chw };
-    let crop = CenterCrop { width: 160, height: 200 };
+    let crop = CenterCrop { size: Size::exact(160, 200) };
     let recipe = Recipe::new(vec![crop.into(), ToFloat {}.into()], output).unwrap();
     let recipe = recipe.with_batch_ops(vec![CutMix::default().into()]).unwrap();
     let lambdas: Vec<f64> = (0..BATCHES)

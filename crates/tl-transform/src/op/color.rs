@@ -12,7 +12,7 @@ use crate::error::{Invalid, PlanError};
 use crate::rng::Rng;
 use crate::step::{Color, Step};
 
-pub use jitter::{ColorJitter, Jitter, RandomPhotometricDistort};
+pub use jitter::{ColorJitter, RandomPhotometricDistort};
 
 /// The probability of torchvision's operations that are done or not.
 const fn half() -> f64 {

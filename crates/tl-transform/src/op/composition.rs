@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Op, Operation, require, require_probability};
+use super::{Domain, Op, Operation, require, require_probability};
 use crate::draw::{Drawing, Stream};
 use crate::error::{Invalid, PlanError};
 use crate::rng::Rng;
@@ -32,6 +32,10 @@ impl Operation for Compose {
 
     fn output_size(&self, before: Option<(u32, u32)>) -> Option<(u32, u32)> {
         fold_size(&self.ops, before)
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::of_all(&self.ops)
     }
 
     fn children(&self) -> &[Op] {
@@ -83,6 +87,10 @@ impl Operation for RandomApply {
         } else {
             None
         }
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::of_all(&self.ops)
     }
 
     fn children(&self) -> &[Op] {
@@ -155,6 +163,10 @@ impl Operation for RandomChoice {
         sizes.all(|size| size == first).then_some(first)?
     }
 
+    fn domain(&self) -> Domain {
+        Domain::of_all(&self.ops)
+    }
+
     fn children(&self) -> &[Op] {
         &self.ops
     }
@@ -201,6 +213,10 @@ impl Operation for RandomOrder {
     fn output_size(&self, before: Option<(u32, u32)>) -> Option<(u32, u32)> {
         let fixed = self.ops.iter().find_map(|op| op.output_size(None)).or(before);
         self.ops.iter().all(|op| op.output_size(fixed) == fixed).then_some(fixed)?
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::of_all(&self.ops)
     }
 
     fn children(&self) -> &[Op] {

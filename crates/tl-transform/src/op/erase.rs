@@ -5,7 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use tl_simd::resample::Rect;
 
-use super::{Domain, Operation, require, require_interval, require_probability};
+use super::forms::forms;
+use super::{
+    Domain, Operation, require, require_interval, require_name, require_probability, round,
+};
 use crate::draw::{Drawing, Stream};
 use crate::error::{Invalid, PlanError};
 use crate::rng::Rng;
@@ -32,7 +35,7 @@ pub struct RandomErasing {
 }
 
 /// What erased pixels become: a number, one for each channel, or `"random"`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum ErasingValue {
@@ -43,6 +46,11 @@ pub enum ErasingValue {
     /// Normal deviates, one for each number of the batch; not for 8-bit pixels.
     Named(ErasingName),
 }
+
+forms!(
+    ErasingValue: All(f32), Each([_; 3]), Named(ErasingName);
+    "a value is a number, [r, g, b], or \"random\""
+);
 
 /// The one name among the values of [`RandomErasing`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -199,7 +207,7 @@ impl Operation for GridMask {
         require((1..=360).contains(&self.rotate), "rotate", self.rotate.into(), "1 to 360")?;
         require(self.mode <= 1, "mode", self.mode.into(), "0 or 1")?;
         let random = self.value == ErasingValue::RANDOM;
-        require(!random, "value", f64::NAN, "a number, or one for each channel")?;
+        require_name(!random, "value", "random", "a number, or one for each channel")?;
         self.value.check()
     }
 
@@ -230,10 +238,4 @@ impl fmt::Display for GridMask {
         write!(f, "(p {p}, {part}, distance {low}..{high}, ratio {ratio}, ")?;
         write!(f, "rotate {rotate}, value {value})")
     }
-}
-
-/// Python's `int(round(x))`: half to even. Sides are far below the bounds the cast saturates at.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-fn round(side: f64) -> u32 {
-    side.round_ties_even() as u32
 }

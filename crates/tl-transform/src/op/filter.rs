@@ -112,7 +112,7 @@ where
     D: Deserializer<'de>,
 {
     #[derive(Deserialize)]
-    #[serde(untagged)]
+    #[serde(untagged, expecting = "expected a number, or two of them")]
     enum OneOrTwo<T> {
         One(T),
         Two(T, T),

@@ -5,13 +5,15 @@ mod flip;
 mod pad;
 mod resize;
 mod resized_crop;
+mod size;
 mod views;
 
 pub use crop::{CenterCrop, RandomCrop};
 pub use flip::{RandomHorizontalFlip, RandomVerticalFlip};
 pub use pad::{Pad, PadMode, RandomZoomOut, Sides};
-pub use resize::{RandomShortestSize, Resize, ScaleJitter, Size};
+pub use resize::{RandomShortestSize, Resize, ScaleJitter};
 pub use resized_crop::RandomResizedCrop;
+pub use size::Size;
 pub use views::{FiveCrop, TenCrop};
 
 /// What serde takes for switches that are on when left out.

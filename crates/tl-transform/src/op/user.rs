@@ -34,9 +34,6 @@ const MAX_NAME: usize = 255;
 /// How deep lists and tables in parameters can be nested.
 const MAX_DEPTH: u32 = 32;
 
-/// Integers up to this size have an `f64` of their own: a recipe's hash takes numbers as `f64`.
-const LARGEST_INTEGER: u64 = 1 << 53;
-
 impl Operation for UserTransform {
     fn name(&self) -> &'static str {
         "UserTransform"
@@ -58,12 +55,7 @@ fn check_value(value: &Value, depth: u32) -> Result<(), Invalid> {
     let parameter = "depth of parameters";
     require(depth <= MAX_DEPTH, parameter, f64::from(depth), "at most 32 lists in lists")?;
     match value {
-        Value::Null | Value::Bool(_) | Value::String(_) => Ok(()),
-        Value::Number(number) => {
-            let size = number.as_u64().or(number.as_i64().map(i64::unsigned_abs)).unwrap_or(0);
-            let value = number.as_f64().unwrap_or(f64::NAN);
-            require(size <= LARGEST_INTEGER, "parameters", value, "integers up to 2^53")
-        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
         Value::Array(items) => items.iter().try_for_each(|item| check_value(item, depth + 1)),
         Value::Object(table) => table.values().try_for_each(|item| check_value(item, depth + 1)),
     }

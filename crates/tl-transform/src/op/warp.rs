@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Operation, require};
+use super::{Operation, Range, require, require_name};
 use crate::draw::{Drawing, Stream};
 use crate::error::{Invalid, PlanError};
 use crate::fill::Fill;
@@ -41,16 +41,6 @@ pub struct RandomRotation {
     pub fill: Option<Fill>,
 }
 
-/// Bounds of a number: its largest magnitude, or both.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Range {
-    /// From its opposite to this.
-    Within(f64),
-    /// From the first to the second.
-    Between(f64, f64),
-}
-
 const fn nearest() -> Interpolation {
     Interpolation::Nearest
 }
@@ -59,39 +49,10 @@ const fn black() -> Option<Fill> {
     Some(Fill::BLACK)
 }
 
-impl Range {
-    /// The lower and the upper bound.
-    #[must_use]
-    pub const fn bounds(self) -> (f64, f64) {
-        match self {
-            Self::Within(most) => (-most, most),
-            Self::Between(low, high) => (low, high),
-        }
-    }
-
-    fn check(self, parameter: &'static str) -> Result<(), Invalid> {
-        let (low, high) = self.bounds();
-        require_finite(parameter, low)?;
-        require(high.is_finite() && high >= low, parameter, high, "no less than the lower bound")
-    }
-
-    fn draw(self, rng: &mut Rng) -> f64 {
-        let (low, high) = self.bounds();
-        rng.uniform(low, high)
-    }
-}
-
-impl fmt::Display for Range {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (low, high) = self.bounds();
-        write!(f, "{low}..{high}")
-    }
-}
-
 /// The largest number that a parameter can be: places in images stay far within `f64`.
 const LARGEST: f64 = 1e6;
 
-fn require_finite(parameter: &'static str, value: f64) -> Result<(), Invalid> {
+pub(super) fn require_finite(parameter: &'static str, value: f64) -> Result<(), Invalid> {
     require(value.abs() <= LARGEST, parameter, value, "a number from -1000000 to 1000000")
 }
 
@@ -108,7 +69,7 @@ pub(super) fn require_common(
             | Interpolation::Bilinear
             | Interpolation::Bicubic
     );
-    require(ok, "interpolation", f64::from(interpolation as u8), "nearest, bilinear or bicubic")?;
+    require_name(ok, "interpolation", interpolation.name(), "nearest, bilinear or bicubic")?;
     fill.map_or(Ok(()), |fill| fill.check())?;
     let (x, y) = center.unwrap_or_default();
     require_finite("center", x)?;
@@ -165,7 +126,8 @@ impl Operation for RandomRotation {
 impl fmt::Display for RandomRotation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { degrees, interpolation, expand, center, fill } = self;
-        write!(f, "({degrees} degrees, {interpolation}")?;
+        let (low, high) = degrees.bounds();
+        write!(f, "({low}..{high} degrees, {interpolation}")?;
         f.write_str(if *expand { ", expand" } else { "" })?;
         center.map_or(Ok(()), |(x, y)| write!(f, ", center {x} {y}"))?;
         write_fill(f, *fill)?;
@@ -203,7 +165,7 @@ pub struct RandomAffine {
 
 /// Angles of shear, in degrees.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a number, or two or four bounds")]
 pub enum Shear {
     /// Parallel to the x axis, from the opposite to this.
     Within(f64),
@@ -293,12 +255,16 @@ impl Operation for RandomAffine {
 impl fmt::Display for RandomAffine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { degrees, translate, scale, shear, interpolation, fill, center } = self;
-        write!(f, "({degrees} degrees, {interpolation}")?;
+        let (low, high) = degrees.bounds();
+        write!(f, "({low}..{high} degrees, {interpolation}")?;
         translate.map_or(Ok(()), |(x, y)| write!(f, ", translate {x} {y}"))?;
         scale.map_or(Ok(()), |(low, high)| write!(f, ", scale {low}..{high}"))?;
         if let Some((across, down)) = shear.map(Shear::ranges) {
-            write!(f, ", shear {across}")?;
-            down.map_or(Ok(()), |down| write!(f, " {down}"))?;
+            let (low, high) = across.bounds();
+            write!(f, ", shear {low}..{high}")?;
+            if let Some((low, high)) = down.map(Range::bounds) {
+                write!(f, " {low}..{high}")?;
+            }
         }
         center.map_or(Ok(()), |(x, y)| write!(f, ", center {x} {y}"))?;
         write_fill(f, *fill)?;

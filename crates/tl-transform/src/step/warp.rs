@@ -25,7 +25,8 @@ use run::{Source, Target, is_pil};
 /// any other interpolation is bilinear.
 /// torchvision has no bicubic warps of tensors: with [`Parity::Tensor`] those are Pillow's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Warp {
     /// torchvision's `rotate`.
     Rotate(Rotate),

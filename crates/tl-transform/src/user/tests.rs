@@ -134,17 +134,15 @@ fn parameters_are_part_of_the_recipe() {
 }
 
 #[test]
-fn parameters_that_cannot_be_hashed_are_refused() {
+fn names_and_parameters_out_of_bounds_are_refused() {
     let refused = |op: Op, parameter: &str, value: f64| {
         let output = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
         let result = Recipe::new(vec![op], output);
         let Err(RecipeError::Parameter { invalid, .. }) = result else { panic!("{result:?}") };
         let Invalid { parameter: found, value: number, .. } = invalid;
-        assert_eq!((found, number), (parameter, value));
+        assert_eq!((found, number), (parameter, value.into()));
     };
     refused(user("", json!({})), "length of name", 0.0);
-    refused(user("a", json!([u64::MAX])), "parameters", u64::MAX as f64);
-    refused(user("a", json!({"b": i64::MIN})), "parameters", i64::MIN as f64);
     let deep = (0..40).fold(json!(1), |inner, _| json!([inner]));
     refused(user("a", deep), "depth of parameters", 33.0);
 }

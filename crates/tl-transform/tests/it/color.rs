@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use tl_simd::Level;
 use tl_transform::op::{
-    ColorJitter, Grayscale, Jitter, RandomAdjustSharpness, RandomChannelPermutation,
-    RandomPhotometricDistort, RandomPosterize, RandomSolarize,
+    ColorJitter, Grayscale, RandomAdjustSharpness, RandomChannelPermutation,
+    RandomPhotometricDistort, RandomPosterize, RandomSolarize, Range,
 };
 use tl_transform::step::{Color, HueMethod};
 use tl_transform::{
@@ -80,11 +80,11 @@ fn chi_square(counts: impl IntoIterator<Item = u32>, expected: f64) -> f64 {
 
 #[test]
 fn jittered_factors_are_uniform_and_every_order_is_as_likely() {
-    let within = Jitter::Within;
+    let within = Range::Within;
     let jitter = ColorJitter {
         brightness: within(0.4),
         contrast: within(1.5),
-        saturation: Jitter::Between(0.2, 3.0),
+        saturation: Range::Between(0.2, 3.0),
         hue: within(0.1),
         hue_method: None,
     };
@@ -114,17 +114,17 @@ fn jittered_factors_are_uniform_and_every_order_is_as_likely() {
 
 #[test]
 fn a_change_that_is_off_draws_no_factor_and_takes_no_step() {
-    let jitter = |hue| ColorJitter { contrast: Jitter::Within(0.5), hue, ..Default::default() };
-    let alone = drawn(jitter(Jitter::default()));
-    let off = drawn(jitter(Jitter::Between(0.0, 0.0)));
+    let jitter = |hue| ColorJitter { contrast: Range::Within(0.5), hue, ..Default::default() };
+    let alone = drawn(jitter(Range::default()));
+    let off = drawn(jitter(Range::Between(0.0, 0.0)));
     assert!(alone.iter().all(|steps| matches!(steps[..], [Color::Contrast(_)])));
     assert_eq!(alone, off);
-    let both = drawn(jitter(Jitter::Within(0.5)));
+    let both = drawn(jitter(Range::Within(0.5)));
     assert_eq!(factors_of("contrast", &both), factors_of("contrast", &alone));
     // A brightness of exactly 1 is off, too, and drawn before contrast where it is on.
-    let one = |brightness| drawn(ColorJitter { brightness, ..jitter(Jitter::default()) });
-    assert_eq!(one(Jitter::Between(1.0, 1.0)), alone);
-    assert_ne!(factors_of("contrast", &one(Jitter::Within(0.1))), factors_of("contrast", &alone));
+    let one = |brightness| drawn(ColorJitter { brightness, ..jitter(Range::default()) });
+    assert_eq!(one(Range::Between(1.0, 1.0)), alone);
+    assert_ne!(factors_of("contrast", &one(Range::Within(0.1))), factors_of("contrast", &alone));
 }
 
 #[test]
@@ -184,9 +184,9 @@ fn parameters_read_as_torchvision_writes_them() {
     let json = r#"{"op":"color_jitter","brightness":0.4,"hue":[-0.1,0.2],"hue_method":"float"}"#;
     let op = read(json);
     let Op::ColorJitter(jitter) = op else { panic!("{op}") };
-    assert_eq!(jitter.brightness, Jitter::Within(0.4));
-    assert_eq!(jitter.hue, Jitter::Between(-0.1, 0.2));
-    assert_eq!(jitter.contrast, Jitter::Within(0.0));
+    assert_eq!(jitter.brightness, Range::Within(0.4));
+    assert_eq!(jitter.hue, Range::Between(-0.1, 0.2));
+    assert_eq!(jitter.contrast, Range::Within(0.0));
     assert_eq!(jitter.hue_method, Some(HueMethod::Float));
     assert_eq!(
         op.to_string(),
@@ -213,16 +213,16 @@ fn parameters_read_as_torchvision_writes_them() {
 fn parameters_out_of_range_are_refused() {
     let check = |op: Op, name: &str, number: f64| {
         let Err(RecipeError::Parameter { invalid, .. }) = recipe(op) else { panic!("{name}") };
-        assert_eq!((invalid.parameter, invalid.value), (name, number));
+        assert_eq!((invalid.parameter, invalid.value), (name, number.into()));
     };
     let jitter = |brightness, hue| ColorJitter { brightness, hue, ..Default::default() }.into();
-    let off = Jitter::default();
-    check(jitter(Jitter::Within(-0.1), off), "brightness", -0.1);
-    check(jitter(Jitter::Between(-0.1, 1.0), off), "brightness", -0.1);
-    check(jitter(Jitter::Between(1.5, 1.0), off), "brightness", 1.0);
-    check(jitter(Jitter::Within(f64::INFINITY), off), "brightness", f64::INFINITY);
-    check(jitter(off, Jitter::Within(0.6)), "hue", -0.6);
-    check(jitter(off, Jitter::Between(-0.5, 0.51)), "hue", 0.51);
+    let off = Range::default();
+    check(jitter(Range::Within(-0.1), off), "brightness", -0.1);
+    check(jitter(Range::Between(-0.1, 1.0), off), "brightness", -0.1);
+    check(jitter(Range::Between(1.5, 1.0), off), "brightness", 1.0);
+    check(jitter(Range::Within(f64::INFINITY), off), "brightness", f64::INFINITY);
+    check(jitter(off, Range::Within(0.6)), "hue", -0.6);
+    check(jitter(off, Range::Between(-0.5, 0.51)), "hue", 0.51);
     check(Grayscale { num_output_channels: 1 }.into(), "num_output_channels", 1.0);
     check(RandomPosterize { bits: 9, p: 0.5 }.into(), "bits", 9.0);
     check(RandomSolarize { threshold: f64::INFINITY, p: 0.5 }.into(), "threshold", f64::INFINITY);
@@ -232,7 +232,7 @@ fn parameters_out_of_range_are_refused() {
     let distort = RandomPhotometricDistort { hue: (-1.0, 0.0), ..Default::default() };
     check(distort.into(), "hue", -1.0);
     // NaN equals nothing, itself included.
-    let unordered = ColorJitter { contrast: Jitter::Within(f64::NAN), ..Default::default() };
+    let unordered = ColorJitter { contrast: Range::Within(f64::NAN), ..Default::default() };
     assert!(matches!(recipe(unordered), Err(RecipeError::Parameter { .. })));
 }
 

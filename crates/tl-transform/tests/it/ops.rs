@@ -10,15 +10,15 @@ fn every_op() -> Vec<Value> {
     let invert = || json!({"op": "random_invert", "p": 0.75});
     let (filter, fill) = ("bilinear", json!([1.0, 2.0, 3.0]));
     vec![
-        json!({"op": "random_resized_crop", "width": 224, "height": 192, "scale": [0.1, 0.9],
+        json!({"op": "random_resized_crop", "size": [192, 224], "scale": [0.1, 0.9],
             "ratio": [0.5, 2.0], "interpolation": "bicubic", "antialias": true}),
         json!({"op": "resize", "size": 256, "interpolation": "bicubic", "antialias": true}),
         json!({"op": "resize", "size": [256, 128], "interpolation": "lanczos", "antialias": true}),
-        json!({"op": "center_crop", "width": 20, "height": 10}),
-        json!({"op": "random_crop", "width": 20, "height": 10, "padding": [1, 2, 3, 4],
+        json!({"op": "center_crop", "size": [10, 20]}),
+        json!({"op": "random_crop", "size": [10, 20], "padding": [1, 2, 3, 4],
             "pad_if_needed": true, "fill": fill, "padding_mode": "constant"}),
-        json!({"op": "five_crop", "width": 20, "height": 10}),
-        json!({"op": "ten_crop", "width": 20, "height": 10, "vertical_flip": true}),
+        json!({"op": "five_crop", "size": [10, 20]}),
+        json!({"op": "ten_crop", "size": [10, 20], "vertical_flip": true}),
         json!({"op": "random_shortest_size", "min_size": [20, 30], "max_size": 60,
             "interpolation": "bicubic", "antialias": true}),
         json!({"op": "scale_jitter", "target_size": [60, 50], "scale_range": [0.5, 1.5],
@@ -85,7 +85,7 @@ fn recipe(op: &Value) -> Value {
     let ops = match name {
         "normalize" => json!([{"op": "to_float"}, op]),
         "to_float" | "five_crop" | "ten_crop" | "compose" => json!([op]),
-        _ => json!([op, {"op": "center_crop", "width": 8, "height": 8}]),
+        _ => json!([op, {"op": "center_crop", "size": 8}]),
     };
     let dtype = if matches!(name, "to_float" | "normalize") { "f32" } else { "u8" };
     json!({"ops": ops, "output": {"dtype": dtype, "layout": "hwc"}, "decode": "exact",

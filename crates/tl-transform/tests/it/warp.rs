@@ -176,7 +176,7 @@ fn json_has_the_defaults_of_torchvision() {
     );
     check(
         r#"{"op": "elastic_transform", "sigma": [4, 5]}"#,
-        ElasticTransform { sigma: PerAxis::Each(4.0, 5.0), ..ElasticTransform::default() }.into(),
+        ElasticTransform { sigma: PerAxis::Each([4.0, 5.0]), ..ElasticTransform::default() }.into(),
         "ElasticTransform(alpha 50, sigma 4 5, bilinear)",
     );
 }
@@ -209,7 +209,7 @@ fn parameters_out_of_range_are_refused() {
     refused(RandomPerspective { distortion_scale, ..perspective }.into(), "distortion_scale");
     refused(RandomPerspective { p: -0.5, ..perspective }.into(), "p");
     let elastic = ElasticTransform::default();
-    refused(ElasticTransform { sigma: PerAxis::Each(0.0, 1.0), ..elastic }.into(), "sigma");
+    refused(ElasticTransform { sigma: PerAxis::Each([0.0, 1.0]), ..elastic }.into(), "sigma");
     refused(ElasticTransform { alpha: PerAxis::Same(f64::NAN), ..elastic }.into(), "alpha");
     refused(
         ElasticTransform { interpolation: Interpolation::Bicubic, ..elastic }.into(),

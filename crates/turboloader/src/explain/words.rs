@@ -121,9 +121,6 @@ fn described(data: &impl Serialize) -> String {
     words
 }
 
-/// The field that says which form of a step it is.
-const KIND: &str = "kind";
-
 fn describe(value: &Value, words: &mut String) {
     match value {
         Value::Null => words.push_str("none"),
@@ -140,15 +137,9 @@ fn describe(value: &Value, words: &mut String) {
         }
         Value::Object(fields) => {
             let nested = |value: &Value| value.as_object().is_some_and(|fields| fields.len() > 1);
-            let kind = fields.get(KIND).and_then(Value::as_str);
-            words.push_str(kind.unwrap_or_default());
-            let said = |(key, value): &(&String, &Value)| *key != KIND && !value.is_null();
-            for (place, (key, value)) in fields.iter().filter(said).enumerate() {
-                words.push_str(match (place, kind) {
-                    (0, None) => "",
-                    (0, Some(_)) => " ",
-                    _ => ", ",
-                });
+            let said = fields.iter().filter(|(_, value)| !value.is_null());
+            for (place, (key, value)) in said.enumerate() {
+                words.push_str(if place > 0 { ", " } else { "" });
                 words.push_str(&key.replace('_', " "));
                 words.push(' ');
                 let inner = fields.len() > 1 && nested(value);
@@ -184,7 +175,7 @@ mod tests {
         check(json!({"color": "auto_contrast"}), "color auto contrast");
         check(json!({"a": {"b": 1, "c": [0.1, 2.0]}}), "a b 1, c [0.1, 2]");
         check(json!({"a": 1, "b": {"c": true, "d": []}}), "a 1, b (c yes, d [])");
-        check(json!({"warp": {"a": 1, "kind": "affine", "z": null}}), "warp affine a 1");
+        check(json!({"warp": {"affine": {"a": 1, "z": null}}}), "warp affine a 1");
     }
 
     #[test]

@@ -5,14 +5,14 @@ use tl_transform::{Op, Rng, UserError, UserTransform, UserTransforms};
 
 /// One operation each, as it stands in a recipe file.
 const OPERATIONS: &[&str] = &[
-    r#"{"op": "random_resized_crop", "width": 128, "height": 128}"#,
+    r#"{"op": "random_resized_crop", "size": 128}"#,
     r#"{"op": "resize", "size": 24}"#,
     r#"{"op": "random_shortest_size", "min_size": [16, 24, 32, 48, 64]}"#,
     r#"{"op": "scale_jitter", "target_size": [64, 64]}"#,
-    r#"{"op": "center_crop", "width": 80, "height": 80}"#,
-    r#"{"op": "random_crop", "width": 96, "height": 96, "pad_if_needed": true}"#,
-    r#"{"op": "five_crop", "width": 72, "height": 72}"#,
-    r#"{"op": "ten_crop", "width": 72, "height": 72}"#,
+    r#"{"op": "center_crop", "size": 80}"#,
+    r#"{"op": "random_crop", "size": 96, "pad_if_needed": true}"#,
+    r#"{"op": "five_crop", "size": 72}"#,
+    r#"{"op": "ten_crop", "size": 72}"#,
     r#"{"op": "random_horizontal_flip"}"#,
     r#"{"op": "random_vertical_flip"}"#,
     r#"{"op": "pad", "padding": [32, 8], "padding_mode": "reflect"}"#,
@@ -45,7 +45,7 @@ const OPERATIONS: &[&str] = &[
     r#"{"op": "random_apply", "p": 0.5, "ops": [{"op": "random_invert", "p": 1}]}"#,
     r#"{"op": "random_choice", "ops": [{"op": "random_equalize", "p": 1},
         {"op": "random_perspective", "p": 1}, {"op": "grayscale"}]}"#,
-    r#"{"op": "random_order", "ops": [{"op": "center_crop", "width": 80, "height": 80},
+    r#"{"op": "random_order", "ops": [{"op": "center_crop", "size": 80},
         {"op": "random_rotation", "degrees": 45}]}"#,
     r#"{"op": "user_transform", "name": "chessboard"}"#,
     r#"{"op": "to_float"}"#,

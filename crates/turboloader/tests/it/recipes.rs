@@ -37,7 +37,7 @@ fn a_file_is_as_good_as_a_name() {
     assert_ne!(digest(&path, &["--decode", "exact"]), built_in);
     let toml = "decode = {fast = {decode_margin = 2.0}}\n\
         output = {dtype = 'f32', layout = 'chw'}\n\
-        [[ops]]\nop = 'random_resized_crop'\nwidth = 32\nheight = 32\n\
+        [[ops]]\nop = 'random_resized_crop'\nsize = 32\n\
         [[ops]]\nop = 'random_horizontal_flip'\n[[ops]]\nop = 'to_float'\n\
         [[ops]]\nop = 'normalize'\nmean = [0.485, 0.456, 0.406]\nstd = [0.229, 0.224, 0.225]\n";
     let toml = write(folder.path(), "train.toml", toml.as_bytes());
@@ -59,10 +59,11 @@ fn what_is_wrong_with_a_recipe_is_said_with_its_place() {
         words.iter().for_each(|word| assert!(line.contains(word), "{word} in {line}"));
     };
     let text = std::fs::read_to_string(&path).expect("it is there");
-    let wrong = write(folder.path(), "a.json", text.replace("\"width\"", "\"widht\"").as_bytes());
-    check(&wrong, &[], &["a.json: unknown field `widht`", "at line 14 column 4"]);
-    let wrong = write(folder.path(), "b.json", text.replace(": 32,", ": 0,").as_bytes());
-    check(&wrong, &[], &["b.json: operation 1: CenterCrop: width is 0"]);
+    let wrong =
+        write(folder.path(), "a.json", text.replace("\"size\": 32", "\"sise\": 32").as_bytes());
+    check(&wrong, &[], &["a.json: unknown field `sise`", "at line 13 column 4"]);
+    let wrong = write(folder.path(), "b.json", text.replace(": 32", ": 0").as_bytes());
+    check(&wrong, &[], &["b.json: operation 1: CenterCrop: size is 0"]);
     check(Path::new("imagenet-tain"), &[], &["no such file", "decode, raw, imagenet-train"]);
     check(folder.path(), &[], &["a directory"]);
     check(&write(folder.path(), "c.txt", b"{}"), &[], &[".json or .toml"]);
@@ -85,7 +86,7 @@ fn operations_are_placed_where_their_plans_have_them() {
         let ops = found["ops"].as_array().expect("a list").clone();
         ops.into_iter().map(|op| op["places"].clone()).collect::<Vec<_>>()
     };
-    let crop = |side: u32| json!({"op": "center_crop", "width": side, "height": side});
+    let crop = |side: u32| json!({"op": "center_crop", "size": side});
     let resize = |size: u32| json!({"op": "resize", "size": size});
     assert_eq!(
         places(

@@ -7,92 +7,63 @@ use serde::{Deserialize, Serialize};
 use super::{permute_channels, shuffle};
 use crate::draw::{Drawing, Stream};
 use crate::error::{Invalid, PlanError};
-use crate::op::{Operation, require, require_probability};
+use crate::op::{Operation, Range, require, require_probability};
 use crate::rng::Rng;
 use crate::step::{Color, HueMethod, Step};
 
-/// How far a factor strays: a number as torchvision takes it, or the bounds themselves.
-///
-/// A number `a` stands for `1 - a` to `1 + a` and no less than 0, or of hues for `-a` to `a`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Jitter {
-    /// The distance from what changes nothing.
-    Within(f64),
-    /// The smallest and the largest factor.
-    Between(f64, f64),
-}
-
-impl Default for Jitter {
-    /// No change.
-    fn default() -> Self {
-        Self::Within(0.0)
-    }
-}
-
 /// What factors may be, and which one changes nothing.
 #[derive(Clone, Copy)]
-struct Range {
+struct Kind {
     neutral: f64,
     least: f64,
     most: f64,
     expected: &'static str,
 }
 
-const FACTOR: Range = Range {
+const FACTOR: Kind = Kind {
     neutral: 1.0,
     least: 0.0,
     most: f64::MAX,
     expected: "0 or a positive number, no less than the lower bound",
 };
 
-const TURN: Range = Range {
+const TURN: Kind = Kind {
     neutral: 0.0,
     least: -0.5,
     most: 0.5,
     expected: "-0.5 to 0.5, no less than the lower bound",
 };
 
-impl Jitter {
+impl Kind {
     /// The bounds; of factors around 1 the lower one is not below 0.
-    fn bounds(self, range: Range) -> (f64, f64) {
-        match self {
-            Self::Within(amount) if range.neutral > 0.0 => {
-                ((range.neutral - amount).max(0.0), range.neutral + amount)
+    fn bounds(self, jitter: Range) -> (f64, f64) {
+        match jitter {
+            Range::Within(amount) if self.neutral > 0.0 => {
+                ((self.neutral - amount).max(0.0), self.neutral + amount)
             }
-            Self::Within(amount) => (range.neutral - amount, range.neutral + amount),
-            Self::Between(low, high) => (low, high),
+            Range::Within(_) | Range::Between(..) => jitter.bounds(),
         }
     }
 
-    fn check(self, range: Range, parameter: &'static str) -> Result<(), Invalid> {
-        if let Self::Within(amount) = self {
+    fn check(self, jitter: Range, parameter: &'static str) -> Result<(), Invalid> {
+        if let Range::Within(amount) = jitter {
             require(amount >= 0.0, parameter, amount, "0 or a positive number")?;
         }
-        let (low, high) = self.bounds(range);
-        require((range.least..=range.most).contains(&low), parameter, low, range.expected)?;
-        require((low..=range.most).contains(&high), parameter, high, range.expected)
+        let (low, high) = self.bounds(jitter);
+        require((self.least..=self.most).contains(&low), parameter, low, self.expected)?;
+        require((low..=self.most).contains(&high), parameter, high, self.expected)
     }
 
     /// A factor, or nothing where none could change anything.
-    fn draw(self, range: Range, rng: &mut Rng) -> Option<f64> {
-        let (low, high) = self.bounds(range);
+    fn draw(self, jitter: Range, rng: &mut Rng) -> Option<f64> {
+        let (low, high) = self.bounds(jitter);
         let drawn = || rng.uniform(low, high);
-        ((low, high) != (range.neutral, range.neutral)).then(drawn)
-    }
-}
-
-impl fmt::Display for Jitter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Within(amount) => write!(f, "{amount}"),
-            Self::Between(low, high) => write!(f, "{low}..{high}"),
-        }
+        ((low, high) != (self.neutral, self.neutral)).then(drawn)
     }
 }
 
 /// What is jittered, in torchvision's order.
-const CHANGES: [(Range, &str); 4] =
+const CHANGES: [(Kind, &str); 4] =
     [(FACTOR, "brightness"), (FACTOR, "contrast"), (FACTOR, "saturation"), (TURN, "hue")];
 
 /// Changes brightness, contrast, saturation and hue by random factors, in random order.
@@ -103,20 +74,20 @@ const CHANGES: [(Range, &str); 4] =
 #[serde(default, deny_unknown_fields)]
 pub struct ColorJitter {
     /// Of all samples.
-    pub brightness: Jitter,
+    pub brightness: Range,
     /// Around the image's mean grey.
-    pub contrast: Jitter,
+    pub contrast: Range,
     /// Around each pixel's grey.
-    pub saturation: Jitter,
+    pub saturation: Range,
     /// In turns, -0.5 to 0.5.
-    pub hue: Jitter,
+    pub hue: Range,
     /// The numbers that hues are turned in, if not those of the recipe's parity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hue_method: Option<HueMethod>,
 }
 
 impl ColorJitter {
-    fn jitters(&self) -> [Jitter; 4] {
+    fn jitters(&self) -> [Range; 4] {
         [self.brightness, self.contrast, self.saturation, self.hue]
     }
 }
@@ -136,10 +107,10 @@ impl Operation for ColorJitter {
         shuffle(&mut rng, &mut order);
         let mut changes = self.jitters().into_iter().zip(CHANGES);
         let mut factor = || {
-            let (jitter, (range, _)) = changes.next()?;
-            jitter.draw(range, &mut rng)
+            let (jitter, (kind, _)) = changes.next()?;
+            kind.draw(jitter, &mut rng)
         };
-        let method = self.hue_method;
+        let method = Some(self.hue_method.unwrap_or(drawing.parity().into()));
         let steps = [
             factor().map(Color::Brightness),
             factor().map(Color::Contrast),
@@ -196,9 +167,9 @@ impl Default for RandomPhotometricDistort {
 }
 
 impl RandomPhotometricDistort {
-    fn jitters(&self) -> [Jitter; 4] {
+    fn jitters(&self) -> [Range; 4] {
         [self.brightness, self.contrast, self.saturation, self.hue]
-            .map(|(low, high)| Jitter::Between(low, high))
+            .map(|(low, high)| Range::Between(low, high))
     }
 }
 
@@ -215,12 +186,12 @@ impl Operation for RandomPhotometricDistort {
     fn draw(&self, stream: Stream, drawing: &mut Drawing<'_>) -> Result<(), PlanError> {
         let mut rng = stream.rng();
         let [brightness, contrast, saturation, hue] = self.jitters().map(|jitter| {
-            let Jitter::Between(low, high) = jitter else { return None };
+            let Range::Between(low, high) = jitter else { return None };
             rng.chance(self.p).then(|| rng.uniform(low, high))
         });
         let contrast = contrast.map(Color::Contrast);
         let contrast_first = rng.chance(0.5);
-        let method = self.hue_method;
+        let method = Some(self.hue_method.unwrap_or(drawing.parity().into()));
         let steps = [
             brightness.map(Color::Brightness),
             contrast.filter(|_| contrast_first),
@@ -242,19 +213,23 @@ impl fmt::Display for RandomPhotometricDistort {
     }
 }
 
-fn check_all(jitters: [Jitter; 4]) -> Result<(), Invalid> {
+fn check_all(jitters: [Range; 4]) -> Result<(), Invalid> {
     let mut checked = jitters.iter().zip(CHANGES);
-    checked.try_for_each(|(jitter, (range, name))| jitter.check(range, name))
+    checked.try_for_each(|(jitter, (kind, name))| kind.check(*jitter, name))
 }
 
 /// `(brightness 0.4, contrast 0.4, ...`, without the closing bracket.
 fn write_all(
     f: &mut fmt::Formatter<'_>,
-    jitters: [Jitter; 4],
+    jitters: [Range; 4],
     method: Option<HueMethod>,
 ) -> fmt::Result {
     for (index, (jitter, (_, name))) in jitters.iter().zip(CHANGES).enumerate() {
-        write!(f, "{}{name} {jitter}", if index == 0 { "(" } else { ", " })?;
+        write!(f, "{}{name} ", if index == 0 { "(" } else { ", " })?;
+        match jitter {
+            Range::Within(amount) => write!(f, "{amount}"),
+            Range::Between(low, high) => write!(f, "{low}..{high}"),
+        }?;
     }
     method.map_or(Ok(()), |method| write!(f, " as {method}"))
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::draw::Draw;
-use crate::op::{CenterCrop, RandomHorizontalFlip, Resize, ToFloat};
+use crate::op::{CenterCrop, RandomHorizontalFlip, Resize, Size, ToFloat};
 use crate::output::{Dtype, Layout, OutputSpec};
 use crate::{Interpolation, Plan, Recipe, RecipeError};
 
@@ -108,7 +108,7 @@ fn nested_operations_have_streams_of_their_own() {
 #[test]
 fn sizes_are_known_when_every_way_leads_to_one() {
     let size = |op: Op, before| op.output_size(before);
-    let exact = || Op::from(CenterCrop { width: 7, height: 9 });
+    let exact = || Op::from(CenterCrop { size: Size::exact(7, 9) });
     let image = Some((64, 48));
     assert_eq!(size(Compose { ops: vec![crop(3), exact()] }.into(), None), Some((7, 9)));
     let apply = |ops, p| Op::from(RandomApply { ops, p });
@@ -132,7 +132,7 @@ fn what_cannot_be_composed_is_refused() {
         let Err(RecipeError::Parameter { position: 1, invalid, .. }) = result else {
             panic!("{result:?}")
         };
-        assert_eq!((invalid.parameter, invalid.value), (name, number));
+        assert_eq!((invalid.parameter, invalid.value), (name, number.into()));
     };
     parameter(Compose { ops: vec![] }.into(), "number of ops", 0.0);
     parameter(RandomOrder { ops: vec![] }.into(), "number of ops", 0.0);

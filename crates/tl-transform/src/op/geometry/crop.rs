@@ -5,28 +5,27 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use tl_simd::resample::Rect;
 
+use super::Size;
 use super::pad::{Border, PadMode, Sides};
 use crate::draw::{Drawing, Stream};
 use crate::error::{Invalid, PlanError};
 use crate::fill::Fill;
-use crate::op::{Operation, require_size};
+use crate::op::Operation;
 use crate::pass::Padding;
 
-/// Cuts `width` x `height` out of the middle; where the image is smaller, black is added first.
+/// Cuts a part of one size out of the middle; where the image is smaller, black is added first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CenterCrop {
-    /// Output width in pixels.
-    pub width: u32,
-    /// Output height in pixels.
-    pub height: u32,
+    /// The size of the result.
+    pub size: Size,
 }
 
 impl CenterCrop {
     /// A square of `size` pixels.
     #[must_use]
     pub const fn new(size: u32) -> Self {
-        Self { width: size, height: size }
+        Self { size: Size::Side(size) }
     }
 }
 
@@ -36,15 +35,15 @@ impl Operation for CenterCrop {
     }
 
     fn check(&self) -> Result<(), Invalid> {
-        require_size("width", self.width)?;
-        require_size("height", self.height)
+        self.size.check()
     }
 
     fn draw(&self, _: Stream, drawing: &mut Drawing<'_>) -> Result<(), PlanError> {
         let (width, height) = drawing.size();
         // Boxes and masks move with the pixels; torchvision moves boxes by one pixel more than the
         // image where three columns are missing, or seven, and so on.
-        let (across, down) = (centered(width, self.width), centered(height, self.height));
+        let target = self.size.of_crop();
+        let (across, down) = (centered(width, target.0), centered(height, target.1));
         let (x, y) = (across.start, down.start);
         drawing.crop(Rect { x, y, width: across.length, height: down.length })?;
         drawing.pad_black(Padding {
@@ -56,24 +55,23 @@ impl Operation for CenterCrop {
     }
 
     fn output_size(&self, _: Option<(u32, u32)>) -> Option<(u32, u32)> {
-        Some((self.width, self.height))
+        Some(self.size.of_crop())
     }
 }
 
 impl fmt::Display for CenterCrop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "({}x{})", self.width, self.height)
+        let (width, height) = self.size.of_crop();
+        write!(f, "({width}x{height})")
     }
 }
 
-/// Cuts a random part of `width` x `height` pixels out, of the image or of the image with a border.
+/// Cuts a random part of one size out, of the image or of the image with a border.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RandomCrop {
-    /// Output width in pixels.
-    pub width: u32,
-    /// Output height in pixels.
-    pub height: u32,
+    /// The size of the result.
+    pub size: Size,
     /// A border that is added first.
     #[serde(default)]
     pub padding: Sides,
@@ -93,8 +91,7 @@ impl RandomCrop {
     #[must_use]
     pub fn new(size: u32) -> Self {
         Self {
-            width: size,
-            height: size,
+            size: Size::Side(size),
             padding: Sides::default(),
             pad_if_needed: false,
             fill: Fill::BLACK,
@@ -109,43 +106,44 @@ impl Operation for RandomCrop {
     }
 
     fn check(&self) -> Result<(), Invalid> {
-        require_size("width", self.width)?;
-        require_size("height", self.height)?;
+        self.size.check()?;
         self.padding.check()?;
         Border { mode: self.padding_mode, fill: self.fill }.check()
     }
 
     /// `y` comes before `x`, each is drawn only where there is a choice.
     fn draw(&self, stream: Stream, drawing: &mut Drawing<'_>) -> Result<(), PlanError> {
+        let crop = self.size.of_crop();
         let mut padding = self.padding.padding();
         let (mut width, mut height) = padding.around(drawing.size())?;
         if self.pad_if_needed {
-            let missing = (self.width.saturating_sub(width), self.height.saturating_sub(height));
+            let missing = (crop.0.saturating_sub(width), crop.1.saturating_sub(height));
             padding.left += missing.0;
             padding.right += missing.0;
             padding.top += missing.1;
             padding.bottom += missing.1;
             (width, height) = padding.around(drawing.size())?;
         }
-        if width < self.width || height < self.height {
-            return Err(PlanError::CropSize { crop: (self.width, self.height), width, height });
+        if width < crop.0 || height < crop.1 {
+            return Err(PlanError::CropSize { crop, width, height });
         }
         let mut rng = stream.rng();
         let mut place = |surplus: u32| if surplus == 0 { 0 } else { rng.below(surplus + 1) };
-        let y = place(height - self.height);
-        let x = place(width - self.width);
+        let y = place(height - crop.1);
+        let x = place(width - crop.0);
         Border { mode: self.padding_mode, fill: self.fill }.draw(padding, drawing)?;
-        drawing.crop(Rect { x, y, width: self.width, height: self.height })
+        drawing.crop(Rect { x, y, width: crop.0, height: crop.1 })
     }
 
     fn output_size(&self, _: Option<(u32, u32)>) -> Option<(u32, u32)> {
-        Some((self.width, self.height))
+        Some(self.size.of_crop())
     }
 }
 
 impl fmt::Display for RandomCrop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "({}x{}", self.width, self.height)?;
+        let (width, height) = self.size.of_crop();
+        write!(f, "({width}x{height}")?;
         if self.padding != Sides::default() {
             write!(f, ", padding {}", self.padding)?;
         }

@@ -8,6 +8,7 @@ use super::truncate;
 use crate::draw::{Drawing, Stream};
 use crate::error::{Invalid, PlanError};
 use crate::fill::Fill;
+use crate::op::forms::forms;
 use crate::op::{MAX_SIZE, Operation, require, require_probability};
 use crate::pass::Padding;
 use crate::step::{self, Step};
@@ -43,7 +44,7 @@ impl fmt::Display for PadMode {
 }
 
 /// Widths of a border, in the forms that torchvision's `padding` has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Sides {
     /// The same on every side.
@@ -53,6 +54,11 @@ pub enum Sides {
     /// Left, top, right, bottom.
     Every([u32; 4]),
 }
+
+forms!(
+    Sides: All(u32), Each([_; 2]), Every([u32; 4]);
+    "a padding is 0 to 65535 pixels, or a list of two or four such"
+);
 
 impl Default for Sides {
     fn default() -> Self {

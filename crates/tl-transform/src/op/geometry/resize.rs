@@ -4,30 +4,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{truncate, yes};
+use super::{Size, truncate, yes};
 use crate::draw::{Drawing, Stream};
 use crate::error::{Invalid, PlanError};
 use crate::interpolation::{Interpolation, Sampling};
-use crate::op::{Operation, require, require_interval, require_size};
-
-/// The size an image is resized to, in the forms that torchvision has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Size {
-    /// The length of the shorter side.
-    Shorter(u32),
-    /// Height and width, in torchvision's order.
-    Exact([u32; 2]),
-}
-
-impl fmt::Display for Size {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Shorter(side) => write!(f, "{side}"),
-            Self::Exact([height, width]) => write!(f, "{width}x{height}"),
-        }
-    }
-}
+use crate::op::forms::one_or_list;
+use crate::op::{Operation, require, require_interval, require_name, require_size};
 
 /// Resizes the whole image; nothing happens to one that has the size already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,7 +35,7 @@ impl Resize {
     #[must_use]
     pub const fn new(size: u32) -> Self {
         Self {
-            size: Some(Size::Shorter(size)),
+            size: Some(Size::Side(size)),
             max_size: None,
             interpolation: Interpolation::Bilinear,
             antialias: true,
@@ -66,7 +48,7 @@ impl Resize {
         let long = width.max(height);
         let (short, long) = match (self.size, self.max_size) {
             (Some(Size::Exact([height, width])), _) => return (width, height),
-            (Some(Size::Shorter(size)), limit) => {
+            (Some(Size::Side(size)), limit) => {
                 let longer = scaled(size, long, short);
                 match limit {
                     Some(limit) if longer > limit => (scaled(limit, size, longer), limit),
@@ -87,15 +69,14 @@ impl Operation for Resize {
 
     fn check(&self) -> Result<(), Invalid> {
         match (self.size, self.max_size) {
-            (None, None) => require(false, "size", f64::NAN, "a size or a max_size"),
+            (None, None) => require_name(false, "size", "nothing", "a size or a max_size"),
             (None, Some(limit)) => require_size("max_size", limit),
-            (Some(Size::Exact([height, width])), limit) => {
-                require_size("height", height)?;
-                require_size("width", width)?;
+            (Some(size @ Size::Exact(_)), limit) => {
+                size.check()?;
                 let value = limit.map_or(0.0, f64::from);
                 require(limit.is_none(), "max_size", value, "none beside a height and a width")
             }
-            (Some(Size::Shorter(size)), limit) => {
+            (Some(Size::Side(size)), limit) => {
                 require_size("size", size)?;
                 limit.map_or(Ok(()), |limit| {
                     require_size("max_size", limit)?;
@@ -113,7 +94,7 @@ impl Operation for Resize {
     fn output_size(&self, before: Option<(u32, u32)>) -> Option<(u32, u32)> {
         match self.size {
             Some(Size::Exact([height, width])) => Some((width, height)),
-            Some(Size::Shorter(_)) | None => before.map(|size| self.target(size)),
+            Some(Size::Side(_)) | None => before.map(|size| self.target(size)),
         }
     }
 }
@@ -142,7 +123,8 @@ fn scaled(side: u32, part: u32, whole: u32) -> u32 {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RandomShortestSize {
-    /// The lengths.
+    /// The lengths; in files also one alone.
+    #[serde(deserialize_with = "one_or_list")]
     pub min_size: Vec<u32>,
     /// The most that the longer side may have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -161,7 +143,7 @@ impl Operation for RandomShortestSize {
     }
 
     fn check(&self) -> Result<(), Invalid> {
-        require(!self.min_size.is_empty(), "min_size", 0.0, "at least one length")?;
+        require_name(!self.min_size.is_empty(), "min_size", "empty", "at least one length")?;
         self.min_size.iter().try_for_each(|&size| require_size("min_size", size))?;
         self.max_size.map_or(Ok(()), |limit| require_size("max_size", limit))
     }

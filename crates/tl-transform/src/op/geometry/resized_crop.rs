@@ -5,24 +5,22 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use tl_simd::resample::Rect;
 
-use super::yes;
+use super::{Size, yes};
 use crate::draw::{Drawing, Stream};
 use crate::error::{Invalid, PlanError};
 use crate::interpolation::{Interpolation, Sampling};
-use crate::op::{Operation, require_interval, require_size};
+use crate::op::{Operation, require, require_interval, round};
 use crate::rng::Rng;
 
 /// How often a random crop is drawn before the middle of the image is taken (torchvision's number).
 const CROP_TRIES: u32 = 10;
 
-/// Crops a random part of random aspect ratio and resizes it to `width` x `height`.
+/// Crops a random part of random aspect ratio and resizes it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RandomResizedCrop {
-    /// Output width in pixels.
-    pub width: u32,
-    /// Output height in pixels.
-    pub height: u32,
+    /// The size of the result.
+    pub size: Size,
     /// Bounds of the part's area, as a share of the image's.
     #[serde(default = "default_scale")]
     pub scale: (f64, f64),
@@ -51,8 +49,7 @@ impl RandomResizedCrop {
     #[must_use]
     pub const fn new(size: u32) -> Self {
         Self {
-            width: size,
-            height: size,
+            size: Size::Side(size),
             scale: default_scale(),
             ratio: default_ratio(),
             interpolation: Interpolation::Bilinear,
@@ -67,9 +64,12 @@ impl Operation for RandomResizedCrop {
     }
 
     fn check(&self) -> Result<(), Invalid> {
-        require_size("width", self.width)?;
-        require_size("height", self.height)?;
-        require_interval("scale", self.scale)?;
+        self.size.check()?;
+        let (low, high) = self.scale;
+        let share = low >= 0.0 && low.is_finite();
+        require(share, "scale", low, "0 or a positive number")?;
+        let above = high >= low && high.is_finite();
+        require(above, "scale", high, "no less than the lower bound")?;
         require_interval("ratio", self.ratio)
     }
 
@@ -77,17 +77,18 @@ impl Operation for RandomResizedCrop {
         let crop = random_crop(drawing.size(), self.scale, self.ratio, &mut stream.rng());
         drawing.crop(crop)?;
         let Self { interpolation, antialias, .. } = *self;
-        drawing.resize((self.width, self.height), Sampling { interpolation, antialias })
+        drawing.resize(self.size.of_crop(), Sampling { interpolation, antialias })
     }
 
     fn output_size(&self, _: Option<(u32, u32)>) -> Option<(u32, u32)> {
-        Some((self.width, self.height))
+        Some(self.size.of_crop())
     }
 }
 
 impl fmt::Display for RandomResizedCrop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { width, height, scale, ratio, interpolation, antialias } = *self;
+        let Self { size, scale, ratio, interpolation, antialias } = *self;
+        let (width, height) = size.of_crop();
         let sampling = Sampling { interpolation, antialias };
         write!(
             f,
@@ -133,10 +134,4 @@ fn largest_middle(width: u32, height: u32, ratio: (f64, f64)) -> Rect {
     };
     let (x, y) = ((width - crop_width) / 2, (height - crop_height) / 2);
     Rect { x, y, width: crop_width, height: crop_height }
-}
-
-/// Python's `int(round(x))`: half to even. Sides are far below the bounds the cast saturates at.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-fn round(side: f64) -> u32 {
-    side.round_ties_even() as u32
 }

@@ -5,22 +5,21 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use tl_simd::resample::Rect;
 
+use super::Size;
 use super::crop::centered;
 use crate::draw::{Drawing, Stream};
 use crate::error::{Invalid, PlanError};
-use crate::op::{Operation, require_size};
+use crate::op::Operation;
 
-/// Cuts `width` x `height` out of the corners and the middle: a sample becomes five images.
+/// Cuts parts of one size out of the corners and the middle: a sample becomes five images.
 ///
 /// Their order is torchvision's: top left, top right, bottom left, bottom right, middle. What is
 /// done to them afterwards is the same for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FiveCrop {
-    /// Output width in pixels.
-    pub width: u32,
-    /// Output height in pixels.
-    pub height: u32,
+    /// The size of the result.
+    pub size: Size,
 }
 
 impl FiveCrop {
@@ -28,7 +27,7 @@ impl FiveCrop {
 
     /// The part of an image that is one of the views.
     fn part(&self, view: u32, (width, height): (u32, u32)) -> Result<Rect, PlanError> {
-        let crop = (self.width, self.height);
+        let crop = self.size.of_crop();
         let (Some(x), Some(y)) = (width.checked_sub(crop.0), height.checked_sub(crop.1)) else {
             return Err(PlanError::CropSize { crop, width, height });
         };
@@ -49,8 +48,7 @@ impl Operation for FiveCrop {
     }
 
     fn check(&self) -> Result<(), Invalid> {
-        require_size("width", self.width)?;
-        require_size("height", self.height)
+        self.size.check()
     }
 
     fn draw(&self, _: Stream, drawing: &mut Drawing<'_>) -> Result<(), PlanError> {
@@ -59,7 +57,7 @@ impl Operation for FiveCrop {
     }
 
     fn output_size(&self, _: Option<(u32, u32)>) -> Option<(u32, u32)> {
-        Some((self.width, self.height))
+        Some(self.size.of_crop())
     }
 
     fn views(&self) -> u32 {
@@ -69,7 +67,8 @@ impl Operation for FiveCrop {
 
 impl fmt::Display for FiveCrop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "({}x{})", self.width, self.height)
+        let (width, height) = self.size.of_crop();
+        write!(f, "({width}x{height})")
     }
 }
 
@@ -77,10 +76,8 @@ impl fmt::Display for FiveCrop {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TenCrop {
-    /// Output width in pixels.
-    pub width: u32,
-    /// Output height in pixels.
-    pub height: u32,
+    /// The size of the result.
+    pub size: Size,
     /// Whether the mirrored image has its top and bottom changed, not its left and right.
     #[serde(default)]
     pub vertical_flip: bool,
@@ -92,13 +89,12 @@ impl Operation for TenCrop {
     }
 
     fn check(&self) -> Result<(), Invalid> {
-        require_size("width", self.width)?;
-        require_size("height", self.height)
+        self.size.check()
     }
 
     fn draw(&self, _: Stream, drawing: &mut Drawing<'_>) -> Result<(), PlanError> {
         let view = drawing.view(self.views());
-        let crop = FiveCrop { width: self.width, height: self.height };
+        let crop = FiveCrop { size: self.size };
         let part = crop.part(view % FiveCrop::VIEWS, drawing.size())?;
         if view >= FiveCrop::VIEWS {
             if self.vertical_flip {
@@ -111,7 +107,7 @@ impl Operation for TenCrop {
     }
 
     fn output_size(&self, _: Option<(u32, u32)>) -> Option<(u32, u32)> {
-        Some((self.width, self.height))
+        Some(self.size.of_crop())
     }
 
     fn views(&self) -> u32 {
@@ -122,6 +118,7 @@ impl Operation for TenCrop {
 impl fmt::Display for TenCrop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let flip = if self.vertical_flip { ", vertical flip" } else { "" };
-        write!(f, "({}x{}{flip})", self.width, self.height)
+        let (width, height) = self.size.of_crop();
+        write!(f, "({width}x{height}{flip})")
     }
 }

@@ -4,7 +4,7 @@ use super::tables::{AUTO, MIX, MIX_PARTIAL, RAND, SubPolicy, WIDE};
 use super::*;
 use crate::output::{Dtype, Layout, OutputSpec};
 use crate::step::Mix;
-use crate::{Draw, Op, Plan, Recipe, RecipeError};
+use crate::{Draw, InvalidValue, Op, Plan, Recipe, RecipeError};
 
 const PIXELS: OutputSpec = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
 const DRAWS: u32 = 20_000;
@@ -318,11 +318,12 @@ fn mixtures_keep_to_their_parameters() {
 
 #[test]
 fn numbers_that_no_policy_has_are_refused() {
-    let check = |op: Op, name: &str, number: f64| {
+    let refused = |op: Op, name: &str, value: InvalidValue| {
         let result = Recipe::new(vec![op], PIXELS);
         let Err(RecipeError::Parameter { invalid, .. }) = result else { panic!("{result:?}") };
-        assert_eq!((invalid.parameter, invalid.value), (name, number));
+        assert_eq!((invalid.parameter, invalid.value), (name, value));
     };
+    let check = |op: Op, name: &str, number: f64| refused(op, name, number.into());
     let rand = RandAugment::default();
     check(RandAugment { num_ops: 65, ..rand }.into(), "num_ops", 65.0);
     check(RandAugment { magnitude: 31, ..rand }.into(), "magnitude", 31.0);
@@ -332,7 +333,7 @@ fn numbers_that_no_policy_has_are_refused() {
     check(wide.into(), "num_magnitude_bins", 0.0);
     let lanczos = Interpolation::Lanczos;
     let auto = AutoAugment { interpolation: lanczos, ..AutoAugment::default() };
-    check(auto.into(), "interpolation", f64::from(lanczos as u8));
+    refused(auto.into(), "interpolation", InvalidValue::Name("lanczos"));
     let mix = AugMix::default();
     check(AugMix { severity: 0, ..mix }.into(), "severity", 0.0);
     check(AugMix { severity: 11, ..mix }.into(), "severity", 11.0);

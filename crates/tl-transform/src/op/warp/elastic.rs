@@ -9,7 +9,8 @@ use crate::draw::{Drawing, Stream};
 use crate::error::{Invalid, PlanError};
 use crate::fill::Fill;
 use crate::interpolation::Interpolation;
-use crate::op::{Operation, require};
+use crate::op::forms::forms;
+use crate::op::{Operation, require, require_name};
 use crate::step::{Elastic, Step, Warp};
 
 /// Moves every pixel by a random displacement, neighbours by similar ones.
@@ -29,20 +30,22 @@ pub struct ElasticTransform {
 }
 
 /// A number for both axes, or one for x and one for y.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum PerAxis {
     /// The same for both.
     Same(f64),
     /// Of x, then of y.
-    Each(f64, f64),
+    Each([f64; 2]),
 }
+
+forms!(PerAxis: Same(f64), Each([_; 2]); "expected a number, or one for x and one for y");
 
 impl PerAxis {
     const fn pair(self) -> (f64, f64) {
         match self {
             Self::Same(both) => (both, both),
-            Self::Each(x, y) => (x, y),
+            Self::Each([x, y]) => (x, y),
         }
     }
 }
@@ -51,7 +54,7 @@ impl fmt::Display for PerAxis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Same(both) => write!(f, "{both}"),
-            Self::Each(x, y) => write!(f, "{x} {y}"),
+            Self::Each([x, y]) => write!(f, "{x} {y}"),
         }
     }
 }
@@ -82,7 +85,7 @@ impl Operation for ElasticTransform {
             require(smooth(sigma), "sigma", sigma, "0.001 to 1000, or 0 for both axes")?;
         }
         let smooth = self.interpolation == Interpolation::Bicubic;
-        require(!smooth, "interpolation", 2.0, "nearest or bilinear")?;
+        require_name(!smooth, "interpolation", self.interpolation.name(), "nearest or bilinear")?;
         require_common(self.interpolation, self.fill, None)
     }
 
