@@ -7,6 +7,7 @@
 use super::interleave::flip_row;
 use super::resample::ImageView;
 use crate::Level;
+use core::mem::swap;
 use core::ops::Range;
 
 /// How many pixels are added on each side.
@@ -54,6 +55,63 @@ impl Border {
     }
 }
 
+/// Which sides change places.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flips {
+    /// Left and right.
+    pub horizontal: bool,
+    /// Top and bottom.
+    pub vertical: bool,
+}
+
+/// Writes `src` with `value` in every pixel around it to `out`, all of it flipped.
+///
+/// # Panics
+///
+/// As [`pad`], and when `value` is not a pixel of `src`.
+pub fn frame(
+    level: Level,
+    src: ImageView<'_>,
+    mut margins: Margins,
+    value: &[u8],
+    flips: Flips,
+    out: &mut [u8],
+) {
+    assert_eq!(value.len(), src.channels(), "samples of a pixel");
+    let (out_width, _) = checked_size(src, margins, out.len());
+    if flips.horizontal {
+        swap(&mut margins.left, &mut margins.right);
+    }
+    if flips.vertical {
+        swap(&mut margins.top, &mut margins.bottom);
+    }
+    let first = margins.top as usize * out_width + margins.left as usize;
+    // The right end of a row and the left end of the next one lie side by side.
+    let gap = (margins.left as usize + margins.right as usize) * value.len();
+    let (border, mut rest) = out.split_at_mut(first * value.len());
+    repeat(border, value);
+    let mut border: &[u8] = border;
+    let last = src.size().1 - 1;
+    for y in 0..=last {
+        let row = src.row(if flips.vertical { last - y } else { y });
+        let (inner, after) = rest.split_at_mut(row.len());
+        if flips.horizontal {
+            flip_row(level, row, value.len(), inner);
+        } else {
+            inner.copy_from_slice(row);
+        }
+        let gap = if y == last { after.len() } else { gap };
+        let (gap, after) = after.split_at_mut(gap);
+        if let Some(same) = border.get(..gap.len()) {
+            gap.copy_from_slice(same);
+        } else {
+            repeat(gap, value);
+            border = gap;
+        }
+        rest = after;
+    }
+}
+
 /// Writes `src` with a border around it to `out`.
 ///
 /// # Panics
@@ -61,22 +119,14 @@ impl Border {
 /// When `src` is empty, when the result has a side of more than 2^32 - 1 pixels, or when `out` is
 /// not exactly as long as the result.
 pub fn pad(level: Level, src: ImageView<'_>, margins: Margins, border: Border, out: &mut [u8]) {
-    let (width, height) = src.size();
     let channels = src.channels();
-    assert!(width > 0 && height > 0, "an image of {width}x{height} pixels is empty");
-    let Margins { left, top, right, bottom } = margins;
-    let side = |before: u32, len: u32, after: u32| {
-        let sum = before.checked_add(len).and_then(|sum| sum.checked_add(after));
-        sum.expect("a side fits 32 bits") as usize
-    };
-    let (out_width, out_height) = (side(left, width, right), side(top, height, bottom));
-    let stride = out_width.checked_mul(channels);
-    let need = stride.and_then(|stride| stride.checked_mul(out_height));
-    assert_eq!(Some(out.len()), need, "bytes of a {out_width}x{out_height} image");
-    let stride = out_width * channels;
     if let Border::Constant(value) = border {
-        fill_around(out, stride, margins, height, &value[..channels]);
+        return frame(level, src, margins, &value[..channels], Flips::default(), out);
     }
+    let (out_width, out_height) = checked_size(src, margins, out.len());
+    let (width, height) = src.size();
+    let Margins { left, top, right, .. } = margins;
+    let stride = out_width * channels;
     let (first, inner) = (left as usize * channels, width as usize * channels);
     for y in 0..height {
         let row = &mut out[(top as usize + y as usize) * stride..][..stride];
@@ -92,25 +142,29 @@ pub fn pad(level: Level, src: ImageView<'_>, margins: Margins, border: Border, o
     }
 }
 
+/// The size of `src` with `margins`, for which `out` has the bytes.
+fn checked_size(src: ImageView<'_>, margins: Margins, out: usize) -> (usize, usize) {
+    let (width, height) = src.size();
+    assert!(width > 0 && height > 0, "an image of {width}x{height} pixels is empty");
+    let Margins { left, top, right, bottom } = margins;
+    let side = |before: u32, len: u32, after: u32| {
+        let sum = before.checked_add(len).and_then(|sum| sum.checked_add(after));
+        sum.expect("a side fits 32 bits") as usize
+    };
+    let (out_width, out_height) = (side(left, width, right), side(top, height, bottom));
+    let stride = out_width.checked_mul(src.channels());
+    let need = stride.and_then(|stride| stride.checked_mul(out_height));
+    assert_eq!(Some(out), need, "bytes of a {out_width}x{out_height} image");
+    (out_width, out_height)
+}
+
 /// Places are below 2^32.
 fn signed(place: usize) -> i64 {
     i64::try_from(place).unwrap_or(i64::MAX)
 }
 
-/// Writes `value` to every added pixel.
-fn fill_around(out: &mut [u8], stride: usize, margins: Margins, height: u32, value: &[u8]) {
-    let channels = value.len();
-    let Margins { left, top, right, .. } = margins;
-    let (left, right) = (left as usize * channels, right as usize * channels);
-    let (above, rest) = out.split_at_mut(top as usize * stride);
-    let (middle, below) = rest.split_at_mut(height as usize * stride);
-    repeat(above, value);
-    repeat(below, value);
-    for row in middle.chunks_exact_mut(stride) {
-        repeat(&mut row[..left], value);
-        repeat(&mut row[stride - right..], value);
-    }
-}
+/// The most pixels that [`repeat`] copies at once: they are at hand.
+const REPEATED: usize = 1024;
 
 /// Fills whole pixels with `value`, in steps that double.
 fn repeat(pixels: &mut [u8], value: &[u8]) {
@@ -121,7 +175,7 @@ fn repeat(pixels: &mut [u8], value: &[u8]) {
     let mut done = value.len().min(pixels.len());
     pixels[..done].copy_from_slice(&value[..done]);
     while done < pixels.len() {
-        let more = done.min(pixels.len() - done);
+        let more = done.min(REPEATED * value.len()).min(pixels.len() - done);
         pixels.copy_within(..more, done);
         done += more;
     }

@@ -10,6 +10,7 @@ mod axis;
 mod filter;
 mod geometry;
 mod horizontal;
+mod pick;
 mod program;
 mod vertical;
 
@@ -21,6 +22,7 @@ use core::array;
 pub use filter::{Filter, TensorFilter};
 pub use geometry::{Area, ImageView, Rect, Resize, ResizeArea};
 use horizontal::Horizontal;
+use pick::Picker;
 use vertical::Column;
 
 /// Coefficients and scratch rows, reused from one image to the next.
@@ -30,6 +32,7 @@ use vertical::Column;
 #[derive(Debug, Default)]
 pub struct Resampler {
     horizontal: Horizontal,
+    picker: Picker,
     vertical: Axis,
     column: Column,
     /// Rows between the passes.
@@ -85,6 +88,11 @@ impl Resampler {
             self.vertical_only(level, source, sink);
             return;
         }
+        if columns.filter.copies() {
+            self.picker.prepare(level, columns, source.channels, source.len);
+            self.pick(level, source, columns.count as usize * source.channels, sink);
+            return;
+        }
         self.horizontal.axis.prepare(columns);
         if resize.vertical_first() {
             self.vertical_then_horizontal(level, source, sink);
@@ -108,6 +116,25 @@ impl Resampler {
                 self.column.combine(level, source.data, offsets, taps.weights, out);
                 sink(y, out);
             }
+        }
+    }
+
+    /// Makes each source row once, however often it is repeated.
+    fn pick(
+        &mut self,
+        level: Level,
+        source: Source<'_>,
+        out_bytes: usize,
+        mut sink: impl FnMut(u32, &[u8]),
+    ) {
+        let out = grown(&mut self.out, out_bytes);
+        let mut made = None;
+        for (y, taps) in (0..).zip(self.vertical.iter()) {
+            if made != Some(taps.start) {
+                self.picker.run(level, source.channels, source.row(taps.start), out);
+                made = Some(taps.start);
+            }
+            sink(y, out);
         }
     }
 

@@ -4,6 +4,9 @@ use super::Simd;
 
 /// A level's bytes looked up in tables, and as floats.
 pub(crate) trait ColorSimd: Simd {
+    /// Whether preparing a table takes no more than loading it.
+    const CHEAP_TABLES: bool;
+
     /// A table of 256 bytes in the form the level looks up in.
     type Table: Copy;
 

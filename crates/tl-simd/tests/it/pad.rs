@@ -2,7 +2,7 @@
 
 use crate::noise;
 use tl_simd::Level;
-use tl_simd::pad::{Border, Margins, pad};
+use tl_simd::pad::{Border, Flips, Margins, frame, pad};
 use tl_simd::resample::ImageView;
 
 const BORDERS: [Border; 4] =
@@ -113,4 +113,28 @@ fn wide_borders_are_those_of_numpy() {
     check(Border::Reflect, "1232101232101232101232101232");
     check(Border::Symmetric, "2100123321001233210012332100");
     check(Border::Edge, "0000000000001233333333333333");
+}
+
+#[test]
+fn a_frame_is_flipped_with_its_image() {
+    let (size, margins) = ((50, 4), Margins { left: 7, top: 2, right: 90, bottom: 1 });
+    let pixels = noise(4 * (50 * 3 + 5), 3);
+    let plain = define(&pixels, size, 3, margins, Border::Constant([1, 2, 3, 0]));
+    let width = 50 + 7 + 90;
+    let view = ImageView::new(&pixels, size.0, size.1, 50 * 3 + 5, 3);
+    for level in Level::available() {
+        for (horizontal, vertical) in [(false, false), (true, false), (false, true), (true, true)] {
+            let mut rows: Vec<Vec<[u8; 3]>> =
+                plain.as_chunks().0.chunks(width).map(<[_]>::to_vec).collect();
+            if horizontal {
+                rows.iter_mut().for_each(|row| row.reverse());
+            }
+            if vertical {
+                rows.reverse();
+            }
+            let mut out = vec![0xAA; plain.len()];
+            frame(level, view, margins, &[1, 2, 3], Flips { horizontal, vertical }, &mut out);
+            assert_eq!(out, rows.concat().concat(), "{level} {horizontal} {vertical}");
+        }
+    }
 }

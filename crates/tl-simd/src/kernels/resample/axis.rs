@@ -86,7 +86,7 @@ impl AxisKey {
     }
 
     /// Calls `take` with the source pixel of every wanted output pixel, for filters that copy.
-    fn copied(&self, take: impl FnMut(u32)) {
+    pub(super) fn copied(&self, take: impl FnMut(u32)) {
         if let Filter::Tensor(filter) = self.filter {
             tensor::nearest(self, filter).for_each(take);
         } else {

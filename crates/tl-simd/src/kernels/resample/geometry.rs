@@ -76,6 +76,17 @@ impl<'a> ImageView<'a> {
         &self.data[y as usize * self.row_bytes..][..self.width as usize * self.channels]
     }
 
+    /// The pixels of `rect`.
+    ///
+    /// # Panics
+    ///
+    /// When `rect` leaves the image.
+    #[must_use]
+    pub fn part(&self, rect: Rect) -> Self {
+        let data = self.from(&rect);
+        Self::new(data, rect.width, rect.height, self.row_bytes, self.channels)
+    }
+
     /// What follows the first pixel of `rect`, all of which must be there.
     pub(super) fn from(&self, rect: &Rect) -> &'a [u8] {
         let (left, top) = (rect.x.checked_sub(self.origin.0), rect.y.checked_sub(self.origin.1));

@@ -16,6 +16,7 @@ use core::arch::x86_64::*;
 const STEP: usize = 16;
 
 impl ColorSimd for Avx2 {
+    const CHEAP_TABLES: bool = false;
     type Table = [__m256i; 16];
 
     by_functions! {

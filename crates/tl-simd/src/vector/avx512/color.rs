@@ -9,6 +9,7 @@ use crate::vector::jpeg::by_functions;
 use core::arch::x86_64::*;
 
 impl ColorSimd for Avx512 {
+    const CHEAP_TABLES: bool = true;
     type Table = [__m512i; 4];
 
     by_functions! {

@@ -11,6 +11,7 @@ use core::arch::aarch64::*;
 const STEP: usize = 64;
 
 impl ColorSimd for Neon {
+    const CHEAP_TABLES: bool = true;
     type Table = [uint8x16x4_t; 4];
 
     by_functions! {
