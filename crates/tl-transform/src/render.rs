@@ -2,6 +2,7 @@
 
 use tl_simd::Level;
 use tl_simd::normalize::{Element, ImageWriter, Layout, PixelFormat, Table};
+use tl_simd::pad::{Flips, frame};
 use tl_simd::resample::{ImageView, Rect, Resampler, Resize};
 
 use crate::output::OutputSpec;
@@ -67,8 +68,18 @@ impl Renderer {
     /// the pass's size.
     pub fn render(&mut self, pass: &Pass, source: ImageView<'_>, out: &mut [u8]) {
         let level = self.level;
+        if self.copies() && !pass.resizes() {
+            let flips = Flips { horizontal: pass.flip, vertical: pass.flip_vertical };
+            let source = source.part(pass.source());
+            return frame(level, source, pass.padding.into(), &pass.fill, flips, out);
+        }
         let (mut rows, resampler) = self.rows(pass, out);
         resampler.run(level, source, &pass.resize(), |y, row| rows.write(y, row));
+    }
+
+    /// Whether results have the numbers of pixels, in their order.
+    fn copies(&self) -> bool {
+        matches!((self.element, self.layout), (Element::U8, Layout::Hwc))
     }
 
     /// Where to put the rows of the window of `pass`, for a caller that makes them, and a resampler

@@ -2,7 +2,7 @@
 
 use tl_simd::Level;
 use tl_simd::gaussian::GaussianBlur;
-use tl_simd::resample::ImageView;
+use tl_simd::resample::{ImageView, Rect};
 
 use crate::draw::Stream;
 use crate::error::{StepError, UserFault};
@@ -67,6 +67,20 @@ impl Image {
             self.data.resize(need, 0);
         }
         (self.width, self.height) = (width, height);
+    }
+
+    /// Keeps the pixels of `rect`, which lies within the image.
+    fn crop(&mut self, rect: Rect) {
+        if (rect.width, rect.height) == self.size() {
+            return;
+        }
+        let (stride, row) = (self.width as usize * CHANNELS, rect.width as usize * CHANNELS);
+        let first = rect.y as usize * stride + rect.x as usize * CHANNELS;
+        for y in 0..rect.height as usize {
+            let from = first + y * stride;
+            self.data.copy_within(from..from + row, y * row);
+        }
+        (self.width, self.height) = (rect.width, rect.height);
     }
 
     /// Gives the memory back if it is more than `bytes`; the image is empty then.
@@ -257,6 +271,9 @@ impl Stage<'_> {
 
     /// Runs a pass.
     pub(crate) fn pass(&mut self, pass: &Pass) {
+        if pass.is_bare() && !pass.resizes() {
+            return self.image.crop(pass.source());
+        }
         let Runner { renderer, spare, .. } = self.runner;
         let (width, height) = pass.output_size();
         spare.reshape(width, height);
