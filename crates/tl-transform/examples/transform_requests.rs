@@ -120,12 +120,16 @@ fn answer(
         nanoseconds = time;
         floats
     } else {
-        for _ in 0..request.repeat {
+        // The first two runs make room in the two images; the third is the first of many.
+        let rounds = if request.repeat == 0 { 0 } else { request.repeat.saturating_add(1) };
+        for round in 0..rounds {
             image.reshape(width, height);
             image.pixels_mut().copy_from_slice(pixels);
             let start = Instant::now();
             runner.run(&steps, parity, &mut image)?;
-            nanoseconds += start.elapsed();
+            if round > 0 {
+                nanoseconds += start.elapsed();
+            }
         }
         image.pixels().to_vec()
     };
