@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use tbl_format::SampleFormat;
 use tl_decode::{DecodeOptions, Exif, ImageInfo};
-use tl_transform::{Draw, Op, Plan, Recipe, Step};
+use tl_transform::{Draw, Mixing, Op, Plan, Recipe, Step};
 
 use crate::args::{ExplainArgs, ImageSize};
 use crate::data_set;
@@ -40,6 +40,12 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Verdict, Failure> {
             None => None,
             Some(sample) => Some(Sample::new(&beginnings, size, drawn(sample))?),
         },
+        batch: args.batch.map(|number| Batch {
+            number,
+            epoch: args.epoch,
+            seed: args.seed,
+            mixing: recipe.mixing(args.seed, args.epoch, number),
+        }),
         recipe: &recipe,
     };
     let mut stdout = Stdout::open()?;
@@ -76,6 +82,7 @@ struct Explanation<'a> {
     recipe: &'a Recipe,
     summary: Summary,
     sample: Option<Sample>,
+    batch: Option<Batch>,
 }
 
 /// What was counted over many draws.
@@ -171,9 +178,18 @@ impl Sample {
     }
 }
 
+/// What was drawn for one batch.
+struct Batch {
+    number: u64,
+    epoch: u32,
+    seed: u64,
+    /// `None` where its images stay as they are.
+    mixing: Option<Mixing>,
+}
+
 impl Explanation<'_> {
     fn json(&self) -> Value {
-        let Self { recipe, summary, sample } = self;
+        let Self { recipe, summary, sample, batch } = self;
         let mut object = json!({
             "schema": "tl.explain/1",
             "recipe": recipe,
@@ -191,6 +207,10 @@ impl Explanation<'_> {
                 .collect();
             object["sample"] =
                 json!({ "draw": draw, "size": [size.0, size.1], "plan": plan, "ops": made });
+        }
+        if let Some(Batch { number, epoch, seed, mixing }) = batch {
+            object["batch"] =
+                json!({ "number": number, "epoch": epoch, "seed": seed, "mixing": mixing });
         }
         object
     }
@@ -219,7 +239,11 @@ impl fmt::Display for Explanation<'_> {
             )?,
         }
         self.summary.write(f)?;
-        self.sample.as_ref().map_or(Ok(()), |sample| sample.write(&self.summary.ops, f))
+        words::batch_ops(f, recipe.batch_ops())?;
+        if let Some(sample) = &self.sample {
+            sample.write(&self.summary.ops, f)?;
+        }
+        self.batch.as_ref().map_or(Ok(()), |batch| batch.write(recipe.output_size(), f))
     }
 }
 
@@ -269,5 +293,18 @@ impl Sample {
         }
         let (width, height) = plan.output_size();
         write!(f, "\n  result of {width}x{height}")
+    }
+}
+
+impl Batch {
+    fn write(&self, size: Option<(u32, u32)>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { number, epoch, seed, mixing } = self;
+        writeln!(f, "\n\nbatch {number}, epoch {epoch}, seed {seed}:")?;
+        let Some((mixing, size)) = mixing.zip(size) else {
+            return write!(f, "\n  its images stay as they are");
+        };
+        let weights = mixing.weights(size).map(|weight| format!("{weight:.4}"));
+        write!(f, "\n  {}", words::described(&mixing))?;
+        write!(f, "\n  labels of the image and of the three before it weigh {}", weights.join(", "))
     }
 }

@@ -3,16 +3,17 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, ValueHint};
+use clap::{ArgGroup, Args, ValueHint};
 
 use super::recipe::RecipeName;
 
-/// Say what a recipe does and where, or what it does to one sample
+/// Say what a recipe does and where, or what it does to one sample or batch
 ///
 /// Without --sample: each operation with its number in the random streams and where it is carried
 /// out, which is counted over plans drawn for 256 samples of the size. With --sample: everything
 /// drawn for that sample, as training draws it in that epoch under that seed. The size of the
-/// sample decides about it too: name it, or the data set.
+/// sample decides about it too: name it, or the data set. With --batch: how the images of that batch
+/// are mixed.
 ///
 /// With --json prints one object, `"schema":"tl.explain/1"`; `sample.plan` has the passes and steps
 /// as they are carried out, in the form that tl-transform reads.
@@ -21,8 +22,9 @@ use super::recipe::RecipeName;
 ///   tl explain imagenet-train
 ///   tl explain recipe.json --sample 17 --epoch 3 --seed 42 --size 500x375
 ///   tl explain recipe.json --sample 17 train.tbl --json
+///   tl explain recipe.json --batch 4 --epoch 3 --seed 42
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, group = ArgGroup::new("drawn").multiple(true))]
 pub(crate) struct ExplainArgs {
     /// imagenet-train, imagenet-eval, decode, or the path of a recipe in JSON or TOML
     #[arg(value_name = "RECIPE", value_hint = ValueHint::FilePath)]
@@ -33,11 +35,15 @@ pub(crate) struct ExplainArgs {
     pub(crate) data: Option<PathBuf>,
 
     /// Say what is done to this sample
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", group = "drawn")]
     pub(crate) sample: Option<u64>,
 
-    /// The epoch that the sample is drawn in
-    #[arg(long, value_name = "E", default_value_t = 0, requires = "sample")]
+    /// Say how this batch of the epoch is mixed, counted from 0
+    #[arg(long, value_name = "N", group = "drawn")]
+    pub(crate) batch: Option<u64>,
+
+    /// The epoch that the sample or batch is drawn in
+    #[arg(long, value_name = "E", default_value_t = 0, requires = "drawn")]
     pub(crate) epoch: u32,
 
     /// The seed of the augmentation

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 use serde_json::Value;
-use tl_transform::{DecodeMode, Op, Padding, Parity, Pass, Step};
+use tl_transform::{BatchOp, DecodeMode, Op, Padding, Parity, Pass, Step};
 
 use super::places::Place;
 
@@ -72,6 +72,16 @@ pub(super) fn children(
     Ok(())
 }
 
+/// How batches are mixed.
+pub(super) fn batch_ops(f: &mut fmt::Formatter<'_>, ops: &[BatchOp]) -> fmt::Result {
+    if ops.is_empty() {
+        return Ok(());
+    }
+    let which = if ops.len() > 1 { ", one of these, each as likely as the others" } else { "" };
+    write!(f, "\n\non the finished batch{which}:")?;
+    ops.iter().try_for_each(|op| write!(f, "\n     {op}"))
+}
+
 /// What a pass does to an image of `size`.
 fn pass(pass: &Pass, size: (u32, u32)) -> String {
     let mut said = Vec::new();
@@ -111,7 +121,7 @@ pub(super) fn step(step: &Step, size: (u32, u32)) -> String {
 }
 
 /// Data in words: `{"color": {"brightness": 1.5}}` is `color brightness 1.5`.
-fn described(data: &impl Serialize) -> String {
+pub(super) fn described(data: &impl Serialize) -> String {
     let mut words = String::new();
     // Data that does not serialise has a defect, which printing must not hide.
     match serde_json::to_value(data) {

@@ -138,6 +138,31 @@ fn the_plan_of_a_sample_is_the_one_of_training() {
     assert!(text.contains(&crop), "{crop} in {text}");
 }
 
+/// How a batch is mixed is said as the loader draws it, with the weights of its labels.
+#[test]
+fn the_mixing_of_a_batch_is_the_one_of_training() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let recipe = json!({
+        "ops": [{"op": "resize", "size": [32, 32]}, {"op": "to_float"}],
+        "output": {"dtype": "f32", "layout": "chw"},
+        "batch_ops": [{"op": "mix_up", "alpha": 0.2}, {"op": "cut_mix"}, {"op": "mosaic", "p": 0.5}],
+    });
+    let path = write(folder.path(), "mixed.json", recipe.to_string().as_bytes());
+    let recipe: Recipe = serde_json::from_value(recipe).expect("a recipe");
+    for batch in 0..12 {
+        let number = batch.to_string();
+        let found = explain(&path, &["--batch", &number, "--epoch", "2", "--seed", "9"]);
+        let mixing = recipe.mixing(9, 2, batch);
+        let expected = serde_json::to_value(mixing).expect("a mixing serialises");
+        assert_eq!(found["batch"]["mixing"], expected, "batch {batch}");
+        let args = ["explain".as_ref(), path.as_os_str(), "--batch".as_ref(), number.as_ref()];
+        let text = tl(args).text();
+        let mixed = recipe.mixing(0, 0, batch).is_some();
+        assert_eq!(text.contains("stay as they are"), !mixed, "batch {batch}");
+        assert!(text.contains("one of these, each as likely"), "{text}");
+    }
+}
+
 #[test]
 fn the_examples_are_recipes_that_run() {
     let folder = tempfile::tempdir().expect("a temporary folder");
