@@ -253,8 +253,10 @@ operations! {
 
     // Conversion.
     /// Maps 0..=255 to 0..=1.
+    #[serde(alias = "to_dtype", alias = "to_tensor")]
     ToFloat,
     /// Subtracts a mean and divides by a deviation.
+    #[serde(alias = "image_net_normalize")]
     Normalize,
 }
 

@@ -8,7 +8,8 @@ use super::{Domain, Operation, require};
 use crate::draw::{Drawing, Stream};
 use crate::error::{Invalid, PlanError};
 
-/// Maps 0..=255 to 0..=1: torchvision v2's `ToDtype(float32, scale=True)`.
+/// Maps 0..=255 to 0..=1: torchvision v2's `ToDtype(float32, scale=True)`, whose name `to_dtype` and
+/// that of `ToTensor` are read as well. The numbers' type and layout are those of the recipe's output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToFloat {}
@@ -38,9 +39,10 @@ impl fmt::Display for ToFloat {
     }
 }
 
-/// Subtracts `mean` and divides by `std`, per channel.
+/// Subtracts `mean` and divides by `std`, per channel. What is left out is ImageNet's, which
+/// `image_net_normalize` is another name for.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Normalize {
     /// Subtracted first, for R, G and B.
     pub mean: [f32; 3],
@@ -51,6 +53,12 @@ pub struct Normalize {
 impl Normalize {
     /// Channel means and standard deviations of ImageNet, for values in 0..=1.
     pub const IMAGENET: Self = Self { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225] };
+}
+
+impl Default for Normalize {
+    fn default() -> Self {
+        Self::IMAGENET
+    }
 }
 
 impl Operation for Normalize {

@@ -258,3 +258,16 @@ fn a_size_alone_is_the_shorter_side_of_a_resize() {
     let whole = Op::from(Resize::new(10));
     assert_eq!(serde_json::to_value(whole).unwrap()["size"], json!(10));
 }
+
+#[test]
+fn conversions_have_torchvisions_names_too() {
+    let op = |json: &str| serde_json::from_str::<Op>(json).expect("an operation");
+    for name in ["to_float", "to_dtype", "to_tensor"] {
+        assert_eq!(op(&format!(r#"{{"op": "{name}"}}"#)), Op::from(ToFloat {}));
+    }
+    for name in ["normalize", "image_net_normalize"] {
+        assert_eq!(op(&format!(r#"{{"op": "{name}"}}"#)), Op::from(Normalize::IMAGENET));
+    }
+    let mean = op(r#"{"op": "normalize", "mean": [0, 0, 0]}"#);
+    assert_eq!(mean, Normalize { mean: [0.0; 3], ..Normalize::IMAGENET }.into());
+}

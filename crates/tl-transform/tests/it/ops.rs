@@ -105,7 +105,9 @@ fn recipes() -> Vec<(Value, Recipe)> {
 #[test]
 fn every_operation_is_here() {
     let here = every_op();
-    for name in names() {
+    // Other names of two of them, as `forms.rs` tests.
+    let others = ["to_dtype", "to_tensor", "image_net_normalize"];
+    for name in names().iter().filter(|name| !others.contains(&name.as_str())) {
         assert!(here.iter().any(|op| op["op"] == *name), "{name}");
     }
     assert!(names().len() > 30, "{:?}", names());
