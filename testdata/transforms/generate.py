@@ -2,8 +2,7 @@
 
 `cargo xtask goldens` runs it with the packages of `requirements.txt`. `cases.jsonl` has one case a
 line: the row of the tables in `docs/benchmarks.md`, mode, image, steps with all parameters, size of the
-result and the CRC-32 of its pixels. Where the last bit is not promised there is the largest difference
-instead, and the pixels are the next ones of `pixels.bin`.
+result and the CRC-32 of its pixels.
 """
 
 import json
@@ -17,7 +16,6 @@ sys.path.insert(0, str(FOLDER.parent / "tools"))
 
 import policies
 import transform_steps
-from compare_transforms import bound
 from transform_cases import ROWS, Draws, noise, reference, smooth
 
 IMAGES = {
@@ -41,7 +39,7 @@ def cases():
 
 
 def make(row, mode, name, pixels):
-    """A case and its pixels; None where torchvision refuses or tl-transform draws by itself."""
+    """A case; None where torchvision refuses or tl-transform draws by itself."""
     height, width, _ = pixels.shape
     for attempt in range(20):
         operations = row.case(Draws(random.Random(f"{row.name} {name} {attempt}")), width, height)
@@ -58,23 +56,15 @@ def make(row, mode, name, pixels):
         return None
     header = {"row": row.name, "mode": mode, "image": name, "steps": steps}
     header["size"] = [result.shape[1], result.shape[0]]
-    largest, _ = bound(row.name, mode)
-    if largest:
-        header["largest"] = largest
-        return header, result.tobytes()
     header["crc32"] = zlib.crc32(result.tobytes())
-    return header, b""
+    return header
 
 
 def main():
-    lines, pixels = [], bytearray()
-    for header, result in cases():
-        lines.append(json.dumps(header, separators=(",", ":")))
-        pixels += result
+    lines = [json.dumps(case, separators=(",", ":")) for case in cases()]
     (FOLDER / "cases.jsonl").write_text("\n".join(lines) + "\n")
-    (FOLDER / "pixels.bin").write_bytes(pixels)
     policies.write(FOLDER)
-    print(f"{len(lines)} cases, {len(pixels)} bytes of pixels")
+    print(f"{len(lines)} cases")
 
 
 if __name__ == "__main__":
