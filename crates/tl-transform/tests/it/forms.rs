@@ -11,7 +11,7 @@ use tl_transform::{BatchOp, Draw, InvalidValue, Op, Parity, Recipe, RecipeError,
 use super::{F32, U8};
 
 fn read(op: &Value) -> Op {
-    serde_json::from_value(op.clone()).unwrap_or_else(|error| panic!("{op}: {error}"))
+    serde_json::from_value(op.clone()).expect("an operation")
 }
 
 #[test]
@@ -219,9 +219,9 @@ fn plans_say_how_hues_are_turned() {
     let check = |op: Value, parity: Parity, expected: HueMethod| {
         let recipe = Recipe::new(vec![read(&op)], U8).expect("good parameters").with_parity(parity);
         let plan = recipe.plan(9, 8, Draw::default()).expect("a plan");
-        let hue = plan.steps.iter().find_map(|step| match step {
-            Step::Color(Color::Hue { method, .. }) => Some(*method),
-            _ => None,
+        let hue = plan.steps.iter().find_map(|step| {
+            let Step::Color(Color::Hue { method, .. }) = step else { return None };
+            Some(*method)
         });
         assert_eq!(hue, Some(Some(expected)), "{op}");
     };
