@@ -128,4 +128,5 @@ def main():
         print(json.dumps(boxes_case(rng) if number % 3 else mask_case(rng), separators=(",", ":")))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -13,23 +13,11 @@ import json
 import random
 import zlib
 
-import numpy
 import torch
+from generate import FORMATS, noise
 from torchvision import tv_tensors
 from torchvision.transforms.functional import _get_perspective_coeffs
 from torchvision.transforms.v2 import functional as F
-
-
-FORMATS = ["xyxy", "xywh", "cxcywh"]
-
-
-def noise(seed, size):
-    with numpy.errstate(over="ignore"):
-        z = numpy.uint64(seed) + numpy.arange(1, size // 8 + 2, dtype=numpy.uint64) * numpy.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
-        z = z ^ (z >> numpy.uint64(31))
-    return z.astype("<u8").view(numpy.uint8)[:size]
 
 
 def rotate(rng, width, height):
