@@ -6,6 +6,7 @@
 mod dataset;
 mod explain;
 mod inspect;
+mod loader;
 mod part;
 mod recipe;
 mod train;

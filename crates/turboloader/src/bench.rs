@@ -44,7 +44,7 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
         recipe: args.recipe.to_string(),
         workers: loader.config().workers,
         batch_size: loader.config().batch_size,
-        seed: args.seed,
+        seed: loader.config().seed,
         plan: args.recipe.resizes().then(|| plan(&loader.config().work)).flatten(),
         images_per_s: rounded(rates.median, 1),
         min: rounded(rates.min, 1),
@@ -78,12 +78,8 @@ fn config(args: &BenchArgs) -> Result<LoaderConfig, Failure> {
         Some(recipe) => Work::Images(args.decode.apply(recipe)?),
     };
     let shuffle = !matches!(args.recipe, RecipeName::Decode | RecipeName::ImagenetEval);
-    Ok(LoaderConfig {
-        batch_size: args.batch_size.get(),
-        // 0 lets the loader choose.
-        workers: args.workers.map_or(0, std::num::NonZeroUsize::get),
+    args.loader.apply(LoaderConfig {
         shuffle,
-        seed: args.seed,
         decode: DecodeOptions { on_damaged: args.on_damaged.into(), ..DecodeOptions::default() },
         ..LoaderConfig::new(work)
     })

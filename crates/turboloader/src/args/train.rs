@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use tl_transform::{DecodeMode, Recipe};
 
 use super::inspect::DamageChoice;
+use super::loader::LoaderArgs;
 use super::recipe::RecipeName;
 use crate::failure::Failure;
 
@@ -101,21 +102,12 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) size: Option<u32>,
 
-    /// Samples per batch
-    #[arg(long, value_name = "N", default_value = "64")]
-    pub(crate) batch_size: NonZeroUsize,
-
-    /// Worker threads (default: one per core)
-    #[arg(long, value_name = "N")]
-    pub(crate) workers: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub(crate) loader: LoaderArgs,
 
     /// Measure at least this long
     #[arg(long, value_name = "S", default_value_t = 8.0)]
     pub(crate) seconds: f64,
-
-    /// The seed of order and augmentation
-    #[arg(long, value_name = "K", default_value_t = 0)]
-    pub(crate) seed: u64,
 
     #[command(flatten)]
     pub(crate) decode: DecodeModeArgs,
