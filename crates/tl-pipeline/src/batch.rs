@@ -129,6 +129,27 @@ impl Batch {
         self.lease.labels(self.len)
     }
 
+    /// The labels in 32 bits, or `None` when one of them needs more.
+    #[must_use]
+    pub fn labels_i32(&self) -> Option<&[i32]> {
+        let fit = self.labels().iter().all(|&label| i32::try_from(label).is_ok());
+        fit.then(|| self.lease.short_labels(self.len))
+    }
+
+    /// Whether each row counts. Rows that fill up the last batch do not: their samples are in
+    /// another batch of the epoch too.
+    #[must_use]
+    pub fn valid(&self) -> &[bool] {
+        self.lease.valid(self.len)
+    }
+
+    /// Height and width of each sample's image, without what was added around it to give the batch
+    /// one size; 0 for bytes that were not decoded.
+    #[must_use]
+    pub fn sizes(&self) -> &[[u32; 2]] {
+        self.lease.sizes(self.len)
+    }
+
     /// How the images were mixed with each other; `None` where they are as the recipe's operations
     /// on images left them. [`labels`](Self::labels) and [`indices`](Self::indices) are those of the
     /// images before.
@@ -198,6 +219,12 @@ impl Batch {
     #[must_use]
     pub fn images(&self) -> &[u8] {
         if self.spec.is_some() { self.lease.images(self.len) } else { &[] }
+    }
+
+    /// The masks one behind the other, one number per pixel; empty where there are none.
+    #[must_use]
+    pub fn masks(&self) -> &[u8] {
+        self.lease.masks(self.len)
     }
 
     /// The images as numbers, if that is what they are.

@@ -11,7 +11,7 @@ use crate::error::PipelineError;
 use crate::order::Order;
 use crate::pool::{Lease, Pool};
 use crate::ring::Ring;
-use crate::slab::Shape;
+use crate::slab::{RowBytes, Shape};
 use crate::stats::{Counters, Damaged, LoaderStats, Skipped};
 use crate::sync::{Arc, Mutex, lock, thread};
 use crate::worker::{self, Filled, Scratch, Watch};
@@ -44,6 +44,7 @@ pub(crate) struct Shared {
     dataset: Dataset,
     config: LoaderConfig,
     spec: Option<ImageSpec>,
+    shape: Shape,
     user_transforms: BoundTransforms,
     pool: Arc<Pool<Extra>>,
     /// Workers' memory between epochs.
@@ -70,16 +71,18 @@ impl Loader {
             }),
         };
         let row_bytes = spec.map_or(Some(0), |spec| spec.bytes());
-        let shape = row_bytes.and_then(|row_bytes| Shape::new(config.batch_size, row_bytes));
+        let shape = row_bytes
+            .and_then(|images| Shape::new(config.batch_size, RowBytes { images, masks: 0 }));
         let shape = shape.ok_or(PipelineError::Setting {
             setting: "batch_size",
             value: config.batch_size as u64,
             expected: "a batch that fits the address space",
         })?;
         // What is in flight, and the one the consumer has just given back.
-        let pool = Arc::new(Pool::new(shape, config.prefetch + 1));
+        let pool = Arc::new(Pool::new(config.prefetch + 1));
         let (scratch, counters) = (Mutex::default(), Counters::default());
-        let shared = Shared { dataset, config, spec, user_transforms, pool, scratch, counters };
+        let shared =
+            Shared { dataset, config, spec, shape, user_transforms, pool, scratch, counters };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -145,7 +148,7 @@ impl Loader {
     #[must_use]
     pub fn stats(&self) -> LoaderStats {
         let pool = &self.shared.pool;
-        self.shared.counters.stats(pool.allocated(), pool.shape().bytes() as u64)
+        self.shared.counters.stats(pool.allocated(), pool.slab_bytes())
     }
 
     /// The samples that were left out of the batches received so far, in that order; the first
@@ -224,8 +227,9 @@ impl EpochState {
         let pool = &self.shared.pool;
         let (lease, slept) = self.ring.enter(number, || {
             let rows = usize::try_from(self.ring.rows_of(number));
-            let lease = pool.take(rows.expect("at most the batch size, which is a `usize`"));
-            let bytes = pool.shape().bytes() as u64;
+            let rows = rows.expect("at most the batch size, which is a `usize`");
+            let (lease, bytes) = (pool.take(self.shared.shape, rows), self.shared.shape.bytes());
+            let bytes = bytes as u64;
             lease.map(Arc::new).ok_or(PipelineError::OutOfMemory { bytes })
         });
         self.shared.counters.worker_slept(slept);

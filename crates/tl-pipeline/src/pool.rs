@@ -5,42 +5,75 @@ use std::ops::Deref;
 use crate::slab::{Shape, Slab};
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Weak, lock};
 
-/// Slabs of one shape.
+/// Slabs, each of which has the shape of its present filling.
 pub(crate) struct Pool<T> {
-    shape: Shape,
     free: Mutex<Vec<Slab<T>>>,
     /// More free slabs than this are given back to the system.
     keep: usize,
     allocated: AtomicU64,
+    /// Bytes of the largest slab so far.
+    slab_bytes: AtomicU64,
 }
 
 impl<T: Default> Pool<T> {
-    pub(crate) fn new(shape: Shape, keep: usize) -> Self {
-        Self { shape, free: Mutex::default(), keep, allocated: AtomicU64::new(0) }
+    /// A pool that keeps so many free slabs.
+    pub(crate) fn new(keep: usize) -> Self {
+        let (allocated, slab_bytes) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { free: Mutex::default(), keep, allocated, slab_bytes }
     }
 
-    /// A slab ready for a filling of `rows` rows, or `None` when there is no memory for another.
-    pub(crate) fn take(self: &Arc<Self>, rows: usize) -> Option<Lease<T>> {
-        let recycled = lock(&self.free).pop();
-        let mut slab = match recycled {
-            Some(slab) => slab,
-            None => {
+    /// A slab ready for a filling of `rows` rows of `shape`, or `None` when there is no memory for
+    /// another.
+    ///
+    /// It is the smallest free one with room for it. Where free ones have not, a larger one takes
+    /// the place of the smallest, with room for fillings an eighth larger: so where shapes vary, all
+    /// slabs have the size of the largest filling after a few.
+    pub(crate) fn take(self: &Arc<Self>, shape: Shape, rows: usize) -> Option<Lease<T>> {
+        let mut slab = match self.recycled(&shape) {
+            Ok(slab) => slab,
+            Err(Crowded { free }) => {
+                let slack = if free { shape.bytes() / 8 } else { 0 };
+                let slab = Slab::new(shape, shape.bytes().saturating_add(slack))?;
                 self.allocated.fetch_add(1, Ordering::Relaxed);
-                Slab::new(self.shape)?
+                self.slab_bytes.fetch_max(slab.bytes() as u64, Ordering::Relaxed);
+                slab
             }
         };
-        slab.reset(rows);
+        slab.reset(shape, rows);
         Some(Lease { slab: Some(slab), pool: Arc::downgrade(self) })
     }
 
-    pub(crate) fn shape(&self) -> Shape {
-        self.shape
+    fn recycled(&self, shape: &Shape) -> Result<Slab<T>, Crowded> {
+        let mut free = lock(&self.free);
+        let smallest = |fits: bool| {
+            let slabs = free.iter().enumerate().filter(|(_, slab)| !fits || slab.fits(shape));
+            slabs.min_by_key(|(_, slab)| slab.bytes()).map(|(place, _)| place)
+        };
+        if let Some(place) = smallest(true) {
+            return Ok(free.swap_remove(place));
+        }
+        let place = smallest(false);
+        // Let go of before the larger one is made, and outside the lock.
+        let outgrown = place.map(|place| free.swap_remove(place));
+        drop(free);
+        Err(Crowded { free: outgrown.is_some() })
     }
 
     /// How many slabs were ever made.
     pub(crate) fn allocated(&self) -> u64 {
         self.allocated.load(Ordering::Relaxed)
     }
+
+    /// Bytes of the largest of them.
+    pub(crate) fn slab_bytes(&self) -> u64 {
+        self.slab_bytes.load(Ordering::Relaxed)
+    }
+}
+
+/// No free slab has room.
+struct Crowded {
+    /// Whether there was a free one.
+    free: bool,
 }
 
 /// A slab in use. Dropping it returns the slab to its pool, if that still exists.
@@ -72,6 +105,7 @@ impl<T> Drop for Lease<T> {
 #[cfg(not(shuttle))]
 mod tests {
     use super::*;
+    use crate::slab::RowBytes;
 
     fn address(lease: &Lease<()>) -> usize {
         let complete = lease.claim(0).and_then(crate::slab::RowMut::finish);
@@ -79,32 +113,54 @@ mod tests {
         lease.images(1).as_ptr().addr()
     }
 
+    fn shape(bytes: usize) -> Shape {
+        Shape::new(1, RowBytes { images: bytes, masks: 0 }).unwrap()
+    }
+
     #[test]
     fn slabs_come_back_with_their_last_view_and_not_before() {
-        let pool = Arc::new(Pool::new(Shape::new(1, 4_096).unwrap(), 2));
-        let first = Arc::new(pool.take(1).unwrap());
+        let pool = Arc::new(Pool::new(2));
+        let first = Arc::new(pool.take(shape(4_096), 1).unwrap());
         let place = address(&first);
         let view = Arc::clone(&first);
         drop(first);
-        let second = pool.take(1).unwrap();
+        let second = pool.take(shape(4_096), 1).unwrap();
         assert_ne!(address(&second), place);
         drop(view);
-        let third = pool.take(1).unwrap();
+        let third = pool.take(shape(4_096), 1).unwrap();
         assert_eq!((address(&third), pool.allocated()), (place, 2));
     }
 
     #[test]
     fn a_pool_keeps_only_so_many() {
-        let pool: Arc<Pool<()>> = Arc::new(Pool::new(Shape::new(1, 1).unwrap(), 1));
-        let leases = [pool.take(1), pool.take(1)];
+        let pool: Arc<Pool<()>> = Arc::new(Pool::new(1));
+        let leases = [pool.take(shape(1), 1), pool.take(shape(1), 1)];
         drop(leases);
         assert_eq!(lock(&pool.free).len(), 1);
     }
 
     #[test]
+    fn the_smallest_slab_with_room_is_used_and_grows_when_there_is_none() {
+        let pool: Arc<Pool<()>> = Arc::new(Pool::new(2));
+        let used = |bytes| pool.take(shape(bytes), 1).unwrap().bytes();
+        let pair = [pool.take(shape(64_000), 1), pool.take(shape(6_400), 1)];
+        drop(pair);
+        // 64 bytes for each of the five numbers of a row.
+        let (large, small) = (64_000 + 320, 6_400 + 320);
+        assert_eq!(
+            (used(64), used(6_401), used(6_400), pool.allocated()),
+            (small, large, small, 2)
+        );
+        let grown = used(128_000);
+        assert_eq!((grown, pool.allocated()), (144_384, 3), "an eighth more, in lines");
+        assert_eq!((used(140_000), used(64), pool.allocated()), (grown, large, 3));
+        assert_eq!(pool.slab_bytes(), grown as u64);
+    }
+
+    #[test]
     fn a_view_outlives_the_pool() {
-        let pool = Arc::new(Pool::new(Shape::new(1, 1).unwrap(), 1));
-        let lease = pool.take(1).unwrap();
+        let pool = Arc::new(Pool::new(1));
+        let lease = pool.take(shape(1), 1).unwrap();
         drop(pool);
         address(&lease);
         assert_eq!(lease.images(1), [0]);

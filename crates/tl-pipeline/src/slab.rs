@@ -20,7 +20,7 @@
 use std::cell::UnsafeCell;
 use std::ops::Range;
 
-use zerocopy::{FromBytes, FromZeros, KnownLayout};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 
@@ -33,30 +33,64 @@ struct Line(UnsafeCell<[u8; ALIGNMENT]>);
 
 const _: () = assert!(size_of::<Line>() == ALIGNMENT && align_of::<Line>() == ALIGNMENT);
 
-/// The sizes of a slab: `rows` images of `row_bytes` bytes, a label and an index each.
+/// What a slab has of every row, in the order in which it lies in memory: all rows' images, then
+/// all rows' masks, and so on.
+#[derive(Clone, Copy, Debug)]
+enum Field {
+    Images,
+    Masks,
+    /// Height and width of what the row's image holds, two `u32`.
+    Sizes,
+    Labels,
+    /// The same in 32 bits.
+    ShortLabels,
+    Indices,
+    /// Whether the row counts, one byte.
+    Valid,
+}
+
+const FIELDS: usize = Field::Valid as usize + 1;
+
+/// Bytes of those parts of a row that differ between loaders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RowBytes {
+    pub(crate) images: usize,
+    pub(crate) masks: usize,
+}
+
+/// The numbers that belong to a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) label: i64,
+    pub(crate) index: u64,
+    /// Height and width.
+    pub(crate) size: [u32; 2],
+    pub(crate) valid: bool,
+}
+
+/// The sizes of a slab: `rows` rows, and where each field of them lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     rows: usize,
-    row_bytes: usize,
-    labels: usize,
-    indices: usize,
+    row_bytes: [usize; FIELDS],
+    starts: [usize; FIELDS],
     bytes: usize,
 }
 
 impl Shape {
     /// `None` when the sizes leave the address space.
-    pub(crate) fn new(rows: usize, row_bytes: usize) -> Option<Self> {
-        let labels = rows.checked_mul(row_bytes)?.checked_next_multiple_of(ALIGNMENT)?;
-        let numbers = rows.checked_mul(size_of::<u64>())?.checked_next_multiple_of(ALIGNMENT)?;
-        let indices = labels.checked_add(numbers)?;
-        let bytes = indices.checked_add(numbers)?;
-        (bytes <= isize::MAX.unsigned_abs()).then_some(Self {
-            rows,
-            row_bytes,
-            labels,
-            indices,
-            bytes,
-        })
+    pub(crate) fn new(rows: usize, row: RowBytes) -> Option<Self> {
+        const NUMBER: usize = size_of::<u64>();
+        let sizes = size_of::<[u32; 2]>();
+        let row_bytes = [row.images, row.masks, sizes, NUMBER, size_of::<i32>(), NUMBER, 1];
+        let (mut starts, mut bytes) = ([0; FIELDS], 0usize);
+        for (start, row_bytes) in starts.iter_mut().zip(row_bytes) {
+            *start = bytes;
+            let field = rows.checked_mul(row_bytes)?.checked_next_multiple_of(ALIGNMENT)?;
+            bytes = bytes.checked_add(field)?;
+        }
+        let fits = bytes <= isize::MAX.unsigned_abs();
+        fits.then_some(Self { rows, row_bytes, starts, bytes })
     }
 
     /// Bytes of memory a slab takes, besides what its rows' extras own.
@@ -64,16 +98,10 @@ impl Shape {
         self.bytes
     }
 
-    fn images(&self, rows: Range<usize>) -> Range<usize> {
-        rows.start * self.row_bytes..rows.end * self.row_bytes
-    }
-
-    fn labels(&self, rows: Range<usize>) -> Range<usize> {
-        self.labels + rows.start * size_of::<i64>()..self.labels + rows.end * size_of::<i64>()
-    }
-
-    fn indices(&self, rows: Range<usize>) -> Range<usize> {
-        self.indices + rows.start * size_of::<u64>()..self.indices + rows.end * size_of::<u64>()
+    /// Where `field` of these rows lies.
+    fn range(&self, field: Field, rows: Range<usize>) -> Range<usize> {
+        let (start, row_bytes) = (self.starts[field as usize], self.row_bytes[field as usize]);
+        start + rows.start * row_bytes..start + rows.end * row_bytes
     }
 }
 
@@ -99,9 +127,11 @@ struct Row<T> {
 unsafe impl<T: Send + Sync> Sync for Slab<T> {}
 
 impl<T: Default> Slab<T> {
-    /// A zeroed slab, or `None` when there is no memory for it.
-    pub(crate) fn new(shape: Shape) -> Option<Self> {
-        let lines = <[Line]>::new_box_zeroed_with_elems(shape.bytes / ALIGNMENT).ok()?;
+    /// A zeroed slab that fillings of `shape` and up to `bytes` bytes fit into, or `None` when there
+    /// is no memory for it.
+    pub(crate) fn new(shape: Shape, bytes: usize) -> Option<Self> {
+        let lines = bytes.max(shape.bytes).div_ceil(ALIGNMENT);
+        let lines = <[Line]>::new_box_zeroed_with_elems(lines).ok()?;
         let row = || Row { claimed: AtomicBool::new(false), extra: UnsafeCell::default() };
         let rows = std::iter::repeat_with(row).take(shape.rows).collect();
         let (finished, published) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -110,15 +140,27 @@ impl<T: Default> Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Starts a filling of `rows` rows.
+    /// Bytes of memory, besides what the rows' extras own.
+    pub(crate) fn bytes(&self) -> usize {
+        self.lines.len() * ALIGNMENT
+    }
+
+    /// Whether there is room for a filling of `shape`.
+    pub(crate) fn fits(&self, shape: &Shape) -> bool {
+        shape.rows <= self.rows.len() && shape.bytes <= self.bytes()
+    }
+
+    /// Starts a filling of `rows` rows of `shape`.
     ///
     /// # Panics
-    /// When the slab has fewer rows.
-    pub(crate) fn reset(&mut self, rows: usize) {
-        assert!(rows <= self.shape.rows, "{rows} rows in a slab of {}", self.shape.rows);
+    /// When the shape has fewer rows, or the slab no room for it.
+    pub(crate) fn reset(&mut self, shape: Shape, rows: usize) {
+        assert!(rows <= shape.rows, "{rows} rows in a shape of {}", shape.rows);
+        assert!(self.fits(&shape), "{shape:?} in {} bytes", self.bytes());
         for row in &mut self.rows {
             row.claimed = AtomicBool::new(false);
         }
+        self.shape = shape;
         self.in_use = rows;
         self.finished = AtomicUsize::new(0);
         self.published = AtomicBool::new(false);
@@ -134,19 +176,38 @@ impl<T> Slab<T> {
 
     /// The first `rows` images of a published slab.
     pub(crate) fn images(&self, rows: usize) -> &[u8] {
-        self.published_bytes(rows, Shape::images)
+        self.published_bytes(rows, Field::Images)
+    }
+
+    /// The first `rows` masks of a published slab.
+    pub(crate) fn masks(&self, rows: usize) -> &[u8] {
+        self.published_bytes(rows, Field::Masks)
+    }
+
+    /// Height and width of the first `rows` images of a published slab.
+    pub(crate) fn sizes(&self, rows: usize) -> &[[u32; 2]] {
+        self.published_numbers(rows, Field::Sizes)
     }
 
     /// The first `rows` labels of a published slab.
     pub(crate) fn labels(&self, rows: usize) -> &[i64] {
-        let bytes = self.published_bytes(rows, Shape::labels);
-        <[i64]>::ref_from_bytes(bytes).expect("a field is aligned and holds whole numbers")
+        self.published_numbers(rows, Field::Labels)
+    }
+
+    /// The same in 32 bits; a label that does not fit is the least number there is.
+    pub(crate) fn short_labels(&self, rows: usize) -> &[i32] {
+        self.published_numbers(rows, Field::ShortLabels)
     }
 
     /// The first `rows` sample indices of a published slab.
     pub(crate) fn indices(&self, rows: usize) -> &[u64] {
-        let bytes = self.published_bytes(rows, Shape::indices);
-        <[u64]>::ref_from_bytes(bytes).expect("a field is aligned and holds whole numbers")
+        self.published_numbers(rows, Field::Indices)
+    }
+
+    /// Whether each of the first `rows` rows of a published slab counts.
+    pub(crate) fn valid(&self, rows: usize) -> &[bool] {
+        let bytes = self.published_bytes(rows, Field::Valid);
+        <[bool]>::try_ref_from_bytes(bytes).expect("`identify` wrote nothing but 0 and 1")
     }
 
     /// What row `row` of a published slab has besides its bytes.
@@ -156,14 +217,15 @@ impl<T> Slab<T> {
         unsafe { &*self.rows[row].extra.get() }
     }
 
-    fn published_bytes(
-        &self,
-        rows: usize,
-        field: impl FnOnce(&Shape, Range<usize>) -> Range<usize>,
-    ) -> &[u8] {
+    fn published_numbers<N: FromBytes + Immutable>(&self, rows: usize, field: Field) -> &[N] {
+        let bytes = self.published_bytes(rows, field);
+        <[N]>::ref_from_bytes(bytes).expect("a field is aligned and holds whole numbers")
+    }
+
+    fn published_bytes(&self, rows: usize, field: Field) -> &[u8] {
         self.check_published();
         assert!(rows <= self.in_use, "{rows} rows of a filling of {}", self.in_use);
-        let range = field(&self.shape, 0..rows);
+        let range = self.shape.range(field, 0..rows);
         // SAFETY: the slab is published, checked above, so nobody writes.
         unsafe { self.shared(range) }
     }
@@ -208,27 +270,44 @@ pub(crate) struct RowMut<'a, T> {
     row: usize,
 }
 
+/// What a row consists of.
+pub(crate) struct Parts<'r, T> {
+    pub(crate) image: &'r mut [u8],
+    #[cfg_attr(not(test), expect(dead_code, reason = "no loader has masks yet"))]
+    pub(crate) mask: &'r mut [u8],
+    pub(crate) extra: &'r mut T,
+}
+
 impl<'a, T> RowMut<'a, T> {
-    /// The row's image and what else belongs to it.
-    pub(crate) fn parts(&mut self) -> (&mut [u8], &mut T) {
-        let range = self.slab.shape.images(self.row..self.row + 1);
+    /// The row's image, its mask and what else belongs to it.
+    pub(crate) fn parts(&mut self) -> Parts<'_, T> {
+        let row = self.row..self.row + 1;
+        let shape = &self.slab.shape;
         // SAFETY: this `RowMut` is the only one of its row (`claimed`), rows do not overlap, and
         // there is neither a `Complete` nor a published view before `finish` consumed it.
-        let image = unsafe { self.slab.exclusive(range) };
+        let image = unsafe { self.slab.exclusive(shape.range(Field::Images, row.clone())) };
+        // SAFETY: the same reasons hold for the row's mask, and fields do not overlap.
+        let mask = unsafe { self.slab.exclusive(shape.range(Field::Masks, row)) };
         // SAFETY: the same reasons hold for the row's extra.
         let extra = unsafe { &mut *self.slab.rows[self.row].extra.get() };
-        (image, extra)
+        Parts { image, mask, extra }
     }
 
-    /// Writes the row's label and the index of its sample.
-    pub(crate) fn identify(&mut self, label: i64, index: u64) {
-        let row = self.row..self.row + 1;
-        for (range, bytes) in [
-            (self.slab.shape.labels(row.clone()), label.to_ne_bytes()),
-            (self.slab.shape.indices(row), index.to_ne_bytes()),
+    /// Writes the row's numbers.
+    pub(crate) fn identify(&mut self, identity: Identity) {
+        let Identity { label, index, size, valid } = identity;
+        let short = i32::try_from(label).unwrap_or(i32::MIN);
+        let shape = &self.slab.shape;
+        for (field, bytes) in [
+            (Field::Sizes, size.as_bytes()),
+            (Field::Labels, label.as_bytes()),
+            (Field::ShortLabels, short.as_bytes()),
+            (Field::Indices, index.as_bytes()),
+            (Field::Valid, valid.as_bytes()),
         ] {
+            let range = shape.range(field, self.row..self.row + 1);
             // SAFETY: the number is this row's own, and alone as in `parts`.
-            unsafe { self.slab.exclusive(range) }.copy_from_slice(&bytes);
+            unsafe { self.slab.exclusive(range) }.copy_from_slice(bytes);
         }
     }
 
@@ -264,7 +343,7 @@ impl<T> Complete<'_, T> {
     pub(crate) fn images(&mut self, rows: usize) -> &mut [u8] {
         assert!(rows <= self.rows(), "{rows} rows of a filling of {}", self.rows());
         // SAFETY: alone as in `extra`, and borrowed mutably for as long as the result lives.
-        unsafe { self.slab.exclusive(self.slab.shape.images(0..rows)) }
+        unsafe { self.slab.exclusive(self.slab.shape.range(Field::Images, 0..rows)) }
     }
 
     /// Moves row `from` to `to`: bytes and numbers are copied, the extras change places.
@@ -276,8 +355,9 @@ impl<T> Complete<'_, T> {
         // SAFETY: alone as in `extra`.
         let bytes = unsafe { self.slab.exclusive(0..self.slab.shape.bytes) };
         let shape = &self.slab.shape;
-        for field in [Shape::images, Shape::labels, Shape::indices] {
-            bytes.copy_within(field(shape, from..from + 1), field(shape, to..to + 1).start);
+        for (&start, &row_bytes) in shape.starts.iter().zip(&shape.row_bytes) {
+            let source = start + from * row_bytes;
+            bytes.copy_within(source..source + row_bytes, start + to * row_bytes);
         }
         // SAFETY: alone as in `extra`; the two rows differ, checked above.
         let source = unsafe { &mut *self.slab.rows[from].extra.get() };

@@ -24,7 +24,7 @@ pub struct LoaderStats {
     pub bytes_read: u64,
     /// Batches of memory ever allocated.
     pub slabs: u64,
-    /// Bytes of one of them.
+    /// Bytes of the largest of them.
     pub slab_bytes: u64,
     /// Time the consumer slept because no batch was ready.
     pub consumer_wait: Duration,

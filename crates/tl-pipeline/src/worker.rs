@@ -15,7 +15,7 @@ use crate::error::{PipelineError, SampleError, SampleFault};
 use crate::loader::EpochState;
 use crate::pool::Lease;
 use crate::sample::{SampleRenderer, Stored, Target};
-use crate::slab::{Complete, RowMut};
+use crate::slab::{Complete, Identity, Parts, RowMut};
 use crate::sync::{Arc, thread};
 
 /// How many positions ahead the system is told what will be read: enough to keep a disk busy
@@ -107,7 +107,7 @@ fn fill<'a>(
     {
         epoch.dataset().will_need(sample);
     }
-    let (out, extra) = row.parts();
+    let Parts { image: out, extra, .. } = row.parts();
     (extra.error, extra.damage) = (None, None);
     let work = AssertUnwindSafe(|| process(epoch, scratch, index, out, &mut extra.image));
     let result = catch_unwind(work).unwrap_or_else(|panic| {
@@ -133,7 +133,9 @@ fn fill<'a>(
             None
         }
     };
-    row.identify(label.unwrap_or(-1), index);
+    let (label, image) = (label.unwrap_or(-1), &extra.image);
+    let size = epoch.spec().map_or([image.height, image.width], |spec| [spec.height, spec.width]);
+    row.identify(Identity { label, index, size, valid: true });
     row.finish()
 }
 

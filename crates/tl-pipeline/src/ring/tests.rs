@@ -1,4 +1,5 @@
 use super::*;
+use crate::slab::{Identity, RowBytes, Shape};
 use crate::sync::{Arc, thread};
 
 /// Fills every batch with its row count, records what was claimed, and sleeps nowhere.
@@ -96,8 +97,8 @@ fn failure_while_waiting() {
 /// published; memory goes back to the pool while workers may still hold it.
 fn slabs_through_the_ring(positions: u64, workers: usize) {
     const ROWS: u64 = 2;
-    let shape = crate::slab::Shape::new(2, 1).expect("two bytes");
-    let pool: Arc<crate::pool::Pool<()>> = Arc::new(crate::pool::Pool::new(shape, 2));
+    let shape = Shape::new(2, RowBytes { images: 1, masks: 0 }).expect("two bytes");
+    let pool: Arc<crate::pool::Pool<()>> = Arc::new(crate::pool::Pool::new(2));
     for epoch in 0..2u8 {
         let ring: Arc<Ring<_, _, ()>> = Arc::new(Ring::new(positions, ROWS, 1));
         let start = || {
@@ -106,11 +107,12 @@ fn slabs_through_the_ring(positions: u64, workers: usize) {
                 while let Some(position) = ring.claim() {
                     let batch = position / ROWS;
                     let rows = usize::try_from(ring.rows_of(batch)).unwrap();
-                    let make = || pool.take(rows).map(Arc::new).ok_or(());
+                    let make = || pool.take(shape, rows).map(Arc::new).ok_or(());
                     let (Some(lease), _) = ring.enter(batch, make) else { return };
                     let mut row = lease.claim(usize::try_from(position % ROWS).unwrap()).unwrap();
-                    row.parts().0.fill(epoch + 1);
-                    row.identify(-1, position);
+                    row.parts().image.fill(epoch + 1);
+                    let (label, index) = (-1, position);
+                    row.identify(Identity { label, index, size: [1; 2], valid: true });
                     if let Some(complete) = row.finish() {
                         complete.publish();
                         ring.publish(batch, (Arc::clone(&lease), rows));

@@ -1,19 +1,27 @@
 use super::*;
 use crate::sync::{Arc, thread};
 
+fn shape(rows: usize, images: usize, masks: usize) -> Option<Shape> {
+    Shape::new(rows, RowBytes { images, masks })
+}
+
 fn slab(rows: usize, row_bytes: usize) -> Slab<Vec<u8>> {
-    let mut slab = Slab::new(Shape::new(rows, row_bytes).unwrap()).unwrap();
-    slab.reset(rows);
+    let shape = shape(rows, row_bytes, 2).unwrap();
+    let mut slab = Slab::new(shape, 0).unwrap();
+    slab.reset(shape, rows);
     slab
 }
 
 fn fill(slab: &Slab<Vec<u8>>, row: usize, value: u8) -> Option<Complete<'_, Vec<u8>>> {
     let mut row_mut = slab.claim(row).unwrap();
-    let (image, extra) = row_mut.parts();
+    let Parts { image, mask, extra } = row_mut.parts();
     image.fill(value);
+    mask.fill(value + 100);
     extra.clear();
     extra.push(value);
-    row_mut.identify(-i64::from(value), u64::from(value));
+    let (label, index) = (-i64::from(value), u64::from(value));
+    let (size, valid) = ([value.into(), 7], value % 2 == 1);
+    row_mut.identify(Identity { label, index, size, valid });
     row_mut.finish()
 }
 
@@ -27,11 +35,19 @@ fn fields_are_aligned_and_do_not_overlap() {
     assert_eq!(slab.images(3), [10, 10, 10, 10, 10, 11, 11, 11, 11, 11, 12, 12, 12, 12, 12]);
     assert_eq!(slab.labels(3), [-10, -11, -12]);
     assert_eq!(slab.indices(2), [10, 11]);
+    assert_eq!(slab.masks(3), [110, 110, 111, 111, 112, 112]);
+    assert_eq!(slab.sizes(3), [[10, 7], [11, 7], [12, 7]]);
+    assert_eq!(slab.short_labels(3), [-10, -11, -12]);
+    assert_eq!(slab.valid(3), [false, true, false]);
     assert_eq!(slab.extra(2), &[12]);
     for address in [
         slab.images(3).as_ptr().addr(),
+        slab.masks(3).as_ptr().addr(),
+        slab.sizes(3).as_ptr().addr(),
         slab.labels(3).as_ptr().addr(),
+        slab.short_labels(3).as_ptr().addr(),
         slab.indices(3).as_ptr().addr(),
+        slab.valid(3).as_ptr().addr(),
     ] {
         assert_eq!(address % ALIGNMENT, 0);
     }
@@ -87,7 +103,7 @@ fn views_before_publication_are_refused() {
 #[test]
 fn a_view_of_more_rows_than_were_filled_is_refused() {
     let mut slab = slab(3, 4);
-    slab.reset(1);
+    slab.reset(shape(3, 4, 2).unwrap(), 1);
     fill(&slab, 0, 1).unwrap().publish();
     assert_eq!(slab.images(1), [1; 4]);
     let look = std::panic::AssertUnwindSafe(|| slab.labels(2).len());
@@ -105,15 +121,17 @@ fn rows_move_with_everything_they_have() {
     complete.publish();
     assert_eq!((slab.images(2), slab.labels(2)), (&[1, 1, 3, 3][..], &[-1, -3][..]));
     assert_eq!((slab.indices(2), slab.extra(1).as_slice()), (&[1, 3][..], &[3][..]));
+    assert_eq!((slab.masks(2), slab.sizes(2)), (&[101, 101, 103, 103][..], &[[1, 7], [3, 7]][..]));
+    assert_eq!((slab.short_labels(2), slab.valid(2)), (&[-1, -3][..], &[true, true][..]));
 }
 
 #[test]
 fn a_reset_slab_keeps_its_memory_and_starts_over() {
     let mut slab = slab(2, 3);
     assert!(fill(&slab, 0, 7).is_none());
-    slab.reset(1);
+    slab.reset(shape(2, 3, 2).unwrap(), 1);
     let mut row = slab.claim(0).unwrap();
-    assert_eq!(row.parts().0, [7, 7, 7]);
+    assert_eq!(row.parts().image, [7, 7, 7]);
     assert!(slab.claim(1).is_none());
     row.finish().unwrap().publish();
     assert_eq!(slab.images(1), [7, 7, 7]);
@@ -129,11 +147,56 @@ fn rows_without_bytes_and_slabs_without_rows_work() {
 }
 
 #[test]
+fn a_slab_takes_on_another_shape_with_every_filling() {
+    let mut slab = slab(4, 96);
+    let bytes = slab.bytes();
+    let shapes = [(4, 96, 2), (2, 20, 150), (1, 300, 0), (3, 0, 0), (4, 10, 80)];
+    for (rows, images, masks) in shapes {
+        slab.reset(shape(rows, images, masks).unwrap(), rows);
+        let mut complete = None;
+        for row in 0..rows {
+            complete = fill(&slab, row, 1 + u8::try_from(row).unwrap());
+        }
+        complete.unwrap().publish();
+        let expected = |bytes, more: u8| {
+            let row = move |row| vec![1 + more + u8::try_from(row).unwrap(); bytes];
+            (0..rows).flat_map(row).collect::<Vec<u8>>()
+        };
+        assert_eq!(slab.images(rows), expected(images, 0));
+        assert_eq!(slab.masks(rows), expected(masks, 100));
+        assert_eq!(slab.indices(rows), &[1, 2, 3, 4][..rows]);
+        assert_eq!(slab.valid(rows), &[true, false, true, false][..rows]);
+        assert_eq!(slab.bytes(), bytes);
+    }
+}
+
+#[test]
+fn a_shape_without_room_is_refused() {
+    let mut slab = slab(2, 64);
+    for shape in [shape(2, 129, 2), shape(3, 1, 0)] {
+        let reset = std::panic::AssertUnwindSafe(|| slab.reset(shape.unwrap(), 1));
+        assert!(std::panic::catch_unwind(reset).is_err(), "{shape:?}");
+    }
+}
+
+#[test]
 fn sizes_beyond_the_address_space_have_no_shape() {
     for (rows, row_bytes) in [(2, usize::MAX), (usize::MAX, 1), (usize::MAX / 8, 0), (1, 1 << 63)] {
-        assert_eq!(Shape::new(rows, row_bytes), None, "{rows} {row_bytes}");
+        assert_eq!(shape(rows, row_bytes, 0), None, "{rows} {row_bytes}");
+        assert_eq!(shape(rows, 0, row_bytes), None, "{rows} {row_bytes}");
     }
-    assert_eq!(Shape::new(3, 5).unwrap().bytes(), 192);
+    // One line for each field but the masks, which have none.
+    assert_eq!(shape(3, 5, 0).unwrap().bytes(), 6 * 64);
+    assert_eq!(shape(3, 5, 22).unwrap().bytes(), 8 * 64);
+}
+
+#[test]
+fn labels_that_32_bits_do_not_hold_stand_out() {
+    let slab = slab(1, 0);
+    let mut row = slab.claim(0).unwrap();
+    row.identify(Identity { label: 1 << 31, index: 0, size: [0; 2], valid: true });
+    row.finish().unwrap().publish();
+    assert_eq!((slab.labels(1), slab.short_labels(1)), (&[1 << 31][..], &[i32::MIN][..]));
 }
 
 #[test]
