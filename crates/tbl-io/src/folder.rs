@@ -17,7 +17,7 @@ use crate::limits::ReadLimits;
 use crate::names::{Names, TooManyNames};
 use crate::note::Note;
 use crate::sample::{Entry, Facts, Field, SampleSource, SourceKind};
-use crate::source::{Source, file_kind};
+use crate::source::{Source, file_kind, push_identity};
 
 /// The images below a folder, in the order of their paths' bytes.
 ///
@@ -196,6 +196,17 @@ impl SampleSource for Folder {
             stored_bytes: bytes,
             bytes,
         })
+    }
+
+    fn content_id(&self, index: u64, id: &mut Vec<u8>) -> Result<bool, ReadError> {
+        let file = self.file(index)?;
+        let path = self.file_path(file);
+        let metadata = std::fs::metadata(&path).map_err(|error| {
+            ReadError::io(&path, error).for_sample(index, Some(&self.names.path(file)))
+        })?;
+        self.limits.push_id(id);
+        push_identity(&path, &metadata, id);
+        Ok(true)
     }
 
     fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {

@@ -20,6 +20,11 @@ impl Default for ReadLimits {
 }
 
 impl ReadLimits {
+    /// What is too large for one reader is an error there, so it must not come from another's cache.
+    pub(crate) fn push_id(&self, id: &mut Vec<u8>) {
+        id.extend_from_slice(&self.sample_bytes.to_le_bytes());
+    }
+
     pub(crate) fn check_sample_bytes(&self, path: &Path, need: u64) -> Result<(), ReadError> {
         if need <= self.sample_bytes {
             return Ok(());

@@ -323,6 +323,18 @@ impl SampleSource for TblFile {
         self.metadata.labels()
     }
 
+    fn content_id(&self, index: u64, id: &mut Vec<u8>) -> Result<bool, ReadError> {
+        let entry = self.index_entry(index)?;
+        id.extend_from_slice(&entry.checksum.unwrap_or_default().to_le_bytes());
+        id.push(match self.options.verify {
+            Verify::Nothing => 0,
+            Verify::Stored => 1,
+            Verify::All => 2,
+        });
+        self.options.limits.push_id(id);
+        Ok(self.source.content_id(id))
+    }
+
     fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
         self.read_sample(index, bytes, None).map(|_| ())
     }

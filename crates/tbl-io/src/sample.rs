@@ -39,6 +39,20 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
         Ok(Facts { format, width, height, offset, stored_bytes, bytes })
     }
 
+    /// Appends to `id` what, beside the sample's [`Facts`], decides which bytes
+    /// [`read_into`](Self::read_into) gives: what the system says of the file, and how it is read.
+    /// Two samples with equal facts and equal `id`, now or in another process, have equal bytes,
+    /// which is what a cache on disk goes by. False, the default, where that cannot be promised.
+    ///
+    /// No sample is read. What is written into a file in place is seen by its times of change, so
+    /// not within the same tick of the file system's clock.
+    ///
+    /// # Errors
+    /// As for [`entry`](Self::entry).
+    fn content_id(&self, _index: u64, _id: &mut Vec<u8>) -> Result<bool, ReadError> {
+        Ok(false)
+    }
+
     /// The labels of all samples at once, [`i64::MIN`] for none, where the container keeps them in
     /// one place; an empty list when no sample has one. `None` when each has to be asked for.
     ///

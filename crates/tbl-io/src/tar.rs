@@ -207,6 +207,12 @@ impl SampleSource for TarArchive {
         })
     }
 
+    fn content_id(&self, index: u64, id: &mut Vec<u8>) -> Result<bool, ReadError> {
+        self.member(index)?;
+        self.limits.push_id(id);
+        Ok(self.source.content_id(id))
+    }
+
     fn stored_labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
         Ok(Some(self.labels.clone()))
     }

@@ -9,6 +9,7 @@
     reason = "test code, helpers included"
 )]
 
+mod content_id;
 mod convert;
 mod data;
 mod folder;
