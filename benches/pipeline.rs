@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use tl_benches::is_measuring;
-use tl_pipeline::{Dataset, Loader, LoaderConfig, Order, Work};
+use tl_pipeline::{Dataset, Loader, LoaderConfig, Order, Shuffle, Work};
 use tl_transform::Recipe;
 
 /// The data sets: the photographs of testdata eight times over, and ImageNet's when there are any.
@@ -35,8 +35,11 @@ fn epochs(criterion: &mut Criterion) {
             for workers in [1, 2] {
                 let dataset = Dataset::open(&paths).expect("the folder is there");
                 group.throughput(Throughput::Elements(dataset.len()));
-                let config =
-                    LoaderConfig { workers, shuffle: true, ..LoaderConfig::new(work(recipe)) };
+                let config = LoaderConfig {
+                    workers,
+                    sampler: Shuffle::Full.into(),
+                    ..LoaderConfig::new(work(recipe))
+                };
                 let loader = Loader::new(dataset, config).expect("valid settings");
                 let mut epoch = 0;
                 let id = BenchmarkId::new(format!("{set}/{recipe}"), format!("workers {workers}"));

@@ -8,7 +8,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use tl_pipeline::{Batch, Dataset, Loader, LoaderConfig, Work};
+use tl_pipeline::{Batch, Dataset, Loader, LoaderConfig, Shuffle, Work};
 use tl_transform::Recipe;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -20,7 +20,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{} samples, {} classes", dataset.len(), dataset.class_names().len());
 
     let work = Work::Images(Recipe::imagenet_train(224)?);
-    let config = LoaderConfig { batch_size: 4, shuffle: true, seed: 42, ..LoaderConfig::new(work) };
+    let config = LoaderConfig {
+        batch_size: 4,
+        sampler: Shuffle::Full.into(),
+        seed: 42,
+        ..LoaderConfig::new(work)
+    };
     let loader = Loader::new(dataset, config)?;
     for epoch in 0..2 {
         let start = Instant::now();

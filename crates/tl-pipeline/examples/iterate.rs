@@ -6,7 +6,7 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-use tl_pipeline::{Dataset, Loader, LoaderConfig, Work};
+use tl_pipeline::{Dataset, Loader, LoaderConfig, Shuffle, Work};
 use tl_transform::Recipe;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -22,7 +22,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let dataset = Dataset::open(&[folder.path()])?;
     println!("{} samples of {:?}", dataset.len(), dataset.class_names());
     let work = Work::Images(Recipe::imagenet_train(32)?);
-    let config = LoaderConfig { batch_size: 8, shuffle: true, seed: 42, ..LoaderConfig::new(work) };
+    let config = LoaderConfig {
+        batch_size: 8,
+        sampler: Shuffle::Full.into(),
+        seed: 42,
+        ..LoaderConfig::new(work)
+    };
     let loader = Loader::new(dataset, config)?;
     for epoch in 0..2 {
         for batch in loader.epoch(epoch) {

@@ -1,7 +1,7 @@
 //! Batches: shared views of a published slab.
 
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 use tl_decode::Image;
 use tl_transform::{Dtype, Layout, Mixing, OutputSpec};
@@ -20,6 +20,15 @@ pub(crate) struct Extra {
     pub(crate) error: Option<Arc<SampleError>>,
     /// What is wrong with the row, though it was kept.
     pub(crate) damage: Option<Arc<SampleError>>,
+}
+
+/// Images of a batch that were mixed with each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mixed {
+    /// Their rows: those of a mixing group that are there.
+    pub rows: Range<usize>,
+    /// How.
+    pub mixing: Mixing,
 }
 
 /// The form of the images in a batch of equally sized ones.
@@ -80,7 +89,7 @@ pub struct Batch {
     number: u64,
     len: usize,
     spec: Option<ImageSpec>,
-    mixing: Option<Mixing>,
+    mixed: Vec<Mixed>,
 }
 
 /// One sample of a batch whose samples differ in size.
@@ -100,9 +109,9 @@ impl Batch {
         number: u64,
         len: usize,
         spec: Option<ImageSpec>,
-        mixing: Option<Mixing>,
+        mixed: Vec<Mixed>,
     ) -> Self {
-        Self { lease, number, len, spec, mixing }
+        Self { lease, number, len, spec, mixed }
     }
 
     /// The batch's number in its epoch, from 0.
@@ -136,8 +145,9 @@ impl Batch {
         fit.then(|| self.lease.short_labels(self.len))
     }
 
-    /// Whether each row counts. Rows that fill up the last batch do not: their samples are in
-    /// another batch of the epoch too.
+    /// Whether each row counts. Rows that fill up the last batch for
+    /// [`Tail::Pad`](crate::Tail::Pad) do not, so that metrics over the valid rows are exact: their
+    /// samples are in another batch of the epoch too.
     #[must_use]
     pub fn valid(&self) -> &[bool] {
         self.lease.valid(self.len)
@@ -150,12 +160,12 @@ impl Batch {
         self.lease.sizes(self.len)
     }
 
-    /// How the images were mixed with each other; `None` where they are as the recipe's operations
+    /// Which images were mixed with each other, and how; the others are as the recipe's operations
     /// on images left them. [`labels`](Self::labels) and [`indices`](Self::indices) are those of the
     /// images before.
     #[must_use]
-    pub fn mixing(&self) -> Option<Mixing> {
-        self.mixing
+    pub fn mixed(&self) -> &[Mixed] {
+        &self.mixed
     }
 
     /// One number per sample and class, the samples one behind the other: the labels as torchvision's
@@ -165,8 +175,6 @@ impl Batch {
     /// # Errors
     /// [`PipelineError::Label`] for the first label that is none of `0..num_classes`.
     pub fn soft_labels(&self, num_classes: usize) -> Result<Vec<f32>, PipelineError> {
-        let size = self.spec.map_or((1, 1), |spec| (spec.width, spec.height));
-        let weights = self.mixing.map_or([1.0, 0.0, 0.0, 0.0], |mixing| mixing.weights(size));
         let classes = self.labels().iter().zip(self.indices()).map(|(&label, &index)| {
             let class = usize::try_from(label).ok().filter(|class| *class < num_classes);
             class.ok_or(PipelineError::Label { index, label, num_classes })
@@ -175,13 +183,23 @@ impl Batch {
         let need = classes.len().checked_mul(num_classes);
         let need = need.ok_or(PipelineError::OutOfMemory { bytes: u64::MAX })?;
         let mut soft = vec![0.0; need];
-        for (row, soft) in soft.chunks_exact_mut(num_classes.max(1)).enumerate() {
-            // The images before come first, as in torch's sum, and each weight is an `f32`.
-            for (back, weight) in weights.into_iter().enumerate().rev() {
-                let source = (row + back * (classes.len() - 1)) % classes.len();
-                #[expect(clippy::cast_possible_truncation, reason = "torch's weights are f32")]
-                let weight = weight as f32;
-                soft[classes[source]] += weight;
+        let num_classes = num_classes.max(1);
+        for (&class, soft) in classes.iter().zip(soft.chunks_exact_mut(num_classes)) {
+            soft[class] = 1.0;
+        }
+        let size = self.spec.map_or((1, 1), |spec| (spec.width, spec.height));
+        for Mixed { rows, mixing } in self.mixed() {
+            let (weights, classes) = (mixing.weights(size), &classes[rows.clone()]);
+            let soft = &mut soft[rows.start * num_classes..rows.end * num_classes];
+            soft.fill(0.0);
+            for (row, soft) in soft.chunks_exact_mut(num_classes).enumerate() {
+                // The images before come first, as in torch's sum, and each weight is an `f32`.
+                for (back, weight) in weights.into_iter().enumerate().rev() {
+                    let source = (row + back * (classes.len() - 1)) % classes.len();
+                    #[expect(clippy::cast_possible_truncation, reason = "torch's weights are f32")]
+                    let weight = weight as f32;
+                    soft[classes[source]] += weight;
+                }
             }
         }
         Ok(soft)

@@ -4,6 +4,8 @@ use tl_decode::DecodeOptions;
 use tl_transform::{BoundTransforms, Dtype, Layout, Recipe, UserTransforms};
 
 use crate::error::PipelineError;
+use crate::order::Sampler;
+use crate::schedule::Shard;
 use crate::sync::available_parallelism;
 
 /// What is done with every sample.
@@ -31,12 +33,13 @@ pub enum OnError {
 /// The settings of a [`Loader`](crate::Loader).
 ///
 /// ```
-/// use tl_pipeline::{LoaderConfig, Work};
+/// use tl_pipeline::{LoaderConfig, Shuffle, Work};
 /// use tl_transform::Recipe;
 ///
 /// let recipe = Recipe::imagenet_train(224)?;
+/// let work = Work::Images(recipe);
 /// let config =
-///     LoaderConfig { shuffle: true, seed: 42, ..LoaderConfig::new(Work::Images(recipe)) };
+///     LoaderConfig { sampler: Shuffle::Full.into(), seed: 42, ..LoaderConfig::new(work) };
 /// assert_eq!(config.batch_size, 64);
 /// # Ok::<(), tl_transform::RecipeError>(())
 /// ```
@@ -44,19 +47,26 @@ pub enum OnError {
 pub struct LoaderConfig {
     /// What is done with every sample.
     pub work: Work,
-    /// Samples in a batch. Default 64.
+    /// Samples in a batch, of each rank. Default 64.
     pub batch_size: usize,
     /// Worker threads; 0, the default, means one per logical core this process may run on.
     pub workers: usize,
     /// Batches in flight besides those the consumer holds; 0, the default, means 2, or as many as
     /// it takes to give every worker two samples. Each costs the memory of a batch.
     pub prefetch: usize,
-    /// Whether the order is random. Default false.
-    pub shuffle: bool,
+    /// Whether the next epoch's first batches are made while the present one ends. Default true;
+    /// they count as in flight, and are kept until that epoch is asked for.
+    pub prefetch_next_epoch: bool,
+    /// Which samples an epoch has, and in which order. Default all, as stored.
+    pub sampler: Sampler,
     /// What order and augmentation are random about. Default 0.
     pub seed: u64,
-    /// Whether the last batch is left out when it is short. Default false.
-    pub drop_last: bool,
+    /// Which part of every global batch this process gets. Default all.
+    pub shard: Shard,
+    /// Rows whose images are mixed with each other, where the recipe mixes batches; it divides
+    /// `batch_size`. 0, the default, means the whole batch. A run that is to go on with another
+    /// number of ranks keeps this.
+    pub mixing_group: usize,
     /// What to do with bad samples. Default [`OnError::Raise`].
     pub on_error: OnError,
     /// How images are decoded. Batches hold RGB whatever the colour says here.
@@ -74,9 +84,11 @@ impl LoaderConfig {
             batch_size: 64,
             workers: 0,
             prefetch: 0,
-            shuffle: false,
+            prefetch_next_epoch: true,
+            sampler: Sampler::default(),
             seed: 0,
-            drop_last: false,
+            shard: Shard::default(),
+            mixing_group: 0,
             on_error: OnError::Raise,
             decode: DecodeOptions::default(),
             user_transforms: UserTransforms::new(),
@@ -106,6 +118,13 @@ impl LoaderConfig {
         }
         if self.prefetch == 0 {
             self.prefetch = (2 * self.workers).div_ceil(self.batch_size).max(2);
+        }
+        if self.mixing_group == 0 {
+            self.mixing_group = self.batch_size;
+        }
+        if !self.batch_size.is_multiple_of(self.mixing_group) {
+            let (value, expected) = (self.mixing_group as u64, "a divisor of batch_size");
+            return Err(PipelineError::Setting { setting: "mixing_group", value, expected });
         }
         if let Work::Images(recipe) = &self.work {
             if recipe.views() > 1 && !recipe.batch_ops().is_empty() {

@@ -1,6 +1,7 @@
 //! What can go wrong between opening a data set and receiving its last batch.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tbl_io::{Escaped, ReadError};
 use tl_decode::DecodeError;
@@ -69,6 +70,33 @@ pub enum PipelineError {
         /// How many classes there are.
         num_classes: usize,
     },
+    /// A state of another data set, recipe, order, seed, global batch or mixing group.
+    #[error("the state's {what} is {state}, this loader's is {loader}")]
+    StateMismatch {
+        /// What differs.
+        what: &'static str,
+        /// What the state has.
+        state: String,
+        /// What the loader has.
+        loader: String,
+    },
+    /// A state that is between two batches of no rank.
+    #[error("{consumed} consumed rows are no multiple of the global batch of {global_batch}")]
+    StateWithinBatch {
+        /// Rows consumed, as the state says.
+        consumed: u64,
+        /// Rows of a global batch.
+        global_batch: u64,
+    },
+    /// The next batch was not ready in time. It can be asked for again.
+    #[error("no batch within {waited:?}")]
+    TimedOut {
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// The process is a fork of the one that made the loader, whose threads it does not have.
+    #[error("the loader was made before this process was forked; make one in the child")]
+    Forked,
     /// A worker panicked outside of any sample: a defect of this library.
     #[error("worker {worker} panicked")]
     WorkerPanicked {

@@ -1,4 +1,4 @@
-//! The loader: starts the workers of an epoch and hands out its batches in order.
+//! The loader: what a data set and a configuration come to, and where epochs start.
 
 use std::fmt;
 
@@ -7,14 +7,18 @@ use tl_transform::BoundTransforms;
 use crate::batch::{Batch, Extra, ImageSpec};
 use crate::config::{LoaderConfig, Work};
 use crate::dataset::Dataset;
+use crate::epoch::Epoch;
 use crate::error::PipelineError;
-use crate::order::Order;
-use crate::pool::{Lease, Pool};
-use crate::ring::Ring;
+use crate::fingerprint::Fingerprint;
+use crate::order::{Order, Sequence};
+use crate::pool::Pool;
+use crate::run::Workers;
+use crate::schedule::Schedule;
 use crate::slab::{RowBytes, Shape};
+use crate::state::{self, LoaderState};
 use crate::stats::{Counters, Damaged, LoaderStats, Skipped};
-use crate::sync::{Arc, Mutex, lock, thread};
-use crate::worker::{self, Filled, Scratch, Watch};
+use crate::sync::{Arc, Mutex, lock, process_id};
+use crate::worker::Scratch;
 
 /// Makes batches of a data set, epoch by epoch.
 ///
@@ -22,11 +26,12 @@ use crate::worker::{self, Filled, Scratch, Watch};
 /// of workers, the speed of the consumer and other samples' errors have no part in it.
 ///
 /// ```no_run
-/// use tl_pipeline::{Dataset, Loader, LoaderConfig, Work};
+/// use tl_pipeline::{Dataset, Loader, LoaderConfig, Shuffle, Work};
 /// use tl_transform::Recipe;
 ///
 /// let work = Work::Images(Recipe::imagenet_train(224)?);
-/// let config = LoaderConfig { shuffle: true, seed: 42, ..LoaderConfig::new(work) };
+/// let config =
+///     LoaderConfig { sampler: Shuffle::Full.into(), seed: 42, ..LoaderConfig::new(work) };
 /// let loader = Loader::new(Dataset::open(&["train.tar"])?, config)?;
 /// for epoch in 0..90 {
 ///     for batch in loader.epoch(epoch) {
@@ -40,16 +45,31 @@ pub struct Loader {
     shared: Arc<Shared>,
 }
 
+/// What a loader, its epochs and their workers have in common.
 pub(crate) struct Shared {
-    dataset: Dataset,
-    config: LoaderConfig,
-    spec: Option<ImageSpec>,
-    shape: Shape,
-    user_transforms: BoundTransforms,
-    pool: Arc<Pool<Extra>>,
-    /// Workers' memory between epochs.
-    scratch: Mutex<Vec<Scratch>>,
-    counters: Counters,
+    pub(crate) dataset: Dataset,
+    pub(crate) config: LoaderConfig,
+    pub(crate) sequence: Sequence,
+    pub(crate) schedule: Schedule,
+    pub(crate) spec: Option<ImageSpec>,
+    pub(crate) shape: Shape,
+    pub(crate) user_transforms: BoundTransforms,
+    pub(crate) pool: Arc<Pool<Extra>>,
+    /// Workers' memory between runs.
+    pub(crate) scratch: Mutex<Vec<Scratch>>,
+    pub(crate) counters: Counters,
+    parking: Mutex<Parking>,
+    /// Made when it is first asked for.
+    fingerprint: Mutex<Option<Fingerprint>>,
+    /// The process that made the loader: threads and locks are of no use in a fork of it.
+    process: u32,
+}
+
+/// Where a run waits between two epochs.
+enum Parking {
+    Open(Option<Workers>),
+    /// The loader is gone.
+    Closed,
 }
 
 impl Loader {
@@ -60,6 +80,8 @@ impl Loader {
     /// user's transform that there is not, or a batch larger than the address space.
     pub fn new(dataset: Dataset, config: LoaderConfig) -> Result<Self, PipelineError> {
         let config = config.resolve()?;
+        let sequence = config.sampler.resolve(&dataset)?;
+        let schedule = Schedule::new(sequence.len(), config.batch_size, config.shard)?;
         let user_transforms = config.bind()?;
         let spec = match &config.work {
             Work::Bytes => None,
@@ -80,16 +102,28 @@ impl Loader {
         })?;
         // What is in flight, and the one the consumer has just given back.
         let pool = Arc::new(Pool::new(config.prefetch + 1));
-        let (scratch, counters) = (Mutex::default(), Counters::default());
-        let shared =
-            Shared { dataset, config, spec, shape, user_transforms, pool, scratch, counters };
+        let shared = Shared {
+            dataset,
+            config,
+            sequence,
+            schedule,
+            spec,
+            shape,
+            user_transforms,
+            pool,
+            scratch: Mutex::default(),
+            counters: Counters::default(),
+            parking: Mutex::new(Parking::Open(None)),
+            fingerprint: Mutex::default(),
+            process: process_id(),
+        };
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// How many batches an epoch has, exactly.
+    /// How many batches an epoch has for this rank, exactly.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.shared.positions().div_ceil(self.shared.config.batch_size as u64)
+        self.shared.schedule.batches()
     }
 
     /// Whether an epoch has no batch.
@@ -110,38 +144,44 @@ impl Loader {
         &self.shared.config
     }
 
-    /// The order of the samples in `epoch`.
+    /// The order of the samples in `epoch`, over all ranks.
     #[must_use]
     pub fn order(&self, epoch: u32) -> Order {
         self.shared.order(epoch)
     }
 
-    /// Starts the workers of `epoch` and returns its batches in order.
-    ///
-    /// Dropping the iterator stops the workers and waits for them: for the time of one sample.
+    /// The batches of `epoch` in order. The workers are started, or taken over from the end of the
+    /// epoch before.
     #[must_use]
     pub fn epoch(&self, epoch: u32) -> Epoch {
-        let shared = Arc::clone(&self.shared);
-        let (order, config) = (shared.order(epoch), &shared.config);
-        let ring = Ring::new(shared.positions(), config.batch_size as u64, config.prefetch);
-        let workers = config.workers;
-        let state = Arc::new(EpochState { number: epoch, order, ring, shared });
-        let mut threads = Vec::with_capacity(workers);
-        if state.ring.batch_count() > 0 {
-            for worker in 0..workers {
-                let state_of_worker = Arc::clone(&state);
-                let name = format!("tl-worker-{worker}");
-                let body = move || state_of_worker.work(worker);
-                match thread::Builder::new().name(name).spawn(body) {
-                    Ok(thread) => threads.push(thread),
-                    Err(source) => {
-                        state.ring.fail(PipelineError::Spawn { worker, workers, source });
-                        break;
-                    }
-                }
-            }
-        }
-        Epoch { state, threads, remaining: self.len() }
+        self.start(epoch, 0)
+    }
+
+    /// Goes on from `state`: the batches of its epoch that were not received yet.
+    ///
+    /// The number of workers, the prefetch and the policy for bad samples may be others, and so may
+    /// the number of ranks as long as all of them together have the same global batch.
+    ///
+    /// # Errors
+    /// [`PipelineError::StateMismatch`] for another data set, recipe, order, seed, global batch or
+    /// mixing group, with both values.
+    pub fn resume(&self, state: &LoaderState) -> Result<Epoch, PipelineError> {
+        let own = self.shared.state(state.epoch, 0)?;
+        let batch = state.next_batch(&own)?;
+        Ok(self.start(state.epoch, batch))
+    }
+
+    /// Batch `number` of `epoch` alone: its bytes are those it has in its epoch.
+    ///
+    /// # Errors
+    /// As the epoch's; [`PipelineError::Setting`] where it has no such batch.
+    pub fn batch(&self, epoch: u32, number: u64) -> Result<Batch, PipelineError> {
+        let none = PipelineError::Setting {
+            setting: "batch",
+            value: number,
+            expected: "less than the batches of an epoch",
+        };
+        self.start(epoch, number).next().unwrap_or(Err(none))
     }
 
     /// What the loader has done so far.
@@ -164,6 +204,22 @@ impl Loader {
     pub fn damaged(&self) -> Vec<Damaged> {
         self.shared.counters.damaged()
     }
+
+    fn start(&self, epoch: u32, batch: u64) -> Epoch {
+        let shared = &self.shared;
+        let runs = batch < self.len() && !shared.is_forked();
+        let workers = runs.then(|| {
+            let parked = shared.unpark().filter(|workers| workers.are_at(epoch, batch));
+            parked.unwrap_or_else(|| Workers::start(Arc::clone(shared), epoch, batch))
+        });
+        Epoch::new(Arc::clone(shared), workers, epoch, batch)
+    }
+}
+
+impl Drop for Loader {
+    fn drop(&mut self) {
+        self.shared.close_parking();
+    }
 }
 
 impl fmt::Debug for Loader {
@@ -176,142 +232,61 @@ impl fmt::Debug for Loader {
 }
 
 impl Shared {
-    /// Positions of an epoch: all samples, or those that fill whole batches.
-    fn positions(&self) -> u64 {
-        let (samples, batch_size) = (self.dataset.len(), self.config.batch_size as u64);
-        if self.config.drop_last { samples - samples % batch_size } else { samples }
+    pub(crate) fn order(&self, epoch: u32) -> Order {
+        self.sequence.order(self.config.seed, epoch)
     }
 
-    fn order(&self, epoch: u32) -> Order {
-        let samples = self.dataset.len();
-        if self.config.shuffle {
-            Order::shuffled(samples, self.config.seed, epoch)
-        } else {
-            Order::sequential(samples)
-        }
-    }
-}
-
-/// What the workers of one epoch share with its consumer.
-pub(crate) struct EpochState {
-    pub(crate) number: u32,
-    pub(crate) order: Order,
-    pub(crate) ring: Ring<Arc<Lease<Extra>>, Filled, PipelineError>,
-    shared: Arc<Shared>,
-}
-
-impl EpochState {
-    /// Memory for a worker.
-    pub(crate) fn new_scratch(&self) -> Scratch {
-        Scratch::new(&self.shared.config, &self.shared.user_transforms)
+    /// Whether this process is a fork of the one that made the loader.
+    pub(crate) fn is_forked(&self) -> bool {
+        process_id() != self.process
     }
 
-    pub(crate) fn config(&self) -> &LoaderConfig {
-        &self.shared.config
+    /// The state in which `received` batches of `epoch` have been received.
+    pub(crate) fn state(&self, epoch: u32, received: u64) -> Result<LoaderState, PipelineError> {
+        let global_batch = self.schedule.global_batch();
+        Ok(LoaderState {
+            version: LoaderState::VERSION,
+            dataset: self.fingerprint()?,
+            recipe: state::of_work(&self.config),
+            order: self.sequence.fingerprint(),
+            seed: self.config.seed,
+            epoch,
+            global_batch,
+            mixing_group: self.config.mixing_group as u64,
+            consumed: received * global_batch,
+        })
     }
 
-    pub(crate) fn dataset(&self) -> &Dataset {
-        &self.shared.dataset
+    fn fingerprint(&self) -> Result<Fingerprint, PipelineError> {
+        let mut known = lock(&self.fingerprint);
+        let fingerprint = known.map_or_else(|| self.dataset.fingerprint(), Ok)?;
+        *known = Some(fingerprint);
+        Ok(fingerprint)
     }
 
-    pub(crate) fn spec(&self) -> Option<ImageSpec> {
-        self.shared.spec
-    }
-
-    pub(crate) fn count_bytes(&self, bytes: usize) {
-        self.shared.counters.read(bytes);
-    }
-
-    /// The slab of batch `number`, waiting until it may be filled; `None` when the epoch is over.
-    pub(crate) fn enter(&self, number: u64) -> Option<Arc<Lease<Extra>>> {
-        let pool = &self.shared.pool;
-        let (lease, slept) = self.ring.enter(number, || {
-            let rows = usize::try_from(self.ring.rows_of(number));
-            let rows = rows.expect("at most the batch size, which is a `usize`");
-            let (lease, bytes) = (pool.take(self.shared.shape, rows), self.shared.shape.bytes());
-            let bytes = bytes as u64;
-            lease.map(Arc::new).ok_or(PipelineError::OutOfMemory { bytes })
-        });
-        self.shared.counters.worker_slept(slept);
-        lease
-    }
-
-    fn work(&self, worker: usize) {
-        let _watch = Watch { epoch: self, worker };
-        let recycled = lock(&self.shared.scratch).pop();
-        let mut scratch = recycled.unwrap_or_else(|| self.new_scratch());
-        worker::run(self, &mut scratch);
-        let mut pool = lock(&self.shared.scratch);
-        if pool.len() < self.shared.config.workers {
-            pool.push(scratch);
-        }
-    }
-}
-
-/// The batches of one epoch, in order.
-///
-/// After an error there are no more. Dropping it early stops and joins the workers.
-pub struct Epoch {
-    state: Arc<EpochState>,
-    threads: Vec<thread::JoinHandle<()>>,
-    remaining: u64,
-}
-
-impl Epoch {
-    fn stop(&mut self) {
-        self.remaining = 0;
-        self.state.ring.close();
-        for thread in self.threads.drain(..) {
-            // A worker that panicked has reported it through its `Watch`.
-            drop(thread.join());
-        }
-    }
-}
-
-impl Iterator for Epoch {
-    type Item = Result<Batch, PipelineError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.remaining == 0 {
-            return None;
-        }
-        let (taken, slept) = self.state.ring.take();
-        let counters = &self.state.shared.counters;
-        counters.consumer_slept(slept);
-        let result = match taken? {
-            Ok(Filled { batch: Ok(batch), skipped, damaged }) => {
-                counters.batch(batch.len());
-                counters.skip(self.state.number, &skipped);
-                counters.keep_damaged(self.state.number, &damaged);
-                self.remaining -= 1;
-                Ok(batch)
-            }
-            Ok(Filled { batch: Err(error), .. }) => Err(PipelineError::Sample(error)),
-            Err(error) => Err(error),
+    /// Keeps a run that has come to the end of an epoch for the next one, where there is to be one.
+    pub(crate) fn park(&self, workers: Option<Workers>) {
+        let workers = workers.filter(|_| self.config.prefetch_next_epoch);
+        let replaced = match &mut *lock(&self.parking) {
+            Parking::Open(parked) => std::mem::replace(parked, workers),
+            Parking::Closed => workers,
         };
-        if result.is_err() || self.remaining == 0 {
-            self.stop();
+        drop(replaced);
+    }
+
+    fn unpark(&self) -> Option<Workers> {
+        match &mut *lock(&self.parking) {
+            Parking::Open(parked) => parked.take(),
+            Parking::Closed => None,
         }
-        Some(result)
     }
 
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let remaining = usize::try_from(self.remaining);
-        (0, remaining.ok())
-    }
-}
-
-impl Drop for Epoch {
-    fn drop(&mut self) {
-        self.stop();
-    }
-}
-
-impl fmt::Debug for Epoch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Epoch")
-            .field("number", &self.state.number)
-            .field("remaining", &self.remaining)
-            .finish_non_exhaustive()
+    fn close_parking(&self) {
+        if self.is_forked() {
+            return;
+        }
+        let parked = std::mem::replace(&mut *lock(&self.parking), Parking::Closed);
+        // Joined without the lock.
+        drop(parked);
     }
 }

@@ -6,7 +6,12 @@
 //! Arbitrary Finite Domains", 2002), which leaves a permutation of exactly the samples.
 //! `docs/pipeline.md` specifies it to the bit, with test vectors.
 
+mod sampler;
+
 use tl_transform::rng::{EPOCH_STREAM, Rng};
+
+pub(crate) use sampler::Sequence;
+pub use sampler::{Sampler, Shuffle};
 
 const ROUNDS: usize = 8;
 

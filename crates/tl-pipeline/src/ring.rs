@@ -1,22 +1,25 @@
 //! The ring of batches in flight: who works on what, how far ahead, and in which order it comes out.
 //!
-//! Workers claim positions of the epoch from one counter, so the earliest batch is always worked
-//! on first. At most `depth` batches are in flight: a worker whose position belongs to a later one
-//! sleeps until the consumer takes a batch. That is the only back-pressure, and there is no queue of
+//! Workers claim rows from one counter, so the earliest batch is always worked on first. At most
+//! `depth` batches are in flight: a worker whose row belongs to a later one sleeps until the consumer
+//! takes a batch. That is the only back-pressure, and there is no queue of
 //! samples. Batches come out in order whatever order they are finished in. Closing the ring wakes
 //! every sleeper.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use crate::sync::{AtomicBool, AtomicU64, Condvar, Mutex, Ordering, lock, wait};
+use crate::sync::{AtomicBool, AtomicU64, Condvar, Mutex, Ordering, lock, wait, wait_timeout};
 
-/// `F` is a batch being filled, `R` a batch that is ready, `E` why the epoch ended early.
+/// `F` is a batch being filled, `R` a batch that is ready, `E` why it ended early.
 pub(crate) struct Ring<F, R, E> {
-    positions: u64,
-    batch_size: u64,
+    /// Where the rows end.
+    rows: u64,
+    /// Where the batches end.
+    batches: u64,
     depth: usize,
-    next_position: AtomicU64,
+    next_row: AtomicU64,
     closed: AtomicBool,
     state: Mutex<State<F, R, E>>,
     /// Signalled when a batch is taken, or the ring is closed.
@@ -26,7 +29,7 @@ pub(crate) struct Ring<F, R, E> {
 }
 
 struct State<F, R, E> {
-    /// Batches the consumer has taken; the number of the front slot's batch.
+    /// The number of the front slot's batch, which the consumer takes next.
     taken: u64,
     slots: VecDeque<Slot<F, R>>,
     failure: Option<E>,
@@ -38,39 +41,47 @@ enum Slot<F, R> {
     Ready(R),
 }
 
+/// What the consumer gets when it asks for the next batch.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Taken<R, E> {
+    Ready(R),
+    /// It ended early, and this is why. Said once.
+    Failed(E),
+    /// There are no more, or the ring was closed.
+    Ended,
+    /// The next batch was not ready in time.
+    TimedOut,
+}
+
 impl<F: Clone, R, E> Ring<F, R, E> {
-    /// A ring for `positions` samples in batches of `batch_size`, `depth` of them in flight.
-    pub(crate) fn new(positions: u64, batch_size: u64, depth: usize) -> Self {
+    /// A ring for the rows and batches with these numbers, `depth` batches in flight.
+    pub(crate) fn new(rows: Range<u64>, batches: Range<u64>, depth: usize) -> Self {
         let slots = VecDeque::with_capacity(depth);
         Self {
-            positions,
-            batch_size,
+            rows: rows.end,
+            batches: batches.end,
             depth,
-            next_position: AtomicU64::new(0),
+            next_row: AtomicU64::new(rows.start),
             closed: AtomicBool::new(false),
-            state: Mutex::new(State { taken: 0, slots, failure: None }),
+            state: Mutex::new(State { taken: batches.start, slots, failure: None }),
             space: Condvar::new(),
             ready: Condvar::new(),
         }
     }
 
-    /// The next position to work on, or `None` when there is nothing left to do.
+    /// The next row to work on, or `None` when there is nothing left to do.
     pub(crate) fn claim(&self) -> Option<u64> {
         if self.closed.load(Ordering::Relaxed) {
             return None;
         }
         // The counter passes the end by at most one per worker.
-        let position = self.next_position.fetch_add(1, Ordering::Relaxed);
-        (position < self.positions).then_some(position)
+        let row = self.next_row.fetch_add(1, Ordering::Relaxed);
+        (row < self.rows).then_some(row)
     }
 
-    /// How many positions batch `batch` has.
-    pub(crate) fn rows_of(&self, batch: u64) -> u64 {
-        self.batch_size.min(self.positions - batch * self.batch_size)
-    }
-
-    pub(crate) fn batch_count(&self) -> u64 {
-        self.positions.div_ceil(self.batch_size)
+    /// The number of the batch that the consumer takes next.
+    pub(crate) fn taken(&self) -> u64 {
+        lock(&self.state).taken
     }
 
     /// The batch being filled under this number, once it may be worked on; the first to ask makes
@@ -127,38 +138,40 @@ impl<F: Clone, R, E> Ring<F, R, E> {
         }
     }
 
-    /// The next batch in order, waiting for it; `None` after the last one, or when the ring was
-    /// closed without a failure. Also says how long that took when it meant sleeping.
-    pub(crate) fn take(&self) -> (Option<Result<R, E>>, Duration) {
+    /// The next batch in order, waiting for it, for at most `timeout` if there is one. Also says how
+    /// long that took when it meant sleeping.
+    pub(crate) fn take(&self, timeout: Option<Duration>) -> (Taken<R, E>, Duration) {
         let mut state = lock(&self.state);
-        if state.taken == self.batch_count() {
-            return (None, Duration::ZERO);
+        if state.taken == self.batches {
+            return (Taken::Ended, Duration::ZERO);
         }
         let mut start = None;
-        loop {
-            if matches!(state.slots.front(), Some(Slot::Ready(_))) {
-                break;
-            }
+        while !matches!(state.slots.front(), Some(Slot::Ready(_))) {
             if self.closed.load(Ordering::Relaxed) {
-                return (state.failure.take().map(Err), elapsed(start));
+                let taken = state.failure.take().map_or(Taken::Ended, Taken::Failed);
+                return (taken, elapsed(start));
             }
-            start.get_or_insert_with(Instant::now);
-            state = wait(&self.ready, state);
+            let waited = start.get_or_insert_with(Instant::now).elapsed();
+            state = match timeout.map(|timeout| timeout.checked_sub(waited)) {
+                None => wait(&self.ready, state),
+                Some(Some(left)) => wait_timeout(&self.ready, state, left),
+                Some(None) => return (Taken::TimedOut, elapsed(start)),
+            };
         }
         state.taken += 1;
         let front = state.slots.pop_front();
         drop(state);
         self.space.notify_all();
         let Some(Slot::Ready(result)) = front else { unreachable!("seen under the same lock") };
-        (Some(Ok(result)), elapsed(start))
+        (Taken::Ready(result), elapsed(start))
     }
 
-    /// Ends the epoch: claims and waits return `None` from now on.
+    /// Ends it: there is nothing to claim from now on, and nobody waits.
     pub(crate) fn close(&self) {
         self.close_with(lock(&self.state), None);
     }
 
-    /// Ends the epoch with a reason, which the consumer gets after the batches before it.
+    /// Ends it with a reason, which the consumer gets after the batches before it.
     pub(crate) fn fail(&self, failure: E) {
         self.close_with(lock(&self.state), Some(failure));
     }

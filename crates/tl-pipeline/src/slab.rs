@@ -339,11 +339,11 @@ impl<T> Complete<'_, T> {
         unsafe { &mut *self.slab.rows[row].extra.get() }
     }
 
-    /// The first `rows` images.
-    pub(crate) fn images(&mut self, rows: usize) -> &mut [u8] {
-        assert!(rows <= self.rows(), "{rows} rows of a filling of {}", self.rows());
+    /// The images of `rows`.
+    pub(crate) fn images(&mut self, rows: Range<usize>) -> &mut [u8] {
+        assert!(rows.end <= self.rows(), "rows {rows:?} of a filling of {}", self.rows());
         // SAFETY: alone as in `extra`, and borrowed mutably for as long as the result lives.
-        unsafe { self.slab.exclusive(self.slab.shape.range(Field::Images, 0..rows)) }
+        unsafe { self.slab.exclusive(self.slab.shape.range(Field::Images, rows)) }
     }
 
     /// Moves row `from` to `to`: bytes and numbers are copied, the extras change places.

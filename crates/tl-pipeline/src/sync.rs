@@ -2,6 +2,8 @@
 //!
 //! Under `--cfg shuttle` they are shuttle's, whose scheduler explores interleavings.
 
+use std::time::Duration;
+
 #[cfg(not(shuttle))]
 pub(crate) use std::{
     sync::{
@@ -31,6 +33,20 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Sleeps until notified; like every condition variable, sometimes for no reason.
 pub(crate) fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
     condvar.wait(guard).unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sleeps until notified, or for about that long.
+pub(crate) fn wait_timeout<'a, T>(
+    condvar: &Condvar,
+    guard: MutexGuard<'a, T>,
+    timeout: Duration,
+) -> MutexGuard<'a, T> {
+    condvar.wait_timeout(guard, timeout).unwrap_or_else(PoisonError::into_inner).0
+}
+
+/// The number of this process.
+pub(crate) fn process_id() -> u32 {
+    std::process::id()
 }
 
 /// Logical cores this process may run on.

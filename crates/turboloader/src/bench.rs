@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use tl_decode::DecodeOptions;
-use tl_pipeline::{Dataset, Loader, LoaderConfig, Work};
+use tl_pipeline::{Dataset, Loader, LoaderConfig, Shuffle, Work};
 
 use crate::args::{BenchArgs, GlobalArgs, RecipeName};
 use crate::data_set;
@@ -79,7 +79,7 @@ fn config(args: &BenchArgs) -> Result<LoaderConfig, Failure> {
     };
     let shuffle = !matches!(args.recipe, RecipeName::Decode | RecipeName::ImagenetEval);
     args.loader.apply(LoaderConfig {
-        shuffle,
+        sampler: if shuffle { Shuffle::Full } else { Shuffle::None }.into(),
         decode: DecodeOptions { on_damaged: args.on_damaged.into(), ..DecodeOptions::default() },
         ..LoaderConfig::new(work)
     })

@@ -5,6 +5,7 @@ use crate::sync::{Arc, thread};
 /// Fills every batch with its row count, records what was claimed, and sleeps nowhere.
 struct Model {
     ring: Ring<Arc<AtomicU64>, u64, &'static str>,
+    rows: u64,
     batch_size: u64,
     /// Batches made and not yet counted out by the consumer.
     in_flight: AtomicU64,
@@ -12,30 +13,32 @@ struct Model {
 }
 
 impl Model {
-    fn new(positions: u64, batch_size: u64, depth: usize) -> Arc<Self> {
-        let ring = Ring::new(positions, batch_size, depth);
+    fn new(rows: u64, batch_size: u64, depth: usize) -> Arc<Self> {
+        let ring = Ring::new(0..rows, 0..rows.div_ceil(batch_size), depth);
         let (in_flight, most_in_flight) = (AtomicU64::new(0), AtomicU64::new(0));
-        Arc::new(Self { ring, batch_size, in_flight, most_in_flight })
+        Arc::new(Self { ring, rows, batch_size, in_flight, most_in_flight })
     }
 
     fn work(&self) {
-        while let Some(position) = self.ring.claim() {
-            let batch = position / self.batch_size;
+        while let Some(row) = self.ring.claim() {
+            let batch = row / self.batch_size;
             let make = || {
                 let now = self.in_flight.fetch_add(1, Ordering::SeqCst) + 1;
                 self.most_in_flight.fetch_max(now, Ordering::SeqCst);
                 Ok(Arc::new(AtomicU64::new(0)))
             };
             let (Some(filling), _) = self.ring.enter(batch, make) else { return };
-            if filling.fetch_add(1, Ordering::SeqCst) + 1 == self.ring.rows_of(batch) {
+            if filling.fetch_add(1, Ordering::SeqCst) + 1
+                == rows_of(batch, self.rows, self.batch_size)
+            {
                 self.ring.publish(batch, batch);
             }
         }
     }
 
-    fn take(&self) -> Option<Result<u64, &'static str>> {
-        let (taken, _) = self.ring.take();
-        if matches!(taken, Some(Ok(_))) {
+    fn take(&self) -> Taken<u64, &'static str> {
+        let (taken, _) = self.ring.take(None);
+        if matches!(taken, Taken::Ready(_)) {
             self.in_flight.fetch_sub(1, Ordering::SeqCst);
         }
         taken
@@ -50,6 +53,10 @@ impl Model {
     }
 }
 
+fn rows_of(batch: u64, rows: u64, batch_size: u64) -> u64 {
+    batch_size.min(rows - batch * batch_size)
+}
+
 fn join(threads: Vec<thread::JoinHandle<()>>) {
     for thread in threads {
         thread.join().unwrap();
@@ -61,9 +68,9 @@ fn whole_epoch(positions: u64, batch_size: u64, depth: usize, workers: usize) {
     let model = Model::new(positions, batch_size, depth);
     let threads = model.start(workers);
     for batch in 0..positions.div_ceil(batch_size) {
-        assert_eq!(model.take(), Some(Ok(batch)));
+        assert_eq!(model.take(), Taken::Ready(batch));
     }
-    assert_eq!(model.take(), None);
+    assert_eq!(model.take(), Taken::Ended);
     join(threads);
     // The consumer counts a batch out only after the ring has let go of it.
     assert!(model.most_in_flight.load(Ordering::SeqCst) <= depth as u64 + 1);
@@ -72,7 +79,7 @@ fn whole_epoch(positions: u64, batch_size: u64, depth: usize, workers: usize) {
 fn early_close(workers: usize) {
     let model = Model::new(9, 2, 2);
     let threads = model.start(workers);
-    assert_eq!(model.take(), Some(Ok(0)));
+    assert_eq!(model.take(), Taken::Ready(0));
     model.ring.close();
     join(threads);
     assert_eq!(model.ring.claim(), None);
@@ -87,8 +94,8 @@ fn failure_while_waiting() {
         let model = Arc::clone(&model);
         thread::spawn(move || model.ring.fail("broken"))
     };
-    assert_eq!(model.take(), Some(Err("broken")));
-    assert_eq!(model.take(), None);
+    assert_eq!(model.take(), Taken::Failed("broken"));
+    assert_eq!(model.take(), Taken::Ended);
     join(threads);
     failing.join().unwrap();
 }
@@ -100,13 +107,14 @@ fn slabs_through_the_ring(positions: u64, workers: usize) {
     let shape = Shape::new(2, RowBytes { images: 1, masks: 0 }).expect("two bytes");
     let pool: Arc<crate::pool::Pool<()>> = Arc::new(crate::pool::Pool::new(2));
     for epoch in 0..2u8 {
-        let ring: Arc<Ring<_, _, ()>> = Arc::new(Ring::new(positions, ROWS, 1));
+        let ring = Ring::new(0..positions, 0..positions.div_ceil(ROWS), 1);
+        let ring: Arc<Ring<_, _, ()>> = Arc::new(ring);
         let start = || {
             let (ring, pool) = (Arc::clone(&ring), Arc::clone(&pool));
             thread::spawn(move || {
                 while let Some(position) = ring.claim() {
                     let batch = position / ROWS;
-                    let rows = usize::try_from(ring.rows_of(batch)).unwrap();
+                    let rows = usize::try_from(rows_of(batch, positions, ROWS)).unwrap();
                     let make = || pool.take(shape, rows).map(Arc::new).ok_or(());
                     let (Some(lease), _) = ring.enter(batch, make) else { return };
                     let mut row = lease.claim(usize::try_from(position % ROWS).unwrap()).unwrap();
@@ -122,8 +130,7 @@ fn slabs_through_the_ring(positions: u64, workers: usize) {
         };
         let threads: Vec<_> = std::iter::repeat_with(start).take(workers).collect();
         let mut next = 0;
-        while let (Some(taken), _) = ring.take() {
-            let (lease, rows) = taken.unwrap();
+        while let (Taken::Ready((lease, rows)), _) = ring.take(None) {
             assert!(lease.images(rows).iter().all(|&byte| byte == epoch + 1));
             for &index in lease.indices(rows) {
                 assert_eq!(index, next);
@@ -177,15 +184,37 @@ mod real_threads {
         let model = Model::new(4, 2, 2);
         model.work();
         model.ring.fail("late");
-        assert_eq!([model.take(), model.take(), model.take()], [Some(Ok(0)), Some(Ok(1)), None]);
+        let taken = [model.take(), model.take(), model.take()];
+        assert_eq!(taken, [Taken::Ready(0), Taken::Ready(1), Taken::Ended]);
+    }
+
+    #[test]
+    fn a_ring_can_start_anywhere() {
+        let ring: Ring<(), u64, ()> = Ring::new(5..7, 2..4, 2);
+        assert_eq!((ring.claim(), ring.claim(), ring.claim()), (Some(5), Some(6), None));
+        for batch in [2, 3] {
+            assert_eq!((ring.enter(batch, || Ok(())).0, ring.taken()), (Some(()), 2));
+            ring.publish(batch, batch);
+        }
+        let taken = [ring.take(None).0, ring.take(None).0, ring.take(None).0];
+        assert_eq!(taken, [Taken::Ready(2), Taken::Ready(3), Taken::Ended]);
+    }
+
+    #[test]
+    fn waiting_for_so_long_is_no_end() {
+        let ring: Ring<(), u64, ()> = Ring::new(0..1, 0..1, 1);
+        assert_eq!(ring.take(Some(Duration::from_micros(1))).0, Taken::TimedOut);
+        assert_eq!(ring.enter(0, || Ok(())).0, Some(()));
+        ring.publish(0, 9);
+        assert_eq!(ring.take(Some(Duration::ZERO)).0, Taken::Ready(9));
     }
 
     #[test]
     fn a_batch_that_cannot_be_made_ends_the_epoch() {
-        let ring: Ring<(), (), &str> = Ring::new(4, 2, 2);
+        let ring: Ring<(), (), &str> = Ring::new(0..4, 0..2, 2);
         assert_eq!(ring.claim(), Some(0));
         assert_eq!(ring.enter(0, || Err("no memory")).0, None);
-        assert_eq!((ring.claim(), ring.take().0), (None, Some(Err("no memory"))));
+        assert_eq!((ring.claim(), ring.take(None).0), (None, Taken::Failed("no memory")));
     }
 }
 

@@ -207,7 +207,7 @@ fn the_last_finisher_changes_all_images() {
         complete = fill(&slab, row, 1 + u8::try_from(row).unwrap());
     }
     let mut complete = complete.unwrap();
-    complete.images(2).reverse();
+    complete.images(0..2).reverse();
     complete.publish();
     assert_eq!(slab.images(3), [2, 2, 1, 1, 3, 3]);
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tbl_format::SampleFormat;
 use tbl_io::{NewSample, StreamWriter, TarOptions, TarWriter, WriteOptions};
-use tl_pipeline::{Dataset, LoaderConfig, Work};
+use tl_pipeline::{Dataset, LoaderConfig, Shuffle, Work};
 use tl_transform::batch_op::{CutMix, MixUp, Mosaic};
 use tl_transform::op::{
     CenterCrop, ErasingValue, GaussianBlur, GaussianNoise, GridMask, RandomErasing,
@@ -180,7 +180,7 @@ fn a_giant_does_not_cost_its_memory_for_good() {
         let sides = [64, 64, 64, SIDE, 64, 64, 64, 64];
         let samples = sides.map(|side| jpeg(&format!("{side}.jpg"), flat_jpeg(side)));
         let work = Work::Images(recipe.clone().with_decode(mode).unwrap());
-        let config = LoaderConfig { workers: 1, shuffle: false, ..config(work) };
+        let config = LoaderConfig { workers: 1, sampler: Shuffle::None.into(), ..config(work) };
         let loader = loader(dataset(samples.into()), config);
         let before = LIVE.load(Ordering::Relaxed);
         PEAK.store(before, Ordering::Relaxed);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tbl_format::SampleFormat;
 use tbl_io::{NewSample, StreamWriter, TarOptions, TarWriter, TblVersion, WriteOptions};
-use tl_pipeline::{Dataset, LoaderConfig, Work};
+use tl_pipeline::{Dataset, LoaderConfig, Shuffle, Work};
 use tl_transform::Recipe;
 
 use crate::content::{Record, record};
@@ -114,7 +114,7 @@ fn a_folder_that_loses_a_file_names_it() {
     let folder = folder(root.path());
     let dataset = Dataset::open(std::slice::from_ref(&folder)).unwrap();
     std::fs::remove_file(folder.join("bee/0009.bmp")).unwrap();
-    let loader = loader(dataset, LoaderConfig { shuffle: false, ..config(train()) });
+    let loader = loader(dataset, LoaderConfig { sampler: Shuffle::None.into(), ..config(train()) });
     let error = loader.epoch(0).find_map(Result::err).unwrap().to_string();
     assert!(error.contains("sample 9 (bee/0009.bmp)"), "{error}");
 }

@@ -1,7 +1,9 @@
 //! What batches hold, and in which order they come.
 
 use tbl_format::SampleFormat;
-use tl_pipeline::{Batch, Dataset, Loader, LoaderConfig, OnError, Order, Renderer, Work};
+use tl_pipeline::{
+    Batch, Dataset, Loader, LoaderConfig, OnError, Order, Renderer, Shard, Shuffle, Tail, Work,
+};
 use tl_transform::{Draw, Dtype, Layout, OutputSpec, Recipe};
 
 use crate::memory::{bmp, bmps, config, dataset, loader, pixels, sample, train};
@@ -75,7 +77,7 @@ fn a_batch_holds_what_its_plan_gives() {
 #[test]
 fn decoded_batches_hold_each_image_in_its_size() {
     let work = Work::Images(Recipe::decode());
-    let loader = loader(bmps(6), LoaderConfig { shuffle: false, ..config(work) });
+    let loader = loader(bmps(6), LoaderConfig { sampler: Shuffle::None.into(), ..config(work) });
     let batches: Vec<Batch> = loader.epoch(0).map(Result::unwrap).collect();
     assert_eq!(batches[1].indices(), [4, 5]);
     let (width, height, bytes) = pixels(5);
@@ -96,7 +98,8 @@ fn raw_and_encoded_samples_of_the_same_pixels_are_equal() {
 
 #[test]
 fn bytes_are_the_stored_ones() {
-    let loader = loader(bmps(3), LoaderConfig { shuffle: false, ..config(Work::Bytes) });
+    let loader =
+        loader(bmps(3), LoaderConfig { sampler: Shuffle::None.into(), ..config(Work::Bytes) });
     let batch = loader.epoch(0).next().unwrap().unwrap();
     let (width, height, rgb) = pixels(2);
     let sample = batch.sample(2).unwrap();
@@ -106,7 +109,9 @@ fn bytes_are_the_stored_ones() {
 #[test]
 fn lengths_are_exact() {
     let check = |samples, batch_size, drop_last, expected: &[usize]| {
-        let config = LoaderConfig { batch_size, drop_last, ..config(Work::Bytes) };
+        let tail = Some(if drop_last { Tail::Drop } else { Tail::Uneven });
+        let shard = Shard { tail, ..Shard::default() };
+        let config = LoaderConfig { batch_size, shard, ..config(Work::Bytes) };
         let loader = loader(bmps(samples), config);
         assert_eq!(loader.len(), expected.len() as u64);
         let lens: Vec<usize> = loader.epoch(0).map(|batch| batch.unwrap().len()).collect();

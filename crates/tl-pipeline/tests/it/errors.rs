@@ -2,7 +2,7 @@
 
 use tbl_format::SampleFormat;
 use tl_decode::{DecodeOptions, OnDamaged};
-use tl_pipeline::{Dataset, LoaderConfig, OnError, PipelineError, SampleFault, Work};
+use tl_pipeline::{Dataset, LoaderConfig, OnError, PipelineError, SampleFault, Shuffle, Work};
 use tl_transform::op::Resize;
 use tl_transform::{DecodeMode, Dtype, Layout, Op, OutputSpec, Recipe};
 
@@ -20,7 +20,7 @@ fn damaged() -> Dataset {
 }
 
 fn sequential(on_error: OnError) -> LoaderConfig {
-    LoaderConfig { shuffle: false, on_error, ..config(train()) }
+    LoaderConfig { sampler: Shuffle::None.into(), on_error, ..config(train()) }
 }
 
 #[test]
@@ -101,7 +101,8 @@ fn damage_that_is_kept_is_counted_and_listed() {
         Recipe::decode(),
     ] {
         let work = Work::Images(recipe.clone());
-        let settings = LoaderConfig { shuffle: false, on_error: OnError::Skip, ..config(work) };
+        let settings =
+            LoaderConfig { sampler: Shuffle::None.into(), on_error: OnError::Skip, ..config(work) };
         let strict = loader(samples(), settings.clone());
         assert_eq!(strict.epoch(0).filter(Result::is_ok).count(), 3);
         assert_eq!((strict.stats().skipped, strict.stats().damaged), (2, 0), "{recipe}");

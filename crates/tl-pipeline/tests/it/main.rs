@@ -7,6 +7,7 @@ mod containers;
 mod content;
 mod errors;
 mod fast;
+mod going_on;
 mod memory;
 mod mixing;
 mod shutdown;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tbl_format::SampleFormat;
 use tbl_io::{Entry, Field, ReadError, SampleSource, SourceKind};
-use tl_pipeline::{Dataset, Loader, LoaderConfig, Work};
+use tl_pipeline::{Dataset, Loader, LoaderConfig, Shuffle, Work};
 use tl_transform::Recipe;
 
 /// Bytes whose reading panics.
@@ -158,7 +158,13 @@ pub(crate) fn train() -> Work {
 
 /// Shuffled batches of 4 under seed 42.
 pub(crate) fn config(work: Work) -> LoaderConfig {
-    LoaderConfig { batch_size: 4, shuffle: true, seed: 42, workers: 2, ..LoaderConfig::new(work) }
+    LoaderConfig {
+        batch_size: 4,
+        sampler: Shuffle::Full.into(),
+        seed: 42,
+        workers: 2,
+        ..LoaderConfig::new(work)
+    }
 }
 
 pub(crate) fn loader(dataset: Dataset, config: LoaderConfig) -> Loader {

@@ -1,6 +1,6 @@
 //! Batches whose images are mixed: which, how, with which labels, and that workers have no part in it.
 
-use tl_pipeline::{Batch, LoaderConfig, OnError, PipelineError, Work};
+use tl_pipeline::{Batch, LoaderConfig, Mixed, OnError, PipelineError, Work};
 use tl_simd::Level;
 use tl_transform::batch_op::{CutMix, MixUp, Mosaic};
 use tl_transform::op::{GridMask, Normalize, RandomErasing, RandomResizedCrop, ToFloat};
@@ -72,10 +72,11 @@ fn batches_are_mixed_as_their_numbers_say_over_the_rows_that_are_there() {
     for epoch in 0..4 {
         for (batch, plain) in loader.epoch(epoch).zip(plain.epoch(epoch)) {
             let (batch, plain) = (batch.unwrap(), plain.unwrap());
-            assert_eq!(plain.mixing(), None);
+            assert_eq!(plain.mixed(), []);
             assert_eq!((batch.indices(), batch.labels()), (plain.indices(), plain.labels()));
             let mixing = mixed.mixing(loader.config().seed, epoch, batch.number());
-            assert_eq!(batch.mixing(), mixing);
+            let mixed = mixing.map(|mixing| Mixed { rows: 0..batch.len(), mixing });
+            assert_eq!(batch.mixed(), mixed.as_slice());
             let expected = mixing.map_or(plain.images().to_vec(), |mixing| mix(mixing, &plain));
             assert_eq!(batch.images(), expected, "{mixing:?}");
             kinds[match mixing {
@@ -98,7 +99,9 @@ fn soft_labels_are_mixed_like_the_images() {
         for batch in loader.epoch(epoch) {
             let batch = batch.unwrap();
             let n = batch.len();
-            let weights = batch.mixing().map_or([1.0, 0.0, 0.0, 0.0], |m| m.weights((16, 16)));
+            let weights = batch.mixed().first();
+            let weights =
+                weights.map_or([1.0, 0.0, 0.0, 0.0], |mixed| mixed.mixing.weights((16, 16)));
             let soft = batch.soft_labels(CLASSES).unwrap();
             assert_eq!(soft.len(), n * CLASSES);
             for (row, soft) in soft.chunks_exact(CLASSES).enumerate() {

@@ -1,0 +1,131 @@
+//! The consumer's side: the batches of one epoch, in order.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::batch::Batch;
+use crate::error::PipelineError;
+use crate::loader::Shared;
+use crate::ring::Taken;
+use crate::run::Workers;
+use crate::state::LoaderState;
+use crate::sync::Arc;
+use crate::worker::Filled;
+
+/// The batches of one epoch, in order.
+///
+/// After an error there are no more. Dropping it early stops the workers and waits for them: for the
+/// time of one sample. At its end they go on with the next epoch's first batches, as far as
+/// `prefetch` allows, and [`Loader::epoch`](crate::Loader::epoch) takes them up from there.
+pub struct Epoch {
+    shared: Arc<Shared>,
+    /// `None` when there is nothing left to receive, and in a forked process.
+    workers: Option<Workers>,
+    number: u32,
+    /// Batches received, also before a resumption.
+    received: u64,
+    has_failed: bool,
+}
+
+impl Epoch {
+    /// The batches of epoch `number` behind the first `received`.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        workers: Option<Workers>,
+        number: u32,
+        received: u64,
+    ) -> Self {
+        Self { shared, workers, number, received, has_failed: false }
+    }
+
+    /// The epoch's number.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// How many batches are still to come, if nothing goes wrong.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        if self.has_failed {
+            return 0;
+        }
+        self.shared.schedule.batches().saturating_sub(self.received)
+    }
+
+    /// The state to go on from: what this consumer has received, and not what was prepared for it.
+    ///
+    /// # Errors
+    /// When the data set's fingerprint cannot be made, on the first call for a loader.
+    pub fn state(&self) -> Result<LoaderState, PipelineError> {
+        self.shared.state(self.number, self.received)
+    }
+
+    /// As `next`, for at most `timeout`. [`PipelineError::TimedOut`] is no end: the batch can be asked
+    /// for again.
+    pub fn next_timeout(&mut self, timeout: Duration) -> Option<Result<Batch, PipelineError>> {
+        self.receive(Some(timeout))
+    }
+
+    fn receive(&mut self, timeout: Option<Duration>) -> Option<Result<Batch, PipelineError>> {
+        if self.remaining() == 0 {
+            return None;
+        }
+        let result = self.wait_for_next(timeout);
+        match &result {
+            Ok(_) => {
+                self.received += 1;
+                if self.remaining() == 0 {
+                    self.shared.park(self.workers.take());
+                }
+            }
+            Err(PipelineError::TimedOut { .. }) => {}
+            Err(_) => {
+                self.has_failed = true;
+                self.workers = None;
+            }
+        }
+        Some(result)
+    }
+
+    fn wait_for_next(&self, timeout: Option<Duration>) -> Result<Batch, PipelineError> {
+        let workers = self.workers.as_ref().filter(|_| !self.shared.is_forked());
+        let workers = workers.ok_or(PipelineError::Forked)?;
+        let counters = &self.shared.counters;
+        let (taken, slept) = workers.run().ring.take(timeout);
+        counters.consumer_slept(slept);
+        match taken {
+            Taken::Ready(Filled { batch, skipped, damaged }) => {
+                let batch = batch?;
+                counters.batch(batch.len());
+                counters.skip(self.number, &skipped);
+                counters.keep_damaged(self.number, &damaged);
+                Ok(batch)
+            }
+            Taken::Failed(error) => Err(error),
+            Taken::TimedOut => Err(PipelineError::TimedOut { waited: slept }),
+            Taken::Ended => unreachable!("a run has every batch of its epochs, or a failure"),
+        }
+    }
+}
+
+impl Iterator for Epoch {
+    type Item = Result<Batch, PipelineError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.receive(None)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, usize::try_from(self.remaining()).ok())
+    }
+}
+
+impl fmt::Debug for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Epoch")
+            .field("number", &self.number)
+            .field("remaining", &self.remaining())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,87 @@
+//! Fingerprints: what a saved state is compared by.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use tbl_io::ReadError;
+
+use crate::dataset::Dataset;
+
+/// The SHA-256 of something that a state must find again.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fingerprint(pub [u8; 32]);
+
+impl fmt::Display for Fingerprint {
+    /// Lower-case hexadecimal.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fingerprint({self})")
+    }
+}
+
+impl Serialize for Fingerprint {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Fingerprint {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let digits: Option<Vec<u8>> = text
+            .chars()
+            .map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()))
+            .collect();
+        let pairs = digits.unwrap_or_default();
+        let bytes: Vec<u8> = pairs.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+        let bytes = <[u8; 32]>::try_from(bytes).ok().filter(|_| text.len() == 64);
+        let expected = &"64 hexadecimal digits";
+        bytes.map(Self).ok_or_else(|| {
+            serde::de::Error::invalid_value(serde::de::Unexpected::Str(&text), expected)
+        })
+    }
+}
+
+impl Dataset {
+    /// The fingerprint of the samples: how many there are, and of each in order its size in bytes,
+    /// its label and its name. It is the same for a TAR archive and the TBL file made of it, and
+    /// wherever they lie; the samples' bytes are not read.
+    ///
+    /// The hashed bytes are the number of samples, then for each its size, its label (-2^63 for none)
+    /// and the length of its name, all as 8 little-endian bytes, and the name. A sample whose index
+    /// entry is damaged has the size 2^64 - 1 and neither label nor name.
+    ///
+    /// This looks at every index entry: a second for some millions of samples.
+    ///
+    /// # Errors
+    /// When an index entry cannot be read for a reason other than damage.
+    pub fn fingerprint(&self) -> Result<Fingerprint, ReadError> {
+        let mut hash = Sha256::new();
+        hash.update(self.len().to_le_bytes());
+        for index in 0..self.len() {
+            let label = self.label(index).unwrap_or(i64::MIN);
+            match self.entry(index) {
+                Ok(entry) => {
+                    let key = entry.key.as_deref().unwrap_or_default();
+                    hash.update(entry.bytes.to_le_bytes());
+                    hash.update(label.to_le_bytes());
+                    hash.update((key.len() as u64).to_le_bytes());
+                    hash.update(key);
+                }
+                Err(error @ ReadError::Io { .. }) => return Err(error),
+                Err(_) => {
+                    hash.update(u64::MAX.to_le_bytes());
+                    hash.update(i64::MIN.to_le_bytes());
+                    hash.update(0u64.to_le_bytes());
+                }
+            }
+        }
+        Ok(Fingerprint(hash.finalize().into()))
+    }
+}

@@ -1,0 +1,209 @@
+//! A run: workers that go on from one epoch to the next, and what they share with the consumer.
+//!
+//! Rows are numbered through all epochs of a run, and so are batches: every epoch of a loader has
+//! equally many. That way one ring bounds what is in flight, the next epoch's first batches are
+//! prepared while the present one ends, and no thread is started in between.
+
+use std::mem;
+
+use crate::batch::{Extra, ImageSpec};
+use crate::config::LoaderConfig;
+use crate::dataset::Dataset;
+use crate::error::PipelineError;
+use crate::loader::Shared;
+use crate::order::Order;
+use crate::pool::Lease;
+use crate::ring::Ring;
+use crate::schedule::Slot;
+use crate::sync::{Arc, Mutex, lock, thread};
+use crate::worker::{self, Filled, Scratch, Watch};
+
+/// One epoch of a run.
+pub(crate) struct EpochOrder {
+    pub(crate) number: u32,
+    pub(crate) order: Order,
+}
+
+/// What workers and consumer share.
+pub(crate) struct Run {
+    pub(crate) ring: Ring<Arc<Lease<Extra>>, Filled, PipelineError>,
+    first_epoch: u32,
+    /// The orders of the latest epochs that workers have reached.
+    orders: Mutex<Vec<Arc<EpochOrder>>>,
+    shared: Arc<Shared>,
+}
+
+/// A row of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) epoch: u32,
+    /// The batch's number in the run, by which the ring knows it.
+    pub(crate) serial: u64,
+    /// The batch's number in its epoch.
+    pub(crate) batch: u64,
+    pub(crate) row: u64,
+}
+
+impl Run {
+    /// A run from batch `batch` of `epoch` on, which an epoch must have.
+    fn new(shared: Arc<Shared>, epoch: u32, batch: u64) -> Self {
+        let (schedule, config) = (&shared.schedule, &shared.config);
+        // The numbers of epochs end with the type; so does this run.
+        let epochs = if config.prefetch_next_epoch { u64::from(u32::MAX - epoch) + 1 } else { 1 };
+        let rows = schedule.rows().saturating_mul(epochs);
+        let batches = schedule.batches().saturating_mul(epochs);
+        let start = batch * config.batch_size as u64;
+        let ring = Ring::new(start..rows, batch..batches, config.prefetch);
+        Self { ring, first_epoch: epoch, orders: Mutex::default(), shared }
+    }
+
+    /// Where row `row` of the run is.
+    pub(crate) fn place(&self, row: u64) -> Place {
+        let (schedule, batch_size) = (&self.shared.schedule, self.config().batch_size as u64);
+        let (ahead, row) = (row / schedule.rows(), row % schedule.rows());
+        let batch = row / batch_size;
+        Place {
+            epoch: self.epoch_ahead(ahead),
+            serial: ahead * schedule.batches() + batch,
+            batch,
+            row: row % batch_size,
+        }
+    }
+
+    /// The epoch and batch that the consumer receives next.
+    fn next(&self) -> (u32, u64) {
+        let (taken, batches) = (self.ring.taken(), self.shared.schedule.batches());
+        (self.epoch_ahead(taken / batches), taken % batches)
+    }
+
+    fn epoch_ahead(&self, ahead: u64) -> u32 {
+        let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
+        self.first_epoch.saturating_add(ahead)
+    }
+
+    /// What stands in a row.
+    pub(crate) fn slot(&self, place: Place) -> Slot {
+        self.shared.schedule.slot(place.batch, place.row)
+    }
+
+    /// What stands so many rows behind `place`, if that is in the same epoch.
+    pub(crate) fn ahead(&self, place: Place, rows: u64) -> Option<Slot> {
+        let (schedule, batch_size) = (&self.shared.schedule, self.config().batch_size as u64);
+        let row = place.batch * batch_size + place.row + rows;
+        (row < schedule.rows()).then(|| schedule.slot(row / batch_size, row % batch_size))
+    }
+
+    /// The order of an epoch, made by the first worker to get there.
+    pub(crate) fn order(&self, epoch: u32) -> Arc<EpochOrder> {
+        let mut orders = lock(&self.orders);
+        if let Some(order) = orders.iter().find(|order| order.number == epoch) {
+            return Arc::clone(order);
+        }
+        let order = self.shared.order(epoch);
+        let order = Arc::new(EpochOrder { number: epoch, order });
+        // Nobody enters an epoch while another worker is two epochs behind: its batch would have to
+        // be taken first. Whoever still has an older order keeps it by itself.
+        orders.retain(|order| order.number.abs_diff(epoch) <= 1);
+        orders.push(Arc::clone(&order));
+        order
+    }
+
+    /// Memory for a worker.
+    pub(crate) fn new_scratch(&self) -> Scratch {
+        Scratch::new(&self.shared.config, &self.shared.user_transforms)
+    }
+
+    pub(crate) fn config(&self) -> &LoaderConfig {
+        &self.shared.config
+    }
+
+    pub(crate) fn dataset(&self) -> &Dataset {
+        &self.shared.dataset
+    }
+
+    pub(crate) fn spec(&self) -> Option<ImageSpec> {
+        self.shared.spec
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// The slab of the batch at `place`, waiting until it may be filled; `None` when the run is over.
+    pub(crate) fn enter(&self, place: Place) -> Option<Arc<Lease<Extra>>> {
+        let Shared { pool, shape, schedule, .. } = &*self.shared;
+        let (lease, slept) = self.ring.enter(place.serial, || {
+            let rows = usize::try_from(schedule.rows_of(place.batch));
+            let rows = rows.expect("at most the batch size, which is a `usize`");
+            let (lease, bytes) = (pool.take(*shape, rows), shape.bytes() as u64);
+            lease.map(Arc::new).ok_or(PipelineError::OutOfMemory { bytes })
+        });
+        self.shared.counters.worker_slept(slept);
+        lease
+    }
+
+    fn work(&self, worker: usize) {
+        let _watch = Watch { run: self, worker };
+        let recycled = lock(&self.shared.scratch).pop();
+        let mut scratch = recycled.unwrap_or_else(|| self.new_scratch());
+        worker::run(self, &mut scratch);
+        let mut kept = lock(&self.shared.scratch);
+        if kept.len() < self.shared.config.workers {
+            kept.push(scratch);
+        }
+    }
+}
+
+/// A run and its threads. Dropping them stops and joins.
+pub(crate) struct Workers {
+    run: Arc<Run>,
+    threads: Vec<thread::JoinHandle<()>>,
+}
+
+impl Workers {
+    /// Starts the workers at batch `batch` of `epoch`. A thread that cannot be started is the run's
+    /// failure.
+    pub(crate) fn start(shared: Arc<Shared>, epoch: u32, batch: u64) -> Self {
+        let workers = shared.config.workers;
+        let run = Arc::new(Run::new(shared, epoch, batch));
+        let mut threads = Vec::with_capacity(workers);
+        for worker in 0..workers {
+            let run_of_worker = Arc::clone(&run);
+            let name = format!("tl-worker-{worker}");
+            let body = move || run_of_worker.work(worker);
+            match thread::Builder::new().name(name).spawn(body) {
+                Ok(thread) => threads.push(thread),
+                Err(source) => {
+                    run.ring.fail(PipelineError::Spawn { worker, workers, source });
+                    break;
+                }
+            }
+        }
+        Self { run, threads }
+    }
+
+    pub(crate) fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Whether the next batch to be received is batch `batch` of `epoch`.
+    pub(crate) fn are_at(&self, epoch: u32, batch: u64) -> bool {
+        self.run.next() == (epoch, batch)
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        let threads = mem::take(&mut self.threads);
+        if self.run.shared.is_forked() {
+            // The threads are the parent's, and a lock may have been held at the fork.
+            mem::forget(threads);
+            return;
+        }
+        self.run.ring.close();
+        for thread in threads {
+            // A worker that panicked has reported it through its `Watch`.
+            drop(thread.join());
+        }
+    }
+}

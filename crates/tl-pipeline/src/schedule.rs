@@ -1,0 +1,217 @@
+//! Which positions of an epoch's order a rank gets, batch by batch: arithmetic, nothing else.
+//!
+//! The positions are cut into *global batches* of `batch_size * world`, and each into one slice per
+//! rank. So what all ranks receive together does not depend on how many they are, as long as the
+//! global batch stays the same.
+
+use crate::error::PipelineError;
+
+/// Which part of every global batch this process gets, when several train together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shard {
+    /// This process's number, below `world`.
+    pub rank: u32,
+    /// How many processes there are, at least 1.
+    pub world: u32,
+    /// What becomes of the last global batch when there are not enough samples for it. `None`, the
+    /// default, is [`Tail::Uneven`] for one process and [`Tail::Pad`] for several, which then have
+    /// equally many batches.
+    pub tail: Option<Tail>,
+}
+
+impl Default for Shard {
+    /// One process alone.
+    fn default() -> Self {
+        Self { rank: 0, world: 1, tail: None }
+    }
+}
+
+/// What becomes of the last global batch when there are not enough samples for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tail {
+    /// It is left out. Every rank has the same number of whole batches.
+    Drop,
+    /// It is filled up from the start of the order, and `Batch::is_valid` says which rows count.
+    /// Every rank has the same number of whole batches, and no sample is lost.
+    Pad,
+    /// It is short: the last ranks get fewer rows of it or none, and then one batch less than the
+    /// others. Processes that wait for each other in every step must not use this.
+    Uneven,
+}
+
+/// What a row of a batch holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot {
+    /// The row's place in the sequence of all ranks' rows. Behind the last position in padding.
+    pub(crate) place: u64,
+    /// The position in the epoch's order.
+    pub(crate) position: u64,
+    /// Whether the row counts; padding does not.
+    pub(crate) valid: bool,
+}
+
+/// The batches of one rank in an epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Schedule {
+    positions: u64,
+    batch_size: u64,
+    rank: u64,
+    world: u64,
+    tail: Tail,
+}
+
+impl Schedule {
+    /// The schedule of `positions` positions.
+    pub(crate) fn new(
+        positions: u64,
+        batch_size: usize,
+        shard: Shard,
+    ) -> Result<Self, PipelineError> {
+        let Shard { rank, world, tail } = shard;
+        if world == 0 {
+            let expected = "at least 1";
+            return Err(PipelineError::Setting { setting: "world", value: 0, expected });
+        }
+        if rank >= world {
+            let (value, expected) = (u64::from(rank), "less than world");
+            return Err(PipelineError::Setting { setting: "rank", value, expected });
+        }
+        let (batch_size, rank, world) = (batch_size as u64, u64::from(rank), u64::from(world));
+        // Padding lies behind the last position by less than a global batch.
+        let global = batch_size.checked_mul(world);
+        if global.and_then(|global| positions.checked_add(global)).is_none() {
+            let (setting, expected) = ("batch_size", "a global batch that can be counted");
+            return Err(PipelineError::Setting { setting, value: batch_size, expected });
+        }
+        let tail = tail.unwrap_or(if world == 1 { Tail::Uneven } else { Tail::Pad });
+        Ok(Self { positions, batch_size, rank, world, tail })
+    }
+
+    /// Rows of a global batch, all ranks together.
+    pub(crate) const fn global_batch(&self) -> u64 {
+        self.batch_size * self.world
+    }
+
+    /// How many batches this rank has.
+    pub(crate) fn batches(&self) -> u64 {
+        let (whole, rest) = self.whole_and_rest();
+        let last = match self.tail {
+            Tail::Drop => false,
+            Tail::Pad => rest > 0,
+            Tail::Uneven => self.rows_of_rest(rest) > 0,
+        };
+        whole + u64::from(last)
+    }
+
+    /// How many rows this rank has in all its batches.
+    pub(crate) fn rows(&self) -> u64 {
+        let (whole, rest) = self.whole_and_rest();
+        let last = match self.tail {
+            Tail::Drop => 0,
+            Tail::Pad => self.batch_size * u64::from(rest > 0),
+            Tail::Uneven => self.rows_of_rest(rest),
+        };
+        whole * self.batch_size + last
+    }
+
+    /// How many rows batch `batch` of this rank has.
+    pub(crate) fn rows_of(&self, batch: u64) -> u64 {
+        self.batch_size.min(self.rows() - batch * self.batch_size)
+    }
+
+    /// What row `row` of batch `batch` holds. There must be such a row.
+    pub(crate) fn slot(&self, batch: u64, row: u64) -> Slot {
+        let place = batch * self.global_batch() + self.rank * self.batch_size + row;
+        Slot { place, position: place % self.positions, valid: place < self.positions }
+    }
+
+    fn whole_and_rest(&self) -> (u64, u64) {
+        (self.positions / self.global_batch(), self.positions % self.global_batch())
+    }
+
+    fn rows_of_rest(&self, rest: u64) -> u64 {
+        rest.saturating_sub(self.rank * self.batch_size).min(self.batch_size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule(positions: u64, batch_size: usize, rank: u32, world: u32, tail: Tail) -> Schedule {
+        Schedule::new(positions, batch_size, Shard { rank, world, tail: Some(tail) }).unwrap()
+    }
+
+    /// The positions of all rows of one rank, padding in brackets.
+    fn rows(schedule: &Schedule) -> Vec<Vec<(u64, bool)>> {
+        let batch = |batch| {
+            let slots = (0..schedule.rows_of(batch)).map(|row| schedule.slot(batch, row));
+            slots.map(|slot| (slot.position, slot.valid)).collect()
+        };
+        (0..schedule.batches()).map(batch).collect()
+    }
+
+    #[test]
+    fn ranks_share_every_global_batch() {
+        let of = |rank, tail| rows(&schedule(11, 2, rank, 2, tail));
+        let valid = |positions: &[u64]| positions.iter().map(|&p| (p, true)).collect::<Vec<_>>();
+        assert_eq!(of(0, Tail::Drop), [valid(&[0, 1]), valid(&[4, 5])]);
+        assert_eq!(of(1, Tail::Drop), [valid(&[2, 3]), valid(&[6, 7])]);
+        assert_eq!(of(0, Tail::Uneven), [valid(&[0, 1]), valid(&[4, 5]), valid(&[8, 9])]);
+        assert_eq!(of(1, Tail::Uneven), [valid(&[2, 3]), valid(&[6, 7]), valid(&[10])]);
+        assert_eq!(of(1, Tail::Pad)[2], [(10, true), (0, false)]);
+        assert_eq!(rows(&schedule(9, 2, 1, 2, Tail::Uneven)).len(), 2);
+    }
+
+    #[test]
+    fn padding_goes_round_as_often_as_it_takes() {
+        let rows = rows(&schedule(2, 3, 1, 2, Tail::Pad));
+        assert_eq!(rows, [[(1, false), (0, false), (1, false)]]);
+    }
+
+    #[test]
+    fn every_position_is_valid_once_whatever_the_world() {
+        for (positions, global) in [(0, 12), (1, 12), (11, 12), (12, 12), (40, 12), (7, 1)] {
+            for world in [1, 2, 3, 4, 6, 12] {
+                if global % world != 0 {
+                    continue;
+                }
+                for tail in [Tail::Pad, Tail::Uneven] {
+                    let ranks: Vec<_> = (0..world)
+                        .map(|rank| {
+                            schedule(positions, (global / world) as usize, rank, world, tail)
+                        })
+                        .collect();
+                    let mut seen: Vec<u64> = ranks
+                        .iter()
+                        .flat_map(|rank| rows(rank).concat())
+                        .filter_map(|(position, valid)| valid.then_some(position))
+                        .collect();
+                    seen.sort_unstable();
+                    assert_eq!(seen, (0..positions).collect::<Vec<_>>());
+                    for rank in &ranks {
+                        assert_eq!(rows(rank).concat().len() as u64, rank.rows());
+                        if tail == Tail::Pad {
+                            assert_eq!(rank.batches(), positions.div_ceil(global.into()));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_shards_are_refused() {
+        let new = |rank, world| Schedule::new(5, 4, Shard { rank, world, tail: None });
+        assert!(matches!(new(0, 0), Err(PipelineError::Setting { setting: "world", .. })));
+        assert!(matches!(new(2, 2), Err(PipelineError::Setting { setting: "rank", value: 2, .. })));
+        assert!(Schedule::new(u64::MAX - 3, 4, Shard::default()).is_err());
+        assert!(Schedule::new(u64::MAX - 4, 4, Shard::default()).is_ok());
+    }
+
+    #[test]
+    fn several_processes_have_equal_batches_unless_told_otherwise() {
+        let new = |world| Schedule::new(5, 4, Shard { rank: 0, world, tail: None }).unwrap().tail;
+        assert_eq!((new(1), new(2)), (Tail::Uneven, Tail::Pad));
+    }
+}

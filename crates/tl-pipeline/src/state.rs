@@ -1,0 +1,125 @@
+//! The state of a training run: where in which epoch of which order the consumer is.
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::{LoaderConfig, Work};
+use crate::error::PipelineError;
+use crate::fingerprint::Fingerprint;
+
+/// Where a consumer is, and what has to be the same when it goes on from there.
+///
+/// It says nothing about workers, prefetch or ranks: any loader whose ranks together have the same
+/// global batch continues with the same bytes. What was prepared and not received is not counted.
+/// It serialises as a small table, with fingerprints as hexadecimal text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoaderState {
+    /// The version of this table, [`LoaderState::VERSION`].
+    pub version: u32,
+    /// [`Dataset::fingerprint`](crate::Dataset::fingerprint) of the data set.
+    pub dataset: Fingerprint,
+    /// The recipe and what is decoded of an image that EXIF data turn; for stored bytes that fact.
+    pub recipe: Fingerprint,
+    /// Which samples an epoch has, and in which order.
+    pub order: Fingerprint,
+    /// The seed.
+    pub seed: u64,
+    /// The epoch.
+    pub epoch: u32,
+    /// Rows of a batch, all ranks together.
+    pub global_batch: u64,
+    /// Rows whose images are mixed with each other, as by `MixUp`.
+    pub mixing_group: u64,
+    /// Rows of the epoch that all ranks together have received.
+    pub consumed: u64,
+}
+
+impl LoaderState {
+    /// The version that is written and read.
+    pub const VERSION: u32 = 1;
+
+    /// Checks that a loader in the state `own` continues this one's epoch, and returns the number of
+    /// the next batch.
+    pub(crate) fn next_batch(&self, own: &Self) -> Result<u64, PipelineError> {
+        let Self { version, dataset, recipe, order, seed, global_batch, mixing_group, .. } = self;
+        let mismatch = |what, state: String, loader: String| {
+            if state == loader {
+                return Ok(());
+            }
+            Err(PipelineError::StateMismatch { what, state, loader })
+        };
+        mismatch("version", version.to_string(), own.version.to_string())?;
+        mismatch("data set", dataset.to_string(), own.dataset.to_string())?;
+        mismatch("recipe", recipe.to_string(), own.recipe.to_string())?;
+        mismatch("order", order.to_string(), own.order.to_string())?;
+        mismatch("seed", seed.to_string(), own.seed.to_string())?;
+        mismatch("global batch", global_batch.to_string(), own.global_batch.to_string())?;
+        mismatch("mixing group", mixing_group.to_string(), own.mixing_group.to_string())?;
+        if !self.consumed.is_multiple_of(self.global_batch) {
+            let Self { consumed, global_batch, .. } = *self;
+            return Err(PipelineError::StateWithinBatch { consumed, global_batch });
+        }
+        Ok(self.consumed / self.global_batch)
+    }
+}
+
+/// The fingerprint of what is done with every sample. What is done with bad ones is no part of it,
+/// so that a run that met one can go on with another policy.
+pub(crate) fn of_work(config: &LoaderConfig) -> Fingerprint {
+    use sha2::{Digest, Sha256};
+    let mut hash = Sha256::new();
+    match &config.work {
+        Work::Bytes => hash.update(b"bytes"),
+        Work::Images(recipe) => {
+            hash.update(b"images");
+            hash.update(recipe.hash().0);
+            hash.update([u8::from(config.decode.exif == tl_decode::Exif::Apply)]);
+        }
+    }
+    Fingerprint(hash.finalize().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: LoaderState = LoaderState {
+        version: LoaderState::VERSION,
+        dataset: Fingerprint([1; 32]),
+        recipe: Fingerprint([2; 32]),
+        order: Fingerprint([3; 32]),
+        seed: 42,
+        epoch: 0,
+        global_batch: 12,
+        mixing_group: 4,
+        consumed: 0,
+    };
+
+    #[test]
+    fn a_state_is_small_text_and_comes_back() {
+        let state = LoaderState { epoch: 7, consumed: 24, seed: u64::MAX, ..OWN };
+        let text = serde_json::to_string(&state).unwrap();
+        assert!(text.contains(&format!("\"dataset\":\"{}\"", "01".repeat(32))), "{text}");
+        assert_eq!(serde_json::from_str::<LoaderState>(&text).unwrap(), state);
+        for broken in [text.replace("01", "0"), text.replace("01", "0g"), text.replace("01", "")] {
+            assert!(serde_json::from_str::<LoaderState>(&broken).is_err(), "{broken}");
+        }
+    }
+
+    #[test]
+    fn what_differs_is_named() {
+        let check = |state: LoaderState, expected: &str| {
+            let error = state.next_batch(&OWN).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        };
+        assert_eq!(LoaderState { epoch: 9, consumed: 24, ..OWN }.next_batch(&OWN).unwrap(), 2);
+        check(LoaderState { version: 2, ..OWN }, "version");
+        check(LoaderState { dataset: Fingerprint([0; 32]), ..OWN }, "data set");
+        check(LoaderState { recipe: Fingerprint([0; 32]), ..OWN }, "recipe");
+        check(LoaderState { order: Fingerprint([0; 32]), ..OWN }, "order");
+        check(LoaderState { seed: 43, ..OWN }, "seed is 43, this loader's is 42");
+        check(LoaderState { global_batch: 6, ..OWN }, "global batch");
+        check(LoaderState { mixing_group: 6, ..OWN }, "mixing group");
+        check(LoaderState { consumed: 13, ..OWN }, "13 consumed rows");
+    }
+}

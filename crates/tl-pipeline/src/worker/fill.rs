@@ -1,0 +1,84 @@
+//! One row of a batch: the sample that stands there, or the reason why there is none.
+
+use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use tbl_io::ReadError;
+use tl_decode::{DecodeError, Image};
+use tl_transform::Draw;
+
+use crate::batch::Extra;
+use crate::dataset::Dataset;
+use crate::error::{SampleError, SampleFault};
+use crate::pool::Lease;
+use crate::run::{EpochOrder, Place, Run};
+use crate::slab::{Complete, Identity, Parts};
+use crate::sync::Arc;
+use crate::worker::Scratch;
+use crate::worker::process::{Processed, process};
+
+/// How many rows ahead the system is told what will be read: enough to keep a disk busy while a few
+/// samples are decoded, and at 100 KB a sample a few megabytes of page cache.
+const READ_AHEAD: u64 = 32;
+
+/// Puts the sample at `place` into its row, or the reason why not. Returns the batch when this was
+/// its last row.
+pub(super) fn fill<'a>(
+    run: &Run,
+    scratch: &mut Scratch,
+    epoch: &EpochOrder,
+    lease: &'a Lease<Extra>,
+    place: Place,
+) -> Option<Complete<'a, Extra>> {
+    let slot = run.slot(place);
+    let index = epoch.order.sample_at(slot.position).expect("a position is below their number");
+    if let Some(ahead) = run.ahead(place, READ_AHEAD)
+        && let Some(sample) = epoch.order.sample_at(ahead.position)
+    {
+        run.dataset().will_need(sample);
+    }
+    let row = usize::try_from(place.row).expect("a row is below the batch size");
+    let mut row = lease.claim(row).expect("a row is claimed once");
+    let Parts { image: out, extra, .. } = row.parts();
+    (extra.error, extra.damage) = (None, None);
+    let draw = Draw { seed: run.config().seed, epoch: epoch.number, sample: index };
+    let work = AssertUnwindSafe(|| process(run, scratch, draw, out, &mut extra.image));
+    let result = catch_unwind(work).unwrap_or_else(|panic| {
+        // Whatever the panic interrupted is in an unknown state.
+        *scratch = run.new_scratch();
+        extra.image = Image::new();
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        let message = tbl_io::Escaped(text.unwrap_or_default().as_bytes()).to_string();
+        Err(SampleFault::Panicked { message })
+    });
+    scratch.trim();
+    let label = match result {
+        Ok(Processed { label, damage }) => {
+            extra.damage = damage.map(|damage| {
+                let fault = DecodeError::from(damage).into();
+                Arc::new(identify(run.dataset(), index, fault))
+            });
+            label
+        }
+        Err(fault) => {
+            extra.error = Some(Arc::new(identify(run.dataset(), index, fault)));
+            None
+        }
+    };
+    let (label, image) = (label.unwrap_or(-1), &extra.image);
+    let size = run.spec().map_or([image.height, image.width], |spec| [spec.height, spec.width]);
+    row.identify(Identity { label, index, size, valid: slot.valid });
+    row.finish()
+}
+
+/// Says which sample it was, as far as its index can still be read.
+fn identify(dataset: &Dataset, index: u64, fault: SampleFault) -> SampleError {
+    let shard = dataset.locate(index).map(|(source, _)| source.path().to_path_buf());
+    let (key, offset) = match dataset.entry(index) {
+        Ok(entry) => (entry.key.map(Cow::into_owned), Some(entry.offset)),
+        Err(ReadError::Sample { key, .. }) => (key, None),
+        Err(_) => (None, None),
+    };
+    SampleError { index, key, shard: shard.unwrap_or_default(), offset, fault }
+}

@@ -1,0 +1,70 @@
+//! The end of a batch: bad rows, mixing, and the hand-over.
+
+use tl_simd::Level;
+
+use crate::batch::{Batch, Extra, Mixed};
+use crate::config::{OnError, Work};
+use crate::pool::Lease;
+use crate::run::{Place, Run};
+use crate::slab::Complete;
+use crate::sync::Arc;
+use crate::worker::{Filled, Scratch};
+
+/// Leaves the failed rows out, or reports the first of them, mixes the others where the recipe says
+/// so, and hands the batch over.
+pub(super) fn publish(
+    run: &Run,
+    scratch: &mut Scratch,
+    place: Place,
+    lease: &Arc<Lease<Extra>>,
+    mut complete: Complete<'_, Extra>,
+) {
+    let group = run.config().mixing_group;
+    let (mut len, mut skipped, mut damaged) = (0, Vec::new(), Vec::new());
+    let mut mixed = Vec::new();
+    let rows = complete.rows();
+    for first in (0..rows).step_by(group) {
+        let start = len;
+        for row in first..rows.min(first + group) {
+            let extra = complete.extra(row);
+            damaged.extend(extra.damage.take());
+            if let Some(error) = extra.error.take() {
+                skipped.push(error);
+            } else {
+                complete.move_row(row, len);
+                len += 1;
+            }
+        }
+        let first = Place { row: first as u64, ..place };
+        mixed.extend(mix(run, scratch, first, &mut complete, start..len));
+    }
+    complete.publish();
+    let filled = if run.config().on_error == OnError::Raise && !skipped.is_empty() {
+        Filled { batch: Err(skipped.swap_remove(0)), skipped: Vec::new(), damaged: Vec::new() }
+    } else {
+        let batch = Batch::new(Arc::clone(lease), place.batch, len, run.spec(), mixed);
+        Filled { batch: Ok(batch), skipped, damaged }
+    };
+    run.ring.publish(place.serial, filled);
+}
+
+/// Mixes the images in `rows`, what is left of the group that starts at `first`, as the group's
+/// number says. Whoever publishes the batch does so, alone and in the order of the rows, so that the
+/// result depends on neither.
+fn mix(
+    run: &Run,
+    scratch: &mut Scratch,
+    first: Place,
+    complete: &mut Complete<'_, Extra>,
+    rows: std::ops::Range<usize>,
+) -> Option<Mixed> {
+    let (Work::Images(recipe), Some(spec)) = (&run.config().work, run.spec()) else {
+        return None;
+    };
+    let group = run.slot(first).place / run.config().mixing_group as u64;
+    let mixing = recipe.mixing(run.config().seed, first.epoch, group)?;
+    let images = complete.images(rows.clone());
+    let size = (spec.width, spec.height);
+    mixing.run(Level::detect(), spec.output, size, images, &mut scratch.unmixed);
+    Some(Mixed { rows, mixing })
+}

@@ -1,0 +1,153 @@
+//! Going on: from epoch to epoch, from a state, with other workers and on other ranks.
+
+use std::time::Duration;
+
+use tl_pipeline::{Batch, Loader, LoaderConfig, LoaderState, PipelineError, Shard, Tail, Work};
+use tl_transform::batch_op::MixUp;
+use tl_transform::{BatchOp, Recipe};
+
+use crate::content::record;
+use crate::memory::{bmps, config, loader, train};
+
+const SAMPLES: u32 = 23;
+const GLOBAL_BATCH: usize = 6;
+
+fn ranks(world: usize, workers: usize, tail: Tail, work: &Work) -> Vec<Loader> {
+    let rank = |rank| {
+        let shard = Shard { rank, world: world.try_into().unwrap(), tail: Some(tail) };
+        let batch_size = GLOBAL_BATCH / world;
+        let mixing_group = 2;
+        let config = config(work.clone());
+        loader(bmps(SAMPLES), LoaderConfig { batch_size, shard, workers, mixing_group, ..config })
+    };
+    (0..world.try_into().unwrap()).map(rank).collect()
+}
+
+fn append(rows: &mut Vec<(u64, bool, Vec<u8>)>, batch: &Batch) {
+    let row_bytes = batch.images().len() / batch.len().max(1);
+    for (row, &index) in batch.indices().iter().enumerate() {
+        let image = &batch.images()[row * row_bytes..][..row_bytes];
+        rows.push((index, batch.valid()[row], image.to_vec()));
+    }
+}
+
+/// What all ranks receive of epoch 3, resumed on other ranks after every `every` steps.
+fn elastic(worlds: &[usize], every: u64, tail: Tail, work: &Work) -> Vec<(u64, bool, Vec<u8>)> {
+    let (mut rows, mut state): (_, Option<LoaderState>) = (Vec::new(), None);
+    for (&world, workers) in worlds.iter().cycle().zip([1, 3, 2].into_iter().cycle()) {
+        let ranks = ranks(world, workers, tail, work);
+        let mut epochs: Vec<_> = ranks
+            .iter()
+            .map(|rank| state.map_or_else(|| rank.epoch(3), |state| rank.resume(&state).unwrap()))
+            .collect();
+        for _ in 0..every {
+            for epoch in &mut epochs {
+                if let Some(batch) = epoch.next() {
+                    append(&mut rows, &batch.unwrap());
+                }
+            }
+        }
+        if epochs.iter().all(|epoch| epoch.remaining() == 0) {
+            return rows;
+        }
+        // Through text, as a checkpoint would keep it.
+        let text = serde_json::to_string(&epochs[0].state().unwrap()).unwrap();
+        state = Some(serde_json::from_str(&text).unwrap());
+    }
+    unreachable!("worlds go round")
+}
+
+#[test]
+fn resuming_on_other_ranks_concatenates_to_the_whole_epoch() {
+    let mixing: BatchOp = MixUp::default().into();
+    let mixed = Recipe::imagenet_train(16).unwrap().with_batch_ops(vec![mixing]).unwrap();
+    for work in [train(), Work::Images(mixed)] {
+        for tail in [Tail::Drop, Tail::Pad, Tail::Uneven] {
+            let whole = elastic(&[1], 100, tail, &work);
+            let expected = match tail {
+                Tail::Drop => 18,
+                Tail::Pad => 24,
+                Tail::Uneven => 23,
+            };
+            assert_eq!(whole.len(), expected);
+            assert_eq!(whole.iter().filter(|row| row.1).count(), expected.min(23));
+            for (worlds, every) in [(&[1][..], 1), (&[3], 1), (&[1, 3], 1), (&[3, 1], 2)] {
+                let parts = elastic(worlds, every, tail, &work);
+                assert!(parts == whole, "{worlds:?} every {every}, {tail:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_next_epoch_is_taken_over_and_any_other_started() {
+    for prefetch_next_epoch in [true, false] {
+        let settings = LoaderConfig { prefetch_next_epoch, ..config(train()) };
+        let going_on = loader(bmps(SAMPLES), settings);
+        for epoch in [0, 1, 2, 7, 3, 4, u32::MAX] {
+            let expected = record(&loader(bmps(SAMPLES), config(train())), epoch);
+            assert!(record(&going_on, epoch) == expected, "epoch {epoch}");
+        }
+    }
+}
+
+#[test]
+fn a_batch_can_be_asked_for_alone() {
+    let loader = loader(bmps(SAMPLES), config(train()));
+    let expected = record(&loader, 5);
+    for (number, expected) in expected.iter().enumerate().rev() {
+        let batch = loader.batch(5, number as u64).unwrap();
+        assert_eq!((batch.number(), batch.images()), (expected.number, &expected.bytes[..]));
+    }
+    let none = loader.batch(5, expected.len() as u64).unwrap_err();
+    assert!(matches!(none, PipelineError::Setting { setting: "batch", value: 6, .. }), "{none}");
+}
+
+#[test]
+fn what_was_prepared_is_not_counted_as_received() {
+    let loader = loader(bmps(SAMPLES), config(train()));
+    let mut epoch = loader.epoch(0);
+    assert_eq!(epoch.state().unwrap().consumed, 0);
+    for received in 1..=6 {
+        epoch.next().unwrap().unwrap();
+        let state = epoch.state().unwrap();
+        assert_eq!((state.epoch, state.consumed), (0, received * 4));
+    }
+    assert_eq!(loader.resume(&epoch.state().unwrap()).unwrap().count(), 0);
+}
+
+#[test]
+fn states_of_something_else_are_refused_by_name() {
+    let settings = || config(train());
+    let state = loader(bmps(SAMPLES), settings()).epoch(2).state().unwrap();
+    let refused = |samples, config| {
+        let error = loader(bmps(samples), config).resume(&state).unwrap_err();
+        let PipelineError::StateMismatch { what, .. } = error else { panic!("{error}") };
+        what
+    };
+    assert_eq!(refused(SAMPLES - 1, settings()), "data set");
+    assert_eq!(refused(SAMPLES, config(Work::Bytes)), "recipe");
+    let sampler = tl_pipeline::Shuffle::None.into();
+    assert_eq!(refused(SAMPLES, LoaderConfig { sampler, ..settings() }), "order");
+    assert_eq!(refused(SAMPLES, LoaderConfig { seed: 43, ..settings() }), "seed");
+    assert_eq!(refused(SAMPLES, LoaderConfig { batch_size: 8, ..settings() }), "global batch");
+    assert_eq!(refused(SAMPLES, LoaderConfig { mixing_group: 2, ..settings() }), "mixing group");
+}
+
+#[test]
+fn waiting_can_be_bounded() {
+    let loader = loader(bmps(SAMPLES), config(train()));
+    let mut epoch = loader.epoch(0);
+    let mut batches = 0;
+    while let Some(batch) = epoch.next_timeout(Duration::from_micros(10)) {
+        match batch {
+            Ok(batch) => {
+                assert_eq!(batch.number(), batches);
+                batches += 1;
+            }
+            Err(PipelineError::TimedOut { .. }) => assert_ne!(epoch.remaining(), 0),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert_eq!(batches, 6);
+}
