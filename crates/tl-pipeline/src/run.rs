@@ -101,8 +101,8 @@ impl Run {
         }
         let order = self.shared.order(epoch);
         let order = Arc::new(EpochOrder { number: epoch, order });
-        // Nobody enters an epoch while another worker is two epochs behind: its batch would have to
-        // be taken first. Whoever still has an older order keeps it by itself.
+        // Workers are at most `prefetch` batches apart, which is more than an epoch only where epochs
+        // are tiny: whoever is further behind makes a small order again.
         orders.retain(|order| order.number.abs_diff(epoch) <= 1);
         orders.push(Arc::clone(&order));
         order
