@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 mod batch;
+mod bucket;
 mod config;
 mod dataset;
 mod epoch;
@@ -10,6 +11,7 @@ mod error;
 mod fingerprint;
 mod loader;
 mod order;
+mod padding;
 mod pool;
 mod render;
 mod ring;
