@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use crate::error::DecodeError;
+use crate::error::{DecodeError, Feature};
 use crate::format::Format;
 use crate::image::{Image, ImageInfo};
 use crate::jpeg::{Damage, JpegDecoder, JpegRequest, OnDamaged};
@@ -147,6 +147,30 @@ impl Decoder {
             Format::Bmp => bmp::decode(bytes, options, scratch, image),
             Format::Tiff => tiff::decode(bytes, options, (&mut self.tiff, &mut self.jpeg), image),
         }?;
+        self.upright(orientation, image)
+    }
+
+    /// Decodes a mask: the samples of a PNG file of one channel as the numbers that they are,
+    /// palette indexes or grey of up to 8 bits. No palette is looked up and nothing is scaled, so a
+    /// mask of 1 bit has 0 and 1.
+    ///
+    /// # Errors
+    /// As for [`Decoder::decode_into`]; [`Feature::Mask`](crate::Feature::Mask) for files of other
+    /// formats, of colours and of 16 bits.
+    pub fn decode_mask_into(&mut self, bytes: &[u8], image: &mut Image) -> Result<(), DecodeError> {
+        self.damage = None;
+        let info = probe(bytes)?;
+        if info.format != Format::Png {
+            let ImageInfo { format, channels, bit_depth, .. } = info;
+            return Err(Feature::Mask { format, channels, bit_depth }.into());
+        }
+        let orientation = png::decode_stored(bytes, &self.options, &mut self.scratch, image)?;
+        self.upright(orientation, image)
+    }
+
+    /// Turns the image as the options say.
+    fn upright(&mut self, orientation: Orientation, image: &mut Image) -> Result<(), DecodeError> {
+        let (options, scratch) = (&self.options, &mut self.scratch);
         if options.exif == Exif::Apply && orientation != Orientation::Upright {
             options.limits.charge_working(image.data.len() as u64)?;
             let stored = (image.width as usize, image.height as usize);

@@ -188,6 +188,16 @@ pub enum Feature {
     /// TIFF YCbCr subsampling outside JPEG.
     #[error("TIFF YCbCr subsampling {0}x{1}")]
     TiffSubsampling(u16, u16),
+    /// A mask that is no PNG file of one channel of up to 8 bits.
+    #[error("mask in a {format} file of {channels} channels of {bit_depth} bits")]
+    Mask {
+        /// The file format.
+        format: Format,
+        /// Its channels.
+        channels: u8,
+        /// Bits per sample.
+        bit_depth: u8,
+    },
 }
 
 /// What a frame has that is not decoded, by the number of its SOF marker.

@@ -6,7 +6,7 @@ use std::io::Cursor;
 use ::png::{BitDepth, ColorType, InterlaceInfo, Reader, Transformations};
 
 use crate::decoder::{Color, DecodeOptions};
-use crate::error::{CodecError, DecodeError, Defect};
+use crate::error::{CodecError, DecodeError, Defect, Feature};
 use crate::format::Format;
 use crate::image::{Image, ImageInfo};
 use crate::orientation::Orientation;
@@ -69,8 +69,9 @@ pub(crate) fn decode(
     image.reset((info.width, info.height), options.color.channels(), &options.limits)?;
 
     let (color_type, depth) = reader.output_color_type();
+    let format = RowFormat::of(&reader, Samples::Color(options.color));
     if reader.info().interlaced {
-        read_interlaced(&mut reader, options.color, scratch, image)?;
+        read_interlaced(&mut reader, &format, scratch, image)?;
     } else if color_type == ColorType::Rgb && options.color == Color::Rgb8
         || color_type == ColorType::Grayscale
             && depth == BitDepth::Eight
@@ -78,7 +79,33 @@ pub(crate) fn decode(
     {
         reader.next_frame(&mut image.data).map_err(codec)?;
     } else {
-        read_rows(&mut reader, options.color, scratch, image)?;
+        read_rows(&mut reader, &format, scratch, image)?;
+    }
+    reader.finish().map_err(codec)?;
+    Ok(info.orientation)
+}
+
+/// Decodes the samples of a file of one channel as they are stored.
+pub(crate) fn decode_stored(
+    bytes: &[u8],
+    options: &DecodeOptions,
+    scratch: &mut Vec<u8>,
+    image: &mut Image,
+) -> Result<Orientation, DecodeError> {
+    let info = probe(bytes)?;
+    let ImageInfo { channels, bit_depth, .. } = info;
+    if channels != 1 || bit_depth > 8 {
+        return Err(Feature::Mask { format: Format::Png, channels, bit_depth }.into());
+    }
+    options.limits.charge_image(info.width, info.height, channels)?;
+    require_plausible(bytes, &info)?;
+    let mut reader = open(bytes, options).map_err(codec)?;
+    image.reset((info.width, info.height), channels, &options.limits)?;
+    let format = RowFormat::of(&reader, Samples::Stored);
+    if reader.info().interlaced {
+        read_interlaced(&mut reader, &format, scratch, image)?;
+    } else {
+        read_rows(&mut reader, &format, scratch, image)?;
     }
     reader.finish().map_err(codec)?;
     Ok(info.orientation)
@@ -119,15 +146,24 @@ fn open<'a>(
     decoder.read_info()
 }
 
+/// What becomes of the samples of a row.
+#[derive(Clone, Copy)]
+enum Samples {
+    Color(Color),
+    /// They stay the numbers that they are.
+    Stored,
+}
+
 /// What turns one row of the reader into pixels.
 struct RowFormat {
+    samples: Samples,
     palette: Palette,
     color_type: ColorType,
     depth: u8,
 }
 
 impl RowFormat {
-    fn of(reader: &PngReader<'_>) -> Self {
+    fn of(reader: &PngReader<'_>, samples: Samples) -> Self {
         let (color_type, depth) = reader.output_color_type();
         let mut palette = [[0; 3]; 256];
         if let Some(colors) = &reader.info().palette {
@@ -135,7 +171,7 @@ impl RowFormat {
                 *to = *from;
             }
         }
-        Self { palette, color_type, depth: depth as u8 }
+        Self { samples, palette, color_type, depth: depth as u8 }
     }
 
     fn layout(&self) -> Layout<'_> {
@@ -149,43 +185,44 @@ impl RowFormat {
     }
 
     /// Converts `row`; `unpacked` has room for the samples of a row below 8 bits.
-    fn convert(&self, row: &[u8], unpacked: &mut [u8], to: &mut [u8], color: Color) {
-        if self.depth < 8 {
-            let is_grey = self.color_type == ColorType::Grayscale;
-            let scale = if is_grey { pixel::grey_scale(self.depth) } else { 1 };
-            pixel::unpack(row, self.depth, scale, unpacked);
-            self.layout().convert(unpacked, to, color);
-        } else {
-            self.layout().convert(row, to, color);
+    fn convert(&self, row: &[u8], unpacked: &mut [u8], to: &mut [u8]) {
+        let is_grey = self.color_type == ColorType::Grayscale;
+        match (self.samples, self.depth) {
+            (Samples::Color(color), 0..8) => {
+                let scale = if is_grey { pixel::grey_scale(self.depth) } else { 1 };
+                pixel::unpack(row, self.depth, scale, unpacked);
+                self.layout().convert(unpacked, to, color);
+            }
+            (Samples::Color(color), _) => self.layout().convert(row, to, color),
+            (Samples::Stored, 0..8) => pixel::unpack(row, self.depth, 1, to),
+            (Samples::Stored, _) => to.copy_from_slice(row),
         }
     }
 }
 
 fn read_rows(
     reader: &mut PngReader<'_>,
-    color: Color,
+    format: &RowFormat,
     scratch: &mut Vec<u8>,
     image: &mut Image,
 ) -> Result<(), DecodeError> {
-    let format = RowFormat::of(reader);
     let width = image.width as usize;
     let line = reader.output_line_size(image.width).unwrap_or(0);
     scratch.resize(line + width, 0);
     let (row, unpacked) = scratch.split_at_mut(line);
     for y in 0..image.height as usize {
         reader.read_row(row).map_err(codec)?;
-        format.convert(row, unpacked, image.row_mut(y), color);
+        format.convert(row, unpacked, image.row_mut(y));
     }
     Ok(())
 }
 
 fn read_interlaced(
     reader: &mut PngReader<'_>,
-    color: Color,
+    format: &RowFormat,
     scratch: &mut Vec<u8>,
     image: &mut Image,
 ) -> Result<(), DecodeError> {
-    let format = RowFormat::of(reader);
     let (width, channels) = (image.width as usize, usize::from(image.channels));
     let line = reader.output_line_size(image.width).unwrap_or(0);
     scratch.resize(line + width + width * channels, 0);
@@ -194,7 +231,7 @@ fn read_interlaced(
     let row_bytes = image.row_bytes();
     while let Some(interlace) = reader.read_row(row).map_err(codec)? {
         let InterlaceInfo::Adam7(pass) = &interlace else { continue };
-        format.convert(row, unpacked, converted, color);
+        format.convert(row, unpacked, converted);
         ::png::expand_interlaced_row(
             &mut image.data,
             row_bytes,

@@ -11,5 +11,6 @@ mod hostile;
 mod jpeg;
 mod jpeg_rules;
 mod manifest;
+mod masks;
 mod memory;
 mod reuse;
