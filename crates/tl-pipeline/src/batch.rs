@@ -7,7 +7,9 @@ use tl_decode::Image;
 use tl_transform::{Dtype, Layout, Mixing, OutputSpec};
 use zerocopy::FromBytes;
 
+use crate::batching::PaddingStats;
 use crate::error::{PipelineError, SampleError};
+use crate::form::Form;
 use crate::pool::Lease;
 use crate::sync::Arc;
 
@@ -90,6 +92,7 @@ pub struct Batch {
     len: usize,
     spec: Option<ImageSpec>,
     mixed: Vec<Mixed>,
+    padding: PaddingStats,
 }
 
 /// One sample of a batch whose samples differ in size.
@@ -108,10 +111,11 @@ impl Batch {
         lease: Arc<Lease<Extra>>,
         number: u64,
         len: usize,
-        spec: Option<ImageSpec>,
+        form: &Form,
         mixed: Vec<Mixed>,
     ) -> Self {
-        Self { lease, number, len, spec, mixed }
+        let Form { spec, padding, .. } = *form;
+        Self { lease, number, len, spec, mixed, padding }
     }
 
     /// The batch's number in its epoch, from 0.
@@ -211,10 +215,18 @@ impl Batch {
         self.lease.indices(self.len)
     }
 
-    /// The form of the images, or `None` when the samples differ in size.
+    /// The form of the images, or `None` when the samples differ in size and are not padded. The
+    /// size of padded images is that of this batch.
     #[must_use]
     pub fn spec(&self) -> Option<ImageSpec> {
         self.spec
+    }
+
+    /// What was added around the images, all zero where nothing was. Samples that were left out
+    /// are counted too: the batch was planned with them.
+    #[must_use]
+    pub fn padding(&self) -> PaddingStats {
+        self.padding
     }
 
     /// The dimensions of [`images`](Self::images), batch first, in the order of the layout. There

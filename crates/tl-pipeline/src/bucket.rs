@@ -135,6 +135,12 @@ impl Extent {
         (self.size.0 as u64 * self.size.1 as u64).saturating_mul(self.images)
     }
 
+    /// The same with sides that are multiples of `multiple`.
+    pub(crate) fn rounded(self, multiple: u32) -> Self {
+        let round = |side: u32| side.checked_next_multiple_of(multiple).unwrap_or(u32::MAX);
+        Self { size: (round(self.size.0), round(self.size.1)), ..self }
+    }
+
     fn add(&mut self, size: Size) {
         self.size = (self.size.0.max(size.0), self.size.1.max(size.1));
         self.images += 1;

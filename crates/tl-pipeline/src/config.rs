@@ -3,6 +3,7 @@
 use tl_decode::DecodeOptions;
 use tl_transform::{BoundTransforms, Dtype, Layout, Recipe, UserTransforms};
 
+use crate::batching::Batching;
 use crate::error::PipelineError;
 use crate::order::Sampler;
 use crate::schedule::Shard;
@@ -49,6 +50,8 @@ pub struct LoaderConfig {
     pub work: Work,
     /// Samples in a batch, of each rank. Default 64.
     pub batch_size: usize,
+    /// Which samples come into a batch together. Default those that follow each other.
+    pub batching: Batching,
     /// Worker threads; 0, the default, means one per logical core this process may run on.
     pub workers: usize,
     /// Batches in flight besides those the consumer holds; 0, the default, means 2, or as many as
@@ -82,6 +85,7 @@ impl LoaderConfig {
         Self {
             work,
             batch_size: 64,
+            batching: Batching::default(),
             workers: 0,
             prefetch: 0,
             prefetch_next_epoch: true,
@@ -132,7 +136,10 @@ impl LoaderConfig {
             }
             let output = recipe.output();
             let pixels = output.dtype == Dtype::U8 && output.layout == Layout::Hwc;
-            let varying = pixels && recipe.views() == 1;
+            let varying = match self.batching {
+                Batching::InOrder => pixels && recipe.views() == 1,
+                Batching::Buckets(_) => true,
+            };
             if recipe.output_size().is_none() && !varying {
                 return Err(PipelineError::VaryingSize { recipe: recipe.to_string() });
             }

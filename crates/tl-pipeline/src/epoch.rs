@@ -98,6 +98,7 @@ impl Epoch {
             Taken::Ready(Filled { batch, skipped, damaged }) => {
                 let batch = batch?;
                 counters.batch(batch.len());
+                counters.pad(batch.padding());
                 counters.skip(self.number, &skipped);
                 counters.keep_damaged(self.number, &damaged);
                 Ok(batch)

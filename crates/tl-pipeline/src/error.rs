@@ -32,6 +32,28 @@ pub enum PipelineError {
         /// The recipe, as text.
         recipe: String,
     },
+    /// Buckets for samples that have no sizes, or all the same.
+    #[error("buckets need images in sizes of their own, one for each sample, not {work}")]
+    NothingToPad {
+        /// What is done with every sample, as text.
+        work: String,
+    },
+    /// Buckets for images whose sizes only EXIF data inside them tell.
+    #[error(
+        "buckets take sizes from the index, where images that EXIF data turn (recipe `{recipe}`) \
+        are not turned yet"
+    )]
+    TurnedSizes {
+        /// The recipe, as text.
+        recipe: String,
+    },
+    /// Buckets for a source whose index does not have the sizes of its images.
+    #[error("{}: the index has no sizes, which buckets need; `tl convert` to TBL stores them",
+        Escaped(path.as_os_str().as_encoded_bytes()))]
+    UnknownSizes {
+        /// The source.
+        path: PathBuf,
+    },
     /// The recipe names a user's transform that there is not, or that refuses its parameters.
     #[error(transparent)]
     UserTransform(#[from] UserTransformError),
@@ -162,6 +184,20 @@ pub enum SampleFault {
         bytes: u64,
         /// The limit that also holds for decoding.
         limit: u64,
+    },
+    /// What becomes of it is larger than its batch, which was planned from the index.
+    #[error(
+        "{width}x{height} pixels do not fit a batch of {batch_width}x{batch_height}, which the index says"
+    )]
+    BeyondBatch {
+        /// Width in pixels.
+        width: u32,
+        /// Height in pixels.
+        height: u32,
+        /// Width of the batch's images.
+        batch_width: u32,
+        /// Height of the batch's images.
+        batch_height: u32,
     },
     /// The work on it panicked: a defect of this library or of a decoder.
     #[error("panicked: {message}")]

@@ -3,16 +3,19 @@
 #![deny(unsafe_code)]
 
 mod batch;
+mod batching;
 mod bucket;
 mod config;
 mod dataset;
 mod epoch;
 mod error;
 mod fingerprint;
+mod form;
 mod loader;
 mod order;
 mod padding;
 mod pool;
+mod ragged;
 mod render;
 mod ring;
 mod run;
@@ -25,6 +28,7 @@ mod sync;
 mod worker;
 
 pub use batch::{Batch, Dimensions, ImageSpec, Mixed, Sample};
+pub use batching::{Batching, Buckets, PaddingStats};
 pub use config::{LoaderConfig, OnError, Work};
 pub use dataset::Dataset;
 pub use epoch::Epoch;

@@ -4,17 +4,18 @@ use std::fmt;
 
 use tl_transform::BoundTransforms;
 
-use crate::batch::{Batch, Extra, ImageSpec};
-use crate::config::{LoaderConfig, Work};
+use crate::batch::{Batch, Extra};
+use crate::batching::Batching;
+use crate::config::LoaderConfig;
 use crate::dataset::Dataset;
 use crate::epoch::Epoch;
 use crate::error::PipelineError;
 use crate::fingerprint::Fingerprint;
+use crate::form::Form;
 use crate::order::{Order, Sequence};
 use crate::pool::Pool;
 use crate::run::Workers;
 use crate::schedule::Schedule;
-use crate::slab::{RowBytes, Shape};
 use crate::state::{self, LoaderState};
 use crate::stats::{Counters, Damaged, LoaderStats, Skipped};
 use crate::sync::{Arc, Mutex, lock, process_id};
@@ -51,8 +52,8 @@ pub(crate) struct Shared {
     pub(crate) config: LoaderConfig,
     pub(crate) sequence: Sequence,
     pub(crate) schedule: Schedule,
-    pub(crate) spec: Option<ImageSpec>,
-    pub(crate) shape: Shape,
+    /// The form of every batch that is not padded.
+    pub(crate) form: Form,
     pub(crate) user_transforms: BoundTransforms,
     pub(crate) pool: Arc<Pool<Extra>>,
     /// Workers' memory between runs.
@@ -83,23 +84,10 @@ impl Loader {
         let sequence = config.sampler.resolve(&dataset)?;
         let schedule = Schedule::new(sequence.len(), config.batch_size, config.shard)?;
         let user_transforms = config.bind()?;
-        let spec = match &config.work {
-            Work::Bytes => None,
-            Work::Images(recipe) => recipe.output_size().map(|(width, height)| ImageSpec {
-                views: recipe.views(),
-                width,
-                height,
-                output: recipe.output(),
-            }),
-        };
-        let row_bytes = spec.map_or(Some(0), |spec| spec.bytes());
-        let shape = row_bytes
-            .and_then(|images| Shape::new(config.batch_size, RowBytes { images, masks: 0 }));
-        let shape = shape.ok_or(PipelineError::Setting {
-            setting: "batch_size",
-            value: config.batch_size as u64,
-            expected: "a batch that fits the address space",
-        })?;
+        if let Batching::Buckets(buckets) = config.batching {
+            buckets.check(&config, &dataset, schedule.global_batch())?;
+        }
+        let form = Form::fixed(&config)?;
         // What is in flight, and the one the consumer has just given back.
         let pool = Arc::new(Pool::new(config.prefetch + 1));
         let shared = Shared {
@@ -107,8 +95,7 @@ impl Loader {
             config,
             sequence,
             schedule,
-            spec,
-            shape,
+            form,
             user_transforms,
             pool,
             scratch: Mutex::default(),
@@ -144,7 +131,7 @@ impl Loader {
         &self.shared.config
     }
 
-    /// The order of the samples in `epoch`, over all ranks.
+    /// The order of the samples in `epoch`, over all ranks, before [`Batching`] groups them.
     #[must_use]
     pub fn order(&self, epoch: u32) -> Order {
         self.shared.order(epoch)

@@ -6,13 +6,16 @@
 
 use std::mem;
 
-use crate::batch::{Extra, ImageSpec};
+use crate::batch::Extra;
+use crate::batching::Batching;
 use crate::config::LoaderConfig;
 use crate::dataset::Dataset;
 use crate::error::PipelineError;
+use crate::form::Form;
 use crate::loader::Shared;
 use crate::order::Order;
 use crate::pool::Lease;
+use crate::ragged::Ragged;
 use crate::ring::Ring;
 use crate::schedule::Slot;
 use crate::sync::{Arc, Mutex, lock, thread};
@@ -22,6 +25,8 @@ use crate::worker::{self, Filled, Scratch, Watch};
 pub(crate) struct EpochOrder {
     pub(crate) number: u32,
     pub(crate) order: Order,
+    /// Where samples are grouped.
+    ragged: Option<Ragged>,
 }
 
 /// What workers and consumer share.
@@ -82,15 +87,21 @@ impl Run {
     }
 
     /// What stands in a row.
-    pub(crate) fn slot(&self, place: Place) -> Slot {
-        self.shared.schedule.slot(place.batch, place.row)
+    pub(crate) fn slot(&self, epoch: &EpochOrder, place: Place) -> Slot {
+        self.grouped(epoch, self.shared.schedule.slot(place.batch, place.row))
+    }
+
+    fn grouped(&self, epoch: &EpochOrder, slot: Slot) -> Slot {
+        let ragged = epoch.ragged.as_ref();
+        ragged.map_or(slot, |ragged| ragged.slot(&self.shared, &epoch.order, slot))
     }
 
     /// What stands so many rows behind `place`, if that is in the same epoch.
-    pub(crate) fn ahead(&self, place: Place, rows: u64) -> Option<Slot> {
+    pub(crate) fn ahead(&self, epoch: &EpochOrder, place: Place, rows: u64) -> Option<Slot> {
         let (schedule, batch_size) = (&self.shared.schedule, self.config().batch_size as u64);
         let row = place.batch * batch_size + place.row + rows;
-        (row < schedule.rows()).then(|| schedule.slot(row / batch_size, row % batch_size))
+        let slot = || schedule.slot(row / batch_size, row % batch_size);
+        (row < schedule.rows()).then(|| self.grouped(epoch, slot()))
     }
 
     /// The order of an epoch, made by the first worker to get there.
@@ -100,7 +111,11 @@ impl Run {
             return Arc::clone(order);
         }
         let order = self.shared.order(epoch);
-        let order = Arc::new(EpochOrder { number: epoch, order });
+        let ragged = match self.config().batching {
+            Batching::InOrder => None,
+            Batching::Buckets(buckets) => Some(Ragged::new(&self.shared, epoch, buckets)),
+        };
+        let order = Arc::new(EpochOrder { number: epoch, order, ragged });
         // Workers are at most `prefetch` batches apart, which is more than an epoch only where epochs
         // are tiny: whoever is further behind makes a small order again.
         orders.retain(|order| order.number.abs_diff(epoch) <= 1);
@@ -121,8 +136,20 @@ impl Run {
         &self.shared.dataset
     }
 
-    pub(crate) fn spec(&self) -> Option<ImageSpec> {
-        self.shared.spec
+    /// Whether images are padded, so that the form of a batch depends on its epoch's order.
+    pub(crate) fn is_padded(&self) -> bool {
+        self.config().batching != Batching::InOrder
+    }
+
+    /// The form of the batch at `place`, in `epoch` if that matters.
+    pub(crate) fn form(
+        &self,
+        epoch: Option<&EpochOrder>,
+        place: Place,
+    ) -> Result<Form, PipelineError> {
+        let grouped = epoch.and_then(|epoch| Some((epoch.ragged.as_ref()?, &epoch.order)));
+        let Some((ragged, order)) = grouped else { return Ok(self.shared.form) };
+        ragged.form(&self.shared, order, place.batch)
     }
 
     pub(crate) fn shared(&self) -> &Shared {
@@ -130,8 +157,8 @@ impl Run {
     }
 
     /// The slab of the batch at `place`, waiting until it may be filled; `None` when the run is over.
-    pub(crate) fn enter(&self, place: Place) -> Option<Arc<Lease<Extra>>> {
-        let Shared { pool, shape, schedule, .. } = &*self.shared;
+    pub(crate) fn enter(&self, place: Place, form: &Form) -> Option<Arc<Lease<Extra>>> {
+        let (Shared { pool, schedule, .. }, Form { shape, .. }) = (&*self.shared, form);
         let (lease, slept) = self.ring.enter(place.serial, || {
             let rows = usize::try_from(schedule.rows_of(place.batch));
             let rows = rows.expect("at most the batch size, which is a `usize`");

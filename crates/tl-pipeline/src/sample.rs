@@ -14,6 +14,7 @@ use tl_simd::resample::{ImageView, Rect};
 use tl_transform::{BoundTransforms, DecodeMode, Draw, Plan, PlanError, Recipe, StepError};
 
 use crate::error::SampleFault;
+use crate::padding::Padding;
 use crate::render::{Renderer, samples_read};
 
 const CHANNELS: usize = 3;
@@ -39,6 +40,14 @@ pub struct Stored<'a> {
 pub enum Target<'a> {
     /// Memory of exactly the size that the recipe gives.
     Row(&'a mut [u8]),
+    /// Memory of images of this width and height, which the result is put into the top left corner
+    /// of; zeros surround it. Recipes that make several images of a sample have no such target.
+    Padded {
+        /// The memory.
+        row: &'a mut [u8],
+        /// Width and height.
+        size: (u32, u32),
+    },
     /// An image that takes on the size of the result. Its data are in the form of the recipe's
     /// output.
     Image(&'a mut Image),
@@ -127,12 +136,26 @@ impl SampleRenderer {
                 self.damage = decode_whole(&mut self.decoder, &mut stored, image)?;
                 self.plans.fill(Plan::whole(image.width, image.height));
             }
-            Target::Row(_) | Target::Image(_) => match self.parts_of(&stored)? {
-                Some(info) => self.render_part(&stored, &info, draw, target)?,
-                None => self.render_whole(&mut stored, draw, target)?,
-            },
+            Target::Padded { row, size } => {
+                self.render_into(stored, draw, Target::Padded { row: &mut *row, size })?;
+                let padding = Padding::of_images(self.recipe.output(), size);
+                self.plans.iter().for_each(|plan| padding.spread(row, plan.output_size()));
+            }
+            Target::Row(_) | Target::Image(_) => self.render_into(stored, draw, target)?,
         }
         Ok(&self.plans)
+    }
+
+    fn render_into(
+        &mut self,
+        mut stored: Stored<'_>,
+        draw: Draw,
+        target: Target<'_>,
+    ) -> Result<(), SampleFault> {
+        match self.parts_of(&stored)? {
+            Some(info) => self.render_part(&stored, &info, draw, target),
+            None => self.render_whole(&mut stored, draw, target),
+        }
     }
 
     /// What was wrong with the last sample of [`SampleRenderer::render`], if damage is kept.
@@ -251,6 +274,7 @@ impl SampleRenderer {
         }
         let image = match target {
             Target::Row(out) => return Ok(out),
+            Target::Padded { row, size } => return self.corner(row, size),
             Target::Image(image) => image,
         };
         let mut bytes: usize = 0;
@@ -263,6 +287,25 @@ impl SampleRenderer {
         image.channels = Color::Rgb8.channels();
         image.data.resize(bytes, 0);
         Ok(&mut image.data)
+    }
+}
+
+impl SampleRenderer {
+    /// The front of a padded row, where the result is made.
+    fn corner<'t>(
+        &self,
+        row: &'t mut [u8],
+        (batch_width, batch_height): (u32, u32),
+    ) -> Result<&'t mut [u8], SampleFault> {
+        let [plan] = &self.plans[..] else {
+            unreachable!("`Buckets::check` allows one image for each sample")
+        };
+        let (width, height) = plan.output_size();
+        let bytes = self.renderer.output_bytes((width, height));
+        if width > batch_width || height > batch_height {
+            return Err(SampleFault::BeyondBatch { width, height, batch_width, batch_height });
+        }
+        Ok(&mut row[..bytes])
     }
 }
 

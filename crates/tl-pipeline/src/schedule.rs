@@ -119,10 +119,31 @@ impl Schedule {
         self.batch_size.min(self.rows() - batch * self.batch_size)
     }
 
+    /// Positions of an epoch's order.
+    pub(crate) const fn positions(&self) -> u64 {
+        self.positions
+    }
+
+    /// Rows of an epoch, all ranks together.
+    pub(crate) fn places(&self) -> u64 {
+        let (whole, rest) = self.whole_and_rest();
+        let last = match self.tail {
+            Tail::Drop => 0,
+            Tail::Pad => self.global_batch() * u64::from(rest > 0),
+            Tail::Uneven => rest,
+        };
+        whole * self.global_batch() + last
+    }
+
+    /// The position in the epoch's order whose sample stands at `place`.
+    pub(crate) const fn position(&self, place: u64) -> u64 {
+        place % self.positions
+    }
+
     /// What row `row` of batch `batch` holds. There must be such a row.
     pub(crate) fn slot(&self, batch: u64, row: u64) -> Slot {
         let place = batch * self.global_batch() + self.rank * self.batch_size + row;
-        Slot { place, position: place % self.positions, valid: place < self.positions }
+        Slot { place, position: self.position(place), valid: place < self.positions }
     }
 
     fn whole_and_rest(&self) -> (u64, u64) {
@@ -189,6 +210,8 @@ mod tests {
                         .collect();
                     seen.sort_unstable();
                     assert_eq!(seen, (0..positions).collect::<Vec<_>>());
+                    let all: u64 = ranks.iter().map(Schedule::rows).sum();
+                    assert!(ranks.iter().all(|rank| rank.places() == all));
                     for rank in &ranks {
                         assert_eq!(rows(rank).concat().len() as u64, rank.rows());
                         if tail == Tail::Pad {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::batching::{Batching, Buckets};
 use crate::config::{LoaderConfig, Work};
 use crate::error::PipelineError;
 use crate::fingerprint::Fingerprint;
@@ -18,7 +19,8 @@ pub struct LoaderState {
     pub version: u32,
     /// [`Dataset::fingerprint`](crate::Dataset::fingerprint) of the data set.
     pub dataset: Fingerprint,
-    /// The recipe and what is decoded of an image that EXIF data turn; for stored bytes that fact.
+    /// The recipe and what is decoded of an image that EXIF data turn; for stored bytes that fact. Where
+    /// images are grouped by size, also how.
     pub recipe: Fingerprint,
     /// Which samples an epoch has, and in which order.
     pub order: Fingerprint,
@@ -75,6 +77,11 @@ pub(crate) fn of_work(config: &LoaderConfig) -> Fingerprint {
             hash.update(recipe.hash().0);
             hash.update([u8::from(config.decode.exif == tl_decode::Exif::Apply)]);
         }
+    }
+    if let Batching::Buckets(Buckets { window, multiple }) = config.batching {
+        hash.update(b"buckets");
+        hash.update(window.to_le_bytes());
+        hash.update(multiple.to_le_bytes());
     }
     Fingerprint(hash.finalize().into())
 }

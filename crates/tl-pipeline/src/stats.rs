@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::batching::PaddingStats;
 use crate::error::SampleError;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
 
@@ -22,6 +23,8 @@ pub struct LoaderStats {
     pub damaged: u64,
     /// Bytes of samples that workers read.
     pub bytes_read: u64,
+    /// What was added around images of different sizes in the batches.
+    pub padding: PaddingStats,
     /// Batches of memory ever allocated.
     pub slabs: u64,
     /// Bytes of the largest of them.
@@ -59,6 +62,9 @@ pub(crate) struct Counters {
     bytes_read: AtomicU64,
     consumer_wait: AtomicU64,
     worker_wait: AtomicU64,
+    image_pixels: AtomicU64,
+    padded_pixels: AtomicU64,
+    unbucketed_pixels: AtomicU64,
     skipped_list: Mutex<Vec<Skipped>>,
     damaged_list: Mutex<Vec<Damaged>>,
 }
@@ -67,6 +73,15 @@ impl Counters {
     pub(crate) fn batch(&self, samples: usize) {
         self.batches.fetch_add(1, Ordering::Relaxed);
         self.samples.fetch_add(samples as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn pad(&self, padding: PaddingStats) {
+        let PaddingStats { image_pixels, padded_pixels, unbucketed_pixels } = padding;
+        if padded_pixels > 0 {
+            self.image_pixels.fetch_add(image_pixels, Ordering::Relaxed);
+            self.padded_pixels.fetch_add(padded_pixels, Ordering::Relaxed);
+            self.unbucketed_pixels.fetch_add(unbucketed_pixels, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn skip(&self, epoch: u32, errors: &[Arc<SampleError>]) {
@@ -113,6 +128,11 @@ impl Counters {
             skipped: value(&self.skipped),
             damaged: value(&self.damaged),
             bytes_read: value(&self.bytes_read),
+            padding: PaddingStats {
+                image_pixels: value(&self.image_pixels),
+                padded_pixels: value(&self.padded_pixels),
+                unbucketed_pixels: value(&self.unbucketed_pixels),
+            },
             slabs,
             slab_bytes,
             consumer_wait: Duration::from_nanos(value(&self.consumer_wait)),

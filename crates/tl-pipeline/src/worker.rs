@@ -9,6 +9,7 @@ use tl_transform::BoundTransforms;
 use crate::batch::{Batch, Extra};
 use crate::config::{LoaderConfig, Work};
 use crate::error::{PipelineError, SampleError};
+use crate::form::Form;
 use crate::pool::Lease;
 use crate::run::{EpochOrder, Run};
 use crate::sample::SampleRenderer;
@@ -69,6 +70,7 @@ struct Current {
     /// Its number in the run.
     serial: u64,
     epoch: Arc<EpochOrder>,
+    form: Form,
     lease: Arc<Lease<Extra>>,
 }
 
@@ -80,14 +82,20 @@ pub(crate) fn run(run: &Run, scratch: &mut Scratch) {
         if current.as_ref().is_none_or(|current| current.serial != place.serial) {
             // Let go of the last batch before sleeping: its memory may be what is waited for.
             let known = current.take().map(|current| current.epoch);
-            let Some(lease) = run.enter(place) else { return };
             let known = known.filter(|epoch| epoch.number == place.epoch);
+            // Only the size of padded batches depends on the order.
+            let known = known.or_else(|| run.is_padded().then(|| run.order(place.epoch)));
+            let form = match run.form(known.as_deref(), place) {
+                Ok(form) => form,
+                Err(error) => return run.ring.fail(error),
+            };
+            let Some(lease) = run.enter(place, &form) else { return };
             let epoch = known.unwrap_or_else(|| run.order(place.epoch));
-            current = Some(Current { serial: place.serial, epoch, lease });
+            current = Some(Current { serial: place.serial, epoch, form, lease });
         }
-        let Some(Current { epoch, lease, .. }) = &current else { return };
-        if let Some(complete) = fill::fill(run, scratch, epoch, lease, place) {
-            publish::publish(run, scratch, place, lease, complete);
+        let Some(current) = &current else { return };
+        if let Some(complete) = fill::fill(run, scratch, current, place) {
+            publish::publish(run, scratch, current, place, complete);
         }
     }
 }

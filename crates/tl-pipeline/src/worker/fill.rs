@@ -10,12 +10,11 @@ use tl_transform::Draw;
 use crate::batch::Extra;
 use crate::dataset::Dataset;
 use crate::error::{SampleError, SampleFault};
-use crate::pool::Lease;
-use crate::run::{EpochOrder, Place, Run};
+use crate::run::{Place, Run};
 use crate::slab::{Complete, Identity, Parts};
 use crate::sync::Arc;
-use crate::worker::Scratch;
 use crate::worker::process::{Processed, process};
+use crate::worker::{Current, Scratch};
 
 /// How many rows ahead the system is told what will be read: enough to keep a disk busy while a few
 /// samples are decoded, and at 100 KB a sample a few megabytes of page cache.
@@ -26,13 +25,12 @@ const READ_AHEAD: u64 = 32;
 pub(super) fn fill<'a>(
     run: &Run,
     scratch: &mut Scratch,
-    epoch: &EpochOrder,
-    lease: &'a Lease<Extra>,
+    Current { epoch, form, lease, .. }: &'a Current,
     place: Place,
 ) -> Option<Complete<'a, Extra>> {
-    let slot = run.slot(place);
+    let slot = run.slot(epoch, place);
     let index = epoch.order.sample_at(slot.position).expect("a position is below their number");
-    if let Some(ahead) = run.ahead(place, READ_AHEAD)
+    if let Some(ahead) = run.ahead(epoch, place, READ_AHEAD)
         && let Some(sample) = epoch.order.sample_at(ahead.position)
     {
         run.dataset().will_need(sample);
@@ -42,7 +40,7 @@ pub(super) fn fill<'a>(
     let Parts { image: out, extra, .. } = row.parts();
     (extra.error, extra.damage) = (None, None);
     let draw = Draw { seed: run.config().seed, epoch: epoch.number, sample: index };
-    let work = AssertUnwindSafe(|| process(run, scratch, draw, out, &mut extra.image));
+    let work = AssertUnwindSafe(|| process(run, scratch, draw, form, (out, &mut extra.image)));
     let result = catch_unwind(work).unwrap_or_else(|panic| {
         // Whatever the panic interrupted is in an unknown state.
         *scratch = run.new_scratch();
@@ -53,21 +51,20 @@ pub(super) fn fill<'a>(
         Err(SampleFault::Panicked { message })
     });
     scratch.trim();
-    let label = match result {
-        Ok(Processed { label, damage }) => {
+    let (label, size) = match result {
+        Ok(Processed { label, size, damage }) => {
             extra.damage = damage.map(|damage| {
                 let fault = DecodeError::from(damage).into();
                 Arc::new(identify(run.dataset(), index, fault))
             });
-            label
+            (label, size)
         }
         Err(fault) => {
             extra.error = Some(Arc::new(identify(run.dataset(), index, fault)));
-            None
+            (None, [0; 2])
         }
     };
-    let (label, image) = (label.unwrap_or(-1), &extra.image);
-    let size = run.spec().map_or([image.height, image.width], |spec| [spec.height, spec.width]);
+    let label = label.unwrap_or(-1);
     row.identify(Identity { label, index, size, valid: slot.valid });
     row.finish()
 }

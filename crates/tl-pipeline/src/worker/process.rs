@@ -2,9 +2,11 @@
 
 use tbl_format::SampleFormat;
 use tl_decode::{Damage, Image};
-use tl_transform::Draw;
+use tl_transform::{Draw, Plan};
 
+use crate::batch::ImageSpec;
 use crate::error::SampleFault;
+use crate::form::Form;
 use crate::run::Run;
 use crate::sample::{Stored, Target};
 use crate::worker::{Scratch, trim};
@@ -12,6 +14,8 @@ use crate::worker::{Scratch, trim};
 /// A sample that is in its row.
 pub(super) struct Processed {
     pub(super) label: Option<i64>,
+    /// Height and width of the image.
+    pub(super) size: [u32; 2],
     pub(super) damage: Option<Damage>,
 }
 
@@ -20,8 +24,8 @@ pub(super) fn process(
     run: &Run,
     scratch: &mut Scratch,
     draw: Draw,
-    out: &mut [u8],
-    image: &mut Image,
+    form: &Form,
+    (out, image): (&mut [u8], &mut Image),
 ) -> Result<Processed, SampleFault> {
     let (dataset, index) = (run.dataset(), draw.sample);
     trim(&mut image.data);
@@ -29,7 +33,7 @@ pub(super) fn process(
         (image.width, image.height) = (0, 0);
         dataset.read_into(index, &mut image.data)?;
         run.shared().counters.read(image.data.len());
-        return Ok(Processed { label: dataset.label(index), damage: None });
+        return Ok(Processed { label: dataset.label(index), size: [0; 2], damage: None });
     };
     let facts = dataset.facts(index)?;
     dataset.read_into(index, &mut scratch.bytes)?;
@@ -39,7 +43,15 @@ pub(super) fn process(
         format == SampleFormat::Jpeg && dataset.row_index_into(index, &mut scratch.row_index)?;
     let row_index = indexed.then_some(&scratch.row_index[..]);
     let stored = Stored { format, size, bytes: &mut scratch.bytes, row_index };
-    let target = if run.spec().is_some() { Target::Row(out) } else { Target::Image(image) };
-    renderer.render(stored, draw, target)?;
-    Ok(Processed { label: dataset.label(index), damage: renderer.damage() })
+    let target = match form.spec {
+        Some(ImageSpec { width, height, .. }) if form.is_padded => {
+            Target::Padded { row: out, size: (width, height) }
+        }
+        Some(_) => Target::Row(out),
+        None => Target::Image(image),
+    };
+    let plans = renderer.render(stored, draw, target)?;
+    let size = plans.first().map_or((0, 0), Plan::output_size);
+    let (label, damage) = (dataset.label(index), renderer.damage());
+    Ok(Processed { label, size: [size.1, size.0], damage })
 }

@@ -4,19 +4,19 @@ use tl_simd::Level;
 
 use crate::batch::{Batch, Extra, Mixed};
 use crate::config::{OnError, Work};
-use crate::pool::Lease;
+use crate::form::Form;
 use crate::run::{Place, Run};
 use crate::slab::Complete;
 use crate::sync::Arc;
-use crate::worker::{Filled, Scratch};
+use crate::worker::{Current, Filled, Scratch};
 
 /// Leaves the failed rows out, or reports the first of them, mixes the others where the recipe says
 /// so, and hands the batch over.
 pub(super) fn publish(
     run: &Run,
     scratch: &mut Scratch,
+    Current { form, lease, .. }: &Current,
     place: Place,
-    lease: &Arc<Lease<Extra>>,
     mut complete: Complete<'_, Extra>,
 ) {
     let group = run.config().mixing_group;
@@ -36,13 +36,13 @@ pub(super) fn publish(
             }
         }
         let first = Place { row: first as u64, ..place };
-        mixed.extend(mix(run, scratch, first, &mut complete, start..len));
+        mixed.extend(mix(run, scratch, (form, first), &mut complete, start..len));
     }
     complete.publish();
     let filled = if run.config().on_error == OnError::Raise && !skipped.is_empty() {
         Filled { batch: Err(skipped.swap_remove(0)), skipped: Vec::new(), damaged: Vec::new() }
     } else {
-        let batch = Batch::new(Arc::clone(lease), place.batch, len, run.spec(), mixed);
+        let batch = Batch::new(Arc::clone(lease), place.batch, len, form, mixed);
         Filled { batch: Ok(batch), skipped, damaged }
     };
     run.ring.publish(place.serial, filled);
@@ -54,14 +54,15 @@ pub(super) fn publish(
 fn mix(
     run: &Run,
     scratch: &mut Scratch,
-    first: Place,
+    (form, first): (&Form, Place),
     complete: &mut Complete<'_, Extra>,
     rows: std::ops::Range<usize>,
 ) -> Option<Mixed> {
-    let (Work::Images(recipe), Some(spec)) = (&run.config().work, run.spec()) else {
+    let (Work::Images(recipe), Some(spec)) = (&run.config().work, form.spec) else {
         return None;
     };
-    let group = run.slot(first).place / run.config().mixing_group as u64;
+    let place = run.shared().schedule.slot(first.batch, first.row).place;
+    let group = place / run.config().mixing_group as u64;
     let mixing = recipe.mixing(run.config().seed, first.epoch, group)?;
     let images = complete.images(rows.clone());
     let size = (spec.width, spec.height);

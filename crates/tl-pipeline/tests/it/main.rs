@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod allocations;
+mod buckets;
 mod containers;
 mod content;
 mod errors;

@@ -1,0 +1,109 @@
+//! Batching: which samples come into a batch together, and how images of different sizes become one
+//! array.
+
+use tl_decode::Exif;
+
+use crate::config::{LoaderConfig, Work};
+use crate::dataset::Dataset;
+use crate::error::PipelineError;
+
+/// Which samples come into a batch together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Batching {
+    /// Those that follow each other in the epoch's order. Images of one size are one array; images
+    /// in their own sizes are a list.
+    #[default]
+    InOrder,
+    /// Those of like sizes, each padded with zeros on the right and below to the size of the batch.
+    Buckets(Buckets),
+}
+
+/// How images of different sizes are grouped and padded.
+///
+/// Sizes are those of the results, which follow from the recipe and from the sizes that the data
+/// set's index has: no image is opened for it. Samples only meet others of the same *window* of the
+/// epoch's order, so that the order stays random and a state stays one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Buckets {
+    /// Global batches whose samples change places with each other; 1 leaves every sample in its
+    /// batch. Default 16: in batches of 32 that saves most of the padding of photographs.
+    pub window: u32,
+    /// Width and height of batches are multiples of this: fewer different shapes, and those that a
+    /// network with strides wants. Default 1.
+    pub multiple: u32,
+}
+
+impl Default for Buckets {
+    fn default() -> Self {
+        Self { window: 16, multiple: 1 }
+    }
+}
+
+/// Sides beyond this are no images.
+const LARGEST_MULTIPLE: u32 = 65_535;
+
+/// A window is held in memory: 12 bytes for each of its samples.
+const LARGEST_WINDOW: u64 = 1 << 24;
+
+impl Buckets {
+    /// Checks that the settings go together and that the data set says how large its images are.
+    pub(crate) fn check(
+        self,
+        config: &LoaderConfig,
+        dataset: &Dataset,
+        global_batch: u64,
+    ) -> Result<(), PipelineError> {
+        let setting =
+            |setting, value, expected| Err(PipelineError::Setting { setting, value, expected });
+        let Self { window, multiple } = self;
+        if window == 0 || u64::from(window).saturating_mul(global_batch) > LARGEST_WINDOW {
+            let expected = "at least 1, and a window of at most 2^24 samples";
+            return setting("window", window.into(), expected);
+        }
+        if !(1..=LARGEST_MULTIPLE).contains(&multiple) {
+            return setting("multiple", multiple.into(), "1 to 65535");
+        }
+        let recipe = match &config.work {
+            Work::Images(recipe) if recipe.output_size().is_none() && recipe.views() == 1 => recipe,
+            Work::Images(recipe) => {
+                return Err(PipelineError::NothingToPad { work: recipe.to_string() });
+            }
+            Work::Bytes => return Err(PipelineError::NothingToPad { work: "bytes".into() }),
+        };
+        if config.decode.exif == Exif::Apply {
+            return Err(PipelineError::TurnedSizes { recipe: recipe.to_string() });
+        }
+        for shard in dataset.shards() {
+            if shard.sample_count() > 0
+                && let Ok(facts) = shard.facts(0)
+                && (facts.width == 0 || facts.height == 0)
+            {
+                return Err(PipelineError::UnknownSizes { path: shard.path().to_path_buf() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Pixels of images and of what is added around them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PaddingStats {
+    /// Pixels of the images themselves.
+    pub image_pixels: u64,
+    /// Pixels of the batches, with what was added.
+    pub padded_pixels: u64,
+    /// Pixels that the batches would have had if samples had come together in the epoch's order.
+    pub unbucketed_pixels: u64,
+}
+
+impl PaddingStats {
+    /// The part of the padding that grouping saved, 0 to 1; less where grouping cost some.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio")]
+    pub fn saved(&self) -> f64 {
+        let added = |pixels: u64| pixels.saturating_sub(self.image_pixels) as f64;
+        let (before, after) = (added(self.unbucketed_pixels), added(self.padded_pixels));
+        if before > 0.0 { 1.0 - after / before } else { 0.0 }
+    }
+}

@@ -1,0 +1,56 @@
+//! The form of a batch: what its images are like, and the memory it takes.
+
+use tl_transform::Recipe;
+
+use crate::batch::ImageSpec;
+use crate::batching::PaddingStats;
+use crate::config::{LoaderConfig, Work};
+use crate::error::PipelineError;
+use crate::slab::{RowBytes, Shape};
+
+/// The form of one batch, which all batches have in common unless images are padded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Form {
+    /// `None` where samples keep their sizes, or are no images.
+    pub(crate) spec: Option<ImageSpec>,
+    pub(crate) shape: Shape,
+    /// Whether images lie in something larger.
+    pub(crate) is_padded: bool,
+    pub(crate) padding: PaddingStats,
+}
+
+impl Form {
+    /// That of a loader's batches where it is always the same.
+    pub(crate) fn fixed(config: &LoaderConfig) -> Result<Self, PipelineError> {
+        let spec = match &config.work {
+            Work::Bytes => None,
+            Work::Images(recipe) => recipe.output_size().map(|size| spec_of(recipe, size)),
+        };
+        let shape = shape(config, spec).ok_or(PipelineError::Setting {
+            setting: "batch_size",
+            value: config.batch_size as u64,
+            expected: "a batch that fits the address space",
+        })?;
+        Ok(Self { spec, shape, is_padded: false, padding: PaddingStats::default() })
+    }
+
+    /// That of a batch whose images are padded to `size`; `None` where that leaves the address space.
+    pub(crate) fn padded(
+        config: &LoaderConfig,
+        recipe: &Recipe,
+        size: (u32, u32),
+        padding: PaddingStats,
+    ) -> Option<Self> {
+        let spec = Some(spec_of(recipe, size));
+        Some(Self { spec, shape: shape(config, spec)?, is_padded: true, padding })
+    }
+}
+
+fn spec_of(recipe: &Recipe, (width, height): (u32, u32)) -> ImageSpec {
+    ImageSpec { views: recipe.views(), width, height, output: recipe.output() }
+}
+
+fn shape(config: &LoaderConfig, spec: Option<ImageSpec>) -> Option<Shape> {
+    let images = spec.map_or(Some(0), |spec| spec.bytes())?;
+    Shape::new(config.batch_size, RowBytes { images, masks: 0 })
+}

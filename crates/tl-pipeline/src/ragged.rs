@@ -1,0 +1,130 @@
+//! The windows of one epoch: made by the first worker that gets there, from the index alone.
+
+use tl_transform::{Draw, Plan, Recipe};
+
+use crate::batching::{Buckets, PaddingStats};
+use crate::bucket::{self, Size, Window, Windows};
+use crate::config::Work;
+use crate::error::PipelineError;
+use crate::form::Form;
+use crate::loader::Shared;
+use crate::order::Order;
+use crate::schedule::Slot;
+use crate::sync::{Arc, Mutex, lock};
+
+/// Windows that are kept: that of the batches in flight, the next one, which is looked into to read
+/// ahead, and the one before, which a worker may still be at.
+const KEPT: usize = 3;
+
+/// A window that somebody makes while others wait for it.
+type Pending = Arc<Mutex<Option<Arc<Window>>>>;
+
+/// What the samples of one epoch are grouped by.
+pub(crate) struct Ragged {
+    epoch: u32,
+    buckets: Buckets,
+    windows: Windows,
+    latest: Mutex<Vec<(u64, Pending)>>,
+}
+
+impl Ragged {
+    pub(crate) fn new(shared: &Shared, epoch: u32, buckets: Buckets) -> Self {
+        let schedule = &shared.schedule;
+        let (positions, places) = (schedule.positions(), schedule.places());
+        let windows =
+            Windows::new(positions, places, schedule.global_batch(), buckets.window.into());
+        Self { epoch, buckets, windows, latest: Mutex::default() }
+    }
+
+    /// What stands in a row, behind the grouping.
+    pub(crate) fn slot(&self, shared: &Shared, order: &Order, slot: Slot) -> Slot {
+        let source = self.window_at(shared, order, slot.place).source(slot.place);
+        Slot { position: shared.schedule.position(source), ..slot }
+    }
+
+    /// The form of batch `batch` of this rank.
+    pub(crate) fn form(
+        &self,
+        shared: &Shared,
+        order: &Order,
+        batch: u64,
+    ) -> Result<Form, PipelineError> {
+        let first = shared.schedule.slot(batch, 0).place;
+        let places = first..first + shared.schedule.rows_of(batch);
+        let window = self.window_at(shared, order, first);
+        let multiple = self.buckets.multiple;
+        let extent = window.extent(places.clone()).rounded(multiple);
+        let padding = PaddingStats {
+            image_pixels: extent.pixels,
+            padded_pixels: extent.padded_pixels(),
+            unbucketed_pixels: window.extent_before(places).rounded(multiple).padded_pixels(),
+        };
+        let Work::Images(recipe) = &shared.config.work else {
+            unreachable!("`Buckets::check` refuses bytes")
+        };
+        Form::padded(&shared.config, recipe, extent.size, padding)
+            .ok_or(PipelineError::OutOfMemory { bytes: extent.padded_pixels() })
+    }
+
+    fn window_at(&self, shared: &Shared, order: &Order, place: u64) -> Arc<Window> {
+        let number = self.windows.of(place);
+        let pending = self.pending(number);
+        let mut window = lock(&pending);
+        let made = window.get_or_insert_with(|| Arc::new(self.make(shared, order, number)));
+        Arc::clone(made)
+    }
+
+    fn pending(&self, number: u64) -> Pending {
+        let mut latest = lock(&self.latest);
+        if let Some((_, pending)) = latest.iter().find(|(known, _)| *known == number) {
+            return Arc::clone(pending);
+        }
+        if latest.len() == KEPT {
+            latest.remove(0);
+        }
+        let pending = Pending::default();
+        latest.push((number, Arc::clone(&pending)));
+        pending
+    }
+
+    fn make(&self, shared: &Shared, order: &Order, number: u64) -> Window {
+        let places = self.windows.range(number);
+        let mut sizes = Sizes { shared, epoch: self.epoch, plan: Plan::whole(1, 1) };
+        let size = |place| sizes.of(order, shared.schedule.position(place));
+        let sizes = places.clone().map(size).collect();
+        let draw = bucket::Draw { seed: shared.config.seed, epoch: self.epoch, window: number };
+        Window::new(places, shared.schedule.global_batch(), sizes, draw)
+    }
+}
+
+/// Sizes of what the recipe makes of samples.
+struct Sizes<'a> {
+    shared: &'a Shared,
+    epoch: u32,
+    plan: Plan,
+}
+
+impl Sizes<'_> {
+    /// Width and height of the result at `position` of the order, 0 where it cannot be told: then
+    /// the sample has no room in its batch, and says why when it is worked on.
+    fn of(&mut self, order: &Order, position: u64) -> Size {
+        let Work::Images(recipe) = &self.shared.config.work else { return (0, 0) };
+        let sample = order.sample_at(position);
+        let known = sample.and_then(|sample| {
+            let facts = self.shared.dataset.facts(sample).ok()?;
+            let draw = Draw { seed: self.shared.config.seed, epoch: self.epoch, sample };
+            self.planned(recipe, (facts.width, facts.height), draw)
+        });
+        known.unwrap_or((0, 0))
+    }
+
+    fn planned(&mut self, recipe: &Recipe, size: Size, draw: Draw) -> Option<Size> {
+        recipe.plan_into(size.0, size.1, draw, &mut self.plan).ok()?;
+        let bytes = self.plan.scratch_bytes().ok()?;
+        let (width, height) = self.plan.output_size();
+        let result =
+            u64::from(width) * u64::from(height) * 3 * recipe.output().dtype.bytes() as u64;
+        let limit = self.shared.config.decode.limits.max_decoded_bytes;
+        (bytes.max(result) <= limit).then_some((width, height))
+    }
+}

@@ -1,0 +1,266 @@
+//! Batches of images of different sizes, grouped and padded.
+
+use std::collections::HashMap;
+
+use tbl_format::SampleFormat;
+use tl_decode::{DecodeOptions, Exif};
+use tl_pipeline::{
+    Batch, Batching, Buckets, Loader, LoaderConfig, OnError, PaddingStats, PipelineError, Renderer,
+    SampleFault, Shard, Tail, Work,
+};
+use tl_transform::op::{RandomHorizontalFlip, RandomShortestSize, ToFloat};
+use tl_transform::{Draw, Dtype, Interpolation, Layout, Op, OutputSpec, Recipe};
+
+use crate::memory::{bmps, config, dataset, loader, pixels, sample};
+
+const SAMPLES: u32 = 61;
+
+/// The shorter side is drawn from three, the aspect stays: the size depends on sample and epoch.
+fn recipe(dtype: Dtype, layout: Layout) -> Recipe {
+    let resize = RandomShortestSize {
+        min_size: vec![12, 16, 24],
+        max_size: None,
+        interpolation: Interpolation::Bilinear,
+        antialias: true,
+    };
+    let mut ops: Vec<Op> = vec![resize.into(), RandomHorizontalFlip::default().into()];
+    ops.extend((dtype != Dtype::U8).then(|| Op::from(ToFloat {})));
+    Recipe::new(ops, OutputSpec { dtype, layout }).unwrap()
+}
+
+fn buckets(window: u32, multiple: u32) -> LoaderConfig {
+    let batching = Batching::Buckets(Buckets { window, multiple });
+    LoaderConfig { batching, ..config(Work::Images(recipe(Dtype::U8, Layout::Hwc))) }
+}
+
+/// Sample `index` of epoch `epoch` by itself.
+fn alone(recipe: &Recipe, epoch: u32, index: u64) -> ((u32, u32), Vec<u8>) {
+    let (width, height, pixels) = pixels(u32::try_from(index).unwrap());
+    let plan = recipe.plan(width, height, Draw { seed: 42, epoch, sample: index }).unwrap();
+    let mut renderer = Renderer::new(recipe);
+    let mut image = vec![0; renderer.output_bytes(plan.output_size())];
+    renderer.render(&plan, &pixels, width, height, &mut image).unwrap();
+    (plan.output_size(), image)
+}
+
+/// The numbers of row `row` inside the image, the rest of which has to be zero.
+fn cut(batch: &Batch, row: usize) -> Vec<u8> {
+    let spec = batch.spec().unwrap();
+    let [height, width] = batch.sizes()[row].map(|side| side as usize);
+    let (outer_width, outer_height) = (spec.width as usize, spec.height as usize);
+    let bytes = spec.output.dtype.bytes();
+    let (planes, pixel) =
+        if spec.output.layout == Layout::Chw { (3, bytes) } else { (1, 3 * bytes) };
+    let row_bytes = outer_width * outer_height * 3 * bytes;
+    let image = &batch.images()[row * row_bytes..][..row_bytes];
+    let mut inside = Vec::new();
+    for (place, number) in image.chunks_exact(pixel).enumerate() {
+        let (y, x) = (place / outer_width % outer_height, place % outer_width);
+        if x < width && y < height {
+            inside.extend_from_slice(number);
+        } else {
+            assert!(number.iter().all(|&byte| byte == 0), "padding at {x}, {y}");
+        }
+    }
+    assert_eq!(inside.len(), planes * width * height * pixel);
+    inside
+}
+
+fn received(loader: &Loader, epoch: u32) -> Vec<Batch> {
+    loader.epoch(epoch).map(Result::unwrap).collect()
+}
+
+#[test]
+fn every_image_is_the_one_it_is_alone_with_zeros_around_it() {
+    for (dtype, layout) in
+        [(Dtype::F32, Layout::Chw), (Dtype::F16, Layout::Hwc), (Dtype::U8, Layout::Chw)]
+    {
+        let recipe = recipe(dtype, layout);
+        let work = Work::Images(recipe.clone());
+        let loader = loader(bmps(SAMPLES), LoaderConfig { work, ..buckets(4, 8) });
+        let (mut indices, mut shapes) = (Vec::new(), Vec::new());
+        for batch in received(&loader, 2) {
+            let spec = batch.spec().unwrap();
+            assert!(spec.width % 8 == 0 && spec.height % 8 == 0, "{spec:?}");
+            for (row, &index) in batch.indices().iter().enumerate() {
+                let ((width, height), image) = alone(&recipe, 2, index);
+                assert_eq!(batch.sizes()[row], [height, width]);
+                assert!(cut(&batch, row) == image, "sample {index}");
+            }
+            indices.extend_from_slice(batch.indices());
+            shapes.push((spec.width, spec.height));
+        }
+        indices.sort_unstable();
+        assert!(indices.iter().copied().eq(0..SAMPLES.into()), "each once");
+        shapes.dedup();
+        assert!(shapes.len() > 3, "{shapes:?}");
+    }
+}
+
+#[test]
+fn batches_do_not_depend_on_workers_prefetch_or_how_they_are_reached() {
+    let of = |workers, prefetch| {
+        loader(bmps(SAMPLES), LoaderConfig { workers, prefetch, ..buckets(4, 1) })
+    };
+    let bytes = |batch: &Batch| (batch.indices().to_vec(), batch.spec(), batch.images().to_vec());
+    let expected: Vec<_> = received(&of(1, 1), 1).iter().map(bytes).collect();
+    for (workers, prefetch) in [(1, 3), (2, 2), (5, 1), (3, 20)] {
+        let loader = of(workers, prefetch);
+        let before: Vec<_> = received(&loader, 0).iter().map(bytes).collect();
+        assert_ne!(before, expected);
+        let batches: Vec<_> = received(&loader, 1).iter().map(bytes).collect();
+        assert!(batches == expected, "{workers} workers, {prefetch} ahead");
+        for number in [0, 7, 15] {
+            let batch = loader.batch(1, number).unwrap();
+            assert!(bytes(&batch) == expected[usize::try_from(number).unwrap()], "{number}");
+        }
+    }
+}
+
+/// What all ranks receive together, resumed after every step on another number of ranks: each row's
+/// sample, whether it counts, and its image without padding.
+fn elastic(worlds: &[u32], tail: Tail) -> Vec<(u64, bool, Vec<u8>)> {
+    let (mut rows, mut state) = (Vec::new(), None);
+    for &world in worlds.iter().cycle() {
+        let rank = |rank| {
+            let shard = Shard { rank, world, tail: Some(tail) };
+            let batch_size = 12 / world as usize;
+            loader(
+                bmps(SAMPLES),
+                LoaderConfig { shard, batch_size, mixing_group: 1, ..buckets(2, 1) },
+            )
+        };
+        let ranks: Vec<Loader> = (0..world).map(rank).collect();
+        let mut epochs: Vec<_> = ranks
+            .iter()
+            .map(|rank| state.map_or_else(|| rank.epoch(3), |state| rank.resume(&state).unwrap()))
+            .collect();
+        for batch in epochs.iter_mut().filter_map(Iterator::next).map(Result::unwrap) {
+            let row = |(row, &index)| (index, batch.valid()[row], cut(&batch, row));
+            rows.extend(batch.indices().iter().enumerate().map(row));
+        }
+        if epochs.iter().all(|epoch| epoch.remaining() == 0) {
+            return rows;
+        }
+        state = Some(epochs[0].state().unwrap());
+    }
+    unreachable!("worlds go round")
+}
+
+#[test]
+fn any_number_of_ranks_goes_on_with_the_same_rows() {
+    for tail in [Tail::Drop, Tail::Pad, Tail::Uneven] {
+        let whole = elastic(&[1], tail);
+        let count = match tail {
+            Tail::Drop => 60,
+            Tail::Pad => 72,
+            Tail::Uneven => 61,
+        };
+        assert_eq!(whole.len(), count);
+        for worlds in [&[2][..], &[3, 1], &[4, 2, 12]] {
+            assert!(elastic(worlds, tail) == whole, "{worlds:?} {tail:?}");
+        }
+        // What fills up the last batch comes from the start of the order, and stays at the end.
+        assert!(whole.iter().take(60).all(|(_, valid, _)| *valid));
+        assert_eq!(whole.iter().filter(|(_, valid, _)| *valid).count(), count.min(61));
+    }
+}
+
+#[test]
+fn what_is_saved_is_what_the_shapes_say() {
+    let config = |batching| LoaderConfig { batching, ..buckets(1, 1) };
+    let grouped =
+        loader(bmps(SAMPLES), config(Batching::Buckets(Buckets { window: 8, multiple: 1 })));
+    let mut by_shapes = PaddingStats::default();
+    for batch in received(&grouped, 0) {
+        let spec = batch.spec().unwrap();
+        let pixels = |[height, width]: [u32; 2]| u64::from(height) * u64::from(width);
+        by_shapes.image_pixels += batch.sizes().iter().copied().map(pixels).sum::<u64>();
+        by_shapes.padded_pixels += pixels([spec.height, spec.width]) * batch.len() as u64;
+    }
+    // Windows of one global batch change nothing, for one rank.
+    let in_order =
+        loader(bmps(SAMPLES), config(Batching::Buckets(Buckets { window: 1, multiple: 1 })));
+    received(&in_order, 0);
+    let ungrouped = in_order.stats().padding;
+    assert_eq!(ungrouped.padded_pixels, ungrouped.unbucketed_pixels);
+    by_shapes.unbucketed_pixels = ungrouped.padded_pixels;
+    let stats = grouped.stats().padding;
+    assert_eq!(stats, by_shapes);
+    assert!(ungrouped.saved() == 0.0 && stats.saved() > 0.4, "{stats:?} {}", stats.saved());
+}
+
+#[test]
+fn the_order_within_a_window_is_a_permutation_of_it() {
+    let loader = loader(bmps(SAMPLES), buckets(2, 1));
+    let order = loader.order(0);
+    let place: HashMap<u64, u64> =
+        (0..SAMPLES.into()).map(|place| (order.sample_at(place).unwrap(), place / 8)).collect();
+    for batch in received(&loader, 0) {
+        for index in batch.indices() {
+            assert_eq!(place[index], batch.number() / 2, "sample {index}");
+        }
+    }
+}
+
+#[test]
+fn an_index_that_is_wrong_is_the_samples_error() {
+    let mut samples: Vec<_> = (0..12).map(|number| sample(number, SampleFormat::Bmp)).collect();
+    // One that is larger than it says, one that says nothing, one that is smaller.
+    samples[3].size = (2, 2);
+    samples[5].size = (0, 7);
+    samples[8].size = (500, 400);
+    let config = LoaderConfig { on_error: OnError::Skip, ..buckets(1, 1) };
+    let work = Work::Images(Recipe::decode());
+    let loader = loader(dataset(samples), LoaderConfig { work, batch_size: 1, ..config });
+    let mut rows = 0;
+    for batch in received(&loader, 0) {
+        rows += batch.len();
+        for (row, &index) in batch.indices().iter().enumerate() {
+            let (width, height, pixels) = pixels(u32::try_from(index).unwrap());
+            assert_eq!((batch.sizes()[row], cut(&batch, row)), ([height, width], pixels));
+        }
+    }
+    let mut skipped: Vec<u64> = loader
+        .skipped()
+        .iter()
+        .map(|skipped| {
+            let fault = &skipped.error.fault;
+            assert!(matches!(fault, SampleFault::BeyondBatch { .. }), "{fault}");
+            skipped.error.index
+        })
+        .collect();
+    skipped.sort_unstable();
+    assert_eq!((rows, skipped), (10, vec![3, 5]));
+}
+
+#[test]
+fn what_cannot_be_grouped_is_refused_by_name() {
+    let refused = |config: LoaderConfig| Loader::new(bmps(8), config).unwrap_err();
+    let bytes = refused(LoaderConfig { work: Work::Bytes, ..buckets(1, 1) });
+    assert!(matches!(bytes, PipelineError::NothingToPad { .. }), "{bytes}");
+    let work = Work::Images(Recipe::imagenet_train(16).unwrap());
+    let fixed = refused(LoaderConfig { work, ..buckets(1, 1) });
+    assert!(fixed.to_string().contains("RandomResizedCrop"), "{fixed}");
+    let decode = DecodeOptions { exif: Exif::Apply, ..DecodeOptions::default() };
+    let turned = refused(LoaderConfig { decode, ..buckets(1, 1) });
+    assert!(matches!(turned, PipelineError::TurnedSizes { .. }), "{turned}");
+    for (window, multiple) in [(0, 1), (1 << 24, 1), (1, 0), (1, 65_536)] {
+        let setting = refused(buckets(window, multiple));
+        assert!(matches!(setting, PipelineError::Setting { .. }), "{setting}");
+    }
+    let mut unknown = sample(0, SampleFormat::Bmp);
+    unknown.size = (0, 0);
+    let error = Loader::new(dataset(vec![unknown]), buckets(1, 1)).unwrap_err();
+    assert!(error.to_string().starts_with("in memory: the index has no sizes"), "{error}");
+}
+
+#[test]
+fn another_window_is_another_order() {
+    let state = loader(bmps(SAMPLES), buckets(4, 1)).epoch(0).state().unwrap();
+    for (window, multiple) in [(8, 1), (4, 2)] {
+        let other = loader(bmps(SAMPLES), buckets(window, multiple));
+        let error = other.resume(&state).unwrap_err();
+        assert!(matches!(error, PipelineError::StateMismatch { what: "recipe", .. }), "{error}");
+    }
+}
