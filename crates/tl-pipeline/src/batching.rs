@@ -106,4 +106,13 @@ impl PaddingStats {
         let (before, after) = (added(self.unbucketed_pixels), added(self.padded_pixels));
         if before > 0.0 { 1.0 - after / before } else { 0.0 }
     }
+
+    /// What was added since `earlier`.
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
+        Self {
+            image_pixels: self.image_pixels.saturating_sub(earlier.image_pixels),
+            padded_pixels: self.padded_pixels.saturating_sub(earlier.padded_pixels),
+            unbucketed_pixels: self.unbucketed_pixels.saturating_sub(earlier.unbucketed_pixels),
+        }
+    }
 }

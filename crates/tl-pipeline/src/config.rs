@@ -70,6 +70,9 @@ pub struct LoaderConfig {
     /// `batch_size`. 0, the default, means the whole batch. A run that is to go on with another
     /// number of ranks keeps this.
     pub mixing_group: usize,
+    /// How many events of a trace are kept, the latest ones; each takes 48 bytes. 0, the default,
+    /// means that there is no trace. See [`Loader::write_trace`](crate::Loader::write_trace).
+    pub trace: usize,
     /// What to do with bad samples. Default [`OnError::Raise`].
     pub on_error: OnError,
     /// How images are decoded. Batches hold RGB whatever the colour says here.
@@ -93,6 +96,7 @@ impl LoaderConfig {
             seed: 0,
             shard: Shard::default(),
             mixing_group: 0,
+            trace: 0,
             on_error: OnError::Raise,
             decode: DecodeOptions::default(),
             user_transforms: UserTransforms::new(),

@@ -10,6 +10,8 @@ use crate::ring::Taken;
 use crate::run::Workers;
 use crate::state::LoaderState;
 use crate::sync::Arc;
+use crate::tally::ConsumerWatch;
+use crate::trace::Trace;
 use crate::worker::Filled;
 
 /// The batches of one epoch, in order.
@@ -25,6 +27,7 @@ pub struct Epoch {
     /// Batches received, also before a resumption.
     received: u64,
     has_failed: bool,
+    watch: ConsumerWatch,
 }
 
 impl Epoch {
@@ -35,7 +38,8 @@ impl Epoch {
         number: u32,
         received: u64,
     ) -> Self {
-        Self { shared, workers, number, received, has_failed: false }
+        let watch = ConsumerWatch::new(shared.trace.as_ref().map(Trace::consumer));
+        Self { shared, workers, number, received, has_failed: false, watch }
     }
 
     /// The epoch's number.
@@ -88,12 +92,15 @@ impl Epoch {
         Some(result)
     }
 
-    fn wait_for_next(&self, timeout: Option<Duration>) -> Result<Batch, PipelineError> {
+    fn wait_for_next(&mut self, timeout: Option<Duration>) -> Result<Batch, PipelineError> {
         let workers = self.workers.as_ref().filter(|_| !self.shared.is_forked());
         let workers = workers.ok_or(PipelineError::Forked)?;
-        let counters = &self.shared.counters;
-        let (taken, slept) = workers.run().ring.take(timeout);
-        counters.consumer_slept(slept);
+        let (counters, ring) = (&self.shared.counters, &workers.run().ring);
+        let ready = ring.ready();
+        let asking = self.watch.ask(self.received, ready);
+        let (taken, slept) = ring.take(timeout);
+        let (wait, busy) = self.watch.receive(asking, self.received);
+        counters.asked(wait, busy, ready);
         match taken {
             Taken::Ready(Filled { batch, skipped, damaged }) => {
                 let batch = batch?;

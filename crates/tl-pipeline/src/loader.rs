@@ -17,8 +17,9 @@ use crate::pool::Pool;
 use crate::run::Workers;
 use crate::schedule::Schedule;
 use crate::state::{self, LoaderState};
-use crate::stats::{Counters, Damaged, LoaderStats, Skipped};
+use crate::stats::{Counters, Damaged, Skipped};
 use crate::sync::{Arc, Mutex, lock, process_id};
+use crate::trace::Trace;
 use crate::worker::Scratch;
 
 /// Makes batches of a data set, epoch by epoch.
@@ -43,7 +44,7 @@ use crate::worker::Scratch;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Loader {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 /// What a loader, its epochs and their workers have in common.
@@ -59,6 +60,7 @@ pub(crate) struct Shared {
     /// Workers' memory between runs.
     pub(crate) scratch: Mutex<Vec<Scratch>>,
     pub(crate) counters: Counters,
+    pub(crate) trace: Option<Arc<Trace>>,
     parking: Mutex<Parking>,
     /// Made when it is first asked for.
     fingerprint: Mutex<Option<Fingerprint>>,
@@ -90,6 +92,7 @@ impl Loader {
         let form = Form::fixed(&config)?;
         // What is in flight, and the one the consumer has just given back.
         let pool = Arc::new(Pool::new(config.prefetch + 1));
+        let trace = (config.trace > 0).then(|| Arc::new(Trace::new(config.trace)));
         let shared = Shared {
             dataset,
             config,
@@ -100,6 +103,7 @@ impl Loader {
             pool,
             scratch: Mutex::default(),
             counters: Counters::default(),
+            trace,
             parking: Mutex::new(Parking::Open(None)),
             fingerprint: Mutex::default(),
             process: process_id(),
@@ -169,13 +173,6 @@ impl Loader {
             expected: "less than the batches of an epoch",
         };
         self.start(epoch, number).next().unwrap_or(Err(none))
-    }
-
-    /// What the loader has done so far.
-    #[must_use]
-    pub fn stats(&self) -> LoaderStats {
-        let pool = &self.shared.pool;
-        self.shared.counters.stats(pool.allocated(), pool.slab_bytes())
     }
 
     /// The samples that were left out of the batches received so far, in that order; the first

@@ -11,6 +11,7 @@ pub(crate) struct Pool<T> {
     /// More free slabs than this are given back to the system.
     keep: usize,
     allocated: AtomicU64,
+    in_use: AtomicU64,
     /// Bytes of the largest slab so far.
     slab_bytes: AtomicU64,
 }
@@ -18,8 +19,8 @@ pub(crate) struct Pool<T> {
 impl<T: Default> Pool<T> {
     /// A pool that keeps so many free slabs.
     pub(crate) fn new(keep: usize) -> Self {
-        let (allocated, slab_bytes) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { free: Mutex::default(), keep, allocated, slab_bytes }
+        let [allocated, in_use, slab_bytes] = [const { AtomicU64::new(0) }; 3];
+        Self { free: Mutex::default(), keep, allocated, in_use, slab_bytes }
     }
 
     /// A slab ready for a filling of `rows` rows of `shape`, or `None` when there is no memory for
@@ -40,6 +41,7 @@ impl<T: Default> Pool<T> {
             }
         };
         slab.reset(shape, rows);
+        self.in_use.fetch_add(1, Ordering::Relaxed);
         Some(Lease { slab: Some(slab), pool: Arc::downgrade(self) })
     }
 
@@ -62,6 +64,11 @@ impl<T: Default> Pool<T> {
     /// How many slabs were ever made.
     pub(crate) fn allocated(&self) -> u64 {
         self.allocated.load(Ordering::Relaxed)
+    }
+
+    /// How many are not free.
+    pub(crate) fn in_use(&self) -> u64 {
+        self.in_use.load(Ordering::Relaxed)
     }
 
     /// Bytes of the largest of them.
@@ -94,6 +101,7 @@ impl<T> Deref for Lease<T> {
 impl<T> Drop for Lease<T> {
     fn drop(&mut self) {
         let (Some(slab), Some(pool)) = (self.slab.take(), self.pool.upgrade()) else { return };
+        pool.in_use.fetch_sub(1, Ordering::Relaxed);
         let mut free = lock(&pool.free);
         if free.len() < pool.keep {
             free.push(slab);

@@ -10,6 +10,8 @@ use tl_transform::{
     BoundTransforms, Dtype, Image, Layout, OutputSpec, Parity, Plan, Recipe, Runner, StepError,
 };
 
+use crate::stage::Stage;
+use crate::tally::Tally;
 use planes::PlanePass;
 pub(crate) use planes::samples_read;
 
@@ -82,7 +84,8 @@ impl Renderer {
         height: u32,
         out: &mut [u8],
     ) -> Result<(), StepError> {
-        self.render_view(plan, ImageView::packed(pixels, width, height, CHANNELS), out)
+        let view = ImageView::packed(pixels, width, height, CHANNELS);
+        self.render_view(plan, view, out, &mut Tally::start(None))
     }
 
     /// The same renderer with the instructions of `level`; the results do not depend on it.
@@ -121,15 +124,16 @@ impl Renderer {
         plan: &Plan,
         source: ImageView<'_>,
         out: &mut [u8],
+        tally: &mut Tally,
     ) -> Result<(), StepError> {
         if plan.is_one_pass() {
             self.output.render(&plan.head, source, out);
-            return plan.erase(self.output.level(), self.spec, out);
+            return self.erase(plan, out, tally);
         }
         let (width, height) = plan.head.output_size();
         self.image.reshape(width, height);
         self.pixels.render(&plan.head, source, self.image.pixels_mut());
-        self.finish(plan, out)
+        self.finish(plan, out, tally)
     }
 
     /// Runs `plan` on the planes of a JPEG that was decoded at `scale`, of which at least
@@ -142,29 +146,37 @@ impl Renderer {
     /// As [`Renderer::render`], and for planes of four inks.
     pub(crate) fn render_planes(
         &mut self,
-        plan: &Plan,
-        scale: Scale,
+        (plan, scale): (&Plan, Scale),
         planes: &Planes<'_>,
         out: &mut [u8],
+        tally: &mut Tally,
     ) -> Result<(), StepError> {
         let pass = &plan.head;
         if plan.is_one_pass() {
             self.planes.run(&mut self.output, (pass, scale), planes, out);
-            return plan.erase(self.output.level(), self.spec, out);
+            return self.erase(plan, out, tally);
         }
         let (width, height) = pass.output_size();
         self.image.reshape(width, height);
         self.planes.run(&mut self.pixels, (pass, scale), planes, self.image.pixels_mut());
-        self.finish(plan, out)
+        self.finish(plan, out, tally)
     }
 
     /// What follows the head, which is in `self.image`.
-    fn finish(&mut self, plan: &Plan, out: &mut [u8]) -> Result<(), StepError> {
+    fn finish(&mut self, plan: &Plan, out: &mut [u8], tally: &mut Tally) -> Result<(), StepError> {
         self.runner.run(&plan.steps, self.parity, &mut self.image)?;
+        tally.lap(Stage::Transform);
         let (width, height) = self.image.size();
         let view = ImageView::packed(self.image.pixels(), width, height, CHANNELS);
         self.output.render(&plan.tail, view, out);
-        plan.erase(self.output.level(), self.spec, out)
+        self.erase(plan, out, tally)
+    }
+
+    /// The end of every plan.
+    fn erase(&self, plan: &Plan, out: &mut [u8], tally: &mut Tally) -> Result<(), StepError> {
+        let result = plan.erase(self.output.level(), self.spec, out);
+        tally.lap(Stage::Write);
+        result
     }
 }
 

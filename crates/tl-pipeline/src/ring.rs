@@ -84,6 +84,13 @@ impl<F: Clone, R, E> Ring<F, R, E> {
         lock(&self.state).taken
     }
 
+    /// How many batches are ready to be taken.
+    pub(crate) fn ready(&self) -> u64 {
+        let state = lock(&self.state);
+        let ready = state.slots.iter().take_while(|slot| matches!(slot, Slot::Ready(_)));
+        ready.count() as u64
+    }
+
     /// The batch being filled under this number, once it may be worked on; the first to ask makes
     /// it. `None` when the ring was closed. Also says how long that took when it meant sleeping.
     pub(crate) fn enter(

@@ -18,7 +18,9 @@ use crate::pool::Lease;
 use crate::ragged::Ragged;
 use crate::ring::Ring;
 use crate::schedule::Slot;
+use crate::stage::Stage;
 use crate::sync::{Arc, Mutex, lock, thread};
+use crate::tally::Tally;
 use crate::worker::{self, Filled, Scratch, Watch};
 
 /// One epoch of a run.
@@ -157,7 +159,13 @@ impl Run {
     }
 
     /// The slab of the batch at `place`, waiting until it may be filled; `None` when the run is over.
-    pub(crate) fn enter(&self, place: Place, form: &Form) -> Option<Arc<Lease<Extra>>> {
+    pub(crate) fn enter(
+        &self,
+        place: Place,
+        form: &Form,
+        tally: &mut Tally,
+    ) -> Option<Arc<Lease<Extra>>> {
+        tally.lap(Stage::Overhead);
         let (Shared { pool, schedule, .. }, Form { shape, .. }) = (&*self.shared, form);
         let (lease, slept) = self.ring.enter(place.serial, || {
             let rows = usize::try_from(schedule.rows_of(place.batch));
@@ -165,7 +173,9 @@ impl Run {
             let (lease, bytes) = (pool.take(*shape, rows), shape.bytes() as u64);
             lease.map(Arc::new).ok_or(PipelineError::OutOfMemory { bytes })
         });
-        self.shared.counters.worker_slept(slept);
+        if !slept.is_zero() {
+            tally.lap_asleep(place.batch);
+        }
         lease
     }
 
@@ -173,7 +183,8 @@ impl Run {
         let _watch = Watch { run: self, worker };
         let recycled = lock(&self.shared.scratch).pop();
         let mut scratch = recycled.unwrap_or_else(|| self.new_scratch());
-        worker::run(self, &mut scratch);
+        let events = self.shared.trace.as_ref().map(|trace| trace.worker(worker));
+        worker::run(self, &mut scratch, events);
         let mut kept = lock(&self.shared.scratch);
         if kept.len() < self.shared.config.workers {
             kept.push(scratch);

@@ -16,6 +16,8 @@ use tl_transform::{BoundTransforms, DecodeMode, Draw, Plan, PlanError, Recipe, S
 use crate::error::SampleFault;
 use crate::padding::Padding;
 use crate::render::{Renderer, samples_read};
+use crate::stage::Stage;
+use crate::tally::Tally;
 
 const CHANNELS: usize = 3;
 
@@ -125,9 +127,20 @@ impl SampleRenderer {
     /// When a [`Target::Row`] has not the size of the result.
     pub fn render(
         &mut self,
+        stored: Stored<'_>,
+        draw: Draw,
+        target: Target<'_>,
+    ) -> Result<&[Plan], SampleFault> {
+        self.render_timed(stored, draw, target, &mut Tally::start(None))
+    }
+
+    /// [`SampleRenderer::render`] that says which stage took how long.
+    pub(crate) fn render_timed(
+        &mut self,
         mut stored: Stored<'_>,
         draw: Draw,
         target: Target<'_>,
+        tally: &mut Tally,
     ) -> Result<&[Plan], SampleFault> {
         self.damage = None;
         match target {
@@ -135,13 +148,15 @@ impl SampleRenderer {
             Target::Image(image) if self.recipe.ops().is_empty() => {
                 self.damage = decode_whole(&mut self.decoder, &mut stored, image)?;
                 self.plans.fill(Plan::whole(image.width, image.height));
+                tally.lap(Stage::Decode);
             }
             Target::Padded { row, size } => {
-                self.render_into(stored, draw, Target::Padded { row: &mut *row, size })?;
+                self.render_into(stored, draw, Target::Padded { row: &mut *row, size }, tally)?;
                 let padding = Padding::of_images(self.recipe.output(), size);
                 self.plans.iter().for_each(|plan| padding.spread(row, plan.output_size()));
+                tally.lap(Stage::Write);
             }
-            Target::Row(_) | Target::Image(_) => self.render_into(stored, draw, target)?,
+            Target::Row(_) | Target::Image(_) => self.render_into(stored, draw, target, tally)?,
         }
         Ok(&self.plans)
     }
@@ -151,10 +166,11 @@ impl SampleRenderer {
         mut stored: Stored<'_>,
         draw: Draw,
         target: Target<'_>,
+        tally: &mut Tally,
     ) -> Result<(), SampleFault> {
         match self.parts_of(&stored)? {
-            Some(info) => self.render_part(&stored, &info, draw, target),
-            None => self.render_whole(&mut stored, draw, target),
+            Some(info) => self.render_part((&stored, &info), draw, target, tally),
+            None => self.render_whole(&mut stored, draw, target, tally),
         }
     }
 
@@ -192,23 +208,25 @@ impl SampleRenderer {
         stored: &mut Stored<'_>,
         draw: Draw,
         target: Target<'_>,
+        tally: &mut Tally,
     ) -> Result<(), SampleFault> {
         self.damage = decode_whole(&mut self.decoder, stored, &mut self.image)?;
+        tally.lap(Stage::Decode);
         self.draw_plans(self.image.width, self.image.height, draw)?;
         let out = self.room(target)?;
         let Image { width, height, data, .. } = &self.image;
         let view = ImageView::packed(data, *width, *height, CHANNELS);
         for_each_plan(&self.plans, &mut self.renderer, out, |renderer, plan, out| {
-            renderer.render_view(plan, view, out)
+            renderer.render_view(plan, view, out, tally)
         })
     }
 
     fn render_part(
         &mut self,
-        stored: &Stored<'_>,
-        info: &ImageInfo,
+        (stored, info): (&Stored<'_>, &ImageInfo),
         draw: Draw,
         target: Target<'_>,
+        tally: &mut Tally,
     ) -> Result<(), SampleFault> {
         self.draw_plans(info.width, info.height, draw)?;
         let out = self.room(target)?;
@@ -223,8 +241,9 @@ impl SampleRenderer {
             match self.decoder.jpeg().decode_planes(stored.bytes, &request) {
                 Ok(planes) => {
                     self.damage = planes.decoded().damage;
+                    tally.lap(Stage::Decode);
                     let run = |renderer: &mut Renderer, plan: &Plan, out: &mut [u8]| {
-                        renderer.render_planes(plan, scale, &planes, out)
+                        renderer.render_planes((plan, scale), &planes, out, tally)
                     };
                     return for_each_plan(&self.plans, &mut self.renderer, out, run);
                 }
@@ -236,11 +255,12 @@ impl SampleRenderer {
         let region = union(self.plans.iter().map(|plan| plan.head.source()));
         let request = JpegRequest { region, ..request };
         self.damage = self.decoder.jpeg().decode(stored.bytes, &request, &mut self.image)?.damage;
+        tally.lap(Stage::Decode);
         let Image { width, height, data, .. } = &self.image;
         let Rect { x, y, .. } = region.unwrap_or(Rect::of_size(*width, *height));
         let view = ImageView::packed(data, *width, *height, CHANNELS).at(x, y);
         for_each_plan(&self.plans, &mut self.renderer, out, |renderer, plan, out| {
-            renderer.render_view(plan, view, out)
+            renderer.render_view(plan, view, out, tally)
         })
     }
 

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use crate::batching::PaddingStats;
 use crate::error::SampleError;
+use crate::stage::{Stage, StageTimes};
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
+use crate::tally::{Counted, Tally};
 
 /// How many samples a list has; all are counted.
 const LISTED: usize = 10_000;
@@ -25,14 +27,56 @@ pub struct LoaderStats {
     pub bytes_read: u64,
     /// What was added around images of different sizes in the batches.
     pub padding: PaddingStats,
+    /// Samples that workers have dealt with: those in the batches, those that could not be used,
+    /// and those of batches that are still to come.
+    pub processed: u64,
     /// Batches of memory ever allocated.
     pub slabs: u64,
+    /// Batches of memory in use at this moment: being filled, ready, or with the consumer.
+    pub slabs_in_use: u64,
     /// Bytes of the largest of them.
     pub slab_bytes: u64,
-    /// Time the consumer slept because no batch was ready.
+    /// Worker threads.
+    pub workers: usize,
+    /// Batches in flight besides those the consumer holds.
+    pub prefetch: usize,
+    /// Batches that were ready when the consumer asked for one, added up over its askings.
+    pub ready: u64,
+    /// Time the consumer waited for batches.
     pub consumer_wait: Duration,
+    /// Time the consumer did something else between two batches of an epoch.
+    pub consumer_busy: Duration,
     /// Time workers slept because the consumer was behind, all of them together.
     pub worker_wait: Duration,
+    /// Time workers worked, all of them together.
+    pub stages: StageTimes,
+}
+
+impl LoaderStats {
+    /// What was added since `earlier`. What is no sum (memory, threads) stays as it is.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let Self { slabs, slabs_in_use, slab_bytes, workers, prefetch, .. } = *self;
+        Self {
+            batches: self.batches.saturating_sub(earlier.batches),
+            samples: self.samples.saturating_sub(earlier.samples),
+            skipped: self.skipped.saturating_sub(earlier.skipped),
+            damaged: self.damaged.saturating_sub(earlier.damaged),
+            bytes_read: self.bytes_read.saturating_sub(earlier.bytes_read),
+            padding: self.padding.since(&earlier.padding),
+            processed: self.processed.saturating_sub(earlier.processed),
+            slabs,
+            slabs_in_use,
+            slab_bytes,
+            workers,
+            prefetch,
+            ready: self.ready.saturating_sub(earlier.ready),
+            consumer_wait: self.consumer_wait.saturating_sub(earlier.consumer_wait),
+            consumer_busy: self.consumer_busy.saturating_sub(earlier.consumer_busy),
+            worker_wait: self.worker_wait.saturating_sub(earlier.worker_wait),
+            stages: self.stages.since(&earlier.stages),
+        }
+    }
 }
 
 /// A sample that was left out.
@@ -60,11 +104,16 @@ pub(crate) struct Counters {
     skipped: AtomicU64,
     damaged: AtomicU64,
     bytes_read: AtomicU64,
+    processed: AtomicU64,
+    ready: AtomicU64,
     consumer_wait: AtomicU64,
+    consumer_busy: AtomicU64,
     worker_wait: AtomicU64,
     image_pixels: AtomicU64,
     padded_pixels: AtomicU64,
     unbucketed_pixels: AtomicU64,
+    /// Nanoseconds of each stage.
+    stages: [AtomicU64; Stage::ALL.len()],
     skipped_list: Mutex<Vec<Skipped>>,
     damaged_list: Mutex<Vec<Damaged>>,
 }
@@ -100,16 +149,22 @@ impl Counters {
         list(&self.damaged_list, errors, |error| Damaged { epoch, error });
     }
 
-    pub(crate) fn read(&self, bytes: usize) {
-        self.bytes_read.fetch_add(bytes as u64, Ordering::Relaxed);
+    /// Adds what a worker has counted, and leaves it with nothing.
+    pub(crate) fn flush(&self, tally: &mut Tally) {
+        let Counted { processed, bytes_read, asleep, stages } = tally.take();
+        self.processed.fetch_add(processed, Ordering::Relaxed);
+        self.bytes_read.fetch_add(bytes_read, Ordering::Relaxed);
+        self.worker_wait.fetch_add(nanoseconds(asleep), Ordering::Relaxed);
+        for (counter, stage) in self.stages.iter().zip(Stage::ALL) {
+            counter.fetch_add(nanoseconds(stages[stage]), Ordering::Relaxed);
+        }
     }
 
-    pub(crate) fn consumer_slept(&self, time: Duration) {
-        self.consumer_wait.fetch_add(nanoseconds(time), Ordering::Relaxed);
-    }
-
-    pub(crate) fn worker_slept(&self, time: Duration) {
-        self.worker_wait.fetch_add(nanoseconds(time), Ordering::Relaxed);
+    /// Adds a wait of the consumer, what it did before, and how much was ready when it came.
+    pub(crate) fn asked(&self, wait: Duration, busy: Duration, ready: u64) {
+        self.consumer_wait.fetch_add(nanoseconds(wait), Ordering::Relaxed);
+        self.consumer_busy.fetch_add(nanoseconds(busy), Ordering::Relaxed);
+        self.ready.fetch_add(ready, Ordering::Relaxed);
     }
 
     pub(crate) fn skipped(&self) -> Vec<Skipped> {
@@ -120,8 +175,14 @@ impl Counters {
         lock(&self.damaged_list).clone()
     }
 
-    pub(crate) fn stats(&self, slabs: u64, slab_bytes: u64) -> LoaderStats {
+    /// The sums, with what `fixed` says of memory and threads.
+    pub(crate) fn stats(&self, fixed: &LoaderStats) -> LoaderStats {
         let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let time = |counter: &AtomicU64| Duration::from_nanos(value(counter));
+        let mut stages = StageTimes::default();
+        for (counter, stage) in self.stages.iter().zip(Stage::ALL) {
+            stages[stage] = time(counter);
+        }
         LoaderStats {
             batches: value(&self.batches),
             samples: value(&self.samples),
@@ -133,10 +194,13 @@ impl Counters {
                 padded_pixels: value(&self.padded_pixels),
                 unbucketed_pixels: value(&self.unbucketed_pixels),
             },
-            slabs,
-            slab_bytes,
-            consumer_wait: Duration::from_nanos(value(&self.consumer_wait)),
-            worker_wait: Duration::from_nanos(value(&self.worker_wait)),
+            processed: value(&self.processed),
+            ready: value(&self.ready),
+            consumer_wait: time(&self.consumer_wait),
+            consumer_busy: time(&self.consumer_busy),
+            worker_wait: time(&self.worker_wait),
+            stages,
+            ..fixed.clone()
         }
     }
 }

@@ -4,6 +4,8 @@ mod fill;
 mod process;
 mod publish;
 
+use std::mem;
+
 use tl_transform::BoundTransforms;
 
 use crate::batch::{Batch, Extra};
@@ -13,7 +15,10 @@ use crate::form::Form;
 use crate::pool::Lease;
 use crate::run::{EpochOrder, Run};
 use crate::sample::SampleRenderer;
+use crate::stage::Stage;
 use crate::sync::{Arc, thread};
+use crate::tally::Tally;
+use crate::trace::EventBuffer;
 
 /// Buffers above this size are given back after the sample that needed them. Few photographs
 /// decode to more, and one giant must not cost every worker its size for good.
@@ -36,6 +41,8 @@ pub(crate) struct Scratch {
     renderer: Option<SampleRenderer>,
     /// Rows of a batch as they were before it was mixed.
     unmixed: Vec<u8>,
+    /// What was counted since the last batch.
+    tally: Tally,
 }
 
 impl Scratch {
@@ -47,7 +54,14 @@ impl Scratch {
                 Some(renderer.with_user_transforms(user_transforms.clone()))
             }
         };
-        Self { bytes: Vec::new(), row_index: Vec::new(), renderer, unmixed: Vec::new() }
+        let (bytes, row_index, unmixed) = (Vec::new(), Vec::new(), Vec::new());
+        Self { bytes, row_index, renderer, unmixed, tally: Tally::start(None) }
+    }
+
+    /// Takes other memory for its own; the counts stay.
+    fn renew(&mut self, run: &Run) {
+        let tally = mem::replace(&mut self.tally, Tally::start(None));
+        *self = Self { tally, ..run.new_scratch() };
     }
 
     fn trim(&mut self) {
@@ -74,8 +88,16 @@ struct Current {
     lease: Arc<Lease<Extra>>,
 }
 
-/// Works until there is nothing left to claim, or the run is closed.
-pub(crate) fn run(run: &Run, scratch: &mut Scratch) {
+/// Works until there is nothing left to claim, or the run is closed, and counts what it does.
+pub(crate) fn run(run: &Run, scratch: &mut Scratch, events: Option<EventBuffer>) {
+    scratch.tally = Tally::start(events);
+    work(run, scratch);
+    scratch.tally.lap(Stage::Overhead);
+    run.shared().counters.flush(&mut scratch.tally);
+    scratch.tally = Tally::start(None);
+}
+
+fn work(run: &Run, scratch: &mut Scratch) {
     let mut current: Option<Current> = None;
     while let Some(row) = run.ring.claim() {
         let place = run.place(row);
@@ -89,7 +111,8 @@ pub(crate) fn run(run: &Run, scratch: &mut Scratch) {
                 Ok(form) => form,
                 Err(error) => return run.ring.fail(error),
             };
-            let Some(lease) = run.enter(place, &form) else { return };
+            run.shared().counters.flush(&mut scratch.tally);
+            let Some(lease) = run.enter(place, &form, &mut scratch.tally) else { return };
             let epoch = known.unwrap_or_else(|| run.order(place.epoch));
             current = Some(Current { serial: place.serial, epoch, form, lease });
         }

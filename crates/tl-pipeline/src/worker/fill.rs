@@ -12,6 +12,7 @@ use crate::dataset::Dataset;
 use crate::error::{SampleError, SampleFault};
 use crate::run::{Place, Run};
 use crate::slab::{Complete, Identity, Parts};
+use crate::stage::Stage;
 use crate::sync::Arc;
 use crate::worker::process::{Processed, process};
 use crate::worker::{Current, Scratch};
@@ -40,16 +41,19 @@ pub(super) fn fill<'a>(
     let Parts { image: out, extra, .. } = row.parts();
     (extra.error, extra.damage) = (None, None);
     let draw = Draw { seed: run.config().seed, epoch: epoch.number, sample: index };
+    scratch.tally.lap(Stage::Overhead);
+    scratch.tally.work_on(index);
     let work = AssertUnwindSafe(|| process(run, scratch, draw, form, (out, &mut extra.image)));
     let result = catch_unwind(work).unwrap_or_else(|panic| {
         // Whatever the panic interrupted is in an unknown state.
-        *scratch = run.new_scratch();
+        scratch.renew(run);
         extra.image = Image::new();
         let text = panic.downcast_ref::<&str>().copied();
         let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         let message = tbl_io::Escaped(text.unwrap_or_default().as_bytes()).to_string();
         Err(SampleFault::Panicked { message })
     });
+    scratch.tally.process();
     scratch.trim();
     let (label, size) = match result {
         Ok(Processed { label, size, damage }) => {

@@ -9,6 +9,7 @@ use crate::error::SampleFault;
 use crate::form::Form;
 use crate::run::Run;
 use crate::sample::{Stored, Target};
+use crate::stage::Stage;
 use crate::worker::{Scratch, trim};
 
 /// A sample that is in its row.
@@ -32,12 +33,13 @@ pub(super) fn process(
     let Some(renderer) = &mut scratch.renderer else {
         (image.width, image.height) = (0, 0);
         dataset.read_into(index, &mut image.data)?;
-        run.shared().counters.read(image.data.len());
+        scratch.tally.read(image.data.len());
+        scratch.tally.lap(Stage::Read);
         return Ok(Processed { label: dataset.label(index), size: [0; 2], damage: None });
     };
     let facts = dataset.facts(index)?;
     dataset.read_into(index, &mut scratch.bytes)?;
-    run.shared().counters.read(scratch.bytes.len());
+    scratch.tally.read(scratch.bytes.len());
     let (format, size) = (facts.format, (facts.width, facts.height));
     let indexed =
         format == SampleFormat::Jpeg && dataset.row_index_into(index, &mut scratch.row_index)?;
@@ -50,7 +52,8 @@ pub(super) fn process(
         Some(_) => Target::Row(out),
         None => Target::Image(image),
     };
-    let plans = renderer.render(stored, draw, target)?;
+    scratch.tally.lap(Stage::Read);
+    let plans = renderer.render_timed(stored, draw, target, &mut scratch.tally)?;
     let size = plans.first().map_or((0, 0), Plan::output_size);
     let (label, damage) = (dataset.label(index), renderer.damage());
     Ok(Processed { label, size: [size.1, size.0], damage })

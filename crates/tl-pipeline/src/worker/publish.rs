@@ -7,6 +7,7 @@ use crate::config::{OnError, Work};
 use crate::form::Form;
 use crate::run::{Place, Run};
 use crate::slab::Complete;
+use crate::stage::Stage;
 use crate::sync::Arc;
 use crate::worker::{Current, Filled, Scratch};
 
@@ -19,6 +20,8 @@ pub(super) fn publish(
     place: Place,
     mut complete: Complete<'_, Extra>,
 ) {
+    scratch.tally.lap(Stage::Overhead);
+    scratch.tally.work_on(place.batch);
     let group = run.config().mixing_group;
     let (mut len, mut skipped, mut damaged) = (0, Vec::new(), Vec::new());
     let mut mixed = Vec::new();
@@ -39,6 +42,7 @@ pub(super) fn publish(
         mixed.extend(mix(run, scratch, (form, first), &mut complete, start..len));
     }
     complete.publish();
+    scratch.tally.lap(Stage::Finish);
     let filled = if run.config().on_error == OnError::Raise && !skipped.is_empty() {
         Filled { batch: Err(skipped.swap_remove(0)), skipped: Vec::new(), damaged: Vec::new() }
     } else {
