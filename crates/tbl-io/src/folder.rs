@@ -16,7 +16,7 @@ use crate::label::{LabelField, choose_label, label_field};
 use crate::limits::ReadLimits;
 use crate::names::{Names, TooManyNames};
 use crate::note::Note;
-use crate::sample::{Entry, Facts, Field, SampleSource, SourceKind};
+use crate::sample::{Entry, Facts, Field, SampleSource, SourceKind, StoredBytes};
 use crate::source::{Source, file_kind, push_identity};
 
 /// The images below a folder, in the order of their paths' bytes.
@@ -213,6 +213,17 @@ impl SampleSource for Folder {
         let file = self.file(index)?;
         self.read_file(file, bytes)
             .map_err(|error| error.for_sample(index, Some(&self.names.path(file))))
+    }
+
+    fn stored(&self, index: u64) -> Result<Option<StoredBytes>, ReadError> {
+        let file = self.file(index)?;
+        let open = || {
+            let source = Source::open(self.file_path(file))?;
+            self.limits.check_sample_bytes(source.path(), source.len())?;
+            let len = source.len();
+            Ok(Some(StoredBytes { source, offset: 0, len }))
+        };
+        open().map_err(|error: ReadError| error.for_sample(index, Some(&self.names.path(file))))
     }
 
     fn will_need(&self, index: u64) {

@@ -24,6 +24,7 @@ mod tar;
 mod tar_writer;
 mod tbl_version;
 mod verify;
+mod view;
 mod write_error;
 mod writer;
 
@@ -42,7 +43,7 @@ pub use note::Note;
 pub use open::{open, open_all};
 pub use reader::{Damage, MetadataBlock, RawView, ReadOptions, RowIndexTotals, TblFile, Verify};
 pub use repair::{RepairEvent, RepairOptions, RepairSummary, repair};
-pub use sample::{Entry, Facts, Field, SampleSource, SourceKind};
+pub use sample::{Entry, Facts, Field, SampleSource, SourceKind, StoredBytes};
 pub use source::Source;
 pub use tar::{MemberCounts, MemberKind, SkippedMember, TarArchive};
 pub use tar_writer::{TarOptions, TarSummary, TarWriter};

@@ -14,6 +14,10 @@
 //! A program that installs a SIGBUS handler of its own afterwards, without calling ours, takes the
 //! guard away.
 //!
+//! [`Mapped::slice`] lends bytes for as long as the mapping is borrowed. It checks the length when
+//! it lends; whoever needs to know that the file was not cut short while the bytes were looked at
+//! asks [`Mapped::is_damaged`] or lends again afterwards.
+//!
 //! What is not promised: bytes that another process writes into the mapped part of the file show
 //! up at any moment, between two reads of the same byte as well. Callers copy, hash or compute on
 //! bytes whose values cannot hurt, and re-check what they copied.
@@ -91,10 +95,11 @@ impl Mapped {
             Backing::File(file) => {
                 install_handler().map_err(|error| ReadError::io(source.path(), error))?;
                 // SAFETY: the caller of `map` must see to it that the bytes stay valid while they
-                // are borrowed. They are only borrowed in `with`, for the time of one call. A file
-                // that shrinks meanwhile is caught by the handler installed above once `Registry`
-                // knows the range, which is before the first borrow. Bytes that change are in the
-                // module's "not promised" paragraph.
+                // are borrowed. `with` and `slice` lend them only while `self` is borrowed, and
+                // with it `map`. A file that shrinks meanwhile is caught by the handler installed
+                // above once `Registration` has made the range known, which is before the first
+                // borrow, until `registration` is dropped, which no borrow outlives. Bytes that
+                // change are in the module's "not promised" paragraph.
                 let map = unsafe { MmapOptions::new().offset(offset).len(size).map(&**file) }
                     .map_err(|error| ReadError::io(source.path(), error))?;
                 let registration = Registration::new(&map).ok_or_else(|| {
@@ -135,37 +140,66 @@ impl Mapped {
         len: u64,
         read: impl FnOnce(&[u8]) -> R,
     ) -> Result<R, ReadError> {
-        let changed =
-            || ReadError::ChangedWhileOpen { path: self.path.to_path_buf(), offset, expected: len };
-        let start = offset.checked_sub(self.offset).and_then(|start| usize::try_from(start).ok());
-        let end = start.and_then(|start| start.checked_add(usize::try_from(len).ok()?));
-        let (Some(start), Some(end)) = (start, end) else { return Err(changed()) };
-        match &self.memory {
-            Memory::Empty => [].get(start..end).map(read).ok_or_else(changed),
-            Memory::Bytes(bytes) => {
-                let base = usize::try_from(self.offset).map_err(|_| changed())?;
-                let mapped = bytes.get(base..).and_then(|bytes| bytes.get(..self.len));
-                mapped.and_then(|bytes| bytes.get(start..end)).map(read).ok_or_else(changed)
-            }
-            Memory::File { registration, map, file } => {
-                let bytes = map.get(start..end).ok_or_else(changed)?;
-                let result = call_opaque(read, bytes);
-                let reaches_end = call_opaque(|bytes| bytes.last().is_some_and(|&b| b != 0), bytes);
-                if registration.is_damaged() {
-                    return Err(changed());
-                }
-                if reaches_end {
-                    return Ok(result);
-                }
-                let file_len =
-                    file.metadata().map_err(|error| ReadError::io(&self.path, error))?.len();
-                // `offset + len` is inside the mapped part, so it does not overflow.
-                if file_len < offset + len {
-                    return Err(changed());
-                }
-                Ok(result)
-            }
+        let bytes = self.range(offset, len)?;
+        let Memory::File { registration, .. } = &self.memory else { return Ok(read(bytes)) };
+        let result = call_opaque(read, bytes);
+        let reaches_end = call_opaque(|bytes| bytes.last().is_some_and(|&b| b != 0), bytes);
+        if registration.is_damaged() {
+            return Err(self.changed(offset, len));
         }
+        if !reaches_end {
+            self.check_file_len(offset, len)?;
+        }
+        Ok(result)
+    }
+
+    /// `len` bytes of the file from `offset` on (counted from the start of the file), without
+    /// looking at them. They stay readable whatever happens to the file, and are those of the file
+    /// as long as [`is_damaged`](Self::is_damaged) and a second `slice` of the range say so.
+    ///
+    /// The bytes may change at any moment if another process writes to the file.
+    ///
+    /// # Errors
+    /// [`ReadError::ChangedWhileOpen`] when the range is not inside the mapped part, or when the
+    /// file is too short for it now or was at any earlier access; [`ReadError::Io`].
+    pub fn slice(&self, offset: u64, len: u64) -> Result<&[u8], ReadError> {
+        let bytes = self.range(offset, len)?;
+        if let Memory::File { registration, .. } = &self.memory {
+            if registration.is_damaged() {
+                return Err(self.changed(offset, len));
+            }
+            self.check_file_len(offset, len)?;
+        }
+        Ok(bytes)
+    }
+
+    /// The mapped bytes of a range, whether or not the file still has them.
+    fn range(&self, offset: u64, len: u64) -> Result<&[u8], ReadError> {
+        let mapped = match &self.memory {
+            Memory::Empty => &[][..],
+            Memory::Bytes(bytes) => {
+                let base = usize::try_from(self.offset).ok();
+                let mapped = base.and_then(|base| bytes.get(base..)?.get(..self.len));
+                mapped.ok_or_else(|| self.changed(offset, len))?
+            }
+            Memory::File { map, .. } => &map[..],
+        };
+        let start = offset.checked_sub(self.offset).and_then(|start| usize::try_from(start).ok());
+        let range = start.zip(usize::try_from(len).ok());
+        let bytes = range.and_then(|(start, len)| mapped.get(start..)?.get(..len));
+        bytes.ok_or_else(|| self.changed(offset, len))
+    }
+
+    /// Whether the file still reaches to the end of a range that lies inside the mapped part.
+    fn check_file_len(&self, offset: u64, len: u64) -> Result<(), ReadError> {
+        let Memory::File { file, .. } = &self.memory else { return Ok(()) };
+        let file_len = file.metadata().map_err(|error| ReadError::io(&self.path, error))?.len();
+        // The range is inside the mapped part, so its end does not overflow.
+        if file_len < offset + len { Err(self.changed(offset, len)) } else { Ok(()) }
+    }
+
+    fn changed(&self, offset: u64, expected: u64) -> ReadError {
+        ReadError::ChangedWhileOpen { path: self.path.to_path_buf(), offset, expected }
     }
 
     /// Fills `bytes` from the file, starting at `offset` (counted from the start of the file).

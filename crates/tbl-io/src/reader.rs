@@ -13,9 +13,10 @@ use tbl_format::{FormatError, v1};
 
 use crate::error::ReadError;
 use crate::limits::ReadLimits;
-use crate::sample::{Entry, Facts, Field, SampleSource, SourceKind};
+use crate::sample::{Entry, Facts, Field, SampleSource, SourceKind, StoredBytes};
 use crate::source::Source;
 use crate::tbl_version::TblVersion;
+use crate::view::ViewMap;
 
 mod entry;
 mod json;
@@ -105,6 +106,7 @@ pub struct TblFile {
     index_end: u64,
     metadata: Metadata,
     defects: Vec<FormatError>,
+    views: ViewMap,
 }
 
 impl TblFile {
@@ -346,6 +348,20 @@ impl SampleSource for TblFile {
         block: &mut Vec<u8>,
     ) -> Result<bool, ReadError> {
         self.read_sample(index, bytes, Some(block))
+    }
+
+    fn view(&self, index: u64) -> Result<Option<&[u8]>, ReadError> {
+        self.view_sample(index)
+    }
+
+    fn stored(&self, index: u64) -> Result<Option<StoredBytes>, ReadError> {
+        let entry = self.payload_entry(index)?;
+        let (offset, len) = (entry.offset, u64::from(entry.stored_bytes));
+        Ok(Some(StoredBytes { source: self.source.clone(), offset, len }))
+    }
+
+    fn unpack(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+        self.unpack_sample(index, bytes)
     }
 
     fn will_need(&self, index: u64) {

@@ -8,6 +8,7 @@ use tbl_format::SampleFormat;
 
 use crate::error::ReadError;
 use crate::note::Note;
+use crate::source::Source;
 
 /// A stored data set as a numbered sequence of samples: a TAR archive, a folder, or a TBL file.
 ///
@@ -83,6 +84,40 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
         _block: &mut Vec<u8>,
     ) -> Result<bool, ReadError> {
         self.read_into(index, bytes).map(|()| false)
+    }
+
+    /// The bytes of sample `index` where they lie in a mapping of the file, without copying them;
+    /// `None` where [`read_into`](Self::read_into) is the only way: a container that keeps them
+    /// compressed or in files of their own, or that cannot be mapped.
+    ///
+    /// No byte is looked at: no checksum is checked, and pages come in when they are touched. The
+    /// file is known to reach to the sample's end. If it is cut short later, the bytes stay
+    /// readable and a further call for this sample is an error. If another process writes to
+    /// them, they change.
+    ///
+    /// # Errors
+    /// As for [`entry`](Self::entry), and [`ReadError::ChangedWhileOpen`].
+    fn view(&self, _index: u64) -> Result<Option<&[u8]>, ReadError> {
+        Ok(None)
+    }
+
+    /// Where the stored bytes of sample `index` are, for a caller that reads them by other means
+    /// and makes the sample of them with [`unpack`](Self::unpack): together that is
+    /// [`read_into`](Self::read_into). `None` where `read_into` is the only way.
+    ///
+    /// # Errors
+    /// As for [`entry`](Self::entry), and a size beyond the reader's limits.
+    fn stored(&self, _index: u64) -> Result<Option<StoredBytes>, ReadError> {
+        Ok(None)
+    }
+
+    /// Makes sample `index` of its [`stored`](Self::stored) bytes, in place: decompresses them where
+    /// they are compressed, and checks the checksums that the container has.
+    ///
+    /// # Errors
+    /// As for [`read_into`](Self::read_into).
+    fn unpack(&self, _index: u64, _bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+        Ok(())
     }
 
     /// Tells the operating system that sample `index` will be read soon. A hint: failure is silent
@@ -178,6 +213,27 @@ pub struct Facts {
     pub stored_bytes: u64,
     /// Bytes of the sample itself, after decompression.
     pub bytes: u64,
+}
+
+/// Where the bytes of one sample are stored.
+#[derive(Clone, Debug)]
+pub struct StoredBytes {
+    /// The file.
+    pub source: Source,
+    /// Where they start in it.
+    pub offset: u64,
+    /// How many there are.
+    pub len: u64,
+}
+
+impl StoredBytes {
+    /// Replaces `bytes` with them, reusing its capacity.
+    ///
+    /// # Errors
+    /// As for [`Source::read_range_into`].
+    pub fn read_into(&self, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+        self.source.read_range_into(self.offset, self.len, bytes)
+    }
 }
 
 /// A sidecar field of a sample: a WebDataset member that shares its key.

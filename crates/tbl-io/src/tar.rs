@@ -23,8 +23,9 @@ use crate::label::{LabelField, choose_label};
 use crate::limits::ReadLimits;
 use crate::names::Names;
 use crate::note::Note;
-use crate::sample::{Entry, Facts, Field, SampleSource, SourceKind};
+use crate::sample::{Entry, Facts, Field, SampleSource, SourceKind, StoredBytes};
 use crate::source::Source;
+use crate::view::ViewMap;
 
 /// An indexed TAR archive.
 ///
@@ -66,6 +67,7 @@ pub struct TarArchive {
     has_end_marker: bool,
     lone_zero_block: Option<u64>,
     trailing_garbage: Option<u64>,
+    views: ViewMap,
 }
 
 const NO_LABEL: i64 = i64::MIN;
@@ -103,6 +105,7 @@ impl TarArchive {
             has_end_marker,
             lone_zero_block,
             trailing_garbage,
+            views: ViewMap::default(),
         })
     }
 
@@ -221,6 +224,22 @@ impl SampleSource for TarArchive {
         let member = self.member(index)?;
         self.read_member(member, bytes)
             .map_err(|error| error.for_sample(index, Some(&self.names.path(member))))
+    }
+
+    fn view(&self, index: u64) -> Result<Option<&[u8]>, ReadError> {
+        let member = self.member(index)?;
+        let Extent { offset, size } = self.extents.of(member);
+        let view = self.views.view(&self.source, offset, size);
+        view.map_err(|error| error.for_sample(index, Some(&self.names.path(member))))
+    }
+
+    fn stored(&self, index: u64) -> Result<Option<StoredBytes>, ReadError> {
+        let member = self.member(index)?;
+        let Extent { offset, size: len } = self.extents.of(member);
+        self.limits
+            .check_sample_bytes(self.source.path(), len)
+            .map_err(|error| error.for_sample(index, Some(&self.names.path(member))))?;
+        Ok(Some(StoredBytes { source: self.source.clone(), offset, len }))
     }
 
     fn will_need(&self, index: u64) {

@@ -10,6 +10,7 @@ use super::region::Region;
 use super::{Damage, ReadOptions, TblFile};
 use crate::error::ReadError;
 use crate::source::Source;
+use crate::view::ViewMap;
 
 /// What a header says, checked against the file's length.
 struct Layout {
@@ -59,8 +60,18 @@ pub(super) fn open_with_front(
         Some(metadata) => metadata?,
     };
     let index_end = version.header_bytes() + index_bytes;
-    let defects = defects.found;
-    Ok(TblFile { source, options, header, sample_count, index, index_end, metadata, defects })
+    let (defects, views) = (defects.found, ViewMap::default());
+    Ok(TblFile {
+        source,
+        options,
+        header,
+        sample_count,
+        index,
+        index_end,
+        metadata,
+        defects,
+        views,
+    })
 }
 
 /// Damage that is left out where that was asked for.

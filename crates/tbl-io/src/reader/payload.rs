@@ -17,10 +17,37 @@ impl TblFile {
         bytes: &mut Vec<u8>,
         block: Option<&mut Vec<u8>>,
     ) -> Result<bool, ReadError> {
-        self.read_checked(index, bytes, block).map_err(|error| match error.sample_index() {
-            Some(_) => error,
-            None => error.for_sample(index, self.key_for_error(index).as_deref()),
-        })
+        self.read_checked(index, bytes, block).map_err(|error| self.of_sample(index, error))
+    }
+
+    /// The bytes of sample `index` in the file's mapping, unless they are compressed.
+    pub(super) fn view_sample(&self, index: u64) -> Result<Option<&[u8]>, ReadError> {
+        let view = self.payload_entry(index).and_then(|entry| {
+            if entry.is_compressed() {
+                return Ok(None);
+            }
+            self.views.view(&self.source, entry.offset, u64::from(entry.stored_bytes))
+        });
+        view.map_err(|error| self.of_sample(index, error))
+    }
+
+    /// Makes the sample of its stored bytes.
+    pub(super) fn unpack_sample(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+        let unpacked = self.payload_entry(index).and_then(|entry| {
+            let (offset, expected) = (entry.offset, u64::from(entry.stored_bytes));
+            if bytes.len() as u64 != expected {
+                let path = self.source.path().to_path_buf();
+                return Err(ReadError::ChangedWhileOpen { path, offset, expected });
+            }
+            if entry.is_compressed() {
+                let block_bytes = bytes.len();
+                let sample_bytes = self.make_room(&entry, bytes)?;
+                bytes.copy_within(..block_bytes, sample_bytes);
+                self.decompress(&entry, bytes, sample_bytes, None)?;
+            }
+            self.verify_sample(&entry, index, bytes)
+        });
+        unpacked.map_err(|error| self.of_sample(index, error))
     }
 
     fn read_checked(
@@ -31,12 +58,22 @@ impl TblFile {
     ) -> Result<bool, ReadError> {
         let entry = self.payload_entry(index)?;
         if entry.is_compressed() {
-            self.decompress(&entry, bytes, block)?;
+            let sample_bytes = self.make_room(&entry, bytes)?;
+            self.source.read_exact_at(entry.offset, &mut bytes[sample_bytes..])?;
+            self.decompress(&entry, bytes, sample_bytes, block)?;
         } else {
             self.source.read_range_into(entry.offset, u64::from(entry.stored_bytes), bytes)?;
         }
         self.verify_sample(&entry, index, bytes)?;
         Ok(entry.is_compressed())
+    }
+
+    /// Says which sample an error is about, unless it says so.
+    fn of_sample(&self, index: u64, error: ReadError) -> ReadError {
+        match error.sample_index() {
+            Some(_) => error,
+            None => error.for_sample(index, self.key_for_error(index).as_deref()),
+        }
     }
 
     /// Entry `index` with its payload known to lie inside the file and below the size limit.
@@ -49,26 +86,13 @@ impl TblFile {
         Ok(entry)
     }
 
-    fn decompress(
-        &self,
-        entry: &IndexEntry,
-        bytes: &mut Vec<u8>,
-        copy: Option<&mut Vec<u8>>,
-    ) -> Result<(), ReadError> {
-        let defect = |defect| self.format_error(entry.offset, defect);
-        let (stored_bytes, expected) = (entry.stored_bytes, entry.bytes);
-        let size_error = || defect(FormatError::Lz4Size { stored_bytes, bytes: expected });
-        // LZ4 counts in `i32`.
-        let block_bytes = i32::try_from(stored_bytes)
-            .ok()
-            .and_then(|size| usize::try_from(size).ok())
-            .ok_or_else(size_error)?;
-        let size = i32::try_from(expected).map_err(|_| size_error())?;
-        let sample_bytes = usize::try_from(expected).map_err(|_| size_error())?;
-
-        // The sample and behind it the block share the caller's buffer, so that reading compressed
-        // samples allocates nothing of its own. Index entry and limit bound both.
-        let total = sample_bytes.checked_add(block_bytes).ok_or_else(size_error)?;
+    /// Resizes `bytes` so that it holds a compressed sample and behind it the sample's block, and
+    /// returns where the block starts. They share the caller's buffer, so that reading compressed
+    /// samples allocates nothing of its own; index entry and limit bound both.
+    fn make_room(&self, entry: &IndexEntry, bytes: &mut Vec<u8>) -> Result<usize, ReadError> {
+        let sample_bytes = usize::try_from(entry.bytes).map_err(|_| self.lz4_size(entry))?;
+        let block_bytes = usize::try_from(entry.stored_bytes).map_err(|_| self.lz4_size(entry))?;
+        let total = sample_bytes.checked_add(block_bytes).ok_or_else(|| self.lz4_size(entry))?;
         bytes.try_reserve(total.saturating_sub(bytes.len())).map_err(|_| ReadError::Limit {
             path: self.source.path().to_path_buf(),
             what: "bytes to hold in memory",
@@ -76,8 +100,23 @@ impl TblFile {
             need: total as u64,
         })?;
         bytes.resize(total, 0);
+        Ok(sample_bytes)
+    }
+
+    /// Decompresses the block that stands in `bytes` from `sample_bytes` on to the bytes before it.
+    fn decompress(
+        &self,
+        entry: &IndexEntry,
+        bytes: &mut Vec<u8>,
+        sample_bytes: usize,
+        copy: Option<&mut Vec<u8>>,
+    ) -> Result<(), ReadError> {
+        let defect = |defect| self.format_error(entry.offset, defect);
+        let (stored_bytes, expected) = (entry.stored_bytes, entry.bytes);
+        // LZ4 counts in `i32`.
+        let size = i32::try_from(expected).map_err(|_| self.lz4_size(entry))?;
+        i32::try_from(stored_bytes).map_err(|_| self.lz4_size(entry))?;
         let (sample, block) = bytes.split_at_mut(sample_bytes);
-        self.source.read_exact_at(entry.offset, block)?;
         let found = decompress_to_buffer(block, Some(size), sample)
             .map_err(|_| defect(FormatError::Lz4Damaged { stored_bytes }))?;
         if found != sample_bytes {
@@ -89,6 +128,11 @@ impl TblFile {
         }
         bytes.truncate(sample_bytes);
         Ok(())
+    }
+
+    fn lz4_size(&self, entry: &IndexEntry) -> ReadError {
+        let (stored_bytes, bytes) = (entry.stored_bytes, entry.bytes);
+        self.format_error(entry.offset, FormatError::Lz4Size { stored_bytes, bytes })
     }
 
     fn verify_sample(&self, entry: &IndexEntry, index: u64, bytes: &[u8]) -> Result<(), ReadError> {

@@ -24,3 +24,4 @@ mod tar_hostile;
 mod tar_index;
 mod tar_writer;
 mod tbl;
+mod views;
