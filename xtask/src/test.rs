@@ -97,9 +97,12 @@ fn examples() -> Result<Outcome, Box<dyn Error>> {
     Ok(Outcome::Passed)
 }
 
-/// Tests the one crate that has features without its default ones.
+/// Tests the crate that has default features without them, and what the others' features add.
 fn features() -> Result<Outcome, Box<dyn Error>> {
-    run_cargo("test --package tbl-format --no-default-features")
+    run_cargo("test --package tbl-format --no-default-features")?;
+    let uring = "--package tbl-io --features tbl-io/io-uring";
+    run_cargo(&format!("clippy {uring} --all-targets -- -D warnings"))?;
+    run_cargo(&format!("test {uring} --test it -- uring"))
 }
 
 /// Explores interleavings of the loader's threads with shuttle in place of the standard library.

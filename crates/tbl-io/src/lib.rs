@@ -23,6 +23,8 @@ mod source;
 mod tar;
 mod tar_writer;
 mod tbl_version;
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+mod uring;
 mod verify;
 mod view;
 mod write_error;
@@ -44,10 +46,12 @@ pub use open::{open, open_all};
 pub use reader::{Damage, MetadataBlock, RawView, ReadOptions, RowIndexTotals, TblFile, Verify};
 pub use repair::{RepairEvent, RepairOptions, RepairSummary, repair};
 pub use sample::{Entry, Facts, Field, SampleSource, SourceKind, StoredBytes};
-pub use source::Source;
+pub use source::{PageCache, Source};
 pub use tar::{MemberCounts, MemberKind, SkippedMember, TarArchive};
 pub use tar_writer::{TarOptions, TarSummary, TarWriter};
 pub use tbl_version::TblVersion;
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+pub use uring::{Completed, UringReader};
 pub use verify::{Finding, Oddity, VerifySummary, verify};
 pub use write_error::{NameDefect, WriteError};
 pub use writer::{

@@ -10,6 +10,18 @@ use std::sync::Arc;
 
 use crate::error::{FileKind, ReadError};
 
+/// How reads that are under way together use the system's memory of files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PageCache {
+    /// Through the page cache.
+    #[default]
+    Used,
+    /// Around it (`O_DIRECT`), where the file system can: for data sets that are far larger than
+    /// memory and would only push other pages out. Samples are copied once more, to bring them from
+    /// aligned memory to the front of their buffer.
+    Bypassed,
+}
+
 /// A file of fixed length that any number of threads read at any position.
 ///
 /// The length is taken when the file is opened. A file that is shorter by the time it is read

@@ -24,4 +24,6 @@ mod tar_hostile;
 mod tar_index;
 mod tar_writer;
 mod tbl;
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+mod uring;
 mod views;
