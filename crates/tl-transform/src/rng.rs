@@ -92,6 +92,13 @@ impl Rng {
         Self { key: halves(seed), counter, next_block: 0, words: [0; 4], given: 4 }
     }
 
+    /// The same stream from the start of block `block`: four words further for each.
+    #[must_use]
+    pub const fn at_block(mut self, block: u32) -> Self {
+        (self.next_block, self.given) = (block, self.words.len());
+        self
+    }
+
     /// The next 32 random bits.
     ///
     /// # Panics
@@ -231,6 +238,10 @@ mod tests {
         for block in 0..3 {
             let expected = philox4x32_10([2 << 24 | block, 3, 9, 5], key);
             assert_eq!(std::array::from_fn(|_| rng.next_u32()), expected);
+            let mut later = Rng::new(0xA409_3822_299F_31D0, 3, 0x0000_0005_0000_0009, 2);
+            later.next_u32();
+            let mut later = later.at_block(block);
+            assert_eq!(std::array::from_fn(|_| later.next_u32()), expected);
         }
     }
 
