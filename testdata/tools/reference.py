@@ -1,11 +1,17 @@
-"""The random numbers, sample order and crops of docs/pipeline.md, written a second time from the text.
+"""The random numbers, crops and orders of docs/pipeline.md and docs/order.md, written a second time
+from the text.
 
 Prints the constants that the Rust tests compare with:
 
     python3 testdata/tools/reference.py
+    python3 testdata/tools/reference.py --order > testdata/order/vectors.jsonl
 """
 
+import hashlib
+import json
 import math
+import sys
+from fractions import Fraction
 
 M32, M64 = 2**32 - 1, 2**64 - 1
 EPOCH_STREAM = M64
@@ -56,13 +62,22 @@ def mix(z):
     return z ^ z >> 31
 
 
-def sample_at(position, n, seed, epoch):
-    rng = Rng(seed, epoch, EPOCH_STREAM, 0)
-    keys = [rng.u64() for _ in range(8)]
+def keys_of(seed, epoch, repetition):
+    stream = words(seed, epoch, EPOCH_STREAM, 0)
+    for _ in range(16 * repetition):
+        next(stream)
+    return [next(stream) | next(stream) << 32 for _ in range(8)]
+
+
+def derive(keys, use, number):
+    return [mix((mix((key + (use + 1) * 0x9E3779B97F4A7C15) & M64) + number) & M64) for key in keys]
+
+
+def full(n, keys, place):
     k = 3
     while 1 << 2 * k < n:
         k += 1
-    x = position
+    x = place
     while True:
         left, right = x >> k, x & (1 << k) - 1
         for key in keys:
@@ -70,6 +85,201 @@ def sample_at(position, n, seed, epoch):
         x = left << k | right
         if x < n:
             return x
+
+
+def block(n, s, w, keys):
+    """All places at once: windows are written out, where the loader computes one place."""
+    blocks = [list(range(start, min(start + s, n))) for start in range(0, n, s)]
+    m = len(blocks)
+    blocks = [blocks[full(m, derive(keys, 0, 0), j)] for j in range(m)]
+    places = []
+    for v, first in enumerate(range(0, m, w)):
+        values = [value for b in blocks[first : first + w] for value in b]
+        window_keys = derive(keys, 1, v)
+        places += [values[full(len(values), window_keys, x)] for x in range(len(values))]
+    return places
+
+
+def shuffled(n, shuffle, keys):
+    if shuffle == "none":
+        return list(range(n))
+    if shuffle == "full":
+        return [full(n, keys, place) for place in range(n)]
+    s, w = shuffle.removeprefix("block:").split("x")
+    return block(n, int(s), int(w), keys)
+
+
+def pieces_of(subset):
+    if "ranges" in subset:
+        return [("range", start, end) for start, end in subset["ranges"]]
+    return [("list", subset["list"])]
+
+
+def samples_of(pieces):
+    return [s for p in pieces for s in (p[1] if p[0] == "list" else range(p[1], p[2]))]
+
+
+class Case:
+    """A sampler over a data set: its listing, the positions of a repetition, the tail of its fingerprint."""
+
+    def __init__(self, case):
+        self.n, self.shuffle, self.repeat = case["n"], case["shuffle"], case.get("repeat", 1)
+        self.kind, self.tail, self.parts = "permuted", [0], None
+        self.pieces = [("range", 0, self.n)]
+        if "mix" in case:
+            self.mixture([pieces_of(part) for part in case["mix"]], [part["weight"] for part in case["mix"]])
+        elif "labels" in case:
+            of = samples_of(pieces_of(case["of"])) if "of" in case else range(self.n)
+            labels = sorted({case["labels"][s] for s in of})
+            classes = [[s for s in of if case["labels"][s] == label] for label in labels]
+            self.mixture([[("list", c)] for c in classes], [1] * len(classes))
+            self.pieces = [("list", [s for c in classes for s in c])]
+        elif "weights" in case:
+            self.weights = case["weights"]
+            self.kind = "drawn" if case["replacement"] else "drawn once"
+            self.tail = [2 if case["replacement"] else 3, len(self.weights), *self.weights]
+        elif "ranges" in case or "list" in case:
+            self.pieces = pieces_of(case)
+        self.once = self.positions(case.get("length", "samples"))
+
+    def mixture(self, parts, weights):
+        divisor = math.gcd(*weights)
+        self.kind, self.parts = "mixed", [samples_of(part) for part in parts]
+        self.weights = [weight // divisor for weight in weights]
+        self.pieces = [piece for part in parts for piece in part]
+        sizes = [x for part, weight in zip(self.parts, self.weights) for x in (len(part), weight)]
+        self.tail = [1, len(parts), *sizes]
+
+    def positions(self, length):
+        if not isinstance(length, str):
+            return length
+        if self.kind == "drawn once":
+            return sum(weight > 0 for weight in self.weights)
+        if length == "samples":
+            return len(samples_of(self.pieces)) if self.n < 2**32 else self.n
+        rounds = [(len(part), weight) for part, weight in zip(self.parts, self.weights)]
+        if length == "first used up":
+            return sum(self.weights) * min(n // w for n, w in rounds)
+        return sum(self.weights) * max(-(-n // w) for n, w in rounds)
+
+    def fingerprint(self):
+        shuffle = {"none": [0, 0, 0], "full": [1, 0, 0]}.get(self.shuffle)
+        shuffle = shuffle or [2, *map(int, self.shuffle.removeprefix("block:").split("x"))]
+        numbers = [self.n, *shuffle, self.once, self.repeat, len(self.pieces)]
+        for piece in self.pieces:
+            numbers += [0, piece[1], piece[2]] if piece[0] == "range" else [1, len(piece[1]), *piece[1]]
+        numbers += self.tail
+        content = b"turboloader order 1\n" + b"".join(x.to_bytes(8, "little") for x in numbers)
+        return hashlib.sha256(content).hexdigest()
+
+    def order(self, seed, epoch):
+        return getattr(self, self.kind.replace(" ", "_"))(seed, epoch, self.once * self.repeat)
+
+    def permuted(self, seed, epoch, _):
+        listing = samples_of(self.pieces)
+        orders = [shuffled(len(listing), self.shuffle, keys_of(seed, epoch, r)) for r in range(self.repeat)]
+        return [listing[place] for order in orders for place in order]
+
+    def mixed(self, seed, epoch, count):
+        keys, weights = keys_of(seed, epoch, 0), self.weights
+        turns = [(Fraction(2 * t + 1, 2 * w), i) for i, w in enumerate(weights) for t in range(w)]
+        # Turns of one part stay in order; that of the count is how often the part was seen before.
+        slots = [i for _, i in sorted(turns)]
+        slots = [(i, slots[:x].count(i)) for x, i in enumerate(slots)]
+        samples = []
+        for p in range(count):
+            q, x = divmod(p, len(slots))
+            if self.shuffle != "none":
+                x = full(len(slots), derive(keys, 0, q), x)
+            i, t = slots[x]
+            cycle, place = divmod(q * weights[i] + t, len(self.parts[i]))
+            order = shuffled(len(self.parts[i]), self.shuffle, derive(keys, 1 + i, cycle))
+            samples.append(self.parts[i][order[place]])
+        return samples
+
+    def drawn(self, seed, epoch, count):
+        key, total = Rng(seed, epoch, EPOCH_STREAM, 1).u64(), sum(self.weights)
+        samples = []
+        for p in range(count):
+            rng = Rng(key, epoch, p, 0)
+            while (product := rng.u64() * total) & M64 < 2**64 % total:
+                pass
+            lot, sample = product >> 64, 0
+            while lot >= self.weights[sample]:
+                lot, sample = lot - self.weights[sample], sample + 1
+            samples.append(sample)
+        return samples
+
+    def drawn_once(self, seed, epoch, _):
+        key = Rng(seed, epoch, EPOCH_STREAM, 1).u64()
+        samples = []
+        for repetition in range(self.repeat):
+            times = []
+            for sample, weight in enumerate(self.weights):
+                rng = Rng(key, epoch, sample, 0)
+                for _ in range(4 * repetition):
+                    next(rng.words)
+                if weight:
+                    times.append((-math.log(1 - rng.unit()) / weight, sample))
+            samples += [sample for _, sample in sorted(times)[: self.once]]
+        return samples
+
+
+FULL = {"shuffle": "full"}
+CASES = [
+    {"n": 0, **FULL, "seed": 0, "epoch": 0},
+    {"n": 1, **FULL, "seed": 5, "epoch": 6},
+    {"n": 2, **FULL, "seed": 1, "epoch": 0},
+    {"n": 10, **FULL, "seed": 0, "epoch": 0},
+    {"n": 10, **FULL, "seed": 42, "epoch": 0},
+    {"n": 10, **FULL, "seed": 42, "epoch": 1},
+    {"n": 10, **FULL, "seed": 43, "epoch": 0},
+    {"n": 17, **FULL, "seed": M64, "epoch": M32},
+    {"n": 5, "shuffle": "none", "repeat": 2, "seed": 1, "epoch": 1},
+    {"n": 6, **FULL, "repeat": 3, "seed": 42, "epoch": 0},
+    {"n": 14, "shuffle": "block:4x1", "seed": 42, "epoch": 0},
+    {"n": 14, "shuffle": "block:4x2", "seed": 42, "epoch": 1},
+    {"n": 23, "shuffle": "block:5x3", "seed": 7, "epoch": 2},
+    {"n": 11, "shuffle": "block:64x9", "seed": 7, "epoch": 2},
+    {"n": 11, "shuffle": "block:3x2", "repeat": 2, "seed": M64, "epoch": M32},
+    {"n": 30, "ranges": [[20, 25], [3, 3], [4, 8]], **FULL, "seed": 42, "epoch": 0},
+    {"n": 30, "ranges": [[20, 25], [4, 8]], "shuffle": "none", "seed": 42, "epoch": 0},
+    {"n": 30, "list": [9, 2, 9, 29, 0], "shuffle": "none", "seed": 42, "epoch": 0},
+    {"n": 30, "list": [9, 2, 9, 29, 0], **FULL, "repeat": 2, "seed": 42, "epoch": 0},
+]
+MIX = [{"ranges": [[0, 7]], "weight": 6}, {"ranges": [[7, 9]], "weight": 2}, {"list": [12, 9, 10], "weight": 4}]
+LABELS = [3, -1, 3, 3, 0, 3, 0, 3, -1, 3]
+CASES += [
+    {"n": 13, "mix": MIX, "shuffle": "none", "seed": 42, "epoch": 0},
+    {"n": 13, "mix": MIX, **FULL, "seed": 42, "epoch": 0},
+    {"n": 13, "mix": MIX, **FULL, "repeat": 2, "seed": 42, "epoch": 1},
+    {"n": 13, "mix": MIX, "shuffle": "block:2x2", "length": 20, "seed": 42, "epoch": 0},
+    {"n": 13, "mix": MIX, **FULL, "length": "first used up", "seed": 42, "epoch": 0},
+    {"n": 13, "mix": MIX, **FULL, "length": "all used up", "seed": 42, "epoch": 0},
+    {"n": 10, "labels": LABELS, **FULL, "length": "all used up", "seed": 42, "epoch": 3},
+    {"n": 10, "labels": LABELS, "shuffle": "none", "seed": 42, "epoch": 3},
+    {"n": 10, "labels": LABELS, "of": {"ranges": [[4, 10]]}, **FULL, "seed": 42, "epoch": 3},
+]
+WEIGHTS = [5, 0, 1, 2**32 - 1, 2**31, 2**30]
+CASES += [
+    {"n": 6, "weights": WEIGHTS, "replacement": True, **FULL, "length": 24, "seed": 42, "epoch": 0},
+    {"n": 6, "weights": [5, 0, 1, 4, 2, 1], "replacement": True, **FULL, "repeat": 3, "seed": M64, "epoch": 9},
+    {"n": 6, "weights": WEIGHTS, "replacement": False, **FULL, "repeat": 3, "seed": 42, "epoch": 0},
+    {"n": 9, "weights": [1] * 9, "replacement": False, **FULL, "length": 4, "repeat": 4, "seed": 42, "epoch": 1},
+    {"n": 6, "weights": [3, 0, 1, 4, 2, 1], "replacement": False, **FULL, "seed": M64, "epoch": M32},
+]
+
+
+def print_order():
+    for case in CASES:
+        resolved = Case(case)
+        samples = resolved.order(case["seed"], case["epoch"])
+        case = {**case, "samples": samples, "fingerprint": resolved.fingerprint()}
+        print(json.dumps(case))
+    for n in (1_281_167, 2**40, 2**64 - 1):
+        keys = keys_of(42, 7, 0)
+        at = [[p, full(n, keys, p)] for p in (0, 1, 2, n - 1)]
+        print(json.dumps({"n": n, **FULL, "seed": 42, "epoch": 7, "at": at}))
 
 
 def train_crop(width, height, seed, epoch, sample):
@@ -87,9 +297,8 @@ def train_crop(width, height, seed, epoch, sample):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--order"]:
+        print_order()
+        sys.exit()
     for seed, epoch, sample in [(0, 0, 0), (0, 0, 1), (42, 0, 7), (42, 1, 7), (M64, M32, 2**40)]:
         print("plan of 500x375", seed, epoch, sample, *train_crop(500, 375, seed, epoch, sample))
-    for n, seed, epoch in [(10, 0, 0), (10, 42, 0), (10, 42, 1), (10, 43, 0), (2, 1, 0), (17, M64, M32)]:
-        print("order", n, seed, epoch, [sample_at(p, n, seed, epoch) for p in range(n)])
-    for n in (1_281_167, 2**40, 2**64 - 1):
-        print("order", n, 42, 7, [sample_at(p, n, 42, 7) for p in (0, 1, 2, n - 1)])

@@ -1,5 +1,6 @@
 //! Data sets: one or many stored sources as one numbered sequence of labelled samples.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use tbl_io::{Entry, Facts, Field, Labels, ReadError, SampleSource};
@@ -66,6 +67,13 @@ impl Dataset {
     #[must_use]
     pub fn shards(&self) -> &[Box<dyn SampleSource>] {
         &self.shards
+    }
+
+    /// The samples of source number `shard`, as numbers in this data set; `None` when there is no
+    /// such source.
+    #[must_use]
+    pub fn shard_samples(&self, shard: usize) -> Option<Range<u64>> {
+        Some(*self.starts.get(shard)?..*self.starts.get(shard.checked_add(1)?)?)
     }
 
     /// The names of the classes, indexed by label; empty when the labels are plain numbers.

@@ -1,5 +1,7 @@
 //! What can go wrong between opening a data set and receiving its last batch.
 
+mod sampler;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,6 +10,8 @@ use tl_decode::DecodeError;
 use tl_transform::{PlanError, StepError, UserTransformError};
 
 use crate::sync::Arc;
+
+pub use sampler::SamplerError;
 
 /// Why a loader could not be made, or an epoch ended early.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +58,9 @@ pub enum PipelineError {
         /// The source.
         path: PathBuf,
     },
+    /// The sampler asks for what the data set does not have, or for nothing.
+    #[error(transparent)]
+    Sampler(#[from] SamplerError),
     /// The recipe names a user's transform that there is not, or that refuses its parameters.
     #[error(transparent)]
     UserTransform(#[from] UserTransformError),

@@ -37,11 +37,13 @@ pub use batching::{Batching, Buckets, PaddingStats};
 pub use config::{LoaderConfig, OnError, Work};
 pub use dataset::Dataset;
 pub use epoch::Epoch;
-pub use error::{PipelineError, SampleError, SampleFault};
+pub use error::{PipelineError, SampleError, SampleFault, SamplerError};
 pub use fingerprint::Fingerprint;
 pub use loader::Loader;
 pub use observe::Replay;
-pub use order::{Order, Sampler, Shuffle};
+pub use order::{
+    Length, Order, Part, Replacement, Sampler, Samples, Sequence, Shuffle, Subset, Weights,
+};
 pub use render::Renderer;
 pub use report::{Limit, Report};
 pub use sample::{SampleRenderer, Stored, Target};

@@ -1,23 +1,29 @@
-//! The order of samples in an epoch: a permutation computed one position at a time.
+//! The order of samples in an epoch, computed one position at a time.
 //!
-//! There is no list and no buffer. A Feistel network over a few bits more than the sample count
-//! needs is a permutation of its domain for any key; positions that land beyond the sample count
-//! are sent through again until they do not (cycle walking: Black and Rogaway, "Ciphers with
-//! Arbitrary Finite Domains", 2002), which leaves a permutation of exactly the samples.
-//! `docs/pipeline.md` specifies it to the bit, with test vectors.
+//! There is no list that is shuffled and no buffer: the sample at a position is a function of the
+//! position, the seed and the epoch. A [`Sampler`] says which samples and how they are shuffled;
+//! resolved over a data set it is a [`Sequence`], which has an [`Order`] for every epoch.
+//! `docs/order.md` specifies all of it to the bit, with test vectors.
 
+mod block;
+mod listing;
+mod mixture;
+mod permutation;
+mod resolve;
 mod sampler;
+mod sequence;
+mod weights;
 
-use tl_transform::rng::{EPOCH_STREAM, Rng};
+pub use sampler::{Length, Part, Replacement, Sampler, Samples, Shuffle, Subset};
+pub use sequence::Sequence;
+pub use weights::Weights;
 
-pub(crate) use sampler::Sequence;
-pub use sampler::{Sampler, Shuffle};
+use listing::Listing;
+use permutation::{Keys, Permutation, epoch_keys};
+use sequence::Arrangement;
+use weights::{draw_key, draw_once};
 
-const ROUNDS: usize = 8;
-
-/// Networks on fewer than 2 x 3 bits are measurably uneven: with so few values it shows that every
-/// Feistel round is an even permutation.
-const MIN_HALF_BITS: u32 = 3;
+use crate::sync::Arc;
 
 /// Which sample stands at which position of an epoch.
 ///
@@ -32,98 +38,145 @@ const MIN_HALF_BITS: u32 = 3;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Order {
-    sample_count: u64,
-    shuffle: Option<Network>,
+    tables: Arc<Tables>,
+    seed: u64,
+    epoch: u32,
+    made: Made,
 }
 
+/// What all orders of a sequence have in common.
+#[derive(Debug)]
+struct Tables {
+    sample_count: u64,
+    listing: Listing,
+    arrangement: Arrangement,
+    shuffle: Shuffle,
+    /// Positions of one repetition.
+    once: u64,
+    repeat: u32,
+    /// Positions of an epoch, below 2^63 except for all samples once.
+    len: u64,
+}
+
+/// What is made for an epoch in advance.
 #[derive(Clone, Debug)]
-struct Network {
-    half_bits: u32,
-    keys: [u64; ROUNDS],
+enum Made {
+    /// The permutation of the first repetition.
+    Permuted(Permutation),
+    /// The keys of rounds and parts.
+    Mixed(Keys),
+    /// The key of the draws.
+    Drawn(u64),
+    /// What was drawn, and where each sample is among it, `u64::MAX` where it is not. The latter
+    /// is left empty where samples repeat.
+    DrawnOnce { samples: Arc<[u64]>, positions: Arc<[u64]> },
 }
 
 impl Order {
     /// Every sample at the position of its own number.
     #[must_use]
-    pub const fn sequential(sample_count: u64) -> Self {
-        Self { sample_count, shuffle: None }
+    pub fn sequential(sample_count: u64) -> Self {
+        Sequence::of_all(sample_count, Shuffle::None).order(0, 0)
     }
 
     /// The permutation that belongs to `(sample_count, seed, epoch)`.
     #[must_use]
     pub fn shuffled(sample_count: u64, seed: u64, epoch: u32) -> Self {
-        let mut rng = Rng::new(seed, epoch, EPOCH_STREAM, 0);
-        let keys = std::array::from_fn(|_| rng.next_u64());
-        let bits = u64::BITS - sample_count.saturating_sub(1).leading_zeros();
-        let half_bits = bits.div_ceil(2).max(MIN_HALF_BITS);
-        Self { sample_count, shuffle: Some(Network { half_bits, keys }) }
+        Sequence::of_all(sample_count, Shuffle::Full).order(seed, epoch)
     }
 
-    /// How many samples, and positions, there are.
+    fn new(tables: Arc<Tables>, seed: u64, epoch: u32) -> Self {
+        let made = match &tables.arrangement {
+            Arrangement::Permuted => Made::Permuted(tables.permutation(seed, epoch, 0)),
+            Arrangement::Mixed(_) => Made::Mixed(epoch_keys(seed, epoch, 0)),
+            Arrangement::Drawn { .. } => Made::Drawn(draw_key(seed, epoch)),
+            Arrangement::DrawnOnce { weights } => {
+                let key = draw_key(seed, epoch);
+                let draw = |repetition| draw_once(weights, tables.once, key, (epoch, repetition));
+                let samples: Arc<[u64]> = (0..tables.repeat).flat_map(draw).collect();
+                let mut positions = Vec::new();
+                if tables.repeat == 1 {
+                    positions.resize(weights.as_slice().len(), u64::MAX);
+                    for (&sample, position) in samples.iter().zip(0..) {
+                        positions[index(sample)] = position;
+                    }
+                }
+                Made::DrawnOnce { samples, positions: positions.into() }
+            }
+        };
+        Self { tables, seed, epoch, made }
+    }
+
+    /// How many positions there are.
     #[must_use]
-    pub const fn sample_count(&self) -> u64 {
-        self.sample_count
+    pub fn len(&self) -> u64 {
+        self.tables.len
+    }
+
+    /// Whether there is no position.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The sample at `position`, or `None` past the end.
     #[must_use]
     pub fn sample_at(&self, position: u64) -> Option<u64> {
-        self.walk(position, Network::permute)
-    }
-
-    /// The position at which `sample` comes, or `None` when there is no such sample.
-    #[must_use]
-    pub fn position_of(&self, sample: u64) -> Option<u64> {
-        self.walk(sample, Network::invert)
-    }
-
-    /// Steps from `start` until back among the samples. The start is one of them, and a
-    /// permutation's cycles close, so this ends.
-    fn walk(&self, start: u64, step: impl Fn(&Network, u64) -> u64) -> Option<u64> {
-        if start >= self.sample_count {
+        let tables = &*self.tables;
+        if position >= tables.len {
             return None;
         }
-        let Some(network) = &self.shuffle else { return Some(start) };
-        let mut value = step(network, start);
-        while value >= self.sample_count {
-            value = step(network, value);
+        let place = match (&self.made, &tables.arrangement) {
+            (Made::Permuted(first), _) if position < tables.once => first.at(position),
+            (Made::Permuted(_), _) => {
+                let (repetition, place) = (position / tables.once, position % tables.once);
+                let repetition = u32::try_from(repetition).expect("below `repeat`, a `u32`");
+                tables.permutation(self.seed, self.epoch, repetition).at(place)
+            }
+            (Made::Mixed(keys), Arrangement::Mixed(mixture)) => {
+                mixture.at(position, tables.shuffle, keys)
+            }
+            (Made::Drawn(key), Arrangement::Drawn { lots, .. }) => {
+                lots.draw(*key, self.epoch, position)
+            }
+            (Made::DrawnOnce { samples, .. }, _) => samples[index(position)],
+            (Made::Mixed(_) | Made::Drawn(_), _) => return None,
+        };
+        Some(tables.listing.sample(place))
+    }
+
+    /// The position at which `sample` comes. `None` when there is no such sample, when it comes
+    /// never or more than once, and when it may, because each position is drawn from all samples
+    /// or all are drawn repeatedly.
+    #[must_use]
+    pub fn position_of(&self, sample: u64) -> Option<u64> {
+        let tables = &*self.tables;
+        match (&self.made, &tables.arrangement) {
+            (Made::Permuted(first), _) if tables.repeat == 1 => {
+                tables.listing.place_of(sample).map(|place| first.place_of(place))
+            }
+            (Made::Mixed(keys), Arrangement::Mixed(mixture)) => {
+                let place = tables.listing.place_of(sample)?;
+                mixture.position_of(place, tables.len, tables.shuffle, keys)
+            }
+            (Made::DrawnOnce { positions, .. }, _) => {
+                let position = positions.get(usize::try_from(sample).ok()?)?;
+                Some(*position).filter(|&position| position != u64::MAX)
+            }
+            (Made::Permuted(_) | Made::Mixed(_) | Made::Drawn(_), _) => None,
         }
-        Some(value)
     }
 }
 
-impl Network {
-    fn permute(&self, value: u64) -> u64 {
-        let (mut left, mut right) = self.halves(value);
-        for &key in &self.keys {
-            (left, right) = (right, left ^ self.round(right, key));
-        }
-        left << self.half_bits | right
-    }
-
-    fn invert(&self, value: u64) -> u64 {
-        let (mut left, mut right) = self.halves(value);
-        for &key in self.keys.iter().rev() {
-            (left, right) = (right ^ self.round(left, key), left);
-        }
-        left << self.half_bits | right
-    }
-
-    const fn halves(&self, value: u64) -> (u64, u64) {
-        (value >> self.half_bits, value & ((1 << self.half_bits) - 1))
-    }
-
-    const fn round(&self, half: u64, key: u64) -> u64 {
-        mix(half.wrapping_add(key)) >> (u64::BITS - self.half_bits)
+impl Tables {
+    fn permutation(&self, seed: u64, epoch: u32, repetition: u32) -> Permutation {
+        Permutation::new(self.shuffle, self.once, epoch_keys(seed, epoch, repetition))
     }
 }
 
-/// The finaliser of `SplitMix64` (Steele, Lea and Flood 2014, constants by Stafford): every input
-/// bit changes every output bit with probability near one half.
-const fn mix(value: u64) -> u64 {
-    let value = (value ^ value >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let value = (value ^ value >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    value ^ value >> 31
+/// The index of an element of a list in memory.
+fn index(number: u64) -> usize {
+    usize::try_from(number).expect("lists in memory are no longer than a `usize`")
 }
 
 #[cfg(test)]

@@ -1,71 +1,188 @@
-//! Which samples an epoch has, and in which order.
+//! What a user says about samples and their order.
 
-use sha2::{Digest, Sha256};
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
 
-use crate::dataset::Dataset;
-use crate::error::PipelineError;
-use crate::fingerprint::Fingerprint;
-use crate::order::Order;
+use super::weights::Weights;
+use crate::error::SamplerError;
 
-/// Which samples an epoch has, and in which order.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// Which samples of the data set an epoch has, and in which order.
+///
+/// `docs/order.md` specifies what becomes of it, position by position.
+///
+/// ```
+/// use tl_pipeline::{Length, Part, Sampler, Samples, Shuffle, Subset};
+///
+/// // Three samples of the first million to one of the others, until those are used up.
+/// let parts = vec![
+///     Part { samples: Subset::from(0..1_000_000), weight: 3 },
+///     Part { samples: Subset::from(1_000_000..1_100_000), weight: 1 },
+/// ];
+/// let samples = Samples::Mix { parts, length: Length::FirstUsedUp };
+/// let sampler = Sampler { samples, ..Shuffle::Full.into() };
+/// assert_eq!(sampler.shuffle, Shuffle::Full);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
 pub struct Sampler {
-    /// Their order.
+    /// The samples. Default [`Samples::All`].
+    pub samples: Samples,
+    /// How they are shuffled. Default [`Shuffle::None`].
     pub shuffle: Shuffle,
+    /// How often an epoch goes through them, each time in another random order; from 1, the
+    /// default, to 2^22.
+    pub repeat: u32,
 }
 
-/// How random the order is.
+impl Default for Sampler {
+    fn default() -> Self {
+        Self { samples: Samples::All, shuffle: Shuffle::None, repeat: 1 }
+    }
+}
+
+/// All samples, once each, in this order.
+impl From<Shuffle> for Sampler {
+    fn from(shuffle: Shuffle) -> Self {
+        Self { shuffle, ..Self::default() }
+    }
+}
+
+/// The samples of an epoch.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum Samples {
+    /// Those of the data set.
+    #[default]
+    All,
+    /// Some of them.
+    Subset(Subset),
+    /// Drawn at random, each as likely as its weight says. The shuffle has to be
+    /// [`Shuffle::Full`]: there is no other order to draw in.
+    Weighted {
+        /// A weight for every sample of the data set.
+        weights: Weights,
+        /// Whether a sample can be drawn again.
+        replacement: Replacement,
+        /// How many are drawn; by default as many as there are samples, and without replacement
+        /// as many as have a weight.
+        count: Option<u64>,
+    },
+    /// As many samples of every class, whatever its size: [`Samples::Mix`] with a part of weight 1
+    /// for each label that samples have, in the order of the labels.
+    ClassBalanced {
+        /// The samples; `None` means all.
+        of: Option<Subset>,
+        /// How many positions there are.
+        length: Length,
+    },
+    /// Samples of several parts in the proportion of the parts' weights.
+    ///
+    /// Each part's samples come in rounds: all of them in one order, then all in another.
+    Mix {
+        /// The parts. They may have samples in common.
+        parts: Vec<Part>,
+        /// How many positions there are.
+        length: Length,
+    },
+}
+
+/// Some of a data set's samples, in an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Subset {
+    /// Ranges of samples, one behind the other. No sample is in two of them.
+    Ranges(Vec<Range<u64>>),
+    /// Samples one by one, such as an order that something else has made. They may repeat.
+    List(Vec<u64>),
+}
+
+impl From<Range<u64>> for Subset {
+    fn from(range: Range<u64>) -> Self {
+        Self::Ranges(Vec::from([range]))
+    }
+}
+
+/// One of the parts that are mixed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its samples.
+    pub samples: Subset,
+    /// How many positions it gets for each that a part of weight 1 gets. All weights, divided by
+    /// what divides them all, are at most 1,048,576 in sum.
+    pub weight: u32,
+}
+
+/// How many positions a mixture has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Length {
+    /// As many as its parts have samples.
+    #[default]
+    Samples,
+    /// As many whole rounds of the parts' weights as no part has to repeat a sample for.
+    FirstUsedUp,
+    /// As few whole rounds of the parts' weights as show every sample.
+    AllUsedUp,
+    /// This many.
+    Positions(u64),
+}
+
+/// Whether a sample that was drawn can be drawn again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Replacement {
+    /// It can: every position is drawn from all samples.
+    With,
+    /// It cannot: no sample comes twice.
+    Without,
+}
+
+/// How samples are shuffled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Shuffle {
-    /// As stored.
+    /// Not at all.
     #[default]
     None,
-    /// Every order is as likely as any other, as far as 64 bits of seed go.
+    /// Every sample can come anywhere.
     Full,
+    /// Blocks of neighbours in random order, the samples of `window` blocks shuffled among each
+    /// other: what is read together is stored together.
+    Block {
+        /// Samples in a block, at least 1.
+        samples: u64,
+        /// Blocks in a window, at least 1.
+        window: u64,
+    },
 }
 
-impl From<Shuffle> for Sampler {
-    /// All samples, once each.
-    fn from(shuffle: Shuffle) -> Self {
-        Self { shuffle }
-    }
-}
-
-impl Sampler {
-    /// What it comes to for a data set.
-    pub(crate) fn resolve(&self, dataset: &Dataset) -> Result<Sequence, PipelineError> {
-        Ok(Sequence { samples: dataset.len(), shuffle: self.shuffle })
-    }
-}
-
-/// A sampler of a data set: from seed and epoch to an order.
-#[derive(Clone, Debug)]
-pub(crate) struct Sequence {
-    samples: u64,
-    shuffle: Shuffle,
-}
-
-impl Sequence {
-    /// Positions of an epoch.
-    pub(crate) fn len(&self) -> u64 {
-        self.samples
-    }
-
-    pub(crate) fn order(&self, seed: u64, epoch: u32) -> Order {
-        match self.shuffle {
-            Shuffle::None => Order::sequential(self.samples),
-            Shuffle::Full => Order::shuffled(self.samples, seed, epoch),
+impl fmt::Display for Shuffle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Full => f.write_str("full"),
+            Self::Block { samples, window } => write!(f, "block:{samples}x{window}"),
         }
     }
+}
 
-    /// What has to be the same for the same orders, besides data set and seed.
-    pub(crate) fn fingerprint(&self) -> Fingerprint {
-        let mut hash = Sha256::new();
-        hash.update(match self.shuffle {
-            Shuffle::None => b"none",
-            Shuffle::Full => b"full",
-        });
-        Fingerprint(hash.finalize().into())
+/// Reads `none`, `full`, `block:SAMPLES` (one block in a window) and `block:SAMPLESxWINDOW`.
+impl FromStr for Shuffle {
+    type Err = SamplerError;
+
+    fn from_str(text: &str) -> Result<Self, SamplerError> {
+        let error = || SamplerError::Shuffle { text: text.to_owned() };
+        let number = |digits: &str| match digits.parse() {
+            Ok(0) | Err(_) => Err(error()),
+            Ok(number) => Ok(number),
+        };
+        match (text, text.strip_prefix("block:")) {
+            ("none", _) => Ok(Self::None),
+            ("full", _) => Ok(Self::Full),
+            (_, Some(block)) => {
+                let (samples, window) = block.split_once('x').unwrap_or((block, "1"));
+                Ok(Self::Block { samples: number(samples)?, window: number(window)? })
+            }
+            _ => Err(error()),
+        }
     }
 }

@@ -11,6 +11,7 @@ mod fast;
 mod going_on;
 mod memory;
 mod mixing;
+mod samplers;
 mod shutdown;
 mod steps;
 mod user_transforms;

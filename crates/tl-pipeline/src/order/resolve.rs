@@ -1,0 +1,188 @@
+//! From what a user says about samples to the tables of their order.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::Tables;
+use super::listing::{Listing, Piece};
+use super::mixture::Mixture;
+use super::sampler::{Length, Replacement, Sampler, Samples, Shuffle, Subset};
+use super::sequence::{Arrangement, Sequence};
+use super::weights::{Lots, Weights};
+use crate::dataset::Dataset;
+use crate::error::SamplerError;
+
+/// Keys of repetitions come from a stream of 2^24 blocks, four for each.
+const MAX_REPEAT: u32 = 1 << 22;
+
+impl Sampler {
+    /// The sampler over `dataset`. Labels are read where classes are balanced.
+    ///
+    /// # Errors
+    /// When it names samples that there are not, has no position for what it names, or is out of
+    /// the range that [`SamplerError`] states.
+    pub fn resolve(&self, dataset: &Dataset) -> Result<Sequence, SamplerError> {
+        self.resolve_over(dataset.len(), |sample| dataset.label(sample))
+    }
+
+    pub(super) fn resolve_over(
+        &self,
+        sample_count: u64,
+        label: impl Fn(u64) -> Option<i64>,
+    ) -> Result<Sequence, SamplerError> {
+        self.check()?;
+        let (listing, arrangement, once) = match &self.samples {
+            Samples::All => {
+                let listing = listing(vec![Piece::Range(0..sample_count)])?;
+                (listing, Arrangement::Permuted, sample_count)
+            }
+            Samples::Subset(subset) => {
+                let listing = listing(subset.pieces(sample_count)?)?;
+                let once = listing.len();
+                (listing, Arrangement::Permuted, once)
+            }
+            Samples::Mix { parts, length } => {
+                let mut pieces = Vec::new();
+                let mut shares = Vec::new();
+                for part in parts {
+                    let before = pieces.len();
+                    pieces.extend(part.samples.pieces(sample_count)?);
+                    let len = pieces[before..]
+                        .iter()
+                        .try_fold(0, |sum: u64, piece| sum.checked_add(piece.len()));
+                    shares.push((len.ok_or(SamplerError::TooLong)?, part.weight));
+                }
+                mixed(listing(pieces)?, &shares, *length)?
+            }
+            Samples::ClassBalanced { of, length } => {
+                let of = of.as_ref().map(|of| of.pieces(sample_count)).transpose()?;
+                let of = listing(of.unwrap_or_else(|| vec![Piece::Range(0..sample_count)]))?;
+                balanced(&of, *length, label)?
+            }
+            Samples::Weighted { weights, replacement, count } => {
+                drawn(sample_count, weights, *replacement, *count)?
+            }
+        };
+        let (repeat, shuffle) = (self.repeat, self.shuffle);
+        let len = once.checked_mul(repeat.into()).filter(|&len| len < 1 << 63);
+        let len = len.ok_or(SamplerError::TooLong)?;
+        let tables = Tables { sample_count, listing, arrangement, shuffle, once, repeat, len };
+        Ok(Sequence::new(tables))
+    }
+
+    fn check(&self) -> Result<(), SamplerError> {
+        let setting =
+            |setting, value, expected| Err(SamplerError::Setting { setting, value, expected });
+        if !(1..=MAX_REPEAT).contains(&self.repeat) {
+            return setting("repeat", self.repeat.into(), "1 to 4194304");
+        }
+        match self.shuffle {
+            Shuffle::Block { samples: 0, .. } => setting("samples of a block", 0, "at least 1"),
+            Shuffle::Block { window: 0, .. } => setting("blocks of a window", 0, "at least 1"),
+            Shuffle::None | Shuffle::Full | Shuffle::Block { .. } => Ok(()),
+        }?;
+        match (&self.samples, self.shuffle) {
+            (Samples::Weighted { .. }, Shuffle::Full) => Ok(()),
+            (Samples::Weighted { .. }, shuffle) => Err(SamplerError::DrawnOrder { shuffle }),
+            _ => Ok(()),
+        }
+    }
+}
+
+type Resolved = (Listing, Arrangement, u64);
+
+fn listing(pieces: Vec<Piece>) -> Result<Listing, SamplerError> {
+    Listing::new(pieces).ok_or(SamplerError::TooLong)
+}
+
+fn mixed(
+    listing: Listing,
+    shares: &[(u64, u32)],
+    length: Length,
+) -> Result<Resolved, SamplerError> {
+    let mixture = Mixture::new(shares)?;
+    let once = match mixture.positions(length) {
+        // There is nothing to take turns among.
+        Some(_) if shares.is_empty() => 0,
+        positions => positions.ok_or(SamplerError::TooLong)?,
+    };
+    Ok((listing, Arrangement::Mixed(mixture), once))
+}
+
+fn drawn(
+    sample_count: u64,
+    weights: &Weights,
+    replacement: Replacement,
+    count: Option<u64>,
+) -> Result<Resolved, SamplerError> {
+    let given = weights.as_slice().len() as u64;
+    if given != sample_count {
+        return Err(SamplerError::WeightCount { weights: given, sample_count });
+    }
+    let available = weights.positive();
+    let (count, enough) = match replacement {
+        Replacement::With => (count.unwrap_or(sample_count), 1),
+        Replacement::Without => {
+            let count = count.unwrap_or(available);
+            (count, count)
+        }
+    };
+    if available < enough.min(count) {
+        return Err(SamplerError::TooFew { count, available });
+    }
+    let weights = weights.clone();
+    let arrangement = match (replacement, Lots::new(&weights)) {
+        // With no weight there is nothing to draw, and nothing was asked for.
+        _ if available == 0 => return Ok((listing(Vec::new())?, Arrangement::Permuted, 0)),
+        (Replacement::Without, _) => Arrangement::DrawnOnce { weights },
+        (Replacement::With, Some(lots)) => Arrangement::Drawn { weights, lots },
+        (Replacement::With, None) => return Err(SamplerError::TooLong),
+    };
+    Ok((listing(vec![Piece::Range(0..sample_count)])?, arrangement, count))
+}
+
+/// The samples of each label in turn, the labels ascending.
+fn balanced(
+    of: &Listing,
+    length: Length,
+    label: impl Fn(u64) -> Option<i64>,
+) -> Result<Resolved, SamplerError> {
+    let mut classes: BTreeMap<i64, Vec<u64>> = BTreeMap::new();
+    for sample in (0..of.len()).map(|place| of.sample(place)) {
+        let label = label(sample).ok_or(SamplerError::Unlabelled { sample })?;
+        classes.entry(label).or_default().push(sample);
+    }
+    let shares: Vec<(u64, u32)> =
+        classes.values().map(|samples| (samples.len() as u64, 1)).collect();
+    let samples = classes.into_values().flatten().collect();
+    mixed(listing(vec![Piece::list(samples)])?, &shares, length)
+}
+
+impl Subset {
+    /// The subset's samples, all of which the data set has.
+    fn pieces(&self, sample_count: u64) -> Result<Vec<Piece>, SamplerError> {
+        match self {
+            Self::Ranges(ranges) => {
+                for &Range { start, end } in ranges {
+                    if start > end {
+                        return Err(SamplerError::Reversed { start, end });
+                    }
+                    if end > sample_count {
+                        return Err(SamplerError::OutOfRange { sample: end - 1, sample_count });
+                    }
+                }
+                let mut sorted: Vec<&Range<u64>> =
+                    ranges.iter().filter(|range| !range.is_empty()).collect();
+                sorted.sort_by_key(|range| range.start);
+                match sorted.windows(2).find(|pair| pair[1].start < pair[0].end) {
+                    Some(pair) => Err(SamplerError::Overlap { sample: pair[1].start }),
+                    None => Ok(ranges.iter().cloned().map(Piece::Range).collect()),
+                }
+            }
+            Self::List(samples) => match samples.iter().find(|&&sample| sample >= sample_count) {
+                Some(&sample) => Err(SamplerError::OutOfRange { sample, sample_count }),
+                None => Ok(vec![Piece::list(samples.clone())]),
+            },
+        }
+    }
+}

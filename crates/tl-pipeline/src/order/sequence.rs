@@ -1,0 +1,112 @@
+//! A sampler resolved over a data set: what the orders of all epochs have in common.
+
+use sha2::{Digest, Sha256};
+
+use super::listing::{Listing, Piece};
+use super::mixture::Mixture;
+use super::sampler::Shuffle;
+use super::weights::{Lots, Weights};
+use super::{Order, Tables};
+use crate::fingerprint::Fingerprint;
+use crate::sync::Arc;
+
+/// What a fingerprint starts with: which specification the bytes behind it follow.
+const FINGERPRINT_VERSION: &[u8] = b"turboloader order 1\n";
+
+/// A [`Sampler`](super::Sampler) resolved over a data set: tables, and the order of every epoch.
+///
+/// Cloning it is cheap; the tables are shared.
+#[derive(Clone, Debug)]
+pub struct Sequence {
+    tables: Arc<Tables>,
+    fingerprint: Fingerprint,
+}
+
+/// How places of the listing become positions.
+#[derive(Debug)]
+pub(super) enum Arrangement {
+    /// Each once per repetition.
+    Permuted,
+    /// By the turns of parts.
+    Mixed(Mixture),
+    /// Each position drawn from all.
+    Drawn { weights: Weights, lots: Lots },
+    /// Drawn when an epoch's order is made.
+    DrawnOnce { weights: Weights },
+}
+
+impl Sequence {
+    pub(super) fn new(tables: Tables) -> Self {
+        Self { fingerprint: fingerprint(&tables), tables: Arc::new(tables) }
+    }
+
+    /// All samples, shuffled in this way, which needs no parameters that can be wrong.
+    pub(super) fn of_all(sample_count: u64, shuffle: Shuffle) -> Self {
+        let (listing, arrangement) = (Listing::all(sample_count), Arrangement::Permuted);
+        let (once, len, repeat) = (sample_count, sample_count, 1);
+        Self::new(Tables { sample_count, listing, arrangement, shuffle, once, repeat, len })
+    }
+
+    /// How many positions every epoch has.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.tables.len
+    }
+
+    /// Whether epochs have no position.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The order of epoch `epoch`. Where samples are drawn without replacement this draws them,
+    /// in time proportional to the number of weights; otherwise it takes less than a microsecond.
+    #[must_use]
+    pub fn order(&self, seed: u64, epoch: u32) -> Order {
+        Order::new(Arc::clone(&self.tables), seed, epoch)
+    }
+
+    /// The SHA-256 of what decides the order besides seed and epoch: samples, weights, parts,
+    /// shuffle and repetitions, as `docs/order.md` writes them in bytes.
+    #[must_use]
+    pub const fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+}
+
+fn fingerprint(tables: &Tables) -> Fingerprint {
+    let mut hash = Sha256::new_with_prefix(FINGERPRINT_VERSION);
+    let mut put = |numbers: &[u64]| {
+        numbers.iter().for_each(|number| hash.update(number.to_le_bytes()));
+    };
+    put(&[tables.sample_count]);
+    match tables.shuffle {
+        Shuffle::None => put(&[0, 0, 0]),
+        Shuffle::Full => put(&[1, 0, 0]),
+        Shuffle::Block { samples, window } => put(&[2, samples, window]),
+    }
+    let pieces = tables.listing.pieces();
+    put(&[tables.once, tables.repeat.into(), pieces.len() as u64]);
+    for piece in pieces {
+        match piece {
+            Piece::Range(range) => put(&[0, range.start, range.end]),
+            Piece::List { samples, .. } => {
+                put(&[1, samples.len() as u64]);
+                put(samples);
+            }
+        }
+    }
+    match &tables.arrangement {
+        Arrangement::Permuted => put(&[0]),
+        Arrangement::Mixed(mixture) => {
+            put(&[1, mixture.parts().len() as u64]);
+            mixture.parts().iter().for_each(|share| put(&[share.len, share.weight.into()]));
+        }
+        Arrangement::Drawn { weights, .. } | Arrangement::DrawnOnce { weights } => {
+            let once = matches!(tables.arrangement, Arrangement::DrawnOnce { .. });
+            put(&[2 + u64::from(once), weights.as_slice().len() as u64]);
+            weights.as_slice().iter().for_each(|&weight| put(&[weight.into()]));
+        }
+    }
+    Fingerprint(hash.finalize().into())
+}

@@ -1,0 +1,190 @@
+//! What holds for every sampler, tried on random ones.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const CASES: u32 = if cfg!(miri) { 4 } else { 400 };
+
+fn shuffles() -> impl Strategy<Value = Shuffle> {
+    let block =
+        (1u64..40, 1u64..8).prop_map(|(samples, window)| Shuffle::Block { samples, window });
+    prop_oneof![Just(Shuffle::None), Just(Shuffle::Full), block]
+}
+
+/// Ranges that do not overlap, in any order, from sorted bounds.
+fn subsets(n: u64) -> impl Strategy<Value = Subset> {
+    let ranges = prop::collection::vec(0..=n, 2..8).prop_map(|mut bounds| {
+        bounds.sort_unstable();
+        let mut ranges: Vec<_> = bounds.chunks_exact(2).map(|pair| pair[0]..pair[1]).collect();
+        ranges.reverse();
+        Subset::Ranges(ranges)
+    });
+    let list = prop::collection::vec(0..n, 1..40).prop_map(Subset::List);
+    prop_oneof![ranges, list]
+}
+
+fn mixtures(n: u64) -> impl Strategy<Value = Samples> {
+    let range = (0..n).prop_flat_map(move |start| (Just(start), start + 1..=n));
+    let range = range.prop_map(|(start, end)| Subset::from(start..end));
+    let list = prop::collection::vec(0..n, 1..20).prop_map(Subset::List);
+    let part =
+        (prop_oneof![range, list], 1u32..6).prop_map(|(samples, weight)| Part { samples, weight });
+    let length = prop_oneof![
+        Just(Length::Samples),
+        Just(Length::FirstUsedUp),
+        Just(Length::AllUsedUp),
+        (0u64..150).prop_map(Length::Positions),
+    ];
+    (prop::collection::vec(part, 1..5), length)
+        .prop_map(|(parts, length)| Samples::Mix { parts, length })
+}
+
+fn samplers() -> impl Strategy<Value = (u64, Sampler)> {
+    (1u64..200).prop_flat_map(|n| {
+        let samples = prop_oneof![
+            Just(Samples::All),
+            subsets(n).prop_map(Samples::Subset),
+            mixtures(n),
+            Just(Samples::ClassBalanced { of: None, length: Length::Samples }),
+        ];
+        (Just(n), samples, shuffles(), 1u32..4)
+            .prop_map(|(n, samples, shuffle, repeat)| (n, Sampler { samples, shuffle, repeat }))
+    })
+}
+
+fn label(sample: u64) -> Option<i64> {
+    Some(i64::try_from(sample * sample % 7).unwrap() - 1)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_block_shuffle_is_a_permutation_that_keeps_blocks_together(
+        n in 1u64..400, samples in 1u64..50, window in 1u64..9, seed: u64, epoch: u32,
+    ) {
+        let shuffle = Shuffle::Block { samples, window };
+        let order = Sequence::of_all(n, shuffle).order(seed, epoch);
+        let mut seen = vec![false; index(n)];
+        for position in 0..n {
+            let sample = order.sample_at(position).unwrap();
+            prop_assert!(!std::mem::replace(&mut seen[index(sample)], true));
+            prop_assert_eq!(order.position_of(sample), Some(position));
+        }
+        prop_assert_eq!((order.sample_at(n), order.position_of(n)), (None, None));
+        // A block's samples come within the span of one window.
+        for start in (0..n).step_by(index(samples)) {
+            let block = start..n.min(start + samples);
+            let positions: Vec<u64> = block.filter_map(|sample| order.position_of(sample)).collect();
+            let (first, last) = (positions.iter().min().unwrap(), positions.iter().max().unwrap());
+            prop_assert!(last - first < samples * window);
+        }
+    }
+
+    #[test]
+    fn huge_block_shuffles_invert(
+        n in (1u64 << 40)..(1 << 63), samples in 1u64..1 << 41, window in 1u64..1 << 20, at: u64,
+    ) {
+        let order = Sequence::of_all(n, Shuffle::Block { samples, window }).order(1, 2);
+        for position in [0, at % n, n - 1] {
+            let sample = order.sample_at(position).unwrap();
+            prop_assert!(sample < n);
+            prop_assert_eq!(order.position_of(sample), Some(position));
+        }
+    }
+
+    /// Against counting the whole epoch.
+    #[test]
+    fn positions_are_those_of_samples_that_come_once(
+        (n, sampler) in samplers(), seed: u64, epoch: u32,
+    ) {
+        let order = sampler.resolve_over(n, label).unwrap().order(seed, epoch);
+        let mut positions: HashMap<u64, Vec<u64>> = HashMap::new();
+        for position in 0..order.len() {
+            let sample = order.sample_at(position).unwrap();
+            prop_assert!(sample < n);
+            positions.entry(sample).or_default().push(position);
+        }
+        prop_assert_eq!(order.sample_at(order.len()), None);
+        for sample in 0..=n {
+            let expected = match positions.get(&sample).map(Vec::as_slice) {
+                Some([position]) if listed_once(&sampler, sample) => Some(*position),
+                _ => None,
+            };
+            prop_assert_eq!(order.position_of(sample), expected, "sample {} of {:?}", sample, sampler);
+        }
+    }
+
+    #[test]
+    fn subsets_are_never_left_and_come_whole(
+        (n, subset) in (1u64..200).prop_flat_map(|n| (Just(n), subsets(n))),
+        shuffle in shuffles(), repeat in 1u32..4, seed: u64,
+    ) {
+        let mut expected: Vec<u64> = match &subset {
+            Subset::Ranges(ranges) => ranges.iter().cloned().flatten().collect(),
+            Subset::List(list) => list.clone(),
+        };
+        let sampler = Sampler { samples: Samples::Subset(subset), shuffle, repeat };
+        let mut all = samples(&sampler.resolve_over(n, label).unwrap().order(seed, 0));
+        prop_assert_eq!(all.len(), expected.len() * repeat as usize);
+        if shuffle == Shuffle::None {
+            let listed: Vec<u64> = expected.iter().copied().cycle().take(all.len()).collect();
+            prop_assert_eq!(&all, &listed);
+        }
+        // Every repetition by itself is all of the subset.
+        expected.sort_unstable();
+        for repetition in all.chunks_mut(expected.len().max(1)) {
+            repetition.sort_unstable();
+            prop_assert_eq!(&*repetition, &*expected);
+        }
+    }
+
+    /// The counts of parts are exact after every round and never further off than a round's turns.
+    #[test]
+    fn parts_of_a_mixture_have_their_share(
+        weights in prop::collection::vec(1u32..9, 1..6), shuffle in shuffles(), seed: u64,
+        positions in 0u64..300,
+    ) {
+        let size = 10;
+        let part = |(start, &weight): (u64, &u32)| Part {
+            samples: Subset::from(start * size..(start + 1) * size),
+            weight,
+        };
+        let parts: Vec<Part> = (0..).zip(&weights).map(part).collect();
+        let n = parts.len() as u64 * size;
+        let samples = Samples::Mix { parts, length: Length::Positions(positions) };
+        let sequence = Sampler { samples, shuffle, repeat: 1 }.resolve_over(n, label).unwrap();
+        let order = sequence.order(seed, 0);
+        let sum: u32 = weights.iter().sum();
+        let mut counts = vec![0u64; weights.len()];
+        for position in 0..positions {
+            counts[index(order.sample_at(position).unwrap() / size)] += 1;
+            let seen = position + 1;
+            for (&count, &weight) in counts.iter().zip(&weights) {
+                let off = (count * u64::from(sum)).abs_diff(seen * u64::from(weight));
+                if seen % u64::from(sum) == 0 {
+                    prop_assert_eq!(off, 0);
+                }
+                prop_assert!(off <= u64::from(sum) * u64::from(weight));
+            }
+        }
+    }
+}
+
+/// Whether the listing has `sample` once: where it does not, nothing is promised.
+fn listed_once(sampler: &Sampler, sample: u64) -> bool {
+    let count = |subset: &Subset| match subset {
+        Subset::Ranges(ranges) => ranges.iter().filter(|range| range.contains(&sample)).count(),
+        Subset::List(list) => list.iter().filter(|&&listed| listed == sample).count(),
+    };
+    let listed = match &sampler.samples {
+        Samples::Subset(subset) => count(subset),
+        Samples::Mix { parts, .. } => parts.iter().map(|part| count(&part.samples)).sum(),
+        Samples::All | Samples::Weighted { .. } | Samples::ClassBalanced { .. } => 1,
+    };
+    let cycles = matches!(sampler.samples, Samples::Mix { .. } | Samples::ClassBalanced { .. });
+    listed == 1 && (cycles || sampler.repeat == 1)
+}
