@@ -1,9 +1,10 @@
 //! What a loader is told: the work, the batches, the threads, the order.
 
 use tl_decode::DecodeOptions;
-use tl_transform::{BoundTransforms, Dtype, Layout, Recipe, UserTransforms};
+use tl_transform::{BoundTransforms, DecodeMode, Dtype, Layout, Recipe, UserTransforms};
 
 use crate::batching::Batching;
+use crate::cache::{CacheConfig, CacheKind};
 use crate::error::PipelineError;
 use crate::order::Sampler;
 use crate::schedule::Shard;
@@ -75,6 +76,8 @@ pub struct LoaderConfig {
     pub trace: usize,
     /// What to do with bad samples. Default [`OnError::Raise`].
     pub on_error: OnError,
+    /// What is kept of samples for the next time. Default nothing. It changes no batch.
+    pub cache: CacheConfig,
     /// How images are decoded. Batches hold RGB whatever the colour says here.
     pub decode: DecodeOptions,
     /// The code of the user's transforms that the recipe names. Default none.
@@ -98,6 +101,7 @@ impl LoaderConfig {
             mixing_group: 0,
             trace: 0,
             on_error: OnError::Raise,
+            cache: CacheConfig::default(),
             decode: DecodeOptions::default(),
             user_transforms: UserTransforms::new(),
         }
@@ -109,6 +113,20 @@ impl LoaderConfig {
             Work::Bytes => Ok(BoundTransforms::default()),
             Work::Images(recipe) => Ok(self.user_transforms.bind(recipe)?),
         }
+    }
+
+    /// Decoded images are whole and exact, and so is what is made of them.
+    fn check_cache(&self) -> Result<(), PipelineError> {
+        if !self.cache.has(CacheKind::Decoded) {
+            return Ok(());
+        }
+        let recipe = match &self.work {
+            Work::Bytes => None,
+            Work::Images(recipe) if recipe.ops().is_empty() => return Ok(()),
+            Work::Images(recipe) if recipe.decode_mode() == DecodeMode::Exact => return Ok(()),
+            Work::Images(recipe) => Some(recipe.to_string()),
+        };
+        Err(PipelineError::CacheOfDecoded { recipe })
     }
 
     /// Replaces the zeros by what they stand for.
@@ -134,6 +152,7 @@ impl LoaderConfig {
             let (value, expected) = (self.mixing_group as u64, "a divisor of batch_size");
             return Err(PipelineError::Setting { setting: "mixing_group", value, expected });
         }
+        self.check_cache()?;
         if let Work::Images(recipe) = &self.work {
             if recipe.views() > 1 && !recipe.batch_ops().is_empty() {
                 return Err(PipelineError::MixedViews { recipe: recipe.to_string() });

@@ -109,6 +109,15 @@ impl Dataset {
         source.facts(local)
     }
 
+    /// Appends to `id` what decides which bytes sample `index` has; false where that is not known.
+    ///
+    /// # Errors
+    /// As for [`SampleSource::content_id`].
+    pub(crate) fn content_id(&self, index: u64, id: &mut Vec<u8>) -> Result<bool, ReadError> {
+        let (source, local) = self.locate(index)?;
+        source.content_id(local, id)
+    }
+
     /// Sample `index`'s label: stored with it, or that of its class folder. `None` past the end.
     #[must_use]
     pub fn label(&self, index: u64) -> Option<i64> {

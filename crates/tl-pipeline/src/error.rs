@@ -70,6 +70,12 @@ pub enum PipelineError {
         /// The recipe, as text.
         recipe: String,
     },
+    /// A cache of decoded images, for a recipe that decodes something else, or for stored bytes.
+    #[error("a cache of decoded images needs a recipe that decodes exactly{}", Not(recipe.as_deref()))]
+    CacheOfDecoded {
+        /// The recipe, as text; `None` where nothing is decoded.
+        recipe: Option<String>,
+    },
     /// There is no memory for a batch.
     #[error("no memory for a batch of {bytes} bytes")]
     OutOfMemory {
@@ -132,6 +138,18 @@ pub enum PipelineError {
         /// The worker's number, from 0.
         worker: usize,
     },
+}
+
+/// What is there instead of what is needed.
+struct Not<'a>(Option<&'a str>);
+
+impl std::fmt::Display for Not<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(recipe) => write!(f, ", `{recipe}` does not"),
+            None => f.write_str(", and stored bytes are not decoded"),
+        }
+    }
 }
 
 /// A sample that cannot be used: which one, where it is stored, and why.

@@ -5,6 +5,7 @@
 mod batch;
 mod batching;
 mod bucket;
+mod cache;
 mod config;
 mod dataset;
 mod epoch;
@@ -34,6 +35,9 @@ mod worker;
 
 pub use batch::{Batch, Dimensions, ImageSpec, Mixed, Sample};
 pub use batching::{Batching, Buckets, PaddingStats};
+pub use cache::{
+    CacheConfig, CacheFault, CacheKind, CacheStats, DiskCache, LevelStats, MemoryCache,
+};
 pub use config::{LoaderConfig, OnError, Work};
 pub use dataset::Dataset;
 pub use epoch::Epoch;

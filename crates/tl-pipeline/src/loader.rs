@@ -6,6 +6,7 @@ use tl_transform::BoundTransforms;
 
 use crate::batch::{Batch, Extra};
 use crate::batching::Batching;
+use crate::cache::{CacheStats, Caches};
 use crate::config::LoaderConfig;
 use crate::dataset::Dataset;
 use crate::epoch::Epoch;
@@ -59,6 +60,7 @@ pub(crate) struct Shared {
     pub(crate) pool: Arc<Pool<Extra>>,
     /// Workers' memory between runs.
     pub(crate) scratch: Mutex<Vec<Scratch>>,
+    pub(crate) caches: Caches,
     pub(crate) counters: Counters,
     pub(crate) trace: Option<Arc<Trace>>,
     parking: Mutex<Parking>,
@@ -93,6 +95,7 @@ impl Loader {
         // What is in flight, and the one the consumer has just given back.
         let pool = Arc::new(Pool::new(config.prefetch + 1));
         let trace = (config.trace > 0).then(|| Arc::new(Trace::new(config.trace)));
+        let caches = Caches::open(&config.cache, &config.decode);
         let shared = Shared {
             dataset,
             config,
@@ -102,6 +105,7 @@ impl Loader {
             user_transforms,
             pool,
             scratch: Mutex::default(),
+            caches,
             counters: Counters::default(),
             trace,
             parking: Mutex::new(Parking::Open(None)),
@@ -173,6 +177,12 @@ impl Loader {
             expected: "less than the batches of an epoch",
         };
         self.start(epoch, number).next().unwrap_or(Err(none))
+    }
+
+    /// What the caches hold and have done so far.
+    #[must_use]
+    pub fn cache_stats(&self) -> CacheStats {
+        self.shared.caches.stats()
     }
 
     /// The samples that were left out of the batches received so far, in that order; the first

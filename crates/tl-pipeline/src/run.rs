@@ -6,8 +6,11 @@
 
 use std::mem;
 
+use tl_transform::Draw;
+
 use crate::batch::Extra;
 use crate::batching::Batching;
+use crate::cache::{Caches, Wanted};
 use crate::config::LoaderConfig;
 use crate::dataset::Dataset;
 use crate::error::PipelineError;
@@ -123,6 +126,26 @@ impl Run {
         orders.retain(|order| order.number.abs_diff(epoch) <= 1);
         orders.push(Arc::clone(&order));
         order
+    }
+
+    /// The sample of a draw as the caches see it: with the epoch in which it is used next. Where in
+    /// that epoch makes no difference, because every sample is used once in each
+    /// (`docs/pipeline.md`, "What is kept").
+    pub(crate) fn wanted(&self, Draw { epoch, sample, .. }: Draw) -> Wanted<'_> {
+        let next = epoch.saturating_add(1);
+        let position = self.order(next).order.position_of(sample);
+        let served = position.map(|position| self.shared.schedule.is_served(position));
+        let time = |is_served: bool| if is_served { u64::from(next) } else { u64::MAX };
+        Wanted {
+            dataset: self.dataset(),
+            sample,
+            next_here: served.map(|(own, _)| time(own)),
+            next_anywhere: served.map(|(_, any)| time(any)),
+        }
+    }
+
+    pub(crate) fn caches(&self) -> &Caches {
+        &self.shared.caches
     }
 
     /// Memory for a worker.

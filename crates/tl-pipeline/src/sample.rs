@@ -37,6 +37,13 @@ pub struct Stored<'a> {
     pub row_index: Option<&'a [u8]>,
 }
 
+/// What a sample is rendered from.
+pub(crate) enum Input<'a> {
+    Stored(Stored<'a>),
+    /// An RGB image in rows without padding, and its width and height.
+    Pixels(&'a [u8], (u32, u32)),
+}
+
 /// Where the result goes.
 #[derive(Debug)]
 pub enum Target<'a> {
@@ -131,13 +138,13 @@ impl SampleRenderer {
         draw: Draw,
         target: Target<'_>,
     ) -> Result<&[Plan], SampleFault> {
-        self.render_timed(stored, draw, target, &mut Tally::start(None))
+        self.render_timed(Input::Stored(stored), draw, target, &mut Tally::start(None))
     }
 
     /// [`SampleRenderer::render`] that says which stage took how long.
     pub(crate) fn render_timed(
         &mut self,
-        mut stored: Stored<'_>,
+        input: Input<'_>,
         draw: Draw,
         target: Target<'_>,
         tally: &mut Tally,
@@ -146,31 +153,81 @@ impl SampleRenderer {
         match target {
             // Without operations the pixels are the result, and go where it belongs at once.
             Target::Image(image) if self.recipe.ops().is_empty() => {
-                self.damage = decode_whole(&mut self.decoder, &mut stored, image)?;
+                match input {
+                    Input::Stored(mut stored) => {
+                        self.damage = decode_whole(&mut self.decoder, &mut stored, image)?;
+                        tally.lap(Stage::Decode);
+                    }
+                    Input::Pixels(pixels, (width, height)) => {
+                        (image.width, image.height) = (width, height);
+                        image.channels = Color::Rgb8.channels();
+                        image.data.clear();
+                        image.data.extend_from_slice(pixels);
+                        tally.lap(Stage::Write);
+                    }
+                }
                 self.plans.fill(Plan::whole(image.width, image.height));
-                tally.lap(Stage::Decode);
             }
             Target::Padded { row, size } => {
-                self.render_into(stored, draw, Target::Padded { row: &mut *row, size }, tally)?;
+                self.render_into(input, draw, Target::Padded { row: &mut *row, size }, tally)?;
                 let padding = Padding::of_images(self.recipe.output(), size);
                 self.plans.iter().for_each(|plan| padding.spread(row, plan.output_size()));
                 tally.lap(Stage::Write);
             }
-            Target::Row(_) | Target::Image(_) => self.render_into(stored, draw, target, tally)?,
+            Target::Row(_) | Target::Image(_) => self.render_into(input, draw, target, tally)?,
         }
         Ok(&self.plans)
     }
 
+    /// As [`SampleRenderer::render_timed`] of what [`SampleRenderer::decode`] has decoded.
+    pub(crate) fn render_decoded(
+        &mut self,
+        draw: Draw,
+        target: Target<'_>,
+        tally: &mut Tally,
+    ) -> Result<&[Plan], SampleFault> {
+        let image = mem::replace(&mut self.image, Image::new());
+        let input = Input::Pixels(&image.data, (image.width, image.height));
+        let result = self.render_timed(input, draw, target, tally).map(drop);
+        self.image = image;
+        result.map(|()| &self.plans[..])
+    }
+
+    /// Decodes all of a sample for [`SampleRenderer::render_decoded`]. `None`, with the sample as it
+    /// was, when anything is wrong with any part of it, or with its row index.
+    pub(crate) fn decode(&mut self, stored: &mut Stored<'_>) -> Option<&Image> {
+        let is_whole = if self.parts_of(stored).ok()?.is_some() {
+            let index = stored.row_index.map(RowIndex::parse).transpose().ok()?;
+            let on_damaged = self.decoder.options().on_damaged;
+            let request = JpegRequest { on_damaged, index, ..JpegRequest::default() };
+            let decoded = self.decoder.jpeg().decode(stored.bytes, &request, &mut self.image);
+            decoded.is_ok_and(|decoded| decoded.damage.is_none())
+        } else {
+            decode_whole(&mut self.decoder, stored, &mut self.image).is_ok_and(|d| d.is_none())
+        };
+        is_whole.then_some(&self.image)
+    }
+
     fn render_into(
         &mut self,
-        mut stored: Stored<'_>,
+        input: Input<'_>,
         draw: Draw,
         target: Target<'_>,
         tally: &mut Tally,
     ) -> Result<(), SampleFault> {
-        match self.parts_of(&stored)? {
-            Some(info) => self.render_part((&stored, &info), draw, target, tally),
-            None => self.render_whole(&mut stored, draw, target, tally),
+        match input {
+            Input::Stored(mut stored) => match self.parts_of(&stored)? {
+                Some(info) => self.render_part((&stored, &info), draw, target, tally),
+                None => self.render_whole(&mut stored, draw, target, tally),
+            },
+            Input::Pixels(pixels, (width, height)) => {
+                self.draw_plans(width, height, draw)?;
+                let out = self.room(target)?;
+                let view = ImageView::packed(pixels, width, height, CHANNELS);
+                for_each_plan(&self.plans, &mut self.renderer, out, |renderer, plan, out| {
+                    renderer.render_view(plan, view, out, tally)
+                })
+            }
         }
     }
 

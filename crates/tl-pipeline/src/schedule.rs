@@ -146,6 +146,14 @@ impl Schedule {
         Slot { place, position: self.position(place), valid: place < self.positions }
     }
 
+    /// Whether a position is in a batch of this rank, and whether it is in one of any.
+    pub(crate) fn is_served(&self, position: u64) -> (bool, bool) {
+        let global = self.global_batch();
+        let (whole, _) = self.whole_and_rest();
+        let any = self.tail != Tail::Drop || position / global < whole;
+        (any && position % global / self.batch_size == self.rank, any)
+    }
+
     fn whole_and_rest(&self) -> (u64, u64) {
         (self.positions / self.global_batch(), self.positions % self.global_batch())
     }
@@ -182,6 +190,21 @@ mod tests {
         assert_eq!(of(1, Tail::Uneven), [valid(&[2, 3]), valid(&[6, 7]), valid(&[10])]);
         assert_eq!(of(1, Tail::Pad)[2], [(10, true), (0, false)]);
         assert_eq!(rows(&schedule(9, 2, 1, 2, Tail::Uneven)).len(), 2);
+    }
+
+    #[test]
+    fn positions_are_served_by_whose_rows_they_are_in() {
+        for (positions, world, tail) in
+            [(11, 2, Tail::Drop), (11, 2, Tail::Uneven), (11, 3, Tail::Pad), (12, 2, Tail::Drop)]
+        {
+            let ranks: Vec<_> =
+                (0..world).map(|rank| schedule(positions, 2, rank, world, tail)).collect();
+            for position in 0..positions {
+                let of = |rank: &Schedule| rows(rank).concat().contains(&(position, true));
+                let any = ranks.iter().any(of);
+                assert!(ranks.iter().all(|rank| rank.is_served(position) == (of(rank), any)));
+            }
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Workers: the threads that turn places in a run into rows of batches.
 
+mod cached;
 mod fill;
 mod process;
 mod publish;

@@ -33,6 +33,7 @@ pub(super) fn fill<'a>(
     let index = epoch.order.sample_at(slot.position).expect("a position is below their number");
     if let Some(ahead) = run.ahead(epoch, place, READ_AHEAD)
         && let Some(sample) = epoch.order.sample_at(ahead.position)
+        && !run.caches().expects(sample)
     {
         run.dataset().will_need(sample);
     }

@@ -5,12 +5,15 @@ use tl_decode::{Damage, Image};
 use tl_transform::{Draw, Plan};
 
 use crate::batch::ImageSpec;
+use crate::cache::{CacheKind, PayloadForm};
+use crate::dataset::Dataset;
 use crate::error::SampleFault;
 use crate::form::Form;
 use crate::run::Run;
-use crate::sample::{Stored, Target};
+use crate::sample::{Input, SampleRenderer, Stored, Target};
 use crate::stage::Stage;
-use crate::worker::{Scratch, trim};
+use crate::tally::Tally;
+use crate::worker::{Scratch, cached, trim};
 
 /// A sample that is in its row.
 pub(super) struct Processed {
@@ -28,23 +31,17 @@ pub(super) fn process(
     form: &Form,
     (out, image): (&mut [u8], &mut Image),
 ) -> Result<Processed, SampleFault> {
-    let (dataset, index) = (run.dataset(), draw.sample);
+    let (dataset, index, caches) = (run.dataset(), draw.sample, run.caches());
     trim(&mut image.data);
-    let Some(renderer) = &mut scratch.renderer else {
+    if scratch.renderer.is_none() {
         (image.width, image.height) = (0, 0);
-        dataset.read_into(index, &mut image.data)?;
-        scratch.tally.read(image.data.len());
+        if cached::fetch(run, draw, &mut image.data, &mut scratch.tally)?.is_none() {
+            dataset.read_into(index, &mut image.data)?;
+            scratch.tally.read(image.data.len());
+        }
         scratch.tally.lap(Stage::Read);
         return Ok(Processed { label: dataset.label(index), size: [0; 2], damage: None });
-    };
-    let facts = dataset.facts(index)?;
-    dataset.read_into(index, &mut scratch.bytes)?;
-    scratch.tally.read(scratch.bytes.len());
-    let (format, size) = (facts.format, (facts.width, facts.height));
-    let indexed =
-        format == SampleFormat::Jpeg && dataset.row_index_into(index, &mut scratch.row_index)?;
-    let row_index = indexed.then_some(&scratch.row_index[..]);
-    let stored = Stored { format, size, bytes: &mut scratch.bytes, row_index };
+    }
     let target = match form.spec {
         Some(ImageSpec { width, height, .. }) if form.is_padded => {
             Target::Padded { row: out, size: (width, height) }
@@ -52,9 +49,54 @@ pub(super) fn process(
         Some(_) => Target::Row(out),
         None => Target::Image(image),
     };
-    scratch.tally.lap(Stage::Read);
-    let plans = renderer.render_timed(stored, draw, target, &mut scratch.tally)?;
+    let plans = if caches.has(CacheKind::Decoded) {
+        cached::render(run, scratch, draw, target)?
+    } else {
+        render(run, scratch, draw, target)?
+    };
     let size = plans.first().map_or((0, 0), Plan::output_size);
-    let (label, damage) = (dataset.label(index), renderer.damage());
-    Ok(Processed { label, size: [size.1, size.0], damage })
+    let damage = scratch.renderer.as_ref().and_then(SampleRenderer::damage);
+    Ok(Processed { label: dataset.label(index), size: [size.1, size.0], damage })
+}
+
+fn render<'s>(
+    run: &Run,
+    scratch: &'s mut Scratch,
+    draw: Draw,
+    target: Target<'_>,
+) -> Result<&'s [Plan], SampleFault> {
+    let Scratch { bytes, renderer, tally, .. } = scratch;
+    let (format, size) = match cached::fetch(run, draw, bytes, tally)? {
+        Some(form) => form,
+        None => read(run.dataset(), draw.sample, bytes, tally)?,
+    };
+    let row_index = row_index(run.dataset(), draw.sample, format, &mut scratch.row_index)?;
+    let stored = Stored { format, size, bytes, row_index };
+    tally.lap(Stage::Read);
+    let renderer = renderer.as_mut().expect("samples are decoded");
+    renderer.render_timed(Input::Stored(stored), draw, target, tally)
+}
+
+/// Replaces `bytes` by the stored bytes of a sample, and says what they are.
+pub(super) fn read(
+    dataset: &Dataset,
+    index: u64,
+    bytes: &mut Vec<u8>,
+    tally: &mut Tally,
+) -> Result<PayloadForm, SampleFault> {
+    let facts = dataset.facts(index)?;
+    dataset.read_into(index, bytes)?;
+    tally.read(bytes.len());
+    Ok((facts.format, (facts.width, facts.height)))
+}
+
+/// The row index of a JPEG, where one is stored.
+pub(super) fn row_index<'a>(
+    dataset: &Dataset,
+    index: u64,
+    format: SampleFormat,
+    bytes: &'a mut Vec<u8>,
+) -> Result<Option<&'a [u8]>, SampleFault> {
+    let indexed = format == SampleFormat::Jpeg && dataset.row_index_into(index, bytes)?;
+    Ok(indexed.then_some(&bytes[..]))
 }

@@ -4,6 +4,8 @@
 
 mod allocations;
 mod buckets;
+mod cache_kills;
+mod caches;
 mod containers;
 mod content;
 mod errors;

@@ -1,0 +1,201 @@
+//! Caches of samples: what was read or decoded once is kept, in memory, on disk or in both.
+//!
+//! A cache changes no byte of any batch. What cannot be decoded whole and without damage is not
+//! kept, so that it fails, or passes, where it would have done so without a cache.
+
+mod disk;
+mod entry;
+mod fault;
+mod folder;
+mod key;
+mod ledger;
+mod memory;
+mod planner;
+mod stats;
+
+use std::path::PathBuf;
+
+use tbl_format::SampleFormat;
+use tbl_io::Facts;
+use tl_decode::DecodeOptions;
+
+pub use self::fault::CacheFault;
+pub use self::key::CacheKind;
+pub use self::stats::{CacheStats, LevelStats};
+
+use self::disk::{Disk, NewEntry};
+use self::key::{Key, Namer};
+pub(crate) use self::memory::PayloadForm;
+use self::memory::{Block, Memory};
+pub(crate) use self::planner::NextUse;
+use crate::dataset::Dataset;
+use crate::sync::Arc;
+
+/// What a loader keeps of samples, and where. By default nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CacheConfig {
+    /// The cache in memory, which lives as long as the loader.
+    pub memory: Option<MemoryCache>,
+    /// The cache on disk, which stays, and which any number of processes may share.
+    pub disk: Option<DiskCache>,
+}
+
+/// A cache in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryCache {
+    /// What it keeps.
+    pub kind: CacheKind,
+    /// Bytes it may take, with all that goes with its entries.
+    pub bytes: u64,
+}
+
+/// A cache on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskCache {
+    /// What it keeps.
+    pub kind: CacheKind,
+    /// The folder it makes a folder of its own in. Loaders with the same data share what is there.
+    pub folder: PathBuf,
+    /// Bytes all entries in the folder may take, each rounded up to blocks of 4 KiB.
+    pub bytes: u64,
+}
+
+impl CacheConfig {
+    /// Whether there is a cache of this kind.
+    pub(crate) fn has(&self, kind: CacheKind) -> bool {
+        self.memory.is_some_and(|memory| memory.kind == kind)
+            || self.disk.as_ref().is_some_and(|disk| disk.kind == kind)
+    }
+}
+
+/// The caches of a loader.
+#[derive(Debug, Default)]
+pub(crate) struct Caches {
+    memory: Option<(CacheKind, Memory)>,
+    disk: Option<DiskLevel>,
+}
+
+#[derive(Debug)]
+struct DiskLevel {
+    kind: CacheKind,
+    namer: Namer,
+    disk: Disk,
+}
+
+/// A sample that is wanted now, and when it is wanted next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) dataset: &'a Dataset,
+    pub(crate) sample: u64,
+    /// When this process wants it next.
+    pub(crate) next_here: NextUse,
+    /// When any process of this run does.
+    pub(crate) next_anywhere: NextUse,
+}
+
+/// The name of a sample on disk; empty without a cache there. It is found before the sample is read:
+/// a file that changes in between is kept under what it was, which it never is again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Name(Option<Key>);
+
+impl Caches {
+    pub(crate) fn open(config: &CacheConfig, decode: &DecodeOptions) -> Self {
+        let memory = config.memory.map(|memory| (memory.kind, Memory::new(memory.bytes)));
+        let disk = config.disk.as_ref().map(|disk| DiskLevel {
+            kind: disk.kind,
+            namer: Namer::new(disk.kind, decode),
+            disk: Disk::open(&disk.folder, disk.bytes),
+        });
+        Self { memory, disk }
+    }
+
+    /// Whether there is a cache of this kind.
+    pub(crate) fn has(&self, kind: CacheKind) -> bool {
+        self.memory(kind).is_some() || self.disk(kind).is_some()
+    }
+
+    /// Whether the sample's bytes will most likely not be read from the data set.
+    pub(crate) fn expects(&self, sample: u64) -> bool {
+        self.memory.as_ref().is_some_and(|(_, memory)| memory.contains(sample))
+            || self.disk.as_ref().is_some_and(|level| level.disk.contains(sample))
+    }
+
+    /// What is in memory.
+    pub(crate) fn held(&self, kind: CacheKind, wanted: Wanted<'_>) -> Option<Arc<Block>> {
+        self.memory(kind)?.get(wanted.sample, wanted.next_here)
+    }
+
+    /// Replaces `bytes` by what is on disk, of at most `limit` bytes, and returns the size of its
+    /// image; the name otherwise, to keep it by. What is found is also taken into memory.
+    pub(crate) fn read(
+        &self,
+        kind: CacheKind,
+        wanted: Wanted<'_>,
+        (facts, limit): (&Facts, u64),
+        bytes: &mut Vec<u8>,
+    ) -> Result<(u32, u32), Name> {
+        let Wanted { dataset, sample, next_anywhere, .. } = wanted;
+        let Some(level) = self.disk(kind) else { return Err(Name(None)) };
+        // What is wrong with the sample, reading it says.
+        let key = level.namer.name(dataset, (sample, facts), bytes).ok().flatten();
+        let Some(key) = key else { return Err(Name(None)) };
+        let size = level.disk.get((sample, key), limit, next_anywhere, bytes);
+        let size = size.ok_or(Name(Some(key)))?;
+        if let Some(memory) = self.memory(kind) {
+            let format =
+                if kind == CacheKind::Decoded { SampleFormat::RawU8 } else { facts.format };
+            memory.insert(sample, bytes, (format, size), wanted.next_here);
+        }
+        Ok(size)
+    }
+
+    /// Whether keeping the sample has a chance, which decides whether to decode more of it than is
+    /// needed now.
+    pub(crate) fn may_keep(&self, kind: CacheKind, wanted: Wanted<'_>, Name(key): Name) -> bool {
+        self.memory(kind).is_some_and(|memory| memory.may_take(wanted.next_here))
+            || self
+                .disk(kind)
+                .is_some_and(|level| key.is_some() && level.disk.may_take(wanted.next_anywhere))
+    }
+
+    /// Keeps the bytes of a sample that was not found.
+    pub(crate) fn keep(
+        &self,
+        kind: CacheKind,
+        wanted: Wanted<'_>,
+        Name(key): Name,
+        payload: &[u8],
+        (format, size): PayloadForm,
+    ) {
+        let Wanted { dataset, sample, next_here, next_anywhere } = wanted;
+        if let Some(memory) = self.memory(kind) {
+            memory.insert(sample, payload, (format, size), next_here);
+        }
+        if let (Some(level), Some(key)) = (self.disk(kind), key) {
+            let entry = NewEntry { sample, key, payload, size, next: next_anywhere };
+            level.disk.insert(entry, |sample| {
+                let facts = dataset.facts(sample).ok()?;
+                level.namer.name(dataset, (sample, &facts), &mut Vec::new()).ok()?
+            });
+        }
+    }
+
+    pub(crate) fn stats(&self) -> CacheStats {
+        let mut stats = CacheStats::default();
+        if let Some((_, memory)) = &self.memory {
+            stats.memory = memory.stats();
+        }
+        if let Some(level) = &self.disk {
+            level.disk.add_stats(&mut stats);
+        }
+        stats
+    }
+
+    fn memory(&self, kind: CacheKind) -> Option<&Memory> {
+        self.memory.as_ref().filter(|(of, _)| *of == kind).map(|(_, memory)| memory)
+    }
+
+    fn disk(&self, kind: CacheKind) -> Option<&DiskLevel> {
+        self.disk.as_ref().filter(|level| level.kind == kind)
+    }
+}

@@ -1,0 +1,355 @@
+//! A cache on disk: a file for each entry, shared by processes, bounded, and safe to be killed.
+//!
+//! An entry is written under another name and renamed, so a reader finds it whole or not at all.
+//! Nothing is synced: after a power cut an entry may be there without its bytes, which its trailer
+//! tells, and then it is made again. Waiting for the disk would protect what can be made anew.
+
+use std::fs::{File, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use tempfile::Builder;
+use zerocopy::IntoBytes;
+
+use crate::cache::entry::{self, Trailer};
+use crate::cache::fault::Faults;
+use crate::cache::folder::{Folder, cost, remove};
+use crate::cache::key::Key;
+use crate::cache::ledger::{Ledger, Page, lock_file, wait_for};
+use crate::cache::planner::{NextUse, Planner};
+use crate::cache::stats::{CacheStats, LevelStats};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
+
+/// How long another process may take to look through the folder, which it does when it is the first
+/// to open it: a second for some hundred thousand entries.
+const OPEN_WAIT: Duration = Duration::from_secs(30);
+
+/// An entry found says that it is in use by its time of change, which is renewed after this long.
+const RENEW_AFTER: Duration = Duration::from_secs(12 * 3600);
+
+/// Entries of which this loader knows nothing may go when nobody has used them for this long.
+const STALE_AFTER: Duration = Duration::from_secs(24 * 3600);
+
+/// Files removed while others wait.
+const REMOVE_AT_ONCE: usize = 64;
+
+/// A folder of entries.
+#[derive(Debug)]
+pub(crate) struct Disk {
+    folder: Folder,
+    capacity: u64,
+    /// `None` where nothing can be written.
+    ledger: Option<Ledger>,
+    /// Locked, shared: whoever finds it unlocked knows that all writers are gone.
+    _users: Option<File>,
+    /// The entries that this loader has met.
+    planner: Mutex<Planner<()>>,
+    swept: AtomicBool,
+    counters: Counters,
+    faults: Faults,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    hits: AtomicU64,
+    misses: AtomicU64,
+    inserted: AtomicU64,
+    refused: AtomicU64,
+    evicted: AtomicU64,
+    bad: AtomicU64,
+    /// Bytes of the folder when they were last looked at.
+    bytes: AtomicU64,
+}
+
+/// What is to be kept of a sample.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewEntry<'a> {
+    pub(crate) sample: u64,
+    pub(crate) key: Key,
+    pub(crate) payload: &'a [u8],
+    /// Width and height of pixels.
+    pub(crate) size: (u32, u32),
+    pub(crate) next: NextUse,
+}
+
+impl Disk {
+    /// The cache in `folder`, which may grow to `capacity` bytes. If there cannot be one, or it can
+    /// only be read, that is a fault and no failure.
+    pub(crate) fn open(folder: &Path, capacity: u64) -> Self {
+        let mut disk = Self {
+            folder: Folder::new(folder),
+            capacity,
+            ledger: None,
+            _users: None,
+            planner: Mutex::new(Planner::new()),
+            swept: AtomicBool::new(false),
+            counters: Counters::default(),
+            faults: Faults::default(),
+        };
+        match disk.join() {
+            Ok((ledger, users)) => (disk.ledger, disk._users) = (Some(ledger), Some(users)),
+            Err(error) => disk.faults.add(disk.folder.path(), "be written to", error),
+        }
+        disk
+    }
+
+    fn join(&self) -> io::Result<(Ledger, File)> {
+        self.folder.create()?;
+        let users = lock_file(&self.folder.users())?;
+        let ledger = Ledger::open(&self.folder.usage())?;
+        if users.try_lock().is_ok() {
+            self.tidy_up(&ledger)?;
+            users.unlock()?;
+        }
+        wait_for(OPEN_WAIT, || users.try_lock_shared())?;
+        Ok((ledger, users))
+    }
+
+    /// Counts what there is, while nobody else is here, and cuts it down to the capacity.
+    fn tidy_up(&self, ledger: &Ledger) -> io::Result<()> {
+        self.folder.remove_drafts()?;
+        let mut used = self.folder.used()?;
+        if used > self.capacity {
+            for entry in self.folder.older(None)? {
+                used = used.saturating_sub(remove(&entry.path)?);
+                if used <= self.capacity {
+                    break;
+                }
+            }
+        }
+        self.counters.bytes.store(used, Ordering::Relaxed);
+        ledger.lock()?.set(used)
+    }
+
+    /// Replaces `bytes` by the entry of `sample`, of at most `limit` bytes, and returns the size of
+    /// its image.
+    pub(crate) fn get(
+        &self,
+        (sample, key): (u64, Key),
+        limit: u64,
+        next: NextUse,
+        bytes: &mut Vec<u8>,
+    ) -> Option<(u32, u32)> {
+        let path = self.folder.entry(key);
+        let found = match read(&path, limit, bytes) {
+            Ok(()) => entry::check(bytes, key),
+            Err(error) if is_missing(&error) => {
+                count(&self.counters.misses);
+                lock(&self.planner).remove(sample);
+                return None;
+            }
+            Err(error) => {
+                count(&self.counters.misses);
+                self.faults.add(&path, "be read", error);
+                return None;
+            }
+        };
+        let Some((payload, size)) = found else {
+            count(&self.counters.misses);
+            count(&self.counters.bad);
+            self.remove_bad(&path);
+            lock(&self.planner).remove(sample);
+            return None;
+        };
+        count(&self.counters.hits);
+        let mut planner = lock(&self.planner);
+        if planner.touch(sample, next).is_none() {
+            planner.insert(sample, (), cost(bytes.len() as u64), next);
+        }
+        drop(planner);
+        bytes.truncate(payload);
+        Some(size)
+    }
+
+    /// Whether there is an entry, though perhaps not a good one.
+    pub(crate) fn contains(&self, sample: u64) -> bool {
+        lock(&self.planner).contains(sample)
+    }
+
+    /// Whether an entry of usual size would be taken, as far as this loader knows.
+    pub(crate) fn may_take(&self, next: NextUse) -> bool {
+        let foreign = self.counters.bytes.load(Ordering::Relaxed);
+        let mut planner = lock(&self.planner);
+        let foreign = foreign.saturating_sub(planner.bytes());
+        self.ledger.is_some()
+            && !self.faults.hopeless()
+            && (planner.may_take(self.capacity.saturating_sub(foreign), next)
+                || !self.swept.load(Ordering::Relaxed))
+    }
+
+    /// Keeps an entry, unless it is the one that is needed last. `name` gives the names of others.
+    pub(crate) fn insert(&self, new: NewEntry<'_>, name: impl Fn(u64) -> Option<Key>) {
+        let Some(ledger) = self.ledger.as_ref().filter(|_| !self.faults.hopeless()) else {
+            count(&self.counters.refused);
+            return;
+        };
+        let bytes = cost(new.payload.len() as u64 + Trailer::BYTES as u64);
+        if !self.swept.load(Ordering::Relaxed)
+            && self.counters.bytes.load(Ordering::Relaxed).saturating_add(bytes) > self.capacity
+            && !self.swept.swap(true, Ordering::Relaxed)
+        {
+            self.fallible("be cleared of old entries", self.sweep(ledger));
+        }
+        match self.reserve(ledger, bytes, new.next, name) {
+            Ok(true) => {}
+            Ok(false) => return count(&self.counters.refused),
+            Err(error) => return self.faults.add(self.folder.path(), "be locked", error),
+        }
+        match self.write(ledger, &new) {
+            Ok(true) => {
+                self.faults.wrote();
+                count(&self.counters.inserted);
+            }
+            // Another process had the same idea.
+            Ok(false) => self.fallible("be locked", ledger.give_back(bytes)),
+            Err(error) => {
+                self.faults.add(self.folder.path(), "take an entry", error);
+                return self.fallible("be locked", ledger.give_back(bytes));
+            }
+        }
+        lock(&self.planner).insert(new.sample, (), bytes, new.next);
+    }
+
+    /// Takes `bytes` of the capacity, which others may have to leave for. False when those that
+    /// could are needed sooner than `next`.
+    fn reserve(
+        &self,
+        ledger: &Ledger,
+        bytes: u64,
+        next: NextUse,
+        name: impl Fn(u64) -> Option<Key>,
+    ) -> io::Result<bool> {
+        let mut page = ledger.lock()?;
+        let mut used = self.used(&page)?;
+        let over = used.saturating_add(bytes).saturating_sub(self.capacity);
+        if over > 0 {
+            let evicted = lock(&self.planner).evict(over, next).unwrap_or_default();
+            for key in evicted.iter().filter_map(|(sample, _)| name(*sample)) {
+                used = used.saturating_sub(remove(&self.folder.entry(key))?);
+                count(&self.counters.evicted);
+            }
+        }
+        let fits = used.saturating_add(bytes) <= self.capacity;
+        self.set(&mut page, if fits { used + bytes } else { used })?;
+        Ok(fits)
+    }
+
+    /// Writes an entry for which there is room. False when it is there already.
+    fn write(&self, ledger: &Ledger, new: &NewEntry<'_>) -> io::Result<bool> {
+        let trailer = Trailer::new(new.key, new.payload, new.size);
+        // As the process's mask has it, so that a group can share a cache.
+        let mode = Permissions::from_mode(0o666);
+        let mut draft = Builder::new().permissions(mode).tempfile_in(self.folder.drafts())?;
+        draft.write_all(new.payload)?;
+        draft.write_all(trailer.as_bytes())?;
+        let (target, draft) = (self.folder.entry(new.key), draft.into_temp_path());
+        // Replacing an entry would leave its bytes counted.
+        let page = ledger.lock()?;
+        if target.exists() {
+            return Ok(false);
+        }
+        if let Err(error) = draft.persist(&target) {
+            // The first entry of its shelf, most likely.
+            target.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+            error.path.persist(&target)?;
+        }
+        drop(page);
+        Ok(true)
+    }
+
+    fn remove_bad(&self, path: &Path) {
+        let Some(ledger) = &self.ledger else { return };
+        let removed = ledger.lock().and_then(|mut page| {
+            let used = self.used(&page)?;
+            let removed = remove(path)?;
+            self.set(&mut page, used.saturating_sub(removed))
+        });
+        self.fallible("be rid of a damaged entry", removed);
+    }
+
+    /// Removes entries that nobody has used for long, of other data sets or older files, until a
+    /// sixteenth of the capacity is free.
+    fn sweep(&self, ledger: &Ledger) -> io::Result<()> {
+        let Some(before) = SystemTime::now().checked_sub(STALE_AFTER) else { return Ok(()) };
+        let enough = self.capacity - self.capacity / 16;
+        for some in self.folder.older(Some(before))?.chunks(REMOVE_AT_ONCE) {
+            let mut page = ledger.lock()?;
+            let mut used = self.used(&page)?;
+            if used <= enough {
+                break;
+            }
+            for entry in some {
+                used = used.saturating_sub(remove(&entry.path)?);
+                count(&self.counters.evicted);
+            }
+            self.set(&mut page, used)?;
+        }
+        Ok(())
+    }
+
+    /// What the ledger says, or the files, where it says nothing.
+    fn used(&self, page: &Page<'_>) -> io::Result<u64> {
+        page.used().map_or_else(|| self.folder.used(), Ok)
+    }
+
+    fn set(&self, page: &mut Page<'_>, used: u64) -> io::Result<()> {
+        self.counters.bytes.store(used, Ordering::Relaxed);
+        page.set(used)
+    }
+
+    fn fallible(&self, action: &'static str, result: io::Result<()>) {
+        if let Err(error) = result {
+            self.faults.add(self.folder.path(), action, error);
+        }
+    }
+
+    pub(crate) fn add_stats(&self, stats: &mut CacheStats) {
+        let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let counters = &self.counters;
+        stats.disk = LevelStats {
+            hits: value(&counters.hits),
+            misses: value(&counters.misses),
+            inserted: value(&counters.inserted),
+            refused: value(&counters.refused),
+            evicted: value(&counters.evicted),
+            entries: lock(&self.planner).len() as u64,
+            bytes: value(&counters.bytes),
+        };
+        stats.bad_entries = value(&counters.bad);
+        stats.faults = self.faults.count();
+        stats.first_fault = self.faults.first();
+    }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Replaces `bytes` by a file of at most `limit` bytes and a trailer. More than that is cut off,
+/// and then no entry.
+fn read(path: &Path, limit: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
+    let mut file = File::open(path)?;
+    let metadata = file.metadata()?;
+    let len = metadata.len().min(limit.saturating_add(Trailer::BYTES as u64));
+    let len = usize::try_from(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    bytes.try_reserve(len.saturating_sub(bytes.len()))?;
+    // No `clear` first: only bytes beyond the previous length need zeroing.
+    bytes.resize(len, 0);
+    file.read_exact(bytes)?;
+    let age = metadata.modified().ok().and_then(|modified| modified.elapsed().ok());
+    if age.is_some_and(|age| age > RENEW_AFTER) {
+        // Who may not write here cannot keep entries from becoming stale, either.
+        drop(file.set_modified(SystemTime::now()));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[cfg(not(shuttle))]
+mod tests;

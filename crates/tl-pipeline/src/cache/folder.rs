@@ -1,0 +1,138 @@
+//! The files of a cache folder: where an entry is, what there is in all, what nobody needs.
+//!
+//! Only files with names that this module gives are ever counted or deleted.
+
+use std::fs::{self, DirEntry, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::cache::key::Key;
+
+/// What the folder of this version is called, below the one that the user names.
+const NAME: &str = "turboloader-cache-1";
+
+/// File systems give out space in such blocks, and that is what a file is counted as.
+const BLOCK_BYTES: u64 = 4096;
+
+/// A cache folder.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    root: PathBuf,
+}
+
+/// A file that can be removed.
+#[derive(Debug)]
+pub(crate) struct Removable {
+    pub(crate) modified: SystemTime,
+    pub(crate) path: PathBuf,
+}
+
+impl Folder {
+    pub(crate) fn new(named: &Path) -> Self {
+        Self { root: named.join(NAME) }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.root
+    }
+
+    /// Makes the folder where there is none.
+    pub(crate) fn create(&self) -> io::Result<()> {
+        fs::create_dir_all(self.drafts())
+    }
+
+    /// Locked by every process that uses the folder, for as long as it does.
+    pub(crate) fn users(&self) -> PathBuf {
+        self.root.join("users")
+    }
+
+    /// Says how many bytes there are.
+    pub(crate) fn usage(&self) -> PathBuf {
+        self.root.join("usage")
+    }
+
+    /// Where entries are written, before they are renamed to where they are read.
+    pub(crate) fn drafts(&self) -> PathBuf {
+        self.root.join("drafts")
+    }
+
+    pub(crate) fn entry(&self, key: Key) -> PathBuf {
+        let name = key.to_string();
+        let (shelf, file) = name.split_at(2);
+        self.root.join(shelf).join(file)
+    }
+
+    /// Bytes of all entries and drafts.
+    pub(crate) fn used(&self) -> io::Result<u64> {
+        let mut used = 0u64;
+        self.for_each(|_, metadata| used = used.saturating_add(cost(metadata.len())))?;
+        for draft in fs::read_dir(self.drafts())? {
+            used = used.saturating_add(cost(draft?.metadata().map_or(0, |draft| draft.len())));
+        }
+        Ok(used)
+    }
+
+    /// Entries last used before `before`, or all of them, the oldest first.
+    pub(crate) fn older(&self, before: Option<SystemTime>) -> io::Result<Vec<Removable>> {
+        let mut older = Vec::new();
+        self.for_each(|entry, metadata| {
+            let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            if before.is_none_or(|before| modified < before) {
+                older.push(Removable { modified, path: entry.path() });
+            }
+        })?;
+        older.sort_unstable_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
+        Ok(older)
+    }
+
+    /// Removes drafts, whose writers are known to be gone.
+    pub(crate) fn remove_drafts(&self) -> io::Result<()> {
+        for draft in fs::read_dir(self.drafts())? {
+            fs::remove_file(draft?.path())?;
+        }
+        Ok(())
+    }
+
+    fn for_each(&self, mut visit: impl FnMut(&DirEntry, &Metadata)) -> io::Result<()> {
+        for shelf in fs::read_dir(&self.root)? {
+            let shelf = shelf?;
+            if !is_hex(&shelf, 2) {
+                continue;
+            }
+            for entry in fs::read_dir(shelf.path())? {
+                let entry = entry?;
+                // What went since it was listed is no entry any more.
+                if is_hex(&entry, 62)
+                    && let Ok(metadata) = entry.metadata()
+                    && metadata.is_file()
+                {
+                    visit(&entry, &metadata);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Removes a file and returns what it was counted as; 0 when it was gone already.
+pub(crate) fn remove(path: &Path) -> io::Result<u64> {
+    let metadata = fs::symlink_metadata(path);
+    let removed = metadata.and_then(|metadata| fs::remove_file(path).map(|()| metadata.len()));
+    match removed {
+        Ok(len) => Ok(cost(len)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+/// Bytes that a file of this length is counted as.
+pub(crate) fn cost(len: u64) -> u64 {
+    len.checked_next_multiple_of(BLOCK_BYTES).unwrap_or(u64::MAX)
+}
+
+fn is_hex(entry: &DirEntry, digits: usize) -> bool {
+    let name = entry.file_name();
+    let name = name.as_encoded_bytes();
+    name.len() == digits && name.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}

@@ -1,0 +1,143 @@
+//! Processes that are killed while they write to a cache leave nothing wrong behind.
+//!
+//! `TL_KILLS` says how many are; 20 if it does not.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use tbl_format::SampleFormat;
+use tbl_io::{NewSample, StreamWriter, WriteOptions};
+use tl_pipeline::{CacheKind, Dataset, LoaderConfig};
+
+use crate::caches::{disk, exact};
+use crate::content::record;
+use crate::memory::{config, loader};
+
+/// Set for the process that is to be killed: the folder with everything in it.
+const VICTIM: &str = "TL_PIPELINE_CACHE_VICTIM";
+
+const SAMPLES: u32 = 40;
+const SIDE: u32 = 200;
+
+/// Room for about half of the images.
+const CAPACITY: u64 = 20 * 122_880;
+
+fn settings(root: &Path) -> LoaderConfig {
+    let cache = disk(CacheKind::Decoded, &root.join("cache"), CAPACITY);
+    LoaderConfig { workers: 3, cache, ..config(exact()) }
+}
+
+fn data(root: &Path) -> Dataset {
+    Dataset::open(&[root.join("some.tbl")]).unwrap()
+}
+
+fn write_data(root: &Path) {
+    let mut writer = StreamWriter::create(&root.join("some.tbl"), WriteOptions::default()).unwrap();
+    for number in 0..SAMPLES {
+        let pixels: Vec<u8> =
+            (0..SIDE * SIDE * 3).map(|at| ((at * (number + 3)) >> 5).to_le_bytes()[0]).collect();
+        let (format, width, height) = (SampleFormat::RawU8, SIDE, SIDE);
+        writer
+            .write_sample(&NewSample { format, width, height, ..NewSample::new(&pixels) })
+            .unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+/// Fills the cache, over and over, and says so after each batch.
+fn be_the_victim(root: &Path) {
+    for epoch in 0.. {
+        let loader = loader(data(root), settings(root));
+        for batch in loader.epoch(epoch) {
+            batch.unwrap();
+            std::io::stdout().write_all(b"#").unwrap();
+            std::io::stdout().flush().unwrap();
+        }
+    }
+}
+
+fn victim(root: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["cache_kills::the_next_run_is_right_after_every_kill", "--exact"])
+        .env(VICTIM, root)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Kills the process after so many batches and a little more.
+fn kill(mut child: Child, batches: u32, spin: u32) {
+    let stdout = child.stdout.as_mut().unwrap();
+    let mut seen = 0;
+    while seen < batches {
+        let mut byte = [0];
+        stdout.read_exact(&mut byte).unwrap();
+        seen += u32::from(byte == *b"#");
+    }
+    for _ in 0..spin {
+        std::hint::spin_loop();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Every file below `folder` with its length.
+fn files(folder: &Path) -> Vec<(PathBuf, u64)> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            files.extend(self::files(&entry.path()));
+        } else {
+            files.push((entry.path(), entry.metadata().unwrap().len()));
+        }
+    }
+    files
+}
+
+#[test]
+fn the_next_run_is_right_after_every_kill() {
+    if let Some(root) = std::env::var_os(VICTIM) {
+        return be_the_victim(Path::new(&root));
+    }
+    let kills: u32 = std::env::var("TL_KILLS").map_or(20, |kills| kills.parse().unwrap());
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    write_data(root);
+    let expected = record(&loader(data(root), config(exact())), 7);
+    let mut state = 1u32;
+    let mut random = |below: u32| {
+        state = state.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
+        (state >> 16) % below
+    };
+    let (mut drafts, mut hits) = (0, 0);
+    for _ in 0..kills {
+        // Two at once, so that one also dies while the other works.
+        let (one, other) = (victim(root), victim(root));
+        kill(one, random(25), random(20_000));
+        kill(other, random(5), random(20_000));
+        drafts +=
+            fs::read_dir(root.join("cache/turboloader-cache-1/drafts")).map_or(0, Iterator::count);
+
+        let loader = loader(data(root), settings(root));
+        assert!(record(&loader, 7) == expected);
+        let stats = loader.cache_stats();
+        // A process that dies loses nothing it has renamed; only a machine that does could.
+        assert_eq!((stats.bad_entries, stats.faults), (0, 0), "{stats:?}");
+        hits += stats.disk.hits;
+        drop(loader);
+        let files = files(&root.join("cache"));
+        let used: u64 = files
+            .iter()
+            .filter(|(path, _)| path.file_name().unwrap().len() == 62)
+            .map(|(_, len)| len.next_multiple_of(4096))
+            .sum();
+        assert!(used <= CAPACITY && used > CAPACITY / 2, "{used}");
+        // The dead left drafts, and the run above removed them.
+        assert!(!files.iter().any(|(path, _)| path.parent().unwrap().ends_with("drafts")));
+    }
+    assert!(hits > 0);
+    println!("{} kills, {drafts} half-written entries, {hits} entries found and right", 2 * kills);
+}
