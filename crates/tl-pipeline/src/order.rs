@@ -145,6 +145,17 @@ impl Order {
         Some(tables.listing.sample(place))
     }
 
+    /// The seed of what is random about the sample at `position`. It is the epoch's where every sample
+    /// is named once; where samples can come more than once it is one of the position's own, so that
+    /// each time they are augmented in another way.
+    #[must_use]
+    pub fn seed_at(&self, position: u64) -> u64 {
+        if self.tables.names_samples_once() {
+            return self.seed;
+        }
+        permutation::derive(&[self.seed; 8], 0, position)[0]
+    }
+
     /// The position at which `sample` comes. `None` when there is no such sample, when it comes
     /// never or more than once, and when it may, because each position is drawn from all samples
     /// or all are drawn repeatedly.
@@ -169,6 +180,14 @@ impl Order {
 }
 
 impl Tables {
+    fn names_samples_once(&self) -> bool {
+        let drawn_from_all = match self.arrangement {
+            Arrangement::Permuted | Arrangement::DrawnOnce { .. } => false,
+            Arrangement::Mixed(_) | Arrangement::Drawn { .. } => true,
+        };
+        self.repeat == 1 && !drawn_from_all && self.listing.is_of_ranges()
+    }
+
     fn permutation(&self, seed: u64, epoch: u32, repetition: u32) -> Permutation {
         Permutation::new(self.shuffle, self.once, epoch_keys(seed, epoch, repetition))
     }

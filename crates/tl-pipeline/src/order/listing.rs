@@ -88,6 +88,11 @@ impl Listing {
         &self.pieces
     }
 
+    /// Whether there are ranges only, of which no two have a sample in common.
+    pub(super) fn is_of_ranges(&self) -> bool {
+        self.disjoint && self.lists.is_empty()
+    }
+
     pub(super) fn len(&self) -> u64 {
         self.ends.last().copied().unwrap_or(0)
     }

@@ -41,7 +41,8 @@ pub(super) fn fill<'a>(
     let mut row = lease.claim(row).expect("a row is claimed once");
     let Parts { image: out, extra, .. } = row.parts();
     (extra.error, extra.damage) = (None, None);
-    let draw = Draw { seed: run.config().seed, epoch: epoch.number, sample: index };
+    let seed = epoch.order.seed_at(slot.position);
+    let draw = Draw { seed, epoch: epoch.number, sample: index };
     scratch.tally.lap(Stage::Overhead);
     scratch.tally.work_on(index);
     let work = AssertUnwindSafe(|| process(run, scratch, draw, form, (out, &mut extra.image)));

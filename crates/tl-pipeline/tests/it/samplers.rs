@@ -5,8 +5,8 @@ use tl_pipeline::{
     Shard, Shuffle, Subset, Work,
 };
 
-use crate::content::record;
-use crate::memory::{bmps, config, dataset, loader, sample};
+use crate::content::{Record, record};
+use crate::memory::{bmps, config, dataset, loader, sample, train};
 
 /// Samples; sample `i` has the label `i % 5`.
 const SAMPLES: u32 = 23;
@@ -32,6 +32,28 @@ fn samplers() -> Vec<Sampler> {
             length: Length::default(),
         }),
     ]
+}
+
+#[test]
+fn samples_that_come_again_are_augmented_anew() {
+    let sampler = Sampler { repeat: 2, ..Shuffle::Full.into() };
+    let twice = loader(bmps(SAMPLES), LoaderConfig { sampler, batch_size: 23, ..config(train()) });
+    let once = loader(bmps(SAMPLES), LoaderConfig { batch_size: 23, ..config(train()) });
+    let [first, second] = &record(&twice, 0)[..] else { panic!("two batches") };
+    let row_bytes = first.bytes.len() / 23;
+    let image = |record: &Record, sample| {
+        let row = record.indices.iter().position(|&index| index == sample).unwrap();
+        record.bytes[row * row_bytes..][..row_bytes].to_vec()
+    };
+    let once = &record(&once, 0)[0];
+    for sample in 0..SAMPLES.into() {
+        let images = [once, first, second].map(|record| image(record, sample));
+        assert!(images[0] != images[1] && images[1] != images[2] && images[0] != images[2]);
+    }
+    // From docs/order.md; every sample once keeps the epoch's seed.
+    let order = twice.order(0);
+    assert_eq!([order.seed_at(0), order.seed_at(3)], [12870963724712631011, 4897607255107810863]);
+    assert_eq!(loader(bmps(SAMPLES), config(train())).order(0).seed_at(3), 42);
 }
 
 fn sampled(sampler: &Sampler, workers: usize) -> Loader {
