@@ -1,5 +1,6 @@
 //! Batches: shared views of a published slab.
 
+use std::any::Any;
 use std::fmt;
 use std::ops::{Deref, Range};
 
@@ -8,7 +9,9 @@ use tl_transform::{Dtype, Layout, Mixing, OutputSpec};
 use zerocopy::FromBytes;
 
 use crate::batching::PaddingStats;
+use crate::collate::Collated;
 use crate::error::{PipelineError, SampleError};
+use crate::fields::{MaskType, RowFields};
 use crate::form::Form;
 use crate::pool::Lease;
 use crate::sync::Arc;
@@ -22,6 +25,7 @@ pub(crate) struct Extra {
     pub(crate) error: Option<Arc<SampleError>>,
     /// What is wrong with the row, though it was kept.
     pub(crate) damage: Option<Arc<SampleError>>,
+    pub(crate) fields: RowFields,
 }
 
 /// Images of a batch that were mixed with each other.
@@ -93,6 +97,8 @@ pub struct Batch {
     spec: Option<ImageSpec>,
     mixed: Vec<Mixed>,
     padding: PaddingStats,
+    mask: Option<MaskType>,
+    collated: Option<Collated>,
 }
 
 /// One sample of a batch whose samples differ in size.
@@ -114,8 +120,20 @@ impl Batch {
         form: &Form,
         mixed: Vec<Mixed>,
     ) -> Self {
-        let Form { spec, padding, .. } = *form;
-        Self { lease, number, len, spec, mixed, padding }
+        let Form { spec, padding, mask, .. } = *form;
+        Self { lease, number, len, spec, mixed, padding, mask, collated: None }
+    }
+
+    /// The same with what the user's code made of it.
+    pub(crate) fn with_collated(self, collated: Collated) -> Self {
+        Self { collated: Some(collated), ..self }
+    }
+
+    /// What [`LoaderConfig::collate`](crate::LoaderConfig::collate) made of the batch, if that is a
+    /// `T`.
+    #[must_use]
+    pub fn collated<T: Any>(&self) -> Option<&T> {
+        self.collated.as_ref()?.downcast_ref()
     }
 
     /// The batch's number in its epoch, from 0.
@@ -251,10 +269,63 @@ impl Batch {
         if self.spec.is_some() { self.lease.images(self.len) } else { &[] }
     }
 
-    /// The masks one behind the other, one number per pixel; empty where there are none.
+    /// Sample `row`'s name; `None` where it has none, [`Fields::keys`](crate::Fields::keys) was not
+    /// asked for, or there is no such row. It is not always UTF-8.
+    #[must_use]
+    pub fn key(&self, row: usize) -> Option<&[u8]> {
+        self.fields(row)?.key.as_deref()
+    }
+
+    /// The bytes of sample `row`'s sidecar file number `column` of
+    /// [`Fields::columns`](crate::Fields::columns); `None` where it has none.
+    #[must_use]
+    pub fn column(&self, column: usize, row: usize) -> Option<&[u8]> {
+        self.fields(row)?.columns.get(column)?.as_deref()
+    }
+
+    /// Sample `row`'s boxes, as they lie on the image in the batch.
+    #[must_use]
+    pub fn boxes(&self, row: usize) -> &[[f32; 4]] {
+        self.fields(row).map_or(&[], |fields| &fields.boxes)
+    }
+
+    /// The labels of sample `row`'s boxes; empty where boxes have none.
+    #[must_use]
+    pub fn box_labels(&self, row: usize) -> &[i64] {
+        self.fields(row).map_or(&[], |fields| &fields.box_labels)
+    }
+
+    /// The masks one behind the other, one number per pixel of the images, in the type that
+    /// [`mask_type`](Self::mask_type) names and the machine's byte order; empty where there are
+    /// none, or images have their own sizes.
     #[must_use]
     pub fn masks(&self) -> &[u8] {
         self.lease.masks(self.len)
+    }
+
+    /// The type of the numbers in [`masks`](Self::masks).
+    #[must_use]
+    pub fn mask_type(&self) -> Option<MaskType> {
+        self.mask
+    }
+
+    /// The masks as 64-bit integers, if that is what they are.
+    #[must_use]
+    pub fn masks_i64(&self) -> Option<&[i64]> {
+        let numbers = self.mask? == MaskType::I64;
+        numbers
+            .then(|| <[i64]>::ref_from_bytes(self.masks()).expect("a field is aligned and whole"))
+    }
+
+    /// The mask of sample `row` of a batch whose images have their own sizes: a byte per pixel.
+    #[must_use]
+    pub fn mask(&self, row: usize) -> Option<&[u8]> {
+        let mask = self.fields(row)?.mask.as_slice();
+        (!mask.is_empty()).then_some(mask)
+    }
+
+    fn fields(&self, row: usize) -> Option<&RowFields> {
+        (row < self.len).then(|| &self.lease.extra(row).fields)
     }
 
     /// The images as numbers, if that is what they are.

@@ -19,6 +19,13 @@ pub enum Batching {
     Buckets(Buckets),
 }
 
+impl Batching {
+    /// Whether images of different sizes become one array.
+    pub(crate) fn pads(self) -> bool {
+        matches!(self, Self::Buckets(_))
+    }
+}
+
 /// How images of different sizes are grouped and padded.
 ///
 /// Sizes are those of the results, which follow from the recipe and from the sizes that the data

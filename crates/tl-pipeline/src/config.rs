@@ -5,7 +5,9 @@ use tl_transform::{BoundTransforms, DecodeMode, Dtype, Layout, Recipe, UserTrans
 
 use crate::batching::Batching;
 use crate::cache::{CacheConfig, CacheKind};
+use crate::collate::Collate;
 use crate::error::PipelineError;
+use crate::fields::Fields;
 use crate::order::Sampler;
 use crate::schedule::Shard;
 use crate::sync::available_parallelism;
@@ -51,6 +53,10 @@ pub struct LoaderConfig {
     pub work: Work,
     /// Samples in a batch, of each rank. Default 64.
     pub batch_size: usize,
+    /// What batches hold besides images, labels and indices. Default nothing.
+    pub fields: Fields,
+    /// What is made of every batch on the worker that finishes it. Default nothing.
+    pub collate: Option<Collate>,
     /// Which samples come into a batch together. Default those that follow each other.
     pub batching: Batching,
     /// Worker threads; 0, the default, means one per logical core this process may run on.
@@ -91,6 +97,8 @@ impl LoaderConfig {
         Self {
             work,
             batch_size: 64,
+            fields: Fields::default(),
+            collate: None,
             batching: Batching::default(),
             workers: 0,
             prefetch: 0,
@@ -167,6 +175,7 @@ impl LoaderConfig {
                 return Err(PipelineError::VaryingSize { recipe: recipe.to_string() });
             }
         }
+        self.fields.check(&self)?;
         Ok(self)
     }
 }

@@ -1,5 +1,6 @@
 //! What can go wrong between opening a data set and receiving its last batch.
 
+mod annotation;
 mod sampler;
 
 use std::path::PathBuf;
@@ -7,10 +8,11 @@ use std::time::Duration;
 
 use tbl_io::{Escaped, ReadError};
 use tl_decode::DecodeError;
-use tl_transform::{PlanError, StepError, UserTransformError};
+use tl_transform::{PlanError, StepError, UserFault, UserTransformError};
 
 use crate::sync::Arc;
 
+pub use annotation::AnnotationFault;
 pub use sampler::SamplerError;
 
 /// Why a loader could not be made, or an epoch ended early.
@@ -61,6 +63,43 @@ pub enum PipelineError {
     /// The sampler asks for what the data set does not have, or for nothing.
     #[error(transparent)]
     Sampler(#[from] SamplerError),
+    /// Boxes or masks of what is no single image, or is mixed with others.
+    #[error(
+        "boxes and masks go with one image for each sample, not mixed with others: not with {work}"
+    )]
+    NotAnnotated {
+        /// What is done with every sample, as text.
+        work: String,
+    },
+    /// A list of masks in another type than bytes.
+    #[error("recipe `{recipe}` leaves the size to the image; masks of their own sizes are bytes")]
+    MaskList {
+        /// The recipe, as text.
+        recipe: String,
+    },
+    /// Where boxes are to be found is not said in the right form.
+    #[error("`{pointer}` is no JSON pointer with one `*`")]
+    Pointer {
+        /// The pointer.
+        pointer: String,
+    },
+    /// Limits that would keep boxes without an area.
+    #[error("min_size is {min_size} and min_area {min_area}, expected numbers from 1 on")]
+    Sanitize {
+        /// The least width and height.
+        min_size: f32,
+        /// The least area.
+        min_area: f32,
+    },
+    /// The user's code for whole batches failed.
+    #[error("batch {batch} cannot be collated: {fault}")]
+    Collate {
+        /// The batch's number in its epoch.
+        batch: u64,
+        /// What happened.
+        #[source]
+        fault: UserFault,
+    },
     /// The recipe names a user's transform that there is not, or that refuses its parameters.
     #[error(transparent)]
     UserTransform(#[from] UserTransformError),
@@ -210,6 +249,9 @@ pub enum SampleFault {
         /// The limit that also holds for decoding.
         limit: u64,
     },
+    /// Its boxes or its mask cannot be used.
+    #[error(transparent)]
+    Annotation(#[from] AnnotationFault),
     /// What becomes of it is larger than its batch, which was planned from the index.
     #[error(
         "{width}x{height} pixels do not fit a batch of {batch_width}x{batch_height}, which the index says"

@@ -6,6 +6,7 @@ use crate::batch::ImageSpec;
 use crate::batching::PaddingStats;
 use crate::config::{LoaderConfig, Work};
 use crate::error::PipelineError;
+use crate::fields::MaskType;
 use crate::slab::{RowBytes, Shape};
 
 /// The form of one batch, which all batches have in common unless images are padded.
@@ -14,6 +15,8 @@ pub(crate) struct Form {
     /// `None` where samples keep their sizes, or are no images.
     pub(crate) spec: Option<ImageSpec>,
     pub(crate) shape: Shape,
+    /// The type of the masks in the slab, if there are any.
+    pub(crate) mask: Option<MaskType>,
     /// Whether images lie in something larger.
     pub(crate) is_padded: bool,
     pub(crate) padding: PaddingStats,
@@ -31,7 +34,8 @@ impl Form {
             value: config.batch_size as u64,
             expected: "a batch that fits the address space",
         })?;
-        Ok(Self { spec, shape, is_padded: false, padding: PaddingStats::default() })
+        let mask = mask(config, spec);
+        Ok(Self { spec, shape, mask, is_padded: false, padding: PaddingStats::default() })
     }
 
     /// That of a batch whose images are padded to `size`; `None` where that leaves the address space.
@@ -42,7 +46,8 @@ impl Form {
         padding: PaddingStats,
     ) -> Option<Self> {
         let spec = Some(spec_of(recipe, size));
-        Some(Self { spec, shape: shape(config, spec)?, is_padded: true, padding })
+        let (shape, mask) = (shape(config, spec)?, mask(config, spec));
+        Some(Self { spec, shape, mask, is_padded: true, padding })
     }
 }
 
@@ -52,5 +57,16 @@ fn spec_of(recipe: &Recipe, (width, height): (u32, u32)) -> ImageSpec {
 
 fn shape(config: &LoaderConfig, spec: Option<ImageSpec>) -> Option<Shape> {
     let images = spec.map_or(Some(0), |spec| spec.bytes())?;
-    Shape::new(config.batch_size, RowBytes { images, masks: 0 })
+    let masks = match (mask(config, spec), spec) {
+        (Some(dtype), Some(ImageSpec { width, height, .. })) => {
+            (width as usize).checked_mul(height as usize)?.checked_mul(dtype.bytes())?
+        }
+        _ => 0,
+    };
+    Shape::new(config.batch_size, RowBytes { images, masks })
+}
+
+/// The type of masks of images of one size; those of images in their own sizes are not in the slab.
+fn mask(config: &LoaderConfig, spec: Option<ImageSpec>) -> Option<MaskType> {
+    spec.and(config.fields.mask.as_ref()).map(|field| field.dtype)
 }

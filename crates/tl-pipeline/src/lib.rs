@@ -6,10 +6,12 @@ mod batch;
 mod batching;
 mod bucket;
 mod cache;
+mod collate;
 mod config;
 mod dataset;
 mod epoch;
 mod error;
+mod fields;
 mod fingerprint;
 mod form;
 mod loader;
@@ -38,10 +40,12 @@ pub use batching::{Batching, Buckets, PaddingStats};
 pub use cache::{
     CacheConfig, CacheFault, CacheKind, CacheStats, DiskCache, LevelStats, MemoryCache,
 };
+pub use collate::Collate;
 pub use config::{LoaderConfig, OnError, Work};
 pub use dataset::Dataset;
 pub use epoch::Epoch;
-pub use error::{PipelineError, SampleError, SampleFault, SamplerError};
+pub use error::{AnnotationFault, PipelineError, SampleError, SampleFault, SamplerError};
+pub use fields::{BoxField, Fields, MaskField, MaskType, Sanitize};
 pub use fingerprint::Fingerprint;
 pub use loader::Loader;
 pub use observe::Replay;

@@ -163,7 +163,7 @@ impl Run {
 
     /// Whether images are padded, so that the form of a batch depends on its epoch's order.
     pub(crate) fn is_padded(&self) -> bool {
-        self.config().batching != Batching::InOrder
+        self.config().batching.pads()
     }
 
     /// The form of the batch at `place`, in `epoch` if that matters.

@@ -90,6 +90,8 @@ pub struct SampleRenderer {
     /// What is done to the present sample: one plan for every image that the recipe makes of it.
     plans: Vec<Plan>,
     damage: Option<Damage>,
+    /// Width and height of the present sample's image before anything was done to it.
+    size: (u32, u32),
 }
 
 impl SampleRenderer {
@@ -104,6 +106,7 @@ impl SampleRenderer {
             renderer: Renderer::new(recipe).with_memory_limit(options.limits.max_decoded_bytes),
             plans: std::iter::repeat_with(plan).take(recipe.views() as usize).collect(),
             damage: None,
+            size: (0, 0),
         }
     }
 
@@ -166,6 +169,7 @@ impl SampleRenderer {
                         tally.lap(Stage::Write);
                     }
                 }
+                self.size = (image.width, image.height);
                 self.plans.fill(Plan::whole(image.width, image.height));
             }
             Target::Padded { row, size } => {
@@ -229,6 +233,16 @@ impl SampleRenderer {
                 })
             }
         }
+    }
+
+    /// The plans of the last sample, as [`SampleRenderer::render`] returned them.
+    pub(crate) fn plans(&self) -> &[Plan] {
+        &self.plans
+    }
+
+    /// Width and height of the last sample's image before anything was done to it.
+    pub(crate) fn image_size(&self) -> (u32, u32) {
+        self.size
     }
 
     /// What was wrong with the last sample of [`SampleRenderer::render`], if damage is kept.
@@ -334,6 +348,7 @@ impl SampleRenderer {
     }
 
     fn draw_plans(&mut self, width: u32, height: u32, draw: Draw) -> Result<(), PlanError> {
+        self.size = (width, height);
         (0..).zip(&mut self.plans).try_for_each(|(view, plan)| {
             self.recipe.plan_view_into((width, height), draw, view, plan)
         })

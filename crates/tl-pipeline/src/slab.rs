@@ -273,7 +273,6 @@ pub(crate) struct RowMut<'a, T> {
 /// What a row consists of.
 pub(crate) struct Parts<'r, T> {
     pub(crate) image: &'r mut [u8],
-    #[cfg_attr(not(test), expect(dead_code, reason = "no loader has masks yet"))]
     pub(crate) mask: &'r mut [u8],
     pub(crate) extra: &'r mut T,
 }

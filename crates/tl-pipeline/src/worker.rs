@@ -12,6 +12,7 @@ use tl_transform::BoundTransforms;
 use crate::batch::{Batch, Extra};
 use crate::config::{LoaderConfig, Work};
 use crate::error::{PipelineError, SampleError};
+use crate::fields::Annotator;
 use crate::form::Form;
 use crate::pool::Lease;
 use crate::run::{EpochOrder, Run};
@@ -27,7 +28,7 @@ const KEEP_BYTES: usize = 32 << 20;
 
 /// What a published batch comes with.
 pub(crate) struct Filled {
-    pub(crate) batch: Result<Batch, Arc<SampleError>>,
+    pub(crate) batch: Result<Batch, PipelineError>,
     pub(crate) skipped: Vec<Arc<SampleError>>,
     /// What is wrong with samples that are in the batch.
     pub(crate) damaged: Vec<Arc<SampleError>>,
@@ -42,6 +43,7 @@ pub(crate) struct Scratch {
     renderer: Option<SampleRenderer>,
     /// Rows of a batch as they were before it was mixed.
     unmixed: Vec<u8>,
+    annotator: Annotator,
     /// What was counted since the last batch.
     tally: Tally,
 }
@@ -55,8 +57,9 @@ impl Scratch {
                 Some(renderer.with_user_transforms(user_transforms.clone()))
             }
         };
+        let annotator = Annotator::new(&config.fields, config.decode);
         let (bytes, row_index, unmixed) = (Vec::new(), Vec::new(), Vec::new());
-        Self { bytes, row_index, renderer, unmixed, tally: Tally::start(None) }
+        Self { bytes, row_index, renderer, unmixed, annotator, tally: Tally::start(None) }
     }
 
     /// Takes other memory for its own; the counts stay.
@@ -68,6 +71,7 @@ impl Scratch {
     fn trim(&mut self) {
         trim(&mut self.bytes);
         trim(&mut self.unmixed);
+        self.annotator.trim(KEEP_BYTES);
         if let Some(renderer) = &mut self.renderer {
             renderer.trim(KEEP_BYTES);
         }

@@ -39,13 +39,15 @@ pub(super) fn fill<'a>(
     }
     let row = usize::try_from(place.row).expect("a row is below the batch size");
     let mut row = lease.claim(row).expect("a row is claimed once");
-    let Parts { image: out, extra, .. } = row.parts();
+    let Parts { image, mask, extra } = row.parts();
     (extra.error, extra.damage) = (None, None);
     let seed = epoch.order.seed_at(slot.position);
     let draw = Draw { seed, epoch: epoch.number, sample: index };
     scratch.tally.lap(Stage::Overhead);
     scratch.tally.work_on(index);
-    let work = AssertUnwindSafe(|| process(run, scratch, draw, form, (out, &mut extra.image)));
+    let work = AssertUnwindSafe(|| {
+        process(run, scratch, draw, form, Parts { image, mask, extra: &mut *extra })
+    });
     let result = catch_unwind(work).unwrap_or_else(|panic| {
         // Whatever the panic interrupted is in an unknown state.
         scratch.renew(run);

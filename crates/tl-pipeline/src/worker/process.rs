@@ -4,13 +4,15 @@ use tbl_format::SampleFormat;
 use tl_decode::{Damage, Image};
 use tl_transform::{Draw, Plan};
 
-use crate::batch::ImageSpec;
+use crate::batch::{Extra, ImageSpec};
 use crate::cache::{CacheKind, PayloadForm};
 use crate::dataset::Dataset;
 use crate::error::SampleFault;
+use crate::fields::{Fields, Placed};
 use crate::form::Form;
 use crate::run::Run;
 use crate::sample::{Input, SampleRenderer, Stored, Target};
+use crate::slab::Parts;
 use crate::stage::Stage;
 use crate::tally::Tally;
 use crate::worker::{Scratch, cached, trim};
@@ -23,8 +25,36 @@ pub(super) struct Processed {
     pub(super) damage: Option<Damage>,
 }
 
-/// Reads, decodes and renders one sample.
+/// Makes one sample's row: its image, and its fields as they lie on the image.
 pub(super) fn process(
+    run: &Run,
+    scratch: &mut Scratch,
+    draw: Draw,
+    form: &Form,
+    Parts { image: out, mask, extra }: Parts<'_, Extra>,
+) -> Result<Processed, SampleFault> {
+    extra.fields.clear();
+    let processed = process_image(run, scratch, draw, form, (out, &mut extra.image))?;
+    if run.config().fields == Fields::default() {
+        return Ok(processed);
+    }
+    let Scratch { renderer, annotator, tally, .. } = scratch;
+    let fields = &mut extra.fields;
+    tally.read(annotator.read(run.dataset(), draw.sample, fields)?);
+    tally.lap(Stage::Read);
+    let placed = renderer.as_ref().and_then(|renderer| {
+        let room = form.spec.map(|spec| (spec.width, spec.height));
+        Some(Placed { plan: renderer.plans().first()?, size: renderer.image_size(), room })
+    });
+    if let Some(placed) = placed {
+        annotator.place(&placed, fields, mask)?;
+        tally.lap(Stage::Transform);
+    }
+    Ok(processed)
+}
+
+/// Reads, decodes and renders one sample.
+fn process_image(
     run: &Run,
     scratch: &mut Scratch,
     draw: Draw,

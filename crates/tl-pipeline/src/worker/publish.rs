@@ -44,10 +44,15 @@ pub(super) fn publish(
     complete.publish();
     scratch.tally.lap(Stage::Finish);
     let filled = if run.config().on_error == OnError::Raise && !skipped.is_empty() {
-        Filled { batch: Err(skipped.swap_remove(0)), skipped: Vec::new(), damaged: Vec::new() }
+        let error = skipped.swap_remove(0).into();
+        Filled { batch: Err(error), skipped: Vec::new(), damaged: Vec::new() }
     } else {
         let batch = Batch::new(Arc::clone(lease), place.batch, len, form, mixed);
-        Filled { batch: Ok(batch), skipped, damaged }
+        let batch = match &run.config().collate {
+            Some(collate) => collate.run(&batch).map(|collated| batch.with_collated(collated)),
+            None => Ok(batch),
+        };
+        Filled { batch, skipped, damaged }
     };
     run.ring.publish(place.serial, filled);
 }

@@ -10,6 +10,7 @@ mod containers;
 mod content;
 mod errors;
 mod fast;
+mod fields;
 mod going_on;
 mod memory;
 mod mixing;

@@ -1,0 +1,197 @@
+//! What batches hold of samples besides images, labels and indices: names, sidecar files, boxes and
+//! masks.
+
+mod annotate;
+mod pointer;
+
+use tl_transform::BoxFormat;
+
+use crate::config::{LoaderConfig, Work};
+use crate::error::PipelineError;
+
+pub(crate) use annotate::{Annotator, Placed};
+pub(crate) use pointer::ListPointer;
+
+/// What batches hold of samples besides images, labels and indices. Default nothing.
+///
+/// Sidecar files are those that share a sample's name: `0017.json` and `0017.seg.png` of
+/// `0017.jpg`. They are named by their extension, without the dot in front: `json`, `seg.png`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fields {
+    /// Whether batches have the samples' names ([`Batch::key`](crate::Batch::key)).
+    pub keys: bool,
+    /// Sidecar files whose bytes batches have ([`Batch::column`](crate::Batch::column)). A sample
+    /// need not have them.
+    pub columns: Vec<String>,
+    /// Bounding boxes ([`Batch::boxes`](crate::Batch::boxes)), which move with the image.
+    pub boxes: Option<BoxField>,
+    /// A mask ([`Batch::masks`](crate::Batch::masks)), which moves with the image.
+    pub mask: Option<MaskField>,
+}
+
+/// Boxes in a sidecar file of JSON.
+///
+/// Where they are, a JSON pointer (RFC 6901) says in which one `*` stands for every element of a
+/// list: `/annotations/*/bbox` for objects as COCO has them, `/boxes/*` for a plain list.
+/// Coordinates are pixels of the image as it is decoded.
+///
+/// A sample without the file, or without the list in it, is an error: boxes that are silently
+/// missing would teach a detector that there is nothing. An image without objects has an empty list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoxField {
+    /// The sidecar file.
+    pub column: String,
+    /// Where the boxes are: lists of four numbers.
+    pub boxes: String,
+    /// Where their labels are, as many whole numbers as there are boxes; `None` where they have
+    /// none.
+    pub labels: Option<String>,
+    /// What the numbers in the file are.
+    pub format: BoxFormat,
+    /// What the numbers in the batch are.
+    pub output: BoxFormat,
+    /// Leaves out what is left of boxes that the crop cut off; `None` keeps every box, also without
+    /// an area.
+    pub sanitize: Option<Sanitize>,
+}
+
+impl BoxField {
+    /// Boxes as edges (left, top, right, bottom) in the list at `boxes` of sidecar file `column`,
+    /// without labels; those without a pixel are left out.
+    #[must_use]
+    pub fn new(column: impl Into<String>, boxes: impl Into<String>) -> Self {
+        let (column, boxes) = (column.into(), boxes.into());
+        let (format, output) = (BoxFormat::Xyxy, BoxFormat::Xyxy);
+        Self { column, boxes, labels: None, format, output, sanitize: Some(Sanitize::default()) }
+    }
+
+    /// Boxes as COCO writes them, `annotations` of objects with `bbox` and `category_id`, in sidecar
+    /// file `column`.
+    #[must_use]
+    pub fn coco(column: impl Into<String>) -> Self {
+        Self {
+            labels: Some("/annotations/*/category_id".into()),
+            format: BoxFormat::Xywh,
+            ..Self::new(column, "/annotations/*/bbox")
+        }
+    }
+}
+
+/// Which boxes are too small: torchvision's `SanitizeBoundingBoxes`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sanitize {
+    /// The least width and height, from 1. Default 1.
+    pub min_size: f32,
+    /// The least area, from 1. Default 1.
+    pub min_area: f32,
+}
+
+impl Default for Sanitize {
+    fn default() -> Self {
+        Self { min_size: 1.0, min_area: 1.0 }
+    }
+}
+
+/// A mask in a sidecar file: a PNG file of one channel of up to 8 bits, whose numbers count and not
+/// their colours, as large as the image as it is decoded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MaskField {
+    /// The sidecar file.
+    pub column: String,
+    /// The type of the numbers in the batch; images in their own sizes have masks of
+    /// [`MaskType::U8`].
+    pub dtype: MaskType,
+    /// What stands around masks that are padded. Default 255, which torchvision's references leave
+    /// out of the loss. Borders that the recipe adds have 0, or the number of a grey border.
+    pub padding: u8,
+}
+
+impl MaskField {
+    /// The mask in sidecar file `column`, in bytes.
+    #[must_use]
+    pub fn new(column: impl Into<String>) -> Self {
+        Self { column: column.into(), dtype: MaskType::U8, padding: u8::MAX }
+    }
+}
+
+/// The type of a mask's numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MaskType {
+    /// Bytes.
+    #[default]
+    U8,
+    /// 64-bit integers, which torch's losses want.
+    I64,
+}
+
+impl MaskType {
+    /// Bytes of one number.
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::U8 => 1,
+            Self::I64 => 8,
+        }
+    }
+}
+
+impl Fields {
+    /// Whether something has to be read for them.
+    pub(crate) fn has_columns(&self) -> bool {
+        !self.columns.is_empty() || self.boxes.is_some() || self.mask.is_some()
+    }
+
+    /// Checks that they go with the work.
+    pub(crate) fn check(&self, config: &LoaderConfig) -> Result<(), PipelineError> {
+        if self.boxes.is_none() && self.mask.is_none() {
+            return Ok(());
+        }
+        let recipe = match &config.work {
+            Work::Images(recipe) if recipe.views() == 1 && recipe.batch_ops().is_empty() => recipe,
+            Work::Images(recipe) => {
+                return Err(PipelineError::NotAnnotated { work: recipe.to_string() });
+            }
+            Work::Bytes => return Err(PipelineError::NotAnnotated { work: "bytes".into() }),
+        };
+        if let Some(BoxField { boxes, labels, sanitize, .. }) = &self.boxes {
+            for pointer in [Some(boxes), labels.as_ref()].into_iter().flatten() {
+                ListPointer::parse(pointer)?;
+            }
+            let Sanitize { min_size, min_area } = sanitize.unwrap_or_default();
+            if !(min_size >= 1.0 && min_size.is_finite() && min_area >= 1.0 && min_area.is_finite())
+            {
+                return Err(PipelineError::Sanitize { min_size, min_area });
+            }
+        }
+        let lists = recipe.output_size().is_none() && !config.batching.pads();
+        match &self.mask {
+            Some(MaskField { dtype: MaskType::I64, .. }) if lists => {
+                Err(PipelineError::MaskList { recipe: recipe.to_string() })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a row has of them besides what lies in the slab.
+#[derive(Debug, Default)]
+pub(crate) struct RowFields {
+    pub(crate) key: Option<Vec<u8>>,
+    pub(crate) columns: Vec<Option<Vec<u8>>>,
+    pub(crate) boxes: Vec<[f32; 4]>,
+    pub(crate) box_labels: Vec<i64>,
+    /// Where images have their own sizes.
+    pub(crate) mask: Vec<u8>,
+}
+
+impl RowFields {
+    /// Forgets the row before, which had the same memory.
+    pub(crate) fn clear(&mut self) {
+        self.key = None;
+        self.columns.clear();
+        self.boxes.clear();
+        self.box_labels.clear();
+        self.mask.clear();
+    }
+}

@@ -1,0 +1,266 @@
+//! Fields of one sample: read beside its image, and moved by the plan that the image was made by.
+
+use serde_json::Value;
+use tbl_io::Field;
+use tl_decode::{DecodeOptions, Decoder, Image};
+use tl_transform::{BoundingBoxes, Mask, Plan};
+
+use super::{BoxField, Fields, ListPointer, MaskField, MaskType, RowFields};
+use crate::dataset::Dataset;
+use crate::error::{AnnotationFault, SampleFault};
+
+/// An image that is in its row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed<'a> {
+    /// What was done to it.
+    pub(crate) plan: &'a Plan,
+    /// Width and height before.
+    pub(crate) size: (u32, u32),
+    /// Width and height of what the batch's images lie in; `None` where they have their own sizes.
+    pub(crate) room: Option<(u32, u32)>,
+}
+
+/// Reads fields. Keeps its memory from sample to sample, all but that of annotations.
+#[derive(Debug)]
+pub(crate) struct Annotator {
+    fields: Fields,
+    boxes: Option<BoxPointers>,
+    stored: Vec<Field>,
+    decoder: Decoder,
+    image: Image,
+}
+
+#[derive(Debug)]
+struct BoxPointers {
+    boxes: ListPointer,
+    labels: Option<ListPointer>,
+}
+
+impl Annotator {
+    /// For fields that [`Fields::check`] has seen.
+    pub(crate) fn new(fields: &Fields, decode: DecodeOptions) -> Self {
+        let parse = |pointer: &str| ListPointer::parse(pointer).expect("`Fields::check` parsed it");
+        let pointers = |field: &BoxField| BoxPointers {
+            boxes: parse(&field.boxes),
+            labels: field.labels.as_deref().map(parse),
+        };
+        Self {
+            fields: fields.clone(),
+            boxes: fields.boxes.as_ref().map(pointers),
+            stored: Vec::new(),
+            decoder: Decoder::new(decode),
+            image: Image::new(),
+        }
+    }
+
+    /// Puts the name and the sidecar files of sample `index` into its row. Returns how many bytes
+    /// of files were read.
+    pub(crate) fn read(
+        &mut self,
+        dataset: &Dataset,
+        index: u64,
+        row: &mut RowFields,
+    ) -> Result<usize, SampleFault> {
+        if self.fields.keys {
+            row.key = dataset.entry(index)?.key.map(std::borrow::Cow::into_owned);
+        }
+        self.stored.clear();
+        if !self.fields.has_columns() {
+            return Ok(0);
+        }
+        dataset.read_fields(index, &mut self.stored)?;
+        for column in &self.fields.columns {
+            let found = self.stored.iter().find(|field| field.extension == column.as_bytes());
+            row.columns.push(found.map(|field| field.bytes.clone()));
+        }
+        Ok(self.stored.iter().map(|field| field.bytes.len()).sum())
+    }
+
+    /// Puts the boxes and the mask that were read into the row, as the image lies there.
+    pub(crate) fn place(
+        &mut self,
+        placed: &Placed<'_>,
+        row: &mut RowFields,
+        mask: &mut [u8],
+    ) -> Result<(), SampleFault> {
+        self.place_boxes(placed, row)?;
+        self.place_mask(placed, row, mask)
+    }
+
+    /// Gives back buffers larger than `bytes`.
+    pub(crate) fn trim(&mut self, bytes: usize) {
+        self.stored.clear();
+        self.decoder.trim(bytes);
+        if self.image.data.capacity() > bytes {
+            self.image.data = Vec::new();
+        }
+    }
+
+    fn place_boxes(&self, placed: &Placed<'_>, row: &mut RowFields) -> Result<(), SampleFault> {
+        let (Some(field), Some(pointers)) = (&self.fields.boxes, &self.boxes) else {
+            return Ok(());
+        };
+        let bytes = bytes_of(&self.stored, &field.column)?;
+        let document: Value = serde_json::from_slice(bytes)
+            .map_err(|source| AnnotationFault::Json { column: field.column.clone(), source })?;
+        let missing = |pointer, expected| {
+            let column = field.column.clone();
+            SampleFault::from(AnnotationFault::Value { column, pointer, expected })
+        };
+        let values = pointers.boxes.values(&document);
+        let values = values.map_err(|place| missing(place.pointer, "a list of boxes"))?;
+        let mut boxes = Vec::with_capacity(values.len());
+        for (position, value) in values.enumerate() {
+            let coordinates = value.ok().and_then(coordinates);
+            boxes
+                .push(coordinates.ok_or_else(|| {
+                    missing(pointers.boxes.of(position), "a box of four numbers")
+                })?);
+        }
+        if let Some(pointer) = &pointers.labels {
+            let values = pointer.values(&document);
+            let values = values.map_err(|place| missing(place.pointer, "a list of labels"))?;
+            for (position, value) in values.enumerate() {
+                let label = value.ok().and_then(Value::as_i64);
+                row.box_labels.push(
+                    label.ok_or_else(|| {
+                        missing(pointer.of(position), "a label of a whole number")
+                    })?,
+                );
+            }
+            let (boxes, labels) = (boxes.len(), row.box_labels.len());
+            if boxes != labels {
+                let column = field.column.clone();
+                return Err(AnnotationFault::LabelCount { column, boxes, labels }.into());
+            }
+        }
+        move_boxes(field, boxes, placed, row)?;
+        Ok(())
+    }
+
+    fn place_mask(
+        &mut self,
+        placed: &Placed<'_>,
+        row: &mut RowFields,
+        out: &mut [u8],
+    ) -> Result<(), SampleFault> {
+        let Some(field) = &self.fields.mask else { return Ok(()) };
+        let bytes = bytes_of(&self.stored, &field.column)?;
+        self.decoder
+            .decode_mask_into(bytes, &mut self.image)
+            .map_err(|source| AnnotationFault::Mask { column: field.column.clone(), source })?;
+        let (width, height) = (self.image.width, self.image.height);
+        if (width, height) != placed.size {
+            let (column, (image_width, image_height)) = (field.column.clone(), placed.size);
+            let fault =
+                AnnotationFault::MaskSize { column, width, height, image_width, image_height };
+            return Err(fault.into());
+        }
+        let mask = Mask::new(width, height, std::mem::take(&mut self.image.data));
+        let mut mask = mask.map_err(AnnotationFault::from)?;
+        placed.plan.move_mask(&mut mask).map_err(AnnotationFault::from)?;
+        let size = placed.plan.output_size();
+        assert_eq!(mask.size(), size, "a mask moves as its image does");
+        match placed.room {
+            Some(room) => write(mask.data(), size, field, room, out),
+            None => row.mask.extend_from_slice(mask.data()),
+        }
+        Ok(())
+    }
+}
+
+/// Puts `boxes` and what is left of the labels into the row, as the image is there.
+fn move_boxes(
+    field: &BoxField,
+    boxes: Vec<[f32; 4]>,
+    placed: &Placed<'_>,
+    row: &mut RowFields,
+) -> Result<(), AnnotationFault> {
+    let mut boxes = BoundingBoxes::new(field.format, placed.size, boxes)?;
+    placed.plan.move_boxes(&mut boxes)?;
+    if let Some(sanitize) = field.sanitize {
+        let stays = boxes.sanitize(sanitize.min_size, sanitize.min_area)?;
+        let mut stays = stays.into_iter();
+        row.box_labels.retain(|_| stays.next().unwrap_or(false));
+    }
+    boxes.convert(field.output);
+    row.boxes.extend_from_slice(boxes.boxes());
+    Ok(())
+}
+
+fn bytes_of<'f>(stored: &'f [Field], column: &str) -> Result<&'f [u8], AnnotationFault> {
+    let found = stored.iter().find(|field| field.extension == column.as_bytes());
+    let missing = || AnnotationFault::NoColumn { column: column.to_owned() };
+    found.map(|field| field.bytes.as_slice()).ok_or_else(missing)
+}
+
+/// Four numbers, rounded to what boxes have.
+fn coordinates(value: &Value) -> Option<[f32; 4]> {
+    let [a, b, c, d] = value.as_array()?.as_slice() else { return None };
+    #[expect(clippy::cast_possible_truncation, reason = "boxes are f32, as torchvision's")]
+    let number = |value: &Value| value.as_f64().map(|number| number as f32);
+    Some([number(a)?, number(b)?, number(c)?, number(d)?])
+}
+
+/// Writes a mask into the top left corner of its row, and the field's padding around it.
+fn write(
+    mask: &[u8],
+    (width, height): (u32, u32),
+    field: &MaskField,
+    room: (u32, u32),
+    out: &mut [u8],
+) {
+    let number = field.dtype.bytes();
+    let (width, room_width) = (width as usize, room.0 as usize);
+    assert_eq!(out.len(), room_width * room.1 as usize * number, "a row of {room:?}");
+    assert!(width <= room_width && height <= room.1, "a mask is as large as its image");
+    if width == 0 || room_width == 0 {
+        return;
+    }
+    let (inside, below) = out.split_at_mut(room_width * height as usize * number);
+    let rows = inside.chunks_exact_mut(room_width * number);
+    for (row, numbers) in rows.zip(mask.chunks_exact(width)) {
+        let (row, beside) = row.split_at_mut(width * number);
+        put(field.dtype, numbers, row);
+        fill(field, beside);
+    }
+    fill(field, below);
+}
+
+fn put(dtype: MaskType, numbers: &[u8], out: &mut [u8]) {
+    match dtype {
+        MaskType::U8 => out.copy_from_slice(numbers),
+        MaskType::I64 => {
+            for (&number, out) in numbers.iter().zip(out.as_chunks_mut().0) {
+                *out = i64::from(number).to_ne_bytes();
+            }
+        }
+    }
+}
+
+/// Fills a part of a row with the field's padding.
+fn fill(field: &MaskField, out: &mut [u8]) {
+    match field.dtype {
+        MaskType::U8 => out.fill(field.padding),
+        MaskType::I64 => out.as_chunks_mut().0.fill(i64::from(field.padding).to_ne_bytes()),
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(shuttle))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_are_padded_in_either_type() {
+        let field = MaskField { padding: 9, ..MaskField::new("png") };
+        let mut out = [77; 12];
+        write(&[1, 2, 3, 4], (2, 2), &field, (4, 3), &mut out);
+        assert_eq!(out, [1, 2, 9, 9, 3, 4, 9, 9, 9, 9, 9, 9]);
+        let field = MaskField { dtype: MaskType::I64, ..field };
+        let mut out = [77; 48];
+        write(&[1, 255], (1, 2), &field, (2, 3), &mut out);
+        let numbers = out.as_chunks().0.iter().map(|bytes| i64::from_ne_bytes(*bytes));
+        assert_eq!(numbers.collect::<Vec<_>>(), [1, 9, 255, 9, 9, 9]);
+    }
+}
