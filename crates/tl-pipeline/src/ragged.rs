@@ -112,7 +112,7 @@ impl Sizes<'_> {
         let sample = order.sample_at(position);
         let known = sample.and_then(|sample| {
             let facts = self.shared.dataset.facts(sample).ok()?;
-            let draw = Draw { seed: self.shared.config.seed, epoch: self.epoch, sample };
+            let draw = Draw { seed: order.seed_at(position), epoch: self.epoch, sample };
             self.planned(recipe, (facts.width, facts.height), draw)
         });
         known.unwrap_or((0, 0))

@@ -6,7 +6,7 @@ use tbl_format::SampleFormat;
 use tl_decode::{DecodeOptions, Exif};
 use tl_pipeline::{
     Batch, Batching, Buckets, Loader, LoaderConfig, OnError, PaddingStats, PipelineError, Renderer,
-    SampleFault, Shard, Tail, Work,
+    SampleFault, Sampler, Shard, Shuffle, Tail, Work,
 };
 use tl_transform::op::{RandomHorizontalFlip, RandomShortestSize, ToFloat};
 use tl_transform::{Draw, Dtype, Interpolation, Layout, Op, OutputSpec, Recipe};
@@ -95,6 +95,21 @@ fn every_image_is_the_one_it_is_alone_with_zeros_around_it() {
         shapes.dedup();
         assert!(shapes.len() > 3, "{shapes:?}");
     }
+}
+
+#[test]
+fn samples_that_come_again_have_the_size_they_have_then() {
+    let sampler = Sampler { repeat: 3, ..Shuffle::Full.into() };
+    let loader = loader(bmps(20), LoaderConfig { sampler, ..buckets(3, 1) });
+    let mut rows = 0;
+    for batch in received(&loader, 0) {
+        // With the seed of another of its three times some would have another size, and no room.
+        rows += batch.len();
+        let [width, height] = batch.spec().map(|spec| [spec.width, spec.height]).unwrap();
+        let largest = |side: usize| batch.sizes().iter().map(|size| size[side]).max();
+        assert_eq!((largest(1), largest(0)), (Some(width), Some(height)));
+    }
+    assert_eq!(rows, 60);
 }
 
 #[test]
