@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use tbl_format::SampleFormat;
 use tbl_io::{NewSample, StreamWriter, WriteOptions};
-use tl_pipeline::{CacheKind, Dataset, LoaderConfig};
+use tl_pipeline::{CacheKind, Dataset, LoaderConfig, Shard, Tail};
 
 use crate::caches::{disk, exact};
 use crate::content::record;
@@ -19,10 +19,10 @@ use crate::memory::{config, loader};
 const VICTIM: &str = "TL_PIPELINE_CACHE_VICTIM";
 
 const SAMPLES: u32 = 40;
-const SIDE: u32 = 200;
+const SIDE: u32 = 600;
 
 /// Room for about half of the images.
-const CAPACITY: u64 = 20 * 122_880;
+const CAPACITY: u64 = 20 * 1_081_344;
 
 fn settings(root: &Path) -> LoaderConfig {
     let cache = disk(CacheKind::Decoded, &root.join("cache"), CAPACITY);
@@ -46,10 +46,13 @@ fn write_data(root: &Path) {
     writer.finish().unwrap();
 }
 
-/// Fills the cache, over and over, and says so after each batch.
+/// Fills the cache, over and over, and says so after each batch. Five samples of each epoch are
+/// left over for its last batch, so that the next epoch is known not to need them: they leave.
 fn be_the_victim(root: &Path) {
+    let shard = Shard { tail: Some(Tail::Drop), ..Shard::default() };
     for epoch in 0.. {
-        let loader = loader(data(root), settings(root));
+        let config = LoaderConfig { batch_size: 7, shard, ..settings(root) };
+        let loader = loader(data(root), config);
         for batch in loader.epoch(epoch) {
             batch.unwrap();
             std::io::stdout().write_all(b"#").unwrap();
@@ -67,8 +70,8 @@ fn victim(root: &Path) -> Child {
         .unwrap()
 }
 
-/// Kills the process after so many batches and a little more.
-fn kill(mut child: Child, batches: u32, spin: u32) {
+/// Kills the process after so many batches and a little more, preferably in the middle of an entry.
+fn kill(mut child: Child, batches: u32, drafts: &Path, looks: u32) {
     let stdout = child.stdout.as_mut().unwrap();
     let mut seen = 0;
     while seen < batches {
@@ -76,8 +79,10 @@ fn kill(mut child: Child, batches: u32, spin: u32) {
         stdout.read_exact(&mut byte).unwrap();
         seen += u32::from(byte == *b"#");
     }
-    for _ in 0..spin {
-        std::hint::spin_loop();
+    for _ in 0..looks {
+        if fs::read_dir(drafts).is_ok_and(|mut drafts| drafts.next().is_some()) {
+            break;
+        }
     }
     child.kill().unwrap();
     child.wait().unwrap();
@@ -106,6 +111,7 @@ fn the_next_run_is_right_after_every_kill() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path();
     write_data(root);
+    fs::create_dir(root.join("cache")).unwrap();
     let expected = record(&loader(data(root), config(exact())), 7);
     let mut state = 1u32;
     let mut random = |below: u32| {
@@ -114,12 +120,19 @@ fn the_next_run_is_right_after_every_kill() {
     };
     let (mut drafts, mut hits) = (0, 0);
     for _ in 0..kills {
+        let is_entry = |path: &Path| path.file_name().unwrap().len() == 62;
+        for (path, _) in files(&root.join("cache")) {
+            // Gone, so that there is something to write.
+            if is_entry(&path) && random(4) > 0 {
+                fs::remove_file(path).unwrap();
+            }
+        }
         // Two at once, so that one also dies while the other works.
         let (one, other) = (victim(root), victim(root));
-        kill(one, random(25), random(20_000));
-        kill(other, random(5), random(20_000));
-        drafts +=
-            fs::read_dir(root.join("cache/turboloader-cache-1/drafts")).map_or(0, Iterator::count);
+        let folder = root.join("cache/turboloader-cache-1/drafts");
+        kill(one, random(3), &folder, 5_000 + random(20_000));
+        kill(other, 0, &folder, 5_000 + random(20_000));
+        drafts += fs::read_dir(folder).map_or(0, Iterator::count);
 
         let loader = loader(data(root), settings(root));
         assert!(record(&loader, 7) == expected);
@@ -131,7 +144,7 @@ fn the_next_run_is_right_after_every_kill() {
         let files = files(&root.join("cache"));
         let used: u64 = files
             .iter()
-            .filter(|(path, _)| path.file_name().unwrap().len() == 62)
+            .filter(|(path, _)| is_entry(path))
             .map(|(_, len)| len.next_multiple_of(4096))
             .sum();
         assert!(used <= CAPACITY && used > CAPACITY / 2, "{used}");

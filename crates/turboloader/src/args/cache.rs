@@ -1,0 +1,106 @@
+//! Arguments of what a loader keeps of samples.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+use tl_pipeline::{CacheConfig, CacheKind, DiskCache, MemoryCache};
+
+/// What is kept of samples, and where.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CacheArgs {
+    /// Keep samples in memory, in up to SIZE bytes (with K, M, G or T in powers of 1024)
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    cache_memory: Option<u64>,
+
+    /// Keep samples in this folder, which runs can share and later runs find
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "cache_size")]
+    cache_dir: Option<PathBuf>,
+
+    /// How many bytes the folder may take
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "cache_dir")]
+    cache_size: Option<u64>,
+
+    /// What is kept; decoded images go with recipes that decode exactly
+    #[arg(long = "cache", value_enum, value_name = "KIND", default_value_t = KindChoice::Encoded)]
+    kind: KindChoice,
+}
+
+/// What is kept of a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KindChoice {
+    /// The stored bytes
+    Encoded,
+    /// The pixels of the whole image
+    Decoded,
+}
+
+impl CacheArgs {
+    /// What a loader is told.
+    pub(crate) fn config(&self) -> CacheConfig {
+        let kind = match self.kind {
+            KindChoice::Encoded => CacheKind::Encoded,
+            KindChoice::Decoded => CacheKind::Decoded,
+        };
+        let folder = self.cache_dir.as_ref().zip(self.cache_size);
+        CacheConfig {
+            memory: self.cache_memory.map(|bytes| MemoryCache { kind, bytes }),
+            disk: folder.map(|(folder, bytes)| DiskCache { kind, folder: folder.clone(), bytes }),
+        }
+    }
+}
+
+/// A number of bytes: digits, and K, M, G or T for powers of 1024, perhaps with `iB` or `B`.
+fn size(text: &str) -> Result<u64, SizeError> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().map_err(|_| SizeError::Number)?;
+    let letters = unit.to_ascii_uppercase();
+    let power = match letters.trim_end_matches("IB").trim_end_matches('B') {
+        "" => 0,
+        "K" => 1,
+        "M" => 2,
+        "G" => 3,
+        "T" => 4,
+        _ => return Err(SizeError::Unit),
+    };
+    number.checked_mul(1 << (10 * power)).ok_or(SizeError::Range)
+}
+
+/// Why a text is no number of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum SizeError {
+    #[error("expected a number of bytes, as 500000 or 64G")]
+    Number,
+    #[error("expected K, M, G or T behind the number")]
+    Unit,
+    #[error("larger than 16 EiB")]
+    Range,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_numbers_with_powers_of_1024() {
+        let expected = [
+            ("0", Ok(0)),
+            ("4096", Ok(4_096)),
+            ("12B", Ok(12)),
+            ("3k", Ok(3_072)),
+            ("64M", Ok(67_108_864)),
+            ("2GiB", Ok(2_147_483_648)),
+            ("1TB", Ok(1_099_511_627_776)),
+            ("16777215T", Ok(18_446_742_974_197_923_840)),
+            ("16777216T", Err(SizeError::Range)),
+            ("", Err(SizeError::Number)),
+            ("G", Err(SizeError::Number)),
+            ("-1", Err(SizeError::Number)),
+            ("1.5G", Err(SizeError::Unit)),
+            ("5 G", Err(SizeError::Unit)),
+        ];
+        for (text, expected) in expected {
+            assert_eq!(size(text), expected, "{text}");
+        }
+    }
+}
