@@ -3,6 +3,7 @@
 
 #![expect(clippy::doc_markdown, reason = "help texts are read on terminals, without backticks")]
 
+mod cache;
 mod dataset;
 mod explain;
 mod inspect;

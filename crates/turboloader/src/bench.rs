@@ -1,5 +1,6 @@
 //! `tl bench`: how fast a data set becomes batches, and what is in them.
 
+mod cache;
 mod digest;
 mod machine;
 mod measure;
@@ -57,6 +58,7 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
         damaged_kept,
         first_batch_s: rounded(warm_up.first_batch.as_secs_f64(), 4),
         peak_rss_mib: machine::peak_rss_mib().map(|peak| rounded(peak, 1)),
+        cache: cache::CacheResult::of(&loader),
         digest,
     };
     let mut stdout = Stdout::open()?;
@@ -144,6 +146,8 @@ struct BenchResult {
     first_batch_s: f64,
     peak_rss_mib: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    cache: Option<cache::CacheResult>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<Hex>,
 }
 
@@ -173,6 +177,9 @@ impl fmt::Display for BenchResult {
         }
         if !self.quiet {
             f.write_str("\nother processes were using the machine: these figures say little")?;
+        }
+        if let Some(cache) = &self.cache {
+            cache.fmt(f)?;
         }
         match &self.digest {
             Some(digest) => write!(f, "\nepoch 0 {digest}"),

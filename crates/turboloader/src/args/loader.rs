@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use clap::Args;
 use tl_pipeline::LoaderConfig;
 
+use super::cache::CacheArgs;
 use crate::failure::Failure;
 
 /// How samples become batches, and on which threads.
@@ -26,6 +27,9 @@ pub(crate) struct LoaderArgs {
     /// The seed of order and augmentation
     #[arg(long, value_name = "K", default_value_t = 0)]
     seed: u64,
+
+    #[command(flatten)]
+    cache: CacheArgs,
 }
 
 impl LoaderArgs {
@@ -38,6 +42,7 @@ impl LoaderArgs {
             workers: or_default(self.workers),
             prefetch: or_default(self.prefetch),
             seed: self.seed,
+            cache: self.cache.config(),
             ..config
         })
     }

@@ -150,3 +150,37 @@ fn figures_that_make_no_sense_are_usage_errors() {
     let message = tl(args).error(2);
     assert!(message.starts_with("tl: --seconds -1: "), "{message}");
 }
+
+#[test]
+fn caches_change_no_digest_and_are_reported() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let cache = folder.path().join("cache");
+    let cache = cache.to_str().expect("a plain path");
+    let settings = ["--recipe", "imagenet-train", "--size", "32", "--decode", "exact", "--digest"];
+    let expected = json(&photos(), &settings)["digest"].clone();
+    for kind in ["encoded", "decoded"] {
+        let caches =
+            ["--cache", kind, "--cache-memory", "4M", "--cache-dir", cache, "--cache-size", "1G"];
+        let line = json(&photos(), &[&settings[..], &caches].concat());
+        assert_eq!(line["digest"], expected, "{kind}");
+        let count = |place, what| line["cache"][place][what].as_u64().expect("a number");
+        assert_eq!(count("disk", "inserted"), 12);
+        assert!(count("disk", "hits") + count("memory", "hits") > 0, "{line}");
+        assert!(count("memory", "bytes") <= 4 << 20, "{line}");
+    }
+    // Below a file there can be no folder, and that is said.
+    let below = photos().join("README.md/cache");
+    let below = below.to_str().expect("a plain path");
+    let nowhere = ["--cache-dir", below, "--cache-size", "1G"];
+    let run = bench(&photos(), &[&settings[..], &nowhere].concat());
+    assert!(run.stderr.contains("cannot be written to: Not a directory"), "{}", run.stderr);
+    let text = String::from_utf8_lossy(&run.stdout);
+    assert!(text.contains("1 faults of the cache"), "{text}");
+}
+
+#[test]
+fn decoded_images_are_refused_where_nothing_is_decoded() {
+    let run = bench(&photos(), &["--recipe", "raw", "--cache-memory", "1M", "--cache", "decoded"]);
+    let said = run.error(2);
+    assert!(said.contains("needs a recipe that decodes exactly, and stored bytes"), "{said}");
+}
