@@ -160,7 +160,8 @@ impl Dataset {
         }
     }
 
-    fn shard_of(&self, index: u64) -> Result<usize, ReadError> {
+    /// The number of sample `index`'s source.
+    pub(crate) fn shard_of(&self, index: u64) -> Result<usize, ReadError> {
         // Shards without samples start where the next one does, and are passed over.
         let shard = self.starts.partition_point(|&start| start <= index) - 1;
         if shard < self.shards.len() {

@@ -50,7 +50,8 @@ pub use fingerprint::Fingerprint;
 pub use loader::Loader;
 pub use observe::Replay;
 pub use order::{
-    Length, Order, Part, Replacement, Sampler, Samples, Sequence, Shuffle, Subset, Weights,
+    Length, Order, Part, Randomness, Replacement, Sampler, Samples, Sequence, Shuffle,
+    ShuffleQuality, Subset, Together, Weights,
 };
 pub use render::Renderer;
 pub use report::{Limit, Report};

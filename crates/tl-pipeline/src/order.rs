@@ -9,11 +9,13 @@ mod block;
 mod listing;
 mod mixture;
 mod permutation;
+mod quality;
 mod resolve;
 mod sampler;
 mod sequence;
 mod weights;
 
+pub use quality::{Randomness, ShuffleQuality, Together};
 pub use sampler::{Length, Part, Replacement, Sampler, Samples, Shuffle, Subset};
 pub use sequence::Sequence;
 pub use weights::Weights;

@@ -1,12 +1,12 @@
 //! Samplers through the loader: which samples batches hold, and that resuming goes on in them.
 
 use tl_pipeline::{
-    Length, Loader, LoaderConfig, Part, PipelineError, Replacement, Sampler, SamplerError, Samples,
-    Shard, Shuffle, Subset, Work,
+    Dataset, Length, Loader, LoaderConfig, Part, PipelineError, Replacement, Sampler, SamplerError,
+    Samples, Shard, Shuffle, ShuffleQuality, Subset, Together, Work,
 };
 
 use crate::content::{Record, record};
-use crate::memory::{bmps, config, dataset, loader, sample, train};
+use crate::memory::{Memory, Stored, bmps, config, dataset, jpeg, loader, sample, train};
 
 /// Samples; sample `i` has the label `i % 5`.
 const SAMPLES: u32 = 23;
@@ -145,4 +145,55 @@ fn balancing_samples_without_labels_is_refused_by_name() {
         matches!(error, PipelineError::Sampler(SamplerError::Unlabelled { sample: 2 })),
         "{error}"
     );
+}
+
+/// 4096 samples, sorted by class: 16 classes of 256.
+fn sorted(shards: usize) -> Dataset {
+    let stored = |number: u32| Stored { label: Some(i64::from(number / 256)), ..jpeg("", vec![]) };
+    let samples: Vec<u32> = (0..4096).collect();
+    let source = |numbers: &[u32]| -> Box<dyn tbl_io::SampleSource> {
+        Box::new(Memory { samples: numbers.iter().copied().map(stored).collect() })
+    };
+    Dataset::from_sources(samples.chunks(4096 / shards).map(source).collect()).unwrap()
+}
+
+#[test]
+fn the_quality_of_a_shuffle_is_measured_beside_a_full_one() {
+    let measure = |shuffle: Shuffle, shards| {
+        ShuffleQuality::measure(&shuffle.into(), &sorted(shards), 1, 64).unwrap()
+    };
+    // Every batch is a block, and every block of one class.
+    let one = measure(Shuffle::Block { samples: 64, window: 1 }, 1);
+    assert_eq!((one.positions, one.together), (4096, Together::Block(64)));
+    assert_eq!((one.order.neighbours_together, one.order.class_entropy), (1.0, Some(0.0)));
+    // 63 of the other 4095 are in the block; sampled, so within five deviations.
+    assert!((one.full.neighbours_together - 63.0 / 4095.0).abs() < 0.01, "{one}");
+    // The entropy of 64 draws from 16 classes: 4 bits less 15 / (2 * 64 ln 2), to first order.
+    assert!((one.full.class_entropy.unwrap() - 3.83).abs() < 0.05, "{one}");
+    assert!((one.full.displacement - 1.0 / 3.0).abs() < 0.02, "{one}");
+    // Eight blocks among each other: a neighbour is from the same one in 63 of 511 cases, and the
+    // classes are those of eight blocks, four of which make a quarter of a class each.
+    let eight = measure(Shuffle::Block { samples: 64, window: 8 }, 1);
+    assert!((eight.order.neighbours_together - 63.0 / 511.0).abs() < 0.03, "{eight}");
+    let entropy = eight.order.class_entropy.unwrap();
+    assert!(entropy > 2.0 && entropy < 3.0, "{eight}");
+    // Unshuffled, everything comes where it is stored, and full shuffles are as good as each other.
+    let none = measure(Shuffle::None, 4);
+    assert_eq!((none.together, none.order.displacement), (Together::Shard, 0.0));
+    assert_eq!((none.order.neighbours_together, none.order.class_entropy), (1.0, Some(0.0)));
+    assert!((none.full.neighbours_together - 0.25).abs() < 0.05, "{none}");
+    let full = measure(Shuffle::Full, 4);
+    assert_eq!(full.order, full.full);
+    let text = "shuffle block:64x1: 100.0 % of neighbours from the same 64 samples (full shuffle: ";
+    assert!(one.to_string().starts_with(text), "{one}");
+    assert!(!one.to_string().contains('\n'), "{one}");
+}
+
+#[test]
+fn a_shuffle_of_little_has_a_quality() {
+    let unlabelled = dataset(vec![jpeg("a", vec![])]);
+    let quality = ShuffleQuality::measure(&Shuffle::Full.into(), &unlabelled, 0, 1 << 40).unwrap();
+    assert_eq!((quality.positions, quality.order.class_entropy), (1, None));
+    let none = ShuffleQuality::measure(&Shuffle::Full.into(), &dataset(vec![]), 0, 64).unwrap();
+    assert_eq!((none.positions, none.order.neighbours_together), (0, 0.0));
 }

@@ -174,6 +174,31 @@ proptest! {
     }
 }
 
+/// Where all blocks are whole, a sample is as likely at every position as at any other.
+#[test]
+fn block_shuffles_are_even_over_samples_and_positions() {
+    let (n, trials) = (12u64, if cfg!(miri) { 4 } else { 40_000u32 });
+    for (samples, window) in [(3, 1), (3, 2), (2, 3), (4, 3)] {
+        let sequence = Sequence::of_all(n, Shuffle::Block { samples, window });
+        let mut counts = vec![0; 144];
+        for trial in 0..trials {
+            let order = sequence.order(u64::from(trial) / 4, trial % 4);
+            for (position, sample) in (0..).zip(super::samples(&order)) {
+                counts[index(position * n + sample)] += 1;
+            }
+        }
+        // Samples of a block come together, so that up to `samples * window` cells of a row move
+        // alike: the sum is that of fewer, heavier ones.
+        let chi = chi_square(&counts, f64::from(trials) / n as f64) * (n - 1) as f64 / n as f64;
+        let together = (samples * window) as f64;
+        let freedom = ((n - 1) * (n - 1)) as f64;
+        assert!(
+            cfg!(miri) || chi < together * limit(freedom / together),
+            "{samples} {window}: {chi}"
+        );
+    }
+}
+
 /// Whether the listing has `sample` once: where it does not, nothing is promised.
 fn listed_once(sampler: &Sampler, sample: u64) -> bool {
     let count = |subset: &Subset| match subset {
