@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use tl_decode::DecodeOptions;
-use tl_pipeline::{Dataset, Loader, LoaderConfig, Shuffle, Work};
+use tl_pipeline::{Dataset, Loader, LoaderConfig, PipelineError, Shuffle, ShuffleQuality, Work};
 
 use crate::args::{BenchArgs, GlobalArgs, RecipeName};
 use crate::data_set;
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
         .map_err(|source| Failure::Seconds { value: args.seconds, source })?;
     let opened = Instant::now();
     let loader = Loader::new(Dataset::open(&args.data)?, config(args)?)?;
-    if loader.dataset().is_empty() {
+    if loader.is_empty() {
         return Err(Failure::NoSamples);
     }
     loader.dataset().shards().iter().for_each(|shard| data_set::note(shard.as_ref()));
@@ -40,6 +40,7 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
         drain(&loader, epoch)
     })?;
     // A pass of its own: hashing must not slow down what is measured.
+    let shuffle = args.loader.shuffle.map(|_| quality(&loader)).transpose()?;
     let digest = args.digest.then(|| digest::epoch(&loader, 0)).transpose()?;
     let result = BenchResult {
         recipe: args.recipe.to_string(),
@@ -59,6 +60,7 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
         first_batch_s: rounded(warm_up.first_batch.as_secs_f64(), 4),
         peak_rss_mib: machine::peak_rss_mib().map(|peak| rounded(peak, 1)),
         cache: cache::CacheResult::of(&loader),
+        shuffle,
         digest,
     };
     let mut stdout = Stdout::open()?;
@@ -87,6 +89,14 @@ fn config(args: &BenchArgs) -> Result<LoaderConfig, Failure> {
     })
 }
 
+/// How random the order is.
+fn quality(loader: &Loader) -> Result<ShuffleQuality, Failure> {
+    let config = loader.config();
+    let (dataset, batch_size) = (loader.dataset(), config.batch_size as u64);
+    let quality = ShuffleQuality::measure(&config.sampler, dataset, config.seed, batch_size);
+    Ok(quality.map_err(PipelineError::from)?)
+}
+
 /// The recipe in words, with its mode of decoding.
 fn plan(work: &Work) -> Option<String> {
     if let Work::Images(recipe) = work { Some(recipe.to_string()) } else { None }
@@ -100,7 +110,7 @@ struct WarmUp {
 }
 
 fn warm_up(loader: &Loader, opened: Instant, global: GlobalArgs) -> Result<WarmUp, Failure> {
-    let mut progress = Progress::new(global, loader.dataset().len());
+    let mut progress = Progress::new(global, loader.order(0).len());
     let (mut samples, mut first_batch) = (0, None);
     for batch in loader.epoch(0) {
         samples += batch?.len() as u64;
@@ -145,6 +155,9 @@ struct BenchResult {
     damaged_kept: u64,
     first_batch_s: f64,
     peak_rss_mib: Option<f64>,
+    /// How random the order is that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shuffle: Option<ShuffleQuality>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache: Option<cache::CacheResult>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -180,6 +193,9 @@ impl fmt::Display for BenchResult {
         }
         if let Some(cache) = &self.cache {
             cache.fmt(f)?;
+        }
+        if let Some(quality) = &self.shuffle {
+            write!(f, "\n{quality}")?;
         }
         match &self.digest {
             Some(digest) => write!(f, "\nepoch 0 {digest}"),

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::sampler::{Sampler, Samples, Shuffle};
+use serde::Serialize;
+
+use super::sampler::{Sampler, Shuffle};
 use super::sequence::Sequence;
 use crate::dataset::Dataset;
 use crate::error::SamplerError;
@@ -29,7 +31,7 @@ const NEAR: u64 = 256;
 /// println!("{}", ShuffleQuality::measure(&shuffle.into(), &dataset, 0, 64)?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ShuffleQuality {
     /// The shuffle.
     pub shuffle: Shuffle,
@@ -44,7 +46,8 @@ pub struct ShuffleQuality {
 }
 
 /// What counts as stored together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Together {
     /// Samples of one file or folder of several.
     Shard,
@@ -53,7 +56,7 @@ pub enum Together {
 }
 
 /// Figures of an order.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Randomness {
     /// The part of successive samples in a batch that are stored together.
     pub neighbours_together: f64,
@@ -75,11 +78,7 @@ impl ShuffleQuality {
         seed: u64,
         batch_size: u64,
     ) -> Result<Self, SamplerError> {
-        let full = match sampler.samples {
-            // Draws are as random as they can be, and know no other shuffle.
-            Samples::Weighted { .. } => sampler.clone(),
-            _ => Sampler { shuffle: Shuffle::Full, ..sampler.clone() },
-        };
+        let full = Sampler { shuffle: Shuffle::Full, ..sampler.clone() };
         let together = match sampler.shuffle {
             Shuffle::Block { samples, .. } => Together::Block(samples),
             Shuffle::None | Shuffle::Full if dataset.shards().len() > 1 => Together::Shard,

@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
+use serde::Serialize;
+
 use super::weights::Weights;
 use crate::error::SamplerError;
 
@@ -162,6 +164,13 @@ impl fmt::Display for Shuffle {
             Self::Full => f.write_str("full"),
             Self::Block { samples, window } => write!(f, "block:{samples}x{window}"),
         }
+    }
+}
+
+/// As it is printed.
+impl Serialize for Shuffle {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Arguments of every command that runs a loader, and the settings they stand for.
 
 use std::num::NonZeroUsize;
+use std::ops::Range;
 
 use clap::Args;
-use tl_pipeline::LoaderConfig;
+use tl_pipeline::{LoaderConfig, Sampler, Samples, Shuffle, Subset};
 
 use super::cache::CacheArgs;
 use crate::failure::Failure;
@@ -24,6 +25,16 @@ pub(crate) struct LoaderArgs {
     #[arg(long, value_name = "N")]
     prefetch: Option<NonZeroUsize>,
 
+    /// The order of samples: none, full, block:SAMPLES or block:SAMPLESxWINDOW, which is blocks of
+    /// neighbours in random order, the samples of WINDOW of them (default: 1) shuffled among each
+    /// other
+    #[arg(long, value_name = "SHUFFLE")]
+    pub(crate) shuffle: Option<Shuffle>,
+
+    /// Load these samples only: numbers, from the first up to but without the second
+    #[arg(long, value_name = "A..B", value_delimiter = ',', value_parser = sample_range)]
+    samples: Vec<Range<u64>>,
+
     /// The seed of order and augmentation
     #[arg(long, value_name = "K", default_value_t = 0)]
     seed: u64,
@@ -33,6 +44,17 @@ pub(crate) struct LoaderArgs {
 }
 
 impl LoaderArgs {
+    /// `sampler` with what the arguments say.
+    fn sampler(&self, mut sampler: Sampler) -> Sampler {
+        if let Some(shuffle) = self.shuffle {
+            sampler.shuffle = shuffle;
+        }
+        if !self.samples.is_empty() {
+            sampler.samples = Samples::Subset(Subset::Ranges(self.samples.clone()));
+        }
+        sampler
+    }
+
     /// `config` with what the arguments say.
     pub(crate) fn apply(&self, config: LoaderConfig) -> Result<LoaderConfig, Failure> {
         // 0 lets the loader choose.
@@ -43,7 +65,32 @@ impl LoaderArgs {
             prefetch: or_default(self.prefetch),
             seed: self.seed,
             cache: self.cache.config(),
+            sampler: self.sampler(config.sampler),
             ..config
         })
+    }
+}
+
+/// Text that is no range of samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected two numbers, such as 1000..2000")]
+pub(crate) struct NoRange;
+
+fn sample_range(text: &str) -> Result<Range<u64>, NoRange> {
+    let (start, end) = text.split_once("..").ok_or(NoRange)?;
+    let number = |text: &str| text.parse::<u64>().map_err(|_| NoRange);
+    Ok(number(start)?..number(end)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_two_numbers() {
+        assert_eq!(sample_range("10..20"), Ok(10..20));
+        for wrong in ["10", "10..", "..20", "10..=20", "a..b", "-1..2", "1...2"] {
+            assert_eq!(sample_range(wrong), Err(NoRange), "{wrong}");
+        }
     }
 }

@@ -74,7 +74,8 @@ pub(crate) struct PreviewArgs {
 /// where that takes longer. The rate is the median epoch's. Epochs during which other processes
 /// used more than 0.15 cores do not count: measuring goes on for up to a minute to get five that
 /// do, and with fewer than three all count and the result says so (`"quiet": false`).
-/// Training, raw reads and recipe files are shuffled, decoding and evaluation are not.
+/// Training, raw reads and recipe files are shuffled, decoding and evaluation are not, unless
+/// --shuffle says otherwise; with it, the result says how random that order is.
 ///
 /// With --digest also prints the SHA-256 of epoch 0: of every batch in order, its images (their
 /// bytes as the batch holds them; for `decode`, width and height as u32 and the pixels of each
@@ -84,6 +85,7 @@ pub(crate) struct PreviewArgs {
 /// Examples:
 ///   tl bench train.tar --recipe imagenet-train --workers 2
 ///   tl bench train.tbl --recipe recipe.toml --json
+///   tl bench train.tbl --recipe imagenet-train --shuffle block:1024x8
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct BenchArgs {

@@ -184,3 +184,37 @@ fn decoded_images_are_refused_where_nothing_is_decoded() {
     let said = run.error(2);
     assert!(said.contains("needs a recipe that decodes exactly, and stored bytes"), "{said}");
 }
+
+#[test]
+fn orders_and_samples_can_be_chosen() {
+    let line = |more: &[&str]| {
+        json(&photos(), &[&["--recipe", "raw", "--batch-size", "4", "--digest"], more].concat())
+    };
+    let all = line(&[]);
+    assert!(all.get("shuffle").is_none());
+    // Raw reads are shuffled unless they are told otherwise.
+    let full = line(&["--shuffle", "full"]);
+    assert_eq!(full["digest"], all["digest"]);
+    assert_eq!(full["shuffle"]["order"], full["shuffle"]["full"]);
+    let block = line(&["--shuffle", "block:4"]);
+    assert_ne!(block["digest"], all["digest"]);
+    assert_eq!(block["shuffle"]["shuffle"], "block:4x1");
+    assert_eq!(block["shuffle"]["order"]["neighbours_together"], 1.0);
+    assert_eq!(block["shuffle"]["together"]["block"], 4);
+    let some = line(&["--samples", "2..5,7..9"]);
+    assert_eq!(some["samples_per_epoch"], 5);
+    let text = bench(&photos(), &["--recipe", "raw", "--shuffle", "block:4x2"]).text();
+    assert!(text.contains("\nshuffle block:4x2: "), "{text}");
+}
+
+#[test]
+fn orders_and_samples_that_there_are_not_are_refused() {
+    let refused = |more: &[&str], reason: &str| {
+        let error = bench(&photos(), &[&["--recipe", "raw"], more].concat()).error(2);
+        assert!(error.contains(reason), "{error}");
+    };
+    refused(&["--shuffle", "blocks"], "is none of none, full, block:SAMPLES");
+    refused(&["--samples", "3"], "expected two numbers");
+    refused(&["--samples", "3..13"], "sample 12 is not in a data set of 12 samples");
+    refused(&["--samples", "3..6,5..8"], "sample 5 is in two ranges of a subset");
+}
