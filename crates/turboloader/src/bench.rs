@@ -4,6 +4,7 @@ mod cache;
 mod digest;
 mod machine;
 mod measure;
+mod padding;
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -57,6 +58,7 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
         images_per_cpu_s: rounded(rates.per_cpu_second, 1),
         samples_per_epoch: warm_up.samples,
         damaged_kept,
+        padding: padding::PaddingResult::of(&loader),
         first_batch_s: rounded(warm_up.first_batch.as_secs_f64(), 4),
         peak_rss_mib: machine::peak_rss_mib().map(|peak| rounded(peak, 1)),
         cache: cache::CacheResult::of(&loader),
@@ -153,6 +155,8 @@ struct BenchResult {
     samples_per_epoch: u64,
     /// Damaged samples that are in epoch 0 all the same.
     damaged_kept: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    padding: Option<padding::PaddingResult>,
     first_batch_s: f64,
     peak_rss_mib: Option<f64>,
     /// How random the order is that was asked for.
@@ -187,6 +191,9 @@ impl fmt::Display for BenchResult {
         if self.damaged_kept > 0 {
             let Self { damaged_kept, samples_per_epoch, .. } = self;
             write!(f, "\n{damaged_kept} of {samples_per_epoch} samples are damaged and were kept")?;
+        }
+        if let Some(padding) = &self.padding {
+            write!(f, "\n{padding}")?;
         }
         if !self.quiet {
             f.write_str("\nother processes were using the machine: these figures say little")?;

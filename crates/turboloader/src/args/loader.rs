@@ -1,10 +1,10 @@
 //! Arguments of every command that runs a loader, and the settings they stand for.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::ops::Range;
 
 use clap::Args;
-use tl_pipeline::{LoaderConfig, Sampler, Samples, Shuffle, Subset};
+use tl_pipeline::{Batching, Buckets, LoaderConfig, Sampler, Samples, Shuffle, Subset};
 
 use super::cache::CacheArgs;
 use crate::failure::Failure;
@@ -35,6 +35,11 @@ pub(crate) struct LoaderArgs {
     #[arg(long, value_name = "A..B", value_delimiter = ',', value_parser = sample_range)]
     samples: Vec<Range<u64>>,
 
+    /// Group images of like sizes, among those of N batches, and pad them to the size of their
+    /// batch: for recipes that leave the size to the image
+    #[arg(long, value_name = "N")]
+    buckets: Option<NonZeroU32>,
+
     /// The seed of order and augmentation
     #[arg(long, value_name = "K", default_value_t = 0)]
     seed: u64,
@@ -57,12 +62,16 @@ impl LoaderArgs {
 
     /// `config` with what the arguments say.
     pub(crate) fn apply(&self, config: LoaderConfig) -> Result<LoaderConfig, Failure> {
+        let batching = self.buckets.map_or(Batching::InOrder, |window| {
+            Batching::Buckets(Buckets { window: window.get(), ..Buckets::default() })
+        });
         // 0 lets the loader choose.
         let or_default = |number: Option<NonZeroUsize>| number.map_or(0, NonZeroUsize::get);
         Ok(LoaderConfig {
             batch_size: self.batch_size.get(),
             workers: or_default(self.workers),
             prefetch: or_default(self.prefetch),
+            batching,
             seed: self.seed,
             cache: self.cache.config(),
             sampler: self.sampler(config.sampler),

@@ -54,6 +54,23 @@ fn one_line_holds_every_figure() {
 }
 
 #[test]
+fn padding_and_what_buckets_save_of_it_are_told() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let tbl = folder.path().join("photos.tbl");
+    tl(["convert".as_ref(), photos().as_os_str(), "-qo".as_ref(), tbl.as_os_str()]).good();
+    let one = json(&tbl, &["--recipe", "decode", "--batch-size", "3", "--buckets", "1"]);
+    assert!(one["padding"]["percent"].as_f64().is_some_and(|percent| percent > 0.0), "{one}");
+    assert_eq!(one["padding"]["saved_percent"], 0.0);
+    let four = bench(&tbl, &["--recipe", "decode", "--batch-size", "3", "--buckets", "4"]).text();
+    assert!(four.contains(" % of it is saved"), "{four}");
+    let line = json(&tbl, &["--recipe", "decode", "--batch-size", "3"]);
+    assert!(line.get("padding").is_none());
+    // A folder does not say how large its images are.
+    let refused = bench(&photos(), &["--recipe", "decode", "--buckets", "4"]).error(2);
+    assert!(refused.contains("the index has no sizes"), "{refused}");
+}
+
+#[test]
 fn the_digest_depends_on_data_seed_and_recipe_alone() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let archive = photo_archive(folder.path());
