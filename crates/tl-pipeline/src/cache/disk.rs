@@ -203,10 +203,10 @@ impl Disk {
                 count(&self.counters.inserted);
             }
             // Another process had the same idea.
-            Ok(false) => self.fallible("be locked", ledger.give_back(bytes)),
+            Ok(false) => self.give_back(ledger, bytes),
             Err(error) => {
                 self.faults.add(self.folder.path(), "take an entry", error);
-                return self.fallible("be locked", ledger.give_back(bytes));
+                return self.give_back(ledger, bytes);
             }
         }
         lock(&self.planner).insert(new.sample, (), bytes, new.next);
@@ -297,6 +297,14 @@ impl Disk {
     fn set(&self, page: &mut Page<'_>, used: u64) -> io::Result<()> {
         self.counters.bytes.store(used, Ordering::Relaxed);
         page.set(used)
+    }
+
+    /// Gives back what was taken for an entry that is not there.
+    fn give_back(&self, ledger: &Ledger, bytes: u64) {
+        match ledger.give_back(bytes) {
+            Ok(used) => self.counters.bytes.store(used.unwrap_or_default(), Ordering::Relaxed),
+            Err(error) => self.faults.add(self.folder.path(), "be locked", error),
+        }
     }
 
     fn fallible(&self, action: &'static str, result: io::Result<()>) {

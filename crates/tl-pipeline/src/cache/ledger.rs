@@ -73,11 +73,11 @@ impl Ledger {
         Ok(page)
     }
 
-    /// Gives back what was taken for a file that was not made; if the lock is not to be had, the
-    /// next time it is.
-    pub(crate) fn give_back(&self, bytes: u64) -> io::Result<()> {
+    /// Gives back what was taken for a file that was not made, and returns what is in use now. If the
+    /// lock is not to be had, it is given back the next time that it is.
+    pub(crate) fn give_back(&self, bytes: u64) -> io::Result<Option<u64>> {
         self.owed.fetch_add(bytes, Ordering::Relaxed);
-        self.lock().map(drop)
+        self.lock().map(|page| page.used())
     }
 }
 
