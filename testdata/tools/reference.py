@@ -225,6 +225,11 @@ class Case:
         return samples
 
 
+def seed_at(seed, position):
+    """What takes the seed's place where samples can come more than once."""
+    return mix((mix((seed + 0x9E3779B97F4A7C15) & M64) + position) & M64)
+
+
 FULL = {"shuffle": "full"}
 CASES = [
     {"n": 0, **FULL, "seed": 0, "epoch": 0},
@@ -275,6 +280,9 @@ def print_order():
         resolved = Case(case)
         samples = resolved.order(case["seed"], case["epoch"])
         case = {**case, "samples": samples, "fingerprint": resolved.fingerprint()}
+        once = resolved.kind in ("permuted", "drawn once") and resolved.repeat == 1
+        if not once or "list" in case:
+            case["seeds"] = [seed_at(case["seed"], position) for position in range(3)]
         print(json.dumps(case))
     for n in (1_281_167, 2**40, 2**64 - 1):
         keys = keys_of(42, 7, 0)

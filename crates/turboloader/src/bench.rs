@@ -40,8 +40,8 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
         epoch += 1;
         drain(&loader, epoch)
     })?;
-    // A pass of its own: hashing must not slow down what is measured.
     let shuffle = args.loader.shuffle.map(|_| quality(&loader)).transpose()?;
+    // A pass of its own: hashing must not slow down what is measured.
     let digest = args.digest.then(|| digest::epoch(&loader, 0)).transpose()?;
     let result = BenchResult {
         recipe: args.recipe.to_string(),

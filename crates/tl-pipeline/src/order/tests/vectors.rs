@@ -70,7 +70,10 @@ fn published_vectors_hold() {
         }
         let label = |sample| case["labels"][usize::try_from(sample).unwrap()].as_i64();
         let sequence = sampler(&case).resolve_over(n, label).unwrap();
-        assert_eq!(samples(&sequence.order(seed, epoch)), numbers(&case["samples"]), "{line}");
+        let order = sequence.order(seed, epoch);
+        assert_eq!(samples(&order), numbers(&case["samples"]), "{line}");
+        let seeds = case.get("seeds").map_or(vec![seed; 3], numbers);
+        assert_eq!([0, 1, 2].map(|position| order.seed_at(position)), *seeds, "{line}");
         let fingerprint = sequence.fingerprint().to_string();
         assert_eq!(fingerprint, case["fingerprint"].as_str().unwrap(), "{line}");
         kinds += 1;
