@@ -205,4 +205,9 @@ fn elapsed(start: Option<Instant>) -> Duration {
 }
 
 #[cfg(test)]
+#[cfg(not(loom))]
 mod tests;
+
+#[cfg(test)]
+#[cfg(loom)]
+mod orderings;

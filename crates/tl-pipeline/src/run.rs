@@ -268,3 +268,7 @@ impl Drop for Workers {
         }
     }
 }
+
+#[cfg(test)]
+#[cfg(shuttle)]
+mod schedules;

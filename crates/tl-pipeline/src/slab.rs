@@ -378,5 +378,9 @@ impl<T> std::fmt::Debug for Slab<T> {
 }
 
 #[cfg(test)]
-#[cfg(not(shuttle))]
+#[cfg(not(any(shuttle, loom)))]
 mod tests;
+
+#[cfg(test)]
+#[cfg(loom)]
+mod orderings;

@@ -1,10 +1,12 @@
 //! Threads, locks and atomics: the only module that names `std::sync` and `std::thread`.
 //!
-//! Under `--cfg shuttle` they are shuttle's, whose scheduler explores interleavings.
+//! Under `--cfg shuttle` they are shuttle's, whose scheduler explores interleavings. Under
+//! `--cfg loom` locks and atomics are loom's, which also explores what each load may see under the
+//! memory orderings asked for; its model tests are all that runs then.
 
 use std::time::Duration;
 
-#[cfg(not(shuttle))]
+#[cfg(not(any(shuttle, loom)))]
 pub(crate) use std::{
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak,
@@ -23,6 +25,23 @@ pub(crate) use shuttle::{
 };
 #[cfg(shuttle)]
 pub(crate) use std::sync::PoisonError;
+
+#[cfg(loom)]
+pub(crate) use loom::sync::{
+    Condvar, Mutex, MutexGuard,
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+};
+// Loom's `Arc` has no weak references; what is modelled needs none.
+#[cfg(loom)]
+pub(crate) use std::sync::{Arc, PoisonError, Weak};
+#[cfg(loom)]
+pub(crate) mod thread {
+    pub(crate) use loom::thread::{Builder, JoinHandle, spawn};
+    // Not modelled.
+    #[cfg(test)]
+    pub(crate) use std::thread::scope;
+    pub(crate) use std::thread::{panicking, sleep};
+}
 
 /// Locks, whether or not a thread panicked while it held the lock: every critical section of this
 /// crate leaves its data whole at each step.
@@ -53,4 +72,21 @@ pub(crate) fn process_id() -> u32 {
 pub(crate) fn available_parallelism() -> usize {
     use std::thread::available_parallelism as cores;
     cores().map_or(1, usize::from)
+}
+
+/// Runs `scenario` under so many random schedules of its threads, and as many that shift priorities
+/// at three points (PCT): 20 000, or what the variable `TURBOLOADER_SCHEDULES` says.
+#[cfg(test)]
+#[cfg(shuttle)]
+pub(crate) fn explore(scenario: impl Fn() + Clone + Send + Sync + 'static) {
+    use shuttle::scheduler::{PctScheduler, RandomScheduler};
+    use shuttle::{Config, Runner};
+
+    let schedules = std::env::var("TURBOLOADER_SCHEDULES");
+    let schedules = schedules.map_or(20_000, |text| text.parse().expect("a number of schedules"));
+    let mut config = Config::new();
+    // Opening a data set and hashing need more than the default of 32 KiB.
+    config.stack_size = 256 << 10;
+    Runner::new(RandomScheduler::new(schedules), config.clone()).run(scenario.clone());
+    Runner::new(PctScheduler::new(3, schedules), config).run(scenario);
 }

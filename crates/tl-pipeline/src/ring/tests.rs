@@ -218,17 +218,11 @@ mod real_threads {
     }
 }
 
-/// `RUSTFLAGS="--cfg shuttle" cargo test -p tl-pipeline --lib`
+/// `cargo xtask prove schedules`
 #[cfg(shuttle)]
 mod schedules {
     use super::*;
-
-    const SCHEDULES: usize = 20_000;
-
-    fn explore(scenario: impl Fn() + Clone + Send + Sync + 'static) {
-        shuttle::check_random(scenario.clone(), SCHEDULES);
-        shuttle::check_pct(scenario, SCHEDULES, 3);
-    }
+    use crate::sync::explore;
 
     #[test]
     fn whole_epochs() {
