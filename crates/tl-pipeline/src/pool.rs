@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use crate::slab::{Shape, Slab};
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Weak, lock};
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Weak, lock, process_id};
 
 /// Slabs, each of which has the shape of its present filling.
 pub(crate) struct Pool<T> {
@@ -14,13 +14,16 @@ pub(crate) struct Pool<T> {
     in_use: AtomicU64,
     /// Bytes of the largest slab so far.
     slab_bytes: AtomicU64,
+    /// The process that the pool is used in.
+    process: u32,
 }
 
 impl<T: Default> Pool<T> {
     /// A pool that keeps so many free slabs.
     pub(crate) fn new(keep: usize) -> Self {
-        let [allocated, in_use, slab_bytes] = [const { AtomicU64::new(0) }; 3];
-        Self { free: Mutex::default(), keep, allocated, in_use, slab_bytes }
+        let [allocated, in_use, slab_bytes] = std::array::from_fn(|_| AtomicU64::new(0));
+        let (free, process) = (Mutex::default(), process_id());
+        Self { free, keep, allocated, in_use, slab_bytes, process }
     }
 
     /// A slab ready for a filling of `rows` rows of `shape`, or `None` when there is no memory for
@@ -101,6 +104,10 @@ impl<T> Deref for Lease<T> {
 impl<T> Drop for Lease<T> {
     fn drop(&mut self) {
         let (Some(slab), Some(pool)) = (self.slab.take(), self.pool.upgrade()) else { return };
+        if pool.process != process_id() {
+            // A fork, where a worker may have held the lock and is not there to release it.
+            return;
+        }
         pool.in_use.fetch_sub(1, Ordering::Relaxed);
         let mut free = lock(&pool.free);
         if free.len() < pool.keep {
@@ -110,7 +117,7 @@ impl<T> Drop for Lease<T> {
 }
 
 #[cfg(test)]
-#[cfg(not(shuttle))]
+#[cfg(not(any(shuttle, loom)))]
 mod tests {
     use super::*;
     use crate::slab::RowBytes;

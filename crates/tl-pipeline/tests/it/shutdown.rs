@@ -43,12 +43,13 @@ fn epochs_run_side_by_side() {
 }
 
 /// In a process of its own, because other tests start threads and open files meanwhile.
+/// `TURBOLOADER_BREAKS` says how often.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_thousand_starts_and_drops_leave_nothing_behind() {
+fn starts_and_drops_leave_nothing_behind() {
     const CHILD: &str = "TL_PIPELINE_START_STOP";
     if std::env::var_os(CHILD).is_none() {
-        let test = "shutdown::a_thousand_starts_and_drops_leave_nothing_behind";
+        let test = "shutdown::starts_and_drops_leave_nothing_behind";
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
         let output = child.args([test, "--exact"]).env(CHILD, "1").output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
@@ -57,7 +58,8 @@ fn a_thousand_starts_and_drops_leave_nothing_behind() {
     let files = || std::fs::read_dir("/proc/self/fd").unwrap().count();
     let loader = loader(bmps(64), LoaderConfig { workers: 3, ..config(train()) });
     let before = (workers(), files());
-    for round in 0..1_000 {
+    let breaks = std::env::var("TURBOLOADER_BREAKS");
+    for round in 0..breaks.map_or(1_000, |text| text.parse().unwrap()) {
         let mut epoch = loader.epoch(round);
         for _ in 0..round % 4 {
             epoch.next().unwrap().unwrap();

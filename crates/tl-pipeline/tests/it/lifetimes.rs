@@ -1,0 +1,142 @@
+//! Ends that nobody plans: forks of the process, and workers that die between samples.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+use fork::Fork;
+use tbl_io::{Entry, Field, ReadError, SampleSource, SourceKind};
+use tl_pipeline::{Dataset, LoaderConfig, PipelineError, Work};
+
+use crate::content::record;
+use crate::memory::{Memory, bmps, config, loader, sample, train};
+
+/// A child has this long to find out that it cannot use the loader, and to end.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// In a process of its own: a fork takes everything with it, also other tests' locks.
+#[test]
+#[cfg(unix)]
+fn forks_are_told_and_leave_the_parent_alone() {
+    const CHILD: &str = "TL_PIPELINE_FORK";
+    if std::env::var_os(CHILD).is_none() {
+        let test = "lifetimes::forks_are_told_and_leave_the_parent_alone";
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let output = child.args([test, "--exact"]).env(CHILD, "1").output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    }
+    let settings = LoaderConfig { workers: 3, ..config(train()) };
+    let loader = loader(bmps(40), settings.clone());
+    for round in 0..100 {
+        let expected = record(&crate::memory::loader(bmps(40), settings.clone()), round);
+        let mut epoch = loader.epoch(round);
+        let batch = epoch.next().unwrap().unwrap();
+        match fork::fork().unwrap() {
+            Fork::Child => {
+                let is_told = [epoch.next(), loader.epoch(round).next(), loader.epoch(9).next()]
+                    .into_iter()
+                    .all(|batch| matches!(batch, Some(Err(PipelineError::Forked))));
+                let is_readable = batch.images() == &expected[0].bytes[..];
+                drop((epoch, batch, loader));
+                std::process::exit(i32::from(!(is_told && is_readable)));
+            }
+            Fork::Parent(child) => {
+                let forked = Instant::now();
+                let status = loop {
+                    match fork::waitpid_nohang(child).unwrap() {
+                        Some(status) => break status,
+                        None => std::thread::yield_now(),
+                    }
+                    assert!(forked.elapsed() < PATIENCE, "round {round}: the child hangs");
+                };
+                assert_eq!(status, 0, "round {round}");
+            }
+        }
+        assert_eq!(batch.images(), expected[0].bytes);
+        for (batch, expected) in epoch.zip(&expected[1..]) {
+            assert_eq!(batch.unwrap().images(), expected.bytes, "round {round}");
+        }
+    }
+}
+
+/// Samples in memory of which the announcement of one, counted from the start, panics.
+#[derive(Debug)]
+struct Poisoned {
+    memory: Memory,
+    announcements_left: AtomicI64,
+}
+
+impl SampleSource for Poisoned {
+    fn path(&self) -> &Path {
+        self.memory.path()
+    }
+
+    fn kind(&self) -> SourceKind {
+        self.memory.kind()
+    }
+
+    fn sample_count(&self) -> u64 {
+        self.memory.sample_count()
+    }
+
+    fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
+        self.memory.entry(index)
+    }
+
+    fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+        self.memory.read_into(index, bytes)
+    }
+
+    fn will_need(&self, _: u64) {
+        let left = self.announcements_left.fetch_sub(1, Ordering::Relaxed);
+        assert_ne!(left, 0, "an injected panic outside of any sample");
+    }
+
+    fn read_fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError> {
+        self.memory.read_fields(index, fields)
+    }
+
+    fn class_names(&self) -> &[String] {
+        self.memory.class_names()
+    }
+}
+
+/// Whenever a worker dies, in an epoch, between two or while nobody asks, the consumer hears of it
+/// instead of waiting, has had the right batches until then, and can go on from there.
+#[test]
+fn a_worker_that_dies_ends_its_run_and_no_other() {
+    let format = tbl_format::SampleFormat::Bmp;
+    let settings = LoaderConfig { workers: 3, ..config(Work::Bytes) };
+    let expected: Vec<_> =
+        (0..3).map(|epoch| record(&loader(bmps(48), settings.clone()), epoch)).collect();
+    // 16 announcements an epoch.
+    for dies_at in 0..48 {
+        let samples = (0..48).map(|number| sample(number, format)).collect();
+        let announcements_left = AtomicI64::new(dies_at);
+        let poisoned = Poisoned { memory: Memory { samples }, announcements_left };
+        let dataset = Dataset::from_sources(vec![Box::new(poisoned)]).unwrap();
+        let loader = loader(dataset, settings.clone());
+        let mut deaths = 0;
+        for (number, expected) in (0..).zip(&expected) {
+            let mut epoch = loader.epoch(number);
+            for expected in expected {
+                let batch = match epoch.next().unwrap() {
+                    Ok(batch) => batch,
+                    Err(PipelineError::WorkerPanicked { .. }) => {
+                        deaths += 1;
+                        assert!(epoch.next().is_none());
+                        epoch = loader.resume(&epoch.state().unwrap()).unwrap();
+                        epoch.next().unwrap().unwrap()
+                    }
+                    Err(error) => panic!("{error}"),
+                };
+                assert_eq!(
+                    (batch.number(), batch.indices()),
+                    (expected.number, &expected.indices[..])
+                );
+            }
+        }
+        assert_eq!(deaths, 1, "announcement {dies_at}");
+    }
+}
