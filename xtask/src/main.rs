@@ -11,6 +11,7 @@ mod command;
 mod demo;
 mod fuzz;
 mod goldens;
+mod prove;
 mod test;
 mod tidy;
 
@@ -22,6 +23,8 @@ usage: cargo xtask <task>
 
   demo                      convert testdata/photos, stream training batches, write a contact sheet
   test                      everything a change must pass: format, lints, tidy, tests, docs, examples
+  prove [KIND]              explore the loader's threads: schedules (shuttle), orderings (loom), miri,
+                            threads (ThreadSanitizer), or all of them
   tidy                      house rules that the compiler does not check
   bench [GROUP] [--save NAME | --against NAME]
                             run the benchmarks of one group or all, print a table
@@ -49,6 +52,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         ("test", []) => test::run(),
         ("tidy", []) => tidy::run(),
         ("bench", rest) => bench::run(&bench::Options::parse(rest)?),
+        ("prove", kinds) => prove::run(kinds),
         ("goldens", []) => goldens::run(),
         ("fuzz", rest) => fuzz::run(&fuzz::Options::parse(rest)?),
         ("help" | "--help" | "-h", _) => {

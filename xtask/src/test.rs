@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::command::{self, cargo, workspace_root};
-use crate::tidy;
+use crate::{prove, tidy};
 
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
@@ -27,7 +27,7 @@ struct Check {
     run: fn() -> Result<Outcome, Box<dyn Error>>,
 }
 
-const CHECKS: [Check; 12] = [
+const CHECKS: [Check; 13] = [
     Check { name: "format", run: || run_cargo("fmt --all --check") },
     Check { name: "tidy", run: || tidy::run().map(|()| Outcome::Passed) },
     Check { name: "clippy", run: || run_cargo("clippy --workspace --all-targets -- -D warnings") },
@@ -35,7 +35,8 @@ const CHECKS: [Check; 12] = [
     Check { name: "docs", run: documentation },
     Check { name: "examples", run: examples },
     Check { name: "features", run: features },
-    Check { name: "schedules", run: schedules },
+    Check { name: "schedules", run: || prove::schedules().map(|()| Outcome::Passed) },
+    Check { name: "orderings", run: || prove::orderings().map(|()| Outcome::Passed) },
     Check { name: "benches", run: || run_cargo("test --package tl-benches --benches") },
     Check { name: "fuzz seeds", run: fuzz_seeds },
     Check { name: "aarch64", run: aarch64 },
@@ -103,14 +104,6 @@ fn features() -> Result<Outcome, Box<dyn Error>> {
     let uring = "--package tbl-io --features tbl-io/io-uring";
     run_cargo(&format!("clippy {uring} --all-targets -- -D warnings"))?;
     run_cargo(&format!("test {uring} --test it -- uring"))
-}
-
-/// Explores interleavings of the loader's threads with shuttle in place of the standard library.
-/// Its schedules are slow without optimisation; full optimisation takes longer to build than it saves.
-fn schedules() -> Result<Outcome, Box<dyn Error>> {
-    let mut test = cargo("test --package tl-pipeline --lib --target-dir target/shuttle");
-    test.args(["--config", "profile.dev.package.'*'.opt-level=1", "--", "ring"]);
-    command::run(test.env("RUSTFLAGS", "--cfg shuttle")).map(|()| Outcome::Passed)
 }
 
 /// Replays the committed seeds and past crashes on the stable compiler.
