@@ -72,8 +72,11 @@ impl Tally {
         }
     }
 
-    /// What was counted since this was last called.
+    /// What was counted since this was last called. What is to be traced goes into the trace.
     pub(crate) fn take(&mut self) -> Counted {
+        if let Some(events) = &mut self.events {
+            events.flush();
+        }
         mem::take(&mut self.counted)
     }
 

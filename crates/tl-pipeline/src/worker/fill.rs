@@ -31,6 +31,9 @@ pub(super) fn fill<'a>(
 ) -> Option<Complete<'a, Extra>> {
     let slot = run.slot(epoch, place);
     let index = epoch.order.sample_at(slot.position).expect("a position is below their number");
+    // Telling what will be read takes the system's time, and belongs to reading.
+    scratch.tally.lap(Stage::Overhead);
+    scratch.tally.work_on(index);
     if let Some(ahead) = run.ahead(epoch, place, READ_AHEAD)
         && let Some(sample) = epoch.order.sample_at(ahead.position)
         && !run.caches().expects(sample)
@@ -43,8 +46,6 @@ pub(super) fn fill<'a>(
     (extra.error, extra.damage) = (None, None);
     let seed = epoch.order.seed_at(slot.position);
     let draw = Draw { seed, epoch: epoch.number, sample: index };
-    scratch.tally.lap(Stage::Overhead);
-    scratch.tally.work_on(index);
     let work = AssertUnwindSafe(|| {
         process(run, scratch, draw, form, Parts { image, mask, extra: &mut *extra })
     });

@@ -15,6 +15,7 @@ mod going_on;
 mod lifetimes;
 mod memory;
 mod mixing;
+mod observing;
 mod resume;
 mod samplers;
 mod shutdown;
