@@ -5,6 +5,7 @@
 
 mod cache;
 mod dataset;
+mod doctor;
 mod explain;
 mod inspect;
 mod loader;
@@ -15,6 +16,7 @@ mod train;
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use dataset::{ConvertArgs, MergeArgs, RepairArgs, SplitArgs, Target, VerifyArgs};
+pub(crate) use doctor::DoctorArgs;
 pub(crate) use explain::{ExplainArgs, ImageSize};
 pub(crate) use inspect::{
     CatArgs, DecodeArgs, DigestArgs, ExifChoice, ExtractArgs, InfoArgs, LsArgs,
@@ -84,6 +86,7 @@ pub(crate) enum Command {
     Preview(PreviewArgs),
     Explain(ExplainArgs),
     Bench(BenchArgs),
+    Doctor(DoctorArgs),
     Completions(CompletionsArgs),
 }
 

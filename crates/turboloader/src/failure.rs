@@ -132,8 +132,10 @@ pub(crate) enum Failure {
     #[error("no samples to measure")]
     NoSamples,
     /// No length of time.
-    #[error("--seconds {value}: {source}")]
+    #[error("{option} {value}: {source}")]
     Seconds {
+        /// The option that names it.
+        option: &'static str,
         /// What was asked for.
         value: f64,
         /// What is wrong with it.

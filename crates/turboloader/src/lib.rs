@@ -10,9 +10,11 @@ mod convert;
 mod data_set;
 mod decode;
 mod digest;
+mod doctor;
 mod explain;
 mod extract;
 mod failure;
+mod figures;
 mod info;
 mod ls;
 mod merge;
@@ -116,6 +118,7 @@ fn run(command: Command, global: GlobalArgs) -> Result<Verdict, Failure> {
         Command::Preview(args) => preview::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Bench(args) => bench::run(&args, global),
+        Command::Doctor(args) => doctor::run(&args, global),
         Command::Completions(args) => completions::run(&args),
     }
 }

@@ -86,6 +86,7 @@ pub(crate) struct PreviewArgs {
 ///   tl bench train.tar --recipe imagenet-train --workers 2
 ///   tl bench train.tbl --recipe recipe.toml --json
 ///   tl bench train.tbl --recipe imagenet-train --shuffle block:1024x8
+///   tl bench train.tbl --recipe imagenet-train --report --trace run.json --step-ms 40
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct BenchArgs {
@@ -122,9 +123,37 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub(crate) digest: bool,
 
+    #[command(flatten)]
+    pub(crate) observe: ObserveArgs,
+
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What to look at while measuring.
+#[derive(Debug, Args)]
+pub(crate) struct ObserveArgs {
+    /// Add where the time of the measured epochs went, and what limits the rate
+    #[arg(long)]
+    pub(crate) report: bool,
+
+    /// Write what workers and consumer did last, as a trace for ui.perfetto.dev or a browser's
+    /// trace viewer (the latest 65 536 events)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) trace: Option<PathBuf>,
+
+    /// Replace the trace if it exists
+    #[arg(short, long, requires = "trace")]
+    pub(crate) force: bool,
+
+    /// What the consumer takes for a batch, as a training step would
+    #[arg(long, value_name = "MS", default_value_t = 0.0)]
+    pub(crate) step_ms: f64,
+
+    /// Serve the first batches again and again: the rate of the consumer if loading cost nothing
+    #[arg(long, conflicts_with_all = ["report", "trace"])]
+    pub(crate) replay: bool,
 }
 
 /// How closely a recipe decodes photographs.

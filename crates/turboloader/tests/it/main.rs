@@ -3,6 +3,7 @@
 mod benchmark;
 mod converting;
 mod decoding;
+mod doctor;
 mod extraction;
 mod formats;
 mod listing;

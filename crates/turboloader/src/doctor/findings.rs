@@ -1,0 +1,201 @@
+//! What the examination found, for people and for programs.
+
+use std::fmt;
+
+use serde::Serialize;
+use tl_pipeline::{Dataset, Report, ShuffleQuality, Work};
+
+use super::change::{Change, Measured, changes};
+use super::memory;
+use crate::bench::machine;
+use crate::failure::Failure;
+use crate::figures::{ReportFigures, rounded};
+
+/// How large the data set is.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct DataFigures {
+    pub(super) samples: u64,
+    /// Mean of those that were looked at.
+    pub(super) bytes_per_sample: f64,
+    pub(super) pixels_per_sample: f64,
+    /// From opening the files to the first question.
+    pub(super) open_s: f64,
+}
+
+impl DataFigures {
+    /// Looks at `look_at` entries, evenly spaced.
+    pub(super) fn look(dataset: &Dataset, look_at: u64, open_s: f64) -> Result<Self, Failure> {
+        let (samples, step) = (dataset.len(), dataset.len().div_ceil(look_at).max(1));
+        let (mut looked, mut bytes, mut pixels) = (0u32, 0.0, 0.0);
+        for index in (0..samples).step_by(usize::try_from(step).unwrap_or(usize::MAX)) {
+            let facts = dataset.facts(index)?;
+            #[expect(clippy::cast_precision_loss, reason = "a mean")]
+            let stored = facts.stored_bytes as f64;
+            bytes += stored;
+            pixels += f64::from(facts.width) * f64::from(facts.height);
+            looked += 1;
+        }
+        let looked = f64::from(looked.max(1));
+        let open_s = rounded(open_s, 4);
+        let bytes_per_sample = rounded(bytes / looked, 0);
+        Ok(Self {
+            samples,
+            bytes_per_sample,
+            pixels_per_sample: rounded(pixels / looked, 0),
+            open_s,
+        })
+    }
+
+    /// Bytes of all samples, as far as those looked at are like the others.
+    pub(super) fn bytes(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        let samples = self.samples as f64;
+        samples * self.bytes_per_sample
+    }
+}
+
+/// What reading past the page cache gives.
+#[derive(Clone, Debug, Serialize)]
+struct DiskFigures {
+    one_reader_mb_per_s: f64,
+    one_reader_samples_per_s: f64,
+    mb_per_s: f64,
+    samples_per_s: f64,
+    readers: usize,
+    /// What `--read-limit` made of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit_mb_per_s: Option<f64>,
+}
+
+/// What the memory has to do.
+#[derive(Clone, Debug, Serialize)]
+struct MemoryFigures {
+    available_mib: Option<f64>,
+    peak_rss_mib: Option<f64>,
+    copy_gb_per_s: f64,
+    /// Written into batches at the rate of the training run.
+    batches_gb_per_s: f64,
+}
+
+/// All of it. Its text ends in the verdict.
+#[derive(Debug, Serialize)]
+pub(super) struct Findings {
+    recipe: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<String>,
+    data: DataFigures,
+    disk: DiskFigures,
+    memory: MemoryFigures,
+    /// From the page cache, with nobody to wait for: one worker, and all of them.
+    one_worker: ReportFigures,
+    all_workers: ReportFigures,
+    /// As training does it.
+    training: ReportFigures,
+    /// What the training step takes when batches cost nothing; `None` where it takes no time.
+    step_alone_per_s: Option<f64>,
+    shuffle: ShuffleQuality,
+    changes: Vec<Change>,
+    verdict: String,
+    #[serde(skip)]
+    stages: String,
+}
+
+impl Findings {
+    pub(super) fn new(recipe: String, work: &Work, limit: Option<f64>, found: &Measured) -> Self {
+        let plan = if let Work::Images(recipe) = work { Some(recipe.to_string()) } else { None };
+        let megabytes = |bytes: f64| rounded(bytes / 1e6, 1);
+        let (one, all) = found.disk;
+        let stats = found.training.stats();
+        let disk = DiskFigures {
+            one_reader_mb_per_s: megabytes(one.bytes_per_s),
+            one_reader_samples_per_s: rounded(one.samples_per_s, 0),
+            mb_per_s: megabytes(all.bytes_per_s),
+            samples_per_s: rounded(all.samples_per_s, 0),
+            readers: stats.workers,
+            limit_mb_per_s: limit,
+        };
+        #[expect(clippy::cast_precision_loss, reason = "shown with few digits")]
+        let (slab_bytes, batches) = (stats.slab_bytes as f64, stats.batches as f64);
+        let seconds = found.training.elapsed().as_secs_f64();
+        let written = if seconds > 0.0 { slab_bytes * batches / seconds } else { 0.0 };
+        #[expect(clippy::cast_precision_loss, reason = "shown with few digits")]
+        let available = memory::available_bytes().map(|bytes| bytes as f64 / 1048576.0);
+        let memory = MemoryFigures {
+            available_mib: available.map(|mib| rounded(mib, 0)),
+            peak_rss_mib: machine::peak_rss_mib().map(|mib| rounded(mib, 1)),
+            copy_gb_per_s: rounded(found.copy_rate / 1e9, 2),
+            batches_gb_per_s: rounded(written / 1e9, 3),
+        };
+        Self {
+            recipe,
+            plan,
+            data: found.data.clone(),
+            disk,
+            memory,
+            one_worker: (&found.one).into(),
+            all_workers: (&found.warm).into(),
+            training: (&found.training).into(),
+            step_alone_per_s: found.replay.map(|rate| rounded(rate, 1)),
+            shuffle: found.shuffle,
+            changes: changes(found),
+            verdict: found.training.verdict(),
+            stages: table(&found.training),
+        }
+    }
+}
+
+/// The stages of a report, without its verdict.
+fn table(report: &Report) -> String {
+    let text = report.to_string();
+    let lines: Vec<&str> = text.lines().collect();
+    lines.split_last().map(|(_, table)| table.join("\n")).unwrap_or_default()
+}
+
+impl fmt::Display for Findings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { recipe, data, disk, memory, .. } = self;
+        let samples = data.samples;
+        let kilobytes = data.bytes_per_sample / 1e3;
+        writeln!(
+            f,
+            "data      {samples} samples of {kilobytes:.1} kB, open in {:.3} s",
+            data.open_s
+        )?;
+        writeln!(
+            f,
+            "disk      {:.0} MB/s and {:.0} samples/s past the page cache, one reader {:.0} MB/s",
+            disk.mb_per_s, disk.samples_per_s, disk.one_reader_mb_per_s
+        )?;
+        if let Some(limit) = disk.limit_mb_per_s {
+            writeln!(f, "          taken for a disk of {limit} MB/s below")?;
+        }
+        write!(
+            f,
+            "memory    copies {:.1} GB/s, batches need {:.2}",
+            memory.copy_gb_per_s, memory.batches_gb_per_s
+        )?;
+        if let (Some(peak), Some(free)) = (memory.peak_rss_mib, memory.available_mib) {
+            write!(f, "; {peak:.0} MiB used at most, {free:.0} MiB free")?;
+        }
+        writeln!(f)?;
+        writeln!(
+            f,
+            "workers   {recipe} from the page cache: {:.0} samples/s with one, {:.0} with {}",
+            self.one_worker.capacity(),
+            self.all_workers.capacity(),
+            self.all_workers.workers()
+        )?;
+        if let Some(rate) = self.step_alone_per_s {
+            writeln!(f, "step      {rate:.0} samples/s if batches cost nothing")?;
+        }
+        writeln!(f, "shuffle   {}", self.shuffle)?;
+        writeln!(f, "\ntraining  {}", self.stages)?;
+        if !self.changes.is_empty() {
+            writeln!(f, "\nto change")?;
+        }
+        for change in &self.changes {
+            writeln!(f, "  {change}")?;
+        }
+        write!(f, "\n{}", self.verdict)
+    }
+}

@@ -1,0 +1,95 @@
+//! A source that reads no faster than a disk of a given speed.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tbl_io::{Entry, Facts, Field, Note, ReadError, SampleSource, SourceKind};
+
+/// A disk that several sources lie on and all threads wait for.
+#[derive(Debug)]
+pub(super) struct SlowDisk {
+    bytes_per_second: f64,
+    /// When it has done what was asked of it so far.
+    free_at: Mutex<Instant>,
+}
+
+impl SlowDisk {
+    /// A disk of `bytes_per_second`, which is above zero.
+    pub(super) fn new(bytes_per_second: f64) -> Self {
+        Self { bytes_per_second, free_at: Mutex::new(Instant::now()) }
+    }
+
+    /// Returns when the disk would have read `bytes`, behind everything that was asked for before.
+    fn read(&self, bytes: usize) {
+        #[expect(clippy::cast_precision_loss, reason = "a sample is far below 2^53 bytes")]
+        let seconds = bytes as f64 / self.bytes_per_second;
+        let takes = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        let done = {
+            let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
+            let start = Instant::now().max(*free_at);
+            *free_at = start.checked_add(takes).unwrap_or(start);
+            *free_at
+        };
+        thread::sleep(done.saturating_duration_since(Instant::now()));
+    }
+}
+
+/// A source on a slow disk.
+#[derive(Debug)]
+pub(super) struct Throttled {
+    pub(super) source: Box<dyn SampleSource>,
+    pub(super) disk: Arc<SlowDisk>,
+}
+
+impl SampleSource for Throttled {
+    fn path(&self) -> &Path {
+        self.source.path()
+    }
+
+    fn kind(&self) -> SourceKind {
+        self.source.kind()
+    }
+
+    fn sample_count(&self) -> u64 {
+        self.source.sample_count()
+    }
+
+    fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
+        self.source.entry(index)
+    }
+
+    fn facts(&self, index: u64) -> Result<Facts, ReadError> {
+        self.source.facts(index)
+    }
+
+    fn stored_labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
+        self.source.stored_labels()
+    }
+
+    fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+        self.source.read_into(index, bytes)?;
+        self.disk.read(bytes.len());
+        Ok(())
+    }
+
+    /// Nothing: whatever is read ahead would take the disk's time as well.
+    fn will_need(&self, _index: u64) {}
+
+    fn read_fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError> {
+        self.source.read_fields(index, fields)
+    }
+
+    fn row_index_into(&self, index: u64, row_index: &mut Vec<u8>) -> Result<bool, ReadError> {
+        self.source.row_index_into(index, row_index)
+    }
+
+    fn class_names(&self) -> &[String] {
+        self.source.class_names()
+    }
+
+    fn notes(&self) -> Vec<Note> {
+        self.source.notes()
+    }
+}

@@ -1,0 +1,93 @@
+//! A loader's report as numbers for programs.
+
+use serde::Serialize;
+use tl_pipeline::{Limit, Report, Stage};
+
+/// `value` with so many digits behind the point.
+pub(crate) fn rounded(value: f64, digits: i32) -> f64 {
+    let scale = 10f64.powi(digits);
+    (value * scale).round() / scale
+}
+
+/// What a [`Report`] says.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ReportFigures {
+    /// The stage that limits, or `consumer`; `None` before anything was done.
+    limit: Option<&'static str>,
+    samples_per_s: f64,
+    /// What could be reached without the limit.
+    reachable_per_s: f64,
+    /// What the workers can do when nobody keeps them waiting.
+    capacity_per_s: f64,
+    /// Parts of the consumer's and the workers' time, 0 to 1.
+    consumer_waits: f64,
+    workers_wait: f64,
+    stages: Vec<StageFigures>,
+    ready_batches: f64,
+    prefetch: usize,
+    workers: usize,
+    bytes_read: u64,
+    slabs: u64,
+    slab_bytes: u64,
+    skipped: u64,
+    damaged: u64,
+    verdict: String,
+}
+
+impl ReportFigures {
+    /// Samples a second that the workers can make.
+    pub(crate) fn capacity(&self) -> f64 {
+        self.capacity_per_s
+    }
+
+    /// How many workers there were.
+    pub(crate) fn workers(&self) -> usize {
+        self.workers
+    }
+}
+
+/// What a stage costs.
+#[derive(Clone, Debug, Serialize)]
+struct StageFigures {
+    stage: &'static str,
+    us_per_sample: f64,
+    /// Part of the workers' time, 0 to 1.
+    share: f64,
+}
+
+impl From<&Report> for ReportFigures {
+    fn from(report: &Report) -> Self {
+        let stats = report.stats();
+        let stage = |stage: Stage| StageFigures {
+            stage: stage.name(),
+            us_per_sample: rounded(report.per_sample(stage).as_secs_f64() * 1e6, 2),
+            share: rounded(report.share(stage), 4),
+        };
+        Self {
+            limit: report.limit().map(limit_name),
+            samples_per_s: rounded(report.rate(), 1),
+            reachable_per_s: rounded(report.reachable(), 1),
+            capacity_per_s: rounded(report.capacity(), 1),
+            consumer_waits: rounded(report.consumer_wait(), 4),
+            workers_wait: rounded(report.worker_wait(), 4),
+            stages: Stage::ALL.map(stage).into(),
+            ready_batches: rounded(report.ready(), 2),
+            prefetch: stats.prefetch,
+            workers: stats.workers,
+            bytes_read: stats.bytes_read,
+            slabs: stats.slabs,
+            slab_bytes: stats.slab_bytes,
+            skipped: stats.skipped,
+            damaged: stats.damaged,
+            verdict: report.verdict(),
+        }
+    }
+}
+
+/// The name of what limits.
+pub(crate) fn limit_name(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Stage(stage) => stage.name(),
+        Limit::Consumer | _ => "consumer",
+    }
+}

@@ -1,0 +1,112 @@
+//! `doctor`: three set-ups that are limited on purpose, and what it makes of them; what `bench`
+//! says of where time goes.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{Run, json_lines, photos, tl, write};
+
+fn doctor(more: &[&str]) -> Run {
+    let photos = photos();
+    let fixed = ["doctor", "--seconds", "1", "--batch-size", "4"].map(std::ffi::OsStr::new);
+    tl(fixed.into_iter().chain([photos.as_os_str()]).chain(more.iter().map(|arg| arg.as_ref())))
+}
+
+fn findings(more: &[&str]) -> Value {
+    let mut lines = json_lines(&doctor(&[more, &["--json"]].concat()).text());
+    assert_eq!(lines.len(), 1);
+    lines.remove(0)
+}
+
+#[test]
+fn a_slow_disk_is_named() {
+    let found = findings(&["--read-limit", "4", "--size", "32"]);
+    assert_eq!(found["training"]["limit"], "read", "{found}");
+    let bytes = found["training"]["bytes_read"].as_f64().expect("a number");
+    let rate = found["training"]["samples_per_s"].as_f64().expect("a number");
+    let per_sample = found["data"]["bytes_per_sample"].as_f64().expect("a number");
+    // Its size differs from photograph to photograph; the limit holds for all together.
+    assert!(bytes > 0.0 && rate * per_sample < 12e6, "{found}");
+    let changes = found["changes"].as_array().expect("a list");
+    let what = |change: &Value| change["what"].as_str().map(str::to_owned);
+    assert!(changes.iter().filter_map(what).any(|what| what.contains("--cache-memory")), "{found}");
+}
+
+#[test]
+fn a_heavy_transform_is_named() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let blur = "\n[[ops]]\nop = \"gaussian_blur\"\nkernel_size = 31\nsigma = 9.0\n";
+    let text = format!(
+        "output = {{dtype = \"u8\", layout = \"hwc\"}}\n[[ops]]\nop = \"random_resized_crop\"\n\
+         size = 224\n{}",
+        blur.repeat(12)
+    );
+    let recipe = write(folder.path(), "heavy.toml", text.as_bytes());
+    let found = findings(&["--recipe", recipe.to_str().expect("a path in UTF-8")]);
+    assert_eq!(found["training"]["limit"], "transform", "{found}");
+    assert!(found["plan"].as_str().is_some_and(|plan| plan.contains("GaussianBlur")), "{found}");
+}
+
+#[test]
+fn a_slow_training_step_is_named() {
+    let found = findings(&["--step-ms", "60", "--size", "32"]);
+    assert_eq!(found["training"]["limit"], "consumer", "{found}");
+    let alone = found["step_alone_per_s"].as_f64().expect("a number");
+    // Four samples in 60 ms and what sleeping takes longer.
+    assert!((20.0..67.0).contains(&alone), "{found}");
+    let text = doctor(&["--step-ms", "60", "--size", "32"]).text();
+    let last = text.lines().last().expect("a verdict");
+    assert!(last.starts_with("Limited by the consumer: "), "{text}");
+}
+
+#[test]
+fn what_cannot_be_measured_is_a_usage_error() {
+    for (more, said) in [
+        (&["--read-limit", "0"][..], "tl: --read-limit is a number above 0"),
+        (&["--read-limit", "nan"], "tl: --read-limit is a number above 0"),
+        (&["--step-ms=-1"], "tl: --step-ms -1: "),
+        (&["--recipe", "raw", "--decode", "fast"], "tl: --decode and --decode-margin need"),
+    ] {
+        let message = doctor(more).error(2);
+        assert!(message.starts_with(said), "{message}");
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let args = ["doctor".as_ref(), folder.path().as_os_str()];
+    assert_eq!(tl(args).error(2), "tl: no samples to measure");
+    let message = tl(args.into_iter().chain(["--seconds=-1".as_ref()])).error(2);
+    assert!(message.starts_with("tl: --seconds -1: "), "{message}");
+}
+
+#[test]
+fn a_bench_says_where_the_time_went() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let trace = folder.path().join("run.json");
+    let photos = photos();
+    let bench = |more: &[&str]| {
+        let fixed = ["bench", "--seconds=0", "--recipe=imagenet-train", "--size=32"];
+        let fixed = fixed.into_iter().chain(["--batch-size=2"]).map(std::ffi::OsStr::new);
+        let fixed = fixed.chain([photos.as_os_str()]);
+        tl(fixed.chain(more.iter().map(|arg| arg.as_ref())))
+    };
+    let path = trace.to_str().expect("a path in UTF-8");
+    let line = json_lines(&bench(&["--report", "--trace", path, "--json"]).text()).remove(0);
+    let stages = line["report"]["stages"].as_array().expect("a list");
+    let share: f64 = stages.iter().filter_map(|stage| stage["share"].as_f64()).sum();
+    let waiting = line["report"]["workers_wait"].as_f64().expect("a number");
+    assert!((share + waiting - 1.0).abs() < 0.01, "{line}");
+    assert_eq!(line["report"]["verdict"].as_str().map(|text| text.ends_with('.')), Some(true));
+
+    let text = fs::read_to_string(&trace).expect("the trace is there");
+    let written: Value = serde_json::from_str(&text).expect("the trace is JSON");
+    let events = written["traceEvents"].as_array().expect("a list");
+    assert!(events.iter().any(|event| event["name"] == "decode" && event["ph"] == "X"));
+    assert!(bench(&["--trace", path]).error(2).contains("exists already"));
+    bench(&["--trace", path, "-f"]).good();
+
+    let text = bench(&["--report", "--step-ms", "30"]).text();
+    assert!(text.lines().last().is_some_and(|line| line.starts_with("Limited by ")), "{text}");
+    let replay = bench(&["--replay", "--step-ms", "30"]).text();
+    assert!(replay.contains("served from memory"), "{replay}");
+    bench(&["--replay", "--report"]).error(2);
+}
