@@ -246,7 +246,7 @@ impl Shared {
             seed: self.config.seed,
             epoch,
             global_batch,
-            mixing_group: self.config.mixing_group as u64,
+            mixing_group: state::mixing_group(&self.config),
             consumed: received * global_batch,
         })
     }

@@ -30,7 +30,7 @@ pub struct LoaderState {
     pub epoch: u32,
     /// Rows of a batch, all ranks together.
     pub global_batch: u64,
-    /// Rows whose images are mixed with each other, as by `MixUp`.
+    /// Rows whose images are mixed with each other, as by `MixUp`; 0 where none are.
     pub mixing_group: u64,
     /// Rows of the epoch that all ranks together have received.
     pub consumed: u64,
@@ -84,6 +84,14 @@ pub(crate) fn of_work(config: &LoaderConfig) -> Fingerprint {
         hash.update(multiple.to_le_bytes());
     }
     Fingerprint(hash.finalize().into())
+}
+
+/// Rows whose images are mixed with each other; 0 where none are.
+pub(crate) fn mixing_group(config: &LoaderConfig) -> u64 {
+    match &config.work {
+        Work::Images(recipe) if !recipe.batch_ops().is_empty() => config.mixing_group as u64,
+        Work::Images(_) | Work::Bytes => 0,
+    }
 }
 
 #[cfg(test)]

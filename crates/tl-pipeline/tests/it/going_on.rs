@@ -23,6 +23,11 @@ fn ranks(world: usize, workers: usize, tail: Tail, work: &Work) -> Vec<Loader> {
     (0..world.try_into().unwrap()).map(rank).collect()
 }
 
+fn mixed() -> Recipe {
+    let mixing: BatchOp = MixUp::default().into();
+    Recipe::imagenet_train(16).unwrap().with_batch_ops(vec![mixing]).unwrap()
+}
+
 fn append(rows: &mut Vec<(u64, bool, Vec<u8>)>, batch: &Batch) {
     let row_bytes = batch.images().len() / batch.len().max(1);
     for (row, &index) in batch.indices().iter().enumerate() {
@@ -59,9 +64,7 @@ fn elastic(worlds: &[usize], every: u64, tail: Tail, work: &Work) -> Vec<(u64, b
 
 #[test]
 fn resuming_on_other_ranks_concatenates_to_the_whole_epoch() {
-    let mixing: BatchOp = MixUp::default().into();
-    let mixed = Recipe::imagenet_train(16).unwrap().with_batch_ops(vec![mixing]).unwrap();
-    for work in [train(), Work::Images(mixed)] {
+    for work in [train(), Work::Images(mixed())] {
         for tail in [Tail::Drop, Tail::Pad, Tail::Uneven] {
             let whole = elastic(&[1], 100, tail, &work);
             let expected = match tail {
@@ -131,7 +134,16 @@ fn states_of_something_else_are_refused_by_name() {
     assert_eq!(refused(SAMPLES, LoaderConfig { sampler, ..settings() }), "order");
     assert_eq!(refused(SAMPLES, LoaderConfig { seed: 43, ..settings() }), "seed");
     assert_eq!(refused(SAMPLES, LoaderConfig { batch_size: 8, ..settings() }), "global batch");
-    assert_eq!(refused(SAMPLES, LoaderConfig { mixing_group: 2, ..settings() }), "mixing group");
+    assert!(
+        loader(bmps(SAMPLES), LoaderConfig { mixing_group: 2, ..settings() })
+            .resume(&state)
+            .is_ok()
+    );
+    let mixed = || config(Work::Images(mixed()));
+    let state = loader(bmps(SAMPLES), mixed()).epoch(2).state().unwrap();
+    let other = loader(bmps(SAMPLES), LoaderConfig { mixing_group: 2, ..mixed() });
+    let error = other.resume(&state).unwrap_err();
+    assert!(matches!(error, PipelineError::StateMismatch { what: "mixing group", .. }), "{error}");
 }
 
 #[test]
