@@ -101,9 +101,11 @@ fn examples() -> Result<Outcome, Box<dyn Error>> {
 /// Tests the crate that has default features without them, and what the others' features add.
 fn features() -> Result<Outcome, Box<dyn Error>> {
     run_cargo("test --package tbl-format --no-default-features")?;
-    let uring = "--package tbl-io --features tbl-io/io-uring";
+    let uring = "--package tbl-io --package tl-pipeline --package turboloader \
+                 --features turboloader/io-uring";
     run_cargo(&format!("clippy {uring} --all-targets -- -D warnings"))?;
-    run_cargo(&format!("test {uring} --test it -- uring"))
+    let uring = "--package tbl-io --package tl-pipeline --features tl-pipeline/io-uring";
+    run_cargo(&format!("test {uring} --test it -- uring readers"))
 }
 
 /// Replays the committed seeds and past crashes on the stable compiler.

@@ -4,12 +4,14 @@ use std::any::Any;
 use std::fmt;
 use std::ops::{Deref, Range};
 
+use tbl_io::ReadError;
 use tl_decode::Image;
 use tl_transform::{Dtype, Layout, Mixing, OutputSpec};
 use zerocopy::FromBytes;
 
 use crate::batching::PaddingStats;
 use crate::collate::Collated;
+use crate::dataset::Dataset;
 use crate::error::{PipelineError, SampleError};
 use crate::fields::{MaskType, RowFields};
 use crate::form::Form;
@@ -21,6 +23,8 @@ use crate::sync::Arc;
 pub(crate) struct Extra {
     /// The sample itself where batches hold no fixed-size images: its bytes, or its pixels.
     pub(crate) image: Image,
+    /// The data set whose mapping has the sample, where it was not copied.
+    pub(crate) view_of: Option<Arc<Dataset>>,
     /// Why the row is to be left out.
     pub(crate) error: Option<Arc<SampleError>>,
     /// What is wrong with the row, though it was kept.
@@ -338,14 +342,33 @@ impl Batch {
     }
 
     /// Sample `row` of a batch whose samples differ in size; `None` past the end, or when the
-    /// images are of one size.
+    /// images are of one size. In a batch of [views](crate::Work::Views) it is the sample in its
+    /// file, and `None` when that has been cut short since.
     #[must_use]
     pub fn sample(&self, row: usize) -> Option<Sample<'_>> {
         if self.spec.is_some() || row >= self.len {
             return None;
         }
-        let image = &self.lease.extra(row).image;
+        let Extra { image, view_of, .. } = self.lease.extra(row);
+        if let Some(dataset) = view_of {
+            let bytes = dataset.view(self.indices()[row]).ok()??;
+            return Some(Sample { width: 0, height: 0, bytes });
+        }
         Some(Sample { width: image.width, height: image.height, bytes: &image.data })
+    }
+
+    /// Whether the files under a batch of [views](crate::Work::Views) still have its samples. Asked
+    /// after they were looked at, it says that they were not cut short before.
+    ///
+    /// # Errors
+    /// [`ReadError::ChangedWhileOpen`], of the first sample that is not there any more.
+    pub fn check_views(&self) -> Result<(), ReadError> {
+        for (row, &index) in self.indices().iter().enumerate() {
+            if let Some(dataset) = &self.lease.extra(row).view_of {
+                dataset.view(index)?;
+            }
+        }
+        Ok(())
     }
 }
 

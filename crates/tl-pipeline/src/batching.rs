@@ -76,7 +76,9 @@ impl Buckets {
             Work::Images(recipe) => {
                 return Err(PipelineError::NothingToPad { work: recipe.to_string() });
             }
-            Work::Bytes => return Err(PipelineError::NothingToPad { work: "bytes".into() }),
+            Work::Bytes | Work::Views => {
+                return Err(PipelineError::NothingToPad { work: "bytes".into() });
+            }
         };
         if config.decode.exif == Exif::Apply {
             return Err(PipelineError::TurnedSizes { recipe: recipe.to_string() });

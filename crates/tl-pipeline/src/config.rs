@@ -9,6 +9,7 @@ use crate::collate::Collate;
 use crate::error::PipelineError;
 use crate::fields::Fields;
 use crate::order::Sampler;
+use crate::reader::{MAX_READERS, Readers};
 use crate::schedule::Shard;
 use crate::sync::available_parallelism;
 
@@ -18,6 +19,9 @@ use crate::sync::available_parallelism;
 pub enum Work {
     /// The stored bytes, read and checked but not decoded.
     Bytes,
+    /// The stored bytes where they lie in the mapped files, neither copied nor checked against a
+    /// checksum, where the container has them as they are; otherwise as [`Bytes`](Self::Bytes).
+    Views,
     /// The decoded image, put through a recipe.
     Images(Recipe),
 }
@@ -77,6 +81,11 @@ pub struct LoaderConfig {
     /// `batch_size`. 0, the default, means the whole batch. A run that is to go on with another
     /// number of ranks keeps this.
     pub mixing_group: usize,
+    /// Who reads samples. Default the workers.
+    pub readers: Readers,
+    /// Bytes of samples that readers of their own may be ahead; a larger sample is read when it is
+    /// the only one. 0, the default, means 64 MiB.
+    pub read_ahead_bytes: u64,
     /// How many events of a trace are kept, the latest ones; each takes 48 bytes. 0, the default,
     /// means that there is no trace. See [`Loader::write_trace`](crate::Loader::write_trace).
     pub trace: usize,
@@ -107,6 +116,8 @@ impl LoaderConfig {
             seed: 0,
             shard: Shard::default(),
             mixing_group: 0,
+            readers: Readers::default(),
+            read_ahead_bytes: 0,
             trace: 0,
             on_error: OnError::Raise,
             cache: CacheConfig::default(),
@@ -118,7 +129,7 @@ impl LoaderConfig {
     /// The user's transforms of the recipe.
     pub(crate) fn bind(&self) -> Result<BoundTransforms, PipelineError> {
         match &self.work {
-            Work::Bytes => Ok(BoundTransforms::default()),
+            Work::Bytes | Work::Views => Ok(BoundTransforms::default()),
             Work::Images(recipe) => Ok(self.user_transforms.bind(recipe)?),
         }
     }
@@ -129,7 +140,7 @@ impl LoaderConfig {
             return Ok(());
         }
         let recipe = match &self.work {
-            Work::Bytes => None,
+            Work::Bytes | Work::Views => None,
             Work::Images(recipe) if recipe.ops().is_empty() => return Ok(()),
             Work::Images(recipe) if recipe.decode_mode() == DecodeMode::Exact => return Ok(()),
             Work::Images(recipe) => Some(recipe.to_string()),
@@ -152,6 +163,18 @@ impl LoaderConfig {
         }
         if self.prefetch == 0 {
             self.prefetch = (2 * self.workers).div_ceil(self.batch_size).max(2);
+        }
+        let readers = match self.readers {
+            Readers::Workers => 1,
+            Readers::Threads(threads) => threads,
+            Readers::Uring { depth, .. } => usize::try_from(depth).unwrap_or(usize::MAX),
+        };
+        if !(1..=MAX_READERS).contains(&readers) {
+            let (value, expected) = (readers as u64, "1 to 1024");
+            return Err(PipelineError::Setting { setting: "readers", value, expected });
+        }
+        if self.read_ahead_bytes == 0 {
+            self.read_ahead_bytes = READ_AHEAD_BYTES;
         }
         if self.mixing_group == 0 {
             self.mixing_group = self.batch_size;
@@ -179,6 +202,9 @@ impl LoaderConfig {
         Ok(self)
     }
 }
+
+/// Some 600 photographs: enough to keep any disk busy while a worker decodes the first of them.
+const READ_AHEAD_BYTES: u64 = 64 << 20;
 
 /// More threads than this are a mistake in the caller's arithmetic.
 const MAX_WORKERS: usize = 1024;

@@ -152,7 +152,9 @@ impl Fields {
             Work::Images(recipe) => {
                 return Err(PipelineError::NotAnnotated { work: recipe.to_string() });
             }
-            Work::Bytes => return Err(PipelineError::NotAnnotated { work: "bytes".into() }),
+            Work::Bytes | Work::Views => {
+                return Err(PipelineError::NotAnnotated { work: "bytes".into() });
+            }
         };
         if let Some(BoxField { boxes, labels, sanitize, .. }) = &self.boxes {
             for pointer in [Some(boxes), labels.as_ref()].into_iter().flatten() {

@@ -26,7 +26,7 @@ impl Form {
     /// That of a loader's batches where it is always the same.
     pub(crate) fn fixed(config: &LoaderConfig) -> Result<Self, PipelineError> {
         let spec = match &config.work {
-            Work::Bytes => None,
+            Work::Bytes | Work::Views => None,
             Work::Images(recipe) => recipe.output_size().map(|size| spec_of(recipe, size)),
         };
         let shape = shape(config, spec).ok_or(PipelineError::Setting {

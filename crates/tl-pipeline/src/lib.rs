@@ -20,6 +20,7 @@ mod order;
 mod padding;
 mod pool;
 mod ragged;
+mod reader;
 mod render;
 mod report;
 mod ring;
@@ -53,6 +54,7 @@ pub use order::{
     Length, Order, Part, Randomness, Replacement, Sampler, Samples, Sequence, Shuffle,
     ShuffleQuality, Subset, Together, Weights,
 };
+pub use reader::{LoaderNote, Readers};
 pub use render::Renderer;
 pub use report::{Limit, Report};
 pub use sample::{SampleRenderer, Stored, Target};

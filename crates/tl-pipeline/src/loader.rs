@@ -15,6 +15,7 @@ use crate::fingerprint::Fingerprint;
 use crate::form::Form;
 use crate::order::{Order, Sequence};
 use crate::pool::Pool;
+use crate::reader::LoaderNote;
 use crate::run::Workers;
 use crate::schedule::Schedule;
 use crate::state::{self, LoaderState};
@@ -50,7 +51,8 @@ pub struct Loader {
 
 /// What a loader, its epochs and their workers have in common.
 pub(crate) struct Shared {
-    pub(crate) dataset: Dataset,
+    /// Counted, because batches of views keep it.
+    pub(crate) dataset: Arc<Dataset>,
     pub(crate) config: LoaderConfig,
     pub(crate) sequence: Sequence,
     pub(crate) schedule: Schedule,
@@ -64,6 +66,7 @@ pub(crate) struct Shared {
     pub(crate) counters: Counters,
     pub(crate) trace: Option<Arc<Trace>>,
     parking: Mutex<Parking>,
+    notes: Mutex<Vec<LoaderNote>>,
     /// Made when it is first asked for.
     fingerprint: Mutex<Option<Fingerprint>>,
     /// The process that made the loader: threads and locks are of no use in a fork of it.
@@ -97,7 +100,7 @@ impl Loader {
         let trace = (config.trace > 0).then(|| Arc::new(Trace::new(config.trace)));
         let caches = Caches::open(&config.cache, &config.decode);
         let shared = Shared {
-            dataset,
+            dataset: Arc::new(dataset),
             config,
             sequence,
             schedule,
@@ -109,6 +112,7 @@ impl Loader {
             counters: Counters::default(),
             trace,
             parking: Mutex::new(Parking::Open(None)),
+            notes: Mutex::default(),
             fingerprint: Mutex::default(),
             process: process_id(),
         };
@@ -199,6 +203,13 @@ impl Loader {
         self.shared.counters.damaged()
     }
 
+    /// What is to be said of the loader beside its results, as far as it is known; most often
+    /// nothing.
+    #[must_use]
+    pub fn notes(&self) -> Vec<LoaderNote> {
+        lock(&self.shared.notes).clone()
+    }
+
     fn start(&self, epoch: u32, batch: u64) -> Epoch {
         let shared = &self.shared;
         let runs = batch < self.len() && !shared.is_forked();
@@ -228,6 +239,14 @@ impl fmt::Debug for Loader {
 impl Shared {
     pub(crate) fn order(&self, epoch: u32) -> Order {
         self.sequence.order(self.config.seed, epoch)
+    }
+
+    /// Adds a note, once.
+    pub(crate) fn note(&self, note: LoaderNote) {
+        let mut notes = lock(&self.notes);
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
     }
 
     /// Whether this process is a fork of the one that made the loader.

@@ -19,6 +19,7 @@ use crate::loader::Shared;
 use crate::order::Order;
 use crate::pool::Lease;
 use crate::ragged::Ragged;
+use crate::reader::{self, window::Window};
 use crate::ring::Ring;
 use crate::schedule::Slot;
 use crate::stage::Stage;
@@ -40,12 +41,16 @@ pub(crate) struct Run {
     first_epoch: u32,
     /// The orders of the latest epochs that workers have reached.
     orders: Mutex<Vec<Arc<EpochOrder>>>,
+    /// Rows that readers are ahead of the workers with, where there are readers.
+    window: Option<Window>,
     shared: Arc<Shared>,
 }
 
 /// A row of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
+    /// The row's number in the run.
+    pub(crate) run_row: u64,
     pub(crate) epoch: u32,
     /// The batch's number in the run, by which the ring knows it.
     pub(crate) serial: u64,
@@ -64,15 +69,19 @@ impl Run {
         let batches = schedule.batches().saturating_mul(epochs);
         let start = batch * config.batch_size as u64;
         let ring = Ring::new(start..rows, batch..batches, config.prefetch);
-        Self { ring, first_epoch: epoch, orders: Mutex::default(), shared }
+        let buffers = config.readers.buffers(config.workers);
+        let window = buffers.map(|spare| Window::new(start..rows, config.read_ahead_bytes, spare));
+        Self { ring, first_epoch: epoch, orders: Mutex::default(), window, shared }
     }
 
     /// Where row `row` of the run is.
     pub(crate) fn place(&self, row: u64) -> Place {
         let (schedule, batch_size) = (&self.shared.schedule, self.config().batch_size as u64);
+        let run_row = row;
         let (ahead, row) = (row / schedule.rows(), row % schedule.rows());
         let batch = row / batch_size;
         Place {
+            run_row,
             epoch: self.epoch_ahead(ahead),
             serial: ahead * schedule.batches() + batch,
             batch,
@@ -153,11 +162,23 @@ impl Run {
         Scratch::new(&self.shared.config, &self.shared.user_transforms)
     }
 
+    /// The rows that readers are ahead with, where there are readers.
+    pub(crate) fn window(&self) -> Option<&Window> {
+        self.window.as_ref()
+    }
+
+    /// Lets the workers read.
+    pub(crate) fn close_window(&self) {
+        if let Some(window) = &self.window {
+            window.close();
+        }
+    }
+
     pub(crate) fn config(&self) -> &LoaderConfig {
         &self.shared.config
     }
 
-    pub(crate) fn dataset(&self) -> &Dataset {
+    pub(crate) fn dataset(&self) -> &Arc<Dataset> {
         &self.shared.dataset
     }
 
@@ -240,6 +261,7 @@ impl Workers {
                 }
             }
         }
+        reader::start(&run, &mut threads);
         Self { run, threads }
     }
 
@@ -262,6 +284,7 @@ impl Drop for Workers {
             return;
         }
         self.run.ring.close();
+        self.run.close_window();
         for thread in threads {
             // A worker that panicked has reported it through its `Watch`.
             drop(thread.join());

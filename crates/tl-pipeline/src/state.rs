@@ -71,7 +71,7 @@ pub(crate) fn of_work(config: &LoaderConfig) -> Fingerprint {
     use sha2::{Digest, Sha256};
     let mut hash = Sha256::new();
     match &config.work {
-        Work::Bytes => hash.update(b"bytes"),
+        Work::Bytes | Work::Views => hash.update(b"bytes"),
         Work::Images(recipe) => {
             hash.update(b"images");
             hash.update(recipe.hash().0);

@@ -51,7 +51,7 @@ pub(crate) struct Scratch {
 impl Scratch {
     pub(crate) fn new(config: &LoaderConfig, user_transforms: &BoundTransforms) -> Self {
         let renderer = match &config.work {
-            Work::Bytes => None,
+            Work::Bytes | Work::Views => None,
             Work::Images(recipe) => {
                 let renderer = SampleRenderer::new(recipe, config.decode);
                 Some(renderer.with_user_transforms(user_transforms.clone()))

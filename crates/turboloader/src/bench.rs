@@ -42,6 +42,7 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
     }
     loader.dataset().shards().iter().for_each(|shard| data_set::note(shard.as_ref()));
     let warm_up = warm_up(&loader, opened, global)?;
+    loader.notes().iter().for_each(|said| note(&said));
     let damaged_kept = loader.stats().damaged;
     for damaged in loader.damaged() {
         note(&format_args!("{} (kept)", damaged.error));
@@ -103,7 +104,9 @@ fn config(args: &BenchArgs) -> Result<LoaderConfig, Failure> {
         return Err(Failure::NoDecodeMode);
     }
     let work = match recipe::load(&args.recipe, args.size)? {
+        None if args.views => Work::Views,
         None => Work::Bytes,
+        Some(_) if args.views => return Err(Failure::NoViews),
         Some(recipe) => Work::Images(args.decode.apply(recipe)?),
     };
     let shuffle = !matches!(args.recipe, RecipeName::Decode | RecipeName::ImagenetEval);

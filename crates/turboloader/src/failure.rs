@@ -128,6 +128,9 @@ pub(crate) enum Failure {
     /// `--decode` for a recipe that makes no smaller image.
     #[error("--decode and --decode-margin need a recipe that resizes")]
     NoDecodeMode,
+    /// `--views` for a recipe that decodes.
+    #[error("--views lends stored bytes: it needs --recipe raw")]
+    NoViews,
     /// There is nothing to measure.
     #[error("no samples to measure")]
     NoSamples,
@@ -257,7 +260,8 @@ impl Failure {
             | Self::CommandLine { .. }
             | Self::Usage { .. }
             | Self::MarginOfExact
-            | Self::NoDecodeMode => false,
+            | Self::NoDecodeMode
+            | Self::NoViews => false,
         }
     }
 

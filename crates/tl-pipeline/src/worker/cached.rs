@@ -5,6 +5,7 @@ use tl_transform::{Draw, Plan};
 
 use crate::cache::{CacheKind, PayloadForm};
 use crate::error::SampleFault;
+use crate::reader;
 use crate::run::Run;
 use crate::sample::{Input, Stored, Target};
 use crate::stage::Stage;
@@ -16,7 +17,7 @@ use crate::worker::process::{read, row_index};
 /// has to do with them.
 pub(super) fn fetch(
     run: &Run,
-    draw: Draw,
+    (draw, row): (Draw, u64),
     bytes: &mut Vec<u8>,
     tally: &mut Tally,
 ) -> Result<Option<PayloadForm>, SampleFault> {
@@ -33,7 +34,7 @@ pub(super) fn fetch(
     let facts = wanted.dataset.facts(wanted.sample)?;
     let form = (facts.format, (facts.width, facts.height));
     if let Err(name) = caches.read(kind, wanted, (&facts, facts.bytes), bytes) {
-        wanted.dataset.read_into(wanted.sample, bytes)?;
+        reader::fetch(run, (wanted.sample, row), bytes)?;
         tally.read(bytes.len());
         caches.keep(kind, wanted, name, bytes, form);
     }
@@ -46,7 +47,7 @@ pub(super) fn fetch(
 pub(super) fn render<'s>(
     run: &Run,
     scratch: &'s mut Scratch,
-    draw: Draw,
+    (draw, row): (Draw, u64),
     target: Target<'_>,
 ) -> Result<&'s [Plan], SampleFault> {
     let (caches, kind, wanted) = (run.caches(), CacheKind::Decoded, run.wanted(draw));
@@ -67,9 +68,9 @@ pub(super) fn render<'s>(
         }
         Err(name) => name,
     };
-    let (format, size) = match fetch(run, draw, bytes, tally)? {
+    let (format, size) = match fetch(run, (draw, row), bytes, tally)? {
         Some(form) => form,
-        None => read(wanted.dataset, wanted.sample, bytes, tally)?,
+        None => read(run, (wanted.sample, row), bytes, tally)?,
     };
     let row_index = row_index(wanted.dataset, wanted.sample, format, &mut scratch.row_index)?;
     let mut stored = Stored { format, size, bytes, row_index };

@@ -34,7 +34,8 @@ pub(super) fn fill<'a>(
     // Telling what will be read takes the system's time, and belongs to reading.
     scratch.tally.lap(Stage::Overhead);
     scratch.tally.work_on(index);
-    if let Some(ahead) = run.ahead(epoch, place, READ_AHEAD)
+    if run.window().is_none()
+        && let Some(ahead) = run.ahead(epoch, place, READ_AHEAD)
         && let Some(sample) = epoch.order.sample_at(ahead.position)
         && !run.caches().expects(sample)
     {
@@ -43,11 +44,12 @@ pub(super) fn fill<'a>(
     let row = usize::try_from(place.row).expect("a row is below the batch size");
     let mut row = lease.claim(row).expect("a row is claimed once");
     let Parts { image, mask, extra } = row.parts();
-    (extra.error, extra.damage) = (None, None);
+    (extra.error, extra.damage, extra.view_of) = (None, None, None);
     let seed = epoch.order.seed_at(slot.position);
     let draw = Draw { seed, epoch: epoch.number, sample: index };
     let work = AssertUnwindSafe(|| {
-        process(run, scratch, draw, form, Parts { image, mask, extra: &mut *extra })
+        let parts = Parts { image, mask, extra: &mut *extra };
+        process(run, scratch, (draw, place.run_row), form, parts)
     });
     let result = catch_unwind(work).unwrap_or_else(|panic| {
         // Whatever the panic interrupted is in an unknown state.
@@ -58,6 +60,9 @@ pub(super) fn fill<'a>(
         let message = tbl_io::Escaped(text.unwrap_or_default().as_bytes()).to_string();
         Err(SampleFault::Panicked { message })
     });
+    if let Some(window) = run.window() {
+        window.discard(place.run_row);
+    }
     scratch.tally.process();
     scratch.trim();
     let (label, size) = match result {

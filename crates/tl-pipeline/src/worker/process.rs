@@ -1,19 +1,22 @@
 //! From a sample's number to its row: read, decode, render.
 
 use tbl_format::SampleFormat;
-use tl_decode::{Damage, Image};
+use tl_decode::Damage;
 use tl_transform::{Draw, Plan};
 
 use crate::batch::{Extra, ImageSpec};
 use crate::cache::{CacheKind, PayloadForm};
+use crate::config::Work;
 use crate::dataset::Dataset;
 use crate::error::SampleFault;
 use crate::fields::{Fields, Placed};
 use crate::form::Form;
+use crate::reader;
 use crate::run::Run;
 use crate::sample::{Input, SampleRenderer, Stored, Target};
 use crate::slab::Parts;
 use crate::stage::Stage;
+use crate::sync::Arc;
 use crate::tally::Tally;
 use crate::worker::{Scratch, cached, trim};
 
@@ -29,12 +32,12 @@ pub(super) struct Processed {
 pub(super) fn process(
     run: &Run,
     scratch: &mut Scratch,
-    draw: Draw,
+    (draw, row): (Draw, u64),
     form: &Form,
     Parts { image: out, mask, extra }: Parts<'_, Extra>,
 ) -> Result<Processed, SampleFault> {
     extra.fields.clear();
-    let processed = process_image(run, scratch, draw, form, (out, &mut extra.image))?;
+    let processed = process_image(run, scratch, (draw, row), form, (out, &mut *extra))?;
     if run.config().fields == Fields::default() {
         return Ok(processed);
     }
@@ -57,16 +60,21 @@ pub(super) fn process(
 fn process_image(
     run: &Run,
     scratch: &mut Scratch,
-    draw: Draw,
+    (draw, row): (Draw, u64),
     form: &Form,
-    (out, image): (&mut [u8], &mut Image),
+    (out, extra): (&mut [u8], &mut Extra),
 ) -> Result<Processed, SampleFault> {
     let (dataset, index, caches) = (run.dataset(), draw.sample, run.caches());
+    let Extra { image, view_of, .. } = extra;
     trim(&mut image.data);
     if scratch.renderer.is_none() {
         (image.width, image.height) = (0, 0);
-        if cached::fetch(run, draw, &mut image.data, &mut scratch.tally)?.is_none() {
-            dataset.read_into(index, &mut image.data)?;
+        let view = if run.config().work == Work::Views { dataset.view(index)? } else { None };
+        if let Some(view) = view {
+            *view_of = Some(Arc::clone(dataset));
+            scratch.tally.read(view.len());
+        } else if cached::fetch(run, (draw, row), &mut image.data, &mut scratch.tally)?.is_none() {
+            reader::fetch(run, (index, row), &mut image.data)?;
             scratch.tally.read(image.data.len());
         }
         scratch.tally.lap(Stage::Read);
@@ -80,9 +88,9 @@ fn process_image(
         None => Target::Image(image),
     };
     let plans = if caches.has(CacheKind::Decoded) {
-        cached::render(run, scratch, draw, target)?
+        cached::render(run, scratch, (draw, row), target)?
     } else {
-        render(run, scratch, draw, target)?
+        render(run, scratch, (draw, row), target)?
     };
     let size = plans.first().map_or((0, 0), Plan::output_size);
     let damage = scratch.renderer.as_ref().and_then(SampleRenderer::damage);
@@ -92,13 +100,13 @@ fn process_image(
 fn render<'s>(
     run: &Run,
     scratch: &'s mut Scratch,
-    draw: Draw,
+    (draw, row): (Draw, u64),
     target: Target<'_>,
 ) -> Result<&'s [Plan], SampleFault> {
     let Scratch { bytes, renderer, tally, .. } = scratch;
-    let (format, size) = match cached::fetch(run, draw, bytes, tally)? {
+    let (format, size) = match cached::fetch(run, (draw, row), bytes, tally)? {
         Some(form) => form,
-        None => read(run.dataset(), draw.sample, bytes, tally)?,
+        None => read(run, (draw.sample, row), bytes, tally)?,
     };
     let row_index = row_index(run.dataset(), draw.sample, format, &mut scratch.row_index)?;
     let stored = Stored { format, size, bytes, row_index };
@@ -109,13 +117,13 @@ fn render<'s>(
 
 /// Replaces `bytes` by the stored bytes of a sample, and says what they are.
 pub(super) fn read(
-    dataset: &Dataset,
-    index: u64,
+    run: &Run,
+    (index, row): (u64, u64),
     bytes: &mut Vec<u8>,
     tally: &mut Tally,
 ) -> Result<PayloadForm, SampleFault> {
-    let facts = dataset.facts(index)?;
-    dataset.read_into(index, bytes)?;
+    let facts = run.dataset().facts(index)?;
+    reader::fetch(run, (index, row), bytes)?;
     tally.read(bytes.len());
     Ok((facts.format, (facts.width, facts.height)))
 }

@@ -66,6 +66,17 @@ fn tbl(root: &Path, name: &str, options: WriteOptions, format: SampleFormat) -> 
     path
 }
 
+/// The samples as a folder, an archive, a TBL file, and one that is compressed.
+pub(crate) fn containers(root: &Path) -> [PathBuf; 4] {
+    let lz4 = WriteOptions { lz4: true, ..WriteOptions::default() };
+    [
+        folder(root),
+        tar(root, "whole.tar", 0..23),
+        tbl(root, "v2.tbl", WriteOptions::default(), SampleFormat::Bmp),
+        tbl(root, "lz4.tbl", lz4, SampleFormat::Bmp),
+    ]
+}
+
 fn batches(paths: &[PathBuf], work: Work, workers: usize) -> Vec<Record> {
     let config = LoaderConfig { workers, ..config(work) };
     record(&loader(Dataset::open(paths).unwrap(), config), 1)

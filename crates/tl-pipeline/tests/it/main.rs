@@ -16,6 +16,7 @@ mod lifetimes;
 mod memory;
 mod mixing;
 mod observing;
+mod readers;
 mod resume;
 mod samplers;
 mod shutdown;

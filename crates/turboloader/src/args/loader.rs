@@ -4,7 +4,8 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::ops::Range;
 
 use clap::Args;
-use tl_pipeline::{Batching, Buckets, LoaderConfig, Sampler, Samples, Shuffle, Subset};
+use tbl_io::PageCache;
+use tl_pipeline::{Batching, Buckets, LoaderConfig, Readers, Sampler, Samples, Shuffle, Subset};
 
 use super::cache::CacheArgs;
 use crate::failure::Failure;
@@ -24,6 +25,23 @@ pub(crate) struct LoaderArgs {
     /// not give every worker two samples)
     #[arg(long, value_name = "N")]
     prefetch: Option<NonZeroUsize>,
+
+    /// Threads that read samples ahead of the workers (default: the workers read, and the system is
+    /// told what they will need)
+    #[arg(long, value_name = "N")]
+    readers: Option<NonZeroUsize>,
+
+    /// Read ahead through io_uring, with so many reads under way at once
+    #[arg(long, value_name = "N", conflicts_with = "readers")]
+    uring: Option<NonZeroU32>,
+
+    /// With --uring: read around the page cache
+    #[arg(long, requires = "uring")]
+    direct: bool,
+
+    /// MiB of samples that --readers or --uring may be ahead (default: 64)
+    #[arg(long, value_name = "MIB")]
+    read_ahead: Option<NonZeroU32>,
 
     /// The order of samples: none, full, block:SAMPLES or block:SAMPLESxWINDOW, which is blocks of
     /// neighbours in random order, the samples of WINDOW of them (default: 1) shuffled among each
@@ -72,11 +90,22 @@ impl LoaderArgs {
             workers: or_default(self.workers),
             prefetch: or_default(self.prefetch),
             batching,
+            readers: self.readers(),
+            read_ahead_bytes: self.read_ahead.map_or(0, |mib| u64::from(mib.get()) << 20),
             seed: self.seed,
             cache: self.cache.config(),
             sampler: self.sampler(config.sampler),
             ..config
         })
+    }
+
+    fn readers(&self) -> Readers {
+        let page_cache = if self.direct { PageCache::Bypassed } else { PageCache::Used };
+        match (self.uring, self.readers) {
+            (Some(depth), _) => Readers::Uring { depth: depth.get(), page_cache },
+            (None, Some(threads)) => Readers::Threads(threads.get()),
+            (None, None) => Readers::Workers,
+        }
     }
 }
 

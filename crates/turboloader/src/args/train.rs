@@ -105,6 +105,10 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) size: Option<u32>,
 
+    /// With --recipe raw: lend the bytes from the mapped files, neither copied nor checked
+    #[arg(long)]
+    pub(crate) views: bool,
+
     #[command(flatten)]
     pub(crate) loader: LoaderArgs,
 

@@ -8,7 +8,7 @@ use crate::text::Hex;
 
 /// The SHA-256 of the batches of `epoch`, in order. The byte layout is in the command's help.
 pub(super) fn epoch(loader: &Loader, epoch: u32) -> Result<Hex, Failure> {
-    let decoded = !matches!(loader.config().work, Work::Bytes);
+    let decoded = !matches!(loader.config().work, Work::Bytes | Work::Views);
     let mut hash = Sha256::new();
     for batch in loader.epoch(epoch) {
         add(&mut hash, &batch?, decoded);

@@ -1,0 +1,288 @@
+//! The reader stage: threads that bring the bytes of coming rows before a worker asks for them.
+//!
+//! Without it the system is told what will be read, and workers read. That is as fast where hints
+//! work; this is for storage that does not heed them, and for stores that are not files.
+
+pub(crate) mod window;
+
+use std::fmt;
+use std::io;
+use std::mem;
+
+use tbl_io::{PageCache, ReadError, StoredBytes};
+
+use crate::config::Work;
+use crate::run::{EpochOrder, Run};
+use crate::sync::{Arc, thread};
+
+use window::{Admission, Claim, Fetched, Window};
+
+/// Who reads samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Readers {
+    /// The workers, each when it needs one. The system is told 32 samples ahead.
+    #[default]
+    Workers,
+    /// So many threads of their own, ahead of the workers.
+    Threads(usize),
+    /// One thread that keeps so many reads under way through `io_uring`. Where it is not to be had
+    /// (the feature `io-uring` is not built in, the kernel refuses) four threads read instead, and
+    /// [`Loader::notes`](crate::Loader::notes) says so.
+    Uring {
+        /// Reads under way at once.
+        depth: u32,
+        /// Whether they go through the page cache.
+        page_cache: PageCache,
+    },
+}
+
+/// Threads that read where `io_uring` is refused.
+const THREADS_INSTEAD: usize = 4;
+
+/// More readers, or reads under way, than this are a mistake in the caller's arithmetic.
+pub(crate) const MAX_READERS: usize = 1024;
+
+/// Something about a loader that is no error, but that whoever uses it should hear of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LoaderNote {
+    /// Threads read instead of `io_uring`.
+    NoUring {
+        /// How many.
+        threads: usize,
+        /// What the system said; `None` where the feature is not built in.
+        error: Option<String>,
+    },
+}
+
+impl fmt::Display for LoaderNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoUring { threads, error: Some(error) } => {
+                write!(f, "io_uring is refused here ({error}), {threads} threads read instead")
+            }
+            Self::NoUring { threads, error: None } => {
+                write!(f, "built without io_uring, {threads} threads read instead")
+            }
+        }
+    }
+}
+
+impl Readers {
+    /// The buffers that are between two uses at most.
+    pub(crate) fn buffers(self, workers: usize) -> Option<usize> {
+        match self {
+            Self::Workers => None,
+            Self::Threads(threads) => Some(threads.max(THREADS_INSTEAD) + workers),
+            Self::Uring { depth, .. } => {
+                Some(usize::try_from(depth).unwrap_or(MAX_READERS).max(THREADS_INSTEAD) + workers)
+            }
+        }
+    }
+}
+
+/// Brings the sample in row `row` of the run to `bytes`: from its reader, or by reading it here. A
+/// sample that takes the place of the row's own is read here.
+pub(crate) fn fetch(
+    run: &Run,
+    (sample, row): (u64, u64),
+    bytes: &mut Vec<u8>,
+) -> Result<(), ReadError> {
+    let dataset = run.dataset();
+    let fetched = run.window().and_then(|window| Some((window, window.take(row)?)));
+    match fetched.filter(|(_, fetched)| fetched.sample == sample) {
+        None if run.config().work == Work::Bytes => dataset.copy_into(sample, bytes),
+        None => dataset.read_into(sample, bytes),
+        Some((window, fetched)) => {
+            window.give_back(mem::replace(bytes, fetched.bytes));
+            if fetched.is_unpacked { Ok(()) } else { dataset.unpack(sample, bytes) }
+        }
+    }
+}
+
+/// Starts the readers of a run. Readers that cannot be started leave the reading to the workers.
+pub(crate) fn start(run: &Arc<Run>, threads: &mut Vec<thread::JoinHandle<()>>) {
+    let count = match run.config().readers {
+        Readers::Workers => return,
+        Readers::Threads(count) => count,
+        Readers::Uring { depth, page_cache } => match start_uring(run, depth, page_cache) {
+            Ok(thread) => {
+                threads.extend(thread);
+                return;
+            }
+            Err(error) => {
+                let (threads, error) = (THREADS_INSTEAD, error.map(|error| error.to_string()));
+                run.shared().note(LoaderNote::NoUring { threads, error });
+                THREADS_INSTEAD
+            }
+        },
+    };
+    for reader in 0..count {
+        let run_of_reader = Arc::clone(run);
+        threads.extend(spawn(run, reader, move || read_one_by_one(&run_of_reader)));
+    }
+}
+
+fn spawn(
+    run: &Run,
+    reader: usize,
+    body: impl FnOnce() + Send + 'static,
+) -> Option<thread::JoinHandle<()>> {
+    let started = thread::Builder::new().name(format!("tl-reader-{reader}")).spawn(body);
+    if started.is_err() {
+        run.close_window();
+    }
+    started.ok()
+}
+
+/// A row to read, and where its bytes are.
+struct Wanted {
+    row: u64,
+    sample: u64,
+    /// `None` where the source reads it whole or not at all.
+    stored: Option<StoredBytes>,
+    bytes: u64,
+}
+
+/// Finds out what rows need, and remembers the order that it looked at.
+struct Lookup<'a> {
+    run: &'a Run,
+    epoch: Option<Arc<EpochOrder>>,
+}
+
+impl Lookup<'_> {
+    /// `None` for a sample that a cache is expected to have, and for one that something is wrong
+    /// with, which its worker finds out.
+    fn wanted(&mut self, row: u64) -> Option<Wanted> {
+        let place = self.run.place(row);
+        let known = self.epoch.take().filter(|epoch| epoch.number == place.epoch);
+        let epoch = self.epoch.insert(known.unwrap_or_else(|| self.run.order(place.epoch)));
+        let slot = self.run.slot(epoch, place);
+        let sample = epoch.order.sample_at(slot.position);
+        let sample = sample.expect("a position is below their number");
+        if self.run.caches().expects(sample) {
+            return None;
+        }
+        let (source, local) = self.run.dataset().locate(sample).ok()?;
+        let stored = source.stored(local).ok()?;
+        let bytes = match &stored {
+            Some(stored) => stored.len,
+            None => source.facts(local).ok()?.bytes,
+        };
+        Some(Wanted { row, sample, stored, bytes })
+    }
+}
+
+/// Reads one sample after the other until there are no more.
+fn read_one_by_one(run: &Run) {
+    let Some(window) = run.window() else { return };
+    let _watch = Watch { window };
+    let mut lookup = Lookup { run, epoch: None };
+    while let Claim::Row(row) = window.claim(true) {
+        let Some(wanted) = lookup.wanted(row) else { continue };
+        if window.admit(wanted.row, wanted.bytes, true) == Admission::Granted {
+            window.complete(wanted.row, read(run, window, &wanted));
+        }
+    }
+}
+
+/// Reads a sample here and now.
+fn read(run: &Run, window: &Window, wanted: &Wanted) -> Option<Fetched> {
+    let mut bytes = window.spare();
+    let read = match &wanted.stored {
+        Some(stored) => stored.read_into(&mut bytes),
+        None => run.dataset().read_into(wanted.sample, &mut bytes),
+    };
+    read.is_ok().then_some(Fetched {
+        sample: wanted.sample,
+        bytes,
+        is_unpacked: wanted.stored.is_none(),
+    })
+}
+
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+fn start_uring(
+    run: &Arc<Run>,
+    depth: u32,
+    page_cache: PageCache,
+) -> Result<Option<thread::JoinHandle<()>>, Option<io::Error>> {
+    let reader = tbl_io::UringReader::new(depth, page_cache).map_err(Some)?;
+    let run_of_reader = Arc::clone(run);
+    Ok(spawn(run, 0, move || read_side_by_side(&run_of_reader, reader)))
+}
+
+#[cfg(not(all(target_os = "linux", feature = "io-uring")))]
+fn start_uring(
+    _: &Arc<Run>,
+    _: u32,
+    _: PageCache,
+) -> Result<Option<thread::JoinHandle<()>>, Option<io::Error>> {
+    Err(None)
+}
+
+/// Keeps as many reads under way as there may be until there are no more rows.
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+fn read_side_by_side(run: &Run, mut reader: tbl_io::UringReader) {
+    let Some(window) = run.window() else { return };
+    let _watch = Watch { window };
+    let mut lookup = Lookup { run, epoch: None };
+    // The samples of the rows that are being read.
+    let mut samples = std::collections::HashMap::new();
+    // A row that is waiting for room.
+    let mut pending: Option<Wanted> = None;
+    loop {
+        while !reader.is_full() {
+            // It sleeps for room only while there is no read whose end would go unnoticed.
+            let waits = reader.is_idle();
+            let wanted = match pending.take() {
+                Some(wanted) => wanted,
+                None => match window.claim(waits) {
+                    Claim::Row(row) => match lookup.wanted(row) {
+                        Some(wanted) => wanted,
+                        None => continue,
+                    },
+                    Claim::Ended if waits => return,
+                    Claim::Full | Claim::Ended => break,
+                },
+            };
+            match window.admit(wanted.row, wanted.bytes, waits) {
+                Admission::Taken => {}
+                Admission::Full => {
+                    pending = Some(wanted);
+                    break;
+                }
+                Admission::Granted => match wanted.stored {
+                    Some(stored) => {
+                        samples.insert(wanted.row, wanted.sample);
+                        reader.start(wanted.row, stored, window.spare());
+                    }
+                    None => window.complete(wanted.row, read(run, window, &wanted)),
+                },
+            }
+        }
+        match reader.wait() {
+            Ok(Some(tbl_io::Completed { tag, bytes, result })) => {
+                let sample = samples.remove(&tag).filter(|_| result.is_ok());
+                let fetched = sample.map(|sample| Fetched { sample, bytes, is_unpacked: false });
+                window.complete(tag, fetched);
+            }
+            Ok(None) => {}
+            // The workers read from now on.
+            Err(_) => return window.close(),
+        }
+    }
+}
+
+/// Lets the workers read when a reader dies.
+struct Watch<'a> {
+    window: &'a Window,
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.window.close();
+        }
+    }
+}

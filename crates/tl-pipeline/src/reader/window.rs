@@ -1,0 +1,262 @@
+//! The rows that are read ahead: which are being read, which wait for their worker, and how many
+//! bytes that is.
+//!
+//! Readers claim rows in order and read them in whatever time it takes; the worker that has claimed
+//! a row of the ring takes its bytes from here, or reads them itself where no reader has begun. So
+//! nobody waits for a reader that waits for room, and a reader that is gone costs nothing but speed.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use crossbeam_queue::ArrayQueue;
+
+#[cfg(test)]
+use crate::sync::MutexGuard;
+use crate::sync::{Condvar, Mutex, lock, wait};
+
+/// Rows that may be between the first that has not been taken and the last that is being read. What
+/// bounds memory is bytes; this bounds the list.
+const MAX_ROWS: u64 = 4096;
+
+/// Buffers above this size are not kept for another sample.
+const KEEP_BYTES: usize = 4 << 20;
+
+pub(crate) struct Window {
+    /// Where the rows end.
+    end: u64,
+    /// Bytes that may be read and not taken, unless one sample alone has more.
+    budget: u64,
+    state: Mutex<State>,
+    /// Signalled when a row is taken, or the window is closed.
+    room: Condvar,
+    /// Signalled when a row has been read, or the window is closed.
+    ready: Condvar,
+    /// Buffers on their way back from workers to readers.
+    spare: ArrayQueue<Vec<u8>>,
+}
+
+struct State {
+    /// The row of the front slot: every row before it is taken.
+    first: u64,
+    /// The row that a reader claims next.
+    next: u64,
+    slots: VecDeque<Slot>,
+    /// Of rows that are being read or have been.
+    bytes: u64,
+    closed: bool,
+}
+
+enum Slot {
+    /// No reader has begun.
+    Idle,
+    /// Charged with so many bytes.
+    Reading(u64),
+    Ready(u64, Fetched),
+    /// Its worker has it, or reads it itself.
+    Taken,
+}
+
+/// The bytes of a sample as a reader brought them.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Fetched {
+    pub(crate) sample: u64,
+    pub(crate) bytes: Vec<u8>,
+    /// Whether they are the sample's own, and not those stored in its container.
+    pub(crate) is_unpacked: bool,
+}
+
+/// Whether a reader may go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    Granted,
+    /// The row's worker has not waited.
+    Taken,
+    /// Not before others are taken.
+    Full,
+}
+
+/// What a reader is to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Claim {
+    Row(u64),
+    /// Nothing before rows are taken.
+    Full,
+    /// Nothing at all.
+    Ended,
+}
+
+impl Window {
+    /// A window over `rows` with `spare` buffers between two uses.
+    pub(crate) fn new(rows: Range<u64>, budget: u64, spare: usize) -> Self {
+        let Range { start, end } = rows;
+        let slots = VecDeque::new();
+        let state = State { first: start, next: start, slots, bytes: 0, closed: false };
+        let (room, ready) = (Condvar::new(), Condvar::new());
+        let spare = ArrayQueue::new(spare.max(1));
+        Self { end, budget, state: Mutex::new(state), room, ready, spare }
+    }
+
+    /// The row to read next, at once or, if `waits`, when there is one.
+    pub(crate) fn claim(&self, waits: bool) -> Claim {
+        let mut state = lock(&self.state);
+        loop {
+            if state.closed {
+                return Claim::Ended;
+            }
+            state.next = state.next.max(state.first);
+            while state.is_taken(state.next) {
+                state.next += 1;
+            }
+            if state.next >= self.end {
+                return Claim::Ended;
+            }
+            if state.next - state.first < MAX_ROWS {
+                state.next += 1;
+                return Claim::Row(state.next - 1);
+            }
+            if !waits {
+                return Claim::Full;
+            }
+            state = wait(&self.room, state);
+        }
+    }
+
+    /// Charges a claimed row with the bytes that it takes, at once or, if `waits`, when there is room
+    /// for them. One row is always let in.
+    pub(crate) fn admit(&self, row: u64, bytes: u64, waits: bool) -> Admission {
+        let mut state = lock(&self.state);
+        loop {
+            if state.closed || !state.is_idle(row) {
+                return Admission::Taken;
+            }
+            if state.bytes == 0 || state.bytes.saturating_add(bytes) <= self.budget {
+                state.bytes += bytes;
+                *state.slot_or_new(row) = Slot::Reading(bytes);
+                return Admission::Granted;
+            }
+            if !waits {
+                return Admission::Full;
+            }
+            state = wait(&self.room, state);
+        }
+    }
+
+    /// Puts a row that has been read in its place; `None` where it could not be read, which its
+    /// worker will find out.
+    pub(crate) fn complete(&self, row: u64, fetched: Option<Fetched>) {
+        let mut state = lock(&self.state);
+        let Some(&Slot::Reading(charge)) = state.slot(row) else { return };
+        *state.slot_or_new(row) = match fetched {
+            Some(fetched) => Slot::Ready(charge, fetched),
+            None => {
+                state.bytes -= charge;
+                self.room.notify_all();
+                Slot::Idle
+            }
+        };
+        drop(state);
+        self.ready.notify_all();
+    }
+
+    /// The bytes of a row, waiting for them if they are on their way. `None` when no reader has begun
+    /// to read them: none will.
+    pub(crate) fn take(&self, row: u64) -> Option<Fetched> {
+        let mut state = lock(&self.state);
+        while !state.closed && matches!(state.slot(row), Some(Slot::Reading(_))) {
+            state = wait(&self.ready, state);
+        }
+        if state.closed || row < state.first {
+            return None;
+        }
+        let fetched = state.take(row);
+        drop(state);
+        self.room.notify_all();
+        fetched
+    }
+
+    /// Lets go of a row, whether or not it was taken: its worker had the bytes from elsewhere.
+    pub(crate) fn discard(&self, row: u64) {
+        let mut state = lock(&self.state);
+        if state.closed || row < state.first {
+            return;
+        }
+        let fetched = state.take(row);
+        drop(state);
+        self.room.notify_all();
+        if let Some(Fetched { bytes, .. }) = fetched {
+            self.give_back(bytes);
+        }
+    }
+
+    /// A buffer, one of those that were given back if there are any.
+    pub(crate) fn spare(&self) -> Vec<u8> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Gives a buffer back.
+    pub(crate) fn give_back(&self, buffer: Vec<u8>) {
+        if buffer.capacity() <= KEEP_BYTES {
+            // What the queue has no room for is freed.
+            drop(self.spare.push(buffer));
+        }
+    }
+
+    /// Ends it: there is nothing to claim from now on, and nobody waits.
+    pub(crate) fn close(&self) {
+        let mut state = lock(&self.state);
+        state.closed = true;
+        state.slots.clear();
+        drop(state);
+        self.room.notify_all();
+        self.ready.notify_all();
+    }
+
+    #[cfg(test)]
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+}
+
+impl State {
+    fn slot(&self, row: u64) -> Option<&Slot> {
+        let place = usize::try_from(row.checked_sub(self.first)?).ok()?;
+        self.slots.get(place)
+    }
+
+    fn is_taken(&self, row: u64) -> bool {
+        matches!(self.slot(row), Some(Slot::Taken))
+    }
+
+    /// Marks a row as taken, which is not before the first, and returns its bytes if they are there.
+    fn take(&mut self, row: u64) -> Option<Fetched> {
+        let slot = std::mem::replace(self.slot_or_new(row), Slot::Taken);
+        let (charge, fetched) = match slot {
+            Slot::Ready(charge, fetched) => (charge, Some(fetched)),
+            Slot::Reading(charge) => (charge, None),
+            Slot::Idle | Slot::Taken => (0, None),
+        };
+        self.bytes -= charge;
+        while matches!(self.slots.front(), Some(Slot::Taken)) {
+            self.slots.pop_front();
+            self.first += 1;
+        }
+        fetched
+    }
+
+    /// Whether no one has begun with a row.
+    fn is_idle(&self, row: u64) -> bool {
+        row >= self.first && matches!(self.slot(row), None | Some(Slot::Idle))
+    }
+
+    /// The slot of a row that is not before the first.
+    fn slot_or_new(&mut self, row: u64) -> &mut Slot {
+        let place = usize::try_from(row - self.first).expect("rows in flight are few");
+        while self.slots.len() <= place {
+            self.slots.push_back(Slot::Idle);
+        }
+        &mut self.slots[place]
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+#[cfg(not(shuttle))]
+use super::*;
+
+#[cfg(not(shuttle))]
+fn fetched(row: u64) -> Fetched {
+    Fetched { sample: row, bytes: row.to_le_bytes().to_vec(), is_unpacked: false }
+}
+
+#[test]
+#[cfg(not(shuttle))]
+fn rows_are_claimed_in_order_and_taken_as_they_were_read() {
+    let window = Window::new(5..8, 1000, 4);
+    assert_eq!(
+        [(); 4].map(|()| window.claim(false)),
+        [Claim::Row(5), Claim::Row(6), Claim::Row(7), Claim::Ended]
+    );
+    for row in [7, 5] {
+        assert_eq!(window.admit(row, 8, false), Admission::Granted);
+        window.complete(row, Some(fetched(row)));
+    }
+    assert_eq!(window.take(7), Some(fetched(7)));
+    assert_eq!(window.take(5), Some(fetched(5)));
+    // No reader has begun, so none will.
+    assert_eq!(window.take(6), None);
+    assert_eq!(window.admit(6, 8, true), Admission::Taken);
+    let state = window.state();
+    assert_eq!((state.bytes, state.slots.len()), (0, 0));
+}
+
+#[test]
+#[cfg(not(shuttle))]
+fn bytes_are_bounded_but_one_row_is_always_let_in() {
+    let window = Window::new(0..9, 10, 4);
+    for _ in 0..3 {
+        window.claim(false);
+    }
+    assert_eq!(window.admit(1, 11, false), Admission::Granted);
+    assert_eq!(window.admit(2, 1, false), Admission::Full);
+    // The worker of a row that waits for room reads it itself.
+    assert_eq!(window.take(0), None);
+    assert_eq!(window.admit(0, 1, true), Admission::Taken);
+    window.complete(1, Some(fetched(1)));
+    assert_eq!(window.admit(2, 1, false), Admission::Full);
+    assert!(window.take(1).is_some());
+    assert_eq!(window.admit(2, 1, false), Admission::Granted);
+    // What cannot be read is charged to nobody.
+    window.complete(2, None);
+    assert_eq!(window.state().bytes, 0);
+    assert_eq!(window.take(2), None);
+}
+
+#[test]
+#[cfg(not(shuttle))]
+fn readers_pass_over_what_workers_have() {
+    let window = Window::new(0..10_000, 10, 4);
+    assert_eq!(window.take(0), None);
+    assert_eq!(window.take(2), None);
+    assert_eq!(window.claim(false), Claim::Row(1));
+    assert_eq!(window.claim(false), Claim::Row(3));
+    let rows = std::iter::from_fn(|| match window.claim(false) {
+        Claim::Row(row) => Some(row),
+        Claim::Full | Claim::Ended => None,
+    });
+    assert_eq!(rows.last(), Some(MAX_ROWS));
+    assert_eq!(window.claim(false), Claim::Full);
+    window.close();
+    assert_eq!((window.claim(true), window.take(3)), (Claim::Ended, None));
+}
+
+#[test]
+#[cfg(not(shuttle))]
+fn buffers_come_back_unless_there_are_too_many() {
+    let window = Window::new(0..1, 1, 2);
+    for size in [10, 20, 30, KEEP_BYTES + 1] {
+        window.give_back(Vec::with_capacity(size));
+    }
+    assert!(window.spare().capacity() >= 10);
+    assert!(window.spare().capacity() >= 20);
+    assert_eq!(window.spare().capacity(), 0);
+}
+
+#[cfg(shuttle)]
+mod schedules {
+    use crate::reader::window::{Admission, Claim, Fetched, Window};
+    use crate::sync::{Arc, AtomicU64, Ordering, thread};
+
+    const ROWS: u64 = 6;
+
+    /// Readers and workers over all rows; some rows cannot be read, and room is for two.
+    fn all_rows() {
+        let window = Arc::new(Window::new(0..ROWS, 2, 2));
+        let next = Arc::new(AtomicU64::new(0));
+        let readers = (0..2).map(|_| {
+            let window = Arc::clone(&window);
+            thread::spawn(move || {
+                while let Claim::Row(row) = window.claim(true) {
+                    if window.admit(row, 1, true) == Admission::Granted {
+                        let bytes = vec![u8::try_from(row).unwrap()];
+                        let fetched = Fetched { sample: row, bytes, is_unpacked: false };
+                        window.complete(row, (row % 3 != 1).then_some(fetched));
+                    }
+                }
+            })
+        });
+        let workers = (0..2).map(|_| {
+            let (window, next) = (Arc::clone(&window), Arc::clone(&next));
+            thread::spawn(move || {
+                loop {
+                    let row = next.fetch_add(1, Ordering::Relaxed);
+                    if row >= ROWS {
+                        return;
+                    }
+                    if let Some(Fetched { bytes, .. }) = window.take(row) {
+                        assert_eq!(bytes, [u8::try_from(row).unwrap()]);
+                        assert_ne!(row % 3, 1);
+                    }
+                }
+            })
+        });
+        let threads: Vec<_> = readers.chain(workers).collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(window.state().bytes, 0);
+    }
+
+    /// The window is closed while everyone is at work: nobody stays behind.
+    fn closed_early() {
+        let window = Arc::new(Window::new(0..u64::MAX, 2, 2));
+        let threads: Vec<_> = (0..4)
+            .map(|number| {
+                let window = Arc::clone(&window);
+                thread::spawn(move || match number {
+                    0 | 1 => {
+                        while let Claim::Row(row) = window.claim(true) {
+                            if window.admit(row, 1, true) == Admission::Granted {
+                                let fetched =
+                                    Fetched { sample: row, bytes: Vec::new(), is_unpacked: true };
+                                window.complete(row, Some(fetched));
+                            }
+                        }
+                    }
+                    2 => drop((0..3).map(|row| window.take(row)).count()),
+                    _ => window.close(),
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    }
+
+    #[test]
+    fn every_row_is_read_once_by_someone() {
+        shuttle::check_random(all_rows, 20_000);
+        shuttle::check_pct(all_rows, 20_000, 3);
+    }
+
+    #[test]
+    fn closing_leaves_nobody_behind() {
+        shuttle::check_random(closed_early, 20_000);
+        shuttle::check_pct(closed_early, 20_000, 3);
+    }
+}

@@ -1,0 +1,135 @@
+//! Samples that readers bring, and samples that are lent: the bytes are those that workers read.
+
+use std::fs::File;
+
+use tbl_io::PageCache;
+use tl_pipeline::{Dataset, Loader, LoaderConfig, OnError, PipelineError, Readers, Work};
+
+use crate::containers::containers;
+use crate::content::record;
+use crate::memory::{bmps, config, dataset, loader, sample, train};
+
+fn stages() -> Vec<Readers> {
+    let uring = |page_cache| Readers::Uring { depth: 8, page_cache };
+    let threads = [1, 3].map(Readers::Threads);
+    let uring = [PageCache::Used, PageCache::Bypassed].map(uring);
+    threads.into_iter().chain(uring).collect()
+}
+
+#[test]
+fn whoever_reads_the_batches_are_the_same() {
+    let root = tempfile::tempdir().unwrap();
+    let paths = containers(root.path());
+    for path in &paths {
+        for work in [train(), Work::Bytes] {
+            let open = || Dataset::open(&[path]).unwrap();
+            let expected = [1, 2].map(|epoch| record(&loader(open(), config(work.clone())), epoch));
+            for readers in stages() {
+                // A budget of one sample, of a few, of all.
+                for (workers, read_ahead_bytes) in [(1, 1), (3, 2000), (2, 0)] {
+                    let config = config(work.clone());
+                    let config = LoaderConfig { readers, workers, read_ahead_bytes, ..config };
+                    let loader = loader(open(), config);
+                    let epochs = [1, 2].map(|epoch| record(&loader, epoch));
+                    assert!(epochs == expected, "{} {readers:?} {workers}", path.display());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_source_that_says_nothing_of_its_bytes_is_read_by_the_readers_whole() {
+    let expected = record(&loader(bmps(23), config(train())), 1);
+    for readers in stages() {
+        let loader = loader(bmps(23), LoaderConfig { readers, ..config(train()) });
+        assert!(record(&loader, 1) == expected, "{readers:?}");
+    }
+}
+
+#[test]
+fn readers_change_no_error() {
+    let root = tempfile::tempdir().unwrap();
+    let paths = containers(root.path());
+    let path = &paths[1];
+    for readers in [Readers::Workers].into_iter().chain(stages()) {
+        let dataset = Dataset::open(&[path]).unwrap();
+        let cut = dataset.facts(10).unwrap().offset + 1;
+        let whole = std::fs::read(path).unwrap();
+        File::options().write(true).open(path).unwrap().set_len(cut).unwrap();
+        let config = LoaderConfig { readers, on_error: OnError::Skip, ..config(Work::Bytes) };
+        let loader = loader(dataset, config);
+        let samples: usize = loader.epoch(0).map(|batch| batch.unwrap().len()).sum();
+        assert_eq!((samples, loader.stats().skipped), (10, 13), "{readers:?}");
+        drop(loader);
+        std::fs::write(path, whole).unwrap();
+    }
+}
+
+#[test]
+fn views_are_the_bytes_and_outlive_their_loader() {
+    let root = tempfile::tempdir().unwrap();
+    let paths = containers(root.path());
+    for path in &paths {
+        let open = || Dataset::open(&[path]).unwrap();
+        let expected = record(&loader(open(), config(Work::Bytes)), 1);
+        for workers in [1, 3] {
+            let loader = loader(open(), LoaderConfig { workers, ..config(Work::Views) });
+            assert!(record(&loader, 1) == expected, "{}", path.display());
+        }
+        let views = loader(open(), config(Work::Views));
+        let batches: Vec<_> = views.epoch(1).map(Result::unwrap).collect();
+        drop(views);
+        let bytes = loader(open(), config(Work::Bytes));
+        for (view, bytes) in batches.iter().zip(bytes.epoch(1)) {
+            let bytes = bytes.unwrap();
+            view.check_views().unwrap();
+            for row in 0..view.len() {
+                assert_eq!(view.sample(row), bytes.sample(row));
+            }
+        }
+    }
+}
+
+#[test]
+fn views_of_a_file_cut_short_say_so() {
+    let root = tempfile::tempdir().unwrap();
+    let paths = containers(root.path());
+    let path = &paths[1];
+    let loader = loader(Dataset::open(&[path]).unwrap(), config(Work::Views));
+    let batch = loader.epoch(0).next().unwrap().unwrap();
+    assert!(batch.sample(0).is_some());
+    File::options().write(true).open(path).unwrap().set_len(1).unwrap();
+    assert_eq!(batch.sample(0), None);
+    assert!(batch.check_views().is_err());
+}
+
+#[test]
+fn readers_are_refused_in_impossible_numbers() {
+    let page_cache = PageCache::Used;
+    for readers in [
+        Readers::Threads(0),
+        Readers::Threads(1025),
+        Readers::Uring { depth: 0, page_cache },
+        Readers::Uring { depth: u32::MAX, page_cache },
+    ] {
+        let config = LoaderConfig { readers, ..config(Work::Bytes) };
+        let refused = Loader::new(bmps(3), config).unwrap_err();
+        assert!(matches!(refused, PipelineError::Setting { setting: "readers", .. }), "{refused}");
+    }
+}
+
+#[test]
+fn an_epoch_can_be_dropped_with_its_readers_anywhere() {
+    let format = tbl_format::SampleFormat::Bmp;
+    for readers in stages() {
+        for batches in 0..6 {
+            let samples = (0..23).map(|number| sample(number, format)).collect();
+            let config = LoaderConfig { readers, read_ahead_bytes: 3000, ..config(Work::Bytes) };
+            let loader = loader(dataset(samples), config);
+            let mut epoch = loader.epoch(0);
+            assert_eq!(epoch.by_ref().take(batches).count(), batches);
+            drop(epoch);
+        }
+    }
+}
