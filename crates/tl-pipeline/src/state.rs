@@ -90,7 +90,7 @@ pub(crate) fn of_work(config: &LoaderConfig) -> Fingerprint {
 pub(crate) fn mixing_group(config: &LoaderConfig) -> u64 {
     match &config.work {
         Work::Images(recipe) if !recipe.batch_ops().is_empty() => config.mixing_group as u64,
-        Work::Images(_) | Work::Bytes => 0,
+        Work::Images(_) | Work::Bytes | Work::Views => 0,
     }
 }
 
