@@ -161,6 +161,10 @@ impl LoaderConfig {
             let (value, expected) = (self.workers as u64, "at most 1024");
             return Err(PipelineError::Setting { setting: "workers", value, expected });
         }
+        if self.prefetch > MAX_PREFETCH {
+            let (value, expected) = (self.prefetch as u64, "at most 65536");
+            return Err(PipelineError::Setting { setting: "prefetch", value, expected });
+        }
         if self.prefetch == 0 {
             self.prefetch = (2 * self.workers).div_ceil(self.batch_size).max(2);
         }
@@ -206,6 +210,9 @@ impl LoaderConfig {
 /// Some 600 photographs: enough to keep any disk busy while a worker decodes the first of them.
 const READ_AHEAD_BYTES: u64 = 64 << 20;
 
+/// As many batches in flight serve nobody.
+const MAX_PREFETCH: usize = 1 << 16;
+
 /// More threads than this are a mistake in the caller's arithmetic.
 const MAX_WORKERS: usize = 1024;
 
@@ -226,6 +233,8 @@ mod tests {
         assert_eq!(resolve(64, 100, 0).unwrap(), (100, 4));
         assert!(matches!(resolve(0, 1, 1), Err(PipelineError::Setting { value: 0, .. })));
         assert!(matches!(resolve(1, 1025, 1), Err(PipelineError::Setting { value: 1025, .. })));
+        let setting = resolve(1, 1, usize::MAX);
+        assert!(matches!(setting, Err(PipelineError::Setting { setting: "prefetch", .. })));
     }
 
     #[test]

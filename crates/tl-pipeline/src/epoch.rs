@@ -24,7 +24,8 @@ pub struct Epoch {
     /// `None` when there is nothing left to receive, and in a forked process.
     workers: Option<Workers>,
     number: u32,
-    /// Batches received, also before a resumption.
+    /// Batches received, also before a resumption. Once the end has been met, as many as the ranks
+    /// have that have most, so that the state is the end on every rank.
     received: u64,
     has_failed: bool,
     watch: ConsumerWatch,
@@ -73,6 +74,9 @@ impl Epoch {
 
     fn receive(&mut self, timeout: Option<Duration>) -> Option<Result<Batch, PipelineError>> {
         if self.remaining() == 0 {
+            if !self.has_failed {
+                self.received = self.received.max(self.shared.schedule.global_batches());
+            }
             return None;
         }
         let result = self.wait_for_next(timeout);

@@ -162,6 +162,14 @@ pub enum PipelineError {
         /// Rows of a global batch.
         global_batch: u64,
     },
+    /// A state behind the end of its epoch.
+    #[error("{consumed} consumed rows of an epoch of {rows}")]
+    StateBeyondEpoch {
+        /// Rows consumed, as the state says.
+        consumed: u64,
+        /// Rows of an epoch, all ranks together.
+        rows: u64,
+    },
     /// The next batch was not ready in time. It can be asked for again.
     #[error("no batch within {waited:?}")]
     TimedOut {

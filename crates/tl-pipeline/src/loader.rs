@@ -162,10 +162,11 @@ impl Loader {
     /// the number of ranks as long as all of them together have the same global batch.
     ///
     /// # Errors
-    /// [`PipelineError::StateMismatch`] for another data set, recipe, order, seed, global batch or
-    /// mixing group, with both values.
+    /// [`PipelineError::StateMismatch`] for another data set, recipe, order, seed, global batch,
+    /// mixing group or tail, with both values; [`PipelineError::StateBeyondEpoch`] and
+    /// [`PipelineError::StateWithinBatch`] for a place that no epoch of this loader has.
     pub fn resume(&self, state: &LoaderState) -> Result<Epoch, PipelineError> {
-        let own = self.shared.state(state.epoch, 0)?;
+        let own = self.shared.state(state.epoch, self.shared.schedule.global_batches())?;
         let batch = state.next_batch(&own)?;
         Ok(self.start(state.epoch, batch))
     }
@@ -266,6 +267,7 @@ impl Shared {
             epoch,
             global_batch,
             mixing_group: state::mixing_group(&self.config),
+            tail: self.schedule.tail(),
             consumed: received * global_batch,
         })
     }

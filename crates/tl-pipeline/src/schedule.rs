@@ -4,6 +4,10 @@
 //! rank. So what all ranks receive together does not depend on how many they are, as long as the
 //! global batch stays the same.
 
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
 use crate::error::PipelineError;
 
 /// Which part of every global batch this process gets, when several train together.
@@ -27,7 +31,8 @@ impl Default for Shard {
 }
 
 /// What becomes of the last global batch when there are not enough samples for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Tail {
     /// It is left out. Every rank has the same number of whole batches.
     Drop,
@@ -37,6 +42,16 @@ pub enum Tail {
     /// It is short: the last ranks get fewer rows of it or none, and then one batch less than the
     /// others. Processes that wait for each other in every step must not use this.
     Uneven,
+}
+
+impl fmt::Display for Tail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Drop => "drop",
+            Self::Pad => "pad",
+            Self::Uneven => "uneven",
+        })
+    }
 }
 
 /// What a row of a batch holds.
@@ -90,6 +105,16 @@ impl Schedule {
     /// Rows of a global batch, all ranks together.
     pub(crate) const fn global_batch(&self) -> u64 {
         self.batch_size * self.world
+    }
+
+    /// What becomes of the last global batch.
+    pub(crate) const fn tail(&self) -> Tail {
+        self.tail
+    }
+
+    /// How many global batches there are, also incomplete ones: batches of the ranks that have most.
+    pub(crate) fn global_batches(&self) -> u64 {
+        Self { rank: 0, ..*self }.batches()
     }
 
     /// How many batches this rank has.

@@ -133,7 +133,10 @@ impl<T: Default> Slab<T> {
         let lines = bytes.max(shape.bytes).div_ceil(ALIGNMENT);
         let lines = <[Line]>::new_box_zeroed_with_elems(lines).ok()?;
         let row = || Row { claimed: AtomicBool::new(false), extra: UnsafeCell::default() };
-        let rows = std::iter::repeat_with(row).take(shape.rows).collect();
+        let mut rows = Vec::new();
+        rows.try_reserve_exact(shape.rows).ok()?;
+        rows.resize_with(shape.rows, row);
+        let rows = rows.into_boxed_slice();
         let (finished, published) = (AtomicUsize::new(0), AtomicBool::new(false));
         Some(Self { lines, rows, shape, in_use: 0, finished, published })
     }

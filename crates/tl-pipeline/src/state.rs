@@ -6,6 +6,7 @@ use crate::batching::{Batching, Buckets};
 use crate::config::{LoaderConfig, Work};
 use crate::error::PipelineError;
 use crate::fingerprint::Fingerprint;
+use crate::schedule::Tail;
 
 /// Where a consumer is, and what has to be the same when it goes on from there.
 ///
@@ -13,7 +14,6 @@ use crate::fingerprint::Fingerprint;
 /// global batch continues with the same bytes. What was prepared and not received is not counted.
 /// It serialises as a small table, with fingerprints as hexadecimal text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct LoaderState {
     /// The version of this table, [`LoaderState::VERSION`].
     pub version: u32,
@@ -32,6 +32,8 @@ pub struct LoaderState {
     pub global_batch: u64,
     /// Rows whose images are mixed with each other, as by `MixUp`; 0 where none are.
     pub mixing_group: u64,
+    /// What becomes of the last global batch when there are not enough samples for it.
+    pub tail: Tail,
     /// Rows of the epoch that all ranks together have received.
     pub consumed: u64,
 }
@@ -40,10 +42,11 @@ impl LoaderState {
     /// The version that is written and read.
     pub const VERSION: u32 = 1;
 
-    /// Checks that a loader in the state `own` continues this one's epoch, and returns the number of
-    /// the next batch.
+    /// Checks that a loader whose state at the end of an epoch is `own` continues this one's epoch,
+    /// and returns the number of the next batch.
     pub(crate) fn next_batch(&self, own: &Self) -> Result<u64, PipelineError> {
-        let Self { version, dataset, recipe, order, seed, global_batch, mixing_group, .. } = self;
+        let Self { version, dataset, recipe, order, seed, .. } = self;
+        let Self { global_batch, mixing_group, tail, .. } = self;
         let mismatch = |what, state: String, loader: String| {
             if state == loader {
                 return Ok(());
@@ -57,6 +60,11 @@ impl LoaderState {
         mismatch("seed", seed.to_string(), own.seed.to_string())?;
         mismatch("global batch", global_batch.to_string(), own.global_batch.to_string())?;
         mismatch("mixing group", mixing_group.to_string(), own.mixing_group.to_string())?;
+        mismatch("tail", tail.to_string(), own.tail.to_string())?;
+        if self.consumed > own.consumed {
+            let (consumed, rows) = (self.consumed, own.consumed);
+            return Err(PipelineError::StateBeyondEpoch { consumed, rows });
+        }
         if !self.consumed.is_multiple_of(self.global_batch) {
             let Self { consumed, global_batch, .. } = *self;
             return Err(PipelineError::StateWithinBatch { consumed, global_batch });
@@ -82,6 +90,8 @@ pub(crate) fn of_work(config: &LoaderConfig) -> Fingerprint {
         hash.update(b"buckets");
         hash.update(window.to_le_bytes());
         hash.update(multiple.to_le_bytes());
+        // An image beyond the limit has no size to be grouped by.
+        hash.update(config.decode.limits.max_decoded_bytes.to_le_bytes());
     }
     Fingerprint(hash.finalize().into())
 }
@@ -107,7 +117,8 @@ mod tests {
         epoch: 0,
         global_batch: 12,
         mixing_group: 4,
-        consumed: 0,
+        tail: Tail::Pad,
+        consumed: 36,
     };
 
     #[test]
@@ -116,6 +127,9 @@ mod tests {
         let text = serde_json::to_string(&state).unwrap();
         assert!(text.contains(&format!("\"dataset\":\"{}\"", "01".repeat(32))), "{text}");
         assert_eq!(serde_json::from_str::<LoaderState>(&text).unwrap(), state);
+        // What a later version has besides is for the version to refuse.
+        let later = text.replace("\"version\":1", "\"version\":2,\"more\":0");
+        assert_eq!(serde_json::from_str::<LoaderState>(&later).unwrap().version, 2);
         for broken in [text.replace("01", "0"), text.replace("01", "0g"), text.replace("01", "")] {
             assert!(serde_json::from_str::<LoaderState>(&broken).is_err(), "{broken}");
         }
@@ -135,6 +149,8 @@ mod tests {
         check(LoaderState { seed: 43, ..OWN }, "seed is 43, this loader's is 42");
         check(LoaderState { global_batch: 6, ..OWN }, "global batch");
         check(LoaderState { mixing_group: 6, ..OWN }, "mixing group");
+        check(LoaderState { tail: Tail::Drop, ..OWN }, "tail is drop, this loader's is pad");
         check(LoaderState { consumed: 13, ..OWN }, "13 consumed rows");
+        check(LoaderState { consumed: 48, ..OWN }, "48 consumed rows of an epoch of 36");
     }
 }

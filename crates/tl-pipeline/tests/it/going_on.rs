@@ -120,6 +120,27 @@ fn what_was_prepared_is_not_counted_as_received() {
 }
 
 #[test]
+fn every_rank_ends_in_the_same_state() {
+    for tail in [Tail::Drop, Tail::Pad, Tail::Uneven] {
+        let ends = ranks(3, 1, tail, &train()).into_iter().map(|rank| {
+            let mut epoch = rank.epoch(0);
+            epoch.by_ref().for_each(|batch| drop(batch.unwrap()));
+            epoch.state().unwrap()
+        });
+        let ends: Vec<LoaderState> = ends.collect();
+        assert_eq!(ends[0].consumed, if tail == Tail::Drop { 18 } else { 24 });
+        assert!(ends.iter().all(|end| *end == ends[0]), "{tail:?}");
+    }
+}
+
+#[test]
+fn batches_that_no_memory_can_hold_are_errors() {
+    let huge = LoaderConfig { batch_size: 1 << 50, ..config(Work::Bytes) };
+    let error = loader(bmps(SAMPLES), huge).epoch(0).next().unwrap().unwrap_err();
+    assert!(matches!(error, PipelineError::OutOfMemory { .. }), "{error}");
+}
+
+#[test]
 fn states_of_something_else_are_refused_by_name() {
     let settings = || config(train());
     let state = loader(bmps(SAMPLES), settings()).epoch(2).state().unwrap();
@@ -139,6 +160,12 @@ fn states_of_something_else_are_refused_by_name() {
             .resume(&state)
             .is_ok()
     );
+    let tail = |tail| LoaderConfig { shard: Shard { tail, ..Shard::default() }, ..settings() };
+    assert_eq!(refused(SAMPLES, tail(Some(Tail::Pad))), "tail");
+    assert!(loader(bmps(SAMPLES), tail(Some(Tail::Uneven))).resume(&state).is_ok());
+    let beyond = LoaderState { consumed: 28, ..state };
+    let error = loader(bmps(SAMPLES), settings()).resume(&beyond).unwrap_err();
+    assert!(matches!(error, PipelineError::StateBeyondEpoch { consumed: 28, rows: 24 }), "{error}");
     let mixed = || config(Work::Images(mixed()));
     let state = loader(bmps(SAMPLES), mixed()).epoch(2).state().unwrap();
     let other = loader(bmps(SAMPLES), LoaderConfig { mixing_group: 2, ..mixed() });
