@@ -290,6 +290,11 @@ def print_order():
         print(json.dumps({"n": n, **FULL, "seed": 42, "epoch": 7, "at": at}))
 
 
+def replacements(n, seed, epoch, position):
+    rng = Rng(seed ^ 0x428A2F98D728AE22, epoch, position, 0)
+    return [rng.u64() * n >> 64 for _ in range(16)]
+
+
 def train_crop(width, height, seed, epoch, sample):
     """RandomResizedCrop as operation 0, RandomHorizontalFlip as operation 1."""
     flip = Rng(seed, epoch, sample, 1).unit() < 0.5
@@ -310,3 +315,5 @@ if __name__ == "__main__":
         sys.exit()
     for seed, epoch, sample in [(0, 0, 0), (0, 0, 1), (42, 0, 7), (42, 1, 7), (M64, M32, 2**40)]:
         print("plan of 500x375", seed, epoch, sample, *train_crop(500, 375, seed, epoch, sample))
+    for n, seed, epoch, position in [(1000, 42, 0, 7), (1000, 0, 3, 999), (2**40, 42, 0, 2**33)]:
+        print("replacements", n, seed, epoch, position, *replacements(n, seed, epoch, position)[:4])

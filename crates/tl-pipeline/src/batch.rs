@@ -9,6 +9,7 @@ use tl_decode::Image;
 use tl_transform::{Dtype, Layout, Mixing, OutputSpec};
 use zerocopy::FromBytes;
 
+use crate::audit::Outcome;
 use crate::batching::PaddingStats;
 use crate::collate::Collated;
 use crate::dataset::Dataset;
@@ -25,11 +26,18 @@ pub(crate) struct Extra {
     pub(crate) image: Image,
     /// The data set whose mapping has the sample, where it was not copied.
     pub(crate) view_of: Option<Arc<Dataset>>,
-    /// Why the row is to be left out.
-    pub(crate) error: Option<Arc<SampleError>>,
-    /// What is wrong with the row, though it was kept.
-    pub(crate) damage: Option<Arc<SampleError>>,
     pub(crate) fields: RowFields,
+    /// Whether the row is to be left out, because there is nothing in it.
+    pub(crate) left_out: bool,
+    /// What was wrong with the row's sample, and what became of it.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Something wrong with a row's sample.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    pub(crate) outcome: Outcome,
+    pub(crate) error: Arc<SampleError>,
 }
 
 /// Images of a batch that were mixed with each other.

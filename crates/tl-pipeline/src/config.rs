@@ -9,9 +9,10 @@ use crate::collate::Collate;
 use crate::error::PipelineError;
 use crate::fields::Fields;
 use crate::order::Sampler;
+use crate::policy::{ErrorBudget, OnError};
 use crate::reader::{MAX_READERS, Readers};
 use crate::schedule::Shard;
-use crate::sync::available_parallelism;
+use crate::threads::{self, Cpus};
 
 /// What is done with every sample.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,18 +25,6 @@ pub enum Work {
     Views,
     /// The decoded image, put through a recipe.
     Images(Recipe),
-}
-
-/// What to do with a sample that cannot be read, decoded or processed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum OnError {
-    /// The epoch ends with the error, in place of the batch that the sample belongs to.
-    #[default]
-    Raise,
-    /// The sample is left out, counted and listed. Its batch is shorter by one; no other sample
-    /// moves into it, so what the other batches hold does not change.
-    Skip,
 }
 
 /// The settings of a [`Loader`](crate::Loader).
@@ -63,8 +52,14 @@ pub struct LoaderConfig {
     pub collate: Option<Collate>,
     /// Which samples come into a batch together. Default those that follow each other.
     pub batching: Batching,
-    /// Worker threads; 0, the default, means one per logical core this process may run on.
+    /// Worker threads; 0, the default, means one per logical core this process may run on, without
+    /// an eighth of them, rounded up, for the consumer. At least one.
     pub workers: usize,
+    /// Processors that workers run on. Default wherever the system sees fit.
+    pub cpus: Cpus,
+    /// Niceness of the workers, from -20 to 19: with a higher one they give way to other threads.
+    /// Lower than the process's own takes a right that most have not. Default 0, as it is.
+    pub nice: i32,
     /// Batches in flight besides those the consumer holds; 0, the default, means 2, or as many as
     /// it takes to give every worker two samples. Each costs the memory of a batch.
     pub prefetch: usize,
@@ -93,6 +88,8 @@ pub struct LoaderConfig {
     pub on_error: OnError,
     /// What is kept of samples for the next time. Default nothing. It changes no batch.
     pub cache: CacheConfig,
+    /// How many bad samples are too many. Default any number.
+    pub error_budget: ErrorBudget,
     /// How images are decoded. Batches hold RGB whatever the colour says here.
     pub decode: DecodeOptions,
     /// The code of the user's transforms that the recipe names. Default none.
@@ -121,6 +118,9 @@ impl LoaderConfig {
             trace: 0,
             on_error: OnError::Raise,
             cache: CacheConfig::default(),
+            error_budget: ErrorBudget::default(),
+            cpus: Cpus::default(),
+            nice: 0,
             decode: DecodeOptions::default(),
             user_transforms: UserTransforms::new(),
         }
@@ -155,7 +155,7 @@ impl LoaderConfig {
             return Err(PipelineError::Setting { setting: "batch_size", value: 0, expected });
         }
         if self.workers == 0 {
-            self.workers = available_parallelism();
+            self.workers = threads::default_workers(&self.cpus);
         }
         if self.workers > MAX_WORKERS {
             let (value, expected) = (self.workers as u64, "at most 1024");
@@ -165,6 +165,7 @@ impl LoaderConfig {
             let (value, expected) = (self.prefetch as u64, "at most 65536");
             return Err(PipelineError::Setting { setting: "prefetch", value, expected });
         }
+        self.error_budget.check()?;
         if self.prefetch == 0 {
             self.prefetch = (2 * self.workers).div_ceil(self.batch_size).max(2);
         }
@@ -191,6 +192,9 @@ impl LoaderConfig {
         if let Work::Images(recipe) = &self.work {
             if recipe.views() > 1 && !recipe.batch_ops().is_empty() {
                 return Err(PipelineError::MixedViews { recipe: recipe.to_string() });
+            }
+            if self.on_error == OnError::Fill && !recipe.batch_ops().is_empty() {
+                return Err(PipelineError::MixedFill { recipe: recipe.to_string() });
             }
             let output = recipe.output();
             let pixels = output.dtype == Dtype::U8 && output.layout == Layout::Hwc;
@@ -227,7 +231,7 @@ mod tests {
             let config = LoaderConfig { batch_size, workers, prefetch, ..config };
             config.resolve().map(|config| (config.workers, config.prefetch))
         };
-        assert_eq!(resolve(64, 0, 0).unwrap(), (available_parallelism(), 2));
+        assert_eq!(resolve(64, 0, 0).unwrap(), (threads::default_workers(&Cpus::default()), 2));
         assert_eq!(resolve(64, 3, 5).unwrap(), (3, 5));
         assert_eq!(resolve(1, 8, 0).unwrap(), (8, 16));
         assert_eq!(resolve(64, 100, 0).unwrap(), (100, 4));

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::batch::Batch;
 use crate::error::PipelineError;
 use crate::loader::Shared;
+use crate::policy::ErrorCount;
 use crate::ring::Taken;
 use crate::run::Workers;
 use crate::state::LoaderState;
@@ -29,6 +30,8 @@ pub struct Epoch {
     received: u64,
     has_failed: bool,
     watch: ConsumerWatch,
+    /// Bad samples among those received.
+    errors: ErrorCount,
 }
 
 impl Epoch {
@@ -40,7 +43,8 @@ impl Epoch {
         received: u64,
     ) -> Self {
         let watch = ConsumerWatch::new(shared.trace.as_ref().map(Trace::consumer));
-        Self { shared, workers, number, received, has_failed: false, watch }
+        let errors = ErrorCount::new(shared.config.error_budget, shared.schedule.rows());
+        Self { shared, workers, number, received, has_failed: false, watch, errors }
     }
 
     /// The epoch's number.
@@ -106,12 +110,13 @@ impl Epoch {
         let (wait, busy) = self.watch.receive(asking, self.received);
         counters.asked(wait, busy, ready);
         match taken {
-            Taken::Ready(Filled { batch, skipped, damaged }) => {
+            Taken::Ready(Filled { batch, rows, audit }) => {
+                let counted = self.errors.count(rows as u64, &audit);
+                counters.note(audit);
                 let batch = batch?;
+                counted?;
                 counters.batch(batch.len());
                 counters.pad(batch.padding());
-                counters.skip(self.number, &skipped);
-                counters.keep_damaged(self.number, &damaged);
                 Ok(batch)
             }
             Taken::Failed(error) => Err(error),

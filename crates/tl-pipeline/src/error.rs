@@ -11,6 +11,7 @@ use tl_decode::DecodeError;
 use tl_transform::{PlanError, StepError, UserFault, UserTransformError};
 
 use crate::sync::Arc;
+use crate::threads::ThreadError;
 
 pub use annotation::AnnotationFault;
 pub use sampler::SamplerError;
@@ -115,12 +116,42 @@ pub enum PipelineError {
         /// The recipe, as text; `None` where nothing is decoded.
         recipe: Option<String>,
     },
+    /// The recipe mixes images with each other, and some would be zeros.
+    #[error("recipe `{recipe}` mixes batches, whose rows cannot be filled in: skip or replace")]
+    MixedFill {
+        /// The recipe, as text.
+        recipe: String,
+    },
     /// There is no memory for a batch.
     #[error("no memory for a batch of {bytes} bytes")]
     OutOfMemory {
         /// Bytes of one batch.
         bytes: u64,
     },
+    /// A part of samples that may be bad which is none.
+    #[error("the error budget's rate is {rate}, expected 0 to 1")]
+    ErrorRate {
+        /// What it was.
+        rate: f64,
+    },
+    /// More samples were bad than may be.
+    #[error(
+        "{errors} of {received} samples are bad, the error budget allows {allowed}; last: {last}"
+    )]
+    ErrorBudget {
+        /// Bad samples of this epoch so far.
+        errors: u64,
+        /// Samples received or left out so far.
+        received: u64,
+        /// How many may be bad of so many.
+        allowed: u64,
+        /// The last of them.
+        #[source]
+        last: Arc<SampleError>,
+    },
+    /// A worker cannot run where or as it was told to.
+    #[error(transparent)]
+    Thread(#[from] ThreadError),
     /// The system gives no more threads.
     #[error("worker {worker} of {workers} cannot be started: {source}")]
     Spawn {

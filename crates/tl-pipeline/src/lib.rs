@@ -2,6 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
+mod audit;
 mod batch;
 mod batching;
 mod bucket;
@@ -18,6 +19,7 @@ mod loader;
 mod observe;
 mod order;
 mod padding;
+mod policy;
 mod pool;
 mod ragged;
 mod reader;
@@ -33,16 +35,18 @@ mod state;
 mod stats;
 mod sync;
 mod tally;
+mod threads;
 mod trace;
 mod worker;
 
+pub use audit::{AuditEntry, Outcome};
 pub use batch::{Batch, Dimensions, ImageSpec, Mixed, Sample};
 pub use batching::{Batching, Buckets, PaddingStats};
 pub use cache::{
     CacheConfig, CacheFault, CacheKind, CacheStats, DiskCache, LevelStats, MemoryCache,
 };
 pub use collate::Collate;
-pub use config::{LoaderConfig, OnError, Work};
+pub use config::{LoaderConfig, Work};
 pub use dataset::Dataset;
 pub use epoch::Epoch;
 pub use error::{AnnotationFault, PipelineError, SampleError, SampleFault, SamplerError};
@@ -54,6 +58,7 @@ pub use order::{
     Length, Order, Part, Randomness, Replacement, Sampler, Samples, Sequence, Shuffle,
     ShuffleQuality, Subset, Together, Weights,
 };
+pub use policy::{ErrorBudget, OnError};
 pub use reader::{LoaderNote, Readers};
 pub use render::Renderer;
 pub use report::{Limit, Report};
@@ -61,4 +66,5 @@ pub use sample::{SampleRenderer, Stored, Target};
 pub use schedule::{Shard, Tail};
 pub use stage::{Stage, StageTimes};
 pub use state::LoaderState;
-pub use stats::{Damaged, LoaderStats, Skipped};
+pub use stats::LoaderStats;
+pub use threads::{Cpus, CpusError, ThreadError};

@@ -4,6 +4,7 @@ use std::fmt;
 
 use tl_transform::BoundTransforms;
 
+use crate::audit::AuditEntry;
 use crate::batch::{Batch, Extra};
 use crate::batching::Batching;
 use crate::cache::{CacheStats, Caches};
@@ -19,7 +20,7 @@ use crate::reader::LoaderNote;
 use crate::run::Workers;
 use crate::schedule::Schedule;
 use crate::state::{self, LoaderState};
-use crate::stats::{Counters, Damaged, Skipped};
+use crate::stats::Counters;
 use crate::sync::{Arc, Mutex, lock, process_id};
 use crate::trace::Trace;
 use crate::worker::Scratch;
@@ -190,18 +191,11 @@ impl Loader {
         self.shared.caches.stats()
     }
 
-    /// The samples that were left out of the batches received so far, in that order; the first
-    /// 10 000 of them.
+    /// The bad samples in the batches received so far, in that order, and what became of each; the
+    /// first 10 000 of them. [`Loader::stats`] counts all.
     #[must_use]
-    pub fn skipped(&self) -> Vec<Skipped> {
-        self.shared.counters.skipped()
-    }
-
-    /// The damaged samples in the batches received so far, in that order; the first 10 000 of them.
-    /// There are none unless [`DecodeOptions::on_damaged`](tl_decode::DecodeOptions) keeps damage.
-    #[must_use]
-    pub fn damaged(&self) -> Vec<Damaged> {
-        self.shared.counters.damaged()
+    pub fn audit(&self) -> Vec<AuditEntry> {
+        self.shared.counters.audit()
     }
 
     /// What is to be said of the loader beside its results, as far as it is known; most often

@@ -25,6 +25,7 @@ use crate::schedule::Slot;
 use crate::stage::Stage;
 use crate::sync::{Arc, Mutex, lock, thread};
 use crate::tally::Tally;
+use crate::threads;
 use crate::worker::{self, Filled, Scratch, Watch};
 
 /// One epoch of a run.
@@ -225,6 +226,10 @@ impl Run {
 
     fn work(&self, worker: usize) {
         let _watch = Watch { run: self, worker };
+        if let Err(error) = threads::settle(&self.config().cpus, self.config().nice) {
+            self.ring.fail(error.into());
+            return;
+        }
         let recycled = lock(&self.shared.scratch).pop();
         let mut scratch = recycled.unwrap_or_else(|| self.new_scratch());
         let events = self.shared.trace.as_ref().map(|trace| trace.worker(worker));

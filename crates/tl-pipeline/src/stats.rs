@@ -1,15 +1,12 @@
-//! Counters of a loader, and the lists of samples it left out or kept in spite of damage.
+//! Counters of a loader, and the list of samples that were not what they should have been.
 
 use std::time::Duration;
 
+use crate::audit::{AuditEntry, LISTED, Outcome};
 use crate::batching::PaddingStats;
-use crate::error::SampleError;
 use crate::stage::{Stage, StageTimes};
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
+use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use crate::tally::{Counted, Tally};
-
-/// How many samples a list has; all are counted.
-const LISTED: usize = 10_000;
 
 /// What a loader has done so far, over all its epochs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +18,10 @@ pub struct LoaderStats {
     pub samples: u64,
     /// Samples left out because they could not be used.
     pub skipped: u64,
+    /// Samples in the place of others that could not be used.
+    pub replaced: u64,
+    /// Rows of zeros in the place of samples that could not be used.
+    pub filled: u64,
     /// Samples in the batches that are damaged, of which some pixels are not the original's.
     pub damaged: u64,
     /// Bytes of samples that workers read.
@@ -61,6 +62,8 @@ impl LoaderStats {
             batches: self.batches.saturating_sub(earlier.batches),
             samples: self.samples.saturating_sub(earlier.samples),
             skipped: self.skipped.saturating_sub(earlier.skipped),
+            replaced: self.replaced.saturating_sub(earlier.replaced),
+            filled: self.filled.saturating_sub(earlier.filled),
             damaged: self.damaged.saturating_sub(earlier.damaged),
             bytes_read: self.bytes_read.saturating_sub(earlier.bytes_read),
             padding: self.padding.since(&earlier.padding),
@@ -79,29 +82,13 @@ impl LoaderStats {
     }
 }
 
-/// A sample that was left out.
-#[derive(Clone, Debug)]
-pub struct Skipped {
-    /// The epoch it was left out of.
-    pub epoch: u32,
-    /// Which one, and why.
-    pub error: Arc<SampleError>,
-}
-
-/// A damaged sample that was kept.
-#[derive(Clone, Debug)]
-pub struct Damaged {
-    /// The epoch it was in.
-    pub epoch: u32,
-    /// Which one, and the first damage in what was read of it.
-    pub error: Arc<SampleError>,
-}
-
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     batches: AtomicU64,
     samples: AtomicU64,
     skipped: AtomicU64,
+    replaced: AtomicU64,
+    filled: AtomicU64,
     damaged: AtomicU64,
     bytes_read: AtomicU64,
     processed: AtomicU64,
@@ -114,8 +101,7 @@ pub(crate) struct Counters {
     unbucketed_pixels: AtomicU64,
     /// Nanoseconds of each stage.
     stages: [AtomicU64; Stage::ALL.len()],
-    skipped_list: Mutex<Vec<Skipped>>,
-    damaged_list: Mutex<Vec<Damaged>>,
+    audit: Mutex<Vec<AuditEntry>>,
 }
 
 impl Counters {
@@ -133,20 +119,24 @@ impl Counters {
         }
     }
 
-    pub(crate) fn skip(&self, epoch: u32, errors: &[Arc<SampleError>]) {
-        if errors.is_empty() {
+    /// Counts and lists what was wrong with samples.
+    pub(crate) fn note(&self, entries: Vec<AuditEntry>) {
+        if entries.is_empty() {
             return;
         }
-        self.skipped.fetch_add(errors.len() as u64, Ordering::Relaxed);
-        list(&self.skipped_list, errors, |error| Skipped { epoch, error });
-    }
-
-    pub(crate) fn keep_damaged(&self, epoch: u32, errors: &[Arc<SampleError>]) {
-        if errors.is_empty() {
-            return;
+        for entry in &entries {
+            let counter = match entry.outcome {
+                Outcome::Raised => continue,
+                Outcome::Skipped => &self.skipped,
+                Outcome::Replaced { .. } => &self.replaced,
+                Outcome::Filled => &self.filled,
+                Outcome::Kept => &self.damaged,
+            };
+            counter.fetch_add(1, Ordering::Relaxed);
         }
-        self.damaged.fetch_add(errors.len() as u64, Ordering::Relaxed);
-        list(&self.damaged_list, errors, |error| Damaged { epoch, error });
+        let mut list = lock(&self.audit);
+        let room = LISTED - list.len();
+        list.extend(entries.into_iter().take(room));
     }
 
     /// Adds what a worker has counted, and leaves it with nothing.
@@ -167,12 +157,8 @@ impl Counters {
         self.ready.fetch_add(ready, Ordering::Relaxed);
     }
 
-    pub(crate) fn skipped(&self) -> Vec<Skipped> {
-        lock(&self.skipped_list).clone()
-    }
-
-    pub(crate) fn damaged(&self) -> Vec<Damaged> {
-        lock(&self.damaged_list).clone()
+    pub(crate) fn audit(&self) -> Vec<AuditEntry> {
+        lock(&self.audit).clone()
     }
 
     /// The sums, with what `fixed` says of memory and threads.
@@ -187,6 +173,8 @@ impl Counters {
             batches: value(&self.batches),
             samples: value(&self.samples),
             skipped: value(&self.skipped),
+            replaced: value(&self.replaced),
+            filled: value(&self.filled),
             damaged: value(&self.damaged),
             bytes_read: value(&self.bytes_read),
             padding: PaddingStats {
@@ -203,12 +191,6 @@ impl Counters {
             ..fixed.clone()
         }
     }
-}
-
-fn list<T>(list: &Mutex<Vec<T>>, errors: &[Arc<SampleError>], of: impl Fn(Arc<SampleError>) -> T) {
-    let mut list = lock(list);
-    let room = LISTED - list.len();
-    list.extend(errors.iter().take(room).map(|error| of(Arc::clone(error))));
 }
 
 fn nanoseconds(time: Duration) -> u64 {

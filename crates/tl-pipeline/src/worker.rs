@@ -9,9 +9,10 @@ use std::mem;
 
 use tl_transform::BoundTransforms;
 
+use crate::audit::AuditEntry;
 use crate::batch::{Batch, Extra};
 use crate::config::{LoaderConfig, Work};
-use crate::error::{PipelineError, SampleError};
+use crate::error::PipelineError;
 use crate::fields::Annotator;
 use crate::form::Form;
 use crate::pool::Lease;
@@ -29,9 +30,10 @@ const KEEP_BYTES: usize = 32 << 20;
 /// What a published batch comes with.
 pub(crate) struct Filled {
     pub(crate) batch: Result<Batch, PipelineError>,
-    pub(crate) skipped: Vec<Arc<SampleError>>,
-    /// What is wrong with samples that are in the batch.
-    pub(crate) damaged: Vec<Arc<SampleError>>,
+    /// How many rows it has or would have.
+    pub(crate) rows: usize,
+    /// What was wrong with their samples.
+    pub(crate) audit: Vec<AuditEntry>,
 }
 
 /// The memory of one worker, reused from sample to sample and from epoch to epoch.

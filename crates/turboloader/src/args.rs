@@ -10,6 +10,7 @@ mod explain;
 mod inspect;
 mod loader;
 mod part;
+mod policy;
 mod recipe;
 mod train;
 
@@ -85,8 +86,8 @@ pub(crate) enum Command {
     Decode(DecodeArgs),
     Preview(PreviewArgs),
     Explain(ExplainArgs),
-    Bench(BenchArgs),
-    Doctor(DoctorArgs),
+    Bench(Box<BenchArgs>),
+    Doctor(Box<DoctorArgs>),
     Completions(CompletionsArgs),
 }
 

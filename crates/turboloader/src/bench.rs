@@ -7,6 +7,8 @@ mod measure;
 mod padding;
 
 use std::fmt;
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,7 +16,8 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tl_decode::DecodeOptions;
 use tl_pipeline::{
-    Dataset, Loader, LoaderConfig, PipelineError, Replay, Report, Shuffle, ShuffleQuality, Work,
+    Dataset, Loader, LoaderConfig, Outcome, PipelineError, Replay, Report, Shuffle, ShuffleQuality,
+    Work,
 };
 
 use crate::args::{BenchArgs, GlobalArgs, RecipeName};
@@ -41,13 +44,11 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
         return Err(Failure::NoSamples);
     }
     loader.dataset().shards().iter().for_each(|shard| data_set::note(shard.as_ref()));
-    let warm_up = warm_up(&loader, opened, global)?;
+    let warm_up = warm_up(&loader, opened, global);
+    // Also of an epoch that ended early, which is when it is looked for.
+    report_bad_samples(&loader, args.audit.as_deref())?;
+    let (warm_up, before) = (warm_up?, loader.stats());
     loader.notes().iter().for_each(|said| note(&said));
-    let damaged_kept = loader.stats().damaged;
-    for damaged in loader.damaged() {
-        note(&format_args!("{} (kept)", damaged.error));
-    }
-    let before = loader.stats();
     let mut replay = args.observe.replay.then(|| loader.replay(0, REPLAYED)).transpose()?;
     let mut epoch = 0;
     let rates = measure::measure(at_least, || {
@@ -78,7 +79,10 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
         quiet: rates.quiet,
         images_per_cpu_s: rounded(rates.per_cpu_second, 1),
         samples_per_epoch: warm_up.samples,
-        damaged_kept,
+        damaged_kept: before.damaged,
+        skipped: before.skipped,
+        replaced: before.replaced,
+        filled: before.filled,
         padding: padding::PaddingResult::of(&loader),
         first_batch_s: rounded(warm_up.first_batch.as_secs_f64(), 4),
         peak_rss_mib: machine::peak_rss_mib().map(|peak| rounded(peak, 1)),
@@ -141,6 +145,24 @@ fn plan(work: &Work) -> Option<String> {
     if let Work::Images(recipe) = work { Some(recipe.to_string()) } else { None }
 }
 
+/// Writes what was wrong with samples to a file, one JSON object on a line, or says it.
+fn report_bad_samples(loader: &Loader, file: Option<&Path>) -> Result<(), Failure> {
+    let Some(path) = file else {
+        // What was raised is said as the error it is.
+        for entry in loader.audit().iter().filter(|entry| entry.outcome != Outcome::Raised) {
+            note(&format_args!("{} ({})", entry.error, entry.outcome));
+        }
+        return Ok(());
+    };
+    let failure = |source| Failure::Io { path: path.to_path_buf(), source };
+    let mut lines = BufWriter::new(File::create(path).map_err(failure)?);
+    for entry in loader.audit() {
+        serde_json::to_writer(&mut lines, &entry).map_err(|error| failure(error.into()))?;
+        lines.write_all(b"\n").map_err(failure)?;
+    }
+    lines.flush().map_err(failure)
+}
+
 /// What the first epoch says.
 struct WarmUp {
     samples: u64,
@@ -198,6 +220,10 @@ struct BenchResult {
     samples_per_epoch: u64,
     /// Damaged samples that are in epoch 0 all the same.
     damaged_kept: u64,
+    /// Samples that could not be used, and what became of them in epoch 0.
+    skipped: u64,
+    replaced: u64,
+    filled: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     padding: Option<padding::PaddingResult>,
     first_batch_s: f64,
@@ -238,9 +264,15 @@ impl fmt::Display for BenchResult {
         if self.replay {
             f.write_str("\nbatches were served from memory: this is the rate without loading")?;
         }
-        if self.damaged_kept > 0 {
-            let Self { damaged_kept, samples_per_epoch, .. } = self;
-            write!(f, "\n{damaged_kept} of {samples_per_epoch} samples are damaged and were kept")?;
+        for (count, what) in [
+            (self.damaged_kept, "are damaged and were kept"),
+            (self.skipped, "were left out"),
+            (self.replaced, "have replaced others"),
+            (self.filled, "are zeros in the place of others"),
+        ] {
+            if count > 0 {
+                write!(f, "\n{count} of {} samples {what}", self.samples_per_epoch)?;
+            }
         }
         if let Some(padding) = &self.padding {
             write!(f, "\n{padding}")?;

@@ -238,7 +238,8 @@ impl Failure {
                 error.is_damage()
             }
             Self::Convert(error) => error.is_damage(),
-            Self::Decode { .. }
+            Self::Pipeline(PipelineError::ErrorBudget { .. })
+            | Self::Decode { .. }
             | Self::RawSize { .. }
             | Self::Damaged { .. }
             | Self::DamagedSamples { .. }

@@ -1,4 +1,5 @@
-//! One row of a batch: the sample that stands there, or the reason why there is none.
+//! One row of a batch: the sample that stands there, what stands there instead, or the reason why
+//! there is nothing.
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,9 +8,11 @@ use tbl_io::ReadError;
 use tl_decode::{DecodeError, Image};
 use tl_transform::Draw;
 
-use crate::batch::Extra;
+use crate::audit::Outcome;
+use crate::batch::{Extra, Finding};
 use crate::dataset::Dataset;
 use crate::error::{SampleError, SampleFault};
+use crate::policy::{OnError, replacements};
 use crate::run::{Place, Run};
 use crate::slab::{Complete, Identity, Parts};
 use crate::stage::Stage;
@@ -21,14 +24,25 @@ use crate::worker::{Current, Scratch};
 /// samples are decoded, and at 100 KB a sample a few megabytes of page cache.
 const READ_AHEAD: u64 = 32;
 
-/// Puts the sample at `place` into its row, or the reason why not. Returns the batch when this was
+/// What a row has come to.
+#[derive(Clone, Copy)]
+struct Row {
+    index: u64,
+    label: Option<i64>,
+    /// Height and width of the image.
+    size: [u32; 2],
+    valid: bool,
+}
+
+/// Puts the sample at `place` into its row, or what the policy says. Returns the batch when this was
 /// its last row.
 pub(super) fn fill<'a>(
     run: &Run,
     scratch: &mut Scratch,
-    Current { epoch, form, lease, .. }: &'a Current,
+    current: &'a Current,
     place: Place,
 ) -> Option<Complete<'a, Extra>> {
+    let Current { epoch, lease, .. } = current;
     let slot = run.slot(epoch, place);
     let index = epoch.order.sample_at(slot.position).expect("a position is below their number");
     // Telling what will be read takes the system's time, and belongs to reading.
@@ -43,44 +57,105 @@ pub(super) fn fill<'a>(
     }
     let row = usize::try_from(place.row).expect("a row is below the batch size");
     let mut row = lease.claim(row).expect("a row is claimed once");
-    let Parts { image, mask, extra } = row.parts();
-    (extra.error, extra.damage, extra.view_of) = (None, None, None);
-    let seed = epoch.order.seed_at(slot.position);
-    let draw = Draw { seed, epoch: epoch.number, sample: index };
-    let work = AssertUnwindSafe(|| {
-        let parts = Parts { image, mask, extra: &mut *extra };
-        process(run, scratch, (draw, place.run_row), form, parts)
-    });
-    let result = catch_unwind(work).unwrap_or_else(|panic| {
-        // Whatever the panic interrupted is in an unknown state.
-        scratch.renew(run);
-        extra.image = Image::new();
-        let text = panic.downcast_ref::<&str>().copied();
-        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        let message = tbl_io::Escaped(text.unwrap_or_default().as_bytes()).to_string();
-        Err(SampleFault::Panicked { message })
-    });
-    if let Some(window) = run.window() {
-        window.discard(place.run_row);
-    }
-    scratch.tally.process();
-    scratch.trim();
-    let (label, size) = match result {
-        Ok(Processed { label, size, damage }) => {
-            extra.damage = damage.map(|damage| {
-                let fault = DecodeError::from(damage).into();
-                Arc::new(identify(run.dataset(), index, fault))
-            });
-            (label, size)
-        }
-        Err(fault) => {
-            extra.error = Some(Arc::new(identify(run.dataset(), index, fault)));
-            (None, [0; 2])
-        }
+    let mut parts = row.parts();
+    parts.extra.findings.clear();
+    parts.extra.left_out = false;
+    let mut filler = Filler { run, scratch, current, run_row: place.run_row };
+    let Row { index, label, size, valid } = match filler.attempt((slot.position, index), &mut parts)
+    {
+        Ok(row) => row,
+        Err(error) => filler.instead(slot.position, error, &mut parts),
     };
-    let label = label.unwrap_or(-1);
-    row.identify(Identity { label, index, size, valid: slot.valid });
+    let (label, valid) = (label.unwrap_or(-1), valid && slot.valid);
+    row.identify(Identity { label, index, size, valid });
     row.finish()
+}
+
+/// What a row is filled with.
+struct Filler<'w> {
+    run: &'w Run,
+    scratch: &'w mut Scratch,
+    current: &'w Current,
+    /// The row's number in the run, by which readers know it.
+    run_row: u64,
+}
+
+impl Filler<'_> {
+    /// Puts sample `index`, which is at `position` of the epoch, into the row.
+    fn attempt(
+        &mut self,
+        (position, index): (u64, u64),
+        parts: &mut Parts<'_, Extra>,
+    ) -> Result<Row, Arc<SampleError>> {
+        let Self { run, scratch, current: Current { epoch, form, .. }, run_row } = self;
+        let Parts { image, mask, extra } = parts;
+        extra.view_of = None;
+        let row = Parts { image, mask, extra: &mut **extra };
+        let seed = epoch.order.seed_at(position);
+        let draw = Draw { seed, epoch: epoch.number, sample: index };
+        scratch.tally.work_on(index);
+        let work = AssertUnwindSafe(|| process(run, scratch, (draw, *run_row), form, row));
+        let result = catch_unwind(work).unwrap_or_else(|panic| {
+            // Whatever the panic interrupted is in an unknown state.
+            scratch.renew(run);
+            parts.extra.image = Image::new();
+            let text = panic.downcast_ref::<&str>().copied();
+            let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+            let message = tbl_io::Escaped(text.unwrap_or_default().as_bytes()).to_string();
+            Err(SampleFault::Panicked { message })
+        });
+        if let Some(window) = run.window() {
+            // What was read ahead is this sample's, and of no use to one in its place.
+            window.discard(*run_row);
+        }
+        scratch.tally.process();
+        scratch.trim();
+        let error = |fault| Arc::new(identify(run.dataset(), index, fault));
+        let Processed { label, size, damage } = result.map_err(error)?;
+        if let Some(damage) = damage {
+            let error = error(DecodeError::from(damage).into());
+            parts.extra.findings.push(Finding { outcome: Outcome::Kept, error });
+        }
+        Ok(Row { index, label, size, valid: true })
+    }
+
+    /// Does with a row what the policy says, when the sample at `position` cannot be used.
+    fn instead(
+        &mut self,
+        position: u64,
+        error: Arc<SampleError>,
+        parts: &mut Parts<'_, Extra>,
+    ) -> Row {
+        let nothing = Row { index: error.index, label: None, size: [0; 2], valid: false };
+        let (row, outcome) = match self.run.config().on_error {
+            OnError::Raise => (None, Outcome::Raised),
+            OnError::Skip => (None, Outcome::Skipped),
+            OnError::Fill => {
+                parts.image.fill(0);
+                parts.mask.fill(0);
+                let image = &mut parts.extra.image;
+                (image.width, image.height) = (0, 0);
+                image.data.clear();
+                parts.extra.fields.clear();
+                parts.extra.view_of = None;
+                (Some(nothing), Outcome::Filled)
+            }
+            OnError::Replace => {
+                let key = (self.run.config().seed, self.current.epoch.number);
+                let mut tried = replacements(&self.current.epoch.order, key, position);
+                let row = tried.find_map(|other| {
+                    let index = self.current.epoch.order.sample_at(other)?;
+                    self.attempt((other, index), parts).ok()
+                });
+                // Where so many in a row are bad, something else is wrong.
+                let outcome = row.as_ref().map(|row| Outcome::Replaced { by: row.index });
+                (row, outcome.unwrap_or(Outcome::Raised))
+            }
+        };
+        parts.extra.left_out = row.is_none();
+        parts.extra.findings.insert(0, Finding { outcome, error });
+        row.unwrap_or(nothing)
+    }
 }
 
 /// Says which sample it was, as far as its index can still be read.

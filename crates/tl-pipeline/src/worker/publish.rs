@@ -2,8 +2,9 @@
 
 use tl_simd::Level;
 
-use crate::batch::{Batch, Extra, Mixed};
-use crate::config::{OnError, Work};
+use crate::audit::{AuditEntry, Outcome};
+use crate::batch::{Batch, Extra, Finding, Mixed};
+use crate::config::Work;
 use crate::form::Form;
 use crate::run::{Place, Run};
 use crate::slab::Complete;
@@ -11,29 +12,30 @@ use crate::stage::Stage;
 use crate::sync::Arc;
 use crate::worker::{Current, Filled, Scratch};
 
-/// Leaves the failed rows out, or reports the first of them, mixes the others where the recipe says
-/// so, and hands the batch over.
+/// Leaves rows without a sample out, or reports the first that must not be, mixes the others where
+/// the recipe says so, and hands the batch over.
 pub(super) fn publish(
     run: &Run,
     scratch: &mut Scratch,
-    Current { form, lease, .. }: &Current,
+    Current { epoch, form, lease, .. }: &Current,
     place: Place,
     mut complete: Complete<'_, Extra>,
 ) {
     scratch.tally.lap(Stage::Overhead);
     scratch.tally.work_on(place.batch);
     let group = run.config().mixing_group;
-    let (mut len, mut skipped, mut damaged) = (0, Vec::new(), Vec::new());
+    let (mut len, mut audit) = (0, Vec::new());
     let mut mixed = Vec::new();
     let rows = complete.rows();
     for first in (0..rows).step_by(group) {
         let start = len;
         for row in first..rows.min(first + group) {
             let extra = complete.extra(row);
-            damaged.extend(extra.damage.take());
-            if let Some(error) = extra.error.take() {
-                skipped.push(error);
-            } else {
+            for Finding { outcome, error } in extra.findings.drain(..) {
+                let position = run.slot(epoch, Place { row: row as u64, ..place }).position;
+                audit.push(AuditEntry { epoch: place.epoch, position, error, outcome });
+            }
+            if !extra.left_out {
                 complete.move_row(row, len);
                 len += 1;
             }
@@ -43,16 +45,19 @@ pub(super) fn publish(
     }
     complete.publish();
     scratch.tally.lap(Stage::Finish);
-    let filled = if run.config().on_error == OnError::Raise && !skipped.is_empty() {
-        let error = skipped.swap_remove(0).into();
-        Filled { batch: Err(error), skipped: Vec::new(), damaged: Vec::new() }
-    } else {
-        let batch = Batch::new(Arc::clone(lease), place.batch, len, form, mixed);
-        let batch = match &run.config().collate {
-            Some(collate) => collate.run(&batch).map(|collated| batch.with_collated(collated)),
-            None => Ok(batch),
-        };
-        Filled { batch, skipped, damaged }
+    let filled = match audit.iter().position(|entry| entry.outcome == Outcome::Raised) {
+        Some(raised) => {
+            let entry = audit.swap_remove(raised);
+            Filled { batch: Err(Arc::clone(&entry.error).into()), rows, audit: vec![entry] }
+        }
+        None => {
+            let batch = Batch::new(Arc::clone(lease), place.batch, len, form, mixed);
+            let batch = match &run.config().collate {
+                Some(collate) => collate.run(&batch).map(|collated| batch.with_collated(collated)),
+                None => Ok(batch),
+            };
+            Filled { batch, rows, audit }
+        }
     };
     run.ring.publish(place.serial, filled);
 }

@@ -237,7 +237,7 @@ fn an_index_that_is_wrong_is_the_samples_error() {
         }
     }
     let mut skipped: Vec<u64> = loader
-        .skipped()
+        .audit()
         .iter()
         .map(|skipped| {
             let fault = &skipped.error.fault;

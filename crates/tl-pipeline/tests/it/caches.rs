@@ -81,18 +81,11 @@ fn mixed_bag(root: &Path) -> PathBuf {
     root
 }
 
-/// What reaches the consumer of three epochs, with what was skipped and what was kept damaged.
+/// What reaches the consumer of three epochs, with what was wrong with samples.
 fn run(dataset: Dataset, config: LoaderConfig) -> (Vec<Vec<Record>>, Vec<String>, CacheStats) {
     let loader = loader(dataset, config);
     let epochs = (0..3).map(|epoch| record(&loader, epoch)).collect();
-    let mut said: Vec<String> = loader
-        .skipped()
-        .iter()
-        .map(|skipped| format!("{} {}", skipped.epoch, skipped.error))
-        .collect();
-    said.extend(
-        loader.damaged().iter().map(|damaged| format!("{} {}", damaged.epoch, damaged.error)),
-    );
+    let said = loader.audit().iter().map(ToString::to_string).collect();
     (epochs, said, loader.cache_stats())
 }
 

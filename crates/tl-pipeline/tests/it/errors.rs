@@ -2,7 +2,11 @@
 
 use tbl_format::SampleFormat;
 use tl_decode::{DecodeOptions, OnDamaged};
-use tl_pipeline::{Dataset, LoaderConfig, OnError, PipelineError, SampleFault, Shuffle, Work};
+use tl_pipeline::{
+    AuditEntry, Batch, Cpus, Dataset, ErrorBudget, Loader, LoaderConfig, OnError, Outcome,
+    PipelineError, SampleFault, Shard, Shuffle, Tail, Work,
+};
+use tl_transform::batch_op::CutMix;
 use tl_transform::op::Resize;
 use tl_transform::{DecodeMode, Dtype, Layout, Op, OutputSpec, Recipe};
 
@@ -62,9 +66,149 @@ fn skip_leaves_out_the_bad_and_moves_nothing_else() {
         }
         let stats = loader.stats();
         assert_eq!((stats.batches, stats.samples, stats.skipped), (10, 37, 3));
-        let listed: Vec<_> = loader.skipped().iter().map(|s| (s.epoch, s.error.index)).collect();
-        assert_eq!(listed, [(0, 9), (0, 17), (0, 30)]);
+        assert_eq!(outcomes(&loader), [9, 17, 30].map(|bad| (0, bad, bad, Outcome::Skipped)));
     }
+}
+
+/// Epoch, position, sample and outcome of everything listed.
+fn outcomes(loader: &Loader) -> Vec<(u32, u64, u64, Outcome)> {
+    let audit = loader.audit();
+    let entry =
+        |entry: &AuditEntry| (entry.epoch, entry.position, entry.error.index, entry.outcome);
+    audit.iter().map(entry).collect()
+}
+
+/// Index, label, validity and image of a row.
+type Row = (u64, i64, bool, Vec<u8>);
+
+fn rows(loader: &Loader, epoch: u32) -> Vec<Row> {
+    let row = |batch: &Batch, row: usize| {
+        let image = batch.images()[row * 3_072..][..3_072].to_vec();
+        (batch.indices()[row], batch.labels()[row], batch.valid()[row], image)
+    };
+    let batches = loader.epoch(epoch).map(Result::unwrap);
+    batches.flat_map(|batch| (0..batch.len()).map(|n| row(&batch, n)).collect::<Vec<_>>()).collect()
+}
+
+/// A replacement is another sample of the epoch as it is elsewhere in it, the same for any number of
+/// workers, and no other row changes.
+#[test]
+fn replace_puts_another_sample_of_the_epoch_in_the_row() {
+    let shuffled = |workers, on_error| LoaderConfig { workers, on_error, ..config(train()) };
+    let clean = rows(&loader(bmps(40), shuffled(2, OnError::Raise)), 1);
+    let of_sample = |index: u64| clean.iter().find(|row| row.0 == index).unwrap();
+    for workers in [1, 2, 3, 7, 32] {
+        let loader = loader(damaged(), shuffled(workers, OnError::Replace));
+        let replaced = rows(&loader, 1);
+        assert_eq!(replaced.len(), 40);
+        let mut expected = Vec::new();
+        for (position, (row, clean)) in (0..).zip(replaced.iter().zip(&clean)) {
+            if [9, 17, 30].contains(&clean.0) {
+                assert!(![9, 17, 30].contains(&row.0), "{}", row.0);
+                assert_eq!(row, of_sample(row.0));
+                expected.push((1, position, clean.0, Outcome::Replaced { by: row.0 }));
+            } else {
+                assert_eq!(row, clean);
+            }
+        }
+        assert_eq!(outcomes(&loader), expected);
+        assert_eq!((loader.stats().replaced, loader.stats().skipped), (3, 0));
+        let other_epoch = rows(&loader, 2);
+        assert_ne!(other_epoch, replaced);
+        assert_eq!(rows(&loader, 1), replaced);
+    }
+}
+
+#[test]
+fn fill_makes_rows_of_zeros_that_do_not_count() {
+    for workers in [1, 3] {
+        let settings = |on_error| LoaderConfig { workers, ..sequential(on_error) };
+        let clean = rows(&loader(bmps(40), settings(OnError::Raise)), 0);
+        let loader = loader(damaged(), settings(OnError::Fill));
+        let expected = clean.into_iter().map(|row| match row.0 {
+            9 | 17 | 30 => (row.0, -1, false, vec![0; 3_072]),
+            _ => row,
+        });
+        assert!(rows(&loader, 0).into_iter().eq(expected));
+        assert_eq!(outcomes(&loader), [9, 17, 30].map(|bad| (0, bad, bad, Outcome::Filled)));
+        assert_eq!(loader.stats().filled, 3);
+    }
+    // What a row of its own size held before is gone.
+    let work = Work::Images(Recipe::decode());
+    let loader = loader(damaged(), LoaderConfig { on_error: OnError::Fill, ..config(work) });
+    for batch in loader.epoch(0).map(Result::unwrap) {
+        for row in 0..batch.len() {
+            let sample = batch.sample(row).unwrap();
+            assert_eq!(sample.bytes.is_empty(), !batch.valid()[row]);
+            assert_eq!(sample.width == 0, !batch.valid()[row]);
+        }
+    }
+}
+
+#[test]
+fn where_every_replacement_is_bad_the_sample_is_raised() {
+    let mut samples: Vec<_> = (0..8).map(|number| sample(number, SampleFormat::Bmp)).collect();
+    samples.iter_mut().for_each(|sample| sample.bytes.truncate(60));
+    let loader = loader(dataset(samples), sequential(OnError::Replace));
+    let error = loader.epoch(0).next().unwrap().unwrap_err();
+    assert!(matches!(&error, PipelineError::Sample(sample) if sample.index == 0), "{error}");
+    assert_eq!(outcomes(&loader), [(0, 0, 0, Outcome::Raised)]);
+}
+
+/// 9, 17 and 30 are bad, in batches 2, 4 and 7.
+#[test]
+fn an_error_budget_ends_the_epoch_at_the_same_batch_for_any_workers() {
+    let count = |count| ErrorBudget { count: Some(count), rate: None };
+    let rate = |rate| ErrorBudget { count: None, rate: Some(rate) };
+    let check = |error_budget, workers, on_error, delivered| {
+        let config = LoaderConfig { workers, error_budget, ..sequential(on_error) };
+        let loader = loader(damaged(), config);
+        for _ in 0..2 {
+            let epoch: Vec<_> = loader.epoch(0).collect();
+            let good = epoch.iter().filter(|batch| batch.is_ok()).count();
+            assert_eq!(good, delivered, "{error_budget:?}");
+            let Some(Err(error)) = epoch.last() else { continue };
+            let PipelineError::ErrorBudget { errors, allowed, last, .. } = error else {
+                panic!("{error}")
+            };
+            assert_eq!(*errors, allowed + 1);
+            assert!([9, 17, 30].contains(&last.index) && error.to_string().contains("last: "));
+        }
+    };
+    for workers in [1, 3, 7] {
+        for on_error in [OnError::Skip, OnError::Replace, OnError::Fill] {
+            check(count(0), workers, on_error, 2);
+            check(count(1), workers, on_error, 4);
+            check(count(2), workers, on_error, 7);
+            check(count(3), workers, on_error, 10);
+            check(rate(0.05), workers, on_error, 7);
+            check(rate(0.1), workers, on_error, 10);
+        }
+    }
+    let none = LoaderConfig { error_budget: rate(1.5), ..sequential(OnError::Skip) };
+    let error = Loader::new(bmps(1), none).unwrap_err();
+    assert!(matches!(error, PipelineError::ErrorRate { .. }), "{error}");
+}
+
+/// A row of padding has the position of the row that it repeats.
+#[test]
+fn padding_is_listed_like_what_it_repeats() {
+    let mut samples: Vec<_> = (0..5).map(|number| sample(number, SampleFormat::Bmp)).collect();
+    samples[1].bytes.clear();
+    let shard = Shard { tail: Some(Tail::Pad), ..Shard::default() };
+    let loader = loader(dataset(samples), LoaderConfig { shard, ..sequential(OnError::Fill) });
+    let valid: Vec<_> = loader.epoch(0).map(|batch| batch.unwrap().valid().to_vec()).collect();
+    assert_eq!(valid, [[true, false, true, true], [true, false, false, false]]);
+    assert_eq!(outcomes(&loader), [(0, 1, 1, Outcome::Filled); 2]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn workers_that_cannot_run_as_told_say_so() {
+    let cpus = Cpus::new([Cpus::MOST - 1]).unwrap();
+    let loader = loader(bmps(4), LoaderConfig { cpus, ..config(train()) });
+    let error = loader.epoch(0).next().unwrap().unwrap_err();
+    assert!(error.to_string().contains("processors 1023"), "{error}");
 }
 
 #[test]
@@ -73,7 +217,7 @@ fn a_panic_is_the_error_of_its_sample() {
     for epoch in 0..3 {
         assert_eq!(loader.epoch(epoch).filter(|batch| batch.is_ok()).count(), 10);
     }
-    let skipped = loader.skipped();
+    let skipped = loader.audit();
     assert_eq!(skipped.len(), 9);
     let text = skipped[1].error.to_string();
     assert!(text.starts_with("in memory: sample 17 (0017.bmp) at byte 1700: panicked: "), "{text}");
@@ -113,11 +257,17 @@ fn damage_that_is_kept_is_counted_and_listed() {
         }
         let stats = keep.stats();
         assert_eq!((stats.samples, stats.skipped, stats.damaged), (22, 2, 2), "{recipe}");
-        let listed = keep.damaged();
-        assert_eq!(listed.iter().map(|damaged| damaged.epoch).collect::<Vec<_>>(), [0, 1]);
+        let expected = [
+            (0, 5, 5, Outcome::Kept),
+            (0, 7, 7, Outcome::Skipped),
+            (1, 5, 5, Outcome::Kept),
+            (1, 7, 7, Outcome::Skipped),
+        ];
+        assert_eq!(outcomes(&keep), expected);
+        let listed = keep.audit();
         // The same words as where damage is an error.
         let error = listed[0].error.to_string();
-        assert_eq!(error, strict.skipped()[0].error.to_string());
+        assert_eq!(error, strict.audit()[0].error.to_string());
         assert!(error.starts_with("in memory: sample 5 (cut.jpg) at byte 500: "), "{error}");
     }
 }
@@ -177,7 +327,7 @@ fn raw_samples_of_the_wrong_size_are_named() {
     let (width, height) = samples[1].size;
     let loader = loader(dataset(samples), sequential(OnError::Skip));
     assert_eq!(loader.epoch(0).next().unwrap().unwrap().len(), 1);
-    let skipped = loader.skipped();
+    let skipped = loader.audit();
     let SampleFault::RawSize { width: w, height: h, need: n, have } = skipped[0].error.fault else {
         panic!("{}", skipped[0].error)
     };
@@ -195,7 +345,7 @@ fn results_beyond_the_limit_are_refused_before_they_are_allocated() {
     let loader =
         loader(dataset(vec![long]), LoaderConfig { on_error: OnError::Skip, ..config(work) });
     assert!(loader.epoch(0).next().unwrap().unwrap().is_empty());
-    let skipped = loader.skipped();
+    let skipped = loader.audit();
     let SampleFault::OutputSize { bytes, limit } = skipped[0].error.fault else {
         panic!("{}", skipped[0].error)
     };
@@ -204,11 +354,15 @@ fn results_beyond_the_limit_are_refused_before_they_are_allocated() {
 
 #[test]
 fn unusable_settings_are_refused_at_once() {
-    let refused = |config| tl_pipeline::Loader::new(bmps(1), config).unwrap_err();
+    let refused = |config| Loader::new(bmps(1), config).unwrap_err();
     let none = LoaderConfig { batch_size: 0, ..config(train()) };
     assert!(matches!(refused(none), PipelineError::Setting { setting: "batch_size", .. }));
     let huge = LoaderConfig { batch_size: usize::MAX, ..config(train()) };
     assert!(matches!(refused(huge), PipelineError::Setting { setting: "batch_size", .. }));
+    let mixing = Recipe::imagenet_train(16).unwrap();
+    let mixing = mixing.with_batch_ops(vec![CutMix::default().into()]).unwrap();
+    let filled = LoaderConfig { on_error: OnError::Fill, ..config(Work::Images(mixing)) };
+    assert!(matches!(refused(filled), PipelineError::MixedFill { .. }));
     let planar = Work::Images(Recipe::decode().into_pixels(Layout::Chw));
     assert!(matches!(refused(config(planar)), PipelineError::VaryingSize { .. }));
 }

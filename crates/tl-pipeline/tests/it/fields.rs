@@ -348,7 +348,7 @@ fn fault(fields: &[Field], config: Fields) -> String {
     let config = LoaderConfig { on_error: OnError::Skip, ..with(train(), config) };
     let loader = loader(dataset(folder.path(), sample), config);
     let rows: usize = batches(&loader, 0).iter().map(Batch::len).sum();
-    let skipped = loader.skipped();
+    let skipped = loader.audit();
     let [only] = &skipped[..] else { return format!("{rows} rows, {} skipped", skipped.len()) };
     assert_eq!((rows, only.error.index), (11, 3));
     assert!(matches!(only.error.fault, SampleFault::Annotation(_)));

@@ -8,6 +8,7 @@ use tbl_io::PageCache;
 use tl_pipeline::{Batching, Buckets, LoaderConfig, Readers, Sampler, Samples, Shuffle, Subset};
 
 use super::cache::CacheArgs;
+use super::policy::{PolicyArgs, ThreadArgs};
 use crate::failure::Failure;
 
 /// How samples become batches, and on which threads.
@@ -17,7 +18,7 @@ pub(crate) struct LoaderArgs {
     #[arg(long, value_name = "N", default_value = "64")]
     batch_size: NonZeroUsize,
 
-    /// Worker threads (default: one per core)
+    /// Worker threads (default: one per core, or per processor of --cpus)
     #[arg(long, value_name = "N")]
     workers: Option<NonZeroUsize>,
 
@@ -58,6 +59,12 @@ pub(crate) struct LoaderArgs {
     #[arg(long, value_name = "N")]
     buckets: Option<NonZeroU32>,
 
+    #[command(flatten)]
+    policy: PolicyArgs,
+
+    #[command(flatten)]
+    threads: ThreadArgs,
+
     /// The seed of order and augmentation
     #[arg(long, value_name = "K", default_value_t = 0)]
     seed: u64,
@@ -87,13 +94,17 @@ impl LoaderArgs {
         let or_default = |number: Option<NonZeroUsize>| number.map_or(0, NonZeroUsize::get);
         Ok(LoaderConfig {
             batch_size: self.batch_size.get(),
-            workers: or_default(self.workers),
+            workers: self.workers.map_or_else(|| self.threads.cores(), NonZeroUsize::get),
+            cpus: self.threads.cpus(),
+            nice: self.threads.nice,
             prefetch: or_default(self.prefetch),
             batching,
             readers: self.readers(),
             read_ahead_bytes: self.read_ahead.map_or(0, |mib| u64::from(mib.get()) << 20),
             seed: self.seed,
             cache: self.cache.config(),
+            on_error: self.policy.on_error(),
+            error_budget: self.policy.error_budget(),
             sampler: self.sampler(config.sampler),
             ..config
         })

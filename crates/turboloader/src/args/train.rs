@@ -123,6 +123,11 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_enum, value_name = "CHOICE", default_value_t = DamageChoice::Error)]
     pub(crate) on_damaged: DamageChoice,
 
+    /// Write what was wrong with samples of epoch 0 to a file, which is replaced: one JSON object
+    /// on a line, with position, sample, name, place in the file, reason and what became of it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) audit: Option<PathBuf>,
+
     /// Add the SHA-256 of epoch 0
     #[arg(long)]
     pub(crate) digest: bool,

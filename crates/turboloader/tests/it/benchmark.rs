@@ -235,3 +235,42 @@ fn orders_and_samples_that_there_are_not_are_refused() {
     refused(&["--samples", "3..13"], "sample 12 is not in a data set of 12 samples");
     refused(&["--samples", "3..6,5..8"], "sample 5 is in two ranges of a subset");
 }
+
+#[test]
+fn bad_samples_are_dealt_with_and_listed() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let files = files_below(&photos());
+    let cut = |bytes: &[u8]| bytes[..200].to_vec();
+    let mut members: Vec<(Vec<u8>, Vec<u8>)> = files
+        .iter()
+        .filter(|(name, _)| name.contains('/'))
+        .map(|(name, bytes)| (name.clone().into_bytes(), bytes.clone()))
+        .collect();
+    members[3].1 = cut(&members[3].1);
+    members[7].1 = cut(&members[7].1);
+    let members: Vec<(&[u8], &[u8])> = members.iter().map(|(a, b)| (&a[..], &b[..])).collect();
+    let data = write(folder.path(), "bad.tar", &tar(&members));
+    let audit = folder.path().join("audit.jsonl");
+    let audit = audit.to_str().expect("a name in UTF-8");
+    let recipe = ["--recipe", "imagenet-eval", "--size", "32", "--audit", audit];
+    for (policy, outcome, counter, samples) in [
+        ("skip", "skipped", "skipped", 10),
+        ("replace", "replaced", "replaced", 12),
+        ("fill", "filled", "filled", 12),
+    ] {
+        let line = json(&data, &[&recipe[..], &["--on-error", policy]].concat());
+        assert_eq!((&line["samples_per_epoch"], &line[counter]), (&samples.into(), &2.into()));
+        let lines = json_lines(&fs::read_to_string(audit).expect("the list"));
+        let bad: Vec<_> = lines.iter().map(|line| line["sample"].as_u64()).collect();
+        assert_eq!(bad, [Some(3), Some(7)]);
+        assert!(lines.iter().all(|line| line["outcome"] == outcome), "{lines:?}");
+        assert_eq!(lines[0].get("replacement").is_some(), policy == "replace");
+        assert!(lines[0]["shard"].as_str().is_some_and(|shard| shard.ends_with("bad.tar")));
+    }
+    bench(&data, &recipe).error(1);
+    let lines = json_lines(&fs::read_to_string(audit).expect("the list"));
+    assert_eq!((lines.len(), &lines[0]["outcome"]), (1, &"raised".into()));
+    let budget = ["--on-error", "skip", "--error-budget", "1"];
+    let error = bench(&data, &[&recipe[..], &budget].concat()).error(1);
+    assert!(error.contains("2 of 12 samples are bad, the error budget allows 1"), "{error}");
+}

@@ -1,0 +1,225 @@
+//! What becomes of samples that cannot be used, and how many of them are too many.
+
+use tl_transform::Rng;
+
+use crate::audit::{AuditEntry, Outcome};
+use crate::error::PipelineError;
+use crate::order::Order;
+use crate::sync::Arc;
+
+/// What to do with a sample that cannot be read, decoded or processed.
+///
+/// Whatever is chosen, the other samples are what they would be without it, and what is done is a
+/// function of the order, the seed, the epoch and the position: it depends on no thread and on no
+/// other failure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OnError {
+    /// The epoch ends with the error, in place of the batch that the sample belongs to.
+    #[default]
+    Raise,
+    /// The sample is left out, counted and listed. Its batch is shorter by one; no other sample
+    /// moves into it, so what the other batches hold does not change.
+    Skip,
+    /// Another sample of the epoch takes its row, drawn from the seed, the epoch and the position;
+    /// if that one is bad too, the next that is drawn. The row has that sample's index and label.
+    Replace,
+    /// The row is filled with zeros, keeps the sample's index, has the label -1 and does not count
+    /// as valid ([`Batch::valid`](crate::Batch::valid)).
+    Fill,
+}
+
+/// How many samples of an epoch may be bad before it ends with
+/// [`PipelineError::ErrorBudget`].
+///
+/// Counted in the order of the batches, so that the epoch ends at the same batch for any number of
+/// workers; every rank counts its own samples, and a resumed epoch begins to count anew.
+///
+/// ```
+/// use tl_pipeline::ErrorBudget;
+///
+/// let budget = ErrorBudget { count: Some(100), rate: Some(0.001) };
+/// assert_eq!(budget.allowed(500, 100_000), 1);
+/// assert_eq!(budget.allowed(50_000, 100_000), 50);
+/// assert_eq!(ErrorBudget::default().allowed(500, 100_000), u64::MAX);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ErrorBudget {
+    /// At most so many. Default any number.
+    pub count: Option<u64>,
+    /// At most this part of what was received, from 0 to 1, rounded down; the first 1000 samples are
+    /// looked at together. Default any part.
+    pub rate: Option<f64>,
+}
+
+/// Fewer samples than this say nothing about a rate.
+const RATE_SAMPLES: u64 = 1000;
+
+impl ErrorBudget {
+    /// How many samples may have been bad among the first `received` of an epoch of `samples`.
+    #[must_use]
+    pub fn allowed(&self, received: u64, samples: u64) -> u64 {
+        let of_rate = self.rate.map_or(u64::MAX, |rate| {
+            let seen = received.max(RATE_SAMPLES.min(samples));
+            #[expect(
+                clippy::cast_precision_loss,
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a part of a count, rounded down; saturates"
+            )]
+            let allowed = (rate * seen as f64).floor() as u64;
+            allowed
+        });
+        self.count.unwrap_or(u64::MAX).min(of_rate)
+    }
+
+    /// Fails for a rate that is none.
+    pub(crate) fn check(&self) -> Result<(), PipelineError> {
+        match self.rate {
+            Some(rate) if !(0.0..=1.0).contains(&rate) => Err(PipelineError::ErrorRate { rate }),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// Counts the bad samples of an epoch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ErrorCount {
+    budget: ErrorBudget,
+    /// Samples of the epoch.
+    samples: u64,
+    received: u64,
+    errors: u64,
+}
+
+impl ErrorCount {
+    pub(crate) fn new(budget: ErrorBudget, samples: u64) -> Self {
+        Self { budget, samples, received: 0, errors: 0 }
+    }
+
+    /// Counts a batch of `rows` samples and what was wrong with some of them.
+    ///
+    /// # Errors
+    /// [`PipelineError::ErrorBudget`] when those are too many now.
+    pub(crate) fn count(&mut self, rows: u64, audit: &[AuditEntry]) -> Result<(), PipelineError> {
+        // What was kept is in its batch; what was raised ends the epoch by itself.
+        let counts = |entry: &&AuditEntry| match entry.outcome {
+            Outcome::Skipped | Outcome::Replaced { .. } | Outcome::Filled => true,
+            Outcome::Raised | Outcome::Kept => false,
+        };
+        self.received += rows;
+        self.errors += audit.iter().filter(counts).count() as u64;
+        let allowed = self.budget.allowed(self.received, self.samples);
+        match audit.iter().rfind(counts) {
+            Some(last) if self.errors > allowed => Err(PipelineError::ErrorBudget {
+                errors: self.errors,
+                received: self.received,
+                allowed,
+                last: Arc::clone(&last.error),
+            }),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// How many samples are tried in the place of a bad one.
+pub(crate) const REPLACEMENTS: u64 = 16;
+
+/// Set apart from what is drawn for samples by a key of its own: the fraction of the cube root of 2.
+const REPLACEMENT_KEY: u64 = 0x428A_2F98_D728_AE22;
+
+/// The positions whose samples take the place of the one at `position`, in the order in which they
+/// are tried. The position itself can be among them, and fails again.
+pub(crate) fn replacements(
+    order: &Order,
+    (seed, epoch): (u64, u32),
+    position: u64,
+) -> impl Iterator<Item = u64> {
+    let (mut rng, positions) = (Rng::new(seed ^ REPLACEMENT_KEY, epoch, position, 0), order.len());
+    // The upper half of a product with 64 random bits: at worst one part in 2^64 / positions uneven.
+    let draw = move |_| {
+        let product = u128::from(rng.next_u64()) * u128::from(positions);
+        u64::try_from(product >> 64).expect("less than the number of positions")
+    };
+    (0..REPLACEMENTS).map(draw)
+}
+
+#[cfg(test)]
+#[cfg(not(any(shuttle, loom)))]
+mod tests {
+    use super::*;
+    use crate::error::{SampleError, SampleFault};
+
+    fn skipped(position: u64) -> AuditEntry {
+        let fault = SampleFault::Panicked { message: String::new() };
+        let (index, shard) = (position, "a.tar".into());
+        let error = Arc::new(SampleError { index, key: None, shard, offset: None, fault });
+        AuditEntry { epoch: 0, position, error, outcome: Outcome::Skipped }
+    }
+
+    /// After each batch of `rows` samples with so many errors: the errors, the samples and what was
+    /// allowed where they were too many.
+    fn end(budget: ErrorBudget, rows: u64, errors: &[u64]) -> Option<(u64, u64, u64)> {
+        let mut count = ErrorCount::new(budget, rows * errors.len() as u64);
+        errors.iter().find_map(|&errors| {
+            let kept = AuditEntry { outcome: Outcome::Kept, ..skipped(99) };
+            let audit: Vec<_> = (0..errors).map(skipped).chain([kept]).collect();
+            match count.count(rows, &audit) {
+                Err(PipelineError::ErrorBudget { errors, received, allowed, .. }) => {
+                    Some((errors, received, allowed))
+                }
+                Err(error) => panic!("{error}"),
+                Ok(()) => None,
+            }
+        })
+    }
+
+    #[test]
+    fn counts_and_rates_end_an_epoch() {
+        let count = |count| ErrorBudget { count: Some(count), rate: None };
+        assert_eq!(end(count(3), 8, &[1, 2, 0, 1, 1]), Some((4, 32, 3)));
+        assert_eq!(end(count(5), 8, &[1, 2, 0, 1, 1]), None);
+        assert_eq!(end(count(0), 8, &[0, 1]), Some((1, 16, 0)));
+        let rate = |rate| ErrorBudget { count: None, rate: Some(rate) };
+        // 1 % of the first 1000 is 10, also where they all come at once; then 1 % of what was seen.
+        assert_eq!(end(rate(0.01), 100, &[10; 1]), Some((10, 100, 1)));
+        let early: Vec<u64> = [10].into_iter().chain([0; 19]).collect();
+        assert_eq!(end(rate(0.01), 100, &early), None);
+        assert_eq!(end(rate(0.01), 100, &[1; 30]), None);
+        let late: Vec<u64> = [1; 19].into_iter().chain([2]).collect();
+        assert_eq!(end(rate(0.01), 100, &late), Some((21, 2_000, 20)));
+        let both = ErrorBudget { count: Some(12), rate: Some(0.01) };
+        assert_eq!(end(both, 100, &[1; 30]), Some((13, 1_300, 12)));
+        assert_eq!(end(ErrorBudget::default(), 1, &[1; 100]), None);
+    }
+
+    #[test]
+    fn a_rate_lies_between_none_and_all() {
+        for (rate, good) in
+            [(0.0, true), (1.0, true), (-0.1, false), (1.1, false), (f64::NAN, false)]
+        {
+            let budget = ErrorBudget { count: None, rate: Some(rate) };
+            assert_eq!(budget.check().is_ok(), good, "{rate}");
+        }
+        assert_eq!(ErrorBudget { count: None, rate: Some(1.0) }.allowed(7, 7), 7);
+    }
+
+    /// The constants are those of `testdata/tools/reference.py`.
+    #[test]
+    fn replacements_are_a_function_of_seed_epoch_and_position() {
+        let order = Order::sequential(1_000);
+        let draw = |samples, seed, epoch, position| {
+            let order = Order::sequential(samples);
+            replacements(&order, (seed, epoch), position).take(4).collect::<Vec<_>>()
+        };
+        assert_eq!(draw(1_000, 42, 0, 7), [888, 184, 931, 111]);
+        assert_eq!(draw(1_000, 0, 3, 999), [288, 824, 240, 662]);
+        let large = [39_355_263_275, 561_021_841_044, 350_880_557_931, 395_745_427_907];
+        assert_eq!(draw(1 << 40, 42, 0, 1 << 33), large);
+        let of = |seed, epoch, position| replacements(&order, (seed, epoch), position).sum::<u64>();
+        let sums = [of(42, 0, 7), of(43, 0, 7), of(42, 1, 7), of(42, 0, 8)];
+        assert!((0..4).all(|one| (0..one).all(|other| sums[one] != sums[other])), "{sums:?}");
+        assert!(replacements(&order, (1, 2), 3).all(|position| position < 1_000));
+        assert_eq!(replacements(&Order::sequential(1), (1, 2), 0).collect::<Vec<_>>(), [0; 16]);
+    }
+}

@@ -1,0 +1,124 @@
+//! Arguments that say what becomes of bad samples, and where workers run.
+
+use std::num::NonZeroUsize;
+
+use clap::{Args, ValueEnum};
+use tl_pipeline::{Cpus, ErrorBudget, OnError};
+
+/// What becomes of samples that cannot be used.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct PolicyArgs {
+    /// What to do with samples that cannot be used: raise ends with the error, skip leaves them
+    /// out, replace puts another sample in their place, fill puts zeros there
+    #[arg(long, value_enum, value_name = "CHOICE", default_value_t = OnErrorChoice::Raise)]
+    on_error: OnErrorChoice,
+
+    /// How many bad samples of an epoch are too many: more than a number (100), than a part of what
+    /// was read (0.1%), or than either (100,0.1%)
+    #[arg(long, value_name = "LIMIT", value_parser = error_budget)]
+    error_budget: Option<ErrorBudget>,
+}
+
+impl PolicyArgs {
+    /// What to do with them.
+    pub(super) fn on_error(&self) -> OnError {
+        self.on_error.into()
+    }
+
+    /// How many are too many.
+    pub(super) fn error_budget(&self) -> ErrorBudget {
+        self.error_budget.unwrap_or_default()
+    }
+}
+
+/// Where workers run.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ThreadArgs {
+    /// Processors that workers run on, as 0,2-5 (default: wherever the system sees fit)
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<Cpus>,
+
+    /// Niceness of the workers, 0 to 19: they give way to other threads
+    #[arg(long, value_name = "N", default_value_t = 0,
+          value_parser = clap::value_parser!(i32).range(0..=19))]
+    pub(super) nice: i32,
+}
+
+impl ThreadArgs {
+    /// The processors named.
+    pub(super) fn cpus(&self) -> Cpus {
+        self.cpus.clone().unwrap_or_default()
+    }
+
+    /// How many there are to run on. Nothing else is to run beside the commands that load, so that no
+    /// core is left free.
+    pub(super) fn cores(&self) -> usize {
+        let all = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        self.cpus.as_ref().map_or_else(all, |cpus| cpus.numbers().len())
+    }
+}
+
+/// What `--on-error` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnErrorChoice {
+    /// End with the error
+    Raise,
+    /// Leave them out
+    Skip,
+    /// Put another sample in their place
+    Replace,
+    /// Put zeros in their place
+    Fill,
+}
+
+impl From<OnErrorChoice> for OnError {
+    fn from(choice: OnErrorChoice) -> Self {
+        match choice {
+            OnErrorChoice::Raise => Self::Raise,
+            OnErrorChoice::Skip => Self::Skip,
+            OnErrorChoice::Replace => Self::Replace,
+            OnErrorChoice::Fill => Self::Fill,
+        }
+    }
+}
+
+/// Reads `100`, `0.1%` or both with a comma between them.
+fn error_budget(text: &str) -> Result<ErrorBudget, &'static str> {
+    const EXPECTED: &str = "expected a number, a percentage, or both: 100,0.1%";
+    let mut budget = ErrorBudget::default();
+    for part in text.split(',') {
+        let twice = match part.strip_suffix('%') {
+            Some(percent) => {
+                let percent: f64 = percent.parse().map_err(|_| EXPECTED)?;
+                if !(0.0..=100.0).contains(&percent) {
+                    return Err(EXPECTED);
+                }
+                budget.rate.replace(percent / 100.0).is_some()
+            }
+            None => budget.count.replace(part.parse().map_err(|_| EXPECTED)?).is_some(),
+        };
+        if twice {
+            return Err(EXPECTED);
+        }
+    }
+    Ok(budget)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_budgets_are_counts_and_percentages() {
+        let check = |text, count, rate| {
+            assert_eq!(error_budget(text), Ok(ErrorBudget { count, rate }), "{text}");
+        };
+        check("0", Some(0), None);
+        check("0.5%", None, Some(0.005));
+        check("100,25%", Some(100), Some(0.25));
+        check("25%,100", Some(100), Some(0.25));
+        for wrong in ["", "x", "1,", "1,2", "1%,2%", "101%", "-1%", "-1", "1.5", "NaN%"] {
+            assert!(error_budget(wrong).is_err(), "{wrong}");
+        }
+    }
+}
