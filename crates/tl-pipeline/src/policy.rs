@@ -4,7 +4,6 @@ use tl_transform::Rng;
 
 use crate::audit::{AuditEntry, Outcome};
 use crate::error::PipelineError;
-use crate::order::Order;
 use crate::sync::Arc;
 
 /// What to do with a sample that cannot be read, decoded or processed.
@@ -21,10 +20,11 @@ pub enum OnError {
     /// The sample is left out, counted and listed. Its batch is shorter by one; no other sample
     /// moves into it, so what the other batches hold does not change.
     Skip,
-    /// Another sample of the epoch takes its row, drawn from the seed, the epoch and the position;
-    /// if that one is bad too, the next that is drawn. The row has that sample's index and label.
+    /// Another sample of the epoch takes its row, drawn from the seed, the epoch and the position (of
+    /// its own batch where images are padded, so that there is room for it); if that one is bad too,
+    /// the next that is drawn. The row has that sample's index and label.
     Replace,
-    /// The row is filled with zeros, keeps the sample's index, has the label -1 and does not count
+    /// The row is filled with zeros (a mask with its padding), keeps the sample's index, has the label -1 and does not count
     /// as valid ([`Batch::valid`](crate::Batch::valid)).
     Fill,
 }
@@ -36,39 +36,38 @@ pub enum OnError {
 /// workers; every rank counts its own samples, and a resumed epoch begins to count anew.
 ///
 /// ```
-/// use tl_pipeline::ErrorBudget;
+/// use tl_pipeline::{ErrorBudget, LoaderConfig, OnError, Work};
 ///
-/// let budget = ErrorBudget { count: Some(100), rate: Some(0.001) };
-/// assert_eq!(budget.allowed(500, 100_000), 1);
-/// assert_eq!(budget.allowed(50_000, 100_000), 50);
-/// assert_eq!(ErrorBudget::default().allowed(500, 100_000), u64::MAX);
+/// let error_budget = ErrorBudget { count: Some(100), rate: Some(0.001) };
+/// let config = LoaderConfig { error_budget, on_error: OnError::Skip, ..LoaderConfig::new(Work::Bytes) };
+/// # let _ = config;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ErrorBudget {
     /// At most so many. Default any number.
     pub count: Option<u64>,
-    /// At most this part of what was received, from 0 to 1, rounded down; the first 1000 samples are
-    /// looked at together. Default any part.
+    /// At most this part of what was received, from 0 to 1, rounded down. So many samples that ten
+    /// may be bad, or 1000, are looked at together before it counts. Default any part.
     pub rate: Option<f64>,
 }
 
-/// Fewer samples than this say nothing about a rate.
-const RATE_SAMPLES: u64 = 1000;
+/// Fewer samples than this say nothing about a rate, and neither do so few that fewer than this many
+/// may be bad: of a data set that keeps to the rate, chance alone would soon find one too many.
+const RATE_SAMPLES: f64 = 1000.0;
+const RATE_ERRORS: f64 = 10.0;
 
 impl ErrorBudget {
     /// How many samples may have been bad among the first `received` of an epoch of `samples`.
-    #[must_use]
-    pub fn allowed(&self, received: u64, samples: u64) -> u64 {
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a part of a count, rounded down; saturates"
+    )]
+    fn allowed(&self, received: u64, samples: u64) -> u64 {
         let of_rate = self.rate.map_or(u64::MAX, |rate| {
-            let seen = received.max(RATE_SAMPLES.min(samples));
-            #[expect(
-                clippy::cast_precision_loss,
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a part of a count, rounded down; saturates"
-            )]
-            let allowed = (rate * seen as f64).floor() as u64;
-            allowed
+            let first = RATE_SAMPLES.max(RATE_ERRORS / rate).min(samples as f64);
+            (rate * first.max(received as f64)).floor() as u64
         });
         self.count.unwrap_or(u64::MAX).min(of_rate)
     }
@@ -128,18 +127,18 @@ pub(crate) const REPLACEMENTS: u64 = 16;
 /// Set apart from what is drawn for samples by a key of its own: the fraction of the cube root of 2.
 const REPLACEMENT_KEY: u64 = 0x428A_2F98_D728_AE22;
 
-/// The positions whose samples take the place of the one at `position`, in the order in which they
-/// are tried. The position itself can be among them, and fails again.
+/// Which of `count` others take the place of the sample at `position`, in the order in which they are
+/// tried. It can be among them itself, and fails again.
 pub(crate) fn replacements(
-    order: &Order,
     (seed, epoch): (u64, u32),
     position: u64,
+    count: u64,
 ) -> impl Iterator<Item = u64> {
-    let (mut rng, positions) = (Rng::new(seed ^ REPLACEMENT_KEY, epoch, position, 0), order.len());
-    // The upper half of a product with 64 random bits: at worst one part in 2^64 / positions uneven.
+    let mut rng = Rng::new(seed ^ REPLACEMENT_KEY, epoch, position, 0);
+    // The upper half of a product with 64 random bits: at worst one part in 2^64 / count uneven.
     let draw = move |_| {
-        let product = u128::from(rng.next_u64()) * u128::from(positions);
-        u64::try_from(product >> 64).expect("less than the number of positions")
+        let product = u128::from(rng.next_u64()) * u128::from(count);
+        u64::try_from(product >> 64).expect("less than the count")
     };
     (0..REPLACEMENTS).map(draw)
 }
@@ -188,6 +187,13 @@ mod tests {
         assert_eq!(end(rate(0.01), 100, &[1; 30]), None);
         let late: Vec<u64> = [1; 19].into_iter().chain([2]).collect();
         assert_eq!(end(rate(0.01), 100, &late), Some((21, 2_000, 20)));
+        // One in 10 000: the first 100 000 may have ten, wherever they are.
+        assert_eq!(end(rate(0.0001), 1_000, &[&[10][..], &[0; 99]].concat()), None);
+        assert_eq!(
+            end(rate(0.0001), 1_000, &[&[11][..], &[0; 99]].concat()),
+            Some((11, 1_000, 10))
+        );
+        assert_eq!(end(rate(0.0), 1_000, &[0, 1]), Some((1, 2_000, 0)));
         let both = ErrorBudget { count: Some(12), rate: Some(0.01) };
         assert_eq!(end(both, 100, &[1; 30]), Some((13, 1_300, 12)));
         assert_eq!(end(ErrorBudget::default(), 1, &[1; 100]), None);
@@ -207,19 +213,17 @@ mod tests {
     /// The constants are those of `testdata/tools/reference.py`.
     #[test]
     fn replacements_are_a_function_of_seed_epoch_and_position() {
-        let order = Order::sequential(1_000);
         let draw = |samples, seed, epoch, position| {
-            let order = Order::sequential(samples);
-            replacements(&order, (seed, epoch), position).take(4).collect::<Vec<_>>()
+            replacements((seed, epoch), position, samples).take(4).collect::<Vec<_>>()
         };
         assert_eq!(draw(1_000, 42, 0, 7), [888, 184, 931, 111]);
         assert_eq!(draw(1_000, 0, 3, 999), [288, 824, 240, 662]);
         let large = [39_355_263_275, 561_021_841_044, 350_880_557_931, 395_745_427_907];
         assert_eq!(draw(1 << 40, 42, 0, 1 << 33), large);
-        let of = |seed, epoch, position| replacements(&order, (seed, epoch), position).sum::<u64>();
+        let of = |seed, epoch, position| replacements((seed, epoch), position, 1_000).sum::<u64>();
         let sums = [of(42, 0, 7), of(43, 0, 7), of(42, 1, 7), of(42, 0, 8)];
         assert!((0..4).all(|one| (0..one).all(|other| sums[one] != sums[other])), "{sums:?}");
-        assert!(replacements(&order, (1, 2), 3).all(|position| position < 1_000));
-        assert_eq!(replacements(&Order::sequential(1), (1, 2), 0).collect::<Vec<_>>(), [0; 16]);
+        assert!(replacements((1, 2), 3, 1_000).all(|position| position < 1_000));
+        assert_eq!(replacements((1, 2), 0, 1).collect::<Vec<_>>(), [0; 16]);
     }
 }

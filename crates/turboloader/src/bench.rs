@@ -7,8 +7,6 @@ mod measure;
 mod padding;
 
 use std::fmt;
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -46,7 +44,7 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
     loader.dataset().shards().iter().for_each(|shard| data_set::note(shard.as_ref()));
     let warm_up = warm_up(&loader, opened, global);
     // Also of an epoch that ended early, which is when it is looked for.
-    report_bad_samples(&loader, args.audit.as_deref())?;
+    report_bad_samples(&loader, args.audit.as_deref(), args.observe.force)?;
     let (warm_up, before) = (warm_up?, loader.stats());
     loader.notes().iter().for_each(|said| note(&said));
     let mut replay = args.observe.replay.then(|| loader.replay(0, REPLAYED)).transpose()?;
@@ -146,7 +144,7 @@ fn plan(work: &Work) -> Option<String> {
 }
 
 /// Writes what was wrong with samples to a file, one JSON object on a line, or says it.
-fn report_bad_samples(loader: &Loader, file: Option<&Path>) -> Result<(), Failure> {
+fn report_bad_samples(loader: &Loader, file: Option<&Path>, force: bool) -> Result<(), Failure> {
     let Some(path) = file else {
         // What was raised is said as the error it is.
         for entry in loader.audit().iter().filter(|entry| entry.outcome != Outcome::Raised) {
@@ -154,13 +152,13 @@ fn report_bad_samples(loader: &Loader, file: Option<&Path>) -> Result<(), Failur
         }
         return Ok(());
     };
-    let failure = |source| Failure::Io { path: path.to_path_buf(), source };
-    let mut lines = BufWriter::new(File::create(path).map_err(failure)?);
-    for entry in loader.audit() {
-        serde_json::to_writer(&mut lines, &entry).map_err(|error| failure(error.into()))?;
-        lines.write_all(b"\n").map_err(failure)?;
-    }
-    lines.flush().map_err(failure)
+    write_file(path, force, |out| {
+        for entry in loader.audit() {
+            serde_json::to_writer(&mut *out, &entry)?;
+            out.write_all(b"\n")?;
+        }
+        Ok(())
+    })
 }
 
 /// What the first epoch says.

@@ -222,9 +222,9 @@ fn write(
     for (row, numbers) in rows.zip(mask.chunks_exact(width)) {
         let (row, beside) = row.split_at_mut(width * number);
         put(field.dtype, numbers, row);
-        fill(field, beside);
+        field.pad(beside);
     }
-    fill(field, below);
+    field.pad(below);
 }
 
 fn put(dtype: MaskType, numbers: &[u8], out: &mut [u8]) {
@@ -238,11 +238,13 @@ fn put(dtype: MaskType, numbers: &[u8], out: &mut [u8]) {
     }
 }
 
-/// Fills a part of a row with the field's padding.
-fn fill(field: &MaskField, out: &mut [u8]) {
-    match field.dtype {
-        MaskType::U8 => out.fill(field.padding),
-        MaskType::I64 => out.as_chunks_mut().0.fill(i64::from(field.padding).to_ne_bytes()),
+impl MaskField {
+    /// Fills a part of a row with the field's padding.
+    pub(crate) fn pad(&self, out: &mut [u8]) {
+        match self.dtype {
+            MaskType::U8 => out.fill(self.padding),
+            MaskType::I64 => out.as_chunks_mut().0.fill(i64::from(self.padding).to_ne_bytes()),
+        }
     }
 }
 

@@ -60,7 +60,7 @@ pub(super) fn fill<'a>(
     let mut parts = row.parts();
     parts.extra.findings.clear();
     parts.extra.left_out = false;
-    let mut filler = Filler { run, scratch, current, run_row: place.run_row };
+    let mut filler = Filler { run, scratch, current, place };
     let Row { index, label, size, valid } = match filler.attempt((slot.position, index), &mut parts)
     {
         Ok(row) => row,
@@ -76,8 +76,7 @@ struct Filler<'w> {
     run: &'w Run,
     scratch: &'w mut Scratch,
     current: &'w Current,
-    /// The row's number in the run, by which readers know it.
-    run_row: u64,
+    place: Place,
 }
 
 impl Filler<'_> {
@@ -87,14 +86,14 @@ impl Filler<'_> {
         (position, index): (u64, u64),
         parts: &mut Parts<'_, Extra>,
     ) -> Result<Row, Arc<SampleError>> {
-        let Self { run, scratch, current: Current { epoch, form, .. }, run_row } = self;
+        let Self { run, scratch, current: Current { epoch, form, .. }, place } = self;
         let Parts { image, mask, extra } = parts;
         extra.view_of = None;
         let row = Parts { image, mask, extra: &mut **extra };
         let seed = epoch.order.seed_at(position);
         let draw = Draw { seed, epoch: epoch.number, sample: index };
         scratch.tally.work_on(index);
-        let work = AssertUnwindSafe(|| process(run, scratch, (draw, *run_row), form, row));
+        let work = AssertUnwindSafe(|| process(run, scratch, (draw, place.run_row), form, row));
         let result = catch_unwind(work).unwrap_or_else(|panic| {
             // Whatever the panic interrupted is in an unknown state.
             scratch.renew(run);
@@ -106,7 +105,7 @@ impl Filler<'_> {
         });
         if let Some(window) = run.window() {
             // What was read ahead is this sample's, and of no use to one in its place.
-            window.discard(*run_row);
+            window.discard(place.run_row);
         }
         scratch.tally.process();
         scratch.trim();
@@ -132,7 +131,9 @@ impl Filler<'_> {
             OnError::Skip => (None, Outcome::Skipped),
             OnError::Fill => {
                 parts.image.fill(0);
-                parts.mask.fill(0);
+                if let Some(field) = &self.run.config().fields.mask {
+                    field.pad(parts.mask);
+                }
                 let image = &mut parts.extra.image;
                 (image.width, image.height) = (0, 0);
                 image.data.clear();
@@ -141,9 +142,7 @@ impl Filler<'_> {
                 (Some(nothing), Outcome::Filled)
             }
             OnError::Replace => {
-                let key = (self.run.config().seed, self.current.epoch.number);
-                let mut tried = replacements(&self.current.epoch.order, key, position);
-                let row = tried.find_map(|other| {
+                let row = self.others(position).into_iter().find_map(|other| {
                     let index = self.current.epoch.order.sample_at(other)?;
                     self.attempt((other, index), parts).ok()
                 });
@@ -155,6 +154,20 @@ impl Filler<'_> {
         parts.extra.left_out = row.is_none();
         parts.extra.findings.insert(0, Finding { outcome, error });
         row.unwrap_or(nothing)
+    }
+
+    /// The positions whose samples are tried in the place of the one at `position`. A padded batch
+    /// has the size of its own images, and room for those.
+    fn others(&self, position: u64) -> Vec<u64> {
+        let Self { run, current: Current { epoch, form, .. }, place, .. } = self;
+        let key = (run.config().seed, epoch.number);
+        let of_batch = |row| run.slot(epoch, Place { row, ..*place }).position;
+        if form.is_padded {
+            let rows = run.shared().schedule.rows_of(place.batch);
+            replacements(key, position, rows).map(of_batch).collect()
+        } else {
+            replacements(key, position, epoch.order.len()).collect()
+        }
     }
 }
 

@@ -32,8 +32,12 @@ pub(super) fn publish(
         for row in first..rows.min(first + group) {
             let extra = complete.extra(row);
             for Finding { outcome, error } in extra.findings.drain(..) {
-                let position = run.slot(epoch, Place { row: row as u64, ..place }).position;
-                audit.push(AuditEntry { epoch: place.epoch, position, error, outcome });
+                let slot = run.slot(epoch, Place { row: row as u64, ..place });
+                // What a row of padding repeats is listed where it counts.
+                if slot.valid || outcome == Outcome::Raised {
+                    let (epoch, position) = (place.epoch, slot.position);
+                    audit.push(AuditEntry { epoch, position, error, outcome });
+                }
             }
             if !extra.left_out {
                 complete.move_row(row, len);

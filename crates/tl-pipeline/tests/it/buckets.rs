@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use tbl_format::SampleFormat;
 use tl_decode::{DecodeOptions, Exif};
 use tl_pipeline::{
-    Batch, Batching, Buckets, Loader, LoaderConfig, OnError, PaddingStats, PipelineError, Renderer,
-    SampleFault, Sampler, Shard, Shuffle, Tail, Work,
+    Batch, Batching, Buckets, Loader, LoaderConfig, OnError, Outcome, PaddingStats, PipelineError,
+    Renderer, SampleFault, Sampler, Shard, Shuffle, Tail, Work,
 };
 use tl_transform::op::{RandomHorizontalFlip, RandomShortestSize, ToFloat};
 use tl_transform::{Draw, Dtype, Interpolation, Layout, Op, OutputSpec, Recipe};
@@ -278,4 +278,37 @@ fn another_window_is_another_order() {
         let error = other.resume(&state).unwrap_err();
         assert!(matches!(error, PipelineError::StateMismatch { what: "recipe", .. }), "{error}");
     }
+}
+
+/// The replacement has room in the padded batch, also where the others are tiny.
+#[test]
+fn a_replacement_comes_from_its_padded_batch() {
+    let bad = [3, 20, 33];
+    let mut received = Vec::new();
+    for workers in [1, 3, 7] {
+        let samples = (0..SAMPLES).map(|number| {
+            let mut sample = sample(number, SampleFormat::Bmp);
+            if bad.contains(&number) {
+                sample.bytes.truncate(60);
+            }
+            sample
+        });
+        let config = LoaderConfig { on_error: OnError::Replace, workers, ..buckets(4, 1) };
+        let loader = loader(dataset(samples.collect()), config);
+        let mut rows = Vec::new();
+        for batch in self::received(&loader, 1) {
+            let indices = batch.indices();
+            for (row, &index) in indices.iter().enumerate() {
+                assert!(!bad.map(u64::from).contains(&index));
+                assert_eq!(cut(&batch, row), alone(&recipe(Dtype::U8, Layout::Hwc), 1, index).1);
+                rows.push(index);
+            }
+        }
+        assert_eq!(rows.len(), SAMPLES as usize);
+        let outcomes: Vec<_> = loader.audit().iter().map(|entry| entry.outcome).collect();
+        assert!(outcomes.iter().all(|outcome| matches!(outcome, Outcome::Replaced { .. })));
+        assert_eq!(outcomes.len(), bad.len());
+        received.push((rows, outcomes));
+    }
+    assert!(received.iter().all(|one| *one == received[0]));
 }

@@ -464,3 +464,33 @@ fn a_batch_that_cannot_be_collated_is_the_epochs_error() {
     };
     assert_eq!(message, "far too odd");
 }
+
+/// A row without a sample has no pixel of any class.
+#[test]
+fn masks_of_rows_that_were_filled_in_are_padding() {
+    let folder = tempfile::tempdir().unwrap();
+    let sample = |number| {
+        let good = masked(number);
+        Annotated { fields: if number == 3 { Vec::new() } else { good.fields }, ..good }
+    };
+    let dataset = || dataset(folder.path(), sample);
+    for dtype in [MaskType::U8, MaskType::I64] {
+        let mask = MaskField { dtype, ..MaskField::new("seg.png") };
+        let fields = Fields { mask: Some(mask), keys: true, ..Fields::default() };
+        let on_error = OnError::Fill;
+        let loader = loader(dataset(), LoaderConfig { on_error, ..with(train(), fields) });
+        for batch in batches(&loader, 0) {
+            for (row, &index) in batch.indices().iter().enumerate() {
+                let numbers = match batch.masks_i64() {
+                    Some(numbers) => numbers[row * 256..][..256].to_vec(),
+                    None => batch.masks()[row * 256..][..256].iter().map(|&n| n.into()).collect(),
+                };
+                assert_eq!(numbers.iter().all(|&number| number == 255), index == 3);
+                assert_eq!(
+                    (batch.valid()[row], batch.key(row).is_some()),
+                    (index != 3, index != 3)
+                );
+            }
+        }
+    }
+}

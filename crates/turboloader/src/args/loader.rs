@@ -103,7 +103,7 @@ impl LoaderArgs {
             read_ahead_bytes: self.read_ahead.map_or(0, |mib| u64::from(mib.get()) << 20),
             seed: self.seed,
             cache: self.cache.config(),
-            on_error: self.policy.on_error(),
+            on_error: self.policy.on_error().unwrap_or(config.on_error),
             error_budget: self.policy.error_budget(),
             sampler: self.sampler(config.sampler),
             ..config

@@ -9,20 +9,21 @@ use tl_pipeline::{Cpus, ErrorBudget, OnError};
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct PolicyArgs {
     /// What to do with samples that cannot be used: raise ends with the error, skip leaves them
-    /// out, replace puts another sample in their place, fill puts zeros there
-    #[arg(long, value_enum, value_name = "CHOICE", default_value_t = OnErrorChoice::Raise)]
-    on_error: OnErrorChoice,
+    /// out, replace puts another sample in their place, fill puts zeros there (default: bench
+    /// raises, doctor skips)
+    #[arg(long, value_enum, value_name = "CHOICE")]
+    on_error: Option<OnErrorChoice>,
 
     /// How many bad samples of an epoch are too many: more than a number (100), than a part of what
     /// was read (0.1%), or than either (100,0.1%)
-    #[arg(long, value_name = "LIMIT", value_parser = error_budget)]
+    #[arg(long, value_name = "LIMIT", value_parser = error_budget, requires = "on_error")]
     error_budget: Option<ErrorBudget>,
 }
 
 impl PolicyArgs {
-    /// What to do with them.
-    pub(super) fn on_error(&self) -> OnError {
-        self.on_error.into()
+    /// What to do with them, if that is said.
+    pub(super) fn on_error(&self) -> Option<OnError> {
+        self.on_error.map(OnError::from)
     }
 
     /// How many are too many.

@@ -123,8 +123,8 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_enum, value_name = "CHOICE", default_value_t = DamageChoice::Error)]
     pub(crate) on_damaged: DamageChoice,
 
-    /// Write what was wrong with samples of epoch 0 to a file, which is replaced: one JSON object
-    /// on a line, with position, sample, name, place in the file, reason and what became of it
+    /// Write what was wrong with samples of epoch 0 to a file: one JSON object on a line, with
+    /// position, sample, name, place in the file, reason and what became of it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) audit: Option<PathBuf>,
 
@@ -152,8 +152,8 @@ pub(crate) struct ObserveArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) trace: Option<PathBuf>,
 
-    /// Replace the trace if it exists
-    #[arg(short, long, requires = "trace")]
+    /// Replace the files of --trace and --audit if they exist
+    #[arg(short, long)]
     pub(crate) force: bool,
 
     /// What the consumer takes for a batch, as a training step would

@@ -252,7 +252,7 @@ fn bad_samples_are_dealt_with_and_listed() {
     let data = write(folder.path(), "bad.tar", &tar(&members));
     let audit = folder.path().join("audit.jsonl");
     let audit = audit.to_str().expect("a name in UTF-8");
-    let recipe = ["--recipe", "imagenet-eval", "--size", "32", "--audit", audit];
+    let recipe = ["--recipe", "imagenet-eval", "--size", "32", "--audit", audit, "--force"];
     for (policy, outcome, counter, samples) in [
         ("skip", "skipped", "skipped", 10),
         ("replace", "replaced", "replaced", 12),

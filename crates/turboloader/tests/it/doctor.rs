@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{Run, json_lines, photos, tl, write};
+use crate::support::{Run, files_below, json_lines, photos, tar, tl, write};
 
 fn doctor(more: &[&str]) -> Run {
     let photos = photos();
@@ -58,6 +58,24 @@ fn a_slow_training_step_is_named() {
     let text = doctor(&["--step-ms", "60", "--size", "32"]).text();
     let last = text.lines().last().expect("a verdict");
     assert!(last.starts_with("Limited by the consumer: "), "{text}");
+}
+
+#[test]
+fn a_bad_sample_does_not_end_the_examination() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let files = files_below(&photos());
+    let mut members: Vec<(&[u8], &[u8])> = files
+        .iter()
+        .filter(|(name, _)| name.contains('/'))
+        .map(|(name, bytes)| (name.as_bytes(), bytes.as_slice()))
+        .collect();
+    members[5].1 = &members[5].1[..300];
+    let data = write(folder.path(), "bad.tar", &tar(&members));
+    let args = ["doctor", "--seconds", "1", "--size", "32"].map(std::ffi::OsStr::new);
+    let args: Vec<_> = args.into_iter().chain([data.as_os_str()]).collect();
+    tl(&args).good();
+    let raise = ["--on-error", "raise"].map(std::ffi::OsStr::new);
+    tl(args.iter().copied().chain(raise)).error(1);
 }
 
 #[test]
