@@ -1,6 +1,6 @@
 //! The loader: what a data set and a configuration come to, and where epochs start.
 
-use std::fmt;
+use std::{fmt, mem};
 
 use tl_transform::BoundTransforms;
 
@@ -75,10 +75,13 @@ pub(crate) struct Shared {
 }
 
 /// Where a run waits between two epochs.
-enum Parking {
-    Open(Option<Workers>),
-    /// The loader is gone.
-    Closed,
+#[derive(Default)]
+struct Parking {
+    workers: Option<Workers>,
+    /// The epoch asked for last.
+    latest: Option<u32>,
+    /// Whether the loader is gone.
+    is_closed: bool,
 }
 
 impl Loader {
@@ -112,7 +115,7 @@ impl Loader {
             caches,
             counters: Counters::default(),
             trace,
-            parking: Mutex::new(Parking::Open(None)),
+            parking: Mutex::default(),
             notes: Mutex::default(),
             fingerprint: Mutex::default(),
             process: process_id(),
@@ -182,7 +185,11 @@ impl Loader {
             value: number,
             expected: "less than the batches of an epoch",
         };
-        self.start(epoch, number).next().unwrap_or(Err(none))
+        let shared = &self.shared;
+        let runs = number < self.len() && !shared.is_forked();
+        let one = number..number.saturating_add(1);
+        let workers = runs.then(|| Workers::start(Arc::clone(shared), epoch, one));
+        Epoch::new(Arc::clone(shared), workers, epoch, number).next().unwrap_or(Err(none))
     }
 
     /// What the caches hold and have done so far.
@@ -209,8 +216,12 @@ impl Loader {
         let shared = &self.shared;
         let runs = batch < self.len() && !shared.is_forked();
         let workers = runs.then(|| {
-            let parked = shared.unpark().filter(|workers| workers.are_at(epoch, batch));
-            parked.unwrap_or_else(|| Workers::start(Arc::clone(shared), epoch, batch))
+            let (parked, goes_on) = shared.unpark(epoch);
+            let parked = parked.filter(|workers| workers.are_at(epoch, batch));
+            // The numbers of epochs end with the type; so does the run.
+            let epochs = if goes_on { u64::from(u32::MAX - epoch) + 1 } else { 1 };
+            let batches = batch..self.len().saturating_mul(epochs);
+            parked.unwrap_or_else(|| Workers::start(Arc::clone(shared), epoch, batches))
         });
         Epoch::new(Arc::clone(shared), workers, epoch, batch)
     }
@@ -273,29 +284,34 @@ impl Shared {
         Ok(fingerprint)
     }
 
-    /// Keeps a run that has come to the end of an epoch for the next one, where there is to be one.
+    /// Keeps a run that has come to the end of an epoch, if it goes on.
     pub(crate) fn park(&self, workers: Option<Workers>) {
-        let workers = workers.filter(|_| self.config.prefetch_next_epoch);
-        let replaced = match &mut *lock(&self.parking) {
-            Parking::Open(parked) => std::mem::replace(parked, workers),
-            Parking::Closed => workers,
-        };
-        drop(replaced);
+        let workers = workers.filter(|workers| !workers.run().ring.is_over());
+        let mut parking = lock(&self.parking);
+        let left =
+            if parking.is_closed { workers } else { mem::replace(&mut parking.workers, workers) };
+        drop(parking);
+        // Joined without the lock.
+        drop(left);
     }
 
-    fn unpark(&self) -> Option<Workers> {
-        match &mut *lock(&self.parking) {
-            Parking::Open(parked) => parked.take(),
-            Parking::Closed => None,
-        }
+    /// The run that waits, and whether a run from `epoch` is to go on with the next epoch: not where
+    /// this one is not the next either, as for a loader whose only epoch is 0.
+    fn unpark(&self, epoch: u32) -> (Option<Workers>, bool) {
+        let mut parking = lock(&self.parking);
+        let latest = parking.latest.replace(epoch);
+        let follows = latest.is_none_or(|latest| latest.checked_add(1) == Some(epoch));
+        (parking.workers.take(), follows && self.config.prefetch_next_epoch)
     }
 
     fn close_parking(&self) {
         if self.is_forked() {
             return;
         }
-        let parked = std::mem::replace(&mut *lock(&self.parking), Parking::Closed);
-        // Joined without the lock.
-        drop(parked);
+        let mut parking = lock(&self.parking);
+        parking.is_closed = true;
+        let left = parking.workers.take();
+        drop(parking);
+        drop(left);
     }
 }

@@ -79,6 +79,11 @@ impl<F: Clone, R, E> Ring<F, R, E> {
         (row < self.rows).then_some(row)
     }
 
+    /// Whether the consumer has taken everything.
+    pub(crate) fn is_over(&self) -> bool {
+        self.taken() == self.batches
+    }
+
     /// The number of the batch that the consumer takes next.
     pub(crate) fn taken(&self) -> u64 {
         lock(&self.state).taken

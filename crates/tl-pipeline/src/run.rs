@@ -5,6 +5,7 @@
 //! prepared while the present one ends, and no thread is started in between.
 
 use std::mem;
+use std::ops::Range;
 
 use tl_transform::Draw;
 
@@ -61,17 +62,18 @@ pub(crate) struct Place {
 }
 
 impl Run {
-    /// A run from batch `batch` of `epoch` on, which an epoch must have.
-    fn new(shared: Arc<Shared>, epoch: u32, batch: u64) -> Self {
+    /// A run through the batches with these numbers, of which `epoch` has the first.
+    fn new(shared: Arc<Shared>, epoch: u32, batches: Range<u64>) -> Self {
         let (schedule, config) = (&shared.schedule, &shared.config);
-        // The numbers of epochs end with the type; so does this run.
-        let epochs = if config.prefetch_next_epoch { u64::from(u32::MAX - epoch) + 1 } else { 1 };
-        let rows = schedule.rows().saturating_mul(epochs);
-        let batches = schedule.batches().saturating_mul(epochs);
-        let start = batch * config.batch_size as u64;
-        let ring = Ring::new(start..rows, batch..batches, config.prefetch);
+        let row = |serial: u64| {
+            let (epochs, batch) = (serial / schedule.batches(), serial % schedule.batches());
+            let rows = epochs.saturating_mul(schedule.rows());
+            rows.saturating_add(batch * config.batch_size as u64)
+        };
+        let rows = row(batches.start)..row(batches.end);
+        let ring = Ring::new(rows.clone(), batches, config.prefetch);
         let buffers = config.readers.buffers(config.workers);
-        let window = buffers.map(|spare| Window::new(start..rows, config.read_ahead_bytes, spare));
+        let window = buffers.map(|spare| Window::new(rows, config.read_ahead_bytes, spare));
         Self { ring, first_epoch: epoch, orders: Mutex::default(), window, shared }
     }
 
@@ -248,11 +250,11 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Starts the workers at batch `batch` of `epoch`. A thread that cannot be started is the run's
-    /// failure.
-    pub(crate) fn start(shared: Arc<Shared>, epoch: u32, batch: u64) -> Self {
+    /// Starts the workers on the batches with these numbers, which go on counting behind the last of
+    /// `epoch`. A thread that cannot be started is the run's failure.
+    pub(crate) fn start(shared: Arc<Shared>, epoch: u32, batches: Range<u64>) -> Self {
         let workers = shared.config.workers;
-        let run = Arc::new(Run::new(shared, epoch, batch));
+        let run = Arc::new(Run::new(shared, epoch, batches));
         let mut threads = Vec::with_capacity(workers);
         for worker in 0..workers {
             let run_of_worker = Arc::clone(&run);

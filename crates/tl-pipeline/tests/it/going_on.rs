@@ -107,6 +107,20 @@ fn a_batch_can_be_asked_for_alone() {
 }
 
 #[test]
+fn nothing_is_prepared_that_is_not_asked_for() {
+    let loader = loader(bmps(SAMPLES), config(train()));
+    let processed = || loader.stats().processed;
+    assert_eq!(loader.batch(3, 5).unwrap().len(), 3);
+    assert_eq!(processed(), 3);
+    // Epoch 1 may be prepared behind the first; who asks for epoch 0 again wants no other.
+    assert_eq!(loader.epoch(0).count(), 6);
+    assert_eq!(loader.epoch(0).count(), 6);
+    let twice = processed();
+    assert_eq!(loader.epoch(0).count(), 6);
+    assert_eq!(processed(), twice + u64::from(SAMPLES));
+}
+
+#[test]
 fn what_was_prepared_is_not_counted_as_received() {
     let loader = loader(bmps(SAMPLES), config(train()));
     let mut epoch = loader.epoch(0);
