@@ -12,12 +12,13 @@ use tbl_format::SampleFormat;
 
 use crate::error::{FileKind, ReadError};
 use crate::grouping::{Grouping, WithoutImage, push_field, split_base};
+use crate::identity::{self, Times, Told};
 use crate::label::{LabelField, choose_label, label_field};
 use crate::limits::ReadLimits;
 use crate::names::{Names, TooManyNames};
 use crate::note::Note;
 use crate::sample::{Entry, Facts, Field, SampleSource, SourceKind, StoredBytes};
-use crate::source::{Source, file_kind, push_identity};
+use crate::source::{Source, file_kind};
 
 /// The images below a folder, in the order of their paths' bytes.
 ///
@@ -47,6 +48,7 @@ pub struct Folder {
     labels: Vec<AtomicI64>,
     skipped: FolderSkips,
     first_passed_over: Option<Vec<u8>>,
+    times: Times,
 }
 
 const NO_LABEL: i64 = i64::MIN;
@@ -103,7 +105,8 @@ impl Folder {
         } else {
             Vec::new()
         };
-        Ok(Self { root, limits, names, grouping, labels, skipped, first_passed_over })
+        let times = Times::default();
+        Ok(Self { root, limits, names, grouping, labels, skipped, first_passed_over, times })
     }
 
     /// What was passed over.
@@ -205,8 +208,9 @@ impl SampleSource for Folder {
             ReadError::io(&path, error).for_sample(index, Some(&self.names.path(file)))
         })?;
         self.limits.push_id(id);
-        push_identity(&path, &metadata, id);
-        Ok(true)
+        identity::push(&path, &metadata, id);
+        let told = Told::by_times(&metadata, &self.times, || rustix::fs::statfs(&self.root));
+        Ok(told == Told::ByTimes)
     }
 
     fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {

@@ -8,6 +8,7 @@ mod error;
 mod escape;
 mod folder;
 mod grouping;
+mod identity;
 mod label;
 mod labels;
 mod limits;

@@ -46,7 +46,9 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
     /// which is what a cache on disk goes by. False, the default, where that cannot be promised.
     ///
     /// No sample is read. What is written into a file in place is seen by its times of change, so
-    /// not within the same tick of the file system's clock.
+    /// that without a 32-bit checksum nothing is promised until the last change is 2 s ago:
+    /// the next one may get the same time. Nothing is either on file systems that are images
+    /// (squashfs, ISO 9660), where equal times mean nothing.
     ///
     /// # Errors
     /// As for [`entry`](Self::entry).

@@ -1,14 +1,14 @@
 //! Positioned reads from one file, or from bytes in memory with the same rules.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io;
 use std::num::NonZeroU64;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{FileKind, ReadError};
+use crate::identity::{self, Times, Told};
 
 /// How reads that are under way together use the system's memory of files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -40,6 +40,7 @@ pub struct Source {
     path: Arc<Path>,
     len: u64,
     backing: Backing,
+    times: Times,
 }
 
 #[derive(Clone, Debug)]
@@ -71,13 +72,15 @@ impl Source {
             .map_err(io_error)?;
         let metadata = file.metadata().map_err(io_error)?;
         check(metadata.file_type())?;
-        Ok(Self { path: path.into(), len: metadata.len(), backing: Backing::File(Arc::new(file)) })
+        let backing = Backing::File(Arc::new(file));
+        Ok(Self { path: path.into(), len: metadata.len(), backing, times: Times::default() })
     }
 
     /// Bytes in memory under a name that errors will use.
     pub fn from_bytes(name: impl Into<PathBuf>, bytes: Vec<u8>) -> Self {
         let name: PathBuf = name.into();
-        Self { path: name.into(), len: bytes.len() as u64, backing: Backing::Memory(bytes.into()) }
+        let (len, backing) = (bytes.len() as u64, Backing::Memory(bytes.into()));
+        Self { path: name.into(), len, backing, times: Times::default() }
     }
 
     /// The path given to [`open`](Self::open), or the name given to
@@ -97,13 +100,13 @@ impl Source {
     }
 
     /// Appends to `id` what tells the file from others and from itself before it was changed, for
-    /// [`SampleSource::content_id`](crate::SampleSource::content_id). False for bytes in memory and
-    /// where the system does not say.
-    pub(crate) fn content_id(&self, id: &mut Vec<u8>) -> bool {
-        let Backing::File(file) = &self.backing else { return false };
-        let Ok(metadata) = file.metadata() else { return false };
-        push_identity(&self.path, &metadata, id);
-        true
+    /// [`SampleSource::content_id`](crate::SampleSource::content_id). `None` for bytes in memory
+    /// and where the system does not say.
+    pub(crate) fn content_id(&self, id: &mut Vec<u8>) -> Option<Told> {
+        let Backing::File(file) = &self.backing else { return None };
+        let metadata = file.metadata().ok()?;
+        identity::push(&self.path, &metadata, id);
+        Some(Told::by_times(&metadata, &self.times, || rustix::fs::fstatfs(file)))
     }
 
     /// Fills `bytes` from the file, starting at `offset`.
@@ -236,26 +239,6 @@ fn advise(file: &File, offset: u64, len: NonZeroU64, advice: Advice) -> io::Resu
 #[cfg(not(target_os = "linux"))]
 fn advise(_: &File, _: u64, _: NonZeroU64, _: Advice) -> io::Result<()> {
     Ok(())
-}
-
-/// Appends to `id` what tells this content from others: the file's name without its folders, inode
-/// number, length, and the times at which its bytes and its inode were last changed.
-///
-/// Length and time of change alone are not enough: shards of equally many raw images are equally
-/// long, and unpacking sets their times to whole seconds or all to one. The inode's own time
-/// cannot be set, so that a file that is written over and given its old time is another one. The
-/// device is left out, because network file systems get a new number whenever they are mounted.
-pub(crate) fn push_identity(path: &Path, metadata: &Metadata, id: &mut Vec<u8>) {
-    for number in [metadata.ino(), metadata.len()] {
-        id.extend_from_slice(&number.to_le_bytes());
-    }
-    for number in [metadata.mtime(), metadata.mtime_nsec(), metadata.ctime(), metadata.ctime_nsec()]
-    {
-        id.extend_from_slice(&number.to_le_bytes());
-    }
-    let name = path.file_name().unwrap_or_default().as_bytes();
-    id.extend_from_slice(&(name.len() as u64).to_le_bytes());
-    id.extend_from_slice(name);
 }
 
 /// What `file_type` is when it is not a regular file.

@@ -19,6 +19,7 @@ pub use self::member::{MemberCounts, MemberKind, SkippedMember};
 use self::index::{Extent, Extents, Index};
 use crate::error::ReadError;
 use crate::grouping::{Grouping, WithoutImage, push_field, split_base};
+use crate::identity::Told;
 use crate::label::{LabelField, choose_label};
 use crate::limits::ReadLimits;
 use crate::names::Names;
@@ -213,7 +214,7 @@ impl SampleSource for TarArchive {
     fn content_id(&self, index: u64, id: &mut Vec<u8>) -> Result<bool, ReadError> {
         self.member(index)?;
         self.limits.push_id(id);
-        Ok(self.source.content_id(id))
+        Ok(self.source.content_id(id) == Some(Told::ByTimes))
     }
 
     fn stored_labels(&self) -> Result<Option<Vec<i64>>, ReadError> {

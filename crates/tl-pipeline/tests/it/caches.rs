@@ -78,7 +78,21 @@ fn mixed_bag(root: &Path) -> PathBuf {
             fs::remove_file(path).unwrap();
         }
     }
+    settle(&root);
     root
+}
+
+/// Waits until the files below `root` can be kept on disk: what was just changed is not.
+fn settle(root: &Path) {
+    let made = SystemTime::now();
+    let folder = tbl_io::Folder::open(root).unwrap();
+    let is_settled =
+        |index| tbl_io::SampleSource::content_id(&folder, index, &mut Vec::new()).unwrap();
+    let count = tbl_io::SampleSource::sample_count(&folder);
+    while !(0..count).all(is_settled) {
+        assert!(made.elapsed().unwrap() < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// What reaches the consumer of three epochs, with what was wrong with samples.
@@ -294,6 +308,36 @@ fn a_data_set_that_was_written_anew_is_read_anew() {
         assert!(before != after);
         assert!(after == run(open(), config(exact())).0);
         fs::remove_file(&path).unwrap();
+    }
+}
+
+/// Written over in place before the file system's clock goes on: all that the system says of the
+/// file is what it was.
+#[test]
+fn a_file_that_was_written_over_at_once_is_read_anew() {
+    let root = tempfile::tempdir().unwrap();
+    let images = root.path().join("images");
+    fs::create_dir(&images).unwrap();
+    let path = images.join("a.bmp");
+    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_600_000_000);
+    // Only some rounds are quick enough to get both into one tick.
+    for round in 0..40 {
+        let cache = disk(CacheKind::Encoded, &root.path().join("cache"), 1 << 20);
+        let settings =
+            LoaderConfig { cache, prefetch_next_epoch: false, workers: 1, ..config(Work::Bytes) };
+        let first = |bytes: &[u8]| {
+            // `fs::write` would cut the file first, which takes a time of its own.
+            let file = fs::File::options().write(true).create(true).truncate(false).open(&path);
+            let mut file = file.unwrap();
+            std::io::Write::write_all(&mut file, bytes).unwrap();
+            file.set_modified(time).unwrap();
+            let loader = loader(Dataset::open(&[&images]).unwrap(), settings.clone());
+            let batch = loader.epoch(0).next().unwrap().unwrap();
+            batch.sample(0).unwrap().bytes.to_vec()
+        };
+        for bytes in [[round; 100], [round + 100; 100]] {
+            assert_eq!(first(&bytes), bytes, "round {round}");
+        }
     }
 }
 
