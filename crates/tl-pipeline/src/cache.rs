@@ -82,6 +82,15 @@ struct DiskLevel {
     disk: Disk,
 }
 
+impl DiskLevel {
+    /// The name of a sample. Where there is none, or something is wrong with the sample, it is not
+    /// on disk.
+    fn name(&self, dataset: &Dataset, sample: u64, scratch: &mut Vec<u8>) -> Option<Key> {
+        let facts = dataset.facts(sample).ok()?;
+        self.namer.name(dataset, (sample, &facts), scratch).ok()?
+    }
+}
+
 /// A sample that is wanted now, and when it is wanted next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted<'a> {
@@ -114,10 +123,19 @@ impl Caches {
         self.memory(kind).is_some() || self.disk(kind).is_some()
     }
 
-    /// Whether the sample's bytes will most likely not be read from the data set.
-    pub(crate) fn expects(&self, sample: u64) -> bool {
+    /// Whether the sample's bytes will most likely not be read from the data set. `scratch` is
+    /// memory for a while.
+    ///
+    /// What this loader has not met is looked up on disk, by its name: another process may have put
+    /// it there, before this one started or since.
+    pub(crate) fn expects(&self, dataset: &Dataset, sample: u64, scratch: &mut Vec<u8>) -> bool {
         self.memory.as_ref().is_some_and(|(_, memory)| memory.contains(sample))
-            || self.disk.as_ref().is_some_and(|level| level.disk.contains(sample))
+            || self.disk.as_ref().is_some_and(|level| {
+                level.disk.has_met(sample)
+                    || level
+                        .name(dataset, sample, scratch)
+                        .is_some_and(|key| level.disk.contains(key))
+            })
     }
 
     /// What is in memory.
@@ -173,10 +191,7 @@ impl Caches {
         }
         if let (Some(level), Some(key)) = (self.disk(kind), key) {
             let entry = NewEntry { sample, key, payload, size, next: next_anywhere };
-            level.disk.insert(entry, |sample| {
-                let facts = dataset.facts(sample).ok()?;
-                level.namer.name(dataset, (sample, &facts), &mut Vec::new()).ok()?
-            });
+            level.disk.insert(entry, |sample| level.name(dataset, sample, &mut Vec::new()));
         }
     }
 

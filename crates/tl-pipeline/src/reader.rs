@@ -149,6 +149,8 @@ struct Wanted {
 struct Lookup<'a> {
     run: &'a Run,
     epoch: Option<Arc<EpochOrder>>,
+    /// Memory for a sample's name.
+    scratch: Vec<u8>,
 }
 
 impl Lookup<'_> {
@@ -161,7 +163,7 @@ impl Lookup<'_> {
         let slot = self.run.slot(epoch, place);
         let sample = epoch.order.sample_at(slot.position);
         let sample = sample.expect("a position is below their number");
-        if self.run.caches().expects(sample) {
+        if self.run.caches().expects(self.run.dataset(), sample, &mut self.scratch) {
             return None;
         }
         let (source, local) = self.run.dataset().locate(sample).ok()?;
@@ -178,7 +180,7 @@ impl Lookup<'_> {
 fn read_one_by_one(run: &Run) {
     let Some(window) = run.window() else { return };
     let _watch = Watch { window };
-    let mut lookup = Lookup { run, epoch: None };
+    let mut lookup = Lookup { run, epoch: None, scratch: Vec::new() };
     while let Claim::Row(row) = window.claim(true) {
         let Some(wanted) = lookup.wanted(row) else { continue };
         if window.admit(wanted.row, wanted.bytes, true) == Admission::Granted {
@@ -226,7 +228,7 @@ fn start_uring(
 fn read_side_by_side(run: &Run, mut reader: tbl_io::UringReader) {
     let Some(window) = run.window() else { return };
     let _watch = Watch { window };
-    let mut lookup = Lookup { run, epoch: None };
+    let mut lookup = Lookup { run, epoch: None, scratch: Vec::new() };
     // The samples of the rows that are being read.
     let mut samples = std::collections::HashMap::new();
     // A row that is waiting for room.

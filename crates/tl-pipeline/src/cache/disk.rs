@@ -163,9 +163,15 @@ impl Disk {
         Some(size)
     }
 
-    /// Whether there is an entry, though perhaps not a good one.
-    pub(crate) fn contains(&self, sample: u64) -> bool {
+    /// Whether this loader has found or made the entry of `sample`. Another process may have let go
+    /// of it since.
+    pub(crate) fn has_met(&self, sample: u64) -> bool {
         lock(&self.planner).contains(sample)
+    }
+
+    /// Whether there is an entry of this name now, though perhaps not a good one.
+    pub(crate) fn contains(&self, key: Key) -> bool {
+        self.folder.entry(key).exists()
     }
 
     /// Whether an entry of usual size would be taken, as far as this loader knows.

@@ -51,7 +51,7 @@ pub(super) fn fill<'a>(
     if run.window().is_none()
         && let Some(ahead) = run.ahead(epoch, place, READ_AHEAD)
         && let Some(sample) = epoch.order.sample_at(ahead.position)
-        && !run.caches().expects(sample)
+        && !run.caches().expects(run.dataset(), sample, &mut scratch.bytes)
     {
         run.dataset().will_need(sample);
     }
