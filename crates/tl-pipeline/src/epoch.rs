@@ -65,7 +65,8 @@ impl Epoch {
     /// The state to go on from: what this consumer has received, and not what was prepared for it.
     ///
     /// # Errors
-    /// When the data set's fingerprint cannot be made, on the first call for a loader.
+    /// When the data set's fingerprint cannot be made, on the first call for a loader;
+    /// [`PipelineError::Forked`].
     pub fn state(&self) -> Result<LoaderState, PipelineError> {
         self.shared.state(self.number, self.received)
     }

@@ -168,7 +168,8 @@ impl Loader {
     /// # Errors
     /// [`PipelineError::StateMismatch`] for another data set, recipe, order, seed, global batch,
     /// mixing group or tail, with both values; [`PipelineError::StateBeyondEpoch`] and
-    /// [`PipelineError::StateWithinBatch`] for a place that no epoch of this loader has.
+    /// [`PipelineError::StateWithinBatch`] for a place that no epoch of this loader has;
+    /// [`PipelineError::Forked`].
     pub fn resume(&self, state: &LoaderState) -> Result<Epoch, PipelineError> {
         let own = self.shared.state(state.epoch, self.shared.schedule.global_batches())?;
         let batch = state.next_batch(&own)?;
@@ -192,24 +193,30 @@ impl Loader {
         Epoch::new(Arc::clone(shared), workers, epoch, number).next().unwrap_or(Err(none))
     }
 
-    /// What the caches hold and have done so far.
+    /// What the caches hold and have done so far; nothing in a forked process.
     #[must_use]
     pub fn cache_stats(&self) -> CacheStats {
-        self.shared.caches.stats()
+        self.unless_forked(|shared| shared.caches.stats())
     }
 
     /// The bad samples in the batches received so far, in that order, and what became of each; the
-    /// first 10 000 of them. [`Loader::stats`] counts all.
+    /// first 10 000 of them, and none in a forked process. [`Loader::stats`] counts all.
     #[must_use]
     pub fn audit(&self) -> Vec<AuditEntry> {
-        self.shared.counters.audit()
+        self.unless_forked(|shared| shared.counters.audit())
     }
 
     /// What is to be said of the loader beside its results, as far as it is known; most often
     /// nothing.
     #[must_use]
     pub fn notes(&self) -> Vec<LoaderNote> {
-        lock(&self.shared.notes).clone()
+        self.unless_forked(|shared| lock(&shared.notes).clone())
+    }
+
+    /// What is kept under a lock, which in a forked process may be one that nobody is there to
+    /// release: nothing is known there.
+    fn unless_forked<T: Default>(&self, value: impl FnOnce(&Shared) -> T) -> T {
+        if self.shared.is_forked() { T::default() } else { value(&self.shared) }
     }
 
     fn start(&self, epoch: u32, batch: u64) -> Epoch {
@@ -262,6 +269,9 @@ impl Shared {
 
     /// The state in which `received` batches of `epoch` have been received.
     pub(crate) fn state(&self, epoch: u32, received: u64) -> Result<LoaderState, PipelineError> {
+        if self.is_forked() {
+            return Err(PipelineError::Forked);
+        }
         let global_batch = self.schedule.global_batch();
         Ok(LoaderState {
             version: LoaderState::VERSION,

@@ -40,8 +40,11 @@ impl Loader {
     /// none.
     ///
     /// # Errors
-    /// Those of `out`, which should be buffered.
+    /// Those of `out`, which should be buffered, and [`PipelineError::Forked`].
     pub fn write_trace(&self, out: &mut dyn Write) -> io::Result<()> {
+        if self.shared.is_forked() {
+            return Err(io::Error::other(PipelineError::Forked));
+        }
         match &self.shared.trace {
             Some(trace) => trace.write(out),
             None => Trace::new(0).write(out),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use crate::stage::Stage;
-use crate::sync::{Arc, Mutex, lock};
+use crate::sync::{Arc, Mutex, lock, process_id};
 
 /// Events a worker keeps before it takes the lock of the trace.
 const BUFFERED: usize = 512;
@@ -104,6 +104,8 @@ impl Drop for EventBuffer {
 pub(crate) struct Trace {
     start: Instant,
     kept: Mutex<Kept>,
+    /// The process that the trace is of.
+    process: u32,
 }
 
 #[derive(Debug)]
@@ -119,7 +121,7 @@ impl Trace {
     /// A trace that keeps the latest `capacity` events.
     pub(crate) fn new(capacity: usize) -> Self {
         let kept = Kept { events: Vec::new(), oldest: 0, capacity, dropped: 0 };
-        Self { start: Instant::now(), kept: Mutex::new(kept) }
+        Self { start: Instant::now(), kept: Mutex::new(kept), process: process_id() }
     }
 
     /// A buffer for the events of worker `worker`.
@@ -139,6 +141,10 @@ impl Trace {
     }
 
     fn extend(&self, events: &[Event]) {
+        if self.process != process_id() {
+            // A fork, where a worker may have held the lock and is not there to release it.
+            return;
+        }
         let mut kept = lock(&self.kept);
         events.iter().for_each(|event| kept.push(*event));
     }
@@ -247,6 +253,15 @@ mod tests {
         let names = events.iter().filter(|event| event["name"] == "thread_name");
         let names: Vec<_> = names.map(|event| event["args"]["name"].as_str().unwrap()).collect();
         assert_eq!(names, ["consumer", "worker 0", "worker 1", "worker 2"]);
+    }
+
+    #[test]
+    fn a_fork_leaves_the_trace_and_its_lock_alone() {
+        let trace = Arc::new(Trace { process: process_id() ^ 1, ..Trace::new(10) });
+        let mut consumer = trace.consumer();
+        consumer.push(Event::new(EventKind::Step, trace.start, Duration::ZERO, 0));
+        drop(consumer);
+        assert!(lock(&trace.kept).events.is_empty());
     }
 
     #[test]

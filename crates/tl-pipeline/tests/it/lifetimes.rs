@@ -5,11 +5,15 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use fork::Fork;
+use tbl_format::SampleFormat;
 use tbl_io::{Entry, Field, ReadError, SampleSource, SourceKind};
-use tl_pipeline::{Dataset, LoaderConfig, PipelineError, Work};
+use tl_pipeline::{
+    CacheConfig, CacheKind, CacheStats, Dataset, Epoch, LevelStats, Loader, LoaderConfig,
+    LoaderState, MemoryCache, OnError, PipelineError, Work,
+};
 
 use crate::content::record;
-use crate::memory::{Memory, bmps, config, loader, sample, train};
+use crate::memory::{Memory, bmps, config, dataset, jpeg, loader, sample, train};
 
 /// A child has this long to find out that it cannot use the loader, and to end.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -26,17 +30,28 @@ fn forks_are_told_and_leave_the_parent_alone() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
         return;
     }
-    let settings = LoaderConfig { workers: 3, ..config(train()) };
-    let loader = loader(bmps(40), settings.clone());
+    let cache = MemoryCache { kind: CacheKind::Encoded, bytes: 1 << 20 };
+    let cache = CacheConfig { memory: Some(cache), disk: None };
+    let settings =
+        LoaderConfig { workers: 3, trace: 1000, on_error: OnError::Skip, cache, ..config(train()) };
+    let open = || {
+        let good = (0..39).map(|number| sample(number, SampleFormat::Bmp));
+        dataset(good.chain([jpeg("no image", vec![1, 2, 3])]).collect())
+    };
+    let loader = loader(open(), settings.clone());
+    // So that lists are not empty.
+    assert!(loader.epoch(100).all(|batch| batch.is_ok()) && !loader.audit().is_empty());
     for round in 0..100 {
-        let expected = record(&crate::memory::loader(bmps(40), settings.clone()), round);
+        let expected = record(&crate::memory::loader(open(), settings.clone()), round);
         let mut epoch = loader.epoch(round);
+        let state = epoch.state().unwrap();
         let batch = epoch.next().unwrap().unwrap();
         match fork::fork().unwrap() {
             Fork::Child => {
                 let is_told = [epoch.next(), loader.epoch(round).next(), loader.epoch(9).next()]
                     .into_iter()
                     .all(|batch| matches!(batch, Some(Err(PipelineError::Forked))));
+                let is_told = is_told && what_is_locked_is_out_of_reach(&loader, &epoch, &state);
                 let is_readable = batch.images() == &expected[0].bytes[..];
                 drop((epoch, batch, loader));
                 std::process::exit(i32::from(!(is_told && is_readable)));
@@ -58,6 +73,20 @@ fn forks_are_told_and_leave_the_parent_alone() {
             assert_eq!(batch.unwrap().images(), expected.bytes, "round {round}");
         }
     }
+}
+
+/// In a fork: whether nothing of what threads share under locks is looked at.
+fn what_is_locked_is_out_of_reach(loader: &Loader, epoch: &Epoch, state: &LoaderState) -> bool {
+    let trace = loader.write_trace(&mut std::io::sink()).map_err(|error| error.to_string());
+    let is_refused = trace == Err(PipelineError::Forked.to_string())
+        && matches!(epoch.state(), Err(PipelineError::Forked))
+        && matches!(loader.resume(state), Err(PipelineError::Forked))
+        && matches!(loader.batch(1, 2), Err(PipelineError::Forked))
+        && matches!(loader.replay(1, 2), Err(PipelineError::Forked));
+    let CacheStats { memory, .. } = loader.cache_stats();
+    let lists = loader.audit().len() + loader.notes().len();
+    // What is counted by atomics can be read.
+    is_refused && memory == LevelStats::default() && lists == 0 && loader.stats().samples > 0
 }
 
 /// Samples in memory of which the announcement of one, counted from the start, panics.
@@ -106,7 +135,7 @@ impl SampleSource for Poisoned {
 /// instead of waiting, has had the right batches until then, and can go on from there.
 #[test]
 fn a_worker_that_dies_ends_its_run_and_no_other() {
-    let format = tbl_format::SampleFormat::Bmp;
+    let format = SampleFormat::Bmp;
     let settings = LoaderConfig { workers: 3, ..config(Work::Bytes) };
     let expected: Vec<_> =
         (0..3).map(|epoch| record(&loader(bmps(48), settings.clone()), epoch)).collect();
