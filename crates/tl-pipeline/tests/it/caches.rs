@@ -91,9 +91,8 @@ fn mixed_bag(root: &Path) -> PathBuf {
 fn settle(root: &Path) {
     let made = SystemTime::now();
     let folder = tbl_io::Folder::open(root).unwrap();
-    let is_settled =
-        |index| tbl_io::SampleSource::content_id(&folder, index, &mut Vec::new()).unwrap();
-    let count = tbl_io::SampleSource::sample_count(&folder);
+    let is_settled = |index| SampleSource::content_id(&folder, index, &mut Vec::new()).unwrap();
+    let count = SampleSource::sample_count(&folder);
     while !(0..count).all(is_settled) {
         assert!(made.elapsed().unwrap() < Duration::from_secs(20));
         std::thread::sleep(Duration::from_millis(20));
