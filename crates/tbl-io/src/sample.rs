@@ -98,7 +98,8 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
     /// them, they change.
     ///
     /// # Errors
-    /// As for [`entry`](Self::entry), and [`ReadError::ChangedWhileOpen`].
+    /// As for [`entry`](Self::entry), a size beyond the reader's limits, and
+    /// [`ReadError::ChangedWhileOpen`].
     fn view(&self, _index: u64) -> Result<Option<&[u8]>, ReadError> {
         Ok(None)
     }

@@ -230,7 +230,9 @@ impl SampleSource for TarArchive {
     fn view(&self, index: u64) -> Result<Option<&[u8]>, ReadError> {
         let member = self.member(index)?;
         let Extent { offset, size } = self.extents.of(member);
-        let view = self.views.view(&self.source, offset, size);
+        // What cannot be read for its size cannot be seen either.
+        let within = self.limits.check_sample_bytes(self.source.path(), size);
+        let view = within.and_then(|()| self.views.view(&self.source, offset, size));
         view.map_err(|error| error.for_sample(index, Some(&self.names.path(member))))
     }
 

@@ -143,6 +143,12 @@ impl Dataset {
         let (source, local) = self.locate(index)?;
         let Some(view) = source.view(local)? else { return source.read_into(local, bytes) };
         bytes.clear();
+        bytes.try_reserve(view.len()).map_err(|_| {
+            let (limit, need) = (bytes.capacity() as u64, view.len() as u64);
+            let path = PathBuf::from(source.path());
+            let what = "bytes to hold in memory";
+            ReadError::Limit { path, what, limit, need }.for_sample(local, None)
+        })?;
         bytes.extend_from_slice(view);
         source.unpack(local, bytes)?;
         // Whether the file still had all of it.

@@ -371,10 +371,10 @@ fn a_sample_beyond_the_limit_is_refused() {
     let mut bytes = Vec::new();
     archive.read_into(0, &mut bytes).unwrap();
     let error = archive.read_into(1, &mut bytes).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "test.tar: sample 1 (b.jpg): sample bytes is 10, expected at most 9"
-    );
+    let expected = "test.tar: sample 1 (b.jpg): sample bytes is 10, expected at most 9";
+    assert_eq!(error.to_string(), expected);
+    assert_eq!(archive.stored(1).unwrap_err().to_string(), expected);
+    assert_eq!(archive.view(1).unwrap_err().to_string(), expected);
 }
 
 #[test]

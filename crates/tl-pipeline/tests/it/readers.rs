@@ -2,7 +2,10 @@
 
 use std::fs::File;
 
-use tbl_io::PageCache;
+use tbl_io::{
+    Folder, NewSample, PageCache, ReadLimits, ReadOptions, SampleSource, Source, StreamWriter,
+    TarArchive, TarOptions, TarWriter, TblFile, WriteOptions,
+};
 use tl_pipeline::{Dataset, Loader, LoaderConfig, OnError, PipelineError, Readers, Work};
 
 use crate::containers::containers;
@@ -63,6 +66,46 @@ fn readers_change_no_error() {
         assert_eq!((samples, loader.stats().skipped), (10, 13), "{readers:?}");
         drop(loader);
         std::fs::write(path, whole).unwrap();
+    }
+}
+
+#[test]
+fn a_sample_beyond_the_limit_is_an_error_whoever_asks_for_it() {
+    let root = tempfile::tempdir().unwrap();
+    let (folder, tar) = (root.path().join("files"), root.path().join("a.tar"));
+    std::fs::create_dir(&folder).unwrap();
+    let mut writer = TarWriter::create(&tar, TarOptions::default()).unwrap();
+    for (name, len) in [("0.bmp", 9), ("1.bmp", 10)] {
+        std::fs::write(folder.join(name), vec![1; len]).unwrap();
+        writer.append(name.as_bytes(), &vec![1; len]).unwrap();
+    }
+    writer.finish().unwrap();
+    let tbl = root.path().join("a.tbl");
+    let mut writer = StreamWriter::create(&tbl, WriteOptions::default()).unwrap();
+    for len in [9, 10] {
+        writer.write_sample(&NewSample::new(&vec![1; len])).unwrap();
+    }
+    writer.finish().unwrap();
+    let mut options = ReadOptions::default();
+    options.limits.sample_bytes = 9;
+    let limits: ReadLimits = options.limits;
+    let sources: [&dyn Fn() -> Box<dyn SampleSource>; 3] = [
+        &|| Box::new(Folder::open_with(&folder, limits).unwrap()),
+        &|| Box::new(TarArchive::new(Source::open(&tar).unwrap(), limits).unwrap()),
+        &|| Box::new(TblFile::from_source(Source::open(&tbl).unwrap(), options).unwrap()),
+    ];
+    for open in sources {
+        for readers in [Readers::Workers].into_iter().chain(stages()) {
+            for work in [Work::Bytes, Work::Views, train()] {
+                let config = LoaderConfig { readers, on_error: OnError::Skip, ..config(work) };
+                let loader = loader(Dataset::from_sources(vec![open()]).unwrap(), config);
+                loader.epoch(0).for_each(|batch| drop(batch.unwrap()));
+                let skipped = loader.skipped();
+                let found = skipped.iter().find(|skipped| skipped.error.index == 1).unwrap();
+                let text = found.error.fault.to_string();
+                assert_eq!(text, "sample bytes is 10, expected at most 9", "{readers:?}");
+            }
+        }
     }
 }
 
