@@ -100,8 +100,8 @@ fn a_sample_beyond_the_limit_is_an_error_whoever_asks_for_it() {
                 let config = LoaderConfig { readers, on_error: OnError::Skip, ..config(work) };
                 let loader = loader(Dataset::from_sources(vec![open()]).unwrap(), config);
                 loader.epoch(0).for_each(|batch| drop(batch.unwrap()));
-                let skipped = loader.skipped();
-                let found = skipped.iter().find(|skipped| skipped.error.index == 1).unwrap();
+                let skipped = loader.audit();
+                let found = skipped.iter().find(|entry| entry.error.index == 1).unwrap();
                 let text = found.error.fault.to_string();
                 assert_eq!(text, "sample bytes is 10, expected at most 9", "{readers:?}");
             }
