@@ -55,12 +55,12 @@ impl Dataset {
     ///
     /// The hashed bytes are the number of samples, then for each its size, its label (-2^63 for none)
     /// and the length of its name, all as 8 little-endian bytes, and the name. A sample whose index
-    /// entry is damaged has the size 2^64 - 1 and neither label nor name.
+    /// entry is damaged, or whose file is gone, has the size 2^64 - 1 and neither label nor name.
     ///
     /// This looks at every index entry: a second for some millions of samples.
     ///
     /// # Errors
-    /// When an index entry cannot be read for a reason other than damage.
+    /// When an index entry cannot be read for another reason, which may be gone the next time.
     pub fn fingerprint(&self) -> Result<Fingerprint, ReadError> {
         let mut hash = Sha256::new();
         hash.update(self.len().to_le_bytes());
@@ -74,7 +74,7 @@ impl Dataset {
                     hash.update((key.len() as u64).to_le_bytes());
                     hash.update(key);
                 }
-                Err(error @ ReadError::Io { .. }) => return Err(error),
+                Err(error) if !is_lasting(&error) => return Err(error),
                 Err(_) => {
                     hash.update(u64::MAX.to_le_bytes());
                     hash.update(i64::MIN.to_le_bytes());
@@ -83,5 +83,32 @@ impl Dataset {
             }
         }
         Ok(Fingerprint(hash.finalize().into()))
+    }
+}
+
+/// Whether the error says something about the data set, as damage and a missing file do, and not
+/// about the moment.
+fn is_lasting(mut error: &ReadError) -> bool {
+    while let ReadError::Sample { source, .. } = error {
+        error = source;
+    }
+    let gone = |source: &std::io::Error| source.kind() == std::io::ErrorKind::NotFound;
+    error.is_damage() || matches!(error, ReadError::Io { source, .. } if gone(source))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn a_fault_of_the_moment_is_no_part_of_a_fingerprint() {
+        let io = |kind: ErrorKind| ReadError::Io { path: "a".into(), source: kind.into() };
+        assert!(!is_lasting(&io(ErrorKind::TimedOut)));
+        assert!(!is_lasting(&io(ErrorKind::TimedOut).for_sample(1, None)));
+        assert!(is_lasting(&io(ErrorKind::NotFound).for_sample(1, None)));
+        let cut = ReadError::ChangedWhileOpen { path: "a".into(), offset: 0, expected: 1 };
+        assert!(is_lasting(&cut.for_sample(1, None)));
     }
 }
