@@ -16,6 +16,7 @@ use crate::dataset::Dataset;
 use crate::error::{PipelineError, SampleError};
 use crate::fields::{MaskType, RowFields};
 use crate::form::Form;
+use crate::gate::Held;
 use crate::pool::Lease;
 use crate::sync::Arc;
 
@@ -111,6 +112,9 @@ pub struct Batch {
     padding: PaddingStats,
     mask: Option<MaskType>,
     collated: Option<Collated>,
+    /// Behind the lease, which is let go of first. `None` before the batch is received.
+    #[expect(dead_code, reason = "it is there to be dropped")]
+    held: Option<Arc<Held>>,
 }
 
 /// One sample of a batch whose samples differ in size.
@@ -124,6 +128,33 @@ pub struct Sample<'a> {
     pub bytes: &'a [u8],
 }
 
+impl Extra {
+    /// Bytes of what the row owns.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.image.data.len() as u64 + self.fields.bytes()
+    }
+
+    /// Lets go of buffers above `keep` bytes, and of what is in them.
+    pub(crate) fn trim(&mut self, keep: usize) {
+        if self.image.data.capacity() > keep {
+            self.image = Image::new();
+        }
+        if self.fields.kept_bytes() > keep {
+            self.fields = RowFields::default();
+        }
+    }
+
+    /// Makes buffers above `keep` bytes as small as what they hold.
+    pub(crate) fn fit(&mut self, keep: usize) {
+        if self.image.data.capacity() > keep {
+            self.image.data.shrink_to_fit();
+        }
+        if self.fields.kept_bytes() > keep {
+            self.fields.fit();
+        }
+    }
+}
+
 impl Batch {
     pub(crate) fn new(
         lease: Arc<Lease<Extra>>,
@@ -133,12 +164,18 @@ impl Batch {
         mixed: Vec<Mixed>,
     ) -> Self {
         let Form { spec, padding, mask, .. } = *form;
-        Self { lease, number, len, spec, mixed, padding, mask, collated: None }
+        Self { lease, number, len, spec, mixed, padding, mask, collated: None, held: None }
     }
 
     /// The same with what the user's code made of it.
     pub(crate) fn with_collated(self, collated: Collated) -> Self {
         Self { collated: Some(collated), ..self }
+    }
+
+    /// The same in the hands of the consumer.
+    pub(crate) fn received(self) -> Self {
+        let held = self.lease.permit().map(|permit| Arc::new(permit.receive()));
+        Self { held, ..self }
     }
 
     /// What [`LoaderConfig::collate`](crate::LoaderConfig::collate) made of the batch, if that is a

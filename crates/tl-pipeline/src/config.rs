@@ -63,6 +63,14 @@ pub struct LoaderConfig {
     /// Batches in flight besides those the consumer holds; 0, the default, means 2, or as many as
     /// it takes to give every worker two samples. Each costs the memory of a batch.
     pub prefetch: usize,
+    /// Bytes of batches in flight, besides those the consumer holds: as many batches as fit, but one
+    /// always, and not more than `prefetch` says if that is given. Default no bound.
+    pub prefetch_bytes: Option<u64>,
+    /// The bound on everything that the loader takes: batches, also those with the consumer, memory
+    /// of workers, caches in memory, samples read ahead. It lowers `prefetch` and changes no batch;
+    /// what it has no room for is an error by name. Default no bound.
+    /// [`Loader::memory`](crate::Loader::memory) says how it is divided.
+    pub memory_budget: Option<u64>,
     /// Whether the next epoch's first batches are made while the present one ends. Default true;
     /// they count as in flight, and are kept until that epoch is asked for.
     pub prefetch_next_epoch: bool,
@@ -108,6 +116,8 @@ impl LoaderConfig {
             batching: Batching::default(),
             workers: 0,
             prefetch: 0,
+            prefetch_bytes: None,
+            memory_budget: None,
             prefetch_next_epoch: true,
             sampler: Sampler::default(),
             seed: 0,

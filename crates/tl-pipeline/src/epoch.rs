@@ -104,6 +104,7 @@ impl Epoch {
     fn wait_for_next(&mut self, timeout: Option<Duration>) -> Result<Batch, PipelineError> {
         let workers = self.workers.as_ref().filter(|_| !self.shared.is_forked());
         let workers = workers.ok_or(PipelineError::Forked)?;
+        self.shared.room.gate.check_held()?;
         let (counters, ring) = (&self.shared.counters, &workers.run().ring);
         let ready = ring.ready();
         let asking = self.watch.ask(self.received, ready);
@@ -114,7 +115,7 @@ impl Epoch {
             Taken::Ready(Filled { batch, rows, audit }) => {
                 let counted = self.errors.count(rows as u64, &audit);
                 counters.note(audit);
-                let batch = batch?;
+                let batch = batch?.received();
                 counted?;
                 counters.batch(batch.len());
                 counters.pad(batch.padding());

@@ -128,6 +128,39 @@ pub enum PipelineError {
         /// Bytes of one batch.
         bytes: u64,
     },
+    /// A memory budget that the configuration does not fit in.
+    #[error("memory_budget is {budget} bytes, this configuration takes at least {required}")]
+    MemoryBudget {
+        /// The budget.
+        budget: u64,
+        /// The smallest that would do.
+        required: u64,
+    },
+    /// The consumer asks for a batch and keeps so many that there is no memory for another.
+    #[error(
+        "{held} batches are held by the consumer and memory_budget has room for {most}: let go of one"
+    )]
+    BatchesHeld {
+        /// Batches that the consumer has.
+        held: u64,
+        /// Batches that there may be at once.
+        most: u64,
+    },
+    /// The rows of a batch hold more than the budget leaves for them.
+    #[error("batch {batch} of epoch {epoch} holds {need} bytes, memory_budget leaves {limit}")]
+    BatchMemory {
+        /// The epoch.
+        epoch: u32,
+        /// The batch's number in it.
+        batch: u64,
+        /// Bytes of its rows.
+        need: u64,
+        /// Bytes that they may have together.
+        limit: u64,
+    },
+    /// A second epoch at a time, which a memory budget has no room for.
+    #[error("another epoch of this loader is going on, and memory_budget is for one at a time")]
+    EpochRunning,
     /// A part of samples that may be bad which is none.
     #[error("the error budget's rate is {rate}, expected 0 to 1")]
     ErrorRate {
@@ -305,12 +338,33 @@ pub enum SampleFault {
         /// Height of the batch's images.
         batch_height: u32,
     },
+    /// There are more bytes of it than the memory budget leaves for one sample.
+    #[error("it has {bytes} bytes, memory_budget leaves {limit} for one sample")]
+    StoredSize {
+        /// Bytes as they are read, with what decompression takes.
+        bytes: u64,
+        /// How many there may be.
+        limit: u64,
+    },
     /// The work on it panicked: a defect of this library or of a decoder.
     #[error("panicked: {message}")]
     Panicked {
         /// The panic's message on one line, or empty.
         message: String,
     },
+}
+
+impl SampleFault {
+    /// Whether the sample needs more memory than it may have.
+    pub(crate) fn is_limit(&self) -> bool {
+        matches!(
+            self,
+            Self::Decode(DecodeError::LimitExceeded { .. })
+                | Self::Step(StepError::Memory { .. })
+                | Self::OutputSize { .. }
+                | Self::StoredSize { .. }
+        )
+    }
 }
 
 struct Named<'a>(Option<&'a [u8]>);

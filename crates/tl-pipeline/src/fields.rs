@@ -188,6 +188,27 @@ pub(crate) struct RowFields {
 }
 
 impl RowFields {
+    /// Bytes of all of them.
+    pub(crate) fn bytes(&self) -> u64 {
+        let columns = self.columns.iter().flatten().map(Vec::len).sum::<usize>();
+        let boxes = size_of_val(&*self.boxes) + size_of_val(&*self.box_labels);
+        let bytes = self.key.as_ref().map_or(0, Vec::len) + columns + boxes + self.mask.len();
+        bytes as u64
+    }
+
+    /// Bytes of the buffers that are used again.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        let boxes = self.boxes.capacity() * size_of::<[f32; 4]>();
+        boxes + self.box_labels.capacity() * size_of::<i64>() + self.mask.capacity()
+    }
+
+    /// Makes the buffers as small as what they hold.
+    pub(crate) fn fit(&mut self) {
+        self.boxes.shrink_to_fit();
+        self.box_labels.shrink_to_fit();
+        self.mask.shrink_to_fit();
+    }
+
     /// Forgets the row before, which had the same memory.
     pub(crate) fn clear(&mut self) {
         self.key = None;

@@ -15,7 +15,9 @@ mod error;
 mod fields;
 mod fingerprint;
 mod form;
+mod gate;
 mod loader;
+mod memory;
 mod observe;
 mod order;
 mod padding;
@@ -26,6 +28,7 @@ mod reader;
 mod render;
 mod report;
 mod ring;
+mod room;
 mod run;
 mod sample;
 mod schedule;
@@ -53,6 +56,7 @@ pub use error::{AnnotationFault, PipelineError, SampleError, SampleFault, Sample
 pub use fields::{BoxField, Fields, MaskField, MaskType, Sanitize};
 pub use fingerprint::Fingerprint;
 pub use loader::Loader;
+pub use memory::MemoryReport;
 pub use observe::Replay;
 pub use order::{
     Length, Order, Part, Randomness, Replacement, Sampler, Samples, Sequence, Shuffle,

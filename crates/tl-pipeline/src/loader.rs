@@ -14,9 +14,11 @@ use crate::epoch::Epoch;
 use crate::error::PipelineError;
 use crate::fingerprint::Fingerprint;
 use crate::form::Form;
+use crate::memory::MemoryReport;
 use crate::order::{Order, Sequence};
 use crate::pool::Pool;
 use crate::reader::LoaderNote;
+use crate::room::Room;
 use crate::run::Workers;
 use crate::schedule::Schedule;
 use crate::state::{self, LoaderState};
@@ -61,6 +63,7 @@ pub(crate) struct Shared {
     pub(crate) form: Form,
     pub(crate) user_transforms: BoundTransforms,
     pub(crate) pool: Arc<Pool<Extra>>,
+    pub(crate) room: Room,
     /// Workers' memory between runs.
     pub(crate) scratch: Mutex<Vec<Scratch>>,
     pub(crate) caches: Caches,
@@ -91,7 +94,7 @@ impl Loader {
     /// Settings out of range, a recipe that gives no fixed size where one is needed or names a
     /// user's transform that there is not, or a batch larger than the address space.
     pub fn new(dataset: Dataset, config: LoaderConfig) -> Result<Self, PipelineError> {
-        let config = config.resolve()?;
+        let mut config = config.resolve()?;
         let sequence = config.sampler.resolve(&dataset)?;
         let schedule = Schedule::new(sequence.len(), config.batch_size, config.shard)?;
         let user_transforms = config.bind()?;
@@ -99,6 +102,7 @@ impl Loader {
             buckets.check(&config, &dataset, schedule.global_batch())?;
         }
         let form = Form::fixed(&config)?;
+        let room = Room::new(&mut config, &form)?;
         // What is in flight, and the one the consumer has just given back.
         let pool = Arc::new(Pool::new(config.prefetch + 1));
         let trace = (config.trace > 0).then(|| Arc::new(Trace::new(config.trace)));
@@ -111,6 +115,7 @@ impl Loader {
             form,
             user_transforms,
             pool,
+            room,
             scratch: Mutex::default(),
             caches,
             counters: Counters::default(),
@@ -188,9 +193,19 @@ impl Loader {
         };
         let shared = &self.shared;
         let runs = number < self.len() && !shared.is_forked();
+        if runs && shared.room.is_bounded() {
+            // There is no room for a run beside the one that waits for its epoch.
+            shared.park(None);
+        }
         let one = number..number.saturating_add(1);
         let workers = runs.then(|| Workers::start(Arc::clone(shared), epoch, one));
         Epoch::new(Arc::clone(shared), workers, epoch, number).next().unwrap_or(Err(none))
+    }
+
+    /// What the loader takes of memory, and what it may take; nothing in a forked process.
+    #[must_use]
+    pub fn memory(&self) -> MemoryReport {
+        self.unless_forked(|shared| shared.room.report(&shared.config, shared.pool.slab_bytes()))
     }
 
     /// What the caches hold and have done so far; nothing in a forked process.

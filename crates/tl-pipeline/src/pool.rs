@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 
+use crate::gate::Permit;
 use crate::slab::{Shape, Slab};
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Weak, lock, process_id};
 
@@ -45,7 +46,7 @@ impl<T: Default> Pool<T> {
         };
         slab.reset(shape, rows);
         self.in_use.fetch_add(1, Ordering::Relaxed);
-        Some(Lease { slab: Some(slab), pool: Arc::downgrade(self) })
+        Some(Lease { slab: Some(slab), pool: Arc::downgrade(self), permit: None })
     }
 
     fn recycled(&self, shape: &Shape) -> Result<Slab<T>, Crowded> {
@@ -91,6 +92,25 @@ pub(crate) struct Lease<T> {
     /// `None` only inside `drop`.
     slab: Option<Slab<T>>,
     pool: Weak<Pool<T>>,
+    /// Leave to have it; given back behind the slab.
+    permit: Option<Permit>,
+}
+
+impl<T> Lease<T> {
+    /// The same with leave to have it.
+    pub(crate) fn with_permit(mut self, permit: Permit) -> Self {
+        self.permit = Some(permit);
+        self
+    }
+
+    pub(crate) fn permit(&self) -> Option<&Permit> {
+        self.permit.as_ref()
+    }
+
+    /// What the rows have besides their bytes, before anybody fills them.
+    pub(crate) fn extras_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.slab.iter_mut().flat_map(Slab::extras_mut)
+    }
 }
 
 impl<T> Deref for Lease<T> {

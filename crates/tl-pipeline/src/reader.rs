@@ -172,7 +172,9 @@ impl Lookup<'_> {
             Some(stored) => stored.len,
             None => source.facts(local).ok()?.bytes,
         };
-        Some(Wanted { row, sample, stored, bytes })
+        // Under a budget, what does not fit is left to its worker, which has room for it or says so.
+        let fits = !self.run.room().is_bounded() || bytes <= self.run.config().read_ahead_bytes;
+        fits.then_some(Wanted { row, sample, stored, bytes })
     }
 }
 
@@ -196,6 +198,7 @@ fn read(run: &Run, window: &Window, wanted: &Wanted) -> Option<Fetched> {
         Some(stored) => stored.read_into(&mut bytes),
         None => run.dataset().read_into(wanted.sample, &mut bytes),
     };
+    run.room().fit(&mut bytes);
     read.is_ok().then_some(Fetched {
         sample: wanted.sample,
         bytes,

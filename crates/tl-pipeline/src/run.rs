@@ -16,12 +16,15 @@ use crate::config::LoaderConfig;
 use crate::dataset::Dataset;
 use crate::error::PipelineError;
 use crate::form::Form;
+use crate::gate::Turn;
 use crate::loader::Shared;
+use crate::memory::SampleLimits;
 use crate::order::Order;
 use crate::pool::Lease;
 use crate::ragged::Ragged;
 use crate::reader::{self, window::Window};
 use crate::ring::Ring;
+use crate::room::Room;
 use crate::schedule::Slot;
 use crate::stage::Stage;
 use crate::sync::{Arc, Mutex, lock, thread};
@@ -43,6 +46,8 @@ pub(crate) struct Run {
     first_epoch: u32,
     /// The orders of the latest epochs that workers have reached.
     orders: Mutex<Vec<Arc<EpochOrder>>>,
+    /// The run's place at the gate; `None` where there is no room for a run beside another.
+    turn: Option<Turn>,
     /// Rows that readers are ahead of the workers with, where there are readers.
     window: Option<Window>,
     shared: Arc<Shared>,
@@ -70,11 +75,16 @@ impl Run {
             let rows = epochs.saturating_mul(schedule.rows());
             rows.saturating_add(batch * config.batch_size as u64)
         };
-        let rows = row(batches.start)..row(batches.end);
+        let first = batches.start;
+        let rows = row(first)..row(batches.end);
         let ring = Ring::new(rows.clone(), batches, config.prefetch);
         let buffers = config.readers.buffers(config.workers);
         let window = buffers.map(|spare| Window::new(rows, config.read_ahead_bytes, spare));
-        Self { ring, first_epoch: epoch, orders: Mutex::default(), window, shared }
+        let turn = shared.room.gate.turn(first);
+        if turn.is_none() {
+            ring.fail(PipelineError::EpochRunning);
+        }
+        Self { ring, first_epoch: epoch, orders: Mutex::default(), turn, window, shared }
     }
 
     /// Where row `row` of the run is.
@@ -162,7 +172,16 @@ impl Run {
 
     /// Memory for a worker.
     pub(crate) fn new_scratch(&self) -> Scratch {
-        Scratch::new(&self.shared.config, &self.shared.user_transforms)
+        self.scratch(*self.room().usual())
+    }
+
+    /// Memory for samples within `limits`.
+    pub(crate) fn scratch(&self, limits: SampleLimits) -> Scratch {
+        Scratch::new(&self.shared.config, &self.shared.user_transforms, limits)
+    }
+
+    pub(crate) fn room(&self) -> &Room {
+        &self.shared.room
     }
 
     /// The rows that readers are ahead with, where there are readers.
@@ -214,13 +233,21 @@ impl Run {
     ) -> Option<Arc<Lease<Extra>>> {
         tally.lap(Stage::Overhead);
         let (Shared { pool, schedule, .. }, Form { shape, .. }) = (&*self.shared, form);
+        let turn = self.turn.as_ref()?;
+        let waited = turn.wait(place.serial);
         let (lease, slept) = self.ring.enter(place.serial, || {
+            if form.is_padded {
+                self.room().check(place.epoch, place.batch, shape.bytes() as u64)?;
+            }
+            let permit = turn.permit();
             let rows = usize::try_from(schedule.rows_of(place.batch));
             let rows = rows.expect("at most the batch size, which is a `usize`");
             let (lease, bytes) = (pool.take(*shape, rows), shape.bytes() as u64);
-            lease.map(Arc::new).ok_or(PipelineError::OutOfMemory { bytes })
+            let mut lease = lease.ok_or(PipelineError::OutOfMemory { bytes })?;
+            self.room().trim(&mut lease);
+            Ok(Arc::new(lease.with_permit(permit)))
         });
-        if !slept.is_zero() {
+        if !(waited + slept).is_zero() {
             tally.lap_asleep(place.batch);
         }
         lease
@@ -256,6 +283,9 @@ impl Workers {
         let workers = shared.config.workers;
         let run = Arc::new(Run::new(shared, epoch, batches));
         let mut threads = Vec::with_capacity(workers);
+        if run.turn.is_none() {
+            return Self { run, threads };
+        }
         for worker in 0..workers {
             let run_of_worker = Arc::clone(&run);
             let name = format!("tl-worker-{worker}");
@@ -291,6 +321,9 @@ impl Drop for Workers {
             return;
         }
         self.run.ring.close();
+        if let Some(turn) = &self.run.turn {
+            turn.close();
+        }
         self.run.close_window();
         for thread in threads {
             // A worker that panicked has reported it through its `Watch`.

@@ -169,6 +169,11 @@ impl<T> Slab<T> {
         self.published = AtomicBool::new(false);
     }
 
+    /// What the rows have besides their bytes.
+    pub(crate) fn extras_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.rows.iter_mut().map(|row| row.extra.get_mut())
+    }
+
     /// Takes row `row` to write it; `None` when there is no such row or somebody has it already.
     pub(crate) fn claim(&self, row: usize) -> Option<RowMut<'_, T>> {
         let rows = &self.rows[..self.in_use];

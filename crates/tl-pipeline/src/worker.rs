@@ -7,6 +7,7 @@ mod publish;
 
 use std::mem;
 
+use tl_decode::DecodeOptions;
 use tl_transform::BoundTransforms;
 
 use crate::audit::AuditEntry;
@@ -15,6 +16,7 @@ use crate::config::{LoaderConfig, Work};
 use crate::error::PipelineError;
 use crate::fields::Annotator;
 use crate::form::Form;
+use crate::memory::SampleLimits;
 use crate::pool::Lease;
 use crate::run::{EpochOrder, Run};
 use crate::sample::SampleRenderer;
@@ -22,10 +24,6 @@ use crate::stage::Stage;
 use crate::sync::{Arc, thread};
 use crate::tally::Tally;
 use crate::trace::EventBuffer;
-
-/// Buffers above this size are given back after the sample that needed them. Few photographs
-/// decode to more, and one giant must not cost every worker its size for good.
-const KEEP_BYTES: usize = 32 << 20;
 
 /// What a published batch comes with.
 pub(crate) struct Filled {
@@ -46,22 +44,30 @@ pub(crate) struct Scratch {
     /// Rows of a batch as they were before it was mixed.
     unmixed: Vec<u8>,
     annotator: Annotator,
+    /// What a sample may take of it.
+    limits: SampleLimits,
     /// What was counted since the last batch.
     tally: Tally,
 }
 
 impl Scratch {
-    pub(crate) fn new(config: &LoaderConfig, user_transforms: &BoundTransforms) -> Self {
+    pub(crate) fn new(
+        config: &LoaderConfig,
+        user_transforms: &BoundTransforms,
+        limits: SampleLimits,
+    ) -> Self {
+        let decode = DecodeOptions { limits: limits.decode, ..config.decode };
         let renderer = match &config.work {
             Work::Bytes | Work::Views => None,
             Work::Images(recipe) => {
-                let renderer = SampleRenderer::new(recipe, config.decode);
+                let renderer = SampleRenderer::new(recipe, decode);
                 Some(renderer.with_user_transforms(user_transforms.clone()))
             }
         };
-        let annotator = Annotator::new(&config.fields, config.decode);
+        let annotator = Annotator::new(&config.fields, decode);
         let (bytes, row_index, unmixed) = (Vec::new(), Vec::new(), Vec::new());
-        Self { bytes, row_index, renderer, unmixed, annotator, tally: Tally::start(None) }
+        let tally = Tally::start(None);
+        Self { bytes, row_index, renderer, unmixed, annotator, limits, tally }
     }
 
     /// Takes other memory for its own; the counts stay.
@@ -70,18 +76,21 @@ impl Scratch {
         *self = Self { tally, ..run.new_scratch() };
     }
 
+    /// Gives back buffers that are larger than what is kept for the next sample.
     fn trim(&mut self) {
-        trim(&mut self.bytes);
-        trim(&mut self.unmixed);
-        self.annotator.trim(KEEP_BYTES);
+        let keep = self.limits.keep;
+        trim(&mut self.bytes, keep);
+        trim(&mut self.row_index, keep);
+        trim(&mut self.unmixed, keep);
+        self.annotator.trim(keep);
         if let Some(renderer) = &mut self.renderer {
-            renderer.trim(KEEP_BYTES);
+            renderer.trim(keep);
         }
     }
 }
 
-fn trim(buffer: &mut Vec<u8>) {
-    if buffer.capacity() > KEEP_BYTES {
+fn trim(buffer: &mut Vec<u8>, keep: usize) {
+    if buffer.capacity() > keep {
         *buffer = Vec::new();
     }
 }

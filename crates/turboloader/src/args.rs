@@ -9,6 +9,7 @@ mod doctor;
 mod explain;
 mod inspect;
 mod loader;
+mod memory;
 mod part;
 mod policy;
 mod recipe;

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tl_decode::DecodeOptions;
 use tl_pipeline::{
-    Dataset, Loader, LoaderConfig, Outcome, PipelineError, Replay, Report, Shuffle, ShuffleQuality,
-    Work,
+    Dataset, Loader, LoaderConfig, MemoryReport, Outcome, PipelineError, Replay, Report, Shuffle,
+    ShuffleQuality, Work,
 };
 
 use crate::args::{BenchArgs, GlobalArgs, RecipeName};
@@ -82,6 +82,7 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
         replaced: before.replaced,
         filled: before.filled,
         padding: padding::PaddingResult::of(&loader),
+        memory: loader.config().memory_budget.map(|_| loader.memory()),
         first_batch_s: rounded(warm_up.first_batch.as_secs_f64(), 4),
         peak_rss_mib: machine::peak_rss_mib().map(|peak| rounded(peak, 1)),
         cache: cache::CacheResult::of(&loader),
@@ -224,6 +225,9 @@ struct BenchResult {
     filled: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     padding: Option<padding::PaddingResult>,
+    /// How the budget was divided, where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<MemoryReport>,
     first_batch_s: f64,
     peak_rss_mib: Option<f64>,
     /// How random the order is that was asked for.
@@ -271,6 +275,9 @@ impl fmt::Display for BenchResult {
             if count > 0 {
                 write!(f, "\n{count} of {} samples {what}", self.samples_per_epoch)?;
             }
+        }
+        if let Some(memory) = &self.memory {
+            write!(f, "\nmemory: {memory}")?;
         }
         if let Some(padding) = &self.padding {
             write!(f, "\n{padding}")?;

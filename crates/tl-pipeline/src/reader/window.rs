@@ -19,7 +19,7 @@ use crate::sync::{Condvar, Mutex, lock, wait};
 const MAX_ROWS: u64 = 4096;
 
 /// Buffers above this size are not kept for another sample.
-const KEEP_BYTES: usize = 4 << 20;
+pub(crate) const SPARE_BYTES: usize = 4 << 20;
 
 pub(crate) struct Window {
     /// Where the rows end.
@@ -195,7 +195,7 @@ impl Window {
 
     /// Gives a buffer back.
     pub(crate) fn give_back(&self, buffer: Vec<u8>) {
-        if buffer.capacity() <= KEEP_BYTES {
+        if buffer.capacity() <= SPARE_BYTES {
             // What the queue has no room for is freed.
             drop(self.spare.push(buffer));
         }

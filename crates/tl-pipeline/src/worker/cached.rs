@@ -51,6 +51,7 @@ pub(super) fn render<'s>(
     target: Target<'_>,
 ) -> Result<&'s [Plan], SampleFault> {
     let (caches, kind, wanted) = (run.caches(), CacheKind::Decoded, run.wanted(draw));
+    let max_decoded_bytes = scratch.limits.decode.max_decoded_bytes;
     let Scratch { renderer: Some(renderer), bytes, tally, .. } = scratch else {
         unreachable!("a cache of pixels is refused where nothing is decoded");
     };
@@ -60,7 +61,7 @@ pub(super) fn render<'s>(
         return renderer.render_timed(input, draw, target, tally);
     }
     let facts = wanted.dataset.facts(wanted.sample)?;
-    let limit = run.config().decode.limits.max_decoded_bytes.max(facts.bytes);
+    let limit = max_decoded_bytes.max(facts.bytes);
     let name = match caches.read(kind, wanted, (&facts, limit), bytes) {
         Ok(size) => {
             tally.lap(Stage::Read);

@@ -2,6 +2,7 @@
 //! there is nothing.
 
 use std::borrow::Cow;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tbl_io::ReadError;
@@ -12,11 +13,13 @@ use crate::audit::Outcome;
 use crate::batch::{Extra, Finding};
 use crate::dataset::Dataset;
 use crate::error::{SampleError, SampleFault};
+use crate::form::Form;
 use crate::policy::{OnError, replacements};
 use crate::run::{Place, Run};
 use crate::slab::{Complete, Identity, Parts};
 use crate::stage::Stage;
 use crate::sync::Arc;
+use crate::tally::Tally;
 use crate::worker::process::{Processed, process};
 use crate::worker::{Current, Scratch};
 
@@ -66,6 +69,7 @@ pub(super) fn fill<'a>(
         Ok(row) => row,
         Err(error) => filler.instead(slot.position, error, &mut parts),
     };
+    run.room().charge(lease, parts.extra);
     let (label, valid) = (label.unwrap_or(-1), valid && slot.valid);
     row.identify(Identity { label, index, size, valid });
     row.finish()
@@ -93,7 +97,8 @@ impl Filler<'_> {
         let seed = epoch.order.seed_at(position);
         let draw = Draw { seed, epoch: epoch.number, sample: index };
         scratch.tally.work_on(index);
-        let work = AssertUnwindSafe(|| process(run, scratch, (draw, place.run_row), form, row));
+        let work =
+            AssertUnwindSafe(|| within_limits(run, scratch, (draw, place.run_row), form, row));
         let result = catch_unwind(work).unwrap_or_else(|panic| {
             // Whatever the panic interrupted is in an unknown state.
             scratch.renew(run);
@@ -169,6 +174,29 @@ impl Filler<'_> {
             replacements(key, position, epoch.order.len()).collect()
         }
     }
+}
+
+/// Processes a sample within a worker's share of the memory budget, or where that is too little
+/// within the reserve, which one worker has at a time.
+fn within_limits(
+    run: &Run,
+    scratch: &mut Scratch,
+    sample: (Draw, u64),
+    form: &Form,
+    row: Parts<'_, Extra>,
+) -> Result<Processed, SampleFault> {
+    let Parts { image, mask, extra } = row;
+    let row = Parts { image: &mut *image, mask: &mut *mask, extra: &mut *extra };
+    let result = process(run, scratch, sample, form, row);
+    if !matches!(&result, Err(fault) if fault.is_limit()) {
+        return result;
+    }
+    let Some((_leave, limits)) = run.room().reserve() else { return result };
+    let tally = mem::replace(&mut scratch.tally, Tally::start(None));
+    let mut large = Scratch { tally, ..run.scratch(limits) };
+    let result = process(run, &mut large, sample, form, Parts { image, mask, extra });
+    scratch.tally = large.tally;
+    result
 }
 
 /// Says which sample it was, as far as its index can still be read.

@@ -1,6 +1,7 @@
 //! From a sample's number to its row: read, decode, render.
 
 use tbl_format::SampleFormat;
+use tbl_io::Facts;
 use tl_decode::Damage;
 use tl_transform::{Draw, Plan};
 
@@ -66,7 +67,10 @@ fn process_image(
 ) -> Result<Processed, SampleFault> {
     let (dataset, index, caches) = (run.dataset(), draw.sample, run.caches());
     let Extra { image, view_of, .. } = extra;
-    trim(&mut image.data);
+    trim(&mut image.data, scratch.limits.keep);
+    if run.room().is_bounded() && run.config().work != Work::Views {
+        check_stored(&dataset.facts(index)?, scratch.limits.stored)?;
+    }
     if scratch.renderer.is_none() {
         (image.width, image.height) = (0, 0);
         let view = if run.config().work == Work::Views { dataset.view(index)? } else { None };
@@ -95,6 +99,13 @@ fn process_image(
     let size = plans.first().map_or((0, 0), Plan::output_size);
     let damage = scratch.renderer.as_ref().and_then(SampleRenderer::damage);
     Ok(Processed { label: dataset.label(index), size: [size.1, size.0], damage })
+}
+
+/// Checks what reading a sample takes: what is stored of a compressed one lies behind it.
+fn check_stored(facts: &Facts, limit: u64) -> Result<(), SampleFault> {
+    let packed = if facts.stored_bytes == facts.bytes { 0 } else { facts.stored_bytes };
+    let bytes = facts.bytes.saturating_add(packed);
+    if bytes > limit { Err(SampleFault::StoredSize { bytes, limit }) } else { Ok(()) }
 }
 
 fn render<'s>(

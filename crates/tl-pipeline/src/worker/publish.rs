@@ -6,6 +6,7 @@ use crate::audit::{AuditEntry, Outcome};
 use crate::batch::{Batch, Extra, Finding, Mixed};
 use crate::config::Work;
 use crate::form::Form;
+use crate::gate::Permit;
 use crate::run::{Place, Run};
 use crate::slab::Complete;
 use crate::stage::Stage;
@@ -55,11 +56,13 @@ pub(super) fn publish(
             Filled { batch: Err(Arc::clone(&entry.error).into()), rows, audit: vec![entry] }
         }
         None => {
+            let charged = lease.permit().map_or(0, Permit::charged);
+            let within = run.room().check(place.epoch, place.batch, charged);
             let batch = Batch::new(Arc::clone(lease), place.batch, len, form, mixed);
-            let batch = match &run.config().collate {
+            let batch = within.and_then(|()| match &run.config().collate {
                 Some(collate) => collate.run(&batch).map(|collated| batch.with_collated(collated)),
                 None => Ok(batch),
-            };
+            });
             Filled { batch, rows, audit }
         }
     };

@@ -4,6 +4,7 @@
 
 mod allocations;
 mod buckets;
+mod budget;
 mod cache_kills;
 mod caches;
 mod containers;

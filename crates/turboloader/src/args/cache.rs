@@ -50,7 +50,7 @@ impl CacheArgs {
 }
 
 /// A number of bytes: digits, and K, M, G or T for powers of 1024, perhaps with `iB` or `B`.
-fn size(text: &str) -> Result<u64, SizeError> {
+pub(super) fn size(text: &str) -> Result<u64, SizeError> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let number: u64 = number.parse().map_err(|_| SizeError::Number)?;
@@ -68,7 +68,7 @@ fn size(text: &str) -> Result<u64, SizeError> {
 
 /// Why a text is no number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-enum SizeError {
+pub(super) enum SizeError {
     #[error("expected a number of bytes, as 500000 or 64G")]
     Number,
     #[error("expected K, M, G or T behind the number")]

@@ -8,6 +8,7 @@ use tbl_io::PageCache;
 use tl_pipeline::{Batching, Buckets, LoaderConfig, Readers, Sampler, Samples, Shuffle, Subset};
 
 use super::cache::CacheArgs;
+use super::memory::MemoryArgs;
 use super::policy::{PolicyArgs, ThreadArgs};
 use crate::failure::Failure;
 
@@ -60,6 +61,9 @@ pub(crate) struct LoaderArgs {
     buckets: Option<NonZeroU32>,
 
     #[command(flatten)]
+    memory: MemoryArgs,
+
+    #[command(flatten)]
     policy: PolicyArgs,
 
     #[command(flatten)]
@@ -90,6 +94,7 @@ impl LoaderArgs {
         let batching = self.buckets.map_or(Batching::InOrder, |window| {
             Batching::Buckets(Buckets { window: window.get(), ..Buckets::default() })
         });
+        let config = self.memory.apply(config);
         // 0 lets the loader choose.
         let or_default = |number: Option<NonZeroUsize>| number.map_or(0, NonZeroUsize::get);
         Ok(LoaderConfig {

@@ -274,3 +274,19 @@ fn bad_samples_are_dealt_with_and_listed() {
     let error = bench(&data, &[&recipe[..], &budget].concat()).error(1);
     assert!(error.contains("2 of 12 samples are bad, the error budget allows 1"), "{error}");
 }
+
+#[test]
+fn a_memory_budget_is_kept_reported_and_refused() {
+    let recipe = ["--recipe", "imagenet-train", "--size", "32", "--workers", "2", "--digest"];
+    let free = json(&photos(), &recipe);
+    assert!(free.get("memory").is_none());
+    let bounded = json(&photos(), &[&recipe[..], &["--memory-budget", "512M"]].concat());
+    assert_eq!(bounded["digest"], free["digest"]);
+    assert_eq!(bounded["memory"]["budget"], 512 << 20);
+    let peak = bounded["peak_rss_mib"].as_f64().expect("a number");
+    assert!(peak < 512.0, "{peak}");
+    let text = bench(&photos(), &["--recipe", "raw", "--memory-budget", "1G"]).text();
+    assert!(text.contains("\nmemory: ") && text.contains("; budget 1024.0 MiB"), "{text}");
+    let error = bench(&photos(), &[&recipe[..], &["--memory-budget", "1M"]].concat()).error(2);
+    assert!(error.contains("memory_budget is 1048576 bytes, this configuration takes"), "{error}");
+}

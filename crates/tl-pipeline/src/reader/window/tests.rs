@@ -71,7 +71,7 @@ fn readers_pass_over_what_workers_have() {
 #[cfg(not(shuttle))]
 fn buffers_come_back_unless_there_are_too_many() {
     let window = Window::new(0..1, 1, 2);
-    for size in [10, 20, 30, KEEP_BYTES + 1] {
+    for size in [10, 20, 30, SPARE_BYTES + 1] {
         window.give_back(Vec::with_capacity(size));
     }
     assert!(window.spare().capacity() >= 10);

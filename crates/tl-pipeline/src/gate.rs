@@ -1,0 +1,308 @@
+//! The gate: how many batches of memory there may be at once, and who waits for one.
+//!
+//! Without a budget it counts and lets everybody through. With one, a batch may be begun when fewer
+//! than `most` lie between it and the last one that the consumer let go of, so that the batch the
+//! consumer waits for always has its memory: no later batch can have taken it. A worker that the
+//! system has suspended just behind its last row holds a batch for a moment longer; whoever needs
+//! that memory waits for it here.
+
+use std::time::{Duration, Instant};
+
+use crate::error::PipelineError;
+use crate::sync::{Arc, AtomicBool, AtomicU64, Condvar, Mutex, Ordering, lock, process_id, wait};
+
+/// Counts batches, in the hands of workers and of the consumer.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    /// Batches that there may be at once.
+    most: u64,
+    /// Bytes of rows that may be prepared ahead, where those grow.
+    bytes: u64,
+    state: Mutex<State>,
+    /// Signalled when a batch is received or let go of, and when a run is over.
+    changed: Condvar,
+    /// The process that the gate is used in.
+    process: u32,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Batches that there are.
+    live: u64,
+    /// Batches that the consumer received and let go of, ever.
+    received: u64,
+    released: u64,
+    /// Runs that are going on.
+    runs: u64,
+    /// Bytes of rows that are prepared ahead.
+    ahead: u64,
+}
+
+/// One run's place at the gate.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    gate: Arc<Gate>,
+    /// The run's first batch.
+    start: u64,
+    /// Batches of earlier runs that the consumer held when the run began.
+    held: u64,
+    /// Batches that the consumer had received and let go of by then.
+    received: u64,
+    released: u64,
+    /// Whether nobody is to wait any more; changed under the gate's lock.
+    closed: AtomicBool,
+}
+
+/// Leave to have one batch in memory, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Permit {
+    gate: Arc<Gate>,
+    /// Bytes of its rows, where those grow.
+    charged: AtomicU64,
+    /// Whether the consumer has received it.
+    is_received: AtomicBool,
+}
+
+/// A batch is with the consumer, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    gate: Arc<Gate>,
+}
+
+impl Gate {
+    /// A gate for `most` batches at once, and `bytes` of growing rows ahead of the consumer.
+    pub(crate) fn new(most: u64, bytes: u64) -> Arc<Self> {
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        Arc::new(Self { most, bytes, state, changed, process: process_id() })
+    }
+
+    /// Begins a run at batch `start`; `None` while there is another and memory is bounded, because
+    /// two runs would wait for each other's batches.
+    pub(crate) fn turn(self: &Arc<Self>, start: u64) -> Option<Turn> {
+        let mut state = lock(&self.state);
+        if state.runs > 0 && self.most < u64::MAX {
+            return None;
+        }
+        state.runs += 1;
+        let State { received, released, .. } = *state;
+        let (gate, closed) = (Arc::clone(self), AtomicBool::new(false));
+        Some(Turn { gate, start, held: received - released, received, released, closed })
+    }
+
+    /// How many batches there are, and how many of them the consumer holds.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        let state = lock(&self.state);
+        (state.live, state.received - state.released)
+    }
+
+    /// Whether another batch can be made while the consumer keeps what it has.
+    ///
+    /// # Errors
+    /// [`PipelineError::BatchesHeld`].
+    pub(crate) fn check_held(&self) -> Result<(), PipelineError> {
+        let (_, held) = self.counts();
+        if held < self.most {
+            return Ok(());
+        }
+        Err(PipelineError::BatchesHeld { held, most: self.most })
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        if self.process != process_id() {
+            // A fork, where a worker may have held the lock and is not there to release it.
+            return;
+        }
+        let mut state = lock(&self.state);
+        change(&mut state);
+        drop(state);
+        self.changed.notify_all();
+    }
+}
+
+impl Turn {
+    /// Sleeps until batch `batch` of the run may be begun; says how long that took when it meant
+    /// sleeping.
+    pub(crate) fn wait(&self, batch: u64) -> Duration {
+        let mut state = lock(&self.gate.state);
+        if self.admits(batch, &state) {
+            return Duration::ZERO;
+        }
+        let start = Instant::now();
+        while !self.admits(batch, &state) {
+            state = wait(&self.gate.changed, state);
+        }
+        start.elapsed()
+    }
+
+    fn admits(&self, batch: u64, state: &State) -> bool {
+        if self.closed.load(Ordering::Relaxed) {
+            return true;
+        }
+        let before = (batch - self.start).saturating_add(self.held);
+        let between = before.saturating_sub(state.released - self.released);
+        // The batch that is received next is always let in: the consumer waits for it.
+        let is_next = batch - self.start <= state.received - self.received;
+        between < self.gate.most && (is_next || state.ahead < self.gate.bytes)
+    }
+
+    /// Leave to have a batch that was waited for. A worker that still has one the consumer let go of
+    /// is waited for, which needs nobody else.
+    pub(crate) fn permit(&self) -> Permit {
+        let mut state = lock(&self.gate.state);
+        while state.live >= self.gate.most {
+            state = wait(&self.gate.changed, state);
+        }
+        state.live += 1;
+        let (charged, is_received) = (AtomicU64::new(0), AtomicBool::new(false));
+        Permit { gate: Arc::clone(&self.gate), charged, is_received }
+    }
+
+    /// Lets everybody through, because the run is over.
+    pub(crate) fn close(&self) {
+        self.gate.change(|_| self.closed.store(true, Ordering::Relaxed));
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.gate.change(|state| state.runs -= 1);
+    }
+}
+
+impl Permit {
+    /// Adds `bytes` to those of the batch's rows and returns the sum.
+    pub(crate) fn charge(&self, bytes: u64) -> u64 {
+        if bytes > 0 {
+            lock(&self.gate.state).ahead += bytes;
+        }
+        self.charged.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes)
+    }
+
+    /// Notes that the consumer has received the batch.
+    pub(crate) fn receive(&self) -> Held {
+        self.gate.change(|state| {
+            state.received += 1;
+            state.ahead -= self.charged();
+            self.is_received.store(true, Ordering::Relaxed);
+        });
+        Held { gate: Arc::clone(&self.gate) }
+    }
+
+    /// Bytes of all rows so far.
+    pub(crate) fn charged(&self) -> u64 {
+        self.charged.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.gate.change(|state| {
+            state.live -= 1;
+            if !self.is_received.load(Ordering::Relaxed) {
+                state.ahead -= self.charged();
+            }
+        });
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.gate.change(|state| state.released += 1);
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(any(shuttle, loom)))]
+mod tests {
+    use super::*;
+    use crate::sync::thread;
+
+    /// Whether a batch would be let in without waiting.
+    fn admits(turn: &Turn, batch: u64) -> bool {
+        turn.admits(batch, &lock(&turn.gate.state))
+    }
+
+    #[test]
+    fn batches_begin_in_the_order_in_which_they_are_received() {
+        let gate = Gate::new(2, u64::MAX);
+        let turn = gate.turn(10).unwrap();
+        assert!(admits(&turn, 10) && admits(&turn, 11) && !admits(&turn, 12));
+        let (second, first) = (turn.permit(), turn.permit());
+        let held = first.receive();
+        assert!(!admits(&turn, 12), "the consumer has one and the other is in the making");
+        drop(held);
+        assert!(admits(&turn, 12) && !admits(&turn, 13));
+        assert_eq!(gate.counts(), (2, 0));
+        // A worker still has the first; whoever needs its memory waits for it.
+        let third = thread::spawn(move || turn.permit());
+        drop(first);
+        drop((third.join().unwrap(), second));
+        assert_eq!(gate.counts(), (0, 0));
+    }
+
+    #[test]
+    fn what_an_earlier_run_left_with_the_consumer_counts() {
+        let gate = Gate::new(2, u64::MAX);
+        let turn = gate.turn(0).unwrap();
+        let held = turn.permit().receive();
+        assert!(gate.turn(0).is_none(), "one run at a time");
+        drop(turn);
+        let turn = gate.turn(5).unwrap();
+        assert!(admits(&turn, 5) && !admits(&turn, 6));
+        drop(held);
+        assert!(admits(&turn, 6));
+    }
+
+    #[test]
+    fn rows_ahead_hold_back_all_but_the_next_batch() {
+        let gate = Gate::new(u64::MAX, 100);
+        let turn = gate.turn(0).unwrap();
+        let first = turn.permit();
+        assert_eq!((first.charge(60), first.charge(60)), (60, 120));
+        assert!(admits(&turn, 0) && !admits(&turn, 1));
+        let held = first.receive();
+        assert!(admits(&turn, 1) && admits(&turn, 2));
+        let second = turn.permit();
+        second.charge(100);
+        assert!(admits(&turn, 1) && !admits(&turn, 2));
+        // What nobody receives is gone when it is dropped.
+        drop(second);
+        assert!(admits(&turn, 2));
+        drop((first, held));
+        assert_eq!((gate.counts(), lock(&gate.state).ahead), ((0, 0), 0));
+    }
+
+    #[test]
+    fn a_consumer_with_everything_is_told() {
+        let gate = Gate::new(2, u64::MAX);
+        let turn = gate.turn(0).unwrap();
+        let permits = [turn.permit(), turn.permit()];
+        let first = permits[0].receive();
+        assert!(gate.check_held().is_ok());
+        let second = permits[1].receive();
+        let error = gate.check_held().unwrap_err();
+        assert!(matches!(error, PipelineError::BatchesHeld { held: 2, most: 2 }), "{error}");
+        drop((first, second));
+        assert!(gate.check_held().is_ok());
+    }
+
+    #[test]
+    fn closing_lets_everybody_through() {
+        let gate = Gate::new(1, u64::MAX);
+        let turn = Arc::new(gate.turn(0).unwrap());
+        let waiting = Arc::clone(&turn);
+        let waiter = thread::spawn(move || waiting.wait(7));
+        turn.close();
+        waiter.join().unwrap();
+    }
+
+    #[test]
+    fn without_a_budget_everybody_passes() {
+        let gate = Gate::new(u64::MAX, u64::MAX);
+        let turns = [gate.turn(0).unwrap(), gate.turn(0).unwrap()];
+        assert!(admits(&turns[0], u64::MAX - 1));
+        let permits: Vec<_> = (0..100).map(|_| turns[1].permit()).collect();
+        assert_eq!(gate.counts(), (100, 0));
+        assert_eq!(permits[3].charged(), 0);
+    }
+}

@@ -1,0 +1,286 @@
+//! How a memory budget is divided: batches, workers, the largest sample, caches, reader buffers.
+//!
+//! Arithmetic only; `gate.rs` keeps to the number of batches, decoders and readers to their limits.
+//!
+//! A worker usually needs little and now and then a lot: photographs of a data set differ by two
+//! orders of magnitude. Were every worker given room for the largest image that may be decoded, 16
+//! of them would need 30 GB. So each has a *share*, and one worker at a time may in addition use the
+//! *reserve*, in which the largest sample fits. How large that may be depends on the budget and on
+//! what caches and readers have of it, and not on the number of workers: which samples are too
+//! large must not depend on that.
+
+use std::fmt;
+
+use serde::Serialize;
+use tl_decode::Limits;
+
+use crate::error::PipelineError;
+
+const MIB: u64 = 1 << 20;
+
+/// What a worker takes besides what grows with samples: the touched part of its stack, the tables
+/// and rows of a resampler, metadata of images, the row index.
+const WORKER_BYTES: u64 = 4 * MIB;
+
+/// The least a worker's share of the budget may be: decoded images of 1 MB.
+const MIN_SHARE: u64 = 16 * MIB;
+
+/// What is given to every worker before more batches are prepared ahead: with less, photographs of a
+/// few megapixels wait for the reserve.
+const GOOD_SHARE: u64 = 96 * MIB;
+
+/// Buffers above this size are given back after the sample that needed them. Few photographs
+/// decode to more, and one giant must not cost every worker its size for good.
+pub(crate) const KEEP_BYTES: u64 = 32 * MIB;
+
+/// The least there must be for every row of batches whose rows differ in size, and what there is
+/// before more batches are prepared ahead.
+const MIN_ROW: u64 = 4 << 10;
+const GOOD_ROW: u64 = 256 << 10;
+
+/// Batches that there must be room for: one in the making, one with the consumer.
+const MIN_BATCHES: u64 = 2;
+
+/// What one sample may take on its way into its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SampleLimits {
+    /// Bytes as they are read.
+    pub(crate) stored: u64,
+    /// What decoding and the recipe's steps may take.
+    pub(crate) decode: Limits,
+    /// Buffers above this size are given back after the sample.
+    pub(crate) keep: usize,
+}
+
+impl SampleLimits {
+    /// Without a budget: what the configuration says, of decoding only.
+    pub(crate) fn configured(decode: Limits) -> Self {
+        Self { stored: u64::MAX, decode, keep: clamp(KEEP_BYTES) }
+    }
+
+    /// Those that keep a sample within `share` bytes, with the proportions of what is configured.
+    fn within(share: u64, demand: &Demand) -> Self {
+        let (full, configured) = (demand.largest_sample(), &demand.limits);
+        let part = |bytes: u64| {
+            let part = u128::from(bytes) * u128::from(share.min(full)) / u128::from(full.max(1));
+            u64::try_from(part).unwrap_or(u64::MAX)
+        };
+        let decoded = part(configured.max_decoded_bytes);
+        let decode = Limits {
+            max_decoded_bytes: decoded,
+            max_working_bytes: part(configured.max_working_bytes),
+            ..*configured
+        };
+        // Buffers double when they grow, so that twice this must not be more than one may have.
+        Self { stored: decoded, decode, keep: clamp(KEEP_BYTES.min(decoded / 4)) }
+    }
+}
+
+/// What a budget is to be divided among.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Demand {
+    /// Bytes of a batch, besides rows that grow.
+    pub(crate) batch_bytes: u64,
+    pub(crate) rows: u64,
+    /// Whether the bytes of a batch depend on its samples.
+    pub(crate) varying: bool,
+    /// Whether samples have masks, which are decoded too.
+    pub(crate) masks: bool,
+    /// Bytes that a worker holds for batches: rows that are put aside while others are mixed.
+    pub(crate) mixing_bytes: u64,
+    pub(crate) workers: u64,
+    /// Batches to prepare ahead.
+    pub(crate) prefetch: u64,
+    pub(crate) caches: u64,
+    pub(crate) readers: u64,
+    pub(crate) limits: Limits,
+}
+
+/// How a budget is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Division {
+    /// Batches that there may be at once.
+    pub(crate) batches: u64,
+    /// Bytes that the rows of a batch may have where they grow.
+    pub(crate) rows_bytes: u64,
+    /// Bytes that a worker may always take.
+    pub(crate) share: u64,
+    /// Bytes that one worker at a time may take in addition; 0 where the share is enough for all.
+    pub(crate) reserve: u64,
+    /// Limits within the share, and within the reserve.
+    pub(crate) usual: SampleLimits,
+    pub(crate) largest: SampleLimits,
+}
+
+impl Division {
+    /// Divides `budget`.
+    ///
+    /// # Errors
+    /// [`PipelineError::MemoryBudget`] with the bytes it takes at least.
+    pub(crate) fn new(budget: u64, demand: &Demand) -> Result<Self, PipelineError> {
+        let required = demand.least();
+        if budget < required {
+            return Err(PipelineError::MemoryBudget { budget, required });
+        }
+        let available = budget - demand.elsewhere();
+        let full = demand.largest_sample();
+        let largest = full.min(available / 2);
+        let batches_part = demand.batches_part(available);
+        let workers_least = demand.workers.saturating_mul(demand.least_per_worker());
+        let mut rest = available - largest - batches_part - workers_least;
+        let share = demand.least_share();
+
+        // First what every worker can do with, then batches, then the workers again.
+        let wanted = demand.workers.saturating_mul(GOOD_SHARE.min(full).saturating_sub(share));
+        let mut for_shares = wanted.min(rest / 2);
+        rest -= for_shares;
+        let most = demand.prefetch.saturating_add(1).max(MIN_BATCHES);
+        let (batches, rows_bytes) = if demand.varying {
+            let good = demand.batch_bytes.saturating_add(demand.rows.saturating_mul(GOOD_ROW));
+            let batches = (batches_part / good.max(1)).clamp(MIN_BATCHES, most);
+            (batches, demand.rows_bytes(batches_part / batches))
+        } else {
+            let more = rest / demand.batch_bytes.max(1);
+            let batches = MIN_BATCHES.saturating_add(more).min(most);
+            rest -= (batches - MIN_BATCHES) * demand.batch_bytes;
+            (batches, 0)
+        };
+        for_shares += rest;
+        let share = share.saturating_add(for_shares / demand.workers.max(1)).min(largest);
+        let reserve = if share == largest { 0 } else { largest };
+        let usual = SampleLimits::within(share, demand);
+        let largest = SampleLimits::within(largest, demand);
+        Ok(Self { batches, rows_bytes, share, reserve, usual, largest })
+    }
+}
+
+impl Demand {
+    /// What a sample takes at most under the limits. The stored bytes (raw ones are as large as the
+    /// decoded), the decoded image, the images of the steps (`Plan::scratch_bytes` is held to the
+    /// same limit) and the result in its own size are as large as an image may be; a decoder works in
+    /// the rest, and again in as much to turn an image. Buffers that other samples have left, of which
+    /// there are up to eight, are a quarter as large at most.
+    fn largest_sample(&self) -> u64 {
+        let Limits { max_decoded_bytes: image, max_working_bytes: work, .. } = self.limits;
+        let images = 6 + u64::from(self.masks);
+        let works = 2 + u64::from(self.masks);
+        image.saturating_mul(images).saturating_add(work.saturating_mul(works))
+    }
+
+    /// The smallest budget that is enough.
+    fn least(&self) -> u64 {
+        let workers = self.workers.saturating_mul(self.least_per_worker());
+        let full = self.largest_sample();
+        let available = if self.varying {
+            // A quarter is for batches, at most half is the reserve.
+            let batch = self.batch_bytes.saturating_add(self.least_rows());
+            let batches = MIN_BATCHES.saturating_mul(batch).saturating_mul(4);
+            batches.max(workers.saturating_mul(4))
+        } else {
+            let least = workers.saturating_add(self.batch_bytes.saturating_mul(MIN_BATCHES));
+            least.saturating_add(least.min(full))
+        };
+        available.saturating_add(self.elsewhere())
+    }
+
+    fn elsewhere(&self) -> u64 {
+        self.caches.saturating_add(self.readers)
+    }
+
+    /// What batches get before the rest is divided. Where rows grow it is a part of the whole, so
+    /// that how much a batch may hold does not depend on the number of workers.
+    fn batches_part(&self, available: u64) -> u64 {
+        if self.varying { available / 4 } else { self.batch_bytes.saturating_mul(MIN_BATCHES) }
+    }
+
+    fn least_share(&self) -> u64 {
+        MIN_SHARE.min(self.largest_sample())
+    }
+
+    fn least_per_worker(&self) -> u64 {
+        WORKER_BYTES.saturating_add(self.mixing_bytes).saturating_add(self.least_share())
+    }
+
+    fn least_rows(&self) -> u64 {
+        self.rows.saturating_mul(MIN_ROW)
+    }
+
+    /// What rows may hold of a batch of `bytes`: a fifth of the rest is for buffers that are larger
+    /// than what they hold.
+    fn rows_bytes(&self, bytes: u64) -> u64 {
+        bytes.saturating_sub(self.batch_bytes) / 5 * 4
+    }
+}
+
+/// What a loader takes of memory, and what it may take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct MemoryReport {
+    /// The bound on everything, where there is one.
+    pub budget: Option<u64>,
+    /// Bytes of one batch; where rows grow with their samples, with what they may hold together.
+    pub batch_bytes: u64,
+    /// Batches that there may be at once, the consumer's included; `None` where there is no budget.
+    pub max_batches: Option<u64>,
+    /// Batches in use: being filled, ready, or with the consumer.
+    pub batches: u64,
+    /// Those that the consumer holds.
+    pub held: u64,
+    /// Worker threads.
+    pub workers: u64,
+    /// Bytes that each may always take; `None` where there is no budget.
+    pub share: Option<u64>,
+    /// Bytes that one worker at a time may take in addition, for samples that need more than a share.
+    pub reserve: u64,
+    /// Samples that needed it.
+    pub large_samples: u64,
+    /// Bytes of caches in memory at most.
+    pub caches: u64,
+    /// Bytes of samples read ahead at most.
+    pub readers: u64,
+}
+
+impl fmt::Display for MemoryReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { batches, held, workers, .. } = self;
+        write!(f, "{batches} batches of {} ({held} with the consumer", Mib(self.batch_bytes))?;
+        if let Some(most) = self.max_batches {
+            write!(f, ", at most {most}")?;
+        }
+        write!(f, "), {workers} workers")?;
+        if let Some(share) = self.share {
+            write!(f, " of {}", Mib(share))?;
+        }
+        for (bytes, what) in [
+            (self.reserve, "for large samples"),
+            (self.caches, "for caches"),
+            (self.readers, "for reading ahead"),
+        ] {
+            if bytes > 0 {
+                write!(f, ", {} {what}", Mib(bytes))?;
+            }
+        }
+        match self.budget {
+            Some(budget) => write!(f, "; budget {}", Mib(budget)),
+            None => f.write_str("; no budget"),
+        }
+    }
+}
+
+/// Bytes in mebibytes.
+struct Mib(u64);
+
+impl fmt::Display for Mib {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenths = self.0.saturating_mul(10) / MIB;
+        write!(f, "{}.{} MiB", tenths / 10, tenths % 10)
+    }
+}
+
+fn clamp(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+#[cfg(not(shuttle))]
+mod tests;

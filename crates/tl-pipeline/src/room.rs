@@ -1,0 +1,194 @@
+//! The room that a loader has: its budget divided, and what keeps to it.
+
+use crate::batch::Extra;
+use crate::config::{LoaderConfig, Work};
+use crate::error::PipelineError;
+use crate::fields::Fields;
+use crate::form::Form;
+use crate::gate::Gate;
+use crate::memory::{Demand, Division, MemoryReport, SampleLimits};
+use crate::pool::Lease;
+use crate::reader::window::SPARE_BYTES;
+use crate::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, lock};
+
+/// What a row has in a slab besides its bytes and numbers: buffers' headers, flags.
+const ROW_BYTES: u64 = 512;
+
+/// Images that a mixture puts aside: a mosaic's.
+const UNMIXED: u64 = 3;
+
+/// The bounds of a loader's memory.
+#[derive(Debug)]
+pub(crate) struct Room {
+    /// Who may have a batch.
+    pub(crate) gate: Arc<Gate>,
+    /// `None` where there is no budget.
+    division: Option<Division>,
+    /// What a sample may take.
+    usual: SampleLimits,
+    /// Whoever needs more than its share has this meanwhile.
+    reserve: Mutex<()>,
+    large_samples: AtomicU64,
+    /// Whether rows own buffers.
+    grows: bool,
+    /// Bytes that a row's buffers may have though they are larger than what they hold: a quarter of
+    /// what all rows may hold, shared by them. `None` where there is no bound on them.
+    kept_per_row: Option<usize>,
+}
+
+impl Room {
+    /// That of `config`, whose prefetch is lowered to what there is room for.
+    ///
+    /// # Errors
+    /// [`PipelineError::MemoryBudget`].
+    pub(crate) fn new(config: &mut LoaderConfig, form: &Form) -> Result<Self, PipelineError> {
+        let grows = match &config.work {
+            Work::Views => config.fields != Fields::default(),
+            Work::Bytes => true,
+            Work::Images(_) => form.spec.is_none() || config.fields != Fields::default(),
+        };
+        // Padded batches have a size each, though their rows do not grow.
+        let varying = grows || config.batching.pads();
+        let rows = config.batch_size as u64;
+        let batch_bytes = if config.batching.pads() { 0 } else { form.shape.bytes() as u64 };
+        let batch_bytes = batch_bytes.saturating_add(rows.saturating_mul(ROW_BYTES));
+        if let (Some(bytes), false) = (config.prefetch_bytes, varying) {
+            let batches = usize::try_from(bytes / batch_bytes.max(1)).unwrap_or(usize::MAX);
+            config.prefetch = config.prefetch.min(batches).max(1);
+        }
+        let division = match config.memory_budget {
+            None => None,
+            Some(budget) => {
+                let demand = Demand { batch_bytes, rows, varying, ..demand(config, form) };
+                Some(Division::new(budget, &demand)?)
+            }
+        };
+        if let Some(division) = &division {
+            let batches = usize::try_from(division.batches).unwrap_or(usize::MAX);
+            config.prefetch = config.prefetch.min(batches.saturating_sub(1)).max(1);
+        }
+        let ahead = config.prefetch_bytes.filter(|_| varying).unwrap_or(u64::MAX);
+        let most = division.map_or(u64::MAX, |division| division.batches);
+        let usual = SampleLimits::configured(config.decode.limits);
+        Ok(Self {
+            gate: Gate::new(most, ahead),
+            usual: division.map_or(usual, |division| division.usual),
+            division,
+            reserve: Mutex::default(),
+            large_samples: AtomicU64::new(0),
+            grows,
+            kept_per_row: division.filter(|_| grows).map(|division| {
+                usize::try_from(division.rows_bytes / 4 / rows.max(1)).unwrap_or(usize::MAX)
+            }),
+        })
+    }
+
+    /// What a sample may always take.
+    pub(crate) fn usual(&self) -> &SampleLimits {
+        &self.usual
+    }
+
+    /// What a sample may take that needs more, and leave to do so; `None` where that is nothing more.
+    pub(crate) fn reserve(&self) -> Option<(MutexGuard<'_, ()>, SampleLimits)> {
+        let division = self.division.as_ref().filter(|division| division.reserve > 0)?;
+        let leave = lock(&self.reserve);
+        self.large_samples.fetch_add(1, Ordering::Relaxed);
+        Some((leave, division.largest))
+    }
+
+    /// Whether there is a bound on everything.
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.division.is_some()
+    }
+
+    /// Lets go of buffers that rows have from another filling, where there is a bound on them.
+    pub(crate) fn trim(&self, lease: &mut Lease<Extra>) {
+        if let Some(keep) = self.kept_per_row {
+            for extra in lease.extras_mut() {
+                extra.trim(keep);
+            }
+        }
+    }
+
+    /// Makes a buffer of the readers no more than twice as large as what it holds, where there is a
+    /// bound on them.
+    pub(crate) fn fit(&self, bytes: &mut Vec<u8>) {
+        if self.is_bounded() && bytes.capacity() / 2 > bytes.len() {
+            bytes.shrink_to_fit();
+        }
+    }
+
+    /// Counts what a row has come to own, and lets go of it where there is no room for it; the batch
+    /// is an error then.
+    pub(crate) fn charge(&self, lease: &Lease<Extra>, extra: &mut Extra) {
+        let Some(permit) = lease.permit().filter(|_| self.grows) else { return };
+        let sum = permit.charge(extra.bytes());
+        let Some(division) = &self.division else { return };
+        if sum > division.rows_bytes {
+            extra.trim(0);
+        } else if let Some(keep) = self.kept_per_row {
+            extra.fit(keep);
+        }
+    }
+
+    /// Checks a batch that is complete, or the size of a padded one before it is begun.
+    ///
+    /// # Errors
+    /// [`PipelineError::BatchMemory`].
+    pub(crate) fn check(&self, epoch: u32, batch: u64, need: u64) -> Result<(), PipelineError> {
+        match &self.division {
+            Some(Division { rows_bytes: limit, .. }) if need > *limit => {
+                Err(PipelineError::BatchMemory { epoch, batch, need, limit: *limit })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// What there is and may be.
+    pub(crate) fn report(&self, config: &LoaderConfig, slab_bytes: u64) -> MemoryReport {
+        let (batches, held) = self.gate.counts();
+        let rows_bytes = self.division.map_or(0, |division| division.rows_bytes / 4 * 5);
+        MemoryReport {
+            budget: config.memory_budget,
+            batch_bytes: slab_bytes.saturating_add(rows_bytes),
+            max_batches: self.division.map(|division| division.batches),
+            batches,
+            held,
+            workers: config.workers as u64,
+            share: self.division.map(|division| division.share),
+            reserve: self.division.map_or(0, |division| division.reserve),
+            large_samples: self.large_samples.load(Ordering::Relaxed),
+            caches: caches(config),
+            readers: readers(config),
+        }
+    }
+}
+
+/// What a configuration asks for, besides its batches.
+fn demand(config: &LoaderConfig, form: &Form) -> Demand {
+    let mixes = matches!(&config.work, Work::Images(recipe) if !recipe.batch_ops().is_empty());
+    let row = form.spec.and_then(|spec| spec.bytes()).unwrap_or(0) as u64;
+    Demand {
+        batch_bytes: 0,
+        rows: 0,
+        varying: false,
+        masks: config.fields.mask.is_some(),
+        mixing_bytes: if mixes { row.saturating_mul(UNMIXED) } else { 0 },
+        workers: config.workers as u64,
+        prefetch: config.prefetch as u64,
+        caches: caches(config),
+        readers: readers(config),
+        limits: config.decode.limits,
+    }
+}
+
+fn caches(config: &LoaderConfig) -> u64 {
+    config.cache.memory.map_or(0, |memory| memory.bytes)
+}
+
+/// Buffers are up to twice as large as what they hold, and some lie between two uses.
+fn readers(config: &LoaderConfig) -> u64 {
+    let Some(buffers) = config.readers.buffers(config.workers) else { return 0 };
+    let spare = (buffers as u64).saturating_mul(SPARE_BYTES as u64);
+    config.read_ahead_bytes.saturating_mul(2).saturating_add(spare)
+}

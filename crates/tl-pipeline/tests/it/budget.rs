@@ -1,0 +1,452 @@
+//! The memory budget: what is refused, what is lowered, and what the process really takes.
+
+use std::borrow::Cow;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Barrier;
+
+use serde_json::Value;
+use tbl_format::SampleFormat;
+use tbl_io::{Entry, Field, ReadError, SampleSource, SourceKind};
+use tl_pipeline::{
+    Batching, Buckets, Dataset, Loader, LoaderConfig, OnError, PipelineError, Readers, SampleFault,
+    Shuffle, Work,
+};
+use tl_transform::op::{CenterCrop, UserTransform};
+use tl_transform::{Dtype, Layout, OutputSpec, Recipe, Rng, UserError, UserTransforms};
+
+use crate::memory::{bmps, config, loader, train};
+
+const MIB: u64 = 1 << 20;
+
+/// Raw images made when they are read: most are small, one in 1000 has 512 x 512 pixels, and sixteen
+/// in a row of 100 000 have six million.
+#[derive(Debug)]
+struct Generated {
+    samples: u64,
+}
+
+impl Generated {
+    fn side(index: u64) -> u32 {
+        match index {
+            _ if (777..793).contains(&(index % 100_000)) => 2_500,
+            _ if index % 1_000 == 33 => 512,
+            _ => 8 + u32::try_from(index % 9).unwrap(),
+        }
+    }
+}
+
+impl SampleSource for Generated {
+    fn path(&self) -> &Path {
+        Path::new("generated")
+    }
+
+    fn kind(&self) -> SourceKind {
+        SourceKind::Folder
+    }
+
+    fn sample_count(&self) -> u64 {
+        self.samples
+    }
+
+    fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
+        let side = Self::side(index);
+        let bytes = 3 * u64::from(side) * u64::from(side);
+        Ok(Entry {
+            key: Some(Cow::Borrowed(b"generated")),
+            label: None,
+            format: SampleFormat::RawU8,
+            width: side,
+            height: side,
+            offset: 0,
+            stored_bytes: bytes,
+            bytes,
+        })
+    }
+
+    fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+        let side = Self::side(index) as usize;
+        bytes.clear();
+        bytes.resize(3 * side * side, index.to_le_bytes()[0]);
+        Ok(())
+    }
+
+    fn will_need(&self, _: u64) {}
+
+    fn read_fields(&self, _: u64, _: &mut Vec<Field>) -> Result<(), ReadError> {
+        Ok(())
+    }
+
+    fn class_names(&self) -> &[String] {
+        &[]
+    }
+}
+
+fn generated(samples: u64) -> Dataset {
+    Dataset::from_sources(vec![Box::new(Generated { samples })]).unwrap()
+}
+
+/// Batches of 8 x 8 pixels from the middle of each image.
+fn small() -> Work {
+    let output = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
+    Work::Images(Recipe::new(vec![CenterCrop::new(8).into()], output).unwrap())
+}
+
+/// For `--nocapture`, also from the child.
+fn say(text: &str) {
+    std::io::stderr().write_all(text.as_bytes()).unwrap();
+}
+
+/// The most memory that this process ever had resident, and what it has now.
+#[cfg(target_os = "linux")]
+fn resident() -> (u64, u64) {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let field = |name: &str| {
+        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+    };
+    (field("VmHWM:"), field("VmRSS:"))
+}
+
+/// Whether `test` has this process for itself; if not, it has been run in another that has.
+fn is_alone(test: &str) -> bool {
+    const CHILD: &str = "TL_PIPELINE_BUDGET";
+    if std::env::var_os(CHILD).is_some() {
+        return true;
+    }
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    let output = child.args([test, "--exact", "--nocapture"]).env(CHILD, "1").output().unwrap();
+    say(&String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    false
+}
+
+/// Where an image is large, waits until all workers have one, or lets others come as far.
+struct Meet(Option<Barrier>);
+
+impl tl_transform::UserTransform for Meet {
+    fn apply(
+        &self,
+        pixels: &mut [u8],
+        _: (u32, u32),
+        _: &mut Rng,
+        _: &Value,
+    ) -> Result<(), UserError> {
+        if pixels.len() > 1 << 20 {
+            match &self.0 {
+                Some(all) => drop(all.wait()),
+                None => (0..1_000).for_each(|_| std::thread::yield_now()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The whole image is gone through before the middle is cut out.
+fn whole(all: Option<Barrier>) -> LoaderConfig {
+    let output = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
+    let step = UserTransform { name: "meet".into(), parameters: Value::Null };
+    let recipe = Recipe::new(vec![step.into(), CenterCrop::new(8).into()], output).unwrap();
+    let mut user_transforms = UserTransforms::new();
+    user_transforms.insert("meet", Meet(all));
+    LoaderConfig { user_transforms, ..config(Work::Images(recipe)) }
+}
+
+/// A million samples from eight workers, some of them a hundred thousand times as large as others
+/// and side by side. Without the budget they take more than it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_million_samples_stay_within_the_budget() {
+    if !is_alone("budget::a_million_samples_stay_within_the_budget") {
+        return;
+    }
+    const SAMPLES: u64 = 1_000_000;
+    const WORKERS: usize = 8;
+    let settings = |memory_budget: Option<u64>| LoaderConfig {
+        batch_size: 256,
+        workers: WORKERS,
+        memory_budget,
+        sampler: Shuffle::None.into(),
+        // Under the budget they never meet.
+        ..whole(memory_budget.is_none().then(|| Barrier::new(WORKERS)))
+    };
+    let run = |memory_budget, samples| {
+        let loader = loader(generated(samples), settings(memory_budget));
+        let rows: u64 = loader.epoch(0).map(|batch| batch.unwrap().len() as u64).sum();
+        assert_eq!(rows, samples);
+        loader.memory()
+    };
+    let refused = Loader::new(generated(1), settings(Some(0)));
+    let Err(PipelineError::MemoryBudget { required, .. }) = refused else { panic!() };
+    let (_, before) = resident();
+    let report = run(Some(required), SAMPLES);
+    let (peak, after) = resident();
+    assert_eq!(report.large_samples, 16 * SAMPLES / 100_000, "{report}");
+    let mib = |bytes: u64| bytes.saturating_sub(before) / MIB;
+    say(&format!("peak {} MiB, then {} MiB: {report}\n", mib(peak), mib(after)));
+    assert!(peak - before <= required, "{} MiB: {report}", mib(peak));
+    run(None, 1_000);
+    let (unbounded, _) = resident();
+    say(&format!("without a budget {} MiB\n", mib(unbounded)));
+    assert!(unbounded - before > required, "{} MiB without a budget", mib(unbounded));
+}
+
+/// Every row in its own size, 256 MB of images in flight if nothing held them back.
+#[test]
+#[cfg(target_os = "linux")]
+fn rows_that_grow_stay_within_the_budget() {
+    if !is_alone("budget::rows_that_grow_stay_within_the_budget") {
+        return;
+    }
+    const BUDGET: u64 = 640 * MIB;
+    for work in [Work::Bytes, Work::Images(Recipe::decode())] {
+        let memory_budget = Some(BUDGET);
+        let config = LoaderConfig { batch_size: 64, workers: 4, memory_budget, ..config(work) };
+        let loader = loader(generated(200_000), LoaderConfig { prefetch: 2, ..config });
+        let (_, before) = resident();
+        let rows: usize = loader.epoch(0).map(|batch| batch.unwrap().len()).sum();
+        assert_eq!(rows, 200_000);
+        let (peak, _) = resident();
+        let report = loader.memory();
+        assert!(peak.saturating_sub(before) <= BUDGET, "{} MiB: {report}", (peak - before) / MIB);
+        say(&format!("peak {} MiB: {report}\n", (peak - before) / MIB));
+    }
+}
+
+#[test]
+fn a_budget_that_is_too_small_says_what_it_takes() {
+    let config = |memory_budget| LoaderConfig { memory_budget, ..config(train()) };
+    let error = Loader::new(bmps(1), config(Some(1))).unwrap_err();
+    let PipelineError::MemoryBudget { budget: 1, required } = error else { panic!("{error}") };
+    let loader = loader(bmps(40), config(Some(required)));
+    assert_eq!(loader.config().prefetch, 1);
+    assert_eq!(loader.epoch(0).filter(Result::is_ok).count(), 10);
+    assert!(Loader::new(bmps(1), config(Some(required - 1))).is_err());
+}
+
+/// The same bytes with a budget as without one, whoever needed the reserve.
+#[test]
+fn a_budget_changes_no_byte() {
+    let images = |memory_budget, workers| {
+        let work = small();
+        let readers = if workers > 1 { Readers::Threads(2) } else { Readers::Workers };
+        let config = LoaderConfig {
+            batch_size: 50,
+            workers,
+            memory_budget,
+            readers,
+            read_ahead_bytes: 1 << 20,
+            ..config(work)
+        };
+        let loader = loader(generated(2_000), config);
+        let images: Vec<_> =
+            loader.epoch(3).map(|batch| batch.unwrap().images().to_vec()).collect();
+        (images, loader.memory().large_samples)
+    };
+    let (expected, none) = images(None, 2);
+    assert_eq!(none, 0);
+    for workers in [1, 4] {
+        let (images, large) = images(Some(340 * MIB), workers);
+        assert!(images == expected);
+        // One worker has as much for every sample as there is for the largest.
+        assert_eq!(large > 0, workers > 1);
+    }
+}
+
+#[test]
+fn a_sample_larger_than_the_budget_leaves_is_an_error_by_name() {
+    // Half of it for the largest sample, of which raw pixels may be an eighth at the most.
+    let memory_budget = Some(64 * MIB);
+    let on_error = OnError::Skip;
+    let sampler = Shuffle::None.into();
+    let config = LoaderConfig { workers: 1, on_error, memory_budget, sampler, ..config(small()) };
+    let loader = loader(generated(1_000), config);
+    assert_eq!(loader.epoch(0).map(|batch| batch.unwrap().len()).sum::<usize>(), 984);
+    let audit = loader.audit();
+    assert_eq!(audit[0].error.index, 777);
+    let SampleFault::StoredSize { bytes: 18_750_000, limit } = audit[0].error.fault else {
+        panic!("{}", audit[0])
+    };
+    assert!(limit < 18_750_000);
+}
+
+#[test]
+fn a_consumer_that_keeps_everything_is_told_instead_of_hanging() {
+    let memory_budget = Some(200 * MIB);
+    let config = LoaderConfig { prefetch: 3, memory_budget, ..config(train()) };
+    let loader = loader(bmps(80), config);
+    let most = loader.memory().max_batches.unwrap();
+    assert_eq!(most, 4);
+    for _ in 0..3 {
+        let mut kept = Vec::new();
+        let error = loader.epoch(0).find_map(|batch| match batch {
+            Ok(batch) => {
+                kept.push(batch);
+                None
+            }
+            Err(error) => Some(error),
+        });
+        let Some(PipelineError::BatchesHeld { held: 4, most: 4 }) = error else {
+            panic!("{error:?}")
+        };
+        assert_eq!((kept.len(), loader.memory().held), (4, 4));
+    }
+    // One less is no problem, however long they are kept.
+    let mut kept = std::collections::VecDeque::new();
+    for batch in loader.epoch(0) {
+        kept.push_back(batch.unwrap());
+        if kept.len() == 4 {
+            kept.pop_front();
+        }
+    }
+    assert_eq!(loader.memory().held, 3);
+    assert!(loader.memory().batches <= most, "{}", loader.memory());
+    // Kept batches of one epoch leave less for the next, which still goes on.
+    assert_eq!(loader.epoch(1).filter(Result::is_ok).count(), 20);
+}
+
+#[test]
+fn with_a_budget_there_is_one_epoch_at_a_time() {
+    let config = LoaderConfig { memory_budget: Some(200 * MIB), ..config(train()) };
+    let loader = loader(bmps(40), config);
+    let mut first = loader.epoch(0);
+    first.next().unwrap().unwrap();
+    let error = loader.epoch(0).next().unwrap().unwrap_err();
+    assert!(matches!(error, PipelineError::EpochRunning), "{error}");
+    assert_eq!(first.count(), 9);
+    // The next epoch is being prepared, and gives way.
+    let alone = loader.batch(0, 3).unwrap();
+    assert_eq!(alone.number(), 3);
+    assert_eq!(loader.epoch(1).count(), 10);
+}
+
+#[test]
+fn a_batch_that_holds_more_than_there_is_room_for_is_named() {
+    // A batch of 64 images of 19 MB, of which one alone would fit.
+    #[derive(Debug)]
+    struct Large(Generated);
+    impl SampleSource for Large {
+        fn path(&self) -> &Path {
+            self.0.path()
+        }
+        fn kind(&self) -> SourceKind {
+            self.0.kind()
+        }
+        fn sample_count(&self) -> u64 {
+            64
+        }
+        fn entry(&self, _: u64) -> Result<Entry<'_>, ReadError> {
+            self.0.entry(777)
+        }
+        fn read_into(&self, _: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+            self.0.read_into(777, bytes)
+        }
+        fn will_need(&self, _: u64) {}
+        fn read_fields(&self, _: u64, _: &mut Vec<Field>) -> Result<(), ReadError> {
+            Ok(())
+        }
+        fn class_names(&self) -> &[String] {
+            &[]
+        }
+    }
+    for work in [Work::Bytes, Work::Images(Recipe::decode())] {
+        for workers in [1, 3] {
+            let source = Large(Generated { samples: 64 });
+            let dataset = Dataset::from_sources(vec![Box::new(source)]).unwrap();
+            let memory_budget = Some(512 * MIB);
+            let work = work.clone();
+            let config = LoaderConfig { batch_size: 64, workers, memory_budget, ..config(work) };
+            let error = loader(dataset, config).epoch(0).next().unwrap().unwrap_err();
+            let PipelineError::BatchMemory { epoch: 0, batch: 0, need, limit } = error else {
+                panic!("{error}")
+            };
+            assert_eq!(need, 64 * 18_750_000);
+            assert!(limit > 18_750_000 && limit < need, "{limit}");
+        }
+    }
+}
+
+/// The size of a padded batch is checked before there is one.
+#[test]
+fn a_padded_batch_without_room_is_named() {
+    let output = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
+    let recipe = Recipe::new(vec![], output).unwrap();
+    let batching = Batching::Buckets(Buckets::default());
+    let settings = |memory_budget| LoaderConfig {
+        batching,
+        memory_budget,
+        sampler: Shuffle::None.into(),
+        ..config(Work::Images(recipe.clone()))
+    };
+    let first_error = |budget| {
+        let loader = loader(generated(1_000), settings(Some(budget)));
+        loader.epoch(0).find_map(Result::err)
+    };
+    let error = first_error(512 * MIB).unwrap();
+    let PipelineError::BatchMemory { epoch: 0, need, limit, .. } = error else { panic!("{error}") };
+    // Four images of 2500 x 2500, and what goes with the rows.
+    assert!(need >= 75_000_000 && limit < need, "{need} {limit}");
+}
+
+#[test]
+fn prefetch_can_be_given_in_bytes() {
+    let batches = |prefetch, prefetch_bytes| {
+        let config = LoaderConfig { prefetch, prefetch_bytes, ..config(train()) };
+        loader(bmps(1), config).config().prefetch
+    };
+    // A batch of 4 x 3 x 16 x 16 floats is 12 KiB and less than 3 KiB that goes with its rows.
+    assert_eq!(batches(0, Some(50_000)), 2);
+    assert_eq!(batches(2, Some(50_000)), 2);
+    assert_eq!(batches(9, Some(50_000)), 3);
+    assert_eq!(batches(9, Some(1)), 1);
+    assert_eq!(batches(9, None), 9);
+}
+
+/// What is in flight is no more than the bytes asked for, where rows have sizes of their own.
+#[test]
+#[cfg(target_os = "linux")]
+fn prefetch_in_bytes_holds_back_rows_that_grow() {
+    let in_flight = |prefetch_bytes| {
+        let config = LoaderConfig {
+            batch_size: 10,
+            prefetch: 50,
+            prefetch_bytes,
+            sampler: Shuffle::None.into(),
+            ..config(Work::Bytes)
+        };
+        let loader = loader(generated(1_000), config);
+        let mut epoch = loader.epoch(0);
+        drop(epoch.next().unwrap().unwrap());
+        let started = std::time::Instant::now();
+        loop {
+            let before = loader.stats().bytes_read;
+            std::thread::park_timeout(std::time::Duration::from_millis(100));
+            if loader.stats().bytes_read == before {
+                assert_eq!(epoch.count(), 99);
+                return before;
+            }
+            assert!(started.elapsed().as_secs() < 20, "workers never came to rest");
+        }
+    };
+    // Ten images of 8 to 16 pixels a side are 4 KB; there is one of 786 KB among the first 40.
+    let (all, few) = (in_flight(None), in_flight(Some(20_000)));
+    assert!(all > 900_000, "{all}");
+    assert!(few < 850_000, "{few}");
+}
+
+#[test]
+fn shuffled_native_images_keep_their_bytes_under_a_budget() {
+    let digest = |memory_budget| {
+        let work = Work::Images(Recipe::decode());
+        let config = LoaderConfig { memory_budget, batch_size: 8, workers: 3, ..config(work) };
+        let loader = loader(generated(3_000), config);
+        let mut images = Vec::new();
+        for batch in loader.epoch(0) {
+            let batch = batch.unwrap();
+            let rows = (0..batch.len()).filter_map(|row| batch.sample(row));
+            images.extend(rows.map(|sample| (sample.width, sample.bytes.first().copied())));
+        }
+        images
+    };
+    assert!(digest(Some(512 * MIB)) == digest(None));
+}
