@@ -7,12 +7,15 @@ mod cache;
 mod dataset;
 mod doctor;
 mod explain;
+mod fields;
 mod inspect;
 mod loader;
 mod memory;
 mod part;
 mod policy;
 mod recipe;
+mod sampler;
+mod shard;
 mod train;
 
 use clap::{Parser, Subcommand, ValueEnum};

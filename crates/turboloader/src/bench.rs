@@ -5,6 +5,7 @@ mod digest;
 pub(crate) mod machine;
 mod measure;
 mod padding;
+mod shard;
 
 use std::fmt;
 use std::path::Path;
@@ -14,8 +15,8 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tl_decode::DecodeOptions;
 use tl_pipeline::{
-    Dataset, Loader, LoaderConfig, MemoryReport, Outcome, PipelineError, Replay, Report, Shuffle,
-    ShuffleQuality, Work,
+    Dataset, Loader, LoaderConfig, MemoryReport, Outcome, PipelineError, Replay, Report, Shard,
+    Shuffle, ShuffleQuality, Work,
 };
 
 use crate::args::{BenchArgs, GlobalArgs, RecipeName};
@@ -37,10 +38,9 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
     let at_least = duration("--seconds", args.seconds, 1.0)?;
     let step = duration("--step-ms", args.observe.step_ms, 1e-3)?;
     let opened = Instant::now();
-    let loader = Loader::new(Dataset::open(&args.data)?, config(args)?)?;
-    if loader.is_empty() {
-        return Err(Failure::NoSamples);
-    }
+    let dataset = Dataset::open(&args.data)?;
+    let config = config(args, &dataset)?;
+    let loader = loader(dataset, config)?;
     loader.dataset().shards().iter().for_each(|shard| data_set::note(shard.as_ref()));
     let warm_up = warm_up(&loader, opened, global);
     // Also of an epoch that ended early, which is when it is looked for.
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
     if let Some(path) = &args.observe.trace {
         write_trace(&loader, path, args.observe.force)?;
     }
-    let shuffle = args.loader.shuffle.map(|_| quality(&loader)).transpose()?;
+    let shuffle = args.loader.sampler.shuffle.map(|_| quality(&loader)).transpose()?;
     // A pass of its own: hashing must not slow down what is measured.
     let digest = args.digest.then(|| digest::epoch(&loader, 0)).transpose()?;
     let result = BenchResult {
@@ -77,6 +77,7 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
         quiet: rates.quiet,
         images_per_cpu_s: rounded(rates.per_cpu_second, 1),
         samples_per_epoch: warm_up.samples,
+        shard: shard::ShardResult::of(&loader, warm_up.not_valid),
         damaged_kept: before.damaged,
         skipped: before.skipped,
         replaced: before.replaced,
@@ -102,7 +103,7 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
     Ok(Verdict::Good)
 }
 
-fn config(args: &BenchArgs) -> Result<LoaderConfig, Failure> {
+fn config(args: &BenchArgs, dataset: &Dataset) -> Result<LoaderConfig, Failure> {
     if args.decode.is_given() && !args.recipe.resizes() {
         return Err(Failure::NoDecodeMode);
     }
@@ -113,11 +114,28 @@ fn config(args: &BenchArgs) -> Result<LoaderConfig, Failure> {
         Some(recipe) => Work::Images(args.decode.apply(recipe)?),
     };
     let shuffle = !matches!(args.recipe, RecipeName::Decode | RecipeName::ImagenetEval);
-    args.loader.apply(LoaderConfig {
+    let config = LoaderConfig {
         sampler: if shuffle { Shuffle::Full } else { Shuffle::None }.into(),
         decode: DecodeOptions { on_damaged: args.on_damaged.into(), ..DecodeOptions::default() },
         trace: if args.observe.trace.is_some() { TRACED_EVENTS } else { 0 },
         ..LoaderConfig::new(work)
+    };
+    args.loader.apply(config, dataset)
+}
+
+/// A loader that has a batch.
+pub(crate) fn loader(dataset: Dataset, config: LoaderConfig) -> Result<Loader, Failure> {
+    let loader = Loader::new(dataset, config)?;
+    if !loader.is_empty() {
+        return Ok(loader);
+    }
+    let LoaderConfig { shard: Shard { rank, world, .. }, batch_size, .. } = *loader.config();
+    Err(match loader.order(0).len() {
+        0 => Failure::NoSamples,
+        positions => {
+            let global_batch = batch_size as u64 * u64::from(world);
+            Failure::NoBatch { rank, world, positions, global_batch }
+        }
     })
 }
 
@@ -165,19 +183,25 @@ fn report_bad_samples(loader: &Loader, file: Option<&Path>, force: bool) -> Resu
 /// What the first epoch says.
 struct WarmUp {
     samples: u64,
+    /// Those that do not count.
+    not_valid: u64,
     /// From before the data set was opened to the first batch.
     first_batch: Duration,
 }
 
 fn warm_up(loader: &Loader, opened: Instant, global: GlobalArgs) -> Result<WarmUp, Failure> {
-    let mut progress = Progress::new(global, loader.order(0).len());
-    let (mut samples, mut first_batch) = (0, None);
+    let world = u64::from(loader.config().shard.world);
+    let mut progress = Progress::new(global, loader.order(0).len().div_ceil(world));
+    let (mut samples, mut not_valid, mut first_batch) = (0, 0, None);
     for batch in loader.epoch(0) {
-        samples += batch?.len() as u64;
+        let batch = batch?;
+        samples += batch.len() as u64;
+        not_valid += batch.valid().iter().filter(|valid| !**valid).count() as u64;
         first_batch.get_or_insert_with(|| opened.elapsed());
         progress.set(samples);
     }
-    Ok(WarmUp { samples, first_batch: first_batch.unwrap_or_else(|| opened.elapsed()) })
+    let first_batch = first_batch.unwrap_or_else(|| opened.elapsed());
+    Ok(WarmUp { samples, not_valid, first_batch })
 }
 
 /// Takes every batch of an epoch, `step` for each, and returns how many samples they had.
@@ -217,6 +241,9 @@ struct BenchResult {
     quiet: bool,
     images_per_cpu_s: f64,
     samples_per_epoch: u64,
+    /// Which part of the epoch that is, where it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shard: Option<shard::ShardResult>,
     /// Damaged samples that are in epoch 0 all the same.
     damaged_kept: u64,
     /// Samples that could not be used, and what became of them in epoch 0.
@@ -275,6 +302,9 @@ impl fmt::Display for BenchResult {
             if count > 0 {
                 write!(f, "\n{count} of {} samples {what}", self.samples_per_epoch)?;
             }
+        }
+        if let Some(shard) = &self.shard {
+            write!(f, "\n{shard}")?;
         }
         if let Some(memory) = &self.memory {
             write!(f, "\nmemory: {memory}")?;

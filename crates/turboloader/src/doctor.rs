@@ -66,7 +66,8 @@ impl Examination<'_> {
         let work = self.work()?;
 
         // What has been read once is in the page cache from here on.
-        let all = Pass::new(dataset, self.config(&work)?)?;
+        let config = self.config(&work, &dataset)?;
+        let all = Pass::new(dataset, config)?;
         let covered = all.run(Training::for_time(self.share(15)))?.batches;
         progress.set(15);
         let warm = all.run(Training::again(covered, self.share(15)))?.report;
@@ -130,11 +131,12 @@ impl Examination<'_> {
 
     /// A loader over the data set, opened once more, with `workers` threads, 0 for those asked for.
     fn pass(&self, work: &Work, limit: Option<f64>, workers: usize) -> Result<Pass, Failure> {
-        let mut config = self.config(work)?;
+        let dataset = self.open(limit)?;
+        let mut config = self.config(work, &dataset)?;
         if workers > 0 {
             config.workers = workers;
         }
-        Ok(Pass::new(self.open(limit)?, config)?)
+        Pass::new(dataset, config)
     }
 
     fn open(&self, limit: Option<f64>) -> Result<Dataset, Failure> {
@@ -159,14 +161,15 @@ impl Examination<'_> {
         })
     }
 
-    fn config(&self, work: &Work) -> Result<LoaderConfig, Failure> {
+    fn config(&self, work: &Work, dataset: &Dataset) -> Result<LoaderConfig, Failure> {
         // One bad sample must not end the examination; how many there were is part of it.
-        self.args.loader.apply(LoaderConfig {
+        let config = LoaderConfig {
             sampler: Shuffle::Full.into(),
             on_error: OnError::Skip,
             decode: DecodeOptions::default(),
             ..LoaderConfig::new(work.clone())
-        })
+        };
+        self.args.loader.apply(config, dataset)
     }
 
     fn limit(&self) -> Option<f64> {

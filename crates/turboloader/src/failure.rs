@@ -134,6 +134,43 @@ pub(crate) enum Failure {
     /// There is nothing to measure.
     #[error("no samples to measure")]
     NoSamples,
+    /// There is nothing for this rank.
+    #[error(
+        "rank {rank} of {world} has no batch: the epoch has {positions} samples, a global batch \
+         {global_batch}"
+    )]
+    NoBatch {
+        /// The process's number.
+        rank: u32,
+        /// How many processes there are.
+        world: u32,
+        /// What all of them have together.
+        positions: u64,
+        /// Samples of a global batch.
+        global_batch: u64,
+    },
+    /// Not one weight for each data set.
+    #[error("--mix has {weights} weights for {data_sets} data sets")]
+    Mix {
+        /// How many weights there are.
+        weights: usize,
+        /// How many data sets there are.
+        data_sets: usize,
+    },
+    /// A line of a file of weights is none.
+    #[error(
+        "{}: line {line}: `{}` is no weight, expected a number from 0 up",
+        Subject::file(path),
+        Escaped(found)
+    )]
+    Weight {
+        /// The file.
+        path: PathBuf,
+        /// The line's number, from 1.
+        line: u64,
+        /// What it holds.
+        found: Vec<u8>,
+    },
     /// No length of time.
     #[error("{option} {value}: {source}")]
     Seconds {
@@ -254,6 +291,9 @@ impl Failure {
             | Self::Plan(_)
             | Self::Pipeline(_)
             | Self::NoSamples
+            | Self::NoBatch { .. }
+            | Self::Mix { .. }
+            | Self::Weight { .. }
             | Self::Seconds { .. }
             | Self::SheetTooLarge { .. }
             | Self::NoField { .. }

@@ -28,6 +28,7 @@ mod split;
 mod tar_to_tbl;
 mod text;
 mod verify;
+mod weights;
 
 use std::panic::{self, PanicHookInfo};
 use std::process::ExitCode;

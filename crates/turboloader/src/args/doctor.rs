@@ -40,9 +40,6 @@ pub(crate) struct DoctorArgs {
     pub(crate) size: Option<u32>,
 
     #[command(flatten)]
-    pub(crate) loader: LoaderArgs,
-
-    #[command(flatten)]
     pub(crate) decode: DecodeModeArgs,
 
     /// Take about this long
@@ -64,4 +61,8 @@ pub(crate) struct DoctorArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+
+    // Behind the others, because it has headings of its own.
+    #[command(flatten)]
+    pub(crate) loader: LoaderArgs,
 }

@@ -1,15 +1,17 @@
 //! Arguments of every command that runs a loader, and the settings they stand for.
 
 use std::num::{NonZeroU32, NonZeroUsize};
-use std::ops::Range;
 
 use clap::Args;
 use tbl_io::PageCache;
-use tl_pipeline::{Batching, Buckets, LoaderConfig, Readers, Sampler, Samples, Shuffle, Subset};
+use tl_pipeline::{Batching, Buckets, Dataset, LoaderConfig, Readers};
 
 use super::cache::CacheArgs;
+use super::fields::FieldArgs;
 use super::memory::MemoryArgs;
 use super::policy::{PolicyArgs, ThreadArgs};
+use super::sampler::SamplerArgs;
+use super::shard::ShardArgs;
 use crate::failure::Failure;
 
 /// How samples become batches, and on which threads.
@@ -45,20 +47,15 @@ pub(crate) struct LoaderArgs {
     #[arg(long, value_name = "MIB")]
     read_ahead: Option<NonZeroU32>,
 
-    /// The order of samples: none, full, block:SAMPLES or block:SAMPLESxWINDOW, which is blocks of
-    /// neighbours in random order, the samples of WINDOW of them (default: 1) shuffled among each
-    /// other
-    #[arg(long, value_name = "SHUFFLE")]
-    pub(crate) shuffle: Option<Shuffle>,
-
-    /// Load these samples only: numbers, from the first up to but without the second
-    #[arg(long, value_name = "A..B", value_delimiter = ',', value_parser = sample_range)]
-    samples: Vec<Range<u64>>,
-
     /// Group images of like sizes, among those of N batches, and pad them to the size of their
     /// batch: for recipes that leave the size to the image
     #[arg(long, value_name = "N")]
     buckets: Option<NonZeroU32>,
+
+    /// For recipes that mix images of a batch: mix those of N rows with each other, which divides
+    /// --batch-size (default: all of them)
+    #[arg(long, value_name = "N")]
+    mixing_group: Option<NonZeroUsize>,
 
     #[command(flatten)]
     memory: MemoryArgs,
@@ -75,22 +72,24 @@ pub(crate) struct LoaderArgs {
 
     #[command(flatten)]
     cache: CacheArgs,
+
+    #[command(flatten)]
+    pub(crate) sampler: SamplerArgs,
+
+    #[command(flatten)]
+    shard: ShardArgs,
+
+    #[command(flatten)]
+    fields: FieldArgs,
 }
 
 impl LoaderArgs {
-    /// `sampler` with what the arguments say.
-    fn sampler(&self, mut sampler: Sampler) -> Sampler {
-        if let Some(shuffle) = self.shuffle {
-            sampler.shuffle = shuffle;
-        }
-        if !self.samples.is_empty() {
-            sampler.samples = Samples::Subset(Subset::Ranges(self.samples.clone()));
-        }
-        sampler
-    }
-
-    /// `config` with what the arguments say.
-    pub(crate) fn apply(&self, config: LoaderConfig) -> Result<LoaderConfig, Failure> {
+    /// `config` with what the arguments say, for `dataset`.
+    pub(crate) fn apply(
+        &self,
+        config: LoaderConfig,
+        dataset: &Dataset,
+    ) -> Result<LoaderConfig, Failure> {
         let batching = self.buckets.map_or(Batching::InOrder, |window| {
             Batching::Buckets(Buckets { window: window.get(), ..Buckets::default() })
         });
@@ -110,7 +109,10 @@ impl LoaderArgs {
             cache: self.cache.config(),
             on_error: self.policy.on_error().unwrap_or(config.on_error),
             error_budget: self.policy.error_budget(),
-            sampler: self.sampler(config.sampler),
+            sampler: self.sampler.sampler(config.sampler.shuffle, dataset)?,
+            shard: self.shard.shard(),
+            mixing_group: or_default(self.mixing_group),
+            fields: self.fields.fields(),
             ..config
         })
     }
@@ -121,30 +123,6 @@ impl LoaderArgs {
             (Some(depth), _) => Readers::Uring { depth: depth.get(), page_cache },
             (None, Some(threads)) => Readers::Threads(threads.get()),
             (None, None) => Readers::Workers,
-        }
-    }
-}
-
-/// Text that is no range of samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected two numbers, such as 1000..2000")]
-pub(crate) struct NoRange;
-
-fn sample_range(text: &str) -> Result<Range<u64>, NoRange> {
-    let (start, end) = text.split_once("..").ok_or(NoRange)?;
-    let number = |text: &str| text.parse::<u64>().map_err(|_| NoRange);
-    Ok(number(start)?..number(end)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_range_is_two_numbers() {
-        assert_eq!(sample_range("10..20"), Ok(10..20));
-        for wrong in ["10", "10..", "..20", "10..=20", "a..b", "-1..2", "1...2"] {
-            assert_eq!(sample_range(wrong), Err(NoRange), "{wrong}");
         }
     }
 }

@@ -87,6 +87,9 @@ pub(crate) struct PreviewArgs {
 ///   tl bench train.tbl --recipe recipe.toml --json
 ///   tl bench train.tbl --recipe imagenet-train --shuffle block:1024x8
 ///   tl bench train.tbl --recipe imagenet-train --report --trace run.json --step-ms 40
+///   tl bench photos.tbl drawings.tbl --mix 3,1 --length first-used-up --recipe imagenet-train
+///   tl bench train.tbl --recipe imagenet-train --rank 0 --world 2 --batch-size 32
+///   tl bench coco.tbl --recipe detect.toml --boxes '/annotations/*/bbox' --box-format xywh
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct BenchArgs {
@@ -108,9 +111,6 @@ pub(crate) struct BenchArgs {
     /// With --recipe raw: lend the bytes from the mapped files, neither copied nor checked
     #[arg(long)]
     pub(crate) views: bool,
-
-    #[command(flatten)]
-    pub(crate) loader: LoaderArgs,
 
     /// Measure at least this long
     #[arg(long, value_name = "S", default_value_t = 8.0)]
@@ -138,6 +138,10 @@ pub(crate) struct BenchArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+
+    // Behind the others, because it has headings of its own.
+    #[command(flatten)]
+    pub(crate) loader: LoaderArgs,
 }
 
 /// What to look at while measuring.

@@ -5,6 +5,9 @@ use std::time::{Duration, Instant};
 
 use tl_pipeline::{Dataset, Loader, LoaderConfig, PipelineError, Report};
 
+use crate::bench::loader;
+use crate::failure::Failure;
+
 /// Batches that are kept to be served again and again.
 const REPLAYED: u64 = 2;
 
@@ -44,8 +47,8 @@ pub(super) struct Pass {
 }
 
 impl Pass {
-    pub(super) fn new(dataset: Dataset, config: LoaderConfig) -> Result<Self, PipelineError> {
-        Ok(Self { loader: Loader::new(dataset, config)? })
+    pub(super) fn new(dataset: Dataset, config: LoaderConfig) -> Result<Self, Failure> {
+        Ok(Self { loader: loader(dataset, config)? })
     }
 
     pub(super) fn loader(&self) -> &Loader {
