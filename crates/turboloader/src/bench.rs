@@ -5,6 +5,7 @@ mod digest;
 pub(crate) mod machine;
 mod measure;
 mod padding;
+mod rows;
 mod shard;
 
 use std::fmt;
@@ -63,6 +64,9 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
     let shuffle = args.loader.sampler.shuffle.map(|_| quality(&loader)).transpose()?;
     // A pass of its own: hashing must not slow down what is measured.
     let digest = args.digest.then(|| digest::epoch(&loader, 0)).transpose()?;
+    if let Some(path) = &args.rows {
+        rows::write(&loader, path, args.observe.force)?;
+    }
     let result = BenchResult {
         recipe: args.recipe.to_string(),
         workers: loader.config().workers,

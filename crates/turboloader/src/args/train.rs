@@ -80,7 +80,14 @@ pub(crate) struct PreviewArgs {
 /// With --digest also prints the SHA-256 of epoch 0: of every batch in order, its images (their
 /// bytes as the batch holds them; for `decode`, width and height as u32 and the pixels of each
 /// sample; for `raw`, length as u64 and the bytes of each sample), then its labels (i64), then
-/// its sample indices (u64), all little-endian.
+/// its sample indices (u64), all little-endian. A batch with a row that does not count adds a byte
+/// for each row, 1 where it counts. Fields that are asked for follow, sample by sample: name and
+/// columns with their length before them (u64; 2^64 - 1 where there is none), the number of boxes
+/// (u64), the boxes (four f32 each) and their labels (i64), and the mask.
+///
+/// With --rows the same is said row by row: sorted together, the lines of all ranks are those of one
+/// process with the same global batch, as long as images are of one size and --mixing-group is the
+/// same.
 ///
 /// Examples:
 ///   tl bench train.tar --recipe imagenet-train --workers 2
@@ -88,7 +95,7 @@ pub(crate) struct PreviewArgs {
 ///   tl bench train.tbl --recipe imagenet-train --shuffle block:1024x8
 ///   tl bench train.tbl --recipe imagenet-train --report --trace run.json --step-ms 40
 ///   tl bench photos.tbl drawings.tbl --mix 3,1 --length first-used-up --recipe imagenet-train
-///   tl bench train.tbl --recipe imagenet-train --rank 0 --world 2 --batch-size 32
+///   tl bench train.tbl --recipe imagenet-train --rank 0 --world 2 --batch-size 32 --rows 0.jsonl
 ///   tl bench coco.tbl --recipe detect.toml --boxes '/annotations/*/bbox' --box-format xywh
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
@@ -132,6 +139,12 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub(crate) digest: bool,
 
+    /// Write the rows of epoch 0 to a file: one JSON object on a line, with the batch, the row in
+    /// the global batch, the sample, its label, whether the row counts, and the SHA-256 of what it
+    /// holds
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) rows: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) observe: ObserveArgs,
 
@@ -156,7 +169,7 @@ pub(crate) struct ObserveArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) trace: Option<PathBuf>,
 
-    /// Replace the files of --trace and --audit if they exist
+    /// Replace the files of --trace, --audit and --rows if they exist
     #[arg(short, long)]
     pub(crate) force: bool,
 

@@ -1,25 +1,61 @@
-//! One hash over every batch of an epoch.
+//! What batches hold as hashes: one of a whole epoch, and one of a row.
 
 use sha2::{Digest, Sha256};
-use tl_pipeline::{Batch, Loader, Work};
+use tl_pipeline::{Batch, Fields, Loader, LoaderConfig, Work};
 
 use crate::failure::Failure;
 use crate::text::Hex;
 
+/// The length that stands for a name or a column that is not there.
+const NOT_THERE: u64 = u64::MAX;
+
 /// The SHA-256 of the batches of `epoch`, in order. The byte layout is in the command's help.
 pub(super) fn epoch(loader: &Loader, epoch: u32) -> Result<Hex, Failure> {
-    let decoded = !matches!(loader.config().work, Work::Bytes | Work::Views);
     let mut hash = Sha256::new();
     for batch in loader.epoch(epoch) {
-        add(&mut hash, &batch?, decoded);
+        let batch = batch?;
+        let contents = Contents::of(&batch, loader.config());
+        (0..batch.len()).for_each(|row| contents.add_image(&mut hash, row));
+        for label in batch.labels() {
+            hash.update(label.to_le_bytes());
+        }
+        for index in batch.indices() {
+            hash.update(index.to_le_bytes());
+        }
+        if batch.valid().contains(&false) {
+            batch.valid().iter().for_each(|&valid| hash.update([u8::from(valid)]));
+        }
+        (0..batch.len()).for_each(|row| contents.add_fields(&mut hash, row));
     }
     Ok(Hex(hash.finalize().into()))
 }
 
-fn add(hash: &mut Sha256, batch: &Batch, decoded: bool) {
-    hash.update(batch.images());
-    for sample in (0..batch.len()).filter_map(|row| batch.sample(row)) {
-        if decoded {
+/// What a batch holds, row by row.
+pub(super) struct Contents<'a> {
+    batch: &'a Batch,
+    fields: &'a Fields,
+    decoded: bool,
+}
+
+impl<'a> Contents<'a> {
+    /// Those of a batch of a loader with this configuration.
+    pub(super) fn of(batch: &'a Batch, config: &'a LoaderConfig) -> Self {
+        let decoded = !matches!(config.work, Work::Bytes | Work::Views);
+        Self { batch, fields: &config.fields, decoded }
+    }
+
+    /// The SHA-256 of a row: its image, then its fields.
+    pub(super) fn row(&self, row: usize) -> Hex {
+        let mut hash = Sha256::new();
+        self.add_image(&mut hash, row);
+        self.add_fields(&mut hash, row);
+        Hex(hash.finalize().into())
+    }
+
+    fn add_image(&self, hash: &mut Sha256, row: usize) {
+        hash.update(self.part_of(self.batch.images(), row));
+        let Some(sample) = self.batch.sample(row) else { return };
+        if self.decoded {
             hash.update(sample.width.to_le_bytes());
             hash.update(sample.height.to_le_bytes());
         } else {
@@ -27,10 +63,35 @@ fn add(hash: &mut Sha256, batch: &Batch, decoded: bool) {
         }
         hash.update(sample.bytes);
     }
-    for label in batch.labels() {
-        hash.update(label.to_le_bytes());
+
+    fn add_fields(&self, hash: &mut Sha256, row: usize) {
+        let Self { batch, fields, .. } = *self;
+        if fields.keys {
+            add_bytes(hash, batch.key(row));
+        }
+        for column in 0..fields.columns.len() {
+            add_bytes(hash, batch.column(column, row));
+        }
+        if fields.boxes.is_some() {
+            let boxes = batch.boxes(row);
+            hash.update((boxes.len() as u64).to_le_bytes());
+            boxes.iter().flatten().for_each(|number| hash.update(number.to_le_bytes()));
+            batch.box_labels(row).iter().for_each(|label| hash.update(label.to_le_bytes()));
+        }
+        if fields.mask.is_some() {
+            hash.update(self.part_of(batch.masks(), row));
+            hash.update(batch.mask(row).unwrap_or_default());
+        }
     }
-    for index in batch.indices() {
-        hash.update(index.to_le_bytes());
+
+    /// The row's part of what all rows have equally much of.
+    fn part_of<'b>(&self, all: &'b [u8], row: usize) -> &'b [u8] {
+        let each = all.len() / self.batch.len().max(1);
+        &all[row * each..][..each]
     }
+}
+
+fn add_bytes(hash: &mut Sha256, bytes: Option<&[u8]>) {
+    hash.update(bytes.map_or(NOT_THERE, |bytes| bytes.len() as u64).to_le_bytes());
+    hash.update(bytes.unwrap_or_default());
 }

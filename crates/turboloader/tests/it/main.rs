@@ -7,6 +7,7 @@ mod doctor;
 mod extraction;
 mod formats;
 mod listing;
+mod orders;
 mod recipes;
 mod row_indexes;
 mod sheets;
