@@ -3,7 +3,7 @@
 
 use std::io::Cursor;
 
-use ::png::{BitDepth, ColorType, InterlaceInfo, Reader, Transformations};
+use ::png::{ColorType, InterlaceInfo, Reader, Transformations};
 
 use crate::decoder::{Color, DecodeOptions};
 use crate::error::{CodecError, DecodeError, Defect, Feature};
@@ -62,27 +62,7 @@ pub(crate) fn decode(
     image: &mut Image,
 ) -> Result<Orientation, DecodeError> {
     let info = probe(bytes)?;
-    // Charged before the reader allocates its row buffers.
-    options.limits.charge_image(info.width, info.height, options.color.channels())?;
-    require_plausible(bytes, &info)?;
-    let mut reader = open(bytes, options).map_err(codec)?;
-    image.reset((info.width, info.height), options.color.channels(), &options.limits)?;
-
-    let (color_type, depth) = reader.output_color_type();
-    let format = RowFormat::of(&reader, Samples::Color(options.color));
-    if reader.info().interlaced {
-        read_interlaced(&mut reader, &format, scratch, image)?;
-    } else if color_type == ColorType::Rgb && options.color == Color::Rgb8
-        || color_type == ColorType::Grayscale
-            && depth == BitDepth::Eight
-            && options.color == Color::L8
-    {
-        reader.next_frame(&mut image.data).map_err(codec)?;
-    } else {
-        read_rows(&mut reader, &format, scratch, image)?;
-    }
-    reader.finish().map_err(codec)?;
-    Ok(info.orientation)
+    read(bytes, (info, Samples::Color(options.color)), options, scratch, image)
 }
 
 /// Decodes the samples of a file of one channel as they are stored.
@@ -97,13 +77,27 @@ pub(crate) fn decode_stored(
     if channels != 1 || bit_depth > 8 {
         return Err(Feature::Mask { format: Format::Png, channels, bit_depth }.into());
     }
+    read(bytes, (info, Samples::Stored), options, scratch, image)
+}
+
+fn read(
+    bytes: &[u8],
+    (info, samples): (ImageInfo, Samples),
+    options: &DecodeOptions,
+    scratch: &mut Vec<u8>,
+    image: &mut Image,
+) -> Result<Orientation, DecodeError> {
+    let (size, channels) = ((info.width, info.height), samples.channels());
+    // Charged before the reader allocates its row buffers.
     options.limits.charge_image(info.width, info.height, channels)?;
     require_plausible(bytes, &info)?;
     let mut reader = open(bytes, options).map_err(codec)?;
-    image.reset((info.width, info.height), channels, &options.limits)?;
-    let format = RowFormat::of(&reader, Samples::Stored);
+    image.reset(size, channels, &options.limits)?;
+    let format = RowFormat::of(&reader, samples);
     if reader.info().interlaced {
         read_interlaced(&mut reader, &format, scratch, image)?;
+    } else if format.is_that_of_the_image() {
+        reader.next_frame(&mut image.data).map_err(codec)?;
     } else {
         read_rows(&mut reader, &format, scratch, image)?;
     }
@@ -150,8 +144,17 @@ fn open<'a>(
 #[derive(Clone, Copy)]
 enum Samples {
     Color(Color),
-    /// They stay the numbers that they are.
+    /// They stay the numbers that they are, one for each pixel.
     Stored,
+}
+
+impl Samples {
+    fn channels(self) -> u8 {
+        match self {
+            Self::Color(color) => color.channels(),
+            Self::Stored => 1,
+        }
+    }
 }
 
 /// What turns one row of the reader into pixels.
@@ -172,6 +175,17 @@ impl RowFormat {
             }
         }
         Self { samples, palette, color_type, depth: depth as u8 }
+    }
+
+    /// Whether rows are pixels as they are.
+    fn is_that_of_the_image(&self) -> bool {
+        match (self.samples, self.color_type) {
+            (Samples::Color(Color::Rgb8), ColorType::Rgb) => true,
+            (Samples::Color(Color::L8), ColorType::Grayscale) | (Samples::Stored, _) => {
+                self.depth == 8
+            }
+            (Samples::Color(_), _) => false,
+        }
     }
 
     fn layout(&self) -> Layout<'_> {
