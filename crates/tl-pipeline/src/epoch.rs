@@ -25,8 +25,7 @@ pub struct Epoch {
     /// `None` when there is nothing left to receive, and in a forked process.
     workers: Option<Workers>,
     number: u32,
-    /// Batches received, also before a resumption. Once the end has been met, as many as the ranks
-    /// have that have most, so that the state is the end on every rank.
+    /// Batches received, also before a resumption.
     received: u64,
     has_failed: bool,
     watch: ConsumerWatch,
@@ -64,11 +63,18 @@ impl Epoch {
 
     /// The state to go on from: what this consumer has received, and not what was prepared for it.
     ///
+    /// It is the same on every rank after the same number of batches, and at the end. A rank that
+    /// has a batch less than others ([`Tail::Uneven`](crate::Tail::Uneven)) is at the end of the
+    /// epoch with its own last batch.
+    ///
     /// # Errors
     /// When the data set's fingerprint cannot be made, on the first call for a loader;
     /// [`PipelineError::Forked`].
     pub fn state(&self) -> Result<LoaderState, PipelineError> {
-        self.shared.state(self.number, self.received)
+        let schedule = &self.shared.schedule;
+        let is_through = self.received >= schedule.batches();
+        let received = if is_through { schedule.global_batches() } else { self.received };
+        self.shared.state(self.number, received)
     }
 
     /// As `next`, for at most `timeout`. [`PipelineError::TimedOut`] is no end: the batch can be asked
@@ -79,9 +85,6 @@ impl Epoch {
 
     fn receive(&mut self, timeout: Option<Duration>) -> Option<Result<Batch, PipelineError>> {
         if self.remaining() == 0 {
-            if !self.has_failed {
-                self.received = self.received.max(self.shared.schedule.global_batches());
-            }
             return None;
         }
         let result = self.wait_for_next(timeout);
