@@ -250,6 +250,7 @@ CASES = [
     {"n": 30, "ranges": [[20, 25], [3, 3], [4, 8]], **FULL, "seed": 42, "epoch": 0},
     {"n": 30, "ranges": [[20, 25], [4, 8]], "shuffle": "none", "seed": 42, "epoch": 0},
     {"n": 30, "list": [9, 2, 9, 29, 0], "shuffle": "none", "seed": 42, "epoch": 0},
+    {"n": 30, "list": [9, 2, 29, 0], **FULL, "seed": 42, "epoch": 0},
     {"n": 30, "list": [9, 2, 9, 29, 0], **FULL, "repeat": 2, "seed": 42, "epoch": 0},
 ]
 MIX = [{"ranges": [[0, 7]], "weight": 6}, {"ranges": [[7, 9]], "weight": 2}, {"list": [12, 9, 10], "weight": 4}]
@@ -281,7 +282,7 @@ def print_order():
         samples = resolved.order(case["seed"], case["epoch"])
         case = {**case, "samples": samples, "fingerprint": resolved.fingerprint()}
         once = resolved.kind in ("permuted", "drawn once") and resolved.repeat == 1
-        if not once or "list" in case:
+        if not once or len(set(case.get("list", []))) < len(case.get("list", [])):
             case["seeds"] = [seed_at(case["seed"], position) for position in range(3)]
         print(json.dumps(case))
     for n in (1_281_167, 2**40, 2**64 - 1):

@@ -187,7 +187,7 @@ impl Tables {
             Arrangement::Permuted | Arrangement::DrawnOnce { .. } => false,
             Arrangement::Mixed(_) | Arrangement::Drawn { .. } => true,
         };
-        self.repeat == 1 && !drawn_from_all && self.listing.is_of_ranges()
+        self.repeat == 1 && !drawn_from_all && self.listing.is_distinct()
     }
 
     fn permutation(&self, seed: u64, epoch: u32, repetition: u32) -> Permutation {

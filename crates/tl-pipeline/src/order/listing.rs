@@ -14,6 +14,8 @@ pub(super) struct Listing {
     lists: Vec<usize>,
     /// Whether no two ranges have a sample in common.
     disjoint: bool,
+    /// Whether no sample is named twice, as far as that is known: in ranges alone, or in one list.
+    distinct: bool,
 }
 
 /// Samples that are listed in one go.
@@ -42,6 +44,16 @@ impl Piece {
         }
     }
 
+    /// Whether no sample is in it twice.
+    fn is_distinct(&self) -> bool {
+        match self {
+            Self::Range(_) => true,
+            Self::List { samples, sorted } => {
+                sorted.windows(2).all(|pair| samples[pair[0]] != samples[pair[1]])
+            }
+        }
+    }
+
     /// The places in it that have `sample`: the first, and how many there are.
     fn places_of(&self, sample: u64) -> (u64, usize) {
         match self {
@@ -60,7 +72,7 @@ impl Listing {
     /// All samples of a data set.
     pub(super) fn all(sample_count: u64) -> Self {
         let (pieces, ends) = (vec![Piece::Range(0..sample_count)], vec![sample_count]);
-        Self { pieces, ends, ranges: vec![0], lists: Vec::new(), disjoint: true }
+        Self { pieces, ends, ranges: vec![0], lists: Vec::new(), disjoint: true, distinct: true }
     }
 
     /// One piece behind the other; `None` when there are 2^63 samples or more.
@@ -80,17 +92,21 @@ impl Listing {
         }
         ranges.sort_unstable();
         let disjoint = ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0);
+        let distinct = match &pieces[..] {
+            [piece] => piece.is_distinct(),
+            _ => disjoint && lists.is_empty(),
+        };
         let ranges = ranges.into_iter().map(|(.., index)| index).collect();
-        Some(Self { pieces, ends, ranges, lists, disjoint })
+        Some(Self { pieces, ends, ranges, lists, disjoint, distinct })
     }
 
     pub(super) fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
 
-    /// Whether there are ranges only, of which no two have a sample in common.
-    pub(super) fn is_of_ranges(&self) -> bool {
-        self.disjoint && self.lists.is_empty()
+    /// Whether every sample that is named is so once.
+    pub(super) fn is_distinct(&self) -> bool {
+        self.distinct
     }
 
     pub(super) fn len(&self) -> u64 {
