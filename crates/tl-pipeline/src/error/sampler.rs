@@ -76,6 +76,20 @@ pub enum SamplerError {
         /// Its weight.
         weight: u32,
     },
+    /// A mixture that ends when its first part is used up, with a part that has not enough samples
+    /// for one round.
+    #[error(
+        "part {part} of the mixture is used up within the first round: it has {samples} samples, \
+        a round takes {weight}"
+    )]
+    NoRound {
+        /// Its number, from 0.
+        part: usize,
+        /// How many samples it has.
+        samples: u64,
+        /// Its weight, divided by what divides all weights.
+        weight: u32,
+    },
     /// Weights too fine for a round of a mixture.
     #[error("the weights of the mixture are {sum} in sum, more than {limit}")]
     Weights {

@@ -69,22 +69,27 @@ impl Mixture {
         &self.parts
     }
 
-    /// How many positions `length` is; `None` when too many.
-    pub(super) fn positions(&self, length: Length) -> Option<u64> {
+    /// How many positions `length` is.
+    pub(super) fn positions(&self, length: Length) -> Result<u64, SamplerError> {
         let rounds = |share: &Share| share.len / u64::from(share.weight);
         let rounds_of_all = |share: &Share| share.len.div_ceil(u64::from(share.weight));
-        match length {
+        let positions = match length {
             Length::Samples => {
                 self.parts.iter().try_fold(0, |sum: u64, share| sum.checked_add(share.len))
             }
             Length::FirstUsedUp => {
+                if let Some(part) = self.parts.iter().position(|share| rounds(share) == 0) {
+                    let Share { len: samples, weight, .. } = self.parts[part];
+                    return Err(SamplerError::NoRound { part, samples, weight });
+                }
                 self.parts.iter().map(rounds).min().unwrap_or(0).checked_mul(self.round())
             }
             Length::AllUsedUp => {
                 self.parts.iter().map(rounds_of_all).max().unwrap_or(0).checked_mul(self.round())
             }
             Length::Positions(positions) => Some(positions),
-        }
+        };
+        positions.ok_or(SamplerError::TooLong)
     }
 
     /// The place in the listing that stands at `position`.

@@ -101,11 +101,8 @@ fn mixed(
     length: Length,
 ) -> Result<Resolved, SamplerError> {
     let mixture = Mixture::new(shares)?;
-    let once = match mixture.positions(length) {
-        // There is nothing to take turns among.
-        Some(_) if shares.is_empty() => 0,
-        positions => positions.ok_or(SamplerError::TooLong)?,
-    };
+    // Without parts there is nothing to take turns among.
+    let once = if shares.is_empty() { 0 } else { mixture.positions(length)? };
     Ok((listing, Arrangement::Mixed(mixture), once))
 }
 

@@ -121,7 +121,8 @@ pub enum Length {
     /// As many as its parts have samples.
     #[default]
     Samples,
-    /// As many whole rounds of the parts' weights as no part has to repeat a sample for.
+    /// As many whole rounds of the parts' weights as no part has to repeat a sample for. Each has
+    /// to have enough samples for one.
     FirstUsedUp,
     /// As few whole rounds of the parts' weights as show every sample.
     AllUsedUp,

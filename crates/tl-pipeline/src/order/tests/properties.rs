@@ -38,7 +38,17 @@ fn mixtures(n: u64) -> impl Strategy<Value = Samples> {
         Just(Length::AllUsedUp),
         (0u64..150).prop_map(Length::Positions),
     ];
+    let has_round = |parts: &[Part]| {
+        let mut parts = parts.iter();
+        parts.all(|part| match &part.samples {
+            Subset::Ranges(ranges) => ranges.iter().cloned().flatten().count(),
+            Subset::List(list) => list.len(),
+        } >= part.weight as usize)
+    };
     (prop::collection::vec(part, 1..5), length)
+        .prop_filter("what is used up first has a round", move |(parts, length)| {
+            *length != Length::FirstUsedUp || has_round(parts)
+        })
         .prop_map(|(parts, length)| Samples::Mix { parts, length })
 }
 

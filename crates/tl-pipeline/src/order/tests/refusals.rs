@@ -51,6 +51,11 @@ fn parts_that_can_never_come_are_refused() {
     let (sum, limit) = ((1 << 20) + 1, 1 << 20);
     let fine = mix(vec![part(0..3, 1 << 20), part(3..4, 1)]);
     check(&fine, 10, &SamplerError::Weights { sum, limit });
+    let first_used_up = |parts| of(Samples::Mix { parts, length: Length::FirstUsedUp });
+    let short = first_used_up(vec![part(0..3, 2), part(3..9, 14)]);
+    check(&short, 10, &SamplerError::NoRound { part: 1, samples: 6, weight: 7 });
+    let enough = first_used_up(vec![part(0..3, 2), part(3..10, 14)]);
+    assert_eq!(enough.resolve_over(10, |_| None).unwrap().len(), 8);
     // Only their proportion counts.
     assert!(mix(vec![part(0..3, 1 << 31), part(3..4, 1 << 31)]).resolve_over(10, |_| None).is_ok());
 }
