@@ -152,16 +152,19 @@ impl Run {
 
     /// The sample of a draw as the caches see it: with the epoch in which it is used next. Where in
     /// that epoch makes no difference, because every sample is used once in each
-    /// (`docs/pipeline.md`, "What is kept").
+    /// (`docs/pipeline.md`, "What is kept"). Which rank uses it is not known where samples change
+    /// places by their sizes.
     pub(crate) fn wanted(&self, Draw { epoch, sample, .. }: Draw) -> Wanted<'_> {
         let next = epoch.saturating_add(1);
         let position = self.order(next).order.position_of(sample);
-        let served = position.map(|position| self.shared.schedule.is_served(position));
+        let schedule = &self.shared.schedule;
+        let served = position.map(|position| schedule.is_served(position));
+        let is_known = !self.is_padded() || schedule.is_alone();
         let time = |is_served: bool| if is_served { u64::from(next) } else { u64::MAX };
         Wanted {
             dataset: self.dataset(),
             sample,
-            next_here: served.map(|(own, _)| time(own)),
+            next_here: served.filter(|_| is_known).map(|(own, _)| time(own)),
             next_anywhere: served.map(|(_, any)| time(any)),
         }
     }

@@ -112,6 +112,11 @@ impl Schedule {
         self.tail
     }
 
+    /// Whether there is no other rank.
+    pub(crate) const fn is_alone(&self) -> bool {
+        self.world == 1
+    }
+
     /// How many global batches there are, also incomplete ones: batches of the ranks that have most.
     pub(crate) fn global_batches(&self) -> u64 {
         Self { rank: 0, ..*self }.batches()

@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use tbl_format::SampleFormat;
 use tl_decode::{DecodeOptions, Exif};
 use tl_pipeline::{
-    Batch, Batching, Buckets, Loader, LoaderConfig, OnError, Outcome, PaddingStats, PipelineError,
-    Renderer, SampleFault, Sampler, Shard, Shuffle, Tail, Work,
+    Batch, Batching, Buckets, CacheConfig, CacheKind, Loader, LoaderConfig, MemoryCache, OnError,
+    Outcome, PaddingStats, PipelineError, Renderer, SampleFault, Sampler, Shard, Shuffle, Tail,
+    Work,
 };
 use tl_transform::op::{RandomHorizontalFlip, RandomShortestSize, ToFloat};
 use tl_transform::{Draw, Dtype, Interpolation, Layout, Op, OutputSpec, Recipe};
 
-use crate::memory::{bmps, config, dataset, loader, pixels, sample};
+use crate::memory::{Stored, bmps, config, dataset, loader, pixels, sample};
 
 const SAMPLES: u32 = 61;
 
@@ -311,4 +312,39 @@ fn a_replacement_comes_from_its_padded_batch() {
         received.push((rows, outcomes));
     }
     assert!(received.iter().all(|one| *one == received[0]));
+}
+
+/// Buckets give a sample to either rank, so neither knows which it needs again: what came first
+/// stays, and is found whenever its rank gets it.
+#[test]
+fn a_cache_of_one_rank_of_several_keeps_what_came_first() {
+    // Raw images of one size in bytes and four in shape.
+    let sample = |number: u32| {
+        let side = [2, 4, 12, 24][number as usize % 4];
+        let (size, bytes) = ((side, 48 / side), number.to_le_bytes().repeat(36));
+        Stored { size, bytes, ..sample(number, SampleFormat::RawU8) }
+    };
+    let kept = 12usize;
+    for rank in 0..2 {
+        let memory = MemoryCache { kind: CacheKind::Encoded, bytes: kept as u64 * (144 + 192) };
+        let config = LoaderConfig {
+            shard: Shard { rank, world: 2, tail: None },
+            cache: CacheConfig { memory: Some(memory), disk: None },
+            prefetch_next_epoch: false,
+            workers: 1,
+            ..buckets(4, 1)
+        };
+        let loader = loader(dataset((0..64).map(sample).collect()), config);
+        let seen = |epoch| -> Vec<u64> {
+            let batches = received(&loader, epoch);
+            batches.iter().flat_map(|batch| batch.indices().to_vec()).collect()
+        };
+        let first: Vec<u64> = seen(0).into_iter().take(kept).collect();
+        let mut hits = 0;
+        for epoch in 1..6 {
+            hits += seen(epoch).iter().filter(|sample| first.contains(sample)).count() as u64;
+            assert_eq!(loader.cache_stats().memory.hits, hits, "rank {rank}, epoch {epoch}");
+        }
+        assert!(hits > kept as u64, "{hits}");
+    }
 }
