@@ -7,24 +7,18 @@ use crate::bucket::{self, Size, Window, Windows};
 use crate::config::Work;
 use crate::error::PipelineError;
 use crate::form::Form;
+use crate::latest::Latest;
 use crate::loader::Shared;
 use crate::order::Order;
 use crate::schedule::Slot;
-use crate::sync::{Arc, Mutex, lock};
-
-/// Windows that are kept: that of the batches in flight, the next one, which is looked into to read
-/// ahead, and the one before, which a worker may still be at.
-const KEPT: usize = 3;
-
-/// A window that somebody makes while others wait for it.
-type Pending = Arc<Mutex<Option<Arc<Window>>>>;
+use crate::sync::Arc;
 
 /// What the samples of one epoch are grouped by.
 pub(crate) struct Ragged {
     epoch: u32,
     buckets: Buckets,
     windows: Windows,
-    latest: Mutex<Vec<(u64, Pending)>>,
+    latest: Latest<Window>,
 }
 
 impl Ragged {
@@ -33,7 +27,7 @@ impl Ragged {
         let (positions, places) = (schedule.positions(), schedule.places());
         let windows =
             Windows::new(positions, places, schedule.global_batch(), buckets.window.into());
-        Self { epoch, buckets, windows, latest: Mutex::default() }
+        Self { epoch, buckets, windows, latest: Latest::default() }
     }
 
     /// What stands in a row, behind the grouping.
@@ -68,23 +62,7 @@ impl Ragged {
 
     fn window_at(&self, shared: &Shared, order: &Order, place: u64) -> Arc<Window> {
         let number = self.windows.of(place);
-        let pending = self.pending(number);
-        let mut window = lock(&pending);
-        let made = window.get_or_insert_with(|| Arc::new(self.make(shared, order, number)));
-        Arc::clone(made)
-    }
-
-    fn pending(&self, number: u64) -> Pending {
-        let mut latest = lock(&self.latest);
-        if let Some((_, pending)) = latest.iter().find(|(known, _)| *known == number) {
-            return Arc::clone(pending);
-        }
-        if latest.len() == KEPT {
-            latest.remove(0);
-        }
-        let pending = Pending::default();
-        latest.push((number, Arc::clone(&pending)));
-        pending
+        self.latest.get(number, || self.make(shared, order, number))
     }
 
     fn make(&self, shared: &Shared, order: &Order, number: u64) -> Window {

@@ -17,6 +17,7 @@ use crate::dataset::Dataset;
 use crate::error::PipelineError;
 use crate::form::Form;
 use crate::gate::Turn;
+use crate::latest::Latest;
 use crate::loader::Shared;
 use crate::memory::SampleLimits;
 use crate::order::Order;
@@ -27,7 +28,7 @@ use crate::ring::Ring;
 use crate::room::Room;
 use crate::schedule::Slot;
 use crate::stage::Stage;
-use crate::sync::{Arc, Mutex, lock, thread};
+use crate::sync::{Arc, lock, thread};
 use crate::tally::Tally;
 use crate::threads;
 use crate::worker::{self, Filled, Scratch, Watch};
@@ -44,8 +45,8 @@ pub(crate) struct EpochOrder {
 pub(crate) struct Run {
     pub(crate) ring: Ring<Arc<Lease<Extra>>, Filled, PipelineError>,
     first_epoch: u32,
-    /// The orders of the latest epochs that workers have reached.
-    orders: Mutex<Vec<Arc<EpochOrder>>>,
+    /// Of the epochs that workers have reached, and the next one, where caches look ahead.
+    orders: Latest<EpochOrder>,
     /// The run's place at the gate; `None` where there is no room for a run beside another.
     turn: Option<Turn>,
     /// Rows that readers are ahead of the workers with, where there are readers.
@@ -84,7 +85,7 @@ impl Run {
         if turn.is_none() {
             ring.fail(PipelineError::EpochRunning);
         }
-        Self { ring, first_epoch: epoch, orders: Mutex::default(), turn, window, shared }
+        Self { ring, first_epoch: epoch, orders: Latest::default(), turn, window, shared }
     }
 
     /// Where row `row` of the run is.
@@ -133,21 +134,13 @@ impl Run {
 
     /// The order of an epoch, made by the first worker to get there.
     pub(crate) fn order(&self, epoch: u32) -> Arc<EpochOrder> {
-        let mut orders = lock(&self.orders);
-        if let Some(order) = orders.iter().find(|order| order.number == epoch) {
-            return Arc::clone(order);
-        }
-        let order = self.shared.order(epoch);
-        let ragged = match self.config().batching {
-            Batching::InOrder => None,
-            Batching::Buckets(buckets) => Some(Ragged::new(&self.shared, epoch, buckets)),
-        };
-        let order = Arc::new(EpochOrder { number: epoch, order, ragged });
-        // Workers are at most `prefetch` batches apart, which is more than an epoch only where epochs
-        // are tiny: whoever is further behind makes a small order again.
-        orders.retain(|order| order.number.abs_diff(epoch) <= 1);
-        orders.push(Arc::clone(&order));
-        order
+        self.orders.get(epoch.into(), || {
+            let ragged = match self.config().batching {
+                Batching::InOrder => None,
+                Batching::Buckets(buckets) => Some(Ragged::new(&self.shared, epoch, buckets)),
+            };
+            EpochOrder { number: epoch, order: self.shared.order(epoch), ragged }
+        })
     }
 
     /// The sample of a draw as the caches see it: with the epoch in which it is used next. Where in
