@@ -214,3 +214,7 @@ impl Drop for Held {
 #[cfg(test)]
 #[cfg(not(any(shuttle, loom)))]
 mod tests;
+
+#[cfg(test)]
+#[cfg(shuttle)]
+mod schedules;

@@ -1,0 +1,131 @@
+//! The gate under shuttle: workers that begin batches, a consumer that keeps some, early ends.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+
+use super::*;
+use crate::sync::{explore, thread};
+
+/// A batch with its memory: the worker that finished it lets go of it a moment later.
+type Batch = Arc<Permit>;
+
+/// What lies between workers and consumer, as in the ring: whoever waits for memory holds its lock.
+#[derive(Default)]
+struct Finished {
+    state: Mutex<Batches>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Batches {
+    ready: BTreeMap<u64, Batch>,
+    is_closed: bool,
+}
+
+impl Finished {
+    fn begin(&self, turn: &Turn) -> Option<Batch> {
+        let state = lock(&self.state);
+        (!state.is_closed).then(|| Arc::new(turn.permit()))
+    }
+
+    fn publish(&self, number: u64, batch: &Batch) {
+        let mut state = lock(&self.state);
+        if !state.is_closed {
+            state.ready.insert(number, Arc::clone(batch));
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    fn take(&self, number: u64) -> Batch {
+        let mut state = lock(&self.state);
+        loop {
+            if let Some(batch) = state.ready.remove(&number) {
+                return batch;
+            }
+            state = wait(&self.changed, state);
+        }
+    }
+
+    fn close(&self) {
+        let mut state = lock(&self.state);
+        state.is_closed = true;
+        state.ready.clear();
+    }
+}
+
+/// Two workers on `batches` of a turn, and a consumer that receives the first `receives` of them,
+/// keeping the last `keeps` while it waits for the next. What it keeps at the end is returned.
+fn run(
+    gate: &Arc<Gate>,
+    batches: Range<u64>,
+    (receives, keeps): (usize, usize),
+) -> VecDeque<(Batch, Held)> {
+    let turn = Arc::new(gate.turn(batches.start).unwrap());
+    let (finished, next) = (Arc::new(Finished::default()), Arc::new(AtomicU64::new(batches.start)));
+    let workers = [(); 2].map(|()| {
+        let (turn, finished, next) = (Arc::clone(&turn), Arc::clone(&finished), Arc::clone(&next));
+        let end = batches.end;
+        thread::spawn(move || {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= end {
+                    return;
+                }
+                turn.wait(number);
+                let Some(batch) = finished.begin(&turn) else { return };
+                batch.charge(10 + number);
+                finished.publish(number, &batch);
+            }
+        })
+    });
+    let mut kept = VecDeque::new();
+    for number in batches.take(receives) {
+        gate.check_held().unwrap();
+        let batch = finished.take(number);
+        let held = batch.receive();
+        let (live, with_consumer) = gate.counts();
+        assert!(live <= gate.most && with_consumer <= 2, "{live} {with_consumer}");
+        kept.push_back((batch, held));
+        if kept.len() > keeps {
+            kept.pop_front();
+        }
+    }
+    finished.close();
+    turn.close();
+    for worker in workers {
+        worker.join().unwrap();
+    }
+    kept
+}
+
+fn is_empty(gate: &Gate) -> bool {
+    let State { live, received, released, runs, ahead } = *lock(&gate.state);
+    (live, received - released, runs, ahead) == (0, 0, 0, 0)
+}
+
+/// With room for two batches, and for the rows of one ahead, the consumer gets all.
+#[test]
+fn a_consumer_that_keeps_one_of_two_batches_gets_the_others() {
+    explore(|| {
+        for bytes in [u64::MAX, 10] {
+            let gate = Gate::new(2, bytes);
+            drop(run(&gate, 3..7, (4, 1)));
+            assert!(is_empty(&gate));
+        }
+    });
+}
+
+/// A run that is broken off leaves nothing, and what the consumer keeps of it counts in the next.
+#[test]
+fn turns_end_early_and_follow_each_other() {
+    explore(|| {
+        let gate = Gate::new(2, 10);
+        let kept = run(&gate, 0..u64::MAX, (2, 1));
+        assert_eq!(gate.counts(), (1, 1));
+        let dropping = thread::spawn(move || drop(kept));
+        drop(run(&gate, 0..3, (3, 0)));
+        dropping.join().unwrap();
+        assert!(is_empty(&gate));
+    });
+}
