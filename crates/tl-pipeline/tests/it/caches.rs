@@ -7,10 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use tbl_format::SampleFormat;
-use tbl_io::{
-    Entry, Field, NewSample, PageCache, ReadError, SampleSource, SourceKind, StreamWriter,
-    WriteOptions,
-};
+use tbl_io::{NewSample, PageCache, SampleSource, StreamWriter, WriteOptions};
 use tl_decode::{DecodeOptions, Limits, OnDamaged};
 use tl_pipeline::{
     CacheConfig, CacheKind, CacheStats, Dataset, DiskCache, Loader, LoaderConfig, MemoryCache,
@@ -19,11 +16,11 @@ use tl_pipeline::{
 use tl_transform::{DecodeMode, Recipe};
 
 use crate::content::{Record, record};
-use crate::memory::{Memory, bmps, config, loader, pixels, sample};
+use crate::memory::{bmps, config, loader, pixels, sample, watched};
 
 const KINDS: [CacheKind; 2] = [CacheKind::Encoded, CacheKind::Decoded];
 
-fn memory(kind: CacheKind, bytes: u64) -> CacheConfig {
+pub(crate) fn memory(kind: CacheKind, bytes: u64) -> CacheConfig {
     CacheConfig { memory: Some(MemoryCache { kind, bytes }), disk: None }
 }
 
@@ -197,53 +194,6 @@ fn what_is_cached_is_not_read_again() {
     }
 }
 
-/// Samples in memory that can be kept on disk, with a count of how often one was read or announced.
-#[derive(Debug)]
-struct Slow {
-    memory: Memory,
-    asked: Arc<AtomicU64>,
-}
-
-impl SampleSource for Slow {
-    fn path(&self) -> &Path {
-        self.memory.path()
-    }
-
-    fn kind(&self) -> SourceKind {
-        self.memory.kind()
-    }
-
-    fn sample_count(&self) -> u64 {
-        self.memory.sample_count()
-    }
-
-    fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
-        self.memory.entry(index)
-    }
-
-    fn content_id(&self, index: u64, id: &mut Vec<u8>) -> Result<bool, ReadError> {
-        id.extend_from_slice(&index.to_le_bytes());
-        Ok(true)
-    }
-
-    fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
-        self.asked.fetch_add(1, Ordering::Relaxed);
-        self.memory.read_into(index, bytes)
-    }
-
-    fn will_need(&self, _: u64) {
-        self.asked.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn read_fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError> {
-        self.memory.read_fields(index, fields)
-    }
-
-    fn class_names(&self) -> &[String] {
-        self.memory.class_names()
-    }
-}
-
 /// A loader that has met no entry yet finds those of others, also such as came after it was made.
 #[test]
 fn what_others_have_cached_is_neither_announced_nor_read_ahead() {
@@ -251,8 +201,13 @@ fn what_others_have_cached_is_neither_announced_nor_read_ahead() {
     let open = || {
         let asked = Arc::new(AtomicU64::new(0));
         let samples = (0..90).map(|number| sample(number, SampleFormat::Bmp)).collect();
-        let source = Slow { memory: Memory { samples }, asked: Arc::clone(&asked) };
-        (Dataset::from_sources(vec![Box::new(source)]).unwrap(), asked)
+        let count = || {
+            let asked = Arc::clone(&asked);
+            move || {
+                asked.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        (watched(samples, count(), count()), asked)
     };
     let uring = Readers::Uring { depth: 4, page_cache: PageCache::Used };
     for kind in KINDS {

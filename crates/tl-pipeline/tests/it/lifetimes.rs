@@ -1,22 +1,20 @@
 //! Ends that nobody plans: forks of the process, and workers that die between samples.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use fork::Fork;
 use tbl_format::SampleFormat;
-use tbl_io::{Entry, Field, ReadError, SampleSource, SourceKind};
 use tl_pipeline::{
-    CacheConfig, CacheKind, CacheStats, Dataset, Epoch, LevelStats, Loader, LoaderConfig,
-    LoaderState, MemoryCache, OnError, PipelineError, Work,
+    CacheConfig, CacheKind, CacheStats, Epoch, LevelStats, Loader, LoaderConfig, LoaderState,
+    MemoryCache, OnError, PipelineError, Work,
 };
 
 use crate::content::record;
-use crate::memory::{Memory, bmps, config, dataset, jpeg, loader, sample, train};
+use crate::memory::{bmps, config, dataset, jpeg, loader, sample, train, watched};
 
-/// A child has this long to find out that it cannot use the loader, and to end.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// What takes longer than this hangs. On a busy machine a thread can wait for seconds to run.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// In a process of its own: a fork takes everything with it, also other tests' locks.
 #[test]
@@ -89,48 +87,6 @@ fn what_is_locked_is_out_of_reach(loader: &Loader, epoch: &Epoch, state: &Loader
     is_refused && memory == LevelStats::default() && lists == 0 && loader.stats().samples > 0
 }
 
-/// Samples in memory of which the announcement of one, counted from the start, panics.
-#[derive(Debug)]
-struct Poisoned {
-    memory: Memory,
-    announcements_left: AtomicI64,
-}
-
-impl SampleSource for Poisoned {
-    fn path(&self) -> &Path {
-        self.memory.path()
-    }
-
-    fn kind(&self) -> SourceKind {
-        self.memory.kind()
-    }
-
-    fn sample_count(&self) -> u64 {
-        self.memory.sample_count()
-    }
-
-    fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
-        self.memory.entry(index)
-    }
-
-    fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
-        self.memory.read_into(index, bytes)
-    }
-
-    fn will_need(&self, _: u64) {
-        let left = self.announcements_left.fetch_sub(1, Ordering::Relaxed);
-        assert_ne!(left, 0, "an injected panic outside of any sample");
-    }
-
-    fn read_fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError> {
-        self.memory.read_fields(index, fields)
-    }
-
-    fn class_names(&self) -> &[String] {
-        self.memory.class_names()
-    }
-}
-
 /// Whenever a worker dies, in an epoch, between two or while nobody asks, the consumer hears of it
 /// instead of waiting, has had the right batches until then, and can go on from there.
 #[test]
@@ -143,8 +99,11 @@ fn a_worker_that_dies_ends_its_run_and_no_other() {
     for dies_at in 0..48 {
         let samples = (0..48).map(|number| sample(number, format)).collect();
         let announcements_left = AtomicI64::new(dies_at);
-        let poisoned = Poisoned { memory: Memory { samples }, announcements_left };
-        let dataset = Dataset::from_sources(vec![Box::new(poisoned)]).unwrap();
+        let on_announce = move || {
+            let left = announcements_left.fetch_sub(1, Ordering::Relaxed);
+            assert_ne!(left, 0, "an injected panic outside of any sample");
+        };
+        let dataset = watched(samples, || (), on_announce);
         let loader = loader(dataset, settings.clone());
         let mut deaths = 0;
         for (number, expected) in (0..).zip(&expected) {

@@ -1,6 +1,7 @@
 //! Data sets in memory: encoded images, raw pixels, and samples that misbehave on purpose.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::path::Path;
 
 use tbl_format::SampleFormat;
@@ -85,6 +86,71 @@ impl SampleSource for Memory {
     fn class_names(&self) -> &[String] {
         &[]
     }
+}
+
+/// Samples in memory that can be kept on disk. Something happens whenever one is read or announced.
+struct Watched {
+    memory: Memory,
+    on_read: Box<dyn Fn() + Send + Sync>,
+    on_announce: Box<dyn Fn() + Send + Sync>,
+}
+
+impl fmt::Debug for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.memory.fmt(f)
+    }
+}
+
+impl SampleSource for Watched {
+    fn path(&self) -> &Path {
+        self.memory.path()
+    }
+
+    fn kind(&self) -> SourceKind {
+        self.memory.kind()
+    }
+
+    fn sample_count(&self) -> u64 {
+        self.memory.sample_count()
+    }
+
+    fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
+        self.memory.entry(index)
+    }
+
+    fn content_id(&self, index: u64, id: &mut Vec<u8>) -> Result<bool, ReadError> {
+        id.extend_from_slice(&index.to_le_bytes());
+        Ok(true)
+    }
+
+    fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+        (self.on_read)();
+        self.memory.read_into(index, bytes)
+    }
+
+    fn will_need(&self, _: u64) {
+        (self.on_announce)();
+    }
+
+    fn read_fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError> {
+        self.memory.read_fields(index, fields)
+    }
+
+    fn class_names(&self) -> &[String] {
+        self.memory.class_names()
+    }
+}
+
+/// A data set of `samples` that calls `on_read` before one is read, and `on_announce` where the
+/// system would be told that one will be.
+pub(crate) fn watched(
+    samples: Vec<Stored>,
+    on_read: impl Fn() + Send + Sync + 'static,
+    on_announce: impl Fn() + Send + Sync + 'static,
+) -> Dataset {
+    let (on_read, on_announce) = (Box::new(on_read), Box::new(on_announce));
+    let source = Watched { memory: Memory { samples }, on_read, on_announce };
+    Dataset::from_sources(vec![Box::new(source)]).unwrap()
 }
 
 /// The pixels of test image `number`, RGB: sizes and values vary with it.

@@ -1,58 +1,19 @@
 //! What a loader says of itself: counts, what limits it, the trace, and replayed batches.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tbl_format::SampleFormat;
-use tbl_io::{Entry, Field, ReadError, SampleSource, SourceKind};
-use tl_pipeline::{Dataset, Limit, Loader, LoaderConfig, Report, Stage, Work};
+use tl_pipeline::{Limit, Loader, LoaderConfig, Report, Stage, Work};
 use tl_transform::op::{CenterCrop, UserTransform};
 use tl_transform::{Dtype, Layout, OutputSpec, Recipe, Rng, UserError, UserTransforms};
 
-use crate::memory::{Memory, bmps, config, loader, sample, train};
+use crate::memory::{bmps, config, loader, sample, train, watched};
 
 /// Far above what the work on a test image takes, however busy the machine is.
 const LONG: Duration = Duration::from_millis(4);
-
-/// A source on a slow disk.
-#[derive(Debug)]
-struct Slow(Memory);
-
-impl SampleSource for Slow {
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn kind(&self) -> SourceKind {
-        self.0.kind()
-    }
-
-    fn sample_count(&self) -> u64 {
-        self.0.sample_count()
-    }
-
-    fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
-        self.0.entry(index)
-    }
-
-    fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
-        sleep(LONG);
-        self.0.read_into(index, bytes)
-    }
-
-    fn will_need(&self, _: u64) {}
-
-    fn read_fields(&self, _: u64, _: &mut Vec<Field>) -> Result<(), ReadError> {
-        Ok(())
-    }
-
-    fn class_names(&self) -> &[String] {
-        &[]
-    }
-}
 
 /// A transform that takes its time.
 struct Heavy;
@@ -64,13 +25,17 @@ impl tl_transform::UserTransform for Heavy {
     }
 }
 
-/// The report on an epoch whose consumer takes so long for a batch.
+/// The report on an epoch whose consumer takes so long for a batch, without its first batch: how
+/// long the threads take to start says nothing of the rest.
 fn report(loader: &Loader, step: Duration) -> Report {
-    for batch in loader.epoch(0) {
+    let mut epoch = loader.epoch(0);
+    drop(epoch.next().unwrap().unwrap());
+    let started = loader.stats();
+    for batch in epoch {
         drop(batch.unwrap());
         sleep(step);
     }
-    loader.report()
+    Report::new(loader.stats().since(&started))
 }
 
 fn check(report: &Report, expected: Limit, name: &str) {
@@ -84,8 +49,7 @@ fn check(report: &Report, expected: Limit, name: &str) {
 #[test]
 fn a_slow_disk_is_named() {
     let samples = (0..48).map(|number| sample(number, SampleFormat::Bmp)).collect();
-    let source: Box<dyn SampleSource> = Box::new(Slow(Memory { samples }));
-    let dataset = Dataset::from_sources(vec![source]).unwrap();
+    let dataset = watched(samples, || sleep(LONG), || ());
     let report = report(&loader(dataset, config(train())), Duration::ZERO);
     check(&report, Limit::Stage(Stage::Read), "read");
 }
