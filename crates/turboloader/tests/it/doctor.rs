@@ -8,13 +8,21 @@ use serde_json::Value;
 use crate::support::{Run, files_below, json_lines, photos, tar, tl, write};
 
 fn doctor(more: &[&str]) -> Run {
+    doctor_for("1", more)
+}
+
+fn doctor_for(seconds: &str, more: &[&str]) -> Run {
     let photos = photos();
-    let fixed = ["doctor", "--seconds", "1", "--batch-size", "4"].map(std::ffi::OsStr::new);
+    let fixed = ["doctor", "--seconds", seconds, "--batch-size", "4"].map(std::ffi::OsStr::new);
     tl(fixed.into_iter().chain([photos.as_os_str()]).chain(more.iter().map(|arg| arg.as_ref())))
 }
 
 fn findings(more: &[&str]) -> Value {
-    let mut lines = json_lines(&doctor(&[more, &["--json"]].concat()).text());
+    findings_of(&doctor(&[more, &["--json"]].concat()))
+}
+
+fn findings_of(run: &Run) -> Value {
+    let mut lines = json_lines(&run.text());
     assert_eq!(lines.len(), 1);
     lines.remove(0)
 }
@@ -50,12 +58,18 @@ fn a_heavy_transform_is_named() {
 
 #[test]
 fn a_slow_training_step_is_named() {
-    let found = findings(&["--step-ms", "60", "--size", "32"]);
+    // A fifth of the time is for training: five such steps. A machine that is so busy that workers
+    // come to nothing for one of them is not mistaken yet.
+    let slow = |more: &[&str]| {
+        let step = ["--step-ms", "200", "--size", "32"];
+        doctor_for("4", &[&step[..], more].concat())
+    };
+    let found = findings_of(&slow(&["--json"]));
     assert_eq!(found["training"]["limit"], "consumer", "{found}");
     let alone = found["step_alone_per_s"].as_f64().expect("a number");
-    // Four samples in 60 ms and what sleeping takes longer.
-    assert!((20.0..67.0).contains(&alone), "{found}");
-    let text = doctor(&["--step-ms", "60", "--size", "32"]).text();
+    // Four samples in 200 ms, and what sleeping takes longer.
+    assert!(alone > 0.0 && alone <= 20.0, "{found}");
+    let text = slow(&[]).text();
     let last = text.lines().last().expect("a verdict");
     assert!(last.starts_with("Limited by the consumer: "), "{text}");
 }
