@@ -17,7 +17,7 @@ use crate::memory::{Stored, bmps, config, dataset, loader, pixels, sample};
 const SAMPLES: u32 = 61;
 
 /// The shorter side is drawn from three, the aspect stays: the size depends on sample and epoch.
-fn recipe(dtype: Dtype, layout: Layout) -> Recipe {
+pub(crate) fn recipe(dtype: Dtype, layout: Layout) -> Recipe {
     let resize = RandomShortestSize {
         min_size: vec![12, 16, 24],
         max_size: None,
@@ -45,7 +45,7 @@ fn alone(recipe: &Recipe, epoch: u32, index: u64) -> ((u32, u32), Vec<u8>) {
 }
 
 /// The numbers of row `row` inside the image, the rest of which has to be zero.
-fn cut(batch: &Batch, row: usize) -> Vec<u8> {
+pub(crate) fn cut(batch: &Batch, row: usize) -> Vec<u8> {
     let spec = batch.spec().unwrap();
     let [height, width] = batch.sizes()[row].map(|side| side as usize);
     let (outer_width, outer_height) = (spec.width as usize, spec.height as usize);

@@ -2,84 +2,179 @@
 //!
 //! `PROPTEST_CASES` says how many random runs are tried.
 
+use std::path::Path;
+
 use proptest::prelude::*;
+use tbl_format::SampleFormat;
 use tl_pipeline::{
-    Batch, Epoch, Loader, LoaderConfig, LoaderState, Order, Shard, Shuffle, Tail, Work,
+    Batch, Batching, Buckets, CacheConfig, CacheKind, Dataset, Epoch, Length, Loader, LoaderConfig,
+    LoaderState, OnError, Order, Part, PipelineError, Readers, Replacement, Sampler, Samples,
+    Shard, Shuffle, Subset, Tail, Work,
 };
 use tl_transform::batch_op::MixUp;
-use tl_transform::{BatchOp, Recipe};
+use tl_transform::{BatchOp, Dtype, Layout, Recipe};
 
-use crate::memory::{bmps, config, loader, train};
+use crate::buckets::{cut, recipe};
+use crate::caches::{disk, exact, memory};
+use crate::memory::{config, loader, sample, watched};
 
-/// A row as the consumer sees it: sample, label, whether it counts, and its bytes.
-type Row = (u64, i64, bool, Vec<u8>);
+/// A row as the consumer sees it: sample, label, whether it counts, its image's size and its bytes.
+type Row = (u64, i64, bool, [u32; 2], Vec<u8>);
 
 /// What does not change in a run.
 #[derive(Clone, Debug)]
 struct Run {
     samples: u32,
-    global_batch: usize,
-    mixing_group: usize,
-    shuffle: Shuffle,
-    tail: Tail,
+    /// Rows of a batch in the largest world.
+    rows: usize,
+    /// Images are mixed within `rows` rows if true, otherwise within the batches of each rank.
+    has_mixing_group: bool,
+    sampler: Sampler,
+    tail: Option<Tail>,
     seed: u64,
     epoch: u32,
     work: Work,
+    batching: Batching,
+    /// Some samples are damaged, unless this is to raise an error for them.
+    on_error: OnError,
 }
 
-/// What does: the processes and their threads.
+/// What does: the processes, their threads and their memory.
 #[derive(Clone, Copy, Debug)]
 struct Crew {
     world: usize,
     workers: usize,
     prefetch: usize,
     prefetch_next_epoch: bool,
+    readers: Readers,
+    memory_budget: Option<u64>,
+    in_memory: Option<CacheKind>,
+    on_disk: Option<CacheKind>,
+}
+
+const ALONE: Crew = Crew {
+    world: 1,
+    workers: 1,
+    prefetch: 1,
+    prefetch_next_epoch: false,
+    readers: Readers::Workers,
+    memory_budget: None,
+    in_memory: None,
+    on_disk: None,
+};
+
+impl Crew {
+    fn cache(self, folder: &Path) -> CacheConfig {
+        // Not all of it fits into memory.
+        let in_memory = self.in_memory.map(|kind| memory(kind, 30_000));
+        let on_disk = self.on_disk.map(|kind| disk(kind, folder, 1 << 20));
+        CacheConfig {
+            memory: in_memory.and_then(|cache| cache.memory),
+            disk: on_disk.and_then(|cache| cache.disk),
+        }
+    }
 }
 
 impl Run {
-    fn ranks(&self, crew: Crew) -> Vec<Loader> {
-        let Crew { workers, prefetch, prefetch_next_epoch, .. } = crew;
+    fn global_batch(&self) -> usize {
+        6 * self.rows
+    }
+
+    fn mixes(&self) -> bool {
+        matches!(&self.work, Work::Images(recipe) if !recipe.batch_ops().is_empty())
+    }
+
+    fn mixing_group(&self, crew: Crew) -> usize {
+        if self.has_mixing_group { self.rows } else { self.global_batch() / crew.world }
+    }
+
+    /// What the documentation says of the tail.
+    fn tail(&self, crew: Crew) -> Tail {
+        self.tail.unwrap_or(if crew.world == 1 { Tail::Uneven } else { Tail::Pad })
+    }
+
+    /// What a state that `other` has made says otherwise than `crew`.
+    fn mismatches(&self, crew: Crew, other: Crew) -> Vec<&'static str> {
+        let of_groups = self.mixes() && self.mixing_group(crew) != self.mixing_group(other);
+        let of_tails = self.tail(crew) != self.tail(other);
+        [(of_groups, "mixing group"), (of_tails, "tail")]
+            .into_iter()
+            .filter_map(|(differs, what)| differs.then_some(what))
+            .collect()
+    }
+
+    fn is_bad(&self, index: u64) -> bool {
+        self.on_error != OnError::Raise && self.work != Work::Bytes && index % 13 == 3
+    }
+
+    fn dataset(&self) -> Dataset {
+        let samples = (0..self.samples).map(|number| {
+            let mut sample = sample(number, SampleFormat::Bmp);
+            if self.is_bad(number.into()) {
+                sample.bytes.truncate(60);
+            }
+            sample
+        });
+        watched(samples.collect(), || (), || ())
+    }
+
+    fn config(&self, crew: Crew) -> LoaderConfig {
+        let Crew { workers, prefetch, prefetch_next_epoch, readers, memory_budget, .. } = crew;
+        LoaderConfig {
+            batch_size: self.global_batch() / crew.world,
+            sampler: self.sampler.clone(),
+            seed: self.seed,
+            mixing_group: if self.has_mixing_group { self.rows } else { 0 },
+            batching: self.batching,
+            on_error: self.on_error,
+            workers,
+            prefetch,
+            prefetch_next_epoch,
+            readers,
+            read_ahead_bytes: 10_000,
+            memory_budget,
+            ..config(self.work.clone())
+        }
+    }
+
+    fn ranks(&self, crew: Crew, folder: &Path) -> Vec<Loader> {
         let world = u32::try_from(crew.world).unwrap();
         let rank = |rank| {
-            let settings = LoaderConfig {
-                batch_size: self.global_batch / crew.world,
-                shard: Shard { rank, world, tail: Some(self.tail) },
-                sampler: self.shuffle.into(),
-                seed: self.seed,
-                mixing_group: self.mixing_group,
-                workers,
-                prefetch,
-                prefetch_next_epoch,
-                ..config(self.work.clone())
-            };
-            loader(bmps(self.samples), settings)
+            let shard = Shard { rank, world, tail: self.tail };
+            let cache = crew.cache(folder);
+            loader(self.dataset(), LoaderConfig { shard, cache, ..self.config(crew) })
         };
         (0..world).map(rank).collect()
     }
 
-    /// The rows of two epochs, of one process with one worker.
-    fn uninterrupted(&self) -> [Vec<Row>; 2] {
-        let alone = Crew { world: 1, workers: 1, prefetch: 1, prefetch_next_epoch: false };
-        let ranks = self.ranks(alone);
+    /// A run like that of `crew`, of one process with one worker.
+    fn alone(&self, crew: Crew) -> Loader {
+        let shard = Shard { tail: Some(self.tail(crew)), ..Shard::default() };
+        let mixing_group = self.mixing_group(crew);
+        loader(self.dataset(), LoaderConfig { shard, mixing_group, ..self.config(ALONE) })
+    }
+
+    /// The rows of two epochs of it.
+    fn uninterrupted(&self, crew: Crew) -> [Vec<Row>; 2] {
+        let loader = self.alone(crew);
         [self.epoch, self.epoch + 1].map(|epoch| {
             let mut rows = Vec::new();
-            ranks[0].epoch(epoch).for_each(|batch| append(&mut rows, &batch.unwrap()));
+            loader.epoch(epoch).for_each(|batch| self.append(&mut rows, &batch.unwrap()));
             rows
         })
     }
 
     /// The samples of an epoch by the definition of the order and of the tail.
-    fn samples(&self, epoch: u32) -> Vec<u64> {
-        let (n, global) = (u64::from(self.samples), self.global_batch as u64);
-        let order = if self.shuffle == Shuffle::Full {
-            Order::shuffled(n, self.seed, epoch)
-        } else {
-            // That of blocks has tests of its own.
-            let sampler = self.shuffle.into();
-            loader(bmps(self.samples), LoaderConfig { sampler, seed: self.seed, ..config(train()) })
-                .order(epoch)
+    fn samples(&self, crew: Crew, epoch: u32) -> Vec<u64> {
+        let order = match &self.sampler {
+            Sampler { samples: Samples::All, shuffle: Shuffle::Full, repeat: 1 } => {
+                Order::shuffled(self.samples.into(), self.seed, epoch)
+            }
+            // The others have tests of their own.
+            _ => self.alone(crew).order(epoch),
         };
-        let end = match self.tail {
+        let (n, global) = (order.len(), self.global_batch() as u64);
+        let end = match self.tail(crew) {
             Tail::Drop => n / global * global,
             Tail::Pad => n.div_ceil(global) * global,
             Tail::Uneven => n,
@@ -87,42 +182,93 @@ impl Run {
         (0..end).filter_map(|place| order.sample_at(place % n)).collect()
     }
 
-    /// The rows of two epochs, with a new crew from their states after every `every` steps.
+    /// Whether rows have the samples that they should have, or what the policy says.
+    fn have(&self, rows: &[Row], mut samples: Vec<u64>) -> bool {
+        let mut found: Vec<u64> = rows.iter().map(|row| row.0).collect();
+        match self.on_error {
+            OnError::Skip => samples.retain(|&sample| !self.is_bad(sample)),
+            OnError::Replace => {
+                let are_good = !found.iter().any(|&sample| self.is_bad(sample));
+                if self.batching != Batching::InOrder {
+                    return are_good && found.len() == samples.len();
+                }
+                for (sample, found) in samples.iter_mut().zip(&mut found) {
+                    if self.is_bad(*sample) && are_good {
+                        *found = *sample;
+                    }
+                }
+            }
+            OnError::Raise | OnError::Fill | _ => {}
+        }
+        if self.batching != Batching::InOrder {
+            samples.sort_unstable();
+            found.sort_unstable();
+        }
+        found == samples
+    }
+
+    /// The rows of two epochs, with a new crew from their states after every `every` steps. Crews
+    /// that may not go on are refused by name, and the next one does.
     fn interrupted(&self, crews: &[Crew], every: usize) -> [Vec<Row>; 2] {
+        let folder = tempfile::tempdir().unwrap();
         let mut rows = [Vec::new(), Vec::new()];
+        let first = crews[0];
         let mut crews = crews.iter().copied().cycle();
-        let mut ranks = self.ranks(crews.next().unwrap());
+        let mut ranks = self.ranks(crews.next().unwrap(), folder.path());
         let mut state: Option<LoaderState> = None;
         for (epoch, rows) in (self.epoch..).zip(&mut rows) {
             loop {
-                let mut epochs: Vec<Epoch> = ranks
-                    .iter()
-                    .map(|rank| match &state {
-                        Some(state) => rank.resume(state).unwrap(),
-                        None => rank.epoch(epoch),
-                    })
-                    .collect();
-                steps(&mut epochs, every, rows);
+                let resume = |rank: &Loader| match &state {
+                    Some(state) => rank.resume(state),
+                    None => Ok(rank.epoch(epoch)),
+                };
+                let epochs: Result<Vec<Epoch>, _> = ranks.iter().map(resume).collect();
+                let mut epochs = epochs.unwrap();
+                self.steps(&mut epochs, every, rows);
                 if epochs.iter().all(|epoch| epoch.remaining() == 0) {
                     // The next epoch is that of the same loaders, which have it prepared.
                     state = None;
                     break;
                 }
-                state = Some(same_state(&epochs));
-                ranks = self.ranks(crews.next().unwrap());
+                let next = state.insert(same_state(&epochs));
+                ranks = loop {
+                    let crew = crews.next().unwrap();
+                    let ranks = self.ranks(crew, folder.path());
+                    let expected = self.mismatches(crew, first);
+                    if expected.is_empty() {
+                        break ranks;
+                    }
+                    let refused = ranks[0].resume(next).unwrap_err();
+                    let is_named = matches!(&refused, PipelineError::StateMismatch { what, .. }
+                        if expected.contains(what));
+                    assert!(is_named, "{refused}, but {expected:?}");
+                };
             }
         }
         rows
     }
-}
 
-/// Takes up to `count` batches of every rank, in the order of steps and ranks.
-fn steps(epochs: &mut [Epoch], count: usize, rows: &mut Vec<Row>) {
-    for _ in 0..count {
-        for epoch in &mut *epochs {
-            if let Some(batch) = epoch.next() {
-                append(rows, &batch.unwrap());
+    /// Takes up to `count` batches of every rank, in the order of steps and ranks.
+    fn steps(&self, epochs: &mut [Epoch], count: usize, rows: &mut Vec<Row>) {
+        for _ in 0..count {
+            for epoch in &mut *epochs {
+                if let Some(batch) = epoch.next() {
+                    self.append(rows, &batch.unwrap());
+                }
             }
+        }
+    }
+
+    fn append(&self, rows: &mut Vec<Row>, batch: &Batch) {
+        let row_bytes = batch.images().len() / batch.len().max(1);
+        for (row, (&index, &label)) in batch.indices().iter().zip(batch.labels()).enumerate() {
+            let bytes = match batch.sample(row) {
+                Some(sample) => sample.bytes.to_vec(),
+                // What is around an image belongs to the batch that it is in.
+                None if self.batching != Batching::InOrder => cut(batch, row),
+                None => batch.images()[row * row_bytes..][..row_bytes].to_vec(),
+            };
+            rows.push((index, label, batch.valid()[row], batch.sizes()[row], bytes));
         }
     }
 }
@@ -135,49 +281,125 @@ fn same_state(epochs: &[Epoch]) -> LoaderState {
     serde_json::from_str(&serde_json::to_string(&states[0]).unwrap()).unwrap()
 }
 
-fn append(rows: &mut Vec<Row>, batch: &Batch) {
-    let row_bytes = batch.images().len() / batch.len().max(1);
-    for (row, (&index, &label)) in batch.indices().iter().zip(batch.labels()).enumerate() {
-        let bytes = match batch.sample(row) {
-            Some(sample) => sample.bytes,
-            None => &batch.images()[row * row_bytes..][..row_bytes],
-        };
-        rows.push((index, label, batch.valid()[row], bytes.to_vec()));
-    }
+/// Kinds of samplers, over so many samples.
+const SAMPLERS: [fn(u64) -> Sampler; 10] = [
+    |_| Shuffle::Full.into(),
+    |_| Shuffle::None.into(),
+    |_| Shuffle::Block { samples: 5, window: 2 }.into(),
+    |_| Sampler { repeat: 2, ..Shuffle::Block { samples: 3, window: 3 }.into() },
+    |n| full(Samples::Subset((n / 3..n).into())),
+    |n| Sampler {
+        samples: Samples::Subset(Subset::List((0..n).rev().chain([0, n / 2]).collect())),
+        ..Shuffle::None.into()
+    },
+    |n| full(weighted(n, Replacement::With)),
+    |n| full(weighted(n, Replacement::Without)),
+    |_| full(Samples::ClassBalanced { of: None, length: Length::AllUsedUp }),
+    |n| {
+        let part = |range, weight| Part { samples: Subset::from(range), weight };
+        let parts = vec![part(0..n.div_ceil(2), 2), part(n / 2..n, 3)];
+        full(Samples::Mix { parts, length: Length::Samples })
+    },
+];
+
+fn full(samples: Samples) -> Sampler {
+    Sampler { samples, ..Shuffle::Full.into() }
 }
 
-fn works() -> impl Strategy<Value = Work> {
+fn weighted(n: u64, replacement: Replacement) -> Samples {
+    let weights: Vec<u32> = (1..=n).map(|sample| u32::try_from(sample % 4).unwrap()).collect();
+    Samples::Weighted { weights: weights.into(), replacement, count: None }
+}
+
+fn works() -> impl Strategy<Value = (Work, Batching)> {
     let mixing: BatchOp = MixUp::default().into();
     let mixed = Recipe::imagenet_train(8).unwrap().with_batch_ops(vec![mixing]).unwrap();
+    let in_order = |work| Just((work, Batching::InOrder));
+    let padded = (1u32..4, 1u32..9).prop_map(|(window, multiple)| {
+        let work = Work::Images(recipe(Dtype::U8, Layout::Hwc));
+        (work, Batching::Buckets(Buckets { window, multiple }))
+    });
     prop_oneof![
-        3 => Just(Work::Bytes),
-        1 => Just(train()),
-        1 => Just(Work::Images(mixed)),
-        1 => Just(Work::Images(Recipe::decode())),
+        2 => in_order(Work::Bytes),
+        1 => in_order(exact()),
+        1 => in_order(Work::Images(mixed)),
+        1 => in_order(Work::Images(Recipe::decode())),
+        2 => padded,
     ]
 }
 
+fn crews() -> impl Strategy<Value = Vec<Crew>> {
+    let readers = prop_oneof![
+        2 => Just(Readers::Workers),
+        1 => (1usize..4).prop_map(Readers::Threads),
+    ];
+    let kind = || {
+        let kind = prop_oneof![Just(CacheKind::Encoded), Just(CacheKind::Decoded)];
+        proptest::option::weighted(0.4, kind)
+    };
+    // Every world is a divisor of 6, and so every rank's batch a multiple of the run's `rows`.
+    let world = prop_oneof![Just(1usize), Just(2), Just(3), Just(6)];
+    let budget = proptest::option::weighted(0.4, Just(1 << 30));
+    let crew = (world, 1usize..5, 1usize..4, any::<bool>(), readers, budget, kind(), kind());
+    let crew = crew.prop_map(
+        |(world, workers, prefetch, prefetch_next_epoch, readers, budget, in_memory, on_disk)| {
+            let memory_budget = budget;
+            Crew {
+                world,
+                workers,
+                prefetch,
+                prefetch_next_epoch,
+                readers,
+                memory_budget,
+                in_memory,
+                on_disk,
+            }
+        },
+    );
+    proptest::collection::vec(crew, 1..4)
+}
+
 fn runs() -> impl Strategy<Value = (Run, Vec<Crew>)> {
-    // Ranks' batches of 1 to 4 rows in worlds of which each divides 12.
-    let block = Shuffle::Block { samples: 5, window: 2 };
-    let shuffle = prop_oneof![Just(Shuffle::Full), Just(Shuffle::None), Just(block)];
-    let tail = prop_oneof![Just(Tail::Drop), Just(Tail::Pad), Just(Tail::Uneven)];
-    let fixed = (1u32..40, 1usize..4, shuffle, tail, any::<u64>(), 0u32..1_000, works());
-    let crew =
-        (prop_oneof![Just(1usize), Just(2), Just(3), Just(6)], 1usize..5, 1usize..4, any::<bool>());
-    let crews = proptest::collection::vec(crew, 1..4);
-    (fixed, crews).prop_map(|((samples, rows, shuffle, tail, seed, epoch, work), crews)| {
-        // Every world is a divisor of 6, and so every rank's batch a multiple of `rows`.
-        let global_batch = 6 * rows;
-        let run =
-            Run { samples, global_batch, mixing_group: rows, shuffle, tail, seed, epoch, work };
-        let crew = |(world, workers, prefetch, prefetch_next_epoch)| Crew {
-            world,
-            workers,
-            prefetch,
-            prefetch_next_epoch,
+    let policies = [OnError::Raise, OnError::Skip, OnError::Replace, OnError::Fill];
+    let tails = [None, Some(Tail::Drop), Some(Tail::Pad), Some(Tail::Uneven)];
+    let order = (1u32..40, proptest::sample::select(&SAMPLERS[..]), any::<u64>(), 0u32..1_000);
+    let batches = (1usize..4, any::<bool>(), proptest::sample::select(tails.to_vec()), works());
+    let run = (order, batches, proptest::sample::select(policies.to_vec()));
+    (run, crews()).prop_map(|((order, batches, on_error), mut crews)| {
+        let (samples, sampler, seed, epoch) = order;
+        let (rows, has_mixing_group, tail, (work, batching)) = batches;
+        let sampler = sampler(samples.into());
+        let mut run = Run {
+            samples,
+            rows,
+            has_mixing_group,
+            sampler,
+            tail,
+            seed,
+            epoch,
+            work,
+            batching,
+            on_error,
         };
-        (run, crews.into_iter().map(crew).collect())
+        if run.mixes() && on_error == OnError::Fill {
+            // Refused by name: zeros would be mixed into good images.
+            run.on_error = OnError::Skip;
+        }
+        if batching != Batching::InOrder && on_error == OnError::Replace {
+            // Another world has other batches to take replacements from, and one of a single row
+            // has none.
+            crews.iter_mut().for_each(|crew| crew.world = 1);
+            run.tail = Some(Tail::Pad);
+        }
+        for crew in &mut crews {
+            let is_decoded = |kind: &CacheKind| *kind == CacheKind::Decoded;
+            if run.work == Work::Bytes || run.mixes() {
+                // Such a cache is refused by name: nothing is decoded, or not exactly.
+                crew.in_memory.take_if(|kind| is_decoded(kind));
+                crew.on_disk.take_if(|kind| is_decoded(kind));
+            }
+        }
+        (run, crews)
     })
 }
 
@@ -190,14 +412,14 @@ proptest! {
     fn resuming_after_every_k_batches_concatenates_to_the_uninterrupted_run(
         (run, crews) in runs()
     ) {
-        let whole = run.uninterrupted();
+        let whole = run.uninterrupted(crews[0]);
         for (epoch, rows) in (run.epoch..).zip(&whole) {
-            let samples: Vec<u64> = rows.iter().map(|row| row.0).collect();
-            prop_assert_eq!(samples, run.samples(epoch));
+            prop_assert!(run.have(rows, run.samples(crews[0], epoch)), "epoch {}", epoch);
         }
-        let steps = whole[0].len().div_ceil(run.global_batch);
+        let steps = whole[0].len().div_ceil(run.global_batch());
         for every in 1..=steps.max(1) {
-            prop_assert!(run.interrupted(&crews, every) == whole, "every {} of {:?}", every, crews);
+            let resumed = run.interrupted(&crews, every);
+            prop_assert!(resumed == whole, "every {} of {:?}", every, crews);
         }
     }
 }
