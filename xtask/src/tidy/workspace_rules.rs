@@ -8,7 +8,8 @@ use super::file_rules::code_lines;
 use super::{Problem, SourceFile};
 
 /// Each library crate with the workspace crates it may depend on.
-const ARROWS: [(&str, &[&str]); 7] = [
+const ARROWS: [(&str, &[&str]); 8] = [
+    ("tbf-format", &[]),
     ("tbl-format", &[]),
     ("tbl-io", &["tbl-format"]),
     ("tl-decode", &["tl-simd"]),
@@ -22,8 +23,8 @@ const ARROWS: [(&str, &[&str]); 7] = [
 ];
 
 /// Crates without a line of unsafe code.
-const FORBID_UNSAFE: [&str; 5] =
-    ["tbl-format", "tl-decode", "tl-transform", "turboloader", "xtask"];
+const FORBID_UNSAFE: [&str; 6] =
+    ["tbf-format", "tbl-format", "tl-decode", "tl-transform", "turboloader", "xtask"];
 
 /// What the committed fuzz seeds may weigh.
 const MAX_SEED_BYTES: u64 = 200 * 1024;

@@ -1,0 +1,48 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod aligned;
+mod bloom;
+mod checksum;
+mod columns;
+mod edges;
+mod embedding;
+mod error;
+mod footer;
+mod header;
+mod index;
+mod layout;
+mod region;
+mod segment;
+mod string_table;
+mod values;
+mod verify;
+
+pub use aligned::{ALIGNMENT, AlignedBytes};
+pub use bloom::{Bloom, BloomKey};
+pub use columns::{Column, Columns, MAX_NODES, Outcome};
+pub use edges::{Adjacency, Edge, Relation};
+pub use embedding::{Dtype, Embeddings, Vector};
+pub use error::FormatError;
+pub use header::{Compression, FileHeader, Flags};
+pub use index::{Index, Tree};
+pub use region::{Dialect, Region};
+pub use segment::{Oddity, OpenOptions, Segment};
+pub use string_table::Strings;
+pub use values::{Element, Values};
+
+/// Whether `bytes` start as a segment does.
+///
+/// ```
+/// assert!(tbf_format::sniff(b"TALB and more"));
+/// assert!(!tbf_format::sniff(b"TAL"));
+/// ```
+pub fn sniff(bytes: &[u8]) -> bool {
+    bytes.starts_with(&FileHeader::MAGIC)
+}

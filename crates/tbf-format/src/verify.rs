@@ -1,0 +1,202 @@
+//! Looking at every byte of a segment.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::bloom::BloomKey;
+use crate::checksum::crc32c;
+use crate::columns::column_offsets;
+use crate::edges::Adjacency;
+use crate::error::FormatError;
+use crate::region::{Dialect, Region};
+use crate::segment::{Oddity, Segment, if_present};
+
+impl Segment<'_> {
+    /// Checks checksums, padding and the contents of all regions that are not packed, and returns
+    /// what had to be tolerated.
+    ///
+    /// In a segment with a footer any damage is found. The reference's writer makes no checksums,
+    /// so in its files only damage that contradicts something else is.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn verify(&self) -> Result<Vec<Oddity>, FormatError> {
+        let mut oddities: Vec<Oddity> = self.oddities().collect();
+        self.verify_checksums()?;
+        oddities.extend(self.verify_gaps()?);
+        for region in Region::DATA {
+            match self.region(region) {
+                Ok(_) => oddities.extend(self.verify_region(region)?),
+                Err(FormatError::Packed { .. }) => oddities.push(Oddity::NotUnpacked { region }),
+                Err(FormatError::Absent { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(oddities)
+    }
+
+    /// Checksums of the regions as they are stored.
+    fn verify_checksums(&self) -> Result<(), FormatError> {
+        let Some(footer) = &self.layout().footer else { return Ok(()) };
+        for region in Region::DATA {
+            let place = self.layout().extent(region).zip(footer.entry(region));
+            let Some((extent, entry)) = place else { continue };
+            let stored_bytes = self.bytes().get(extent.range.clone()).unwrap_or_default();
+            let (stored, computed) = (entry.stored_checksum.get(), crc32c(stored_bytes));
+            if stored != computed {
+                return Err(FormatError::RegionChecksum { region, stored, computed });
+            }
+            let raw = entry.raw_checksum.get();
+            if entry.is_plain() && raw != stored {
+                return Err(FormatError::RegionChecksum { region, stored: raw, computed });
+            }
+        }
+        Ok(())
+    }
+
+    /// Gaps between regions hold zeros; behind the last region there may be anything.
+    fn verify_gaps(&self) -> Result<Option<Oddity>, FormatError> {
+        let (parts, count) = self.layout().in_order();
+        let parts = parts.get(..count).unwrap_or_default();
+        for ((region, before), (_, after)) in parts.iter().zip(parts.iter().skip(1)) {
+            let gap = self.bytes().get(before.end..after.start).unwrap_or_default();
+            check_zero(*region, before.len(), gap)?;
+        }
+        let end = parts.last().map_or(0, |(_, range)| range.end);
+        let bytes = self.bytes().len().saturating_sub(end) as u64;
+        Ok((bytes > 0).then_some(Oddity::TrailingBytes { bytes }))
+    }
+
+    fn verify_region(&self, region: Region) -> Result<Option<Oddity>, FormatError> {
+        match region {
+            Region::Nodes => self.verify_columns().map(|()| None),
+            Region::Embeddings => self.verify_embeddings().map(|()| None),
+            Region::Edges => self.verify_edges(),
+            Region::Bloom => self.verify_bloom().map(|()| None),
+            Region::Strings => self.strings()?.verify().map(|()| None),
+            Region::Index => self.verify_index().map(|()| None),
+            Region::Header | Region::Footer => Ok(None),
+        }
+    }
+
+    fn verify_columns(&self) -> Result<(), FormatError> {
+        let region = self.region(Region::Nodes)?;
+        let columns = self.columns()?;
+        let (starts, end) = column_offsets(self.node_count()).unwrap_or(([0; 5], 0));
+        let ends = [
+            columns.ids().as_bytes().len(),
+            columns.timestamps().as_bytes().len(),
+            columns.context_hashes().as_bytes().len(),
+            columns.confidences().as_bytes().len(),
+            columns.outcomes().len(),
+        ];
+        let nexts = starts.iter().skip(1).chain([&end]);
+        for ((&start, len), &next) in starts.iter().zip(ends).zip(nexts) {
+            // The columns lie inside the region, so their places fit.
+            let gap_start = usize::try_from(start).unwrap_or(0) + len;
+            let next = usize::try_from(next).unwrap_or(0);
+            let gap = region.get(gap_start..next).unwrap_or_default();
+            check_zero(Region::Nodes, gap_start, gap)?;
+        }
+        Ok(())
+    }
+
+    fn verify_embeddings(&self) -> Result<(), FormatError> {
+        let embeddings = self.embeddings()?;
+        let strides = embeddings.as_bytes().chunks_exact(embeddings.stride().max(1));
+        for (row, vector) in strides.enumerate() {
+            let used = embeddings.vector_bytes(row).unwrap_or_default().len();
+            let padding = vector.get(used..).unwrap_or_default();
+            check_zero(Region::Embeddings, row * embeddings.stride() + used, padding)?;
+        }
+        Ok(())
+    }
+
+    fn verify_edges(&self) -> Result<Option<Oddity>, FormatError> {
+        let outgoing = self.outgoing()?;
+        let targets = outgoing.verify(self.node_count())?;
+        if let Some((edge, target)) = targets.first {
+            if self.is_strict() || self.dialect() == Dialect::Published {
+                let node_count = self.node_count();
+                return Err(FormatError::EdgeTarget { edge, target, node_count });
+            }
+            return Ok(Some(Oddity::EdgeTargets { count: targets.count, edge, target }));
+        }
+        if let Some(incoming) = if_present(self.incoming())? {
+            let region = self.region(Region::Edges)?;
+            let (forward, reverse) = (outgoing.byte_len(), incoming.byte_len());
+            let gap = region.len().saturating_sub(reverse);
+            check_zero(Region::Edges, forward, region.get(forward..gap).unwrap_or_default())?;
+            verify_transposed(&outgoing, &incoming, self.node_count())?;
+        }
+        Ok(None)
+    }
+
+    fn verify_bloom(&self) -> Result<(), FormatError> {
+        let bloom = self.bloom()?;
+        let (stated, found) = (self.region(Region::Bloom)?.len() as u64, bloom.byte_len() as u64);
+        if stated != found {
+            let what = "length of the bloom filter";
+            return Err(FormatError::Contradiction { what, stated, found });
+        }
+        if self.is_packed(Region::Nodes) {
+            return Ok(());
+        }
+        for (row, id) in self.columns()?.ids().iter().enumerate() {
+            if !bloom.may_contain(&BloomKey::new(&id)) {
+                return Err(FormatError::NotInBloom { row: row as u64 });
+            }
+        }
+        Ok(())
+    }
+
+    fn verify_index(&self) -> Result<(), FormatError> {
+        let index = self.index()?;
+        if self.is_packed(Region::Nodes) {
+            return Ok(());
+        }
+        let columns = self.columns()?;
+        index.ids().verify(columns.ids(), "id")?;
+        index.timestamps().verify(columns.timestamps(), "timestamp")
+    }
+}
+
+fn check_zero(region: Region, start: usize, padding: &[u8]) -> Result<(), FormatError> {
+    match padding.iter().position(|&byte| byte != 0) {
+        Some(at) => Err(FormatError::NotZero { region, offset: (start + at) as u64 }),
+        None => Ok(()),
+    }
+}
+
+/// Whether `incoming` holds the edges of `outgoing` by target, in the order of their sources.
+fn verify_transposed(
+    outgoing: &Adjacency<'_>,
+    incoming: &Adjacency<'_>,
+    node_count: u64,
+) -> Result<(), FormatError> {
+    incoming.verify(node_count)?;
+    let (stated, found) = (outgoing.edges().len() as u64, incoming.edges().len() as u64);
+    if stated != found {
+        return Err(FormatError::Contradiction { what: "count of reverse edges", stated, found });
+    }
+    let mut seen = vec![0usize; outgoing.rows()];
+    for source in 0..outgoing.rows() {
+        for edge in outgoing.row(source)? {
+            // Targets were checked before.
+            let target = usize::try_from(edge.target()).unwrap_or(usize::MAX);
+            let Some(seen) = seen.get_mut(target) else { continue };
+            let reverse = incoming.row(target)?.get(*seen);
+            let same = reverse.is_some_and(|reverse| {
+                reverse.target() as usize == source
+                    && reverse.relation() == edge.relation()
+                    && reverse.weight().to_bits() == edge.weight().to_bits()
+            });
+            if !same {
+                let start = incoming.pointers().get(target).unwrap_or(0);
+                return Err(FormatError::ReverseEdge { edge: start + *seen as u64 });
+            }
+            *seen += 1;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,7 @@
+//! Integration tests of tbf-format: files of the reference's writer, and everything damaged.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test code, helpers included")]
+
+mod data;
+mod header;
+mod reference;
+mod segment;
