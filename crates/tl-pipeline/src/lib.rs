@@ -64,7 +64,7 @@ pub use order::{
     ShuffleQuality, Subset, Together, Weights,
 };
 pub use policy::{ErrorBudget, OnError};
-pub use reader::{LoaderNote, Readers};
+pub use reader::{LoaderNote, ReaderStats, Readers};
 pub use render::Renderer;
 pub use report::{Limit, Report};
 pub use sample::{SampleRenderer, Stored, Target};

@@ -3,18 +3,25 @@
 //! Without it the system is told what will be read, and workers read. That is as fast where hints
 //! work; this is for storage that does not heed them, and for stores that are not files.
 
+mod counters;
 pub(crate) mod window;
 
 use std::fmt;
 use std::io;
 use std::mem;
+use std::time::{Duration, Instant};
 
 use tbl_io::{PageCache, ReadError, StoredBytes};
 
 use crate::config::Work;
 use crate::run::{EpochOrder, Run};
+use crate::stage::Stage;
 use crate::sync::{Arc, thread};
+use crate::tally::Tally;
+use crate::trace::{Event, EventBuffer, EventKind};
 
+pub use counters::ReaderStats;
+pub(crate) use counters::{ReaderCounters, Waits, nanoseconds};
 use window::{Admission, Claim, Fetched, Window};
 
 /// Who reads samples.
@@ -88,15 +95,32 @@ pub(crate) fn fetch(
     run: &Run,
     (sample, row): (u64, u64),
     bytes: &mut Vec<u8>,
+    tally: &mut Tally,
 ) -> Result<(), ReadError> {
     let dataset = run.dataset();
-    let fetched = run.window().and_then(|window| Some((window, window.take(row)?)));
-    match fetched.filter(|(_, fetched)| fetched.sample == sample) {
-        None if run.config().work == Work::Bytes => dataset.copy_into(sample, bytes),
-        None => dataset.read_into(sample, bytes),
-        Some((window, fetched)) => {
+    let read = |bytes: &mut Vec<u8>| match run.config().work {
+        Work::Bytes => dataset.copy_into(sample, bytes),
+        Work::Views | Work::Images(_) => dataset.read_into(sample, bytes),
+    };
+    let Some(window) = run.window() else { return read(bytes) };
+    let mut waited = false;
+    let fetched = window.take(row, || {
+        waited = true;
+        tally.lap(Stage::Read);
+    });
+    if waited {
+        tally.lap_waiting();
+    }
+    match fetched {
+        Some(fetched) if fetched.sample == sample => {
             window.give_back(mem::replace(bytes, fetched.bytes));
             if fetched.is_unpacked { Ok(()) } else { dataset.unpack(sample, bytes) }
+        }
+        Some(_) => read(bytes),
+        None => {
+            let result = read(bytes);
+            tally.lap_late();
+            result
         }
     }
 }
@@ -118,9 +142,10 @@ pub(crate) fn start(run: &Arc<Run>, threads: &mut Vec<thread::JoinHandle<()>>) {
             }
         },
     };
+    run.shared().counters.readers.start(count);
     for reader in 0..count {
         let run_of_reader = Arc::clone(run);
-        threads.extend(spawn(run, reader, move || read_one_by_one(&run_of_reader)));
+        threads.extend(spawn(run, reader, move || read_one_by_one(&run_of_reader, reader)));
     }
 }
 
@@ -178,31 +203,63 @@ impl Lookup<'_> {
     }
 }
 
+/// Counts and traces what a reader reads.
+struct Log<'a> {
+    counters: &'a ReaderCounters,
+    events: Option<EventBuffer>,
+}
+
+impl<'a> Log<'a> {
+    fn new(run: &'a Run, reader: usize) -> Self {
+        let shared = run.shared();
+        let events = shared.trace.as_ref().map(|trace| trace.reader(reader));
+        Self { counters: &shared.counters.readers, events }
+    }
+
+    /// Sample `sample` has been read, and was since `start`, beside others in their lanes.
+    fn read(&mut self, (sample, lane): (u64, u32), start: Instant, fetched: &Fetched) {
+        let now = Instant::now();
+        let time = now.saturating_duration_since(start);
+        self.counters.read(fetched.bytes.len(), time);
+        if let Some(events) = &mut self.events {
+            let kind = EventKind::Stage(Stage::Read);
+            events.push_beside(lane, Event::new(kind, start, time, sample));
+            let ahead = self.counters.ready() + 1;
+            events.push(Event::new(EventKind::ReadAhead, now, Duration::ZERO, ahead));
+            // A reader may sleep for long.
+            events.flush();
+        }
+    }
+}
+
 /// Reads one sample after the other until there are no more.
-fn read_one_by_one(run: &Run) {
+fn read_one_by_one(run: &Run, reader: usize) {
     let Some(window) = run.window() else { return };
     let _watch = Watch { window };
+    let mut log = Log::new(run, reader);
     let mut lookup = Lookup { run, epoch: None, scratch: Vec::new() };
     while let Claim::Row(row) = window.claim(true) {
         let Some(wanted) = lookup.wanted(row) else { continue };
         if window.admit(wanted.row, wanted.bytes, true) == Admission::Granted {
-            window.complete(wanted.row, read(run, window, &wanted));
+            window.complete(wanted.row, read(run, window, &wanted, &mut log));
         }
     }
 }
 
 /// Reads a sample here and now.
-fn read(run: &Run, window: &Window, wanted: &Wanted) -> Option<Fetched> {
+fn read(run: &Run, window: &Window, wanted: &Wanted, log: &mut Log<'_>) -> Option<Fetched> {
+    let start = Instant::now();
     let mut bytes = window.spare();
     let read = match &wanted.stored {
         Some(stored) => stored.read_into(&mut bytes),
         None => run.dataset().read_into(wanted.sample, &mut bytes),
     };
     run.room().fit(&mut bytes);
-    read.is_ok().then_some(Fetched {
-        sample: wanted.sample,
-        bytes,
-        is_unpacked: wanted.stored.is_none(),
+    read.is_ok().then(|| {
+        let is_unpacked = wanted.stored.is_none();
+        let fetched = Fetched { sample: wanted.sample, bytes, is_unpacked };
+        log.read((wanted.sample, 0), start, &fetched);
+        fetched
     })
 }
 
@@ -213,6 +270,7 @@ fn start_uring(
     page_cache: PageCache,
 ) -> Result<Option<thread::JoinHandle<()>>, Option<io::Error>> {
     let reader = tbl_io::UringReader::new(depth, page_cache).map_err(Some)?;
+    run.shared().counters.readers.start(usize::try_from(depth).unwrap_or(MAX_READERS));
     let run_of_reader = Arc::clone(run);
     Ok(spawn(run, 0, move || read_side_by_side(&run_of_reader, reader)))
 }
@@ -232,8 +290,10 @@ fn read_side_by_side(run: &Run, mut reader: tbl_io::UringReader) {
     let Some(window) = run.window() else { return };
     let _watch = Watch { window };
     let mut lookup = Lookup { run, epoch: None, scratch: Vec::new() };
-    // The samples of the rows that are being read.
-    let mut samples = std::collections::HashMap::new();
+    let mut log = Log::new(run, 0);
+    // The samples of the rows that are being read, since when, and beside which others.
+    let mut under_way = std::collections::HashMap::new();
+    let mut lanes = Vec::new();
     // A row that is waiting for room.
     let mut pending: Option<Wanted> = None;
     loop {
@@ -259,17 +319,24 @@ fn read_side_by_side(run: &Run, mut reader: tbl_io::UringReader) {
                 }
                 Admission::Granted => match wanted.stored {
                     Some(stored) => {
-                        samples.insert(wanted.row, wanted.sample);
+                        let most = u32::try_from(under_way.len()).expect("at most MAX_READERS");
+                        let lane = lanes.pop().unwrap_or(most);
+                        under_way.insert(wanted.row, (wanted.sample, lane, Instant::now()));
                         reader.start(wanted.row, stored, window.spare());
                     }
-                    None => window.complete(wanted.row, read(run, window, &wanted)),
+                    None => window.complete(wanted.row, read(run, window, &wanted, &mut log)),
                 },
             }
         }
         match reader.wait() {
             Ok(Some(tbl_io::Completed { tag, bytes, result })) => {
-                let sample = samples.remove(&tag).filter(|_| result.is_ok());
-                let fetched = sample.map(|sample| Fetched { sample, bytes, is_unpacked: false });
+                let read = under_way.remove(&tag);
+                lanes.extend(read.map(|(_, lane, _)| lane));
+                let fetched = read.filter(|_| result.is_ok()).map(|(sample, lane, start)| {
+                    let fetched = Fetched { sample, bytes, is_unpacked: false };
+                    log.read((sample, lane), start, &fetched);
+                    fetched
+                });
                 window.complete(tag, fetched);
             }
             Ok(None) => {}

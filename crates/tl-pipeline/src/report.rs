@@ -3,8 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::reader::ReaderStats;
 use crate::stage::Stage;
 use crate::stats::LoaderStats;
+
+/// Readers that read for less than this part of the time could do more.
+const FULLY_USED: f64 = 0.8;
 
 /// What keeps batches from coming faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +18,8 @@ pub enum Limit {
     Consumer,
     /// The stage that workers spend most of their time on.
     Stage(Stage),
+    /// Whoever reads ahead of the workers: they wait for it, or read for it.
+    Readers,
 }
 
 /// What a loader's time went to, and what limits it.
@@ -62,10 +68,10 @@ impl Report {
         ratio(self.stats.samples, self.elapsed())
     }
 
-    /// Samples that the workers can make in a second when nobody keeps them waiting.
+    /// Samples that the workers can make in a second when the consumer never keeps them waiting.
     #[must_use]
     pub fn capacity(&self) -> f64 {
-        self.workers() * ratio(self.stats.processed, self.stats.stages.total())
+        self.capacity_in(self.busy())
     }
 
     /// Samples a second that the consumer can take when it never waits; infinite where it does
@@ -88,6 +94,42 @@ impl Report {
         share(self.stats.worker_wait, self.worker_time())
     }
 
+    /// The part of the workers' time that they waited for readers, 0 to 1.
+    #[must_use]
+    pub fn reader_wait(&self) -> f64 {
+        share(self.stats.readers.wait, self.worker_time())
+    }
+
+    /// The part of the workers' time in which they read what no reader had begun with, 0 to 1. It
+    /// is part of [`Stage::Read`]'s.
+    #[must_use]
+    pub fn late(&self) -> f64 {
+        share(self.stats.readers.late_time, self.worker_time())
+    }
+
+    /// The part of the readers that were reading, on average, 0 to 1.
+    #[must_use]
+    pub fn reader_use(&self) -> f64 {
+        let ReaderStats { readers, read_time, .. } = self.stats.readers;
+        // What is read between two epochs is nobody's waiting.
+        let reading = share(read_time, self.elapsed());
+        if readers == 0 { 0.0 } else { (reading / float(readers as u64)).min(1.0) }
+    }
+
+    /// A reader's time for one sample, on average.
+    #[must_use]
+    pub fn per_read(&self) -> Duration {
+        mean(self.stats.readers.read_time, self.stats.readers.samples)
+    }
+
+    /// Samples that readers had ready when a worker asked for its own, on average.
+    #[must_use]
+    pub fn read_ahead(&self) -> f64 {
+        let ReaderStats { found, samples, late, .. } = self.stats.readers;
+        let asked = samples.saturating_add(late);
+        if asked == 0 { 0.0 } else { float(found) / float(asked) }
+    }
+
     /// The part of the workers' time that goes to `stage`, 0 to 1; waiting has the rest.
     #[must_use]
     pub fn share(&self, stage: Stage) -> f64 {
@@ -97,12 +139,7 @@ impl Report {
     /// A worker's time for one sample in `stage`, on average.
     #[must_use]
     pub fn per_sample(&self, stage: Stage) -> Duration {
-        let samples = self.stats.processed;
-        if samples == 0 {
-            return Duration::ZERO;
-        }
-        let nanos = self.stats.stages[stage].as_nanos() / u128::from(samples);
-        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        mean(self.stats.stages[stage], self.stats.processed)
     }
 
     /// Batches that were ready when the consumer asked for one, on average.
@@ -121,8 +158,10 @@ impl Report {
         if self.worker_wait() > self.consumer_wait() {
             return Some(Limit::Consumer);
         }
-        let stage = Stage::ALL.into_iter().max_by_key(|stage| self.stats.stages[*stage]);
-        stage.map(Limit::Stage)
+        let stages = Stage::ALL.map(Limit::Stage).into_iter();
+        // Readers first: of equals the last is the greatest, also where nobody reads ahead.
+        let limits = [Limit::Readers].into_iter().chain(stages);
+        limits.max_by_key(|limit| self.time_of(*limit))
     }
 
     /// The rate that could be reached if what limits took no time: the workers' where the consumer
@@ -132,7 +171,7 @@ impl Report {
         match self.limit() {
             None => 0.0,
             Some(Limit::Consumer) => self.capacity(),
-            Some(Limit::Stage(stage)) => self.capacity_without(stage).min(self.demand()),
+            Some(limit) => self.capacity_without(limit).min(self.demand()),
         }
     }
 
@@ -147,25 +186,82 @@ impl Report {
                  could make {reachable:.0} samples/s where it takes {rate:.0}.",
                 100.0 * self.worker_wait()
             ),
-            Some(Limit::Stage(stage)) => {
-                let by_consumer = self.capacity_without(stage) > self.demand();
-                let why = if by_consumer { ", which is all the consumer can take" } else { "" };
+            Some(limit @ Limit::Stage(stage)) => format!(
+                "Limited by {stage}: it has {:.0} % of the workers' time, and the {rate:.0} \
+                 samples/s could be {reachable:.0} without it{}.",
+                100.0 * self.share(stage),
+                self.why(limit)
+            ),
+            Some(limit @ Limit::Readers) => {
+                let readers = self.stats.readers.readers;
+                let used = self.reader_use();
+                let what = if used < FULLY_USED {
+                    "so they lack room to read ahead, or processors"
+                } else {
+                    "so it takes more of them, or a disk that gives more"
+                };
                 format!(
-                    "Limited by {stage}: it has {:.0} % of the workers' time, and the {rate:.0} \
-                     samples/s could be {reachable:.0} without it{why}.",
-                    100.0 * self.share(stage)
+                    "Limited by the readers: the workers wait for them {:.0} % of their time and \
+                     read for them {:.0} %, and the {rate:.0} samples/s could be {reachable:.0} \
+                     without that{}; {readers} at once are reading {:.0} % of the time, {what}.",
+                    100.0 * self.reader_wait(),
+                    100.0 * self.late(),
+                    self.why(limit),
+                    100.0 * used
                 )
             }
         }
     }
 
-    fn capacity_without(&self, stage: Stage) -> f64 {
-        let rest = self.stats.stages.total().saturating_sub(self.stats.stages[stage]);
-        self.workers() * ratio(self.stats.processed, rest)
+    /// Why no more than that could be reached, where it is not the workers.
+    fn why(&self, limit: Limit) -> &'static str {
+        let by_consumer = self.capacity_without(limit) > self.demand();
+        if by_consumer { ", which is all the consumer can take" } else { "" }
+    }
+
+    /// What a limit has of the workers' time while they do not wait for the consumer.
+    fn time_of(&self, limit: Limit) -> Duration {
+        let ReaderStats { late_time, wait, .. } = self.stats.readers;
+        match limit {
+            Limit::Consumer => Duration::ZERO,
+            Limit::Stage(Stage::Read) => self.stats.stages[Stage::Read].saturating_sub(late_time),
+            Limit::Stage(stage) => self.stats.stages[stage],
+            Limit::Readers => wait.saturating_add(late_time),
+        }
+    }
+
+    fn capacity_without(&self, limit: Limit) -> f64 {
+        self.capacity_in(self.busy().saturating_sub(self.time_of(limit)))
+    }
+
+    /// Samples a second if what was made had taken the workers so long.
+    fn capacity_in(&self, time: Duration) -> f64 {
+        self.workers() * ratio(self.stats.processed, time)
+    }
+
+    /// The workers' time without their waiting for the consumer.
+    fn busy(&self) -> Duration {
+        self.stats.stages.total().saturating_add(self.stats.readers.wait)
     }
 
     fn worker_time(&self) -> Duration {
-        self.stats.stages.total().saturating_add(self.stats.worker_wait)
+        self.busy().saturating_add(self.stats.worker_wait)
+    }
+
+    fn fmt_readers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ReaderStats { readers, samples, late, .. } = self.stats.readers;
+        if readers == 0 {
+            return Ok(());
+        }
+        writeln!(
+            f,
+            "readers {:.1} % of {readers} at once, {:.1} us a sample, {:.1} samples ready when a \
+             worker asks, {late} of {} read by workers instead",
+            100.0 * self.reader_use(),
+            self.per_read().as_secs_f64() * 1e6,
+            self.read_ahead(),
+            samples.saturating_add(late)
+        )
     }
 
     fn workers(&self) -> f64 {
@@ -191,8 +287,20 @@ impl fmt::Display for Report {
             let share = 100.0 * self.share(stage);
             writeln!(f, "  {stage:<20}{micros:>14.1}{share:>12.1} %")?;
         }
-        let waiting = 100.0 * self.worker_wait();
-        writeln!(f, "  {:<20}{:>14}{waiting:>12.1} %", "waiting for consumer", "")?;
+        let mut waiting = |whom: &str, share: f64| {
+            writeln!(
+                f,
+                "  {:<20}{:>14}{:>12.1} %",
+                format!("waiting for {whom}"),
+                "",
+                100.0 * share
+            )
+        };
+        if self.stats.readers.readers > 0 {
+            waiting("readers", self.reader_wait())?;
+        }
+        waiting("consumer", self.worker_wait())?;
+        self.fmt_readers(f)?;
         writeln!(
             f,
             "consumer waiting {:.1} % of the time, {:.1} of {prefetch} batches ready when it asks",
@@ -215,6 +323,12 @@ fn float(count: u64) -> f64 {
 /// `count` a second; 0 where no time passed.
 fn ratio(count: u64, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { float(count) / time.as_secs_f64() }
+}
+
+/// `time` for one of `count`; none where there are none.
+fn mean(time: Duration, count: u64) -> Duration {
+    let nanos = time.as_nanos().checked_div(u128::from(count)).unwrap_or(0);
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
 fn share(part: Duration, whole: Duration) -> f64 {
@@ -287,6 +401,57 @@ mod tests {
             "Limited by the consumer: the workers wait for it 80 % of their time, and could make \
              5000 samples/s where it takes 1000."
         );
+    }
+
+    /// As [`report`], by four readers in two seconds: what workers waited for them and read for
+    /// them, and what the readers read, in milliseconds.
+    fn read_ahead(stages: [u64; 6], (wait, late): (u64, u64), read: u64) -> Report {
+        let Report { mut stats } = report(stages, 0, (1900, 100));
+        stats.readers = ReaderStats {
+            readers: 4,
+            samples: 800,
+            late: 200,
+            found: 1500,
+            read_time: Duration::from_millis(read),
+            late_time: Duration::from_millis(late),
+            wait: Duration::from_millis(wait),
+            ..ReaderStats::default()
+        };
+        Report { stats }
+    }
+
+    #[test]
+    fn readers_limit_whom_workers_wait_and_read_for() {
+        // Of four seconds by two workers 2.2 s wait, 0.8 s read for readers, 0.1 s read beside that.
+        let report = read_ahead([900, 700, 0, 200, 0, 0], (2200, 800), 7600);
+        assert_eq!(report.limit(), Some(Limit::Readers));
+        assert_eq!((report.reader_wait(), report.late(), report.reader_use()), (0.55, 0.2, 0.95));
+        assert_eq!(report.per_read(), Duration::from_micros(9500));
+        assert_eq!((report.read_ahead(), report.capacity()), (1.5, 500.0));
+        assert_eq!(
+            report.verdict(),
+            "Limited by the readers: the workers wait for them 55 % of their time and read for \
+             them 20 %, and the 500 samples/s could be 2000 without that; 4 at once are reading \
+             95 % of the time, so it takes more of them, or a disk that gives more."
+        );
+        let text = report.to_string();
+        assert!(text.contains("\n  waiting for readers                       55.0 %\n"), "{text}");
+        let readers = "readers 95.0 % of 4 at once, 9500.0 us a sample, 1.5 samples ready when a \
+                       worker asks, 200 of 1000 read by workers instead";
+        assert!(text.lines().any(|line| line == readers), "{text}");
+    }
+
+    #[test]
+    fn readers_that_keep_up_do_not_limit() {
+        // 0.9 s of reading by workers is more than what they read for readers and wait for them.
+        let report = read_ahead([1200, 800, 0, 200, 0, 0], (500, 300), 800);
+        assert_eq!(report.limit(), Some(Limit::Stage(Stage::Read)));
+        let report = read_ahead([1200, 901, 0, 200, 0, 0], (500, 300), 800);
+        assert_eq!(report.limit(), Some(Limit::Stage(Stage::Decode)));
+        let report = read_ahead([300, 500, 0, 200, 0, 0], (500, 300), 800);
+        assert_eq!(report.limit(), Some(Limit::Readers));
+        let end = "10 % of the time, so they lack room to read ahead, or processors.";
+        assert!(report.verdict().ends_with(end), "{}", report.verdict());
     }
 
     #[test]

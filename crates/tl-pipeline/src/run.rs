@@ -80,7 +80,10 @@ impl Run {
         let rows = row(first)..row(batches.end);
         let ring = Ring::new(rows.clone(), batches, config.prefetch);
         let buffers = config.readers.buffers(config.workers);
-        let window = buffers.map(|spare| Window::new(rows, config.read_ahead_bytes, spare));
+        let window = buffers.map(|spare| {
+            let counters = Arc::clone(&shared.counters.readers);
+            Window::new(rows, config.read_ahead_bytes, spare).counting(counters)
+        });
         let turn = shared.room.gate.turn(first);
         if turn.is_none() {
             ring.fail(PipelineError::EpochRunning);

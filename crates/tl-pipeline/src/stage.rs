@@ -8,8 +8,8 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stage {
-    /// Getting a sample's bytes: the disk, the page cache or whoever reads ahead, checksums,
-    /// decompression.
+    /// Getting a sample's bytes: the disk, the page cache, checksums, decompression. Waiting for
+    /// whoever reads ahead is no part of it.
     Read,
     /// From bytes to pixels.
     Decode,

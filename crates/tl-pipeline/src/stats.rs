@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use crate::audit::{AuditEntry, LISTED, Outcome};
 use crate::batching::PaddingStats;
+use crate::reader::{ReaderCounters, ReaderStats, nanoseconds};
 use crate::stage::{Stage, StageTimes};
-use crate::sync::{AtomicU64, Mutex, Ordering, lock};
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
 use crate::tally::{Counted, Tally};
 
 /// What a loader has done so far, over all its epochs.
@@ -24,7 +25,7 @@ pub struct LoaderStats {
     pub filled: u64,
     /// Samples in the batches that are damaged, of which some pixels are not the original's.
     pub damaged: u64,
-    /// Bytes of samples that workers read.
+    /// Bytes of samples that were read, by workers or for them; caches read none.
     pub bytes_read: u64,
     /// What was added around images of different sizes in the batches.
     pub padding: PaddingStats,
@@ -51,6 +52,8 @@ pub struct LoaderStats {
     pub worker_wait: Duration,
     /// Time workers worked, all of them together.
     pub stages: StageTimes,
+    /// What was read ahead of the workers.
+    pub readers: ReaderStats,
 }
 
 impl LoaderStats {
@@ -78,6 +81,7 @@ impl LoaderStats {
             consumer_busy: self.consumer_busy.saturating_sub(earlier.consumer_busy),
             worker_wait: self.worker_wait.saturating_sub(earlier.worker_wait),
             stages: self.stages.since(&earlier.stages),
+            readers: self.readers.since(&earlier.readers),
         }
     }
 }
@@ -101,6 +105,8 @@ pub(crate) struct Counters {
     unbucketed_pixels: AtomicU64,
     /// Nanoseconds of each stage.
     stages: [AtomicU64; Stage::ALL.len()],
+    /// Counted, because windows report to it.
+    pub(crate) readers: Arc<ReaderCounters>,
     audit: Mutex<Vec<AuditEntry>>,
 }
 
@@ -141,10 +147,11 @@ impl Counters {
 
     /// Adds what a worker has counted, and leaves it with nothing.
     pub(crate) fn flush(&self, tally: &mut Tally) {
-        let Counted { processed, bytes_read, asleep, stages } = tally.take();
+        let Counted { processed, bytes_read, asleep, waits, stages } = tally.take();
         self.processed.fetch_add(processed, Ordering::Relaxed);
         self.bytes_read.fetch_add(bytes_read, Ordering::Relaxed);
         self.worker_wait.fetch_add(nanoseconds(asleep), Ordering::Relaxed);
+        self.readers.waited(waits);
         for (counter, stage) in self.stages.iter().zip(Stage::ALL) {
             counter.fetch_add(nanoseconds(stages[stage]), Ordering::Relaxed);
         }
@@ -188,11 +195,8 @@ impl Counters {
             consumer_busy: time(&self.consumer_busy),
             worker_wait: time(&self.worker_wait),
             stages,
+            readers: self.readers.stats(),
             ..fixed.clone()
         }
     }
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -4,6 +4,7 @@
 use std::mem;
 use std::time::{Duration, Instant};
 
+use crate::reader::Waits;
 use crate::stage::{Stage, StageTimes};
 use crate::trace::{Event, EventBuffer, EventKind};
 
@@ -15,6 +16,7 @@ pub(crate) struct Counted {
     pub(crate) bytes_read: u64,
     /// Time slept, for want of room in front of the consumer.
     pub(crate) asleep: Duration,
+    pub(crate) waits: Waits,
     pub(crate) stages: StageTimes,
 }
 
@@ -70,6 +72,23 @@ impl Tally {
         if let Some(events) = &mut self.events {
             events.push(Event::new(EventKind::WaitForConsumer, start, time, batch));
         }
+    }
+
+    /// The time since the last lap was spent waiting for a reader.
+    pub(crate) fn lap_waiting(&mut self) {
+        let (start, time) = self.pass();
+        self.counted.waits.wait += time;
+        if let Some(events) = &mut self.events {
+            events.push(Event::new(EventKind::WaitForReader, start, time, self.subject));
+        }
+    }
+
+    /// The time since the last lap went to reading a sample that no reader had begun with.
+    pub(crate) fn lap_late(&mut self) {
+        let start = self.last;
+        self.lap(Stage::Read);
+        self.counted.waits.late += 1;
+        self.counted.waits.late_time += self.last.saturating_duration_since(start);
     }
 
     /// What was counted since this was last called. What is to be traced goes into the trace.
@@ -147,8 +166,11 @@ mod tests {
             tally.lap(stage);
         }
         tally.lap_asleep(0);
-        let Counted { stages, asleep, .. } = tally.take();
-        assert_eq!(stages.total() + asleep, tally.last - start);
+        tally.lap_waiting();
+        tally.lap_late();
+        let Counted { stages, asleep, waits, .. } = tally.take();
+        assert_eq!(stages.total() + asleep + waits.wait, tally.last - start);
+        assert!(waits.late == 1 && waits.late_time <= stages[Stage::Read]);
         assert_eq!(tally.take().stages, StageTimes::default());
     }
 

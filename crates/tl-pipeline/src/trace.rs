@@ -13,6 +13,9 @@ const BUFFERED: usize = 512;
 /// The consumer's number among the threads; workers follow.
 const CONSUMER: u32 = 0;
 
+/// The first reader's number, behind those of all workers there can be.
+const FIRST_READER: u32 = 1 << 16;
+
 /// What an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventKind {
@@ -20,12 +23,16 @@ pub(crate) enum EventKind {
     Stage(Stage),
     /// A worker had to wait until the consumer took a batch.
     WaitForConsumer,
+    /// A worker had to wait until its sample was read.
+    WaitForReader,
     /// The consumer had to wait for a batch.
     WaitForBatch,
     /// What the consumer did with a batch.
     Step,
     /// A number of batches that are ready.
     Ready,
+    /// A number of samples that are read and wait for their workers.
+    ReadAhead,
 }
 
 impl EventKind {
@@ -33,9 +40,11 @@ impl EventKind {
         match self {
             Self::Stage(stage) => stage.name(),
             Self::WaitForConsumer => "wait for consumer",
+            Self::WaitForReader => "wait for reader",
             Self::WaitForBatch => "wait for batch",
             Self::Step => "step",
             Self::Ready => "ready batches",
+            Self::ReadAhead => "samples read ahead",
         }
     }
 
@@ -46,8 +55,9 @@ impl EventKind {
             | Self::WaitForConsumer
             | Self::WaitForBatch
             | Self::Step => "batch",
-            Self::Stage(_) => "sample",
+            Self::Stage(_) | Self::WaitForReader => "sample",
             Self::Ready => "batches",
+            Self::ReadAhead => "samples",
         }
     }
 }
@@ -80,7 +90,13 @@ pub(crate) struct EventBuffer {
 impl EventBuffer {
     /// Adds an event.
     pub(crate) fn push(&mut self, event: Event) {
-        self.events.push(Event { thread: self.thread, ..event });
+        self.push_beside(0, event);
+    }
+
+    /// Adds an event that has the same time as others of this thread, in a lane of its own beside
+    /// them.
+    pub(crate) fn push_beside(&mut self, lane: u32, event: Event) {
+        self.events.push(Event { thread: self.thread + lane, ..event });
         if self.events.len() == BUFFERED {
             self.flush();
         }
@@ -130,6 +146,12 @@ impl Trace {
         self.buffer(worker + 1)
     }
 
+    /// A buffer for the events of reader `reader`.
+    pub(crate) fn reader(self: &Arc<Self>, reader: usize) -> EventBuffer {
+        let reader = u32::try_from(reader).expect("at most MAX_READERS");
+        self.buffer(FIRST_READER + reader)
+    }
+
     /// A buffer for the events of the consumer.
     pub(crate) fn consumer(self: &Arc<Self>) -> EventBuffer {
         self.buffer(CONSUMER)
@@ -159,10 +181,15 @@ impl Trace {
         events.sort_by_key(|event| event.start);
         write!(out, "{{\"displayTimeUnit\":\"ms\",\"otherData\":{{\"dropped\":{dropped}}},")?;
         write!(out, "\"traceEvents\":[\n{}", named("process_name", 0, "loader"))?;
-        let threads = events.iter().map(|event| event.thread).max().unwrap_or(CONSUMER);
         write!(out, ",\n{}", named("thread_name", CONSUMER, "consumer"))?;
-        for thread in 1..=threads {
-            write!(out, ",\n{}", named("thread_name", thread, &format!("worker {}", thread - 1)))?;
+        for (threads, name) in [(1..FIRST_READER, "worker"), (FIRST_READER..u32::MAX, "reader")] {
+            let seen = events.iter().map(|event| event.thread);
+            let end =
+                seen.filter(|thread| threads.contains(thread)).max().map_or(0, |last| last + 1);
+            for thread in threads.start..end {
+                let name = format!("{name} {}", thread - threads.start);
+                write!(out, ",\n{}", named("thread_name", thread, &name))?;
+            }
         }
         for event in &events {
             self.write_event(event, out)?;
@@ -176,11 +203,12 @@ impl Trace {
         let (name, subject) = (kind.name(), kind.subject());
         let common = format!("\"name\":\"{name}\",\"pid\":1,\"tid\":{thread},\"ts\":{at}");
         match kind {
-            EventKind::Ready => {
+            EventKind::Ready | EventKind::ReadAhead => {
                 write!(out, ",\n{{{common},\"ph\":\"C\",\"args\":{{\"{subject}\":{number}}}}}")
             }
             EventKind::Stage(_)
             | EventKind::WaitForConsumer
+            | EventKind::WaitForReader
             | EventKind::WaitForBatch
             | EventKind::Step => {
                 let time = micros(time);

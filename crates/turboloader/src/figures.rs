@@ -1,7 +1,7 @@
 //! A loader's report as numbers for programs.
 
 use serde::Serialize;
-use tl_pipeline::{Limit, Report, Stage};
+use tl_pipeline::{Limit, ReaderStats, Report, Stage};
 
 /// `value` with so many digits behind the point.
 pub(crate) fn rounded(value: f64, digits: i32) -> f64 {
@@ -12,7 +12,7 @@ pub(crate) fn rounded(value: f64, digits: i32) -> f64 {
 /// What a [`Report`] says.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ReportFigures {
-    /// The stage that limits, or `consumer`; `None` before anything was done.
+    /// The stage that limits, `readers` or `consumer`; `None` before anything was done.
     limit: Option<&'static str>,
     samples_per_s: f64,
     /// What could be reached without the limit.
@@ -23,6 +23,9 @@ pub(crate) struct ReportFigures {
     consumer_waits: f64,
     workers_wait: f64,
     stages: Vec<StageFigures>,
+    /// Where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    readers: Option<ReaderFigures>,
     ready_batches: f64,
     prefetch: usize,
     workers: usize,
@@ -55,6 +58,47 @@ struct StageFigures {
     share: f64,
 }
 
+/// What those who read ahead of the workers do, and how far ahead they are.
+#[derive(Clone, Debug, Serialize)]
+struct ReaderFigures {
+    /// Samples that can be read at once, and the part of them that was being read on average.
+    readers: usize,
+    used: f64,
+    us_per_sample: f64,
+    bytes_read: u64,
+    /// Samples that were ready when a worker asked for its own, on average.
+    samples_ahead: f64,
+    /// At the end: being read, ready, and the bytes of both.
+    reading: u64,
+    ready: u64,
+    bytes: u64,
+    /// Parts of the workers' time, 0 to 1; reading for readers is part of the stage `read`.
+    workers_wait: f64,
+    workers_read: f64,
+    /// Samples that workers read instead.
+    late: u64,
+}
+
+impl ReaderFigures {
+    fn of(report: &Report) -> Option<Self> {
+        let ReaderStats { readers, bytes_read, reading, ready, bytes, late, .. } =
+            report.stats().readers;
+        (readers > 0).then(|| Self {
+            readers,
+            used: rounded(report.reader_use(), 4),
+            us_per_sample: rounded(report.per_read().as_secs_f64() * 1e6, 2),
+            bytes_read,
+            samples_ahead: rounded(report.read_ahead(), 2),
+            reading,
+            ready,
+            bytes,
+            workers_wait: rounded(report.reader_wait(), 4),
+            workers_read: rounded(report.late(), 4),
+            late,
+        })
+    }
+}
+
 impl From<&Report> for ReportFigures {
     fn from(report: &Report) -> Self {
         let stats = report.stats();
@@ -71,6 +115,7 @@ impl From<&Report> for ReportFigures {
             consumer_waits: rounded(report.consumer_wait(), 4),
             workers_wait: rounded(report.worker_wait(), 4),
             stages: Stage::ALL.map(stage).into(),
+            readers: ReaderFigures::of(report),
             ready_batches: rounded(report.ready(), 2),
             prefetch: stats.prefetch,
             workers: stats.workers,
@@ -88,6 +133,7 @@ impl From<&Report> for ReportFigures {
 pub(crate) fn limit_name(limit: Limit) -> &'static str {
     match limit {
         Limit::Stage(stage) => stage.name(),
+        Limit::Readers => "readers",
         Limit::Consumer | _ => "consumer",
     }
 }

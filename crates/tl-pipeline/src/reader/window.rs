@@ -10,9 +10,11 @@ use std::ops::Range;
 
 use crossbeam_queue::ArrayQueue;
 
+use crate::reader::ReaderCounters;
+
 #[cfg(test)]
 use crate::sync::MutexGuard;
-use crate::sync::{Condvar, Mutex, lock, wait};
+use crate::sync::{Arc, Condvar, Mutex, lock, wait};
 
 /// Rows that may be between the first that has not been taken and the last that is being read. What
 /// bounds memory is bytes; this bounds the list.
@@ -33,6 +35,8 @@ pub(crate) struct Window {
     ready: Condvar,
     /// Buffers on their way back from workers to readers.
     spare: ArrayQueue<Vec<u8>>,
+    /// What the window holds is added there, and taken away again.
+    counters: Arc<ReaderCounters>,
 }
 
 struct State {
@@ -54,6 +58,17 @@ enum Slot {
     Ready(u64, Fetched),
     /// Its worker has it, or reads it itself.
     Taken,
+}
+
+impl Slot {
+    /// Takes away what the slot has added to `counters`.
+    fn uncount(&self, counters: &ReaderCounters) {
+        match self {
+            Self::Reading(charge) => counters.give_up(*charge),
+            Self::Ready(charge, _) => counters.release(*charge),
+            Self::Idle | Self::Taken => {}
+        }
+    }
 }
 
 /// The bytes of a sample as a reader brought them.
@@ -93,7 +108,13 @@ impl Window {
         let state = State { first: start, next: start, slots, bytes: 0, closed: false };
         let (room, ready) = (Condvar::new(), Condvar::new());
         let spare = ArrayQueue::new(spare.max(1));
-        Self { end, budget, state: Mutex::new(state), room, ready, spare }
+        let counters = Arc::default();
+        Self { end, budget, state: Mutex::new(state), room, ready, spare, counters }
+    }
+
+    /// The window, adding what it holds to `counters`.
+    pub(crate) fn counting(self, counters: Arc<ReaderCounters>) -> Self {
+        Self { counters, ..self }
     }
 
     /// The row to read next, at once or, if `waits`, when there is one.
@@ -132,6 +153,7 @@ impl Window {
             if state.bytes == 0 || state.bytes.saturating_add(bytes) <= self.budget {
                 state.bytes += bytes;
                 *state.slot_or_new(row) = Slot::Reading(bytes);
+                self.counters.begin(bytes);
                 return Admission::Granted;
             }
             if !waits {
@@ -147,8 +169,12 @@ impl Window {
         let mut state = lock(&self.state);
         let Some(&Slot::Reading(charge)) = state.slot(row) else { return };
         *state.slot_or_new(row) = match fetched {
-            Some(fetched) => Slot::Ready(charge, fetched),
+            Some(fetched) => {
+                self.counters.complete();
+                Slot::Ready(charge, fetched)
+            }
             None => {
+                self.counters.give_up(charge);
                 state.bytes -= charge;
                 self.room.notify_all();
                 Slot::Idle
@@ -159,16 +185,21 @@ impl Window {
     }
 
     /// The bytes of a row, waiting for them if they are on their way. `None` when no reader has begun
-    /// to read them: none will.
-    pub(crate) fn take(&self, row: u64) -> Option<Fetched> {
+    /// to read them: none will. `before_waiting` is called before it waits, if it does.
+    pub(crate) fn take(&self, row: u64, before_waiting: impl FnOnce()) -> Option<Fetched> {
         let mut state = lock(&self.state);
+        self.counters.ask();
+        let mut before_waiting = Some(before_waiting);
         while !state.closed && matches!(state.slot(row), Some(Slot::Reading(_))) {
+            if let Some(before_waiting) = before_waiting.take() {
+                before_waiting();
+            }
             state = wait(&self.ready, state);
         }
         if state.closed || row < state.first {
             return None;
         }
-        let fetched = state.take(row);
+        let fetched = state.take(row, &self.counters);
         drop(state);
         self.room.notify_all();
         fetched
@@ -180,7 +211,7 @@ impl Window {
         if state.closed || row < state.first {
             return;
         }
-        let fetched = state.take(row);
+        let fetched = state.take(row, &self.counters);
         drop(state);
         self.room.notify_all();
         if let Some(Fetched { bytes, .. }) = fetched {
@@ -205,7 +236,9 @@ impl Window {
     pub(crate) fn close(&self) {
         let mut state = lock(&self.state);
         state.closed = true;
-        state.slots.clear();
+        for slot in state.slots.drain(..) {
+            slot.uncount(&self.counters);
+        }
         drop(state);
         self.room.notify_all();
         self.ready.notify_all();
@@ -228,8 +261,9 @@ impl State {
     }
 
     /// Marks a row as taken, which is not before the first, and returns its bytes if they are there.
-    fn take(&mut self, row: u64) -> Option<Fetched> {
+    fn take(&mut self, row: u64, counters: &ReaderCounters) -> Option<Fetched> {
         let slot = std::mem::replace(self.slot_or_new(row), Slot::Taken);
+        slot.uncount(counters);
         let (charge, fetched) = match slot {
             Slot::Ready(charge, fetched) => (charge, Some(fetched)),
             Slot::Reading(charge) => (charge, None),

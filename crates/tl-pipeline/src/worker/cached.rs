@@ -34,7 +34,7 @@ pub(super) fn fetch(
     let facts = wanted.dataset.facts(wanted.sample)?;
     let form = (facts.format, (facts.width, facts.height));
     if let Err(name) = caches.read(kind, wanted, (&facts, facts.bytes), bytes) {
-        reader::fetch(run, (wanted.sample, row), bytes)?;
+        reader::fetch(run, (wanted.sample, row), bytes, tally)?;
         tally.read(bytes.len());
         caches.keep(kind, wanted, name, bytes, form);
     }

@@ -78,7 +78,7 @@ fn process_image(
             *view_of = Some(Arc::clone(dataset));
             scratch.tally.read(view.len());
         } else if cached::fetch(run, (draw, row), &mut image.data, &mut scratch.tally)?.is_none() {
-            reader::fetch(run, (index, row), &mut image.data)?;
+            reader::fetch(run, (index, row), &mut image.data, &mut scratch.tally)?;
             scratch.tally.read(image.data.len());
         }
         scratch.tally.lap(Stage::Read);
@@ -134,7 +134,7 @@ pub(super) fn read(
     tally: &mut Tally,
 ) -> Result<PayloadForm, SampleFault> {
     let facts = run.dataset().facts(index)?;
-    reader::fetch(run, (index, row), bytes)?;
+    reader::fetch(run, (index, row), bytes, tally)?;
     tally.read(bytes.len());
     Ok((facts.format, (facts.width, facts.height)))
 }

@@ -18,6 +18,7 @@ mod memory;
 mod mixing;
 mod observing;
 mod readers;
+mod reading_ahead;
 mod resume;
 mod samplers;
 mod shutdown;

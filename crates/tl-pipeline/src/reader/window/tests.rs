@@ -18,10 +18,10 @@ fn rows_are_claimed_in_order_and_taken_as_they_were_read() {
         assert_eq!(window.admit(row, 8, false), Admission::Granted);
         window.complete(row, Some(fetched(row)));
     }
-    assert_eq!(window.take(7), Some(fetched(7)));
-    assert_eq!(window.take(5), Some(fetched(5)));
+    assert_eq!(window.take(7, || ()), Some(fetched(7)));
+    assert_eq!(window.take(5, || ()), Some(fetched(5)));
     // No reader has begun, so none will.
-    assert_eq!(window.take(6), None);
+    assert_eq!(window.take(6, || ()), None);
     assert_eq!(window.admit(6, 8, true), Admission::Taken);
     let state = window.state();
     assert_eq!((state.bytes, state.slots.len()), (0, 0));
@@ -37,24 +37,24 @@ fn bytes_are_bounded_but_one_row_is_always_let_in() {
     assert_eq!(window.admit(1, 11, false), Admission::Granted);
     assert_eq!(window.admit(2, 1, false), Admission::Full);
     // The worker of a row that waits for room reads it itself.
-    assert_eq!(window.take(0), None);
+    assert_eq!(window.take(0, || ()), None);
     assert_eq!(window.admit(0, 1, true), Admission::Taken);
     window.complete(1, Some(fetched(1)));
     assert_eq!(window.admit(2, 1, false), Admission::Full);
-    assert!(window.take(1).is_some());
+    assert!(window.take(1, || ()).is_some());
     assert_eq!(window.admit(2, 1, false), Admission::Granted);
     // What cannot be read is charged to nobody.
     window.complete(2, None);
     assert_eq!(window.state().bytes, 0);
-    assert_eq!(window.take(2), None);
+    assert_eq!(window.take(2, || ()), None);
 }
 
 #[test]
 #[cfg(not(shuttle))]
 fn readers_pass_over_what_workers_have() {
     let window = Window::new(0..10_000, 10, 4);
-    assert_eq!(window.take(0), None);
-    assert_eq!(window.take(2), None);
+    assert_eq!(window.take(0, || ()), None);
+    assert_eq!(window.take(2, || ()), None);
     assert_eq!(window.claim(false), Claim::Row(1));
     assert_eq!(window.claim(false), Claim::Row(3));
     let rows = std::iter::from_fn(|| match window.claim(false) {
@@ -64,7 +64,7 @@ fn readers_pass_over_what_workers_have() {
     assert_eq!(rows.last(), Some(MAX_ROWS));
     assert_eq!(window.claim(false), Claim::Full);
     window.close();
-    assert_eq!((window.claim(true), window.take(3)), (Claim::Ended, None));
+    assert_eq!((window.claim(true), window.take(3, || ())), (Claim::Ended, None));
 }
 
 #[test]
@@ -110,7 +110,7 @@ mod schedules {
                     if row >= ROWS {
                         return;
                     }
-                    if let Some(Fetched { bytes, .. }) = window.take(row) {
+                    if let Some(Fetched { bytes, .. }) = window.take(row, || ()) {
                         assert_eq!(bytes, [u8::try_from(row).unwrap()]);
                         assert_ne!(row % 3, 1);
                     }
@@ -140,7 +140,7 @@ mod schedules {
                             }
                         }
                     }
-                    2 => drop((0..3).map(|row| window.take(row)).count()),
+                    2 => drop((0..3).map(|row| window.take(row, || ())).count()),
                     _ => window.close(),
                 })
             })

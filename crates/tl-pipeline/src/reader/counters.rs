@@ -1,0 +1,154 @@
+//! What readers have done, and how far ahead of the workers they are.
+
+use std::time::Duration;
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// What readers have done, and how far ahead of the workers they are. All of it is nothing where
+/// workers read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReaderStats {
+    /// Samples that can be read at once: threads, or reads under way through `io_uring`.
+    pub readers: usize,
+    /// Samples that are being read at this moment.
+    pub reading: u64,
+    /// Samples that wait for their worker at this moment.
+    pub ready: u64,
+    /// Bytes of both, as they are stored.
+    pub bytes: u64,
+    /// Samples that readers have read.
+    pub samples: u64,
+    /// Bytes of these, as they came from the data set.
+    pub bytes_read: u64,
+    /// Time that these reads took, added up: several are under way at once.
+    pub read_time: Duration,
+    /// Samples that were ready when a worker asked for its own, added up over the askings.
+    pub found: u64,
+    /// Samples that workers read because no reader had begun with them.
+    pub late: u64,
+    /// Time workers took for these; part of [`Stage::Read`](crate::Stage::Read).
+    pub late_time: Duration,
+    /// Time workers waited for reads that had begun, all of them together; part of no stage.
+    pub wait: Duration,
+}
+
+impl ReaderStats {
+    /// What was added since `earlier`. What is no sum stays as it is.
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
+        let Self { readers, reading, ready, bytes, .. } = *self;
+        Self {
+            readers,
+            reading,
+            ready,
+            bytes,
+            samples: self.samples.saturating_sub(earlier.samples),
+            bytes_read: self.bytes_read.saturating_sub(earlier.bytes_read),
+            read_time: self.read_time.saturating_sub(earlier.read_time),
+            found: self.found.saturating_sub(earlier.found),
+            late: self.late.saturating_sub(earlier.late),
+            late_time: self.late_time.saturating_sub(earlier.late_time),
+            wait: self.wait.saturating_sub(earlier.wait),
+        }
+    }
+}
+
+/// How a worker came by samples that readers were to bring.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Waits {
+    pub(crate) late: u64,
+    pub(crate) late_time: Duration,
+    pub(crate) wait: Duration,
+}
+
+/// The counts of all readers of a loader, with what its windows hold.
+#[derive(Debug, Default)]
+pub(crate) struct ReaderCounters {
+    readers: AtomicU64,
+    reading: AtomicU64,
+    ready: AtomicU64,
+    bytes: AtomicU64,
+    samples: AtomicU64,
+    bytes_read: AtomicU64,
+    read_time: AtomicU64,
+    found: AtomicU64,
+    late: AtomicU64,
+    late_time: AtomicU64,
+    wait: AtomicU64,
+}
+
+impl ReaderCounters {
+    /// So many samples can be read at once.
+    pub(crate) fn start(&self, readers: usize) {
+        self.readers.store(readers as u64, Ordering::Relaxed);
+    }
+
+    /// A reader has read a sample.
+    pub(crate) fn read(&self, bytes: usize, time: Duration) {
+        self.samples.fetch_add(1, Ordering::Relaxed);
+        self.bytes_read.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.read_time.fetch_add(nanoseconds(time), Ordering::Relaxed);
+    }
+
+    pub(crate) fn waited(&self, Waits { late, late_time, wait }: Waits) {
+        self.late.fetch_add(late, Ordering::Relaxed);
+        self.late_time.fetch_add(nanoseconds(late_time), Ordering::Relaxed);
+        self.wait.fetch_add(nanoseconds(wait), Ordering::Relaxed);
+    }
+
+    /// A read of so many bytes has begun.
+    pub(crate) fn begin(&self, bytes: u64) {
+        self.reading.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// A sample is being read no more, and waits for its worker.
+    pub(crate) fn complete(&self) {
+        self.reading.fetch_sub(1, Ordering::Relaxed);
+        self.ready.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Nobody waits for a read any more.
+    pub(crate) fn give_up(&self, bytes: u64) {
+        self.reading.fetch_sub(1, Ordering::Relaxed);
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// A sample that was ready is gone.
+    pub(crate) fn release(&self, bytes: u64) {
+        self.ready.fetch_sub(1, Ordering::Relaxed);
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// A worker asks for its sample.
+    pub(crate) fn ask(&self) {
+        self.found.fetch_add(self.ready(), Ordering::Relaxed);
+    }
+
+    /// Samples that wait for their workers.
+    pub(crate) fn ready(&self) -> u64 {
+        self.ready.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn stats(&self) -> ReaderStats {
+        let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let time = |counter: &AtomicU64| Duration::from_nanos(value(counter));
+        ReaderStats {
+            readers: usize::try_from(value(&self.readers)).unwrap_or(usize::MAX),
+            reading: value(&self.reading),
+            ready: self.ready(),
+            bytes: value(&self.bytes),
+            samples: value(&self.samples),
+            bytes_read: value(&self.bytes_read),
+            read_time: time(&self.read_time),
+            found: value(&self.found),
+            late: value(&self.late),
+            late_time: time(&self.late_time),
+            wait: time(&self.wait),
+        }
+    }
+}
+
+pub(crate) fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
