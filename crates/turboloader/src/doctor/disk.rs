@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tbl_io::{ReadError, Source, SourceKind};
+use tbl_io::{ReadError, SampleSource, Source, SourceKind};
 use tl_pipeline::{Dataset, Order};
 
 /// What reading single samples in random order gives.
@@ -17,7 +17,8 @@ pub(super) struct ReadRate {
 }
 
 /// Reads samples in the order `order` with `threads` threads for about `time`, from position `first`
-/// on, each after its pages were dropped from the page cache.
+/// on, each after its pages were dropped from the page cache. Only the reads are timed: dropping is
+/// no part of what training does.
 pub(super) fn cold_reads(
     dataset: &Dataset,
     order: &Order,
@@ -25,52 +26,87 @@ pub(super) fn cold_reads(
     threads: usize,
     time: Duration,
 ) -> Result<ReadRate, ReadError> {
+    let files = Files::open(dataset)?;
     let next = AtomicU64::new(first);
     let start = Instant::now();
-    let read = || -> Result<(u64, u64), ReadError> {
-        let (mut samples, mut read, mut bytes) = (0, 0, Vec::new());
+    let read = || -> Result<Reads, ReadError> {
+        let (mut reads, mut bytes) = (Reads::default(), Vec::new());
         while start.elapsed() < time {
             let Some(index) = order.sample_at(next.fetch_add(1, Ordering::Relaxed)) else { break };
-            drop_pages(dataset, index)?;
+            files.drop_pages(dataset, index)?;
+            let began = Instant::now();
             dataset.read_into(index, &mut bytes)?;
-            samples += 1;
-            read += bytes.len() as u64;
+            reads.seconds += began.elapsed().as_secs_f64();
+            reads.samples += 1;
+            reads.bytes += bytes.len() as u64;
         }
-        Ok((samples, read))
+        Ok(reads)
     };
-    let counts = thread::scope(|scope| {
+    thread::scope(|scope| {
         let readers: Vec<_> = (0..threads).map(|_| scope.spawn(read)).collect();
-        let (mut samples, mut bytes) = (0, 0);
+        let mut rate = ReadRate::default();
         for reader in readers {
-            let counted = reader.join().unwrap_or(Ok((0, 0)))?;
-            samples += counted.0;
-            bytes += counted.1;
+            let reads = reader.join().unwrap_or(Ok(Reads::default()))?;
+            rate.samples_per_s += reads.rate(reads.samples);
+            rate.bytes_per_s += reads.rate(reads.bytes);
         }
-        Ok::<_, ReadError>((samples, bytes))
-    })?;
-    let seconds = start.elapsed().as_secs_f64();
-    #[expect(clippy::cast_precision_loss, reason = "rates")]
-    let rate = |count: u64| count as f64 / seconds;
-    Ok(ReadRate { samples_per_s: rate(counts.0), bytes_per_s: rate(counts.1) })
+        Ok(rate)
+    })
+}
+
+/// What one thread has read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reads {
+    samples: u64,
+    bytes: u64,
+    seconds: f64,
+}
+
+impl Reads {
+    /// So many in a second of reading.
+    #[expect(clippy::cast_precision_loss, reason = "a rate")]
+    fn rate(self, count: u64) -> f64 {
+        if self.seconds > 0.0 { count as f64 / self.seconds } else { 0.0 }
+    }
 }
 
 /// Drops the pages of all files of a data set from the page cache; folders are left alone, whose
 /// files are too many to open for it.
 pub(super) fn drop_all_pages(dataset: &Dataset) -> Result<(), ReadError> {
-    for shard in dataset.shards().iter().filter(|shard| shard.kind() != SourceKind::Folder) {
-        let source = Source::open(shard.path())?;
-        source.dont_need(0, source.len())?;
-    }
-    Ok(())
+    let Files(files) = Files::open(dataset)?;
+    files.iter().flatten().try_for_each(|file| file.dont_need(0, file.len()))
 }
 
-fn drop_pages(dataset: &Dataset, index: u64) -> Result<(), ReadError> {
-    let (shard, local) = dataset.locate(index)?;
-    let entry = shard.entry(local)?;
-    if shard.kind() != SourceKind::Folder {
-        return Source::open(shard.path())?.dont_need(entry.offset, entry.stored_bytes);
+/// The files of a data set, by shard; `None` for a folder, whose files are opened one by one.
+struct Files(Vec<Option<Source>>);
+
+impl Files {
+    fn open(dataset: &Dataset) -> Result<Self, ReadError> {
+        let open = |shard: &dyn SampleSource| {
+            let is_file = shard.kind() != SourceKind::Folder;
+            is_file.then(|| Source::open(shard.path())).transpose()
+        };
+        dataset
+            .shards()
+            .iter()
+            .map(|shard| open(shard.as_ref()))
+            .collect::<Result<_, _>>()
+            .map(Self)
     }
-    let Some(key) = &entry.key else { return Ok(()) };
-    let path: PathBuf = shard.path().join(std::ffi::OsStr::from_bytes(key));
-    Source::open(path)?.dont_need(0, entry.stored_bytes)
+
+    /// Drops the pages of one sample.
+    fn drop_pages(&self, dataset: &Dataset, index: u64) -> Result<(), ReadError> {
+        let (shard, local) = dataset.locate(index)?;
+        let entry = shard.entry(local)?;
+        let of_shard = dataset.shards().iter().zip(&self.0);
+        let file = of_shard
+            .filter(|(other, _)| other.path() == shard.path())
+            .find_map(|(_, file)| file.as_ref());
+        if let Some(file) = file {
+            return file.dont_need(entry.offset, entry.stored_bytes);
+        }
+        let Some(key) = &entry.key else { return Ok(()) };
+        let path: PathBuf = shard.path().join(std::ffi::OsStr::from_bytes(key));
+        Source::open(path)?.dont_need(0, entry.stored_bytes)
+    }
 }
