@@ -18,10 +18,10 @@ fn doctor_for(seconds: &str, more: &[&str]) -> Run {
 }
 
 fn findings(more: &[&str]) -> Value {
-    findings_of(&doctor(&[more, &["--json"]].concat()))
+    findings_of(doctor(&[more, &["--json"]].concat()))
 }
 
-fn findings_of(run: &Run) -> Value {
+fn findings_of(run: Run) -> Value {
     let mut lines = json_lines(&run.text());
     assert_eq!(lines.len(), 1);
     lines.remove(0)
@@ -64,7 +64,7 @@ fn a_slow_training_step_is_named() {
         let step = ["--step-ms", "200", "--size", "32"];
         doctor_for("4", &[&step[..], more].concat())
     };
-    let found = findings_of(&slow(&["--json"]));
+    let found = findings_of(slow(&["--json"]));
     assert_eq!(found["training"]["limit"], "consumer", "{found}");
     let alone = found["step_alone_per_s"].as_f64().expect("a number");
     // Four samples in 200 ms, and what sleeping takes longer.
