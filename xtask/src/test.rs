@@ -14,7 +14,8 @@ use crate::{prove, tidy};
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
 /// The crates without C code, which check for another architecture without a cross compiler.
-const PURE_RUST: &str = "-p tbf-format -p tbl-format -p tl-simd -p tl-decode -p tl-transform";
+const PURE_RUST: &str =
+    "-p idv-format -p tbf-format -p tbl-format -p tl-simd -p tl-decode -p tl-transform";
 
 enum Outcome {
     Passed,
@@ -101,6 +102,7 @@ fn examples() -> Result<Outcome, Box<dyn Error>> {
 /// Tests the crates that have default features without them, and what the others' features add.
 fn features() -> Result<Outcome, Box<dyn Error>> {
     run_cargo("test --package tbf-format --package tbl-format --no-default-features")?;
+    run_cargo("test --package idv-format --no-default-features --lib")?;
     let uring = "--package tbl-io --package tl-pipeline --package turboloader \
                  --features turboloader/io-uring";
     run_cargo(&format!("clippy {uring} --all-targets -- -D warnings"))?;

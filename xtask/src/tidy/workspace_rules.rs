@@ -8,7 +8,8 @@ use super::file_rules::code_lines;
 use super::{Problem, SourceFile};
 
 /// Each library crate with the workspace crates it may depend on.
-const ARROWS: [(&str, &[&str]); 8] = [
+const ARROWS: [(&str, &[&str]); 9] = [
+    ("idv-format", &[]),
     ("tbf-format", &[]),
     ("tbl-format", &[]),
     ("tbl-io", &["tbl-format"]),
@@ -23,8 +24,8 @@ const ARROWS: [(&str, &[&str]); 8] = [
 ];
 
 /// Crates without a line of unsafe code.
-const FORBID_UNSAFE: [&str; 6] =
-    ["tbf-format", "tbl-format", "tl-decode", "tl-transform", "turboloader", "xtask"];
+const FORBID_UNSAFE: [&str; 7] =
+    ["idv-format", "tbf-format", "tbl-format", "tl-decode", "tl-transform", "turboloader", "xtask"];
 
 /// What the committed fuzz seeds may weigh.
 const MAX_SEED_BYTES: u64 = 200 * 1024;

@@ -1,0 +1,13 @@
+//! Files of ML.NET and of an independent generator, damaged ones, and ways of reading.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::wildcard_enum_match_arm,
+    reason = "test code, helpers included"
+)]
+
+mod damage;
+mod data;
+mod oracle;
+mod ways;
