@@ -7,11 +7,11 @@ use core::fmt;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// The format's alignment: of regions, columns and vectors.
-pub const ALIGNMENT: u64 = 64;
+pub const ALIGNMENT: usize = 64;
 
 /// The next multiple of 64, unless that takes more than 64 bits.
 pub(crate) fn align_up(offset: u64) -> Option<u64> {
-    offset.checked_next_multiple_of(ALIGNMENT)
+    offset.checked_next_multiple_of(ALIGNMENT as u64)
 }
 
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]

@@ -130,6 +130,27 @@ impl Footer {
     pub(crate) fn entry(&self, region: Region) -> Option<&RegionEntry> {
         self.entries.get(region.slot()?)?.as_ref()
     }
+
+    /// The bytes of a footer with `entries`.
+    pub(crate) fn to_bytes(summary: Summary, entries: &[RegionEntry]) -> alloc::vec::Vec<u8> {
+        let footer_bytes = size_of::<FooterHeader>() + size_of_val(entries);
+        let mut header = FooterHeader {
+            magic: Self::MAGIC,
+            version: U16::new(Self::VERSION),
+            // There are six regions at most, and so few bytes.
+            entry_count: U16::new(u16::try_from(entries.len()).unwrap_or(u16::MAX)),
+            footer_bytes: U32::new(u32::try_from(footer_bytes).unwrap_or(u32::MAX)),
+            checksum: U32::new(0),
+            segment_bytes: U64::new(summary.segment_bytes),
+            block_bytes: U32::new(summary.block_bytes),
+            encryption: summary.is_encrypted.into(),
+            reserved: [0; 3],
+            key_id: summary.key_id,
+            reserved_end: [0; 16],
+        };
+        header.checksum = U32::new(footer_checksum(&header, entries));
+        [header.as_bytes(), entries.as_bytes()].concat()
+    }
 }
 
 /// CRC-32C of a footer with its checksum taken as zero.

@@ -81,6 +81,51 @@ impl FileHeader {
         Ok(header)
     }
 
+    /// A header with its checksum.
+    pub(crate) fn new(fields: &Fields) -> Self {
+        let offset = |region: Region| {
+            let slot = region.slot().and_then(|slot| fields.offsets.get(slot));
+            U64::new(slot.copied().unwrap_or(0))
+        };
+        let mut header = Self {
+            magic: Self::MAGIC,
+            version: Dialect::PUBLISHED_VERSION,
+            segment_id: U64::new(fields.segment_id),
+            created_at: U64::new(fields.created_at),
+            node_count: U64::new(fields.node_count),
+            edge_count: U64::new(fields.edge_count),
+            embedding_dim: U32::new(fields.embedding_dim),
+            embedding_dtype: fields.embedding_dtype.code(),
+            compression: fields.compression.code(),
+            flags: U16::new(fields.flags.bits()),
+            node_region_offset: offset(Region::Nodes),
+            embed_region_offset: offset(Region::Embeddings),
+            edge_region_offset: offset(Region::Edges),
+            string_table_offset: offset(Region::Strings),
+            bloom_offset: offset(Region::Bloom),
+            index_offset: offset(Region::Index),
+            footer_offset: U64::new(fields.footer_offset),
+            checksum: U32::new(0),
+            reserved: [0; 20],
+        };
+        header.checksum = U32::new(header.computed_checksum());
+        header
+    }
+
+    /// The header of the same segment while it is being written.
+    #[cfg(feature = "std")]
+    pub(crate) fn partial(&self) -> Self {
+        let mut header = *self;
+        header.flags = U16::new((self.flags() | Flags::IS_PARTIAL).bits());
+        header.checksum = U32::new(header.computed_checksum());
+        header
+    }
+
+    /// The header as it stands in a file.
+    pub(crate) fn to_bytes(self) -> [u8; Self::SIZE] {
+        zerocopy::transmute!(self)
+    }
+
     fn check_codes(&self, dialect: Dialect) -> Result<(), FormatError> {
         if let Some(at) = self.reserved.iter().position(|&byte| byte != 0) {
             let offset = (offset_of!(Self, reserved) + at) as u64;
@@ -186,6 +231,22 @@ impl FileHeader {
             Region::Footer => self.footer_offset.get(),
         }
     }
+}
+
+/// What a writer knows about a segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fields {
+    pub(crate) segment_id: u64,
+    pub(crate) created_at: u64,
+    pub(crate) node_count: u64,
+    pub(crate) edge_count: u64,
+    pub(crate) embedding_dim: u32,
+    pub(crate) embedding_dtype: Dtype,
+    pub(crate) compression: Compression,
+    pub(crate) flags: Flags,
+    /// Of the regions that hold data, by their codes.
+    pub(crate) offsets: [u64; Region::DATA.len()],
+    pub(crate) footer_offset: u64,
 }
 
 /// The flags of a header.

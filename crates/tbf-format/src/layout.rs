@@ -159,7 +159,7 @@ fn footer_range(bytes: &[u8], header: &FileHeader) -> Result<Range<usize>, Forma
 }
 
 fn start(bytes: &[u8], region: Region, offset: u64, len: u64) -> Result<usize, FormatError> {
-    if !offset.is_multiple_of(ALIGNMENT) {
+    if !offset.is_multiple_of(ALIGNMENT as u64) {
         return Err(FormatError::Misaligned { region, offset });
     }
     if offset < FileHeader::SIZE as u64 {

@@ -4,11 +4,12 @@
 #![forbid(unsafe_code)]
 
 extern crate alloc;
-#[cfg(test)]
+#[cfg(any(test, feature = "std"))]
 extern crate std;
 
 mod aligned;
 mod bloom;
+mod build_error;
 mod checksum;
 mod columns;
 mod edges;
@@ -18,24 +19,29 @@ mod footer;
 mod header;
 mod index;
 mod layout;
+mod recovery;
 mod region;
 mod segment;
 mod string_table;
 mod values;
 mod verify;
+mod writer;
 
 pub use aligned::{ALIGNMENT, AlignedBytes};
 pub use bloom::{Bloom, BloomKey};
+pub use build_error::BuildError;
 pub use columns::{Column, Columns, MAX_NODES, Outcome};
 pub use edges::{Adjacency, Edge, Relation};
 pub use embedding::{Dtype, Embeddings, Vector};
 pub use error::FormatError;
 pub use header::{Compression, FileHeader, Flags};
 pub use index::{Index, Tree};
+pub use recovery::Recovery;
 pub use region::{Dialect, Region};
 pub use segment::{Oddity, OpenOptions, Segment};
 pub use string_table::Strings;
 pub use values::{Element, Values};
+pub use writer::{BuildOptions, EncodedSegment, Node, NodeColumns, SegmentBuilder};
 
 /// Whether `bytes` start as a segment does.
 ///

@@ -79,10 +79,13 @@ pub enum Dialect {
 }
 
 impl Dialect {
+    /// The version field of the published dialect.
+    pub(crate) const PUBLISHED_VERSION: [u8; 4] = [1, 0, 0, 0];
+
     /// The dialect whose version 1.0 has these four bytes.
     pub(crate) const fn from_version(version: [u8; 4]) -> Option<Self> {
         match version {
-            [1, 0, 0, 0] => Some(Self::Published),
+            Self::PUBLISHED_VERSION => Some(Self::Published),
             [0, 0, 1, 0] => Some(Self::Reference),
             _ => None,
         }

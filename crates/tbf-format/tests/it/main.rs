@@ -3,5 +3,10 @@
 
 mod data;
 mod header;
+mod model;
+mod oracle;
+#[cfg(feature = "std")]
+mod recovery;
 mod reference;
 mod segment;
+mod writer;

@@ -1,0 +1,174 @@
+//! A segment as plain vectors: what writing and reading have to preserve.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use tbf_format::{
+    BuildError, BuildOptions, Dtype, EncodedSegment, Node, Outcome, Relation, Segment,
+    SegmentBuilder,
+};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Model {
+    pub(crate) options: BuildOptions,
+    pub(crate) nodes: Vec<(Node<'static>, Vec<f32>)>,
+    /// Source, target, relation, weight.
+    pub(crate) edges: Vec<(u32, u32, u8, f32)>,
+}
+
+const TEXTS: [&str; 4] = ["", "ls -l", "größer", "\u{1d11e}"];
+
+/// Any segment of up to `most` nodes.
+pub(crate) fn models(most: usize) -> impl Strategy<Value = Model> {
+    let dtypes =
+        prop_oneof![Just(Dtype::F32), Just(Dtype::F16), Just(Dtype::Bf16), Just(Dtype::Int8)];
+    let options = (any::<[u64; 2]>(), 0..70u32, dtypes, any::<[bool; 3]>());
+    let node = (any::<u64>(), 0..5u64, any::<u64>(), any::<u32>(), 0..6u8, 0..TEXTS.len());
+    let nodes = vec((node, vec(-1000.0..1000.0f32, 70)), 0..=most);
+    let edges = vec((any::<u32>(), any::<u32>(), any::<u8>(), any::<u32>()), 0..=2 * most);
+    (options, nodes, edges, any::<bool>()).prop_map(|(options, nodes, edges, has_texts)| {
+        let ([segment_id, created_at], dim, dtype, [is_compacted, index, reverse]) = options;
+        let options =
+            BuildOptions { segment_id, created_at, dim, dtype, is_compacted, index, reverse };
+        let count = u32::try_from(nodes.len()).unwrap();
+        let node =
+            |row: usize, ((id, timestamp, context_hash, confidence, outcome, text), vector)| {
+                let _: &Vec<f32> = &vector;
+                let id: u64 = id;
+                let mut bytes = [0; 16];
+                bytes[..8].copy_from_slice(&id.to_be_bytes());
+                bytes[8..].copy_from_slice(&(row as u64).to_be_bytes());
+                let node = Node {
+                    id: bytes,
+                    timestamp,
+                    context_hash,
+                    confidence: f32::from_bits(confidence),
+                    outcome: Outcome::from_code(outcome),
+                    text: has_texts.then_some(TEXTS[text]),
+                };
+                (node, vector[..dim as usize].to_vec())
+            };
+        let edges = edges.into_iter().filter(|_| count > 0);
+        Model {
+            options,
+            nodes: nodes.into_iter().enumerate().map(|(row, all)| node(row, all)).collect(),
+            edges: edges
+                .map(|(source, target, relation, weight)| {
+                    (source % count, target % count, relation, f32::from_bits(weight))
+                })
+                .collect(),
+        }
+    })
+}
+
+impl Model {
+    pub(crate) fn build(&self) -> Result<EncodedSegment, BuildError> {
+        let mut builder = SegmentBuilder::new(self.options.clone());
+        // Edges may come before their nodes.
+        for &(source, target, relation, weight) in &self.edges {
+            builder.push_edge(source, target, Relation::from_code(relation), weight);
+        }
+        for (row, (node, vector)) in self.nodes.iter().enumerate() {
+            assert_eq!(builder.push(node, vector)?, u32::try_from(row).unwrap());
+        }
+        builder.finish()
+    }
+
+    /// Asserts that `segment` holds the model.
+    pub(crate) fn check(&self, segment: &Segment<'_>) {
+        let header = segment.header();
+        assert_eq!(header.segment_id(), self.options.segment_id);
+        assert_eq!(header.created_at(), self.options.created_at);
+        assert_eq!(segment.node_count(), self.nodes.len() as u64);
+        assert_eq!(segment.edge_count(), self.edges.len() as u64);
+        self.check_columns(segment);
+        self.check_vectors(segment);
+        self.check_edges(segment);
+        self.check_index(segment);
+        if self.nodes.iter().any(|(node, _)| node.text.is_some()) {
+            let strings = segment.strings().unwrap();
+            for (row, (node, _)) in self.nodes.iter().enumerate() {
+                assert_eq!(strings.row(row).unwrap(), node.text.unwrap_or_default());
+            }
+        }
+    }
+
+    fn check_columns(&self, segment: &Segment<'_>) {
+        let columns = segment.columns().unwrap();
+        let nodes = || self.nodes.iter().map(|(node, _)| node);
+        assert!(columns.ids().iter().eq(nodes().map(|node| node.id)));
+        assert!(columns.timestamps().iter().eq(nodes().map(|node| node.timestamp)));
+        assert!(columns.context_hashes().iter().eq(nodes().map(|node| node.context_hash)));
+        let confidences = columns.confidences().iter().map(f32::to_bits);
+        assert!(confidences.eq(nodes().map(|node| node.confidence.to_bits())));
+        let outcomes = columns.outcomes().iter().map(|&code| Outcome::from_code(code));
+        assert!(outcomes.eq(nodes().map(|node| node.outcome)));
+    }
+
+    /// Every component is as near as its type allows.
+    fn check_vectors(&self, segment: &Segment<'_>) {
+        if self.nodes.is_empty() || self.options.dim == 0 {
+            assert!(segment.embeddings().is_err());
+            return;
+        }
+        let embeddings = segment.embeddings().unwrap();
+        let mut components = vec![0.0; embeddings.dim()];
+        for (row, (_, vector)) in self.nodes.iter().enumerate() {
+            embeddings.read_into(row, &mut components).unwrap();
+            let largest = vector.iter().fold(0.0f32, |largest, value| largest.max(value.abs()));
+            for (found, expected) in components.iter().zip(vector) {
+                let tolerance = match self.options.dtype {
+                    Dtype::F32 => 0.0,
+                    Dtype::F16 => expected.abs() / 2048.0 + 3e-8,
+                    Dtype::Bf16 => expected.abs() / 256.0,
+                    Dtype::Int8 => largest / 127.0 * 0.501,
+                    other => panic!("{other:?}"),
+                };
+                assert!((found - expected).abs() <= tolerance, "{found} for {expected}");
+            }
+        }
+    }
+
+    fn check_edges(&self, segment: &Segment<'_>) {
+        let plain = |edge: &tbf_format::Edge| {
+            (edge.target(), edge.relation().code(), edge.weight().to_bits())
+        };
+        for row in 0..u32::try_from(self.nodes.len()).unwrap() {
+            let from_here = self.edges.iter().filter(|edge| edge.0 == row);
+            let expected: Vec<_> = from_here.map(|e| (e.1, e.2, e.3.to_bits())).collect();
+            let found: Vec<_> = segment.edges(row as usize).unwrap().iter().map(plain).collect();
+            assert_eq!(found, expected, "row {row}");
+            if self.options.reverse {
+                let to_here = self.edges.iter().filter(|edge| edge.1 == row);
+                let mut expected: Vec<_> = to_here.map(|e| (e.0, e.2, e.3.to_bits())).collect();
+                expected.sort_by_key(|edge| edge.0);
+                let incoming = segment.incoming().unwrap();
+                let found: Vec<_> = incoming.row(row as usize).unwrap().iter().map(plain).collect();
+                assert_eq!(found, expected, "to row {row}");
+            }
+        }
+    }
+
+    fn check_index(&self, segment: &Segment<'_>) {
+        for (row, (node, _)) in self.nodes.iter().enumerate() {
+            assert_eq!(segment.find(&node.id), Ok(Some(row)));
+            let mut other = node.id;
+            other[15] ^= 0x80;
+            assert_eq!(segment.find(&other), Ok(None));
+        }
+        if !self.options.index {
+            return;
+        }
+        let index = segment.index().unwrap();
+        for (start, end) in [(0, 5), (1, 3), (4, 4), (3, 1), (2, u64::MAX)] {
+            let places = index.timestamps().range(start..end);
+            let found: Vec<u32> = index.timestamps().rows_at(places).collect();
+            let mut expected: Vec<u32> = (0..)
+                .zip(&self.nodes)
+                .filter(|(_, (node, _))| (start..end).contains(&node.timestamp))
+                .map(|(row, _)| row)
+                .collect();
+            expected.sort_by_key(|&row| self.nodes[row as usize].0.timestamp);
+            assert_eq!(found, expected, "{start}..{end}");
+        }
+    }
+}
