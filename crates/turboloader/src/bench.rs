@@ -5,19 +5,18 @@ mod digest;
 pub(crate) mod machine;
 mod measure;
 mod padding;
+mod result;
 mod rows;
 mod shard;
 
-use std::fmt;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
 use tl_decode::DecodeOptions;
 use tl_pipeline::{
-    Dataset, Loader, LoaderConfig, MemoryReport, Outcome, PipelineError, Replay, Report, Shard,
-    Shuffle, ShuffleQuality, Work,
+    Dataset, Loader, LoaderConfig, Outcome, PipelineError, Replay, Report, Shard, Shuffle,
+    ShuffleQuality, Work,
 };
 
 use crate::args::{BenchArgs, GlobalArgs, RecipeName};
@@ -26,7 +25,7 @@ use crate::failure::{Failure, Verdict};
 use crate::figures::{ReportFigures, rounded};
 use crate::output::{Progress, Stdout, note, write_file};
 use crate::recipe;
-use crate::text::Hex;
+use result::BenchResult;
 
 /// Events of a trace: some ten thousand samples, in 3 MB of memory and 8 MB of JSON.
 const TRACED_EVENTS: usize = 1 << 16;
@@ -226,108 +225,4 @@ fn drain_again(replay: &mut Replay, batches: u64, step: Duration) -> u64 {
         thread::sleep(step);
     }
     samples
-}
-
-/// What `tl bench --json` prints.
-#[derive(Debug, Serialize)]
-struct BenchResult {
-    recipe: String,
-    workers: usize,
-    batch_size: usize,
-    seed: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    plan: Option<String>,
-    images_per_s: f64,
-    min: f64,
-    max: f64,
-    runs: usize,
-    noisy_runs_dropped: usize,
-    quiet: bool,
-    images_per_cpu_s: f64,
-    samples_per_epoch: u64,
-    /// Which part of the epoch that is, where it is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shard: Option<shard::ShardResult>,
-    /// Damaged samples that are in epoch 0 all the same.
-    damaged_kept: u64,
-    /// Samples that could not be used, and what became of them in epoch 0.
-    skipped: u64,
-    replaced: u64,
-    filled: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    padding: Option<padding::PaddingResult>,
-    /// How the budget was divided, where there was one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    memory: Option<MemoryReport>,
-    first_batch_s: f64,
-    peak_rss_mib: Option<f64>,
-    /// How random the order is that was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shuffle: Option<ShuffleQuality>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cache: Option<cache::CacheResult>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    digest: Option<Hex>,
-    /// Whether the batches of the measured epochs were served from memory.
-    replay: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    report: Option<ReportFigures>,
-}
-
-impl fmt::Display for BenchResult {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:.1} images/s (median of {} epochs, {:.1} to {:.1}), {:.1} per CPU second, \
-             {} workers, first batch after {:.3} s",
-            self.images_per_s,
-            self.runs - self.noisy_runs_dropped,
-            self.min,
-            self.max,
-            self.images_per_cpu_s,
-            self.workers,
-            self.first_batch_s
-        )?;
-        if let Some(peak) = self.peak_rss_mib {
-            write!(f, ", peak memory {peak:.0} MiB")?;
-        }
-        if let Some(plan) = &self.plan {
-            write!(f, "\n{plan}")?;
-        }
-        if self.replay {
-            f.write_str("\nbatches were served from memory: this is the rate without loading")?;
-        }
-        for (count, what) in [
-            (self.damaged_kept, "are damaged and were kept"),
-            (self.skipped, "were left out"),
-            (self.replaced, "have replaced others"),
-            (self.filled, "are zeros in the place of others"),
-        ] {
-            if count > 0 {
-                write!(f, "\n{count} of {} samples {what}", self.samples_per_epoch)?;
-            }
-        }
-        if let Some(shard) = &self.shard {
-            write!(f, "\n{shard}")?;
-        }
-        if let Some(memory) = &self.memory {
-            write!(f, "\nmemory: {memory}")?;
-        }
-        if let Some(padding) = &self.padding {
-            write!(f, "\n{padding}")?;
-        }
-        if !self.quiet {
-            f.write_str("\nother processes were using the machine: these figures say little")?;
-        }
-        if let Some(cache) = &self.cache {
-            cache.fmt(f)?;
-        }
-        if let Some(quality) = &self.shuffle {
-            write!(f, "\n{quality}")?;
-        }
-        match &self.digest {
-            Some(digest) => write!(f, "\nepoch 0 {digest}"),
-            None => Ok(()),
-        }
-    }
 }
