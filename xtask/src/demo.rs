@@ -26,6 +26,7 @@ pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     run_built(BATCHES, [&tbl])?;
     run_built(TL, ["preview", &tbl, "-o", &sheet, "--recipe", "imagenet-train", "-n", "12", "-f"])?;
     println!("\nlook at {sheet}: each photograph, and what six epochs would see of it");
+    println!("`tl` is {TL}; `cargo install --path crates/turboloader` puts it on the path");
     Ok(())
 }
 

@@ -44,10 +44,13 @@ fn describe(batch: &Batch, loader: &Loader) -> Result<String, Box<dyn Error>> {
     let mean = images.iter().sum::<f32>() / images.len().max(1) as f32;
     let mut text =
         format!("{:?} f32, mean {mean:+.2}", batch.shape().as_deref().unwrap_or_default());
+    let names = loader.dataset().class_names();
     for (&index, &label) in batch.indices().iter().zip(batch.labels()) {
         let entry = loader.dataset().entry(index)?;
         let key = String::from_utf8_lossy(entry.key.as_deref().unwrap_or_default()).into_owned();
-        text.push_str(&format!("\n    {key} -> {label}"));
+        let class = usize::try_from(label).ok().and_then(|label| names.get(label));
+        let class = class.map_or_else(|| "no name".to_owned(), String::clone);
+        text.push_str(&format!("\n    {key}: label {label} ({class})"));
     }
     Ok(text)
 }
