@@ -333,7 +333,7 @@ fn wrong_kind(item: &Item, values: &Values<'_>) -> ValuesError {
 const MAX_COUNT: u64 = i32::MAX.unsigned_abs() as u64;
 
 /// A count as a block stores it.
-fn count(what: &'static str, found: usize) -> Result<i32, ValuesError> {
+pub(crate) fn count(what: &'static str, found: usize) -> Result<i32, ValuesError> {
     let too_many = ValuesError::TooMany { what, found: found as u64, limit: MAX_COUNT };
     i32::try_from(found).map_err(|_| too_many)
 }

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
-use flate2::{Decompress, FlushDecompress, Status};
+use flate2::{Compress, Decompress, FlushCompress, FlushDecompress, Status};
 
 use crate::error::FormatError;
 use crate::toc::Compression;
@@ -15,6 +15,9 @@ const MAX_RATIO: u64 = 1032;
 
 /// Where inflating a block of unknown size starts.
 const FIRST_BYTES: u64 = 4 << 10;
+
+/// Room for the end of a stream.
+const FIRST_ROOM: usize = 64;
 
 /// Inflates one stream after the other, in the same memory.
 #[derive(Default)]
@@ -93,6 +96,37 @@ impl Inflater {
                 Err(FormatError::Unended { compression, stored: stored_bytes, inflated })
             }
             Err(_) => Err(FormatError::Damaged { compression, stored: stored_bytes, inflated }),
+        }
+    }
+}
+
+/// Deflates one block after the other, in the same memory.
+#[derive(Default)]
+pub(crate) struct Deflater(Option<Box<Compress>>);
+
+impl fmt::Debug for Deflater {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Deflater").finish_non_exhaustive()
+    }
+}
+
+impl Deflater {
+    /// Appends `plain` as DEFLATE to `deflated`.
+    pub(crate) fn deflate(&mut self, plain: &[u8], deflated: &mut Vec<u8>) {
+        let level = flate2::Compression::default();
+        let stream = self.0.get_or_insert_with(|| Box::new(Compress::new(level, false)));
+        stream.reset();
+        // What does not shrink grows by five bytes in 16 KiB.
+        deflated.reserve(plain.len() + plain.len() / 1024 + FIRST_ROOM);
+        loop {
+            let read = usize::try_from(stream.total_in()).unwrap_or(usize::MAX);
+            let rest = plain.get(read..).unwrap_or_default();
+            let status = stream.compress_vec(rest, deflated, FlushCompress::Finish);
+            // It takes any bytes; all that it can ask for is more room.
+            if matches!(status, Ok(Status::StreamEnd)) {
+                return;
+            }
+            deflated.reserve(deflated.capacity().max(FIRST_ROOM));
         }
     }
 }

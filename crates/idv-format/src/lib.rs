@@ -22,6 +22,10 @@ mod read_error;
 mod reader;
 #[cfg(feature = "std")]
 mod source;
+#[cfg(feature = "std")]
+mod write_error;
+#[cfg(feature = "std")]
+mod writer;
 
 pub use codec::{Codec, CodecDefinition, Item, Key, Number, Unknown, ValuesError, Vector};
 pub use error::FormatError;
@@ -38,3 +42,7 @@ pub use read_error::ReadError;
 pub use reader::{Column, IdvFile, Limits, Scratch};
 #[cfg(feature = "std")]
 pub use source::ReadAt;
+#[cfg(feature = "std")]
+pub use write_error::WriteError;
+#[cfg(feature = "std")]
+pub use writer::{NewColumn, NewMetadata, WriteOptions, WriteSummary, Writer};

@@ -167,6 +167,17 @@ impl<'a> Vectors<'a> {
         self.items.slice(self.item_range())
     }
 
+    /// How many items are in sparse vectors.
+    pub(crate) fn index_count(&self) -> u64 {
+        match &self.shape {
+            Shape::Dense { .. } => 0,
+            Shape::Rows(rows) => {
+                let bounds = rows.index_offsets.first().zip(rows.index_offsets.last());
+                bounds.map_or(0, |(start, end)| (end - start) as u64)
+            }
+        }
+    }
+
     /// Where the items of these vectors are: a slice has those of the others around them.
     fn item_range(&self) -> Range<usize> {
         match &self.shape {

@@ -11,3 +11,4 @@ mod damage;
 mod data;
 mod oracle;
 mod ways;
+mod writing;
