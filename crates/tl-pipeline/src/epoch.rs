@@ -42,7 +42,7 @@ impl Epoch {
         received: u64,
     ) -> Self {
         let watch = ConsumerWatch::new(shared.trace.as_ref().map(Trace::consumer));
-        let errors = ErrorCount::new(shared.config.error_budget, shared.schedule.rows());
+        let errors = ErrorCount::new(shared.config.error_budget, shared.schedule.counted_rows());
         Self { shared, workers, number, received, has_failed: false, watch, errors }
     }
 
@@ -116,7 +116,7 @@ impl Epoch {
         counters.asked(wait, busy, ready);
         match taken {
             Taken::Ready(Filled { batch, rows, audit }) => {
-                let counted = self.errors.count(rows as u64, &audit);
+                let counted = self.errors.count(rows, &audit);
                 counters.note(audit);
                 let batch = batch?.received();
                 counted?;

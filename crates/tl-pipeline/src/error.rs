@@ -174,7 +174,7 @@ pub enum PipelineError {
     ErrorBudget {
         /// Bad samples of this epoch so far.
         errors: u64,
-        /// Samples received or left out so far.
+        /// Samples received or left out so far, without those that only fill up the last batch.
         received: u64,
         /// How many may be bad of so many.
         allowed: u64,

@@ -149,6 +149,18 @@ impl Schedule {
         self.batch_size.min(self.rows() - batch * self.batch_size)
     }
 
+    /// How many rows of batch `batch` of this rank count, which padding does not.
+    pub(crate) fn counted_rows_of(&self, batch: u64) -> u64 {
+        let first = batch * self.global_batch() + self.rank * self.batch_size;
+        self.rows_of(batch).min(self.positions.saturating_sub(first))
+    }
+
+    /// How many rows of this rank count in all its batches. Only the last has padding.
+    pub(crate) fn counted_rows(&self) -> u64 {
+        let Some(last) = self.batches().checked_sub(1) else { return 0 };
+        last * self.batch_size + self.counted_rows_of(last)
+    }
+
     /// Positions of an epoch's order.
     pub(crate) const fn positions(&self) -> u64 {
         self.positions

@@ -15,7 +15,7 @@ use crate::tally::{Counted, Tally};
 pub struct LoaderStats {
     /// Batches handed to the consumer.
     pub batches: u64,
-    /// Samples in them.
+    /// Samples in them, those that fill up the last one included.
     pub samples: u64,
     /// Samples left out because they could not be used.
     pub skipped: u64,

@@ -28,8 +28,8 @@ use crate::trace::EventBuffer;
 /// What a published batch comes with.
 pub(crate) struct Filled {
     pub(crate) batch: Result<Batch, PipelineError>,
-    /// How many rows it has or would have.
-    pub(crate) rows: usize,
+    /// How many rows it has or would have, without padding.
+    pub(crate) rows: u64,
     /// What was wrong with their samples.
     pub(crate) audit: Vec<AuditEntry>,
 }

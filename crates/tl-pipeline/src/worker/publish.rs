@@ -49,6 +49,7 @@ pub(super) fn publish(
         mixed.extend(mix(run, scratch, (form, first), &mut complete, start..len));
     }
     complete.publish();
+    let rows = run.shared().schedule.counted_rows_of(place.batch);
     scratch.tally.lap(Stage::Finish);
     let filled = match audit.iter().position(|entry| entry.outcome == Outcome::Raised) {
         Some(raised) => {

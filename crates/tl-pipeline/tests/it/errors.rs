@@ -211,6 +211,18 @@ fn what_padding_repeats_is_listed_once() {
 }
 
 #[test]
+fn budgets_do_not_count_what_fills_up_the_last_batch() {
+    let mut samples: Vec<_> = (0..5).map(|number| sample(number, SampleFormat::Bmp)).collect();
+    samples[4].bytes.clear();
+    let shard = Shard { tail: Some(Tail::Pad), ..Shard::default() };
+    let error_budget = ErrorBudget { count: Some(0), rate: None };
+    let config = LoaderConfig { shard, error_budget, ..sequential(OnError::Skip) };
+    let error = loader(dataset(samples), config).epoch(0).find_map(Result::err).unwrap();
+    let PipelineError::ErrorBudget { errors, received, .. } = error else { panic!("{error}") };
+    assert_eq!((errors, received), (1, 5));
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn workers_that_cannot_run_as_told_say_so() {
     let cpus = Cpus::new([Cpus::MOST - 1]).unwrap();
