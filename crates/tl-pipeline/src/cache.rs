@@ -29,6 +29,7 @@ pub(crate) use self::memory::PayloadForm;
 use self::memory::{Block, Memory};
 pub(crate) use self::planner::NextUse;
 use crate::dataset::Dataset;
+use crate::guard::guarded;
 use crate::sync::Arc;
 
 /// What a loader keeps of samples, and where. By default nothing.
@@ -191,7 +192,9 @@ impl Caches {
         }
         if let (Some(level), Some(key)) = (self.disk(kind), key) {
             let entry = NewEntry { sample, key, payload, size, next: next_anywhere };
-            level.disk.insert(entry, |sample| level.name(dataset, sample, &mut Vec::new()));
+            // Another sample's panic is no fault of this one.
+            let name = |sample| guarded(|| level.name(dataset, sample, &mut Vec::new()));
+            level.disk.insert(entry, |sample| name(sample).ok().flatten());
         }
     }
 

@@ -2,12 +2,12 @@
 
 use std::any::Any;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tl_transform::{UserError, UserFault};
 
 use crate::batch::Batch;
 use crate::error::PipelineError;
+use crate::guard::guarded;
 use crate::sync::Arc;
 
 /// Whatever a batch was made into.
@@ -40,14 +40,9 @@ impl Collate {
     }
 
     pub(crate) fn run(&self, batch: &Batch) -> Result<Collated, PipelineError> {
-        let result = catch_unwind(AssertUnwindSafe(|| (self.code)(batch)));
-        let result = match result {
+        let result = match guarded(|| (self.code)(batch)) {
             Ok(result) => result.map_err(|error| UserFault::Failed(error.into())),
-            Err(panic) => {
-                let text = panic.downcast_ref::<&str>().copied();
-                let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-                Err(UserFault::Panicked { message: text.unwrap_or_default().to_owned() })
-            }
+            Err(message) => Err(UserFault::Panicked { message }),
         };
         result.map_err(|fault| PipelineError::Collate { batch: batch.number(), fault })
     }

@@ -243,7 +243,8 @@ pub enum PipelineError {
     /// The process is a fork of the one that made the loader, whose threads it does not have.
     #[error("the loader was made before this process was forked; make one in the child")]
     Forked,
-    /// A worker panicked outside of any sample: a defect of this library.
+    /// A worker panicked outside of any sample: a defect of this library, or a panic of another's
+    /// whose payload panics again when it is dropped.
     #[error("worker {worker} panicked")]
     WorkerPanicked {
         /// The worker's number, from 0.
@@ -346,7 +347,7 @@ pub enum SampleFault {
         /// How many there may be.
         limit: u64,
     },
-    /// The work on it panicked: a defect of this library or of a decoder.
+    /// The work on it panicked: its source, a decoder, or this library.
     #[error("panicked: {message}")]
     Panicked {
         /// The panic's message on one line, or empty.

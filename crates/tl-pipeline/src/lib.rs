@@ -16,6 +16,7 @@ mod fields;
 mod fingerprint;
 mod form;
 mod gate;
+mod guard;
 mod latest;
 mod loader;
 mod memory;

@@ -269,10 +269,10 @@ impl Shared {
         self.sequence.order(self.config.seed, epoch)
     }
 
-    /// Adds a note, once.
+    /// Adds a note, if it is the first of its kind.
     pub(crate) fn note(&self, note: LoaderNote) {
         let mut notes = lock(&self.notes);
-        if !notes.contains(&note) {
+        if !notes.iter().any(|known| mem::discriminant(known) == mem::discriminant(&note)) {
             notes.push(note);
         }
     }

@@ -7,6 +7,7 @@ use crate::bucket::{self, Size, Window, Windows};
 use crate::config::Work;
 use crate::error::PipelineError;
 use crate::form::Form;
+use crate::guard::guarded;
 use crate::latest::Latest;
 use crate::loader::Shared;
 use crate::order::Order;
@@ -89,7 +90,7 @@ impl Sizes<'_> {
         let Work::Images(recipe) = &self.shared.config.work else { return (0, 0) };
         let sample = order.sample_at(position);
         let known = sample.and_then(|sample| {
-            let facts = self.shared.dataset.facts(sample).ok()?;
+            let facts = guarded(|| self.shared.dataset.facts(sample)).ok()?.ok()?;
             let draw = Draw { seed: order.seed_at(position), epoch: self.epoch, sample };
             self.planned(recipe, (facts.width, facts.height), draw)
         });

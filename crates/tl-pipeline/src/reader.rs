@@ -6,19 +6,22 @@
 mod counters;
 pub(crate) mod window;
 
+use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::mem;
 use std::time::{Duration, Instant};
 
-use tbl_io::{PageCache, ReadError, StoredBytes};
+use tbl_io::{PageCache, StoredBytes};
 
 use crate::config::Work;
+use crate::guard::guarded;
 use crate::run::{EpochOrder, Run};
 use crate::stage::Stage;
 use crate::sync::{Arc, thread};
 use crate::tally::Tally;
 use crate::trace::{Event, EventBuffer, EventKind};
+use crate::worker::Stop;
 
 pub use counters::ReaderStats;
 pub(crate) use counters::{ReaderCounters, Waits, nanoseconds};
@@ -61,6 +64,15 @@ pub enum LoaderNote {
         /// What the system said; `None` where the feature is not built in.
         error: Option<String>,
     },
+    /// The source of a sample panicked when it was asked before the sample's turn: to announce it,
+    /// where its bytes are, or for them. The first of such panics. The sample is read in its turn,
+    /// and if that panics too it is the sample's error.
+    ReadAheadPanicked {
+        /// The sample's number in the data set.
+        sample: u64,
+        /// The panic's message on one line, or empty.
+        message: String,
+    },
 }
 
 impl fmt::Display for LoaderNote {
@@ -71,6 +83,9 @@ impl fmt::Display for LoaderNote {
             }
             Self::NoUring { threads, error: None } => {
                 write!(f, "built without io_uring, {threads} threads read instead")
+            }
+            Self::ReadAheadPanicked { sample, message } => {
+                write!(f, "reading ahead panicked at sample {sample}: {message}")
             }
         }
     }
@@ -89,20 +104,73 @@ impl Readers {
     }
 }
 
+/// A row of the run whose bytes a reader may bring.
+pub(crate) struct ReadRow {
+    row: u64,
+    is_open: Cell<bool>,
+}
+
+impl ReadRow {
+    pub(crate) fn new(row: u64) -> Self {
+        Self { row, is_open: Cell::new(true) }
+    }
+
+    /// The row's number, the first time it is asked for.
+    fn once(&self) -> Option<u64> {
+        self.is_open.replace(false).then_some(self.row)
+    }
+
+    /// Lets go of what a reader has brought or would bring, where nobody has asked for it.
+    pub(crate) fn discard(&self, run: &Run) {
+        if let (Some(window), Some(row)) = (run.window(), self.once()) {
+            window.discard(row);
+        }
+    }
+}
+
+/// Does something for a sample before its turn. What panics is noted and nothing else: the sample's
+/// own turn says what is wrong with it.
+pub(crate) fn early<T>(run: &Run, sample: u64, work: impl FnOnce() -> T) -> Option<T> {
+    let note = |message| run.shared().note(LoaderNote::ReadAheadPanicked { sample, message });
+    guarded(work).map_err(note).ok()
+}
+
 /// Brings the sample in row `row` of the run to `bytes`: from its reader, or by reading it here. A
-/// sample that takes the place of the row's own is read here.
+/// sample that takes the place of the row's own is read here. In a run that is over nothing is read.
 pub(crate) fn fetch(
     run: &Run,
-    (sample, row): (u64, u64),
+    (sample, row): (u64, &ReadRow),
     bytes: &mut Vec<u8>,
     tally: &mut Tally,
-) -> Result<(), ReadError> {
+) -> Result<(), Stop> {
     let dataset = run.dataset();
     let read = |bytes: &mut Vec<u8>| match run.config().work {
         Work::Bytes => dataset.copy_into(sample, bytes),
         Work::Views | Work::Images(_) => dataset.read_into(sample, bytes),
     };
-    let Some(window) = run.window() else { return read(bytes) };
+    let ahead = run.window().zip(row.once());
+    let fetched = ahead.and_then(|(window, row)| take(window, row, tally));
+    if run.is_over() {
+        return Err(Stop::Over);
+    }
+    match (ahead, fetched) {
+        (Some((window, _)), Some(fetched)) if fetched.sample == sample => {
+            window.give_back(mem::replace(bytes, fetched.bytes));
+            if !fetched.is_unpacked {
+                dataset.unpack(sample, bytes)?;
+            }
+        }
+        (Some(_), None) => {
+            let result = read(bytes);
+            tally.lap_late();
+            result?;
+        }
+        (Some(_), Some(_)) | (None, _) => read(bytes)?,
+    }
+    Ok(())
+}
+
+fn take(window: &Window, row: u64, tally: &mut Tally) -> Option<Fetched> {
     let mut waited = false;
     let fetched = window.take(row, || {
         waited = true;
@@ -111,18 +179,7 @@ pub(crate) fn fetch(
     if waited {
         tally.lap_waiting();
     }
-    match fetched {
-        Some(fetched) if fetched.sample == sample => {
-            window.give_back(mem::replace(bytes, fetched.bytes));
-            if fetched.is_unpacked { Ok(()) } else { dataset.unpack(sample, bytes) }
-        }
-        Some(_) => read(bytes),
-        None => {
-            let result = read(bytes);
-            tally.lap_late();
-            result
-        }
-    }
+    fetched
 }
 
 /// Starts the readers of a run. Readers that cannot be started leave the reading to the workers.
@@ -188,19 +245,24 @@ impl Lookup<'_> {
         let slot = self.run.slot(epoch, place);
         let sample = epoch.order.sample_at(slot.position);
         let sample = sample.expect("a position is below their number");
-        if self.run.caches().expects(self.run.dataset(), sample, &mut self.scratch) {
-            return None;
-        }
-        let (source, local) = self.run.dataset().locate(sample).ok()?;
-        let stored = source.stored(local).ok()?;
-        let bytes = match &stored {
-            Some(stored) => stored.len,
-            None => source.facts(local).ok()?.bytes,
-        };
-        // Under a budget, what does not fit is left to its worker, which has room for it or says so.
-        let fits = !self.run.room().is_bounded() || bytes <= self.run.config().read_ahead_bytes;
-        fits.then_some(Wanted { row, sample, stored, bytes })
+        let (run, scratch) = (self.run, &mut self.scratch);
+        early(run, sample, || find(run, (sample, row), scratch)).flatten()
     }
+}
+
+fn find(run: &Run, (sample, row): (u64, u64), scratch: &mut Vec<u8>) -> Option<Wanted> {
+    if run.caches().expects(run.dataset(), sample, scratch) {
+        return None;
+    }
+    let (source, local) = run.dataset().locate(sample).ok()?;
+    let stored = source.stored(local).ok()?;
+    let bytes = match &stored {
+        Some(stored) => stored.len,
+        None => source.facts(local).ok()?.bytes,
+    };
+    // Under a budget, what does not fit is left to its worker, which has room for it or says so.
+    let fits = !run.room().is_bounded() || bytes <= run.config().read_ahead_bytes;
+    fits.then_some(Wanted { row, sample, stored, bytes })
 }
 
 /// Counts and traces what a reader reads.
@@ -250,12 +312,12 @@ fn read_one_by_one(run: &Run, reader: usize) {
 fn read(run: &Run, window: &Window, wanted: &Wanted, log: &mut Log<'_>) -> Option<Fetched> {
     let start = Instant::now();
     let mut bytes = window.spare();
-    let read = match &wanted.stored {
+    let read = early(run, wanted.sample, || match &wanted.stored {
         Some(stored) => stored.read_into(&mut bytes),
         None => run.dataset().read_into(wanted.sample, &mut bytes),
-    };
+    });
     run.room().fit(&mut bytes);
-    read.is_ok().then(|| {
+    matches!(read, Some(Ok(()))).then(|| {
         let is_unpacked = wanted.stored.is_none();
         let fetched = Fetched { sample: wanted.sample, bytes, is_unpacked };
         log.read((wanted.sample, 0), start, &fetched);

@@ -28,7 +28,7 @@ use crate::ring::Ring;
 use crate::room::Room;
 use crate::schedule::Slot;
 use crate::stage::Stage;
-use crate::sync::{Arc, lock, thread};
+use crate::sync::{Arc, AtomicBool, Ordering, lock, thread};
 use crate::tally::Tally;
 use crate::threads;
 use crate::worker::{self, Filled, Scratch, Watch};
@@ -47,6 +47,8 @@ pub(crate) struct Run {
     first_epoch: u32,
     /// Of the epochs that workers have reached, and the next one, where caches look ahead.
     orders: Latest<EpochOrder>,
+    /// Set when nobody is going to receive anything any more.
+    is_over: AtomicBool,
     /// The run's place at the gate; `None` where there is no room for a run beside another.
     turn: Option<Turn>,
     /// Rows that readers are ahead of the workers with, where there are readers.
@@ -88,7 +90,8 @@ impl Run {
         if turn.is_none() {
             ring.fail(PipelineError::EpochRunning);
         }
-        Self { ring, first_epoch: epoch, orders: Latest::default(), turn, window, shared }
+        let (orders, is_over) = (Latest::default(), AtomicBool::new(false));
+        Self { ring, first_epoch: epoch, orders, is_over, turn, window, shared }
     }
 
     /// Where row `row` of the run is.
@@ -188,7 +191,12 @@ impl Run {
         self.window.as_ref()
     }
 
-    /// Lets the workers read.
+    /// Whether nobody is going to receive anything any more, so that rows can be given up.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// Lets the workers read, unless the run is over.
     pub(crate) fn close_window(&self) {
         if let Some(window) = &self.window {
             window.close();
@@ -319,6 +327,8 @@ impl Drop for Workers {
             mem::forget(threads);
             return;
         }
+        // Before the locks that wake whoever waits are taken, so that those see it.
+        self.run.is_over.store(true, Ordering::Relaxed);
         self.run.ring.close();
         if let Some(turn) = &self.run.turn {
             turn.close();

@@ -13,7 +13,7 @@ use tl_transform::BoundTransforms;
 use crate::audit::AuditEntry;
 use crate::batch::{Batch, Extra};
 use crate::config::{LoaderConfig, Work};
-use crate::error::PipelineError;
+use crate::error::{PipelineError, SampleFault};
 use crate::fields::Annotator;
 use crate::form::Form;
 use crate::memory::SampleLimits;
@@ -92,6 +92,20 @@ impl Scratch {
 fn trim(buffer: &mut Vec<u8>, keep: usize) {
     if buffer.capacity() > keep {
         *buffer = Vec::new();
+    }
+}
+
+/// Why there is nothing of a sample.
+pub(crate) enum Stop {
+    /// Something is wrong with it.
+    Fault(SampleFault),
+    /// The run is over, and nobody waits for it.
+    Over,
+}
+
+impl<E: Into<SampleFault>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Fault(error.into())
     }
 }
 

@@ -4,23 +4,22 @@ use tbl_format::SampleFormat;
 use tl_transform::{Draw, Plan};
 
 use crate::cache::{CacheKind, PayloadForm};
-use crate::error::SampleFault;
-use crate::reader;
+use crate::reader::{self, ReadRow};
 use crate::run::Run;
 use crate::sample::{Input, Stored, Target};
 use crate::stage::Stage;
 use crate::tally::Tally;
-use crate::worker::Scratch;
 use crate::worker::process::{read, row_index};
+use crate::worker::{Scratch, Stop};
 
 /// Replaces `bytes` by the stored bytes of a sample, and says what they are. `None` when no cache
 /// has to do with them.
 pub(super) fn fetch(
     run: &Run,
-    (draw, row): (Draw, u64),
+    (draw, row): (Draw, &ReadRow),
     bytes: &mut Vec<u8>,
     tally: &mut Tally,
-) -> Result<Option<PayloadForm>, SampleFault> {
+) -> Result<Option<PayloadForm>, Stop> {
     let (caches, kind) = (run.caches(), CacheKind::Encoded);
     if !caches.has(kind) {
         return Ok(None);
@@ -47,9 +46,9 @@ pub(super) fn fetch(
 pub(super) fn render<'s>(
     run: &Run,
     scratch: &'s mut Scratch,
-    (draw, row): (Draw, u64),
+    (draw, row): (Draw, &ReadRow),
     target: Target<'_>,
-) -> Result<&'s [Plan], SampleFault> {
+) -> Result<&'s [Plan], Stop> {
     let (caches, kind, wanted) = (run.caches(), CacheKind::Decoded, run.wanted(draw));
     let max_decoded_bytes = scratch.limits.decode.max_decoded_bytes;
     let Scratch { renderer: Some(renderer), bytes, tally, .. } = scratch else {
@@ -58,14 +57,14 @@ pub(super) fn render<'s>(
     if let Some(block) = caches.held(kind, wanted) {
         tally.lap(Stage::Read);
         let input = Input::Pixels(block.bytes(), block.form().1);
-        return renderer.render_timed(input, draw, target, tally);
+        return Ok(renderer.render_timed(input, draw, target, tally)?);
     }
     let facts = wanted.dataset.facts(wanted.sample)?;
     let limit = max_decoded_bytes.max(facts.bytes);
     let name = match caches.read(kind, wanted, (&facts, limit), bytes) {
         Ok(size) => {
             tally.lap(Stage::Read);
-            return renderer.render_timed(Input::Pixels(bytes, size), draw, target, tally);
+            return Ok(renderer.render_timed(Input::Pixels(bytes, size), draw, target, tally)?);
         }
         Err(name) => name,
     };
@@ -83,7 +82,7 @@ pub(super) fn render<'s>(
         let form = (SampleFormat::RawU8, (image.width, image.height));
         caches.keep(kind, wanted, name, &image.data, form);
         tally.lap(Stage::Read);
-        return renderer.render_decoded(draw, target, tally);
+        return Ok(renderer.render_decoded(draw, target, tally)?);
     }
-    renderer.render_timed(Input::Stored(stored), draw, target, tally)
+    Ok(renderer.render_timed(Input::Stored(stored), draw, target, tally)?)
 }

@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tbl_io::ReadError;
 use tl_decode::{DecodeError, Image};
@@ -14,14 +13,16 @@ use crate::batch::{Extra, Finding};
 use crate::dataset::Dataset;
 use crate::error::{SampleError, SampleFault};
 use crate::form::Form;
+use crate::guard::guarded;
 use crate::policy::{OnError, replacements};
+use crate::reader::{self, ReadRow};
 use crate::run::{Place, Run};
 use crate::slab::{Complete, Identity, Parts};
 use crate::stage::Stage;
 use crate::sync::Arc;
 use crate::tally::Tally;
 use crate::worker::process::{Processed, process};
-use crate::worker::{Current, Scratch};
+use crate::worker::{Current, Scratch, Stop};
 
 /// How many rows ahead the system is told what will be read: enough to keep a disk busy while a few
 /// samples are decoded, and at 100 KB a sample a few megabytes of page cache.
@@ -38,7 +39,7 @@ struct Row {
 }
 
 /// Puts the sample at `place` into its row, or what the policy says. Returns the batch when this was
-/// its last row.
+/// its last row. In a run that is over the row may stay as it is.
 pub(super) fn fill<'a>(
     run: &Run,
     scratch: &mut Scratch,
@@ -54,21 +55,24 @@ pub(super) fn fill<'a>(
     if run.window().is_none()
         && let Some(ahead) = run.ahead(epoch, place, READ_AHEAD)
         && let Some(sample) = epoch.order.sample_at(ahead.position)
-        && !run.caches().expects(run.dataset(), sample, &mut scratch.bytes)
     {
-        run.dataset().will_need(sample);
+        reader::early(run, sample, || {
+            if !run.caches().expects(run.dataset(), sample, &mut scratch.bytes) {
+                run.dataset().will_need(sample);
+            }
+        });
     }
     let row = usize::try_from(place.row).expect("a row is below the batch size");
     let mut row = lease.claim(row).expect("a row is claimed once");
     let mut parts = row.parts();
     parts.extra.findings.clear();
     parts.extra.left_out = false;
-    let mut filler = Filler { run, scratch, current, place };
-    let Row { index, label, size, valid } = match filler.attempt((slot.position, index), &mut parts)
-    {
-        Ok(row) => row,
+    let mut filler = Filler { run, scratch, current, place, read_row: ReadRow::new(place.run_row) };
+    let filled = match filler.attempt((slot.position, index), &mut parts) {
+        Ok(filled) => filled,
         Err(error) => filler.instead(slot.position, error, &mut parts),
     };
+    let Row { index, label, size, valid } = filled?;
     run.room().charge(lease, parts.extra);
     let (label, valid) = (label.unwrap_or(-1), valid && slot.valid);
     row.identify(Identity { label, index, size, valid });
@@ -81,55 +85,56 @@ struct Filler<'w> {
     scratch: &'w mut Scratch,
     current: &'w Current,
     place: Place,
+    read_row: ReadRow,
 }
 
 impl Filler<'_> {
-    /// Puts sample `index`, which is at `position` of the epoch, into the row.
+    /// Puts sample `index`, which is at `position` of the epoch, into the row. `None` when the run is
+    /// over.
     fn attempt(
         &mut self,
         (position, index): (u64, u64),
         parts: &mut Parts<'_, Extra>,
-    ) -> Result<Row, Arc<SampleError>> {
-        let Self { run, scratch, current: Current { epoch, form, .. }, place } = self;
+    ) -> Result<Option<Row>, Arc<SampleError>> {
+        let Self { run, scratch, current: Current { epoch, form, .. }, read_row, .. } = self;
         let Parts { image, mask, extra } = parts;
         extra.view_of = None;
         let row = Parts { image, mask, extra: &mut **extra };
         let seed = epoch.order.seed_at(position);
         let draw = Draw { seed, epoch: epoch.number, sample: index };
         scratch.tally.work_on(index);
-        let work =
-            AssertUnwindSafe(|| within_limits(run, scratch, (draw, place.run_row), form, row));
-        let result = catch_unwind(work).unwrap_or_else(|panic| {
+        let work = || within_limits(run, scratch, (draw, read_row), form, row);
+        let result = guarded(work).unwrap_or_else(|message| {
             // Whatever the panic interrupted is in an unknown state.
             scratch.renew(run);
             parts.extra.image = Image::new();
-            let text = panic.downcast_ref::<&str>().copied();
-            let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-            let message = tbl_io::Escaped(text.unwrap_or_default().as_bytes()).to_string();
-            Err(SampleFault::Panicked { message })
+            Err(SampleFault::Panicked { message }.into())
         });
-        if let Some(window) = run.window() {
-            // What was read ahead is this sample's, and of no use to one in its place.
-            window.discard(place.run_row);
-        }
+        // What was read ahead is this sample's, and of no use to one in its place.
+        read_row.discard(run);
         scratch.tally.process();
         scratch.trim();
         let error = |fault| Arc::new(identify(run.dataset(), index, fault));
-        let Processed { label, size, damage } = result.map_err(error)?;
+        let Processed { label, size, damage } = match result {
+            Ok(processed) => processed,
+            Err(Stop::Fault(fault)) => return Err(error(fault)),
+            Err(Stop::Over) => return Ok(None),
+        };
         if let Some(damage) = damage {
             let error = error(DecodeError::from(damage).into());
             parts.extra.findings.push(Finding { outcome: Outcome::Kept, error });
         }
-        Ok(Row { index, label, size, valid: true })
+        Ok(Some(Row { index, label, size, valid: true }))
     }
 
-    /// Does with a row what the policy says, when the sample at `position` cannot be used.
+    /// Does with a row what the policy says, when the sample at `position` cannot be used. `None` when
+    /// the run is over.
     fn instead(
         &mut self,
         position: u64,
         error: Arc<SampleError>,
         parts: &mut Parts<'_, Extra>,
-    ) -> Row {
+    ) -> Option<Row> {
         let nothing = Row { index: error.index, label: None, size: [0; 2], valid: false };
         let (row, outcome) = match self.run.config().on_error {
             OnError::Raise => (None, Outcome::Raised),
@@ -147,10 +152,14 @@ impl Filler<'_> {
                 (Some(nothing), Outcome::Filled)
             }
             OnError::Replace => {
-                let row = self.others(position).into_iter().find_map(|other| {
-                    let index = self.current.epoch.order.sample_at(other)?;
-                    self.attempt((other, index), parts).ok()
-                });
+                let mut row = None;
+                for other in self.others(position) {
+                    let Some(index) = self.current.epoch.order.sample_at(other) else { continue };
+                    if let Ok(filled) = self.attempt((other, index), parts) {
+                        row = Some(filled?);
+                        break;
+                    }
+                }
                 // Where so many in a row are bad, something else is wrong.
                 let outcome = row.as_ref().map(|row| Outcome::Replaced { by: row.index });
                 (row, outcome.unwrap_or(Outcome::Raised))
@@ -158,7 +167,7 @@ impl Filler<'_> {
         };
         parts.extra.left_out = row.is_none();
         parts.extra.findings.insert(0, Finding { outcome, error });
-        row.unwrap_or(nothing)
+        Some(row.unwrap_or(nothing))
     }
 
     /// The positions whose samples are tried in the place of the one at `position`. A padded batch
@@ -181,14 +190,14 @@ impl Filler<'_> {
 fn within_limits(
     run: &Run,
     scratch: &mut Scratch,
-    sample: (Draw, u64),
+    sample: (Draw, &ReadRow),
     form: &Form,
     row: Parts<'_, Extra>,
-) -> Result<Processed, SampleFault> {
+) -> Result<Processed, Stop> {
     let Parts { image, mask, extra } = row;
     let row = Parts { image: &mut *image, mask: &mut *mask, extra: &mut *extra };
     let result = process(run, scratch, sample, form, row);
-    if !matches!(&result, Err(fault) if fault.is_limit()) {
+    if !matches!(&result, Err(Stop::Fault(fault)) if fault.is_limit()) {
         return result;
     }
     let Some((_leave, limits)) = run.room().reserve() else { return result };
@@ -199,13 +208,14 @@ fn within_limits(
     result
 }
 
-/// Says which sample it was, as far as its index can still be read.
+/// Says which sample it was, as far as its source can still say so.
 fn identify(dataset: &Dataset, index: u64, fault: SampleFault) -> SampleError {
-    let shard = dataset.locate(index).map(|(source, _)| source.path().to_path_buf());
-    let (key, offset) = match dataset.entry(index) {
-        Ok(entry) => (entry.key.map(Cow::into_owned), Some(entry.offset)),
-        Err(ReadError::Sample { key, .. }) => (key, None),
-        Err(_) => (None, None),
+    let shard = guarded(|| dataset.locate(index).map(|(source, _)| source.path().to_path_buf()));
+    let (key, offset) = match guarded(|| dataset.entry(index)) {
+        Ok(Ok(entry)) => (entry.key.map(Cow::into_owned), Some(entry.offset)),
+        Ok(Err(ReadError::Sample { key, .. })) => (key, None),
+        Ok(Err(_)) | Err(_) => (None, None),
     };
-    SampleError { index, key, shard: shard.unwrap_or_default(), offset, fault }
+    let shard = shard.ok().and_then(Result::ok).unwrap_or_default();
+    SampleError { index, key, shard, offset, fault }
 }

@@ -12,14 +12,14 @@ use crate::dataset::Dataset;
 use crate::error::SampleFault;
 use crate::fields::{Fields, Placed};
 use crate::form::Form;
-use crate::reader;
+use crate::reader::{self, ReadRow};
 use crate::run::Run;
 use crate::sample::{Input, SampleRenderer, Stored, Target};
 use crate::slab::Parts;
 use crate::stage::Stage;
 use crate::sync::Arc;
 use crate::tally::Tally;
-use crate::worker::{Scratch, cached, trim};
+use crate::worker::{Scratch, Stop, cached, trim};
 
 /// A sample that is in its row.
 pub(super) struct Processed {
@@ -33,10 +33,10 @@ pub(super) struct Processed {
 pub(super) fn process(
     run: &Run,
     scratch: &mut Scratch,
-    (draw, row): (Draw, u64),
+    (draw, row): (Draw, &ReadRow),
     form: &Form,
     Parts { image: out, mask, extra }: Parts<'_, Extra>,
-) -> Result<Processed, SampleFault> {
+) -> Result<Processed, Stop> {
     extra.fields.clear();
     let processed = process_image(run, scratch, (draw, row), form, (out, &mut *extra))?;
     if run.config().fields == Fields::default() {
@@ -61,10 +61,10 @@ pub(super) fn process(
 fn process_image(
     run: &Run,
     scratch: &mut Scratch,
-    (draw, row): (Draw, u64),
+    (draw, row): (Draw, &ReadRow),
     form: &Form,
     (out, extra): (&mut [u8], &mut Extra),
-) -> Result<Processed, SampleFault> {
+) -> Result<Processed, Stop> {
     let (dataset, index, caches) = (run.dataset(), draw.sample, run.caches());
     let Extra { image, view_of, .. } = extra;
     trim(&mut image.data, scratch.limits.keep);
@@ -111,9 +111,9 @@ fn check_stored(facts: &Facts, limit: u64) -> Result<(), SampleFault> {
 fn render<'s>(
     run: &Run,
     scratch: &'s mut Scratch,
-    (draw, row): (Draw, u64),
+    (draw, row): (Draw, &ReadRow),
     target: Target<'_>,
-) -> Result<&'s [Plan], SampleFault> {
+) -> Result<&'s [Plan], Stop> {
     let Scratch { bytes, renderer, tally, .. } = scratch;
     let (format, size) = match cached::fetch(run, (draw, row), bytes, tally)? {
         Some(form) => form,
@@ -123,16 +123,16 @@ fn render<'s>(
     let stored = Stored { format, size, bytes, row_index };
     tally.lap(Stage::Read);
     let renderer = renderer.as_mut().expect("samples are decoded");
-    renderer.render_timed(Input::Stored(stored), draw, target, tally)
+    Ok(renderer.render_timed(Input::Stored(stored), draw, target, tally)?)
 }
 
 /// Replaces `bytes` by the stored bytes of a sample, and says what they are.
 pub(super) fn read(
     run: &Run,
-    (index, row): (u64, u64),
+    (index, row): (u64, &ReadRow),
     bytes: &mut Vec<u8>,
     tally: &mut Tally,
-) -> Result<PayloadForm, SampleFault> {
+) -> Result<PayloadForm, Stop> {
     let facts = run.dataset().facts(index)?;
     reader::fetch(run, (index, row), bytes, tally)?;
     tally.read(bytes.len());

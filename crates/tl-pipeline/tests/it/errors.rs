@@ -10,9 +10,7 @@ use tl_transform::batch_op::CutMix;
 use tl_transform::op::Resize;
 use tl_transform::{DecodeMode, Dtype, Layout, Op, OutputSpec, Recipe};
 
-use crate::memory::{
-    PANIC, PANIC_AHEAD, Stored, bmps, config, dataset, flat_jpeg, jpeg, loader, sample, train,
-};
+use crate::memory::{PANIC, Stored, bmps, config, dataset, flat_jpeg, jpeg, loader, sample, train};
 
 /// 40 samples of which 9 is cut short, 17 panics and 30 is empty.
 fn damaged() -> Dataset {
@@ -315,15 +313,6 @@ fn panics_in_one_sample_of_a_hundred_cost_only_these() {
     seen.sort_unstable();
     assert!(seen.into_iter().eq((0..10_000).filter(|number| number % 100 != 7)));
     assert_eq!(loader.stats().skipped, 100);
-}
-
-#[test]
-fn a_panic_outside_of_samples_ends_the_epoch_instead_of_hanging_it() {
-    let mut samples: Vec<_> = (0..80).map(|number| sample(number, SampleFormat::Bmp)).collect();
-    samples[50].bytes = PANIC_AHEAD.to_vec();
-    let loader = loader(dataset(samples), sequential(OnError::Skip));
-    let error = loader.epoch(0).find_map(Result::err).unwrap();
-    assert!(matches!(error, PipelineError::WorkerPanicked { .. }), "{error}");
 }
 
 #[test]

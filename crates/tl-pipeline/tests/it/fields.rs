@@ -458,11 +458,11 @@ fn a_batch_that_cannot_be_collated_is_the_epochs_error() {
     };
     let error = at_two(|| Err("too odd".into()));
     assert_eq!(error.to_string(), "batch 2 cannot be collated: too odd");
-    let error = at_two(|| panic!("far too odd"));
+    let error = at_two(|| panic!("far\ntoo odd"));
     let PipelineError::Collate { batch: 2, fault: UserFault::Panicked { message } } = error else {
         panic!("{error}")
     };
-    assert_eq!(message, "far too odd");
+    assert_eq!(message, r"far\x0atoo odd");
 }
 
 /// A row without a sample has no pixel of any class.

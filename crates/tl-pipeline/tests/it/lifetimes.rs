@@ -87,6 +87,15 @@ fn what_is_locked_is_out_of_reach(loader: &Loader, epoch: &Epoch, state: &Loader
     is_refused && memory == LevelStats::default() && lists == 0 && loader.stats().samples > 0
 }
 
+/// Panics again when it is dropped, which no worker survives.
+struct Poison;
+
+impl Drop for Poison {
+    fn drop(&mut self) {
+        assert!(std::thread::panicking(), "an injected panic outside of any sample");
+    }
+}
+
 /// Whenever a worker dies, in an epoch, between two or while nobody asks, the consumer hears of it
 /// instead of waiting, has had the right batches until then, and can go on from there.
 #[test]
@@ -95,15 +104,16 @@ fn a_worker_that_dies_ends_its_run_and_no_other() {
     let settings = LoaderConfig { workers: 3, ..config(Work::Bytes) };
     let expected: Vec<_> =
         (0..3).map(|epoch| record(&loader(bmps(48), settings.clone()), epoch)).collect();
-    // 16 announcements an epoch.
-    for dies_at in 0..48 {
+    // 48 reads an epoch; from the last rows on it may happen behind the third.
+    for dies_at in (0..130).step_by(3) {
         let samples = (0..48).map(|number| sample(number, format)).collect();
-        let announcements_left = AtomicI64::new(dies_at);
-        let on_announce = move || {
-            let left = announcements_left.fetch_sub(1, Ordering::Relaxed);
-            assert_ne!(left, 0, "an injected panic outside of any sample");
+        let reads_left = AtomicI64::new(dies_at);
+        let on_read = move || {
+            if reads_left.fetch_sub(1, Ordering::Relaxed) == 0 {
+                std::panic::resume_unwind(Box::new(Poison));
+            }
         };
-        let dataset = watched(samples, || (), on_announce);
+        let dataset = watched(samples, on_read, || ());
         let loader = loader(dataset, settings.clone());
         let mut deaths = 0;
         for (number, expected) in (0..).zip(&expected) {
@@ -125,6 +135,6 @@ fn a_worker_that_dies_ends_its_run_and_no_other() {
                 );
             }
         }
-        assert_eq!(deaths, 1, "announcement {dies_at}");
+        assert_eq!(deaths, 1, "read {dies_at}");
     }
 }

@@ -22,5 +22,6 @@ mod reading_ahead;
 mod resume;
 mod samplers;
 mod shutdown;
+mod sources;
 mod steps;
 mod user_transforms;
