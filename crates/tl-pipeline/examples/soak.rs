@@ -1,10 +1,12 @@
 //! Breaks loaders off and resumes them for a while, and looks for anything that changes or grows:
 //! `cargo run --release --example soak [MINUTES [SEED]]`.
 //!
-//! A data set of which 1 % is damaged is read over and over by loaders with random threads and
-//! caches, which are stopped after random batches, thrown away or resumed. Every epoch's digest has
+//! A data set of which 1 % is damaged is read over and over, by one loader or by two that are ranks
+//! of each other, with random threads, readers, caches in memory and on disk, and budgets. They are
+//! stopped after random batches, thrown away or resumed, also as another number of ranks. Bad samples
+//! are left out or replaced, images have one size or are grouped and padded. Every epoch's digest has
 //! to be that of an uninterrupted run with one worker. Threads and open files have to be as many as
-//! before whenever a loader has gone, and so has memory, to 1 %.
+//! before whenever the loaders have gone, and so has memory, to 1 %.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -16,14 +18,20 @@ use std::time::{Duration, Instant};
 use sha2::{Digest, Sha256};
 use tbl_format::SampleFormat;
 use tbl_io::{NewSample, StreamWriter, WriteOptions};
+use tl_decode::ImageInfo;
 use tl_pipeline::{
-    Batch, CacheConfig, CacheKind, Dataset, Loader, LoaderConfig, MemoryCache, OnError, Shuffle,
-    Work,
+    Batch, Batching, Buckets, CacheConfig, CacheKind, Dataset, DiskCache, Epoch, Loader,
+    LoaderConfig, LoaderState, MemoryCache, OnError, Readers, Shard, Shuffle, Tail, Work,
 };
-use tl_transform::Recipe;
+use tl_transform::op::RandomShortestSize;
+use tl_transform::{DecodeMode, Dtype, Interpolation, Layout, OutputSpec, Recipe};
 
-const SAMPLES: u64 = 800;
+/// The last global batch has five, which two ranks do not share.
+const SAMPLES: u64 = 805;
 const EPOCHS: u32 = 4;
+const GLOBAL_BATCH: usize = 16;
+/// The data set's name.
+const DATA: &str = "soak.tbl";
 /// What is damaged: one sample of a hundred.
 const BAD: u64 = 37;
 /// Memory is measured in the second half: until then buffers, and the stacks of threads that the
@@ -45,10 +53,18 @@ fn main() -> Outcome<()> {
     let minutes: f64 = arguments.next().map_or(Ok(0.02), |text| text.parse())?;
     let seed: u64 = arguments.next().map_or(Ok(1), |text| text.parse())?;
     let folder = tempfile::tempdir()?;
-    let path = folder.path().join("soak.tbl");
-    write(&path)?;
-    let digests = (0..EPOCHS).map(|epoch| uninterrupted(&path, epoch)).collect::<Outcome<_>>()?;
-    let mut soak = Soak { path: &path, random: Random(seed), digests, counts: Counts::default() };
+    write(&folder.path().join(DATA))?;
+    let mut soak = Soak {
+        folder: folder.path(),
+        random: Random(seed),
+        runs: Vec::new(),
+        counts: Counts::default(),
+    };
+    for run in kinds()? {
+        let digests = (0..EPOCHS).map(|epoch| soak.uninterrupted(&run, epoch));
+        let digests = digests.collect::<Outcome<_>>()?;
+        soak.runs.push((run, digests));
+    }
     let (start, length) = (Instant::now(), Duration::from_secs_f64(60.0 * minutes));
     let before = Usage::now()?;
     let (mut memory, mut said) = (Vec::new(), Instant::now());
@@ -120,71 +136,158 @@ struct Counts {
     batches: u64,
     breaks: u64,
     resumptions: u64,
+    /// Resumptions with another number of ranks.
+    other_ranks: u64,
     skipped: u64,
+    replaced: u64,
+    found_on_disk: u64,
 }
 
 struct Soak<'a> {
-    path: &'a Path,
+    folder: &'a Path,
     random: Random,
-    digests: Vec<[u8; 32]>,
+    /// With the digests of its epochs.
+    runs: Vec<(LoaderConfig, Vec<[u8; 32]>)>,
     counts: Counts,
 }
 
 impl Soak<'_> {
     /// One epoch through as many loaders and pieces as it takes, or thrown away on the way.
     fn round(&mut self) -> Outcome<()> {
+        let run = usize::try_from(self.random.below(self.runs.len() as u64))?;
         let number = u32::try_from(self.random.below(EPOCHS.into()))?;
         let mut hash = Sha256::new();
-        let mut loader = self.loader()?;
-        let mut epoch = loader.epoch(number);
-        while let Some(batch) = epoch.next() {
-            append(&mut hash, &batch?);
-            self.counts.batches += 1;
-            if self.random.below(12) != 0 {
+        let mut ranks = self.ranks(run)?;
+        let mut epochs: Vec<Epoch> = ranks.iter().map(|rank| rank.epoch(number)).collect();
+        while self.step(&mut epochs, &mut hash)? {
+            let Some(state) = state(&epochs)?.filter(|_| self.random.below(12) == 0) else {
                 continue;
-            }
+            };
             self.counts.breaks += 1;
-            let state = epoch.state()?;
-            drop(epoch);
+            epochs.clear();
             match self.random.below(4) {
                 0 => return Ok(()),
-                1 => {
-                    self.counts.skipped += loader.stats().skipped;
-                    loader = self.loader()?;
+                1 | 2 => {
+                    self.count(&ranks);
+                    let before = ranks.len();
+                    ranks = self.ranks(run)?;
+                    self.counts.other_ranks += u64::from(ranks.len() != before);
                 }
                 _ => {}
             }
-            epoch = loader.resume(&state)?;
+            for rank in &ranks {
+                epochs.push(rank.resume(&state)?);
+            }
             self.counts.resumptions += 1;
         }
-        drop(epoch);
+        drop(epochs);
         if self.random.below(2) == 0 {
             // What was prepared of the next epoch is used, and that one broken off.
-            let next = loader.epoch(number + 1).next().ok_or("an epoch without batches")??;
-            assert_eq!(next.number(), 0, "an epoch starts with its first batch");
+            for rank in &ranks {
+                let next = rank.epoch(number + 1).next().ok_or("an epoch without batches")??;
+                assert_eq!(next.number(), 0, "an epoch starts with its first batch");
+            }
         }
-        self.counts.skipped += loader.stats().skipped;
+        self.count(&ranks);
         self.counts.epochs += 1;
-        if self.digests[number as usize] != <[u8; 32]>::from(hash.finalize()) {
+        if self.runs[run].1[number as usize] != <[u8; 32]>::from(hash.finalize()) {
             return Err(format!("epoch {number} is another, after {:?}", self.counts).into());
         }
         Ok(())
     }
 
-    fn loader(&mut self) -> Outcome<Loader> {
-        let mut choose = |least: u64, most: u64| least + self.random.below(most - least + 1);
-        let workers = usize::try_from(choose(1, 4))?;
-        let prefetch = usize::try_from(choose(1, 4))?;
-        let memory = (choose(0, 1) == 1)
-            .then(|| MemoryCache { kind: CacheKind::Encoded, bytes: choose(1, 4) << 20 });
-        loader(self.path, LoaderConfig { workers, prefetch, ..config(memory)? })
+    /// A batch of every rank; whether there was one.
+    fn step(&mut self, epochs: &mut [Epoch], hash: &mut Sha256) -> Outcome<bool> {
+        let before = self.counts.batches;
+        for epoch in epochs {
+            if let Some(batch) = epoch.next() {
+                append(hash, &batch?);
+                self.counts.batches += 1;
+            }
+        }
+        Ok(self.counts.batches > before)
     }
+
+    fn count(&mut self, ranks: &[Loader]) {
+        for rank in ranks {
+            let stats = rank.stats();
+            self.counts.skipped += stats.skipped;
+            self.counts.replaced += stats.replaced;
+            self.counts.found_on_disk += rank.cache_stats().disk.hits;
+        }
+    }
+
+    /// One loader or two, each as it happens to be.
+    fn ranks(&mut self, run: usize) -> Outcome<Vec<Loader>> {
+        let world = self.random.from(1, 2);
+        (0..world)
+            .map(|rank| {
+                let shard = Shard {
+                    rank: u32::try_from(rank)?,
+                    world: u32::try_from(world)?,
+                    tail: Some(Tail::Uneven),
+                };
+                let batch_size = GLOBAL_BATCH / usize::try_from(world)?;
+                let own = LoaderConfig { shard, batch_size, ..self.runs[run].0.clone() };
+                let config = self.random.crew(own, self.folder)?;
+                loader(self.folder, config)
+            })
+            .collect()
+    }
+
+    /// The digest of an epoch from one worker that nobody stops.
+    fn uninterrupted(&self, run: &LoaderConfig, epoch: u32) -> Outcome<[u8; 32]> {
+        let loader = loader(self.folder, LoaderConfig { workers: 1, ..run.clone() })?;
+        let mut hash = Sha256::new();
+        for batch in loader.epoch(epoch) {
+            append(&mut hash, &batch?);
+        }
+        let stats = loader.stats();
+        assert_eq!(stats.skipped + stats.replaced, SAMPLES / 100, "what is damaged is found");
+        Ok(hash.finalize().into())
+    }
+}
+
+/// The state of a rank that is not at its end, if there is one.
+fn state(epochs: &[Epoch]) -> Outcome<Option<LoaderState>> {
+    let epoch = epochs.iter().find(|epoch| epoch.remaining() > 0);
+    Ok(epoch.map(Epoch::state).transpose()?)
 }
 
 /// `SplitMix64`.
 struct Random(u64);
 
 impl Random {
+    fn from(&mut self, least: u64, most: u64) -> u64 {
+        least + self.below(most - least + 1)
+    }
+
+    /// The same batches from other threads and other memory.
+    fn crew(&mut self, config: LoaderConfig, folder: &Path) -> Outcome<LoaderConfig> {
+        let kind = [CacheKind::Encoded, CacheKind::Decoded];
+        let mut kind = || kind[usize::from(self.below(2) == 1)];
+        let (in_memory, on_disk) = (kind(), kind());
+        let memory = MemoryCache { kind: in_memory, bytes: self.from(1, 4) << 20 };
+        // Less than all samples take, so that some have to leave.
+        let disk = DiskCache { kind: on_disk, folder: folder.join("cache"), bytes: 24 << 20 };
+        let readers = match self.below(4) {
+            0 | 1 => Readers::Workers,
+            _ => Readers::Threads(usize::try_from(self.from(1, 3))?),
+        };
+        Ok(LoaderConfig {
+            workers: usize::try_from(self.from(1, 4))?,
+            prefetch: usize::try_from(self.from(1, 4))?,
+            readers,
+            read_ahead_bytes: 1 << 20,
+            memory_budget: (self.below(2) == 0).then_some(1 << 30),
+            cache: CacheConfig {
+                memory: (self.below(2) == 0).then_some(memory),
+                disk: (self.below(2) == 0).then_some(disk),
+            },
+            ..config
+        })
+    }
+
     fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let value = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -193,35 +296,54 @@ impl Random {
     }
 }
 
-fn config(memory: Option<MemoryCache>) -> Outcome<LoaderConfig> {
-    Ok(LoaderConfig {
-        batch_size: 16,
-        sampler: Shuffle::Full.into(),
-        seed: 42,
-        on_error: OnError::Skip,
-        cache: CacheConfig { memory, ..CacheConfig::default() },
-        ..LoaderConfig::new(Work::Images(Recipe::imagenet_train(64)?))
-    })
+/// What is run: images of one size, bad ones left out or replaced, and grouped and padded ones.
+fn kinds() -> Outcome<[LoaderConfig; 3]> {
+    let kind = |recipe: Recipe| -> Outcome<LoaderConfig> {
+        Ok(LoaderConfig {
+            batch_size: GLOBAL_BATCH,
+            shard: Shard { tail: Some(Tail::Uneven), ..Shard::default() },
+            sampler: Shuffle::Full.into(),
+            seed: 42,
+            on_error: OnError::Skip,
+            ..LoaderConfig::new(Work::Images(recipe.with_decode(DecodeMode::Exact)?))
+        })
+    };
+    let (interpolation, min_size) = (Interpolation::Bilinear, vec![32, 48, 64]);
+    let resize = RandomShortestSize { min_size, max_size: None, interpolation, antialias: true };
+    let output = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
+    let batching = Batching::Buckets(Buckets { window: 4, multiple: 1 });
+    let train = kind(Recipe::imagenet_train(64)?)?;
+    let padded = kind(Recipe::new(vec![resize.into()], output)?)?;
+    let replacing = LoaderConfig { on_error: OnError::Replace, ..train.clone() };
+    Ok([train, replacing, LoaderConfig { batching, ..padded }])
 }
 
-fn loader(path: &Path, config: LoaderConfig) -> Outcome<Loader> {
-    Ok(Loader::new(Dataset::open(&[path])?, config)?)
+fn loader(folder: &Path, config: LoaderConfig) -> Outcome<Loader> {
+    Ok(Loader::new(Dataset::open(&[folder.join(DATA)])?, config)?)
 }
 
-fn uninterrupted(path: &Path, epoch: u32) -> Outcome<[u8; 32]> {
-    let loader = loader(path, LoaderConfig { workers: 1, ..config(None)? })?;
-    let mut hash = Sha256::new();
-    for batch in loader.epoch(epoch) {
-        append(&mut hash, &batch?);
-    }
-    assert_eq!(loader.stats().skipped, SAMPLES / 100, "what is damaged is left out");
-    Ok(hash.finalize().into())
-}
-
+/// What does not depend on the ranks: every row's image, without what is around it.
 fn append(hash: &mut Sha256, batch: &Batch) {
-    hash.update(batch.images());
-    batch.labels().iter().for_each(|label| hash.update(label.to_le_bytes()));
-    batch.indices().iter().for_each(|index| hash.update(index.to_le_bytes()));
+    let (row_bytes, width) = match batch.spec() {
+        Some(spec) => (batch.images().len() / batch.len().max(1), spec.width as usize),
+        None => (0, 0),
+    };
+    let is_padded = batch.spec().is_some_and(|spec| spec.output.dtype == Dtype::U8);
+    for (row, [height, own]) in
+        batch.sizes().iter().map(|size| size.map(|side| side as usize)).enumerate()
+    {
+        let image = &batch.images()[row * row_bytes..][..row_bytes];
+        if is_padded {
+            image
+                .chunks_exact(3 * width)
+                .take(height)
+                .for_each(|line| hash.update(&line[..3 * own]));
+        } else {
+            hash.update(image);
+        }
+        hash.update(batch.labels()[row].to_le_bytes());
+        hash.update(batch.indices()[row].to_le_bytes());
+    }
 }
 
 /// Noise in BMP files of changing sizes, and photographs; one of a hundred is cut short.
@@ -243,12 +365,14 @@ fn write(path: &Path) -> Outcome<()> {
             Some(photograph) => (SampleFormat::Jpeg, fs::read(photograph)?),
             None => (SampleFormat::Bmp, bmp(&mut random)?),
         };
+        let ImageInfo { width, height, .. } = tl_decode::probe(&bytes)?;
         if index % 100 == BAD {
             bytes.truncate(bytes.len() / 2);
         }
         let key = format!("{index:06}");
         let (key, label) = (Some(key.as_bytes()), Some(i64::try_from(index % 10)?));
-        writer.write_sample(&NewSample { format, key, label, ..NewSample::new(&bytes) })?;
+        let sample = NewSample { format, key, label, width, height, ..NewSample::new(&bytes) };
+        writer.write_sample(&sample)?;
     }
     writer.finish()?;
     Ok(())
