@@ -112,8 +112,7 @@ pub struct Batch {
     padding: PaddingStats,
     mask: Option<MaskType>,
     collated: Option<Collated>,
-    /// Behind the lease, which is let go of first. `None` before the batch is received.
-    #[expect(dead_code, reason = "it is there to be dropped")]
+    /// Behind the lease, which is let go of first.
     held: Option<Arc<Held>>,
 }
 
@@ -164,7 +163,8 @@ impl Batch {
         mixed: Vec<Mixed>,
     ) -> Self {
         let Form { spec, padding, mask, .. } = *form;
-        Self { lease, number, len, spec, mixed, padding, mask, collated: None, held: None }
+        let held = lease.permit().map(|permit| Arc::new(permit.publish()));
+        Self { lease, number, len, spec, mixed, padding, mask, collated: None, held }
     }
 
     /// The same with what the user's code made of it.
@@ -174,8 +174,15 @@ impl Batch {
 
     /// The same in the hands of the consumer.
     pub(crate) fn received(self) -> Self {
-        let held = self.lease.permit().map(|permit| Arc::new(permit.receive()));
-        Self { held, ..self }
+        if let (Some(permit), Some(held)) = (self.lease.permit(), &self.held) {
+            permit.receive(held);
+        }
+        self
+    }
+
+    /// What tells the gate that somebody has the batch.
+    pub(crate) fn held(&self) -> Option<Arc<Held>> {
+        self.held.clone()
     }
 
     /// What [`LoaderConfig::collate`](crate::LoaderConfig::collate) made of the batch, if that is a

@@ -107,7 +107,7 @@ impl Epoch {
     fn wait_for_next(&mut self, timeout: Option<Duration>) -> Result<Batch, PipelineError> {
         let workers = self.workers.as_ref().filter(|_| !self.shared.is_forked());
         let workers = workers.ok_or(PipelineError::Forked)?;
-        self.shared.room.gate.check_held()?;
+        workers.run().check_held()?;
         let (counters, ring) = (&self.shared.counters, &workers.run().ring);
         let ready = ring.ready();
         let asking = self.watch.ask(self.received, ready);

@@ -29,9 +29,13 @@ pub(crate) struct Gate {
 struct State {
     /// Batches that there are.
     live: u64,
-    /// Batches that the consumer received and let go of, ever.
+    /// Batches that were ready, and those of them that the consumer received, ever.
+    published: u64,
     received: u64,
+    /// Batches that were ready and that everybody but their workers has let go of, ever.
     released: u64,
+    /// Batches that the consumer has received and not let go of.
+    held: u64,
     /// Runs that are going on.
     runs: u64,
     /// Bytes of rows that are prepared ahead.
@@ -44,7 +48,7 @@ pub(crate) struct Turn {
     gate: Arc<Gate>,
     /// The run's first batch.
     start: u64,
-    /// Batches of earlier runs that the consumer held when the run began.
+    /// Batches of earlier runs that somebody held when the run began.
     held: u64,
     /// Batches that the consumer had received and let go of by then.
     received: u64,
@@ -57,16 +61,19 @@ pub(crate) struct Turn {
 #[derive(Debug)]
 pub(crate) struct Permit {
     gate: Arc<Gate>,
-    /// Bytes of its rows, where those grow.
+    /// Bytes of its rows, where those grow. A row's are added before it is finished, and looked at
+    /// behind the last finish, which orders them.
     charged: AtomicU64,
     /// Whether the consumer has received it.
     is_received: AtomicBool,
 }
 
-/// A batch is with the consumer, until this is dropped.
+/// A batch is ready or with the consumer, or the user's code has kept it, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     gate: Arc<Gate>,
+    /// Whether the consumer has received it.
+    is_received: AtomicBool,
 }
 
 impl Gate {
@@ -84,27 +91,15 @@ impl Gate {
             return None;
         }
         state.runs += 1;
-        let State { received, released, .. } = *state;
+        let State { published, received, released, .. } = *state;
         let (gate, closed) = (Arc::clone(self), AtomicBool::new(false));
-        Some(Turn { gate, start, held: received - released, received, released, closed })
+        Some(Turn { gate, start, held: published - released, received, released, closed })
     }
 
     /// How many batches there are, and how many of them the consumer holds.
     pub(crate) fn counts(&self) -> (u64, u64) {
         let state = lock(&self.state);
-        (state.live, state.received - state.released)
-    }
-
-    /// Whether another batch can be made while the consumer keeps what it has.
-    ///
-    /// # Errors
-    /// [`PipelineError::BatchesHeld`].
-    pub(crate) fn check_held(&self) -> Result<(), PipelineError> {
-        let (_, held) = self.counts();
-        if held < self.most {
-            return Ok(());
-        }
-        Err(PipelineError::BatchesHeld { held, most: self.most })
+        (state.live, state.held)
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {
@@ -138,11 +133,25 @@ impl Turn {
         if self.closed.load(Ordering::Relaxed) {
             return true;
         }
-        let before = (batch - self.start).saturating_add(self.held);
-        let between = before.saturating_sub(state.released - self.released);
         // The batch that is received next is always let in: the consumer waits for it.
         let is_next = batch - self.start <= state.received - self.received;
-        between < self.gate.most && (is_next || state.ahead < self.gate.bytes)
+        self.between(batch, state) < self.gate.most && (is_next || state.ahead < self.gate.bytes)
+    }
+
+    /// Batches before `batch` that somebody has, or that are still to come.
+    fn between(&self, batch: u64, state: &State) -> u64 {
+        let before = (batch - self.start).saturating_add(self.held);
+        before.saturating_sub(state.released - self.released)
+    }
+
+    /// Whether batch `batch`, which the consumer is to receive next, can be made while those before
+    /// it are kept as they are.
+    ///
+    /// # Errors
+    /// [`PipelineError::BatchesHeld`].
+    pub(crate) fn check_held(&self, batch: u64) -> Result<(), PipelineError> {
+        let (held, most) = (self.between(batch, &lock(&self.gate.state)), self.gate.most);
+        if held < most { Ok(()) } else { Err(PipelineError::BatchesHeld { held, most }) }
     }
 
     /// Leave to have a batch that was waited for. A worker that still has one the consumer let go of
@@ -178,14 +187,22 @@ impl Permit {
         self.charged.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes)
     }
 
+    /// Notes that the batch is ready. Who drops what this returns makes others wait for the permit,
+    /// with the ring locked, and must not need that lock to let go of it.
+    pub(crate) fn publish(&self) -> Held {
+        self.gate.change(|state| state.published += 1);
+        Held { gate: Arc::clone(&self.gate), is_received: AtomicBool::new(false) }
+    }
+
     /// Notes that the consumer has received the batch.
-    pub(crate) fn receive(&self) -> Held {
+    pub(crate) fn receive(&self, held: &Held) {
         self.gate.change(|state| {
             state.received += 1;
+            state.held += 1;
             state.ahead -= self.charged();
             self.is_received.store(true, Ordering::Relaxed);
+            held.is_received.store(true, Ordering::Relaxed);
         });
-        Held { gate: Arc::clone(&self.gate) }
     }
 
     /// Bytes of all rows so far.
@@ -207,7 +224,10 @@ impl Drop for Permit {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.gate.change(|state| state.released += 1);
+        self.gate.change(|state| {
+            state.released += 1;
+            state.held -= u64::from(self.is_received.load(Ordering::Relaxed));
+        });
     }
 }
 
@@ -218,3 +238,7 @@ mod tests;
 #[cfg(test)]
 #[cfg(shuttle)]
 mod schedules;
+
+#[cfg(test)]
+#[cfg(loom)]
+mod orderings;

@@ -115,6 +115,11 @@ impl Run {
         (self.epoch_ahead(taken / batches), taken % batches)
     }
 
+    /// Whether there can be memory for the batch that the consumer receives next.
+    pub(crate) fn check_held(&self) -> Result<(), PipelineError> {
+        self.turn.as_ref().map_or(Ok(()), |turn| turn.check_held(self.ring.taken()))
+    }
+
     fn epoch_ahead(&self, ahead: u64) -> u32 {
         let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
         self.first_epoch.saturating_add(ahead)

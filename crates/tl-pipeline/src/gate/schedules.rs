@@ -6,8 +6,9 @@ use std::ops::Range;
 use super::*;
 use crate::sync::{explore, thread};
 
-/// A batch with its memory: the worker that finished it lets go of it a moment later.
-type Batch = Arc<Permit>;
+/// A batch with its memory: the worker that finished it lets go of that a moment later. The memory
+/// is let go of first.
+type Batch = (Arc<Permit>, Held);
 
 /// What lies between workers and consumer, as in the ring: whoever waits for memory holds its lock.
 #[derive(Default)]
@@ -23,15 +24,16 @@ struct Batches {
 }
 
 impl Finished {
-    fn begin(&self, turn: &Turn) -> Option<Batch> {
+    fn begin(&self, turn: &Turn) -> Option<Arc<Permit>> {
         let state = lock(&self.state);
         (!state.is_closed).then(|| Arc::new(turn.permit()))
     }
 
-    fn publish(&self, number: u64, batch: &Batch) {
+    fn publish(&self, number: u64, permit: &Arc<Permit>) {
+        let batch = (Arc::clone(permit), permit.publish());
         let mut state = lock(&self.state);
         if !state.is_closed {
-            state.ready.insert(number, Arc::clone(batch));
+            state.ready.insert(number, batch);
         }
         drop(state);
         self.changed.notify_all();
@@ -60,7 +62,7 @@ fn run(
     gate: &Arc<Gate>,
     batches: Range<u64>,
     (receives, keeps): (usize, usize),
-) -> VecDeque<(Batch, Held)> {
+) -> VecDeque<Batch> {
     let turn = Arc::new(gate.turn(batches.start).unwrap());
     let (finished, next) = (Arc::new(Finished::default()), Arc::new(AtomicU64::new(batches.start)));
     let workers = [(); 2].map(|()| {
@@ -73,20 +75,20 @@ fn run(
                     return;
                 }
                 turn.wait(number);
-                let Some(batch) = finished.begin(&turn) else { return };
-                batch.charge(10 + number);
-                finished.publish(number, &batch);
+                let Some(permit) = finished.begin(&turn) else { return };
+                permit.charge(10 + number);
+                finished.publish(number, &permit);
             }
         })
     });
     let mut kept = VecDeque::new();
     for number in batches.take(receives) {
-        gate.check_held().unwrap();
+        turn.check_held(number).unwrap();
         let batch = finished.take(number);
-        let held = batch.receive();
+        batch.0.receive(&batch.1);
         let (live, with_consumer) = gate.counts();
         assert!(live <= gate.most && with_consumer <= 2, "{live} {with_consumer}");
-        kept.push_back((batch, held));
+        kept.push_back(batch);
         if kept.len() > keeps {
             kept.pop_front();
         }
@@ -100,8 +102,8 @@ fn run(
 }
 
 fn is_empty(gate: &Gate) -> bool {
-    let State { live, received, released, runs, ahead } = *lock(&gate.state);
-    (live, received - released, runs, ahead) == (0, 0, 0, 0)
+    let State { live, published, released, held, runs, ahead, .. } = *lock(&gate.state);
+    (live, published - released, held, runs, ahead) == (0, 0, 0, 0, 0)
 }
 
 /// With room for two batches, and for the rows of one ahead, the consumer gets all.

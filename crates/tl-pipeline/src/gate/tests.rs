@@ -6,13 +6,20 @@ fn admits(turn: &Turn, batch: u64) -> bool {
     turn.admits(batch, &lock(&turn.gate.state))
 }
 
+/// A batch is made and received.
+fn receive(permit: &Permit) -> Held {
+    let held = permit.publish();
+    permit.receive(&held);
+    held
+}
+
 #[test]
 fn batches_begin_in_the_order_in_which_they_are_received() {
     let gate = Gate::new(2, u64::MAX);
     let turn = gate.turn(10).unwrap();
     assert!(admits(&turn, 10) && admits(&turn, 11) && !admits(&turn, 12));
     let (second, first) = (turn.permit(), turn.permit());
-    let held = first.receive();
+    let held = receive(&first);
     assert!(!admits(&turn, 12), "the consumer has one and the other is in the making");
     drop(held);
     assert!(admits(&turn, 12) && !admits(&turn, 13));
@@ -28,7 +35,7 @@ fn batches_begin_in_the_order_in_which_they_are_received() {
 fn what_an_earlier_run_left_with_the_consumer_counts() {
     let gate = Gate::new(2, u64::MAX);
     let turn = gate.turn(0).unwrap();
-    let held = turn.permit().receive();
+    let held = receive(&turn.permit());
     assert!(gate.turn(0).is_none(), "one run at a time");
     drop(turn);
     let turn = gate.turn(5).unwrap();
@@ -44,7 +51,7 @@ fn rows_ahead_hold_back_all_but_the_next_batch() {
     let first = turn.permit();
     assert_eq!((first.charge(60), first.charge(60)), (60, 120));
     assert!(admits(&turn, 0) && !admits(&turn, 1));
-    let held = first.receive();
+    let held = receive(&first);
     assert!(admits(&turn, 1) && admits(&turn, 2));
     let second = turn.permit();
     second.charge(100);
@@ -61,13 +68,13 @@ fn a_consumer_with_everything_is_told() {
     let gate = Gate::new(2, u64::MAX);
     let turn = gate.turn(0).unwrap();
     let permits = [turn.permit(), turn.permit()];
-    let first = permits[0].receive();
-    assert!(gate.check_held().is_ok());
-    let second = permits[1].receive();
-    let error = gate.check_held().unwrap_err();
+    let first = receive(&permits[0]);
+    assert!(turn.check_held(1).is_ok());
+    let second = receive(&permits[1]);
+    let error = turn.check_held(2).unwrap_err();
     assert!(matches!(error, PipelineError::BatchesHeld { held: 2, most: 2 }), "{error}");
     drop((first, second));
-    assert!(gate.check_held().is_ok());
+    assert!(turn.check_held(2).is_ok());
 }
 
 #[test]
@@ -88,4 +95,17 @@ fn without_a_budget_everybody_passes() {
     let permits: Vec<_> = (0..100).map(|_| turns[1].permit()).collect();
     assert_eq!(gate.counts(), (100, 0));
     assert_eq!(permits[3].charged(), 0);
+}
+
+#[test]
+fn what_was_never_received_counts_while_somebody_keeps_it() {
+    let gate = Gate::new(2, u64::MAX);
+    let turn = gate.turn(0).unwrap();
+    let kept = turn.permit().publish();
+    assert_eq!(gate.counts(), (0, 0));
+    drop(turn);
+    let turn = gate.turn(4).unwrap();
+    assert!(admits(&turn, 4) && !admits(&turn, 5) && turn.check_held(4).is_ok());
+    drop(kept);
+    assert!(admits(&turn, 5));
 }

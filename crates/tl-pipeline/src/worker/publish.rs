@@ -51,6 +51,7 @@ pub(super) fn publish(
     complete.publish();
     let rows = run.shared().schedule.counted_rows_of(place.batch);
     scratch.tally.lap(Stage::Finish);
+    let mut failed = None;
     let filled = match audit.iter().position(|entry| entry.outcome == Outcome::Raised) {
         Some(raised) => {
             let entry = audit.swap_remove(raised);
@@ -60,14 +61,18 @@ pub(super) fn publish(
             let charged = lease.permit().map_or(0, Permit::charged);
             let within = run.room().check(place.epoch, place.batch, charged);
             let batch = Batch::new(Arc::clone(lease), place.batch, len, form, mixed);
+            let held = batch.held();
             let batch = within.and_then(|()| match &run.config().collate {
                 Some(collate) => collate.run(&batch).map(|collated| batch.with_collated(collated)),
                 None => Ok(batch),
             });
+            failed = held.filter(|_| batch.is_err());
             Filled { batch, rows, audit }
         }
     };
     run.ring.publish(place.serial, filled);
+    // Not before: whoever may have its memory then waits for this worker, with the ring locked.
+    drop(failed);
 }
 
 /// Mixes the images in `rows`, what is left of the group that starts at `first`, as the group's

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier, Mutex};
 
 use serde_json::Value;
 use tbl_format::SampleFormat;
 use tbl_io::{Entry, Field, ReadError, SampleSource, SourceKind};
 use tl_pipeline::{
-    Batching, Buckets, Dataset, Loader, LoaderConfig, OnError, PipelineError, Readers, SampleFault,
-    Shuffle, Work,
+    Batch, Batching, Buckets, Collate, Dataset, Loader, LoaderConfig, OnError, PipelineError,
+    Readers, SampleFault, Shuffle, Work,
 };
 use tl_transform::op::{CenterCrop, UserTransform};
 use tl_transform::{Dtype, Layout, OutputSpec, Recipe, Rng, UserError, UserTransforms};
@@ -303,6 +303,33 @@ fn a_consumer_that_keeps_everything_is_told_instead_of_hanging() {
     assert!(loader.memory().batches <= most, "{}", loader.memory());
     // Kept batches of one epoch leave less for the next, which still goes on.
     assert_eq!(loader.epoch(1).filter(Result::is_ok).count(), 20);
+}
+
+/// Code that is run on batches may keep them as well, also such as nobody receives.
+#[test]
+fn batches_that_collating_code_keeps_are_held_too() {
+    let kept: Arc<Mutex<Vec<Batch>>> = Arc::default();
+    let keeping = Arc::clone(&kept);
+    let collate = Collate::new(move |batch: &Batch| {
+        keeping.lock().unwrap().push(batch.clone());
+        Ok(())
+    });
+    let memory_budget = Some(200 * MIB);
+    let config =
+        LoaderConfig { collate: Some(collate), prefetch: 3, memory_budget, ..config(train()) };
+    let loader = loader(bmps(80), config);
+    for received in 0..3 {
+        // What is prepared of an epoch that is broken off is kept too, though nobody receives it.
+        assert!(loader.epoch(0).take(received).all(|batch| batch.is_ok()));
+        let others = kept.lock().unwrap().len();
+        let mut epoch = loader.epoch(0);
+        assert!(epoch.by_ref().take(4 - others).all(|batch| batch.is_ok()));
+        let error = epoch.next().unwrap().unwrap_err();
+        assert!(matches!(error, PipelineError::BatchesHeld { held: 4, most: 4 }), "{error}");
+        assert_eq!((kept.lock().unwrap().len(), loader.memory().batches), (4, 4));
+        kept.lock().unwrap().clear();
+        assert_eq!(loader.memory().batches, 0);
+    }
 }
 
 #[test]
