@@ -106,7 +106,7 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
     Ok(Verdict::Good)
 }
 
-fn config(args: &BenchArgs, dataset: &Dataset) -> Result<LoaderConfig, Failure> {
+pub(crate) fn config(args: &BenchArgs, dataset: &Dataset) -> Result<LoaderConfig, Failure> {
     if args.decode.is_given() && !args.recipe.resizes() {
         return Err(Failure::NoDecodeMode);
     }

@@ -7,11 +7,14 @@ mod memory;
 mod pass;
 mod throttle;
 
+use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tl_decode::DecodeOptions;
-use tl_pipeline::{Dataset, LoaderConfig, OnError, Report, Shuffle, Work};
+use tl_pipeline::{
+    CacheConfig, Dataset, Limit, LoaderConfig, OnError, Readers, Report, Shuffle, Stage, Work,
+};
 use tl_transform::{DecodeMode, Dtype, OutputSpec, Recipe};
 
 use crate::args::{DoctorArgs, GlobalArgs};
@@ -20,13 +23,16 @@ use crate::data_set;
 use crate::failure::{Failure, Verdict};
 use crate::output::{Progress, Stdout};
 use crate::recipe;
-use change::Measured;
+use change::{Measured, Variant};
 use findings::{DataFigures, Findings};
 use pass::{Pass, Training};
 use throttle::{SlowDisk, Throttled};
 
 /// Entries that are looked at to say how large samples are.
 const LOOKED_AT: u64 = 1000;
+
+/// More threads that read than this are not worth trying.
+const MOST_READERS: usize = 256;
 
 /// Examines, and prints what was found.
 pub(crate) fn run(args: &DoctorArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
@@ -82,25 +88,32 @@ impl Examination<'_> {
         let disk = (one_reader?, all_readers?);
         progress.set(42);
         let copy_rate = memory::copy_rate(workers, self.share(3));
-        let one = self.pass(&work, None, 1)?;
+        let one = self.pass(&work, None, |config| LoaderConfig { workers: 1, ..config })?;
         let one = one.run(Training::again(covered, self.share(10)))?.report;
         progress.set(55);
         let variants = self.variants(&work, covered)?;
         progress.set(73);
-        let training = self.training(&work)?;
+        let training = self.training(&self.pass(&work, self.limit(), |config| config)?, 22)?;
+        let readers = self.other_readers(&work, &training)?;
         let has_step = !self.step.is_zero();
         let replay = has_step.then(|| all.replay(self.step, self.share(5))).transpose()?;
         progress.set(100);
-        let is_throttled = self.limit().is_some();
+        let config = all.loader().config();
         let measured = Measured {
             data,
             warm,
             one,
             disk,
             variants,
+            readers,
             training,
             replay,
-            is_throttled,
+            files: shell_words(self.args.data.iter().map(|path| path.as_os_str())),
+            recipe: shell_words([OsStr::new(&self.args.recipe.to_string())]),
+            size: self.args.recipe.resizes().then(|| side(&work)).flatten(),
+            batch_size: config.batch_size,
+            is_exact: is_exact(&work),
+            is_cached: config.cache != CacheConfig::default(),
             copy_rate,
             shuffle,
         };
@@ -108,34 +121,69 @@ impl Examination<'_> {
     }
 
     /// What training does: from the disk as it is said to be, with a consumer that takes its time.
-    fn training(&self, work: &Work) -> Result<Report, Failure> {
-        let pass = self.pass(work, self.limit(), 0)?;
+    fn training(&self, pass: &Pass, percent: u32) -> Result<Report, Failure> {
         if self.args.cold {
             disk::drop_all_pages(pass.loader().dataset())?;
         }
-        let training = Training { step: self.step, ..Training::for_time(self.share(22)) };
+        let training = Training { step: self.step, ..Training::for_time(self.share(percent)) };
         Ok(pass.run(training)?.report)
     }
 
-    /// Rates of the same work done otherwise.
-    fn variants(&self, work: &Work, covered: u64) -> Result<Vec<(String, f64)>, Failure> {
-        let Work::Images(recipe) = work else { return Ok(Vec::new()) };
-        let mut rates = Vec::new();
-        for (name, recipe) in others(recipe) {
-            let pass = self.pass(&Work::Images(recipe), None, 0)?;
-            let report = pass.run(Training::again(covered, self.share(6)))?.report;
-            rates.push((name, report.capacity()));
-        }
-        Ok(rates)
+    /// Where reading limits training: twice as many readers, and its rate with them.
+    fn other_readers(
+        &self,
+        work: &Work,
+        training: &Report,
+    ) -> Result<Option<(usize, f64)>, Failure> {
+        let now = match training.limit() {
+            Some(Limit::Readers) => training.stats().readers.readers,
+            Some(Limit::Stage(Stage::Read)) => training.stats().workers,
+            _ => return Ok(None),
+        };
+        let readers = now.saturating_mul(2).min(MOST_READERS);
+        let with = |config| LoaderConfig { readers: Readers::Threads(readers), ..config };
+        let report = self.training(&self.pass(work, self.limit(), with)?, 8)?;
+        Ok(Some((readers, report.rate())))
     }
 
-    /// A loader over the data set, opened once more, with `workers` threads, 0 for those asked for.
-    fn pass(&self, work: &Work, limit: Option<f64>, workers: usize) -> Result<Pass, Failure> {
-        let dataset = self.open(limit)?;
-        let mut config = self.config(work, &dataset)?;
-        if workers > 0 {
-            config.workers = workers;
+    /// Rates of the same work done otherwise.
+    fn variants(&self, work: &Work, covered: u64) -> Result<Vec<Variant>, Failure> {
+        let Work::Images(recipe) = work else { return Ok(Vec::new()) };
+        let mut variants = Vec::new();
+        for (what, command, recipe) in self.others(recipe) {
+            let pass = self.pass(&Work::Images(recipe), None, |config| config)?;
+            let report = pass.run(Training::again(covered, self.share(5)))?.report;
+            variants.push(Variant { what, command, rate: report.capacity() });
         }
+        Ok(variants)
+    }
+
+    /// The recipe done otherwise, where that is another thing: results in half the bytes, and
+    /// photographs decoded no further than they are needed.
+    fn others(&self, recipe: &Recipe) -> Vec<(&'static str, Option<&'static str>, Recipe)> {
+        let mut others = Vec::new();
+        let output = recipe.output();
+        if output.dtype == Dtype::F32 {
+            let half = recipe.clone().with_output(OutputSpec { dtype: Dtype::F16, ..output });
+            others.extend(half.ok().map(|half| ("a recipe with f16 instead of f32", None, half)));
+        }
+        if self.args.recipe.resizes() && recipe.decode_mode() == DecodeMode::Exact {
+            let what = "decode photographs no further than they are needed, which is not exact";
+            let fast = recipe.clone().with_decode(DecodeMode::FAST);
+            others.extend(fast.ok().map(|fast| (what, Some("--decode fast"), fast)));
+        }
+        others
+    }
+
+    /// A loader over the data set, opened once more, with `change` made to its settings.
+    fn pass(
+        &self,
+        work: &Work,
+        limit: Option<f64>,
+        change: impl FnOnce(LoaderConfig) -> LoaderConfig,
+    ) -> Result<Pass, Failure> {
+        let dataset = self.open(limit)?;
+        let config = change(self.config(work, &dataset)?);
         Pass::new(dataset, config)
     }
 
@@ -182,18 +230,25 @@ impl Examination<'_> {
     }
 }
 
-/// The recipe done otherwise, where that is another thing: results in half the bytes, and
-/// photographs decoded no further than they are needed.
-fn others(recipe: &Recipe) -> Vec<(String, Recipe)> {
-    let mut others = Vec::new();
-    let output = recipe.output();
-    if output.dtype == Dtype::F32 {
-        let half = OutputSpec { dtype: Dtype::F16, ..output };
-        others.extend(recipe.clone().with_output(half).ok().map(|half| ("f16 output", half)));
-    }
-    if recipe.decode_mode() == DecodeMode::Exact {
-        let fast = recipe.clone().with_decode(DecodeMode::FAST);
-        others.extend(fast.ok().map(|fast| ("--decode fast", fast)));
-    }
-    others.into_iter().map(|(name, recipe)| (name.to_owned(), recipe)).collect()
+/// Side of the images in a batch, where they have one.
+fn side(work: &Work) -> Option<u32> {
+    let Work::Images(recipe) = work else { return None };
+    recipe.output_size().map(|(width, height)| width.max(height))
+}
+
+fn is_exact(work: &Work) -> bool {
+    matches!(work, Work::Images(recipe) if recipe.decode_mode() == DecodeMode::Exact)
+}
+
+/// Words as a shell takes them.
+fn shell_words<'a>(words: impl IntoIterator<Item = &'a OsStr>) -> String {
+    let quoted = |word: &OsStr| {
+        let text = word.to_string_lossy();
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@,%".contains(c);
+        if !text.is_empty() && text.chars().all(is_plain) {
+            return text.into_owned();
+        }
+        format!("'{}'", text.replace('\'', r"'\''"))
+    };
+    words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
 }

@@ -14,11 +14,13 @@ use crate::figures::rounded;
 /// A gain below this is not worth a line.
 const WORTH: f64 = 1.03;
 
-/// A disk gives so many times as much to several readers before it is worth saying.
-const SEVERAL: f64 = 1.3;
-
 /// Part of the free memory that a cache may take without others missing it.
 const FOR_CACHES: f64 = 0.5;
+
+/// What a cache takes for each byte that it keeps, with some room for samples not looked at.
+const CACHE_MARGIN: f64 = 1.1;
+
+const MIB: f64 = 1_048_576.0;
 
 /// What was measured.
 pub(super) struct Measured {
@@ -28,24 +30,46 @@ pub(super) struct Measured {
     pub(super) one: Report,
     /// Past the page cache, one reader and one for every worker.
     pub(super) disk: (ReadRate, ReadRate),
-    /// The same work done otherwise: what is changed, and samples a second.
-    pub(super) variants: Vec<(String, f64)>,
+    /// The same work done otherwise.
+    pub(super) variants: Vec<Variant>,
+    /// Other readers than training had, and samples a second with them.
+    pub(super) readers: Option<(usize, f64)>,
     /// As training does it.
     pub(super) training: Report,
     /// Samples a second that the training step takes by itself, if it takes any time.
     pub(super) replay: Option<f64>,
-    /// Whether the disk was taken for a slower one.
-    pub(super) is_throttled: bool,
+    /// The files and the recipe as a shell would be given them.
+    pub(super) files: String,
+    pub(super) recipe: String,
+    /// Side of the images in a batch, where a recipe for photographs has one.
+    pub(super) size: Option<u32>,
+    pub(super) batch_size: usize,
+    /// Whether photographs are decoded exactly.
+    pub(super) is_exact: bool,
+    /// Whether there is a cache already.
+    pub(super) is_cached: bool,
     /// Bytes a second.
     pub(super) copy_rate: f64,
     pub(super) shuffle: ShuffleQuality,
+}
+
+/// The same work done otherwise, and how fast it was.
+#[derive(Clone, Debug)]
+pub(super) struct Variant {
+    pub(super) what: &'static str,
+    pub(super) command: Option<&'static str>,
+    /// Samples a second.
+    pub(super) rate: f64,
 }
 
 /// Something to change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Change {
     what: String,
-    /// Samples a second with it; `None` where it has no effect on the rate.
+    /// Options to add, or a command of its own; `None` where it is nothing to type.
+    #[serde(rename = "try", skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+    /// Samples a second with it; `None` where it has no effect on the rate, or an unknown one.
     #[serde(skip_serializing_if = "Option::is_none")]
     samples_per_s: Option<f64>,
     /// Whether that was measured.
@@ -53,20 +77,31 @@ pub(super) struct Change {
 }
 
 impl Change {
-    fn estimate(what: impl Into<String>, rate: f64) -> Self {
-        Self { what: what.into(), samples_per_s: Some(rounded(rate, 0)), measured: false }
+    fn advice(what: impl Into<String>) -> Self {
+        Self { what: what.into(), command: None, samples_per_s: None, measured: false }
     }
 
-    fn advice(what: impl Into<String>) -> Self {
-        Self { what: what.into(), samples_per_s: None, measured: false }
+    fn by(self, command: impl Into<String>) -> Self {
+        Self { command: Some(command.into()), ..self }
+    }
+
+    fn estimated(self, rate: f64) -> Self {
+        Self { samples_per_s: Some(rounded(rate, 0)), ..self }
+    }
+
+    fn measured(self, rate: f64) -> Self {
+        Self { measured: true, ..self.estimated(rate) }
     }
 }
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(rate) = self.samples_per_s else { return f.write_str(&self.what) };
-        let how = if self.measured { "measured" } else { "estimated" };
-        write!(f, "{}: {rate:.0} samples/s ({how})", self.what)
+        f.write_str(&self.what)?;
+        if let Some(rate) = self.samples_per_s {
+            let how = if self.measured { "measured" } else { "estimated" };
+            write!(f, ": {rate:.0} samples/s ({how})")?;
+        }
+        self.command.as_ref().map_or(Ok(()), |command| write!(f, "\n      {command}"))
     }
 }
 
@@ -74,7 +109,7 @@ impl fmt::Display for Change {
 pub(super) fn changes(found: &Measured) -> Vec<Change> {
     let Some(limit) = found.training.limit() else { return Vec::new() };
     let mut changes = match limit {
-        Limit::Stage(Stage::Read) => for_reading(found),
+        Limit::Stage(Stage::Read) | Limit::Readers => for_reading(found),
         Limit::Stage(stage) => for_processing(found, stage),
         Limit::Consumer | _ => return for_consumer(found),
     };
@@ -101,47 +136,51 @@ fn for_consumer(found: &Measured) -> Vec<Change> {
         #[expect(clippy::cast_sign_loss, reason = "rates are not negative")]
         let enough = (rate / one).ceil().min(1024.0) as usize + 1;
         if enough < workers {
-            changes.push(Change::advice(format!(
-                "--workers {enough} would be enough, and leave more of the processor to training"
-            )));
+            let what = "fewer workers are enough, and leave more of the processor to training";
+            changes.push(Change::advice(what).by(format!("--workers {enough}")));
         }
     }
     changes
 }
 
 fn for_reading(found: &Measured) -> Vec<Change> {
-    let mut changes = Vec::new();
     let warm = found.warm.capacity();
-    let gigabytes = found.data.bytes() / 1e9;
-    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    let free = memory::available_bytes().map_or(0.0, |bytes| FOR_CACHES * bytes as f64);
-    if found.data.bytes() <= free {
-        let what = format!("--cache-memory {gigabytes:.1}G, from the second epoch on");
-        changes.push(Change::estimate(what, warm));
-    } else {
-        let what = format!("--cache-dir on a faster disk with {gigabytes:.1} GB to spare");
-        changes.push(Change::estimate(what, warm));
+    let mut changes = Vec::new();
+    if !found.is_cached {
+        let what = "keep what was read, from the second epoch on";
+        changes.push(Change::advice(what).by(cache_of(found.data.bytes(), "")).estimated(warm));
     }
-    let (one, all) = found.disk;
-    if !found.is_throttled && all.bytes_per_s > SEVERAL * one.bytes_per_s {
-        changes
-            .push(Change::advice("--readers: this disk gives more to several readers at a time"));
+    if let Some((readers, rate)) = found.readers {
+        let what = format!("read ahead of the workers, {readers} samples at once");
+        changes.push(Change::advice(what).by(format!("--readers {readers}")).measured(rate));
     }
     let need = found.data.bytes_per_sample * warm / 1e6;
-    changes.push(Change::advice(format!(
-        "a disk of {need:.0} MB/s: what the workers could use of this data set"
-    )));
+    let what = format!("a disk of {need:.0} MB/s, which is what the workers could use");
+    changes.push(Change::advice(what));
     changes
+}
+
+/// Options for a cache of so many bytes: in memory where there is room, otherwise on disk. Behind
+/// them `more`, which says what is kept.
+fn cache_of(bytes: f64, more: &str) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    let free = memory::available_bytes().map_or(0.0, |bytes| FOR_CACHES * bytes as f64);
+    let bytes = CACHE_MARGIN * bytes;
+    let (place, unit, size) = if bytes <= free {
+        ("--cache-memory", "M", bytes / MIB)
+    } else {
+        ("--cache-dir DIR --cache-size", "G", bytes / (1024.0 * MIB))
+    };
+    format!("{place} {:.0}{unit}{more}", size.ceil().max(1.0))
 }
 
 fn for_processing(found: &Measured, stage: Stage) -> Vec<Change> {
     let mut changes: Vec<Change> = found
         .variants
         .iter()
-        .map(|(what, rate)| Change {
-            what: what.clone(),
-            samples_per_s: Some(rounded(*rate, 0)),
-            measured: true,
+        .map(|Variant { what, command, rate }| {
+            let change = Change::advice(*what).measured(*rate);
+            command.map_or(change.clone(), |command| change.by(command))
         })
         .collect();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -149,41 +188,57 @@ fn for_processing(found: &Measured, stage: Stage) -> Vec<Change> {
     if workers < cores {
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let factor = cores as f64 / workers as f64;
-        let what = format!("--workers {cores}, one per core");
-        changes.push(Change::estimate(what, factor * found.warm.capacity()));
+        let rate = factor * found.warm.capacity();
+        let what = "one worker for each core";
+        changes.push(Change::advice(what).by(format!("--workers {cores}")).estimated(rate));
     }
-    let without = |stage| {
-        let stats = found.warm.stats();
-        let rest = stats.stages.total().saturating_sub(stats.stages[stage]).as_secs_f64();
-        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-        let (workers, samples) = (stats.workers as f64, stats.processed as f64);
-        if rest > 0.0 { workers * samples / rest } else { 0.0 }
-    };
     match stage {
-        Stage::Decode => {
-            let gigabytes = found.data.pixels_per_sample * 3.0 / 1e9;
-            #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-            let decoded = gigabytes * found.data.samples as f64;
-            let space = if decoded > 0.0 { format!(", {decoded:.1} GB") } else { String::new() };
-            changes.push(Change::estimate(
-                format!("--cache decoded, from the second epoch on{space}"),
-                without(Stage::Decode),
-            ));
-            changes.push(Change::estimate(
-                "tl convert --to raw --size N: decode once and for all",
-                without(Stage::Decode),
-            ));
-            changes.push(Change::advice(
-                "tl convert --jpeg-index: crops of JPEG files start where they begin",
-            ));
-        }
-        Stage::Transform => changes.push(Change::advice(
-            "tl explain RECIPE: which operations need whole images; drop or shrink the dearest",
-        )),
+        Stage::Decode => changes.extend(for_decoding(found)),
+        Stage::Transform => changes.push(
+            Change::advice("drop or shrink the dearest operations on whole images; to see which")
+                .by(format!("tl explain {}", found.recipe)),
+        ),
         Stage::Overhead => {
-            changes.push(Change::advice("larger batches: the samples are hardly any work"));
+            let batch_size = 4 * found.batch_size;
+            let what = "larger batches: the samples are hardly any work";
+            changes.push(Change::advice(what).by(format!("--batch-size {batch_size}")));
         }
         Stage::Read | Stage::Write | Stage::Finish | _ => {}
     }
     changes
 }
+
+/// Ways to decode less, or not again.
+fn for_decoding(found: &Measured) -> Vec<Change> {
+    let stats = found.warm.stats();
+    let rest = stats.stages.total().saturating_sub(stats.stages[Stage::Decode]).as_secs_f64();
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    let (workers, processed) = (stats.workers as f64, stats.processed as f64);
+    let without = if rest > 0.0 { workers * processed / rest } else { 0.0 };
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    let decoded = 3.0 * found.data.pixels_per_sample * found.data.samples as f64;
+    let mut changes = Vec::new();
+    if decoded > 0.0 && !found.is_cached {
+        // Only what is decoded exactly can be kept.
+        let exactly = if found.is_exact { "" } else { " --decode exact" };
+        let options = cache_of(decoded, &format!(" --cache decoded{exactly}"));
+        let what = "keep the decoded images, from the second epoch on";
+        changes.push(Change::advice(what).by(options).estimated(without));
+    }
+    let convert = format!("tl convert {} -o new.tbl", found.files);
+    if let Some(size) = found.size {
+        // As much as evaluation resizes to, which leaves crops something to choose from.
+        let size = size * 8 / 7;
+        let what = format!("decode once and for all, into images of {size} x {size} pixels");
+        let command = format!("{convert} --to raw --size {size}");
+        changes.push(Change::advice(what).by(command).estimated(without));
+    }
+    if found.data.jpegs_without_index {
+        let what = "note where the rows of JPEG files begin, so that crops start there";
+        changes.push(Change::advice(what).by(format!("{convert} --jpeg-index")));
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use tbl_format::SampleFormat;
 use tl_pipeline::{Dataset, Report, ShuffleQuality, Work};
 
 use super::change::{Change, Measured, changes};
@@ -11,13 +12,19 @@ use crate::bench::machine;
 use crate::failure::Failure;
 use crate::figures::{ReportFigures, rounded};
 
+/// Images whose header is read where the container says no size.
+const READ_OF_THESE: u32 = 100;
+
 /// How large the data set is.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct DataFigures {
     pub(super) samples: u64,
     /// Mean of those that were looked at.
     pub(super) bytes_per_sample: f64,
+    /// 0 where the container does not know and no image told.
     pub(super) pixels_per_sample: f64,
+    /// Whether there are JPEG files without a row index.
+    pub(super) jpegs_without_index: bool,
     /// From opening the files to the first question.
     pub(super) open_s: f64,
 }
@@ -26,14 +33,31 @@ impl DataFigures {
     /// Looks at `look_at` entries, evenly spaced.
     pub(super) fn look(dataset: &Dataset, look_at: u64, open_s: f64) -> Result<Self, Failure> {
         let (samples, step) = (dataset.len(), dataset.len().div_ceil(look_at).max(1));
-        let (mut looked, mut bytes, mut pixels) = (0u32, 0.0, 0.0);
+        let (mut looked, mut bytes, mut pixels, mut sized) = (0u32, 0.0, 0.0, 0u32);
+        let (mut image, mut jpegs_without_index) = (Vec::new(), false);
         for index in (0..samples).step_by(usize::try_from(step).unwrap_or(usize::MAX)) {
             let facts = dataset.facts(index)?;
             #[expect(clippy::cast_precision_loss, reason = "a mean")]
             let stored = facts.stored_bytes as f64;
             bytes += stored;
-            pixels += f64::from(facts.width) * f64::from(facts.height);
             looked += 1;
+            // A header is read from some of those whose container has no sizes.
+            let size = if facts.width > 0 {
+                Some((facts.width, facts.height))
+            } else if looked <= READ_OF_THESE {
+                let read = dataset.read_into(index, &mut image);
+                let info = read.ok().and_then(|()| tl_decode::probe(&image).ok());
+                info.map(|info| (info.width, info.height))
+            } else {
+                None
+            };
+            if let Some((width, height)) = size {
+                pixels += f64::from(width) * f64::from(height);
+                sized += 1;
+            }
+            if facts.format == SampleFormat::Jpeg && !jpegs_without_index {
+                jpegs_without_index = !dataset.row_index_into(index, &mut image)?;
+            }
         }
         let looked = f64::from(looked.max(1));
         let open_s = rounded(open_s, 4);
@@ -41,7 +65,8 @@ impl DataFigures {
         Ok(Self {
             samples,
             bytes_per_sample,
-            pixels_per_sample: rounded(pixels / looked, 0),
+            pixels_per_sample: rounded(pixels / f64::from(sized.max(1)), 0),
+            jpegs_without_index,
             open_s,
         })
     }
@@ -190,8 +215,10 @@ impl fmt::Display for Findings {
         }
         writeln!(f, "shuffle   {}", self.shuffle)?;
         writeln!(f, "\ntraining  {}", self.stages)?;
-        if !self.changes.is_empty() {
-            writeln!(f, "\nto change")?;
+        if self.changes.is_empty() {
+            writeln!(f, "\nto change: nothing that was tried makes it faster")?;
+        } else {
+            writeln!(f, "\nto change, the best first")?;
         }
         for change in &self.changes {
             writeln!(f, "  {change}")?;

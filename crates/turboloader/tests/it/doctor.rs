@@ -37,8 +37,23 @@ fn a_slow_disk_is_named() {
     // Its size differs from photograph to photograph; the limit holds for all together.
     assert!(bytes > 0.0 && rate * per_sample < 12e6, "{found}");
     let changes = found["changes"].as_array().expect("a list");
-    let what = |change: &Value| change["what"].as_str().map(str::to_owned);
-    assert!(changes.iter().filter_map(what).any(|what| what.contains("--cache-memory")), "{found}");
+    let advised: Vec<&str> = changes.iter().filter_map(|change| change["try"].as_str()).collect();
+    assert!(advised.iter().any(|options| options.starts_with("--cache-memory ")), "{found}");
+    for options in advised {
+        let options: Vec<&str> = options.split(' ').collect();
+        doctor(&[&["--read-limit", "4", "--size", "32"], &options[..]].concat()).good();
+    }
+}
+
+#[test]
+fn readers_on_a_slow_disk_are_named() {
+    let found = findings(&["--read-limit", "4", "--size", "32", "--readers", "2"]);
+    assert_eq!(found["training"]["limit"], "readers", "{found}");
+    let readers = &found["training"]["readers"];
+    assert_eq!(readers["readers"], 2, "{found}");
+    let part = |of: &Value| of.as_f64().expect("a number");
+    let waits = part(&readers["workers_wait"]) + part(&readers["workers_read"]);
+    assert!(waits > 0.5 && part(&readers["used"]) > 0.5, "{found}");
 }
 
 #[test]
