@@ -103,6 +103,9 @@ fn examples() -> Result<Outcome, Box<dyn Error>> {
 fn features() -> Result<Outcome, Box<dyn Error>> {
     run_cargo("test --package tbf-format --package tbl-format --no-default-features")?;
     run_cargo("test --package idv-format --no-default-features --lib")?;
+    let arrow = "--package idv-format --features arrow --all-targets";
+    run_cargo(&format!("clippy {arrow} -- -D warnings"))?;
+    run_cargo("test --package idv-format --features arrow arrow")?;
     let uring = "--package tbl-io --package tl-pipeline --package turboloader \
                  --features turboloader/io-uring";
     run_cargo(&format!("clippy {uring} --all-targets -- -D warnings"))?;

@@ -7,6 +7,8 @@ extern crate alloc;
 #[cfg(any(test, feature = "std"))]
 extern crate std;
 
+#[cfg(feature = "arrow")]
+mod arrow;
 mod codec;
 mod cursor;
 mod error;
@@ -27,6 +29,8 @@ mod write_error;
 #[cfg(feature = "std")]
 mod writer;
 
+#[cfg(feature = "arrow")]
+pub use arrow::{ArrowError, ArrowOptions, ArrowReader, ConvertError};
 pub use codec::{Codec, CodecDefinition, Item, Key, Number, Unknown, ValuesError, Vector};
 pub use error::FormatError;
 pub use header::{Header, Version};

@@ -7,6 +7,8 @@
     reason = "test code, helpers included"
 )]
 
+#[cfg(feature = "arrow")]
+mod arrow;
 mod damage;
 mod data;
 mod oracle;
