@@ -11,4 +11,6 @@ pub mod normal;
 pub mod normalize;
 pub mod pad;
 pub mod resample;
+pub mod similarity;
+mod streams;
 pub mod warp;

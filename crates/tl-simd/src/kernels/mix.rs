@@ -239,7 +239,7 @@ impl Blended for Brain {
 }
 
 /// An IEEE half, converted by integer arithmetic.
-struct Half;
+pub(super) struct Half;
 
 impl Half {
     /// 2^112, the factor between the exponents of half and single precision.
@@ -265,7 +265,7 @@ impl Half {
     }
 
     #[inline(always)]
-    fn decode(half: u16) -> f32 {
+    pub(super) fn decode(half: u16) -> f32 {
         let (sign, magnitude) = (u32::from(half & 0x8000) << 16, u32::from(half & 0x7FFF));
         let finite = (f32::from_bits(magnitude << 13) * Self::SCALE).to_bits();
         let infinite = magnitude << 13 | 0x7F80_0000;

@@ -2,6 +2,7 @@
 
 #![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
 
+mod bytes;
 mod color;
 mod floats;
 mod gather;

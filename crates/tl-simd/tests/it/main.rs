@@ -12,6 +12,7 @@ mod normalize;
 mod pad;
 mod pillow;
 mod resample;
+mod similarity;
 mod torchvision;
 mod warp;
 mod warp_references;
