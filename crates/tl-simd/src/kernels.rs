@@ -1,6 +1,7 @@
 //! The kernels, one module per operation, each with its scalar definition.
 
 pub mod color;
+pub mod column;
 pub mod erase;
 pub mod gaussian;
 pub mod interleave;

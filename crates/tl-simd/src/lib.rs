@@ -7,7 +7,7 @@ mod level;
 mod vector;
 
 pub use kernels::{
-    color, erase, gaussian, interleave, jpeg, mix, mixture, normal, normalize, pad, resample,
-    similarity, warp,
+    color, column, erase, gaussian, interleave, jpeg, mix, mixture, normal, normalize, pad,
+    resample, similarity, warp,
 };
 pub use level::Level;

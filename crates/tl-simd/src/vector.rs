@@ -11,6 +11,7 @@ pub(crate) mod bytes;
 pub(crate) mod color;
 pub(crate) mod gather;
 pub(crate) mod jpeg;
+pub(crate) mod mask;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod neon;
 

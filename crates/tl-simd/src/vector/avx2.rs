@@ -7,6 +7,7 @@ mod color;
 mod floats;
 mod gather;
 mod jpeg;
+mod mask;
 
 use super::jpeg::by_functions;
 use super::shuffles::{FROM_PIXELS, TO_PIXELS};

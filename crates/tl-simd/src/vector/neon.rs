@@ -356,3 +356,5 @@ fn interleave([r, g, b]: [uint8x16_t; RGB], pixels: &mut [u8]) {
 
 /// A gather reads one place after the other in any case.
 impl super::gather::GatherSimd for Neon {}
+
+impl super::mask::MaskSimd for Neon {}

@@ -2,6 +2,7 @@
 
 mod color;
 mod colors;
+mod column;
 mod erase;
 mod filter;
 mod gaussian;
