@@ -1,8 +1,9 @@
 //! What the loader itself costs: `cargo run --release --example overhead [SAMPLES [DROPS]]`.
 //!
 //! Prints the processor time per sample when a sample is eight bytes from memory, how long it takes
-//! from opening a TBL file of `SAMPLES` samples to the first batch, and how long dropping an epoch of
-//! photographs takes.
+//! from opening a TBL file of `SAMPLES` samples to the first batch, with the file in the page cache
+//! and after its pages were dropped, and how long dropping an epoch of photographs takes: medians
+//! with the lowest and the highest. With `--tsv`, one line for each value: what, unit, value.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -11,31 +12,45 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tbl_format::SampleFormat;
-use tbl_io::{Entry, Field, NewSample, ReadError, SampleSource, SourceKind, StreamWriter};
+use tbl_io::{Entry, Field, NewSample, ReadError, SampleSource, Source, SourceKind, StreamWriter};
 use tl_pipeline::{Dataset, Loader, LoaderConfig, Shuffle, Work};
 use tl_transform::Recipe;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1).map(|text| text.parse());
+    let is_tsv = std::env::args().any(|argument| argument == "--tsv");
+    let numbers = std::env::args().skip(1).filter(|argument| argument != "--tsv");
+    let mut arguments = numbers.map(|text| text.parse());
     let samples: u32 = arguments.next().transpose()?.unwrap_or(20_000);
     let drops: u32 = arguments.next().transpose()?.unwrap_or(8);
     for workers in [1, 2] {
         let (wall, cpu) = per_sample(samples, workers)?;
-        println!(
-            "overhead, {workers} workers: {wall:.3} us a sample, {cpu:.3} us of processor time"
-        );
+        show(is_tsv, &format!("overhead, {workers} workers"), "us a sample", &[wall]);
+        show(is_tsv, &format!("overhead, {workers} workers"), "us of processor time", &[cpu]);
     }
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("many.tbl");
     write_many(&path, samples)?;
-    let mut times = (0..5).map(|_| first_batch(&path)).collect::<Result<Vec<_>, _>>()?;
-    times.sort();
-    println!("first batch of {samples} samples: {:.1?} (fastest {:.1?})", times[2], times[0]);
-    let mut times = (0..drops).map(stop_to_join).collect::<Result<Vec<_>, _>>()?;
-    times.sort();
-    let last = times.len().saturating_sub(1);
-    println!("stop to join: {:.1?} (longest {:.1?} of {drops})", times[last / 2], times[last]);
+    let warm = (0..5).map(|_| first_batch(&path)).collect::<Result<Vec<_>, _>>()?;
+    show(is_tsv, &format!("first batch of {samples} samples, warm"), "ms", &warm);
+    let cold = (0..5).map(|_| drop_pages(&path).and_then(|()| first_batch(&path)));
+    let cold = cold.collect::<Result<Vec<_>, _>>()?;
+    show(is_tsv, &format!("first batch of {samples} samples, cold"), "ms", &cold);
+    let drops = (0..drops).map(stop_to_join).collect::<Result<Vec<_>, _>>()?;
+    show(is_tsv, "stop to join", "ms", &drops);
     Ok(())
+}
+
+/// Prints values: each of them for a program, their median for people.
+fn show(is_tsv: bool, what: &str, unit: &str, values: &[f64]) {
+    if is_tsv {
+        values.iter().for_each(|value| println!("{what}\t{unit}\t{value:.4}"));
+        return;
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return };
+    let median = sorted[sorted.len() / 2];
+    println!("{what}: {median:.3} {unit} ({first:.3} to {last:.3})");
 }
 
 /// Samples of eight bytes that cost nothing to get.
@@ -131,7 +146,14 @@ fn write_many(path: &Path, samples: u32) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn first_batch(path: &Path) -> Result<Duration, Box<dyn Error>> {
+/// Makes the next reads of a file go to the disk.
+fn drop_pages(path: &Path) -> Result<(), Box<dyn Error>> {
+    let file = Source::open(path)?;
+    Ok(file.dont_need(0, file.len())?)
+}
+
+/// Milliseconds from opening a file to its first batch.
+fn first_batch(path: &Path) -> Result<f64, Box<dyn Error>> {
     let start = Instant::now();
     let loader = Loader::new(
         Dataset::open(&[path])?,
@@ -140,10 +162,11 @@ fn first_batch(path: &Path) -> Result<Duration, Box<dyn Error>> {
     let batch = loader.epoch(0).next().ok_or("an epoch without a batch")??;
     let time = start.elapsed();
     assert!(!batch.is_empty(), "the first batch holds samples");
-    Ok(time)
+    Ok(time.as_secs_f64() * 1e3)
 }
 
-fn stop_to_join(round: u32) -> Result<Duration, Box<dyn Error>> {
+/// Milliseconds that dropping an epoch takes.
+fn stop_to_join(round: u32) -> Result<f64, Box<dyn Error>> {
     let photographs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos");
     let paths: Vec<PathBuf> = vec![photographs; 4];
     let work = Work::Images(Recipe::imagenet_train(224)?);
@@ -155,5 +178,5 @@ fn stop_to_join(round: u32) -> Result<Duration, Box<dyn Error>> {
     }
     let start = Instant::now();
     drop(epoch);
-    Ok(start.elapsed())
+    Ok(start.elapsed().as_secs_f64() * 1e3)
 }
