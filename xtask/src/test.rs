@@ -14,8 +14,7 @@ use crate::{prove, tidy};
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
 /// The crates without C code, which check for another architecture without a cross compiler.
-const PURE_RUST: &str =
-    "-p idv-format -p tbf-format -p tbl-format -p tl-simd -p tl-decode -p tl-transform";
+const PURE_RUST: &str = "-p idv-format -p tbl-format -p tl-simd -p tl-decode -p tl-transform";
 
 enum Outcome {
     Passed,
@@ -102,6 +101,10 @@ fn examples() -> Result<Outcome, Box<dyn Error>> {
 /// Tests the crates that have default features without them, and what the others' features add.
 fn features() -> Result<Outcome, Box<dyn Error>> {
     run_cargo("test --package tbf-format --package tbl-format --no-default-features")?;
+    for feature in ["encryption", "lz4", "zstd"] {
+        let tbf = format!("--package tbf-format --no-default-features --features {feature}");
+        run_cargo(&format!("test {tbf} --test it -- packing"))?;
+    }
     run_cargo("test --package idv-format --no-default-features --lib")?;
     let arrow = "--package idv-format --features arrow --all-targets";
     run_cargo(&format!("clippy {arrow} -- -D warnings"))?;
@@ -123,6 +126,8 @@ fn aarch64() -> Result<Outcome, Box<dyn Error>> {
     if !libraries.is_some_and(|folder| fs::exists(folder).unwrap_or(false)) {
         return Ok(Outcome::Skipped(format!("`rustup target add {AARCH64}` installs the target")));
     }
+    let tbf = "--package tbf-format --no-default-features --features std,encryption";
+    run_cargo(&format!("check --target {AARCH64} {tbf}"))?;
     run_cargo(&format!("check --target {AARCH64} {PURE_RUST}"))
 }
 

@@ -46,6 +46,14 @@ impl AlignedBytes {
         copy
     }
 
+    /// Appends `more` zero bytes and lends them. What is there already ends at a multiple of 64.
+    pub(crate) fn grow(&mut self, more: usize) -> &mut [u8] {
+        let start = self.len;
+        self.len += more;
+        self.blocks.resize(self.len.div_ceil(64), Block([0; 64]));
+        self.as_mut_bytes().get_mut(start..).unwrap_or_default()
+    }
+
     /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
         self.blocks.as_bytes().get(..self.len).unwrap_or_default()

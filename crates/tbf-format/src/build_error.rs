@@ -1,6 +1,7 @@
 //! What a segment cannot hold.
 
 use crate::embedding::Dtype;
+use crate::region::Region;
 
 /// Why a segment cannot be made of what was given.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -55,6 +56,20 @@ pub enum BuildError {
         target_row: u32,
         /// How many nodes there are.
         node_count: u64,
+    },
+    /// A compression or encryption that this build cannot do.
+    #[error("the segment takes the feature `{feature}`")]
+    Unsupported {
+        /// The crate's feature.
+        feature: &'static str,
+    },
+    /// A region longer than AES-GCM takes, 64 GiB.
+    #[error("{region} of {bytes} bytes is too long to be encrypted")]
+    TooLongToEncrypt {
+        /// The region.
+        region: Region,
+        /// Its size.
+        bytes: u64,
     },
     /// Two nodes with the same id.
     #[error("nodes {first} and {second} have the same id")]

@@ -207,6 +207,46 @@ pub enum FormatError {
         /// The region.
         region: Region,
     },
+    /// The region takes more memory than the caller allows.
+    #[error("{region} takes {need} bytes, {limit} are allowed")]
+    Limit {
+        /// The region.
+        region: Region,
+        /// Its size.
+        need: u64,
+        /// The caller's limit.
+        limit: u64,
+    },
+    /// The region is packed in a way that this build cannot undo.
+    #[error("{region} takes the feature `{feature}`")]
+    Unsupported {
+        /// The region.
+        region: Region,
+        /// The crate's feature.
+        feature: &'static str,
+    },
+    /// A block of a compressed region that cannot be decoded to its size.
+    #[error("block {block} of the {region}, at {offset} of its stored bytes, is damaged")]
+    Block {
+        /// The region.
+        region: Region,
+        /// The block.
+        block: u64,
+        /// Where it starts.
+        offset: u64,
+    },
+    /// The region is encrypted and no key was given.
+    #[error("{region} is encrypted, and there is no key")]
+    KeyNeeded {
+        /// The region.
+        region: Region,
+    },
+    /// The region is not what was encrypted with this key in this segment.
+    #[error("{region} cannot be decrypted: another key, or other bytes")]
+    Decryption {
+        /// The region.
+        region: Region,
+    },
     /// The segment was not written to its end. Recovery discards it.
     #[error("the segment was not written to its end")]
     Partial,

@@ -219,6 +219,9 @@ impl RegionEntry {
         if compression != Compression::None && summary.block_bytes == 0 {
             return Err(unknown("block_bytes", 0));
         }
+        if summary.is_encrypted && self.raw_checksum.get() != 0 {
+            return Err(not_zero(offset + offset_of!(Self, raw_checksum) as u64));
+        }
         if !summary.is_encrypted && (self.nonce, self.tag) != ([0; 12], [0; 16]) {
             return Err(not_zero(offset + offset_of!(Self, nonce) as u64));
         }

@@ -96,26 +96,40 @@ impl Layout {
         bytes: &[u8],
         header: &FileHeader,
     ) -> Result<Option<u64>, FormatError> {
-        let plain = |region| {
-            let extent = self.extent(region).filter(|extent| extent.is_plain)?;
-            bytes.get(extent.range.clone())
-        };
-        if let Some(bloom) = plain(Region::Bloom) {
-            let found = Bloom::parse(bloom)?.byte_len() as u64;
-            let stated = bloom.len() as u64;
-            if stated != found {
-                let what = "length of the bloom filter";
-                return Err(FormatError::Contradiction { what, stated, found });
+        let mut stored_edges = None;
+        for region in [Region::Bloom, Region::Edges] {
+            let extent = self.extent(region).filter(|extent| extent.is_plain);
+            if let Some(bytes) = extent.and_then(|extent| bytes.get(extent.range.clone())) {
+                stored_edges = check_region(region, bytes, header)?;
             }
         }
-        let Some(edges) = plain(Region::Edges) else { return Ok(None) };
-        let found = Adjacency::parse(edges, header.node_count())?.edges().len() as u64;
-        let stated = header.edge_count();
-        if header.dialect() == Dialect::Published && stated != found {
-            return Err(FormatError::Contradiction { what: "edge_count", stated, found });
-        }
-        Ok(Some(found))
+        Ok(stored_edges)
     }
+}
+
+/// Compares what a region says of itself with its length and the header. For edges, returns how
+/// many are stored.
+pub(crate) fn check_region(
+    region: Region,
+    bytes: &[u8],
+    header: &FileHeader,
+) -> Result<Option<u64>, FormatError> {
+    if region == Region::Bloom {
+        let (stated, found) = (bytes.len() as u64, Bloom::parse(bytes)?.byte_len() as u64);
+        if stated != found {
+            let what = "length of the bloom filter";
+            return Err(FormatError::Contradiction { what, stated, found });
+        }
+    }
+    if region != Region::Edges {
+        return Ok(None);
+    }
+    let found = Adjacency::parse(bytes, header.node_count())?.edges().len() as u64;
+    let stated = header.edge_count();
+    if header.dialect() == Dialect::Published && stated != found {
+        return Err(FormatError::Contradiction { what: "edge_count", stated, found });
+    }
+    Ok(Some(found))
 }
 
 fn check_counts(header: &FileHeader) -> Result<(), FormatError> {

@@ -8,7 +8,7 @@ use crate::embedding::Embeddings;
 use crate::error::FormatError;
 use crate::header::FileHeader;
 use crate::index::Index;
-use crate::layout::Layout;
+use crate::layout::{Layout, check_region};
 use crate::region::{Dialect, Region};
 use crate::string_table::Strings;
 
@@ -66,6 +66,9 @@ pub enum Oddity {
 /// Views lend slices of numbers without a copy where the bytes are aligned in memory, which those
 /// of a mapped file are. For a segment that was read into memory of another kind there is
 /// [`AlignedBytes`].
+///
+/// A region that is compressed or encrypted has to be [unpacked](Self::unpack) before it is read;
+/// the others are not touched by that.
 #[derive(Clone, Debug)]
 pub struct Segment<'a> {
     bytes: &'a [u8],
@@ -271,6 +274,17 @@ impl<'a> Segment<'a> {
         let row = index.ids().rows().get(place).and_then(|row| usize::try_from(row).ok());
         let row = row.filter(|&row| ids.get(row) == Some(*id));
         row.map(Some).ok_or(FormatError::IndexEntry { key: "id", entry: place as u64 })
+    }
+
+    /// Takes the unpacked bytes of a region.
+    pub(crate) fn keep(&mut self, region: Region, bytes: AlignedBytes) -> Result<(), FormatError> {
+        if let Some(edges) = check_region(region, bytes.as_bytes(), &self.header)? {
+            self.layout.stored_edges = Some(edges);
+        }
+        if let Some(place) = region.slot().and_then(|slot| self.unpacked.get_mut(slot)) {
+            *place = Some(bytes);
+        }
+        Ok(())
     }
 
     pub(crate) fn bytes(&self) -> &'a [u8] {

@@ -134,11 +134,6 @@ impl Segment<'_> {
 
     fn verify_bloom(&self) -> Result<(), FormatError> {
         let bloom = self.bloom()?;
-        let (stated, found) = (self.region(Region::Bloom)?.len() as u64, bloom.byte_len() as u64);
-        if stated != found {
-            let what = "length of the bloom filter";
-            return Err(FormatError::Contradiction { what, stated, found });
-        }
         if self.is_packed(Region::Nodes) {
             return Ok(());
         }

@@ -17,7 +17,8 @@ use crate::build_error::BuildError;
 use crate::columns::{MAX_NODES, Outcome};
 use crate::edges::{Edge, Relation};
 use crate::embedding::Dtype;
-use crate::header::Flags;
+use crate::encryption::Encryption;
+use crate::header::{Compression, Flags};
 use crate::region::Region;
 
 /// What a segment is to be.
@@ -37,6 +38,10 @@ pub struct BuildOptions {
     pub index: bool,
     /// Add the edges by target.
     pub reverse: bool,
+    /// Compress regions that become smaller.
+    pub compression: Compression,
+    /// Encrypt every region.
+    pub encryption: Option<Encryption>,
 }
 
 /// A node to be written.
@@ -212,7 +217,8 @@ impl SegmentBuilder {
     /// Makes the segment.
     ///
     /// # Errors
-    /// [`BuildError::EdgeEnd`] or [`BuildError::DuplicateId`].
+    /// [`BuildError::EdgeEnd`] or [`BuildError::DuplicateId`]; [`BuildError::Unsupported`] or
+    /// [`BuildError::TooLongToEncrypt`].
     pub fn finish(self) -> Result<EncodedSegment, BuildError> {
         self.check_edges()?;
         let by_id = self.rows_by_id()?;
@@ -222,6 +228,7 @@ impl SegmentBuilder {
             (Flags::HAS_OUTCOMES, self.outcomes.iter().any(|&code| code != pending)),
             (Flags::HAS_EMBEDDINGS, !self.vectors.is_empty()),
             (Flags::IS_COMPACTED, self.options.is_compacted),
+            (Flags::IS_ENCRYPTED, self.options.encryption.is_some()),
             (Flags::HAS_REVERSE, self.options.reverse),
         ] {
             flags = if is_set { flags | flag } else { flags };
@@ -240,7 +247,7 @@ impl SegmentBuilder {
             regions.insert(1, (Region::Embeddings, self.vectors));
         }
         let counts = encoded::Counts { node_count, edge_count, flags };
-        Ok(EncodedSegment::new(&self.options, counts, regions))
+        EncodedSegment::new(&self.options, counts, regions)
     }
 
     fn check_edges(&self) -> Result<(), BuildError> {

@@ -8,7 +8,12 @@ use zerocopy::little_endian::{U32, U64};
 
 use super::BuildOptions;
 use crate::aligned::ALIGNMENT;
+use crate::build_error::BuildError;
 use crate::checksum::crc32c;
+use crate::codec;
+use crate::encryption::Encryption;
+#[cfg(feature = "encryption")]
+use crate::encryption::encrypt;
 use crate::footer::{Footer, RegionEntry, Summary};
 use crate::header::{Compression, Fields, FileHeader, Flags};
 use crate::region::Region;
@@ -35,39 +40,25 @@ pub(super) struct Counts {
 }
 
 impl EncodedSegment {
-    /// Lays out `regions` in their order.
+    /// Packs `regions` and lays them out in their order.
     pub(super) fn new(
         options: &BuildOptions,
         counts: Counts,
         regions: Vec<(Region, Vec<u8>)>,
-    ) -> Self {
+    ) -> Result<Self, BuildError> {
+        if let Some(feature) = codec::missing_feature(options.compression) {
+            return Err(BuildError::Unsupported { feature });
+        }
+        let mut parts: Vec<Part> =
+            regions.into_iter().map(|(region, raw)| Part::new(region, raw, options)).collect();
+        let end = lay_out(&mut parts);
         let mut offsets = [0; Region::DATA.len()];
-        let (mut entries, mut placed) = (Vec::new(), Vec::new());
-        let mut end = FileHeader::SIZE as u64;
-        for (region, bytes) in regions {
-            let offset = end.next_multiple_of(ALIGNMENT as u64);
-            end = offset + bytes.len() as u64;
+        for (region, offset) in parts.iter().flat_map(Part::places) {
             if let Some(place) = region.slot().and_then(|slot| offsets.get_mut(slot)) {
                 *place = offset;
             }
-            entries.push(entry(region, offset, &bytes));
-            placed.push((offset, bytes));
-            // Readers that know no flags take vectors of no components from here.
-            if region == Region::Nodes
-                && let Some(place) =
-                    Region::Embeddings.slot().and_then(|slot| offsets.get_mut(slot))
-            {
-                *place = end.next_multiple_of(ALIGNMENT as u64);
-            }
         }
         let footer_offset = end.next_multiple_of(ALIGNMENT as u64);
-        let footer = |segment_bytes| {
-            let summary =
-                Summary { segment_bytes, block_bytes: 0, is_encrypted: false, key_id: [0; 16] };
-            Footer::to_bytes(summary, &entries)
-        };
-        let byte_len = footer_offset + footer(0).len() as u64;
-        placed.push((footer_offset, footer(byte_len)));
         let header = FileHeader::new(&Fields {
             segment_id: options.segment_id,
             created_at: options.created_at,
@@ -75,12 +66,30 @@ impl EncodedSegment {
             edge_count: counts.edge_count,
             embedding_dim: options.dim,
             embedding_dtype: options.dtype,
-            compression: Compression::None,
+            compression: options.compression,
             flags: counts.flags,
             offsets,
             footer_offset,
         });
-        Self { header, regions: placed, byte_len }
+        if let Some(encryption) = &options.encryption {
+            parts.iter_mut().try_for_each(|part| part.encrypt(encryption, &header))?;
+        }
+        let entries: Vec<RegionEntry> = parts.iter().map(Part::entry).collect();
+        let is_compressed = parts.iter().any(|part| part.compression != Compression::None);
+        let footer = |segment_bytes| {
+            let summary = Summary {
+                segment_bytes,
+                block_bytes: if is_compressed { codec::BLOCK_BYTES } else { 0 },
+                is_encrypted: options.encryption.is_some(),
+                key_id: options.encryption.as_ref().map_or([0; 16], |e| e.key_id),
+            };
+            Footer::to_bytes(summary, &entries)
+        };
+        let byte_len = footer_offset + footer(0).len() as u64;
+        let mut regions: Vec<(u64, Vec<u8>)> =
+            parts.into_iter().map(|part| (part.offset, part.stored)).collect();
+        regions.push((footer_offset, footer(byte_len)));
+        Ok(Self { header, regions, byte_len })
     }
 
     /// The header of the finished segment.
@@ -135,21 +144,81 @@ impl EncodedSegment {
     }
 }
 
-fn entry(region: Region, offset: u64, bytes: &[u8]) -> RegionEntry {
-    let checksum = U32::new(crc32c(bytes));
-    let length = U64::new(bytes.len() as u64);
-    RegionEntry {
-        // Only regions that hold data get here.
-        region: region.code().unwrap_or(u8::MAX),
-        compression: Compression::None.code(),
-        is_encrypted: 0,
-        reserved: 0,
-        stored_checksum: checksum,
-        offset: U64::new(offset),
-        stored_bytes: length,
-        raw_bytes: length,
-        raw_checksum: checksum,
-        nonce: [0; 12],
-        tag: [0; 16],
+/// Gives every part its offset, and returns where the last one ends.
+fn lay_out(parts: &mut [Part]) -> u64 {
+    let mut end = FileHeader::SIZE as u64;
+    for part in parts {
+        part.offset = end.next_multiple_of(ALIGNMENT as u64);
+        end = part.offset + part.stored.len() as u64;
+    }
+    end
+}
+
+/// A region on its way into a segment.
+struct Part {
+    region: Region,
+    offset: u64,
+    stored: Vec<u8>,
+    compression: Compression,
+    raw_bytes: u64,
+    raw_checksum: u32,
+    /// With the tag.
+    nonce: Option<([u8; 12], [u8; 16])>,
+}
+
+impl Part {
+    fn new(region: Region, raw: Vec<u8>, options: &BuildOptions) -> Self {
+        let (raw_bytes, raw_checksum) = (raw.len() as u64, crc32c(&raw));
+        let compressed = codec::compress(&raw, options.compression);
+        let (stored, compression) = match compressed {
+            Some(compressed) => (compressed, options.compression),
+            None => (raw, Compression::None),
+        };
+        Self { region, offset: 0, stored, compression, raw_bytes, raw_checksum, nonce: None }
+    }
+
+    /// The offsets in the header that point here. Readers that know no flags look for vectors of
+    /// no components behind the nodes, where vectors would be.
+    fn places(&self) -> impl Iterator<Item = (Region, u64)> + use<> {
+        let end = self.offset + self.stored.len() as u64;
+        let vectors = (Region::Embeddings, end.next_multiple_of(ALIGNMENT as u64));
+        let vectors = (self.region == Region::Nodes).then_some(vectors);
+        [Some((self.region, self.offset)), vectors].into_iter().flatten()
+    }
+
+    #[cfg(feature = "encryption")]
+    fn encrypt(&mut self, encryption: &Encryption, header: &FileHeader) -> Result<(), BuildError> {
+        let nonce = encryption.region_nonce(self.region);
+        let associated = header.checked_bytes();
+        let tag = encrypt(&encryption.key, nonce, associated, &mut self.stored);
+        let bytes = self.stored.len() as u64;
+        let too_long = BuildError::TooLongToEncrypt { region: self.region, bytes };
+        self.nonce = Some((nonce, tag.ok_or(too_long)?));
+        Ok(())
+    }
+
+    #[cfg(not(feature = "encryption"))]
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    fn encrypt(&mut self, _: &Encryption, _: &FileHeader) -> Result<(), BuildError> {
+        Err(BuildError::Unsupported { feature: "encryption" })
+    }
+
+    fn entry(&self) -> RegionEntry {
+        let (nonce, tag) = self.nonce.unwrap_or_default();
+        let raw_checksum = if self.nonce.is_some() { 0 } else { self.raw_checksum };
+        RegionEntry {
+            // Only regions that hold data get here.
+            region: self.region.code().unwrap_or(u8::MAX),
+            compression: self.compression.code(),
+            is_encrypted: self.nonce.is_some().into(),
+            reserved: 0,
+            stored_checksum: U32::new(crc32c(&self.stored)),
+            offset: U64::new(self.offset),
+            stored_bytes: U64::new(self.stored.len() as u64),
+            raw_bytes: U64::new(self.raw_bytes),
+            raw_checksum: U32::new(raw_checksum),
+            nonce,
+            tag,
+        }
     }
 }

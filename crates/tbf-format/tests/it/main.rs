@@ -2,9 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code, helpers included")]
 
 mod data;
+#[cfg(feature = "encryption")]
+mod encryption;
 mod header;
 mod model;
 mod oracle;
+mod packing;
 #[cfg(feature = "std")]
 mod recovery;
 mod reference;

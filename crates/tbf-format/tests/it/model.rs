@@ -2,9 +2,10 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::sample::select;
 use tbf_format::{
-    BuildError, BuildOptions, Dtype, EncodedSegment, Node, Outcome, Relation, Segment,
-    SegmentBuilder,
+    BuildError, BuildOptions, Compression, Dtype, EncodedSegment, Encryption, Key, Node, Outcome,
+    Relation, Segment, SegmentBuilder,
 };
 
 #[derive(Clone, Debug)]
@@ -15,20 +16,50 @@ pub(crate) struct Model {
     pub(crate) edges: Vec<(u32, u32, u8, f32)>,
 }
 
+/// The compressions of this build.
+pub(crate) fn compressions() -> Vec<Compression> {
+    let mut all = vec![Compression::None];
+    all.extend(cfg!(feature = "lz4").then_some(Compression::Lz4));
+    all.extend(cfg!(feature = "zstd").then_some(Compression::Zstd));
+    all
+}
+
+/// Whether this build can encrypt: either both or only no.
+fn encryptions() -> &'static [bool] {
+    if cfg!(feature = "encryption") { &[false, true] } else { &[false] }
+}
+
+pub(crate) const KEY: Key = Key::new([0x42; 32]);
+
+pub(crate) const ENCRYPTION: Encryption =
+    Encryption { key: KEY, key_id: *b"key of the tests", nonce: [7; 11] };
+
 const TEXTS: [&str; 4] = ["", "ls -l", "größer", "\u{1d11e}"];
 
 /// Any segment of up to `most` nodes.
 pub(crate) fn models(most: usize) -> impl Strategy<Value = Model> {
     let dtypes =
         prop_oneof![Just(Dtype::F32), Just(Dtype::F16), Just(Dtype::Bf16), Just(Dtype::Int8)];
-    let options = (any::<[u64; 2]>(), 0..70u32, dtypes, any::<[bool; 3]>());
+    let packing = (select(compressions()), select(encryptions()));
+    let options = (any::<[u64; 2]>(), 0..70u32, dtypes, any::<[bool; 3]>(), packing);
     let node = (any::<u64>(), 0..5u64, any::<u64>(), any::<u32>(), 0..6u8, 0..TEXTS.len());
     let nodes = vec((node, vec(-1000.0..1000.0f32, 70)), 0..=most);
     let edges = vec((any::<u32>(), any::<u32>(), any::<u8>(), any::<u32>()), 0..=2 * most);
     (options, nodes, edges, any::<bool>()).prop_map(|(options, nodes, edges, has_texts)| {
-        let ([segment_id, created_at], dim, dtype, [is_compacted, index, reverse]) = options;
-        let options =
-            BuildOptions { segment_id, created_at, dim, dtype, is_compacted, index, reverse };
+        let ([segment_id, created_at], dim, dtype, [is_compacted, index, reverse], packing) =
+            options;
+        let (compression, is_encrypted) = packing;
+        let options = BuildOptions {
+            segment_id,
+            created_at,
+            dim,
+            dtype,
+            is_compacted,
+            index,
+            reverse,
+            compression,
+            encryption: is_encrypted.then_some(ENCRYPTION),
+        };
         let count = u32::try_from(nodes.len()).unwrap();
         let node =
             |row: usize, ((id, timestamp, context_hash, confidence, outcome, text), vector)| {

@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 use tbf_format::{
     BuildError, BuildOptions, Dtype, Flags, FormatError, Node, NodeColumns, Outcome, Region,
-    Relation, Segment, SegmentBuilder,
+    Relation, Segment, SegmentBuilder, UnpackOptions,
 };
 
 use crate::data::{id, published_segment};
-use crate::model::models;
+use crate::model::{KEY, models};
 
 pub(crate) fn cases() -> ProptestConfig {
     let cases = if cfg!(miri) { 3 } else { 256 };
@@ -22,7 +22,8 @@ proptest! {
         let encoded = model.build().unwrap();
         let file = encoded.to_bytes();
         prop_assert_eq!(file.len() as u64, encoded.byte_len());
-        let segment = Segment::open(&file).unwrap();
+        let mut segment = Segment::open(&file).unwrap();
+        segment.unpack_all(&UnpackOptions { key: Some(&KEY), ..Default::default() }).unwrap();
         prop_assert_eq!(segment.verify(), Ok(vec![]));
         model.check(&segment);
     }
