@@ -32,6 +32,9 @@ struct State<F, R, E> {
     /// The number of the front slot's batch, which the consumer takes next.
     taken: u64,
     slots: VecDeque<Slot<F, R>>,
+    /// Batches from here on are not made: the end, or where it was closed.
+    end: u64,
+    /// Why, if there is a reason.
     failure: Option<E>,
 }
 
@@ -63,7 +66,12 @@ impl<F: Clone, R, E> Ring<F, R, E> {
             depth,
             next_row: AtomicU64::new(rows.start),
             closed: AtomicBool::new(false),
-            state: Mutex::new(State { taken: batches.start, slots, failure: None }),
+            state: Mutex::new(State {
+                taken: batches.start,
+                slots,
+                end: batches.end,
+                failure: None,
+            }),
             space: Condvar::new(),
             ready: Condvar::new(),
         }
@@ -97,7 +105,8 @@ impl<F: Clone, R, E> Ring<F, R, E> {
     }
 
     /// The batch being filled under this number, once it may be worked on; the first to ask makes
-    /// it. `None` when the ring was closed. Also says how long that took when it meant sleeping.
+    /// it, and what it cannot make [ends](Self::fail_at) the ring there. `None` when the ring ends
+    /// before it. Also says how long that took when it meant sleeping.
     pub(crate) fn enter(
         &self,
         batch: u64,
@@ -105,14 +114,15 @@ impl<F: Clone, R, E> Ring<F, R, E> {
     ) -> (Option<F>, Duration) {
         let mut state = lock(&self.state);
         let mut slept = Duration::ZERO;
-        if !self.closed.load(Ordering::Relaxed) && batch - state.taken >= self.depth as u64 {
+        let depth = self.depth as u64;
+        if batch < state.end && batch - state.taken >= depth {
             let start = Instant::now();
-            while !self.closed.load(Ordering::Relaxed) && batch - state.taken >= self.depth as u64 {
+            while batch < state.end && batch - state.taken >= depth {
                 state = wait(&self.space, state);
             }
             slept = start.elapsed();
         }
-        if self.closed.load(Ordering::Relaxed) {
+        if batch >= state.end {
             return (None, slept);
         }
         let place = usize::try_from(batch - state.taken).expect("below the depth, seen above");
@@ -128,7 +138,7 @@ impl<F: Clone, R, E> Ring<F, R, E> {
                     (Some(filling), slept)
                 }
                 Err(failure) => {
-                    self.close_with(state, Some(failure));
+                    self.end_at(state, batch, Some(failure));
                     (None, slept)
                 }
             },
@@ -159,7 +169,7 @@ impl<F: Clone, R, E> Ring<F, R, E> {
         }
         let mut start = None;
         while !matches!(state.slots.front(), Some(Slot::Ready(_))) {
-            if self.closed.load(Ordering::Relaxed) {
+            if state.taken >= state.end {
                 let taken = state.failure.take().map_or(Taken::Ended, Taken::Failed);
                 return (taken, elapsed(start));
             }
@@ -180,25 +190,37 @@ impl<F: Clone, R, E> Ring<F, R, E> {
 
     /// Ends it: there is nothing to claim from now on, and nobody waits.
     pub(crate) fn close(&self) {
-        self.close_with(lock(&self.state), None);
-    }
-
-    /// Ends it with a reason, which the consumer gets after the batches before it.
-    pub(crate) fn fail(&self, failure: E) {
-        self.close_with(lock(&self.state), Some(failure));
-    }
-
-    fn close_with(
-        &self,
-        mut state: crate::sync::MutexGuard<'_, State<F, R, E>>,
-        failure: Option<E>,
-    ) {
-        // The flag is set under the lock, so that no sleeper can miss the signal below.
-        self.closed.store(true, Ordering::Relaxed);
-        state.failure = state.failure.take().or(failure);
+        let mut state = lock(&self.state);
         if state.failure.is_none() {
             state.slots.clear();
         }
+        self.end_at(state, 0, None);
+    }
+
+    /// Ends it with a reason, which the consumer gets after the batches that are ready. What is still
+    /// being filled is given up.
+    pub(crate) fn fail(&self, failure: E) {
+        self.end_at(lock(&self.state), 0, Some(failure));
+    }
+
+    /// Ends it before batch `batch` with a reason, which the consumer gets after all batches before:
+    /// their rows are claimed already, and are still worked on.
+    pub(crate) fn fail_at(&self, batch: u64, failure: E) {
+        self.end_at(lock(&self.state), batch, Some(failure));
+    }
+
+    /// Of several reasons the first in the order of batches counts.
+    fn end_at(
+        &self,
+        mut state: crate::sync::MutexGuard<'_, State<F, R, E>>,
+        batch: u64,
+        failure: Option<E>,
+    ) {
+        self.closed.store(true, Ordering::Relaxed);
+        if batch < state.end || state.failure.is_none() {
+            state.failure = failure.or(state.failure.take());
+        }
+        state.end = state.end.min(batch);
         drop(state);
         self.space.notify_all();
         self.ready.notify_all();

@@ -139,7 +139,7 @@ fn work(run: &Run, scratch: &mut Scratch) {
             let known = known.or_else(|| run.is_padded().then(|| run.order(place.epoch)));
             let form = match run.form(known.as_deref(), place) {
                 Ok(form) => form,
-                Err(error) => return run.ring.fail(error),
+                Err(error) => return run.ring.fail_at(place.serial, error),
             };
             run.shared().counters.flush(&mut scratch.tally);
             let Some(lease) = run.enter(place, &form, &mut scratch.tally) else { return };

@@ -100,6 +100,29 @@ fn failure_while_waiting() {
     failing.join().unwrap();
 }
 
+/// A batch that nobody can make: those before it are finished, whoever has rows of them.
+fn failure_in_the_middle(workers: usize) {
+    let ring: Ring<Arc<AtomicU64>, u64, u64> = Ring::new(0..10, 0..5, 4);
+    let ring = Arc::new(ring);
+    let start = || {
+        let ring = Arc::clone(&ring);
+        thread::spawn(move || {
+            while let Some(row) = ring.claim() {
+                let batch = row / 2;
+                let make = || if batch < 2 { Ok(Arc::new(AtomicU64::new(0))) } else { Err(batch) };
+                let (Some(filling), _) = ring.enter(batch, make) else { return };
+                if filling.fetch_add(1, Ordering::SeqCst) == 1 {
+                    ring.publish(batch, batch);
+                }
+            }
+        })
+    };
+    let threads: Vec<_> = std::iter::repeat_with(start).take(workers).collect();
+    let taken: Vec<_> = (0..4).map(|_| ring.take(None).0).collect();
+    assert_eq!(taken, [Taken::Ready(0), Taken::Ready(1), Taken::Failed(2), Taken::Ended]);
+    join(threads);
+}
+
 /// Two epochs of real slabs: each row is written by whoever claimed it, and read after the batch was
 /// published; memory goes back to the pool while workers may still hold it.
 fn slabs_through_the_ring(positions: u64, workers: usize) {
@@ -175,6 +198,21 @@ mod real_threads {
     }
 
     #[test]
+    fn batches_before_one_that_cannot_be_made_are_finished_first() {
+        (1..=4).for_each(failure_in_the_middle);
+        let ring: Ring<(), (), &str> = Ring::new(0..4, 0..2, 2);
+        assert_eq!(ring.enter(0, || Ok(())).0, Some(()));
+        ring.fail_at(1, "second");
+        assert_eq!(ring.take(Some(Duration::ZERO)).0, Taken::TimedOut);
+        assert_eq!(ring.enter(0, || Ok(())).0, Some(()));
+        // An earlier one counts, a later one does not.
+        ring.fail_at(0, "first");
+        ring.fail_at(1, "second");
+        let taken = [ring.take(None).0, ring.take(None).0];
+        assert_eq!(taken, [Taken::Failed("first"), Taken::Ended]);
+    }
+
+    #[test]
     fn slabs_are_handed_round() {
         slabs_through_the_ring(if cfg!(miri) { 9 } else { 3_001 }, 3);
     }
@@ -243,5 +281,7 @@ mod schedules {
     #[test]
     fn failures() {
         explore(failure_while_waiting);
+        explore(|| failure_in_the_middle(2));
+        explore(|| failure_in_the_middle(3));
     }
 }

@@ -399,20 +399,28 @@ fn a_padded_batch_without_room_is_named() {
     let output = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
     let recipe = Recipe::new(vec![], output).unwrap();
     let batching = Batching::Buckets(Buckets::default());
-    let settings = |memory_budget| LoaderConfig {
+    let settings = |workers| LoaderConfig {
         batching,
-        memory_budget,
+        workers,
+        memory_budget: Some(512 * MIB),
         sampler: Shuffle::None.into(),
         ..config(Work::Images(recipe.clone()))
     };
-    let first_error = |budget| {
-        let loader = loader(generated(1_000), settings(Some(budget)));
-        loader.epoch(0).find_map(Result::err)
+    let first_error = |workers| {
+        let loader = loader(generated(1_000), settings(workers));
+        let ends = loader.epoch(0).enumerate();
+        let (received, error) = ends.filter_map(|(at, batch)| Some((at, batch.err()?))).next()?;
+        Some((received as u64, error))
     };
-    let error = first_error(512 * MIB).unwrap();
-    let PipelineError::BatchMemory { epoch: 0, need, limit, .. } = error else { panic!("{error}") };
-    // Four images of 2500 x 2500, and what goes with the rows.
-    assert!(need >= 75_000_000 && limit < need, "{need} {limit}");
+    for workers in [1, 2, 5] {
+        let (received, error) = first_error(workers).unwrap();
+        let PipelineError::BatchMemory { epoch: 0, batch, need, limit } = error else {
+            panic!("{error}")
+        };
+        assert_eq!(received, batch, "all before it, {workers} workers");
+        // Four images of 2500 x 2500, and what goes with the rows.
+        assert!(need >= 75_000_000 && limit < need, "{need} {limit}");
+    }
 }
 
 #[test]
