@@ -1,9 +1,13 @@
 //! Data sets: one or many stored sources as one numbered sequence of labelled samples.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use tbl_io::{Entry, Facts, Field, Labels, ReadError, SampleSource};
+
+use crate::error::{SampleError, SampleFault};
+use crate::guard::guarded;
 
 /// Samples from one or several files or folders, one behind the other in the order given.
 ///
@@ -197,6 +201,18 @@ impl Dataset {
         if let Ok((source, local)) = self.locate(index) {
             source.will_need(local);
         }
+    }
+
+    /// What is wrong with sample `index`, and which it is, as far as its source can still say so.
+    pub(crate) fn sample_error(&self, index: u64, fault: SampleFault) -> SampleError {
+        let shard = guarded(|| self.locate(index).map(|(source, _)| source.path().to_path_buf()));
+        let (key, offset) = match guarded(|| self.entry(index)) {
+            Ok(Ok(entry)) => (entry.key.map(Cow::into_owned), Some(entry.offset)),
+            Ok(Err(ReadError::Sample { key, .. })) => (key, None),
+            Ok(Err(_)) | Err(_) => (None, None),
+        };
+        let shard = shard.ok().and_then(Result::ok).unwrap_or_default();
+        SampleError { index, key, shard, offset, fault }
     }
 
     /// The number of sample `index`'s source.

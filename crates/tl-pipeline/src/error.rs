@@ -198,6 +198,11 @@ pub enum PipelineError {
     /// A sample cannot be used, and the loader was told to stop there.
     #[error(transparent)]
     Sample(#[from] Arc<SampleError>),
+    /// The data set cannot say now how large a sample is, and buckets put the others by it. Going on
+    /// without would give them other places, so this ends the epoch whatever is done with bad samples;
+    /// a later attempt may succeed.
+    #[error("buckets need the size of every sample, but: {0}")]
+    SizeUnknown(#[source] Arc<SampleError>),
     /// A label that is no class, where labels of classes are asked for.
     #[error("sample {index}: label {label} is none of {num_classes} classes")]
     Label {

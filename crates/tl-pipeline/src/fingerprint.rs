@@ -88,7 +88,7 @@ impl Dataset {
 
 /// Whether the error says something about the data set, as damage and a missing file do, and not
 /// about the moment.
-fn is_lasting(mut error: &ReadError) -> bool {
+pub(crate) fn is_lasting(mut error: &ReadError) -> bool {
     while let ReadError::Sample { source, .. } = error {
         error = source;
     }

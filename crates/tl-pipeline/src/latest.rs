@@ -21,11 +21,19 @@ impl<T> Default for Latest<T> {
 }
 
 impl<T> Latest<T> {
-    /// Number `number`, made by the first to ask for it. Who asks for another does not wait.
-    pub(crate) fn get(&self, number: u64, make: impl FnOnce() -> T) -> Arc<T> {
+    /// Number `number`, made by the first to ask for it. Who asks for another does not wait. Where it
+    /// cannot be made, the next to ask tries again.
+    pub(crate) fn get<E>(
+        &self,
+        number: u64,
+        make: impl FnOnce() -> Result<T, E>,
+    ) -> Result<Arc<T>, E> {
         let pending = self.pending(number);
         let mut made = lock(&pending);
-        Arc::clone(made.get_or_insert_with(|| Arc::new(make())))
+        if let Some(made) = &*made {
+            return Ok(Arc::clone(made));
+        }
+        Ok(Arc::clone(made.insert(Arc::new(make()?))))
     }
 
     fn pending(&self, number: u64) -> Pending<T> {
@@ -52,13 +60,11 @@ mod tests {
         let latest = Latest::default();
         let mut made = Vec::new();
         for number in [5, 6, 5, 7, 6, 8, 7, 6, 5] {
-            assert_eq!(
-                *latest.get(number, || {
-                    made.push(number);
-                    number
-                }),
-                number
-            );
+            let make = || {
+                made.push(number);
+                Ok::<_, ()>(number)
+            };
+            assert_eq!(latest.get(number, make).map(|number| *number), Ok(number));
         }
         assert_eq!(made, [5, 6, 7, 8, 5]);
     }
@@ -67,7 +73,15 @@ mod tests {
     #[test]
     fn another_is_there_while_one_is_made() {
         let latest = Latest::default();
-        assert_eq!(*latest.get(1, || *latest.get(0, || 3) + 4), 7);
-        assert_eq!(*latest.get(0, || 9), 3);
+        let get = |number, made| latest.get(number, || Ok::<_, ()>(made)).map(|made| *made);
+        assert_eq!(latest.get(1, || Ok(get(0, 3)? + 4)).map(|made| *made), Ok(7));
+        assert_eq!(get(0, 9), Ok(3));
+    }
+
+    #[test]
+    fn what_could_not_be_made_is_made_when_it_is_asked_for_again() {
+        let latest = Latest::default();
+        assert_eq!(latest.get(4, || Err::<u8, _>("not now")), Err("not now"));
+        assert_eq!(latest.get(4, || Ok::<_, ()>(5)).map(|made| *made), Ok(5));
     }
 }

@@ -5,19 +5,18 @@ use tl_transform::{Draw, Plan, Recipe};
 use crate::batching::{Buckets, PaddingStats};
 use crate::bucket::{self, Size, Window, Windows};
 use crate::config::Work;
-use crate::error::PipelineError;
+use crate::error::{PipelineError, SampleFault};
+use crate::fingerprint::is_lasting;
 use crate::form::Form;
 use crate::guard::guarded;
 use crate::latest::Latest;
 use crate::loader::Shared;
 use crate::order::Order;
-use crate::schedule::Slot;
 use crate::sync::Arc;
 
 /// What the samples of one epoch are grouped by.
 pub(crate) struct Ragged {
     epoch: u32,
-    buckets: Buckets,
     windows: Windows,
     latest: Latest<Window>,
 }
@@ -28,52 +27,54 @@ impl Ragged {
         let (positions, places) = (schedule.positions(), schedule.places());
         let windows =
             Windows::new(positions, places, schedule.global_batch(), buckets.window.into());
-        Self { epoch, buckets, windows, latest: Latest::default() }
+        Self { epoch, windows, latest: Latest::default() }
     }
 
-    /// What stands in a row, behind the grouping.
-    pub(crate) fn slot(&self, shared: &Shared, order: &Order, slot: Slot) -> Slot {
-        let source = self.window_at(shared, order, slot.place).source(slot.place);
-        Slot { position: shared.schedule.position(source), ..slot }
-    }
-
-    /// The form of batch `batch` of this rank.
-    pub(crate) fn form(
+    /// The window that `place` is in, and with it all of its batch.
+    ///
+    /// # Errors
+    /// The sample whose size cannot be told now, though it could be at another time.
+    pub(crate) fn window(
         &self,
         shared: &Shared,
         order: &Order,
-        batch: u64,
-    ) -> Result<Form, PipelineError> {
-        let first = shared.schedule.slot(batch, 0).place;
-        let places = first..first + shared.schedule.rows_of(batch);
-        let window = self.window_at(shared, order, first);
-        let multiple = self.buckets.multiple;
-        let extent = window.extent(places.clone()).rounded(multiple);
-        let padding = PaddingStats {
-            image_pixels: extent.pixels,
-            padded_pixels: extent.padded_pixels(),
-            unbucketed_pixels: window.extent_before(places).rounded(multiple).padded_pixels(),
-        };
-        let Work::Images(recipe) = &shared.config.work else {
-            unreachable!("`Buckets::check` refuses bytes")
-        };
-        Form::padded(&shared.config, recipe, extent.size, padding)
-            .ok_or(PipelineError::OutOfMemory { bytes: extent.padded_pixels() })
-    }
-
-    fn window_at(&self, shared: &Shared, order: &Order, place: u64) -> Arc<Window> {
+        place: u64,
+    ) -> Result<Arc<Window>, PipelineError> {
         let number = self.windows.of(place);
         self.latest.get(number, || self.make(shared, order, number))
     }
 
-    fn make(&self, shared: &Shared, order: &Order, number: u64) -> Window {
+    fn make(&self, shared: &Shared, order: &Order, number: u64) -> Result<Window, PipelineError> {
         let places = self.windows.range(number);
         let mut sizes = Sizes { shared, epoch: self.epoch, plan: Plan::whole(1, 1) };
         let size = |place| sizes.of(order, shared.schedule.position(place));
-        let sizes = places.clone().map(size).collect();
+        let sizes = places.clone().map(size).collect::<Result<_, _>>()?;
         let draw = bucket::Draw { seed: shared.config.seed, epoch: self.epoch, window: number };
-        Window::new(places, shared.schedule.global_batch(), sizes, draw)
+        Ok(Window::new(places, shared.schedule.global_batch(), sizes, draw))
     }
+}
+
+/// The form of batch `batch` of this rank, which is in `window`.
+pub(crate) fn form(
+    shared: &Shared,
+    buckets: Buckets,
+    window: &Window,
+    batch: u64,
+) -> Result<Form, PipelineError> {
+    let first = shared.schedule.slot(batch, 0).place;
+    let places = first..first + shared.schedule.rows_of(batch);
+    let multiple = buckets.multiple;
+    let extent = window.extent(places.clone()).rounded(multiple);
+    let padding = PaddingStats {
+        image_pixels: extent.pixels,
+        padded_pixels: extent.padded_pixels(),
+        unbucketed_pixels: window.extent_before(places).rounded(multiple).padded_pixels(),
+    };
+    let Work::Images(recipe) = &shared.config.work else {
+        unreachable!("`Buckets::check` refuses bytes")
+    };
+    Form::padded(&shared.config, recipe, extent.size, padding)
+        .ok_or(PipelineError::OutOfMemory { bytes: extent.padded_pixels() })
 }
 
 /// Sizes of what the recipe makes of samples.
@@ -84,17 +85,24 @@ struct Sizes<'a> {
 }
 
 impl Sizes<'_> {
-    /// Width and height of the result at `position` of the order, 0 where it cannot be told: then
-    /// the sample has no room in its batch, and says why when it is worked on.
-    fn of(&mut self, order: &Order, position: u64) -> Size {
-        let Work::Images(recipe) = &self.shared.config.work else { return (0, 0) };
-        let sample = order.sample_at(position);
-        let known = sample.and_then(|sample| {
-            let facts = guarded(|| self.shared.dataset.facts(sample)).ok()?.ok()?;
-            let draw = Draw { seed: order.seed_at(position), epoch: self.epoch, sample };
-            self.planned(recipe, (facts.width, facts.height), draw)
-        });
-        known.unwrap_or((0, 0))
+    /// Width and height of the result at `position` of the order, 0 where the data set never has
+    /// them: then the sample has no room in its batch, and says why when it is worked on. The others
+    /// stand where sizes say, so one that is missing only now must not be taken for such a sample.
+    fn of(&mut self, order: &Order, position: u64) -> Result<Size, PipelineError> {
+        let Work::Images(recipe) = &self.shared.config.work else { return Ok((0, 0)) };
+        let Some(sample) = order.sample_at(position) else { return Ok((0, 0)) };
+        let dataset = &self.shared.dataset;
+        let fault = match guarded(|| dataset.facts(sample)) {
+            Ok(Ok(facts)) => {
+                let draw = Draw { seed: order.seed_at(position), epoch: self.epoch, sample };
+                let size = (facts.width, facts.height);
+                return Ok(self.planned(recipe, size, draw).unwrap_or((0, 0)));
+            }
+            Ok(Err(error)) if is_lasting(&error) => return Ok((0, 0)),
+            Ok(Err(error)) => error.into(),
+            Err(message) => SampleFault::Panicked { message },
+        };
+        Err(PipelineError::SizeUnknown(Arc::new(dataset.sample_error(sample, fault))))
     }
 
     fn planned(&mut self, recipe: &Recipe, size: Size, draw: Draw) -> Option<Size> {

@@ -242,7 +242,9 @@ impl Lookup<'_> {
         let place = self.run.place(row);
         let known = self.epoch.take().filter(|epoch| epoch.number == place.epoch);
         let epoch = self.epoch.insert(known.unwrap_or_else(|| self.run.order(place.epoch)));
-        let slot = self.run.slot(epoch, place);
+        // What is in the way of knowing ends the run when a worker gets here.
+        let grouping = self.run.grouping(epoch, place).ok()?;
+        let slot = self.run.slot(grouping.as_deref(), place);
         let sample = epoch.order.sample_at(slot.position);
         let sample = sample.expect("a position is below their number");
         let (run, scratch) = (self.run, &mut self.scratch);

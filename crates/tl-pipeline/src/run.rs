@@ -4,6 +4,7 @@
 //! equally many. That way one ring bounds what is in flight, the next epoch's first batches are
 //! prepared while the present one ends, and no thread is started in between.
 
+use std::convert::Infallible;
 use std::mem;
 use std::ops::Range;
 
@@ -11,6 +12,7 @@ use tl_transform::Draw;
 
 use crate::batch::Extra;
 use crate::batching::Batching;
+use crate::bucket;
 use crate::cache::{Caches, Wanted};
 use crate::config::LoaderConfig;
 use crate::dataset::Dataset;
@@ -22,7 +24,7 @@ use crate::loader::Shared;
 use crate::memory::SampleLimits;
 use crate::order::Order;
 use crate::pool::Lease;
-use crate::ragged::Ragged;
+use crate::ragged::{self, Ragged};
 use crate::reader::{self, window::Window};
 use crate::ring::Ring;
 use crate::room::Room;
@@ -125,33 +127,51 @@ impl Run {
         self.first_epoch.saturating_add(ahead)
     }
 
-    /// What stands in a row.
-    pub(crate) fn slot(&self, epoch: &EpochOrder, place: Place) -> Slot {
-        self.grouped(epoch, self.shared.schedule.slot(place.batch, place.row))
+    /// How the samples of the batch at `place` are grouped, where they are.
+    pub(crate) fn grouping(
+        &self,
+        epoch: &EpochOrder,
+        place: Place,
+    ) -> Result<Option<Arc<bucket::Window>>, PipelineError> {
+        let Some(ragged) = &epoch.ragged else { return Ok(None) };
+        let first = self.shared.schedule.slot(place.batch, 0).place;
+        ragged.window(&self.shared, &epoch.order, first).map(Some)
     }
 
-    fn grouped(&self, epoch: &EpochOrder, slot: Slot) -> Slot {
-        let ragged = epoch.ragged.as_ref();
-        ragged.map_or(slot, |ragged| ragged.slot(&self.shared, &epoch.order, slot))
+    /// What stands in a row of a batch that is grouped like this.
+    pub(crate) fn slot(&self, grouping: Option<&bucket::Window>, place: Place) -> Slot {
+        let schedule = &self.shared.schedule;
+        let slot = schedule.slot(place.batch, place.row);
+        let grouped = |window: &bucket::Window| schedule.position(window.source(slot.place));
+        Slot { position: grouping.map_or(slot.position, grouped), ..slot }
     }
 
-    /// What stands so many rows behind `place`, if that is in the same epoch.
-    pub(crate) fn ahead(&self, epoch: &EpochOrder, place: Place, rows: u64) -> Option<Slot> {
+    /// The sample so many rows behind `place`, if that is in the same epoch, and what is in the way of
+    /// knowing it does not come up in its turn.
+    pub(crate) fn ahead(&self, epoch: &EpochOrder, place: Place, rows: u64) -> Option<u64> {
         let (schedule, batch_size) = (&self.shared.schedule, self.config().batch_size as u64);
         let row = place.batch * batch_size + place.row + rows;
-        let slot = || schedule.slot(row / batch_size, row % batch_size);
-        (row < schedule.rows()).then(|| self.grouped(epoch, slot()))
+        let ahead = Place { batch: row / batch_size, row: row % batch_size, ..place };
+        let grouping = || self.grouping(epoch, ahead).ok();
+        let grouping = (row < schedule.rows()).then(grouping)??;
+        epoch.order.sample_at(self.slot(grouping.as_deref(), ahead).position)
     }
 
     /// The order of an epoch, made by the first worker to get there.
     pub(crate) fn order(&self, epoch: u32) -> Arc<EpochOrder> {
-        self.orders.get(epoch.into(), || {
+        let made = self.orders.get(epoch.into(), || {
             let ragged = match self.config().batching {
                 Batching::InOrder => None,
                 Batching::Buckets(buckets) => Some(Ragged::new(&self.shared, epoch, buckets)),
             };
-            EpochOrder { number: epoch, order: self.shared.order(epoch), ragged }
-        })
+            Ok::<_, Infallible>(EpochOrder {
+                number: epoch,
+                order: self.shared.order(epoch),
+                ragged,
+            })
+        });
+        let Ok(order) = made;
+        order
     }
 
     /// The sample of a draw as the caches see it: with the epoch in which it is used next. Where in
@@ -221,15 +241,18 @@ impl Run {
         self.config().batching.pads()
     }
 
-    /// The form of the batch at `place`, in `epoch` if that matters.
+    /// The form of the batch at `place`, which is grouped like this.
     pub(crate) fn form(
         &self,
-        epoch: Option<&EpochOrder>,
+        grouping: Option<&bucket::Window>,
         place: Place,
     ) -> Result<Form, PipelineError> {
-        let grouped = epoch.and_then(|epoch| Some((epoch.ragged.as_ref()?, &epoch.order)));
-        let Some((ragged, order)) = grouped else { return Ok(self.shared.form) };
-        ragged.form(&self.shared, order, place.batch)
+        match (self.config().batching, grouping) {
+            (Batching::Buckets(buckets), Some(window)) => {
+                ragged::form(&self.shared, buckets, window, place.batch)
+            }
+            _ => Ok(self.shared.form),
+        }
     }
 
     pub(crate) fn shared(&self) -> &Shared {

@@ -12,6 +12,7 @@ use tl_transform::BoundTransforms;
 
 use crate::audit::AuditEntry;
 use crate::batch::{Batch, Extra};
+use crate::bucket::Window;
 use crate::config::{LoaderConfig, Work};
 use crate::error::{PipelineError, SampleFault};
 use crate::fields::Annotator;
@@ -114,6 +115,8 @@ struct Current {
     /// Its number in the run.
     serial: u64,
     epoch: Arc<EpochOrder>,
+    /// How its samples are grouped, where they are.
+    grouping: Option<Arc<Window>>,
     form: Form,
     lease: Arc<Lease<Extra>>,
 }
@@ -137,14 +140,19 @@ fn work(run: &Run, scratch: &mut Scratch) {
             let known = known.filter(|epoch| epoch.number == place.epoch);
             // Only the size of padded batches depends on the order.
             let known = known.or_else(|| run.is_padded().then(|| run.order(place.epoch)));
-            let form = match run.form(known.as_deref(), place) {
-                Ok(form) => form,
+            let grouping = known.as_deref().map_or(Ok(None), |epoch| run.grouping(epoch, place));
+            let formed = grouping.and_then(|grouping| {
+                let form = run.form(grouping.as_deref(), place)?;
+                Ok((grouping, form))
+            });
+            let (grouping, form) = match formed {
+                Ok(formed) => formed,
                 Err(error) => return run.ring.fail_at(place.serial, error),
             };
             run.shared().counters.flush(&mut scratch.tally);
             let Some(lease) = run.enter(place, &form, &mut scratch.tally) else { return };
             let epoch = known.unwrap_or_else(|| run.order(place.epoch));
-            current = Some(Current { serial: place.serial, epoch, form, lease });
+            current = Some(Current { serial: place.serial, epoch, grouping, form, lease });
         }
         let Some(current) = &current else { return };
         if let Some(complete) = fill::fill(run, scratch, current, place) {

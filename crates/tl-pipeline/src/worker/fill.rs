@@ -1,16 +1,13 @@
 //! One row of a batch: the sample that stands there, what stands there instead, or the reason why
 //! there is nothing.
 
-use std::borrow::Cow;
 use std::mem;
 
-use tbl_io::ReadError;
 use tl_decode::{DecodeError, Image};
 use tl_transform::Draw;
 
 use crate::audit::Outcome;
 use crate::batch::{Extra, Finding};
-use crate::dataset::Dataset;
 use crate::error::{SampleError, SampleFault};
 use crate::form::Form;
 use crate::guard::guarded;
@@ -46,15 +43,14 @@ pub(super) fn fill<'a>(
     current: &'a Current,
     place: Place,
 ) -> Option<Complete<'a, Extra>> {
-    let Current { epoch, lease, .. } = current;
-    let slot = run.slot(epoch, place);
+    let Current { epoch, grouping, lease, .. } = current;
+    let slot = run.slot(grouping.as_deref(), place);
     let index = epoch.order.sample_at(slot.position).expect("a position is below their number");
     // Telling what will be read takes the system's time, and belongs to reading.
     scratch.tally.lap(Stage::Overhead);
     scratch.tally.work_on(index);
     if run.window().is_none()
-        && let Some(ahead) = run.ahead(epoch, place, READ_AHEAD)
-        && let Some(sample) = epoch.order.sample_at(ahead.position)
+        && let Some(sample) = run.ahead(epoch, place, READ_AHEAD)
     {
         reader::early(run, sample, || {
             if !run.caches().expects(run.dataset(), sample, &mut scratch.bytes) {
@@ -114,7 +110,7 @@ impl Filler<'_> {
         read_row.discard(run);
         scratch.tally.process();
         scratch.trim();
-        let error = |fault| Arc::new(identify(run.dataset(), index, fault));
+        let error = |fault| Arc::new(run.dataset().sample_error(index, fault));
         let Processed { label, size, damage } = match result {
             Ok(processed) => processed,
             Err(Stop::Fault(fault)) => return Err(error(fault)),
@@ -173,9 +169,9 @@ impl Filler<'_> {
     /// The positions whose samples are tried in the place of the one at `position`. A padded batch
     /// has the size of its own images, and room for those.
     fn others(&self, position: u64) -> Vec<u64> {
-        let Self { run, current: Current { epoch, form, .. }, place, .. } = self;
+        let Self { run, current: Current { epoch, grouping, form, .. }, place, .. } = self;
         let key = (run.config().seed, epoch.number);
-        let of_batch = |row| run.slot(epoch, Place { row, ..*place }).position;
+        let of_batch = |row| run.slot(grouping.as_deref(), Place { row, ..*place }).position;
         if form.is_padded {
             let rows = run.shared().schedule.rows_of(place.batch);
             replacements(key, position, rows).map(of_batch).collect()
@@ -206,16 +202,4 @@ fn within_limits(
     let result = process(run, &mut large, sample, form, Parts { image, mask, extra });
     scratch.tally = large.tally;
     result
-}
-
-/// Says which sample it was, as far as its source can still say so.
-fn identify(dataset: &Dataset, index: u64, fault: SampleFault) -> SampleError {
-    let shard = guarded(|| dataset.locate(index).map(|(source, _)| source.path().to_path_buf()));
-    let (key, offset) = match guarded(|| dataset.entry(index)) {
-        Ok(Ok(entry)) => (entry.key.map(Cow::into_owned), Some(entry.offset)),
-        Ok(Err(ReadError::Sample { key, .. })) => (key, None),
-        Ok(Err(_)) | Err(_) => (None, None),
-    };
-    let shard = shard.ok().and_then(Result::ok).unwrap_or_default();
-    SampleError { index, key, shard, offset, fault }
 }

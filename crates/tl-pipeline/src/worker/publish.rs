@@ -18,7 +18,7 @@ use crate::worker::{Current, Filled, Scratch};
 pub(super) fn publish(
     run: &Run,
     scratch: &mut Scratch,
-    Current { epoch, form, lease, .. }: &Current,
+    Current { grouping, form, lease, .. }: &Current,
     place: Place,
     mut complete: Complete<'_, Extra>,
 ) {
@@ -33,7 +33,7 @@ pub(super) fn publish(
         for row in first..rows.min(first + group) {
             let extra = complete.extra(row);
             for Finding { outcome, error } in extra.findings.drain(..) {
-                let slot = run.slot(epoch, Place { row: row as u64, ..place });
+                let slot = run.slot(grouping.as_deref(), Place { row: row as u64, ..place });
                 // What a row of padding repeats is listed where it counts.
                 if slot.valid || outcome == Outcome::Raised {
                     let (epoch, position) = (place.epoch, slot.position);

@@ -1,8 +1,12 @@
 //! Batches of images of different sizes, grouped and padded.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tbl_format::SampleFormat;
+use tbl_io::ReadError;
 use tl_decode::{DecodeOptions, Exif};
 use tl_pipeline::{
     Batch, Batching, Buckets, CacheConfig, CacheKind, Loader, LoaderConfig, MemoryCache, OnError,
@@ -12,7 +16,7 @@ use tl_pipeline::{
 use tl_transform::op::{RandomHorizontalFlip, RandomShortestSize, ToFloat};
 use tl_transform::{Draw, Dtype, Interpolation, Layout, Op, OutputSpec, Recipe};
 
-use crate::memory::{Stored, bmps, config, dataset, loader, pixels, sample};
+use crate::memory::{Stored, bmps, config, dataset, indexed, loader, pixels, sample};
 
 const SAMPLES: u32 = 61;
 
@@ -248,6 +252,47 @@ fn an_index_that_is_wrong_is_the_samples_error() {
         .collect();
     skipped.sort_unstable();
     assert_eq!((rows, skipped), (10, vec![3, 5]));
+}
+
+/// One of two ranks cannot look up one sample once. Guessing a size would give the others of its
+/// window places that the other rank does not know of.
+#[test]
+fn a_size_that_is_missing_for_a_moment_ends_the_epoch_and_moves_no_sample() {
+    const BAD: u64 = 17;
+    for panics in [false, true] {
+        let mut rows = Vec::new();
+        for rank in 0..2 {
+            let fails = Arc::new(AtomicBool::new(false));
+            let armed = Arc::clone(&fails);
+            let samples = (0..64).map(|number| sample(number, SampleFormat::Bmp)).collect();
+            let dataset = indexed(samples, move |index| {
+                if index != BAD || !fails.swap(false, Ordering::Relaxed) {
+                    return Ok(());
+                }
+                assert!(!panics, "injected");
+                let (path, source) = ("index".into(), ErrorKind::TimedOut.into());
+                Err(ReadError::Io { path, source }.for_sample(index, None))
+            });
+            let shard = Shard { rank, world: 2, tail: None };
+            let sampler = Shuffle::None.into();
+            let on_error = OnError::Skip;
+            let config = LoaderConfig { shard, sampler, on_error, workers: 1, ..buckets(4, 1) };
+            let loader = loader(dataset, config);
+            armed.store(rank == 0, Ordering::Relaxed);
+            if rank == 0 {
+                let mut epoch = loader.epoch(0);
+                let error = epoch.next().unwrap().unwrap_err();
+                let PipelineError::SizeUnknown(sample) = &error else { panic!("{error}") };
+                assert_eq!(sample.index, BAD);
+                assert_eq!(matches!(sample.fault, SampleFault::Panicked { .. }), panics);
+                assert!(epoch.next().is_none());
+            }
+            rows.extend(received(&loader, 0).iter().flat_map(|batch| batch.indices().to_vec()));
+            assert!(loader.audit().is_empty());
+        }
+        rows.sort_unstable();
+        assert!(rows.into_iter().eq(0..64), "{panics}");
+    }
 }
 
 #[test]

@@ -88,7 +88,11 @@ struct Watched {
     memory: Memory,
     on_read: Box<dyn Fn() + Send + Sync>,
     on_announce: Box<dyn Fn() + Send + Sync>,
+    on_entry: Box<OnEntry>,
 }
+
+/// What happens when the index is asked for a sample.
+type OnEntry = dyn Fn(u64) -> Result<(), ReadError> + Send + Sync;
 
 impl fmt::Debug for Watched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -110,6 +114,7 @@ impl SampleSource for Watched {
     }
 
     fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
+        (self.on_entry)(index)?;
         self.memory.entry(index)
     }
 
@@ -144,7 +149,18 @@ pub(crate) fn watched(
     on_announce: impl Fn() + Send + Sync + 'static,
 ) -> Dataset {
     let (on_read, on_announce) = (Box::new(on_read), Box::new(on_announce));
-    let source = Watched { memory: Memory { samples }, on_read, on_announce };
+    let on_entry = Box::new(|_| Ok(()));
+    let source = Watched { memory: Memory { samples }, on_read, on_announce, on_entry };
+    Dataset::from_sources(vec![Box::new(source)]).unwrap()
+}
+
+/// A data set of `samples` whose index answers after `on_entry` has.
+pub(crate) fn indexed(
+    samples: Vec<Stored>,
+    on_entry: impl Fn(u64) -> Result<(), ReadError> + Send + Sync + 'static,
+) -> Dataset {
+    let (on_read, on_announce, on_entry) = (Box::new(|| ()), Box::new(|| ()), Box::new(on_entry));
+    let source = Watched { memory: Memory { samples }, on_read, on_announce, on_entry };
     Dataset::from_sources(vec![Box::new(source)]).unwrap()
 }
 
