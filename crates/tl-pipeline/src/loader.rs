@@ -168,11 +168,12 @@ impl Loader {
     /// Goes on from `state`: the batches of its epoch that were not received yet.
     ///
     /// The number of workers, the prefetch and the policy for bad samples may be others, and so may
-    /// the number of ranks as long as all of them together have the same global batch.
+    /// the number of ranks as long as all of them together have the same global batch (and do not
+    /// replace bad samples within padded batches, which are those of one rank).
     ///
     /// # Errors
     /// [`PipelineError::StateMismatch`] for another data set, recipe, order, seed, global batch,
-    /// mixing group or tail, with both values; [`PipelineError::StateBeyondEpoch`] and
+    /// mixing group, replacement group or tail, with both values; [`PipelineError::StateBeyondEpoch`] and
     /// [`PipelineError::StateWithinBatch`] for a place that no epoch of this loader has;
     /// [`PipelineError::Forked`].
     pub fn resume(&self, state: &LoaderState) -> Result<Epoch, PipelineError> {
@@ -297,6 +298,7 @@ impl Shared {
             epoch,
             global_batch,
             mixing_group: state::mixing_group(&self.config),
+            replacement_group: state::replacement_group(&self.config),
             tail: self.schedule.tail(),
             consumed: received * global_batch,
         })

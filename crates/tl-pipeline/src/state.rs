@@ -6,12 +6,13 @@ use crate::batching::{Batching, Buckets};
 use crate::config::{LoaderConfig, Work};
 use crate::error::PipelineError;
 use crate::fingerprint::Fingerprint;
+use crate::policy::OnError;
 use crate::schedule::Tail;
 
 /// Where a consumer is, and what has to be the same when it goes on from there.
 ///
-/// It says nothing about workers, prefetch or ranks: any loader whose ranks together have the same
-/// global batch continues with the same bytes. What was prepared and not received is not counted.
+/// It says nothing about workers or prefetch: any loader whose ranks together have the same global
+/// batch continues with the same bytes, or refuses to where those depend on the number of ranks. What was prepared and not received is not counted.
 /// It serialises as a small table, with fingerprints as hexadecimal text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoaderState {
@@ -32,6 +33,11 @@ pub struct LoaderState {
     pub global_batch: u64,
     /// Rows whose images are mixed with each other, as by `MixUp`; 0 where none are.
     pub mixing_group: u64,
+    /// Rows among which a bad sample's replacement is found, where those are one rank's batch, as for
+    /// [`OnError::Replace`](crate::OnError::Replace) in padded batches; 0 elsewhere. With another
+    /// policy for bad samples on either side this does not count.
+    #[serde(default)]
+    pub replacement_group: u64,
     /// What becomes of the last global batch when there are not enough samples for it.
     pub tail: Tail,
     /// Rows of the epoch that all ranks together have received.
@@ -46,7 +52,7 @@ impl LoaderState {
     /// and returns the number of the next batch.
     pub(crate) fn next_batch(&self, own: &Self) -> Result<u64, PipelineError> {
         let Self { version, dataset, recipe, order, seed, .. } = self;
-        let Self { global_batch, mixing_group, tail, .. } = self;
+        let Self { global_batch, mixing_group, replacement_group: group, tail, .. } = self;
         let mismatch = |what, state: String, loader: String| {
             if state == loader {
                 return Ok(());
@@ -60,6 +66,10 @@ impl LoaderState {
         mismatch("seed", seed.to_string(), own.seed.to_string())?;
         mismatch("global batch", global_batch.to_string(), own.global_batch.to_string())?;
         mismatch("mixing group", mixing_group.to_string(), own.mixing_group.to_string())?;
+        if *group != 0 && own.replacement_group != 0 {
+            let own = own.replacement_group.to_string();
+            mismatch("replacement group", group.to_string(), own)?;
+        }
         mismatch("tail", tail.to_string(), own.tail.to_string())?;
         if self.consumed > own.consumed {
             let (consumed, rows) = (self.consumed, own.consumed);
@@ -104,6 +114,13 @@ pub(crate) fn mixing_group(config: &LoaderConfig) -> u64 {
     }
 }
 
+/// Rows among which a bad sample's replacement is found; 0 where that is the whole epoch or none is
+/// looked for.
+pub(crate) fn replacement_group(config: &LoaderConfig) -> u64 {
+    let is_of_batch = config.on_error == OnError::Replace && config.batching.pads();
+    if is_of_batch { config.batch_size as u64 } else { 0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,6 +134,7 @@ mod tests {
         epoch: 0,
         global_batch: 12,
         mixing_group: 4,
+        replacement_group: 6,
         tail: Tail::Pad,
         consumed: 36,
     };
@@ -149,6 +167,9 @@ mod tests {
         check(LoaderState { seed: 43, ..OWN }, "seed is 43, this loader's is 42");
         check(LoaderState { global_batch: 6, ..OWN }, "global batch");
         check(LoaderState { mixing_group: 6, ..OWN }, "mixing group");
+        check(LoaderState { replacement_group: 12, ..OWN }, "replacement group is 12");
+        assert!(LoaderState { replacement_group: 0, ..OWN }.next_batch(&OWN).is_ok());
+        assert!(OWN.next_batch(&LoaderState { replacement_group: 0, ..OWN }).is_ok());
         check(LoaderState { tail: Tail::Drop, ..OWN }, "tail is drop, this loader's is pad");
         check(LoaderState { consumed: 13, ..OWN }, "13 consumed rows");
         check(LoaderState { consumed: 48, ..OWN }, "48 consumed rows of an epoch of 36");

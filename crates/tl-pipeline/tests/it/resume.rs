@@ -97,10 +97,16 @@ impl Run {
     fn mismatches(&self, crew: Crew, other: Crew) -> Vec<&'static str> {
         let of_groups = self.mixes() && self.mixing_group(crew) != self.mixing_group(other);
         let of_tails = self.tail(crew) != self.tail(other);
-        [(of_groups, "mixing group"), (of_tails, "tail")]
+        let of_batches = self.replaces_in_batches() && crew.world != other.world;
+        [(of_groups, "mixing group"), (of_batches, "replacement group"), (of_tails, "tail")]
             .into_iter()
             .filter_map(|(differs, what)| differs.then_some(what))
             .collect()
+    }
+
+    /// Whether replacements come from the batch of a rank.
+    fn replaces_in_batches(&self) -> bool {
+        self.on_error == OnError::Replace && self.batching != Batching::InOrder
     }
 
     fn is_bad(&self, index: u64) -> bool {
@@ -154,12 +160,21 @@ impl Run {
         loader(self.dataset(), LoaderConfig { shard, mixing_group, ..self.config(ALONE) })
     }
 
-    /// The rows of two epochs of it.
+    /// The rows of two epochs of it, or where a rank's batches are what replacements come from, of as
+    /// many ranks.
     fn uninterrupted(&self, crew: Crew) -> [Vec<Row>; 2] {
-        let loader = self.alone(crew);
+        let ranks = if self.replaces_in_batches() {
+            let run = Self { tail: Some(self.tail(crew)), ..self.clone() };
+            run.ranks(Crew { world: crew.world, ..ALONE }, Path::new(""))
+        } else {
+            vec![self.alone(crew)]
+        };
         [self.epoch, self.epoch + 1].map(|epoch| {
             let mut rows = Vec::new();
-            loader.epoch(epoch).for_each(|batch| self.append(&mut rows, &batch.unwrap()));
+            let mut epochs: Vec<Epoch> = ranks.iter().map(|rank| rank.epoch(epoch)).collect();
+            while epochs.iter().any(|epoch| epoch.remaining() > 0) {
+                self.steps(&mut epochs, 1, &mut rows);
+            }
             rows
         })
     }
@@ -386,9 +401,9 @@ fn runs() -> impl Strategy<Value = (Run, Vec<Crew>)> {
             run.on_error = OnError::Skip;
         }
         if batching != Batching::InOrder && on_error == OnError::Replace {
-            // Another world has other batches to take replacements from, and one of a single row
-            // has none.
-            crews.iter_mut().for_each(|crew| crew.world = 1);
+            // Few rows may all be bad, which is raised: at least six good or bad ones in a batch.
+            crews.iter_mut().for_each(|crew| crew.world = crew.world.min(3));
+            run.rows = 3;
             run.tail = Some(Tail::Pad);
         }
         for crew in &mut crews {
