@@ -64,6 +64,11 @@ pub enum LoaderNote {
         /// What the system said; `None` where the feature is not built in.
         error: Option<String>,
     },
+    /// The workers read from here on: a reader could not be started, or `io_uring` failed.
+    ReadersGone {
+        /// What the system said.
+        error: String,
+    },
     /// The source of a sample panicked when it was asked before the sample's turn: to announce it,
     /// where its bytes are, or for them. The first of such panics. The sample is read in its turn,
     /// and if that panics too it is the sample's error.
@@ -83,6 +88,9 @@ impl fmt::Display for LoaderNote {
             }
             Self::NoUring { threads, error: None } => {
                 write!(f, "built without io_uring, {threads} threads read instead")
+            }
+            Self::ReadersGone { error } => {
+                write!(f, "nobody reads ahead any more ({error}), the workers read")
             }
             Self::ReadAheadPanicked { sample, message } => {
                 write!(f, "reading ahead panicked at sample {sample}: {message}")
@@ -212,10 +220,14 @@ fn spawn(
     body: impl FnOnce() + Send + 'static,
 ) -> Option<thread::JoinHandle<()>> {
     let started = thread::Builder::new().name(format!("tl-reader-{reader}")).spawn(body);
-    if started.is_err() {
-        run.close_window();
-    }
-    started.ok()
+    started.map_err(|error| give_up(run, &error)).ok()
+}
+
+/// Leaves the reading to the workers, and says so: nobody is to be told to add readers.
+fn give_up(run: &Run, error: &io::Error) {
+    run.close_window();
+    run.shared().counters.readers.start(0);
+    run.shared().note(LoaderNote::ReadersGone { error: error.to_string() });
 }
 
 /// A row to read, and where its bytes are.
@@ -404,8 +416,7 @@ fn read_side_by_side(run: &Run, mut reader: tbl_io::UringReader) {
                 window.complete(tag, fetched);
             }
             Ok(None) => {}
-            // The workers read from now on.
-            Err(_) => return window.close(),
+            Err(error) => return give_up(run, &error),
         }
     }
 }
@@ -420,5 +431,29 @@ impl Drop for Watch<'_> {
         if thread::panicking() {
             self.window.close();
         }
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(any(shuttle, loom)))]
+mod tests {
+    use super::*;
+    use crate::{Dataset, Loader, LoaderConfig};
+
+    #[test]
+    fn readers_that_give_up_are_noted_and_count_no_more() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("class")).unwrap();
+        std::fs::write(root.path().join("class/1.bmp"), "BM").unwrap();
+        let dataset = Dataset::open(&[root.path()]).unwrap();
+        let config =
+            LoaderConfig { readers: Readers::Threads(3), ..LoaderConfig::new(Work::Bytes) };
+        let loader = Loader::new(dataset, config).unwrap();
+        let workers = crate::run::Workers::start(Arc::clone(&loader.shared), 0, 0..0);
+        assert_eq!(loader.stats().readers.readers, 3);
+        give_up(workers.run(), &io::ErrorKind::OutOfMemory.into());
+        assert_eq!(workers.run().window().unwrap().claim(true), Claim::Ended);
+        assert_eq!(loader.stats().readers.readers, 0);
+        assert_eq!(loader.notes(), [LoaderNote::ReadersGone { error: "out of memory".into() }]);
     }
 }

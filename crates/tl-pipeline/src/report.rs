@@ -221,7 +221,10 @@ impl Report {
 
     /// What a limit has of the workers' time while they do not wait for the consumer.
     fn time_of(&self, limit: Limit) -> Duration {
-        let ReaderStats { late_time, wait, .. } = self.stats.readers;
+        let ReaderStats { readers, late_time, wait, .. } = self.stats.readers;
+        // Where readers have given up, reading is the workers' own.
+        let kept = |time| if readers == 0 { Duration::ZERO } else { time };
+        let (late_time, wait) = (kept(late_time), kept(wait));
         match limit {
             Limit::Consumer => Duration::ZERO,
             Limit::Stage(Stage::Read) => self.stats.stages[Stage::Read].saturating_sub(late_time),
