@@ -74,7 +74,7 @@ mod tests {
     fn another_is_there_while_one_is_made() {
         let latest = Latest::default();
         let get = |number, made| latest.get(number, || Ok::<_, ()>(made)).map(|made| *made);
-        assert_eq!(latest.get(1, || Ok(get(0, 3)? + 4)).map(|made| *made), Ok(7));
+        assert_eq!(latest.get(1, || Ok::<_, ()>(get(0, 3)? + 4)).map(|made| *made), Ok(7));
         assert_eq!(get(0, 9), Ok(3));
     }
 
