@@ -12,6 +12,7 @@ use crate::guard::guarded;
 use crate::latest::Latest;
 use crate::loader::Shared;
 use crate::order::Order;
+use crate::run::Run;
 use crate::sync::Arc;
 
 /// What the samples of one epoch are grouped by.
@@ -36,18 +37,24 @@ impl Ragged {
     /// The sample whose size cannot be told now, though it could be at another time.
     pub(crate) fn window(
         &self,
-        shared: &Shared,
+        run: &Run,
         order: &Order,
         place: u64,
     ) -> Result<Arc<Window>, PipelineError> {
         let number = self.windows.of(place);
-        self.latest.get(number, || self.make(shared, order, number))
+        self.latest.get(number, || self.make(run, order, number))
     }
 
-    fn make(&self, shared: &Shared, order: &Order, number: u64) -> Result<Window, PipelineError> {
-        let places = self.windows.range(number);
+    fn make(&self, run: &Run, order: &Order, number: u64) -> Result<Window, PipelineError> {
+        let (shared, places) = (run.shared(), self.windows.range(number));
         let mut sizes = Sizes { shared, epoch: self.epoch, plan: Plan::whole(1, 1) };
-        let size = |place| sizes.of(order, shared.schedule.position(place));
+        let size = |place| {
+            if run.is_over() {
+                // Nobody receives what would stand where.
+                return Ok((0, 0));
+            }
+            sizes.of(order, shared.schedule.position(place))
+        };
         let sizes = places.clone().map(size).collect::<Result<_, _>>()?;
         let draw = bucket::Draw { seed: shared.config.seed, epoch: self.epoch, window: number };
         Ok(Window::new(places, shared.schedule.global_batch(), sizes, draw))

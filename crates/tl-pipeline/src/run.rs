@@ -135,7 +135,7 @@ impl Run {
     ) -> Result<Option<Arc<bucket::Window>>, PipelineError> {
         let Some(ragged) = &epoch.ragged else { return Ok(None) };
         let first = self.shared.schedule.slot(place.batch, 0).place;
-        ragged.window(&self.shared, &epoch.order, first).map(Some)
+        ragged.window(self, &epoch.order, first).map(Some)
     }
 
     /// What stands in a row of a batch that is grouped like this.

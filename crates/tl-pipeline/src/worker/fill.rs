@@ -197,6 +197,10 @@ fn within_limits(
         return result;
     }
     let Some((_leave, limits)) = run.room().reserve() else { return result };
+    // Others may have had it for long.
+    if run.is_over() {
+        return Err(Stop::Over);
+    }
     let tally = mem::replace(&mut scratch.tally, Tally::start(None));
     let mut large = Scratch { tally, ..run.scratch(limits) };
     let result = process(run, &mut large, sample, form, Parts { image, mask, extra });
