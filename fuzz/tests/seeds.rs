@@ -29,6 +29,17 @@ fn tar_seeds_pass() {
 }
 
 #[test]
+fn tbf_seeds_pass() {
+    replay("tbf_open", turboloader_fuzz::tbf_open);
+    replay("tbf_open", |data| {
+        tbf_format::Segment::open(data).expect("seeds open");
+        let mut copy = data.to_vec();
+        turboloader_fuzz::fix_tbf_checksums(&mut copy);
+        assert_eq!(copy, data, "seeds have the right checksums");
+    });
+}
+
+#[test]
 fn tbl1_seeds_pass() {
     replay("tbl1", turboloader_fuzz::tbl1);
 }

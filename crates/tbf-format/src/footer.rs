@@ -157,7 +157,12 @@ impl Footer {
 fn footer_checksum(header: &FooterHeader, entries: &[RegionEntry]) -> u32 {
     let mut zeroed = *header;
     zeroed.checksum = U32::new(0);
-    crc32c(&[zeroed.as_bytes(), entries.as_bytes()].concat())
+    let mut all = [0; size_of::<FooterHeader>() + Region::DATA.len() * size_of::<RegionEntry>()];
+    let bytes = zeroed.as_bytes().iter().chain(entries.as_bytes());
+    let len = size_of::<FooterHeader>() + size_of_val(entries);
+    all.iter_mut().zip(bytes).for_each(|(place, &byte)| *place = byte);
+    // There are no more entries than regions.
+    crc32c(all.get(..len).unwrap_or(&all))
 }
 
 fn not_zero(offset: u64) -> FormatError {
