@@ -153,6 +153,18 @@ impl<'a> Values<'a> {
         )
     }
 
+    /// Asks for room for as many more numbers, if that is to be had.
+    pub(crate) fn reserve(&mut self, rows: usize) {
+        on_arrays!(self, array => drop(array.to_mut().try_reserve_exact(rows)),
+            Values::OffsetTime { offset_minutes, ticks } => {
+                drop(offset_minutes.to_mut().try_reserve_exact(rows));
+                drop(ticks.to_mut().try_reserve_exact(rows));
+            },
+            // How long they become is not known from their number.
+            Values::Text(_) | Values::Vector(_) => {},
+        );
+    }
+
     /// Copies more values of the same kind behind these.
     ///
     /// # Errors

@@ -101,16 +101,18 @@ impl<'f, R: ReadAt> Column<'f, R> {
             return Err(ReadError::NoRows { start: rows.start, end: rows.end, count });
         }
         let mut values = self.codec.empty_values();
+        if rows.is_empty() {
+            return Ok(values);
+        }
+        self.check_total(&rows)?;
+        values.reserve(usize::try_from(rows.end - rows.start).unwrap_or(0));
         let per_block = self.entry.rows_per_block.max(1);
         let mut scratch = Scratch::new();
-        let (mut start, mut total) = (rows.start, 0u64);
+        let mut start = rows.start;
         while start < rows.end {
             let block = start / per_block;
             let block_rows = self.block_rows(block);
             let end = rows.end.min(block_rows.end);
-            total = total.saturating_add(self.block(block)?.bytes.into());
-            Limits::check("bytes of the blocks to read", total, self.file.limits.read_bytes)
-                .map_err(|source| self.block_error(block, source))?;
             let found = self.read_block(block, &mut scratch)?;
             // Rows of a block that was decoded are in memory, so they fit into `usize`.
             let within = |row: u64| usize::try_from(row - block_rows.start).unwrap_or(usize::MAX);
@@ -122,6 +124,24 @@ impl<'f, R: ReadAt> Column<'f, R> {
             start = end;
         }
         Ok(values)
+    }
+
+    /// What the blocks of some rows take, before memory is asked for. Blocks that have the size
+    /// that their rows need are as large as what is made of them, or an eighth of it.
+    fn check_total(&self, rows: &Range<u64>) -> Result<(), ReadError> {
+        let per_block = self.entry.rows_per_block.max(1);
+        let mut total = 0u64;
+        for block in rows.start / per_block..rows.end.div_ceil(per_block) {
+            let place = self.block(block)?;
+            let block_rows = self.block_rows(block);
+            let checked = self.check_rows(place, block_rows.end - block_rows.start);
+            total = total.saturating_add(place.bytes.into());
+            let limit = self.file.limits.read_bytes;
+            checked
+                .and_then(|_| Limits::check("bytes of the blocks to read", total, limit))
+                .map_err(|source| self.block_error(block, source))?;
+        }
+        Ok(())
     }
 
     fn block(&self, block: u64) -> Result<&Block, ReadError> {
