@@ -5,6 +5,7 @@
 
 mod decode;
 mod format;
+mod idv;
 mod jpeg;
 mod jpeg_file;
 mod recipe;
@@ -12,6 +13,7 @@ mod tbf;
 
 pub use decode::{decode_bmp, decode_jpeg, decode_png, decode_tiff, decode_webp};
 pub use format::{fix_tar_checksums, fix_tbl2_checksums, tar, tbl1, tbl2};
+pub use idv::{idv_codecs, idv_open};
 pub use jpeg::{jpeg_levels_agree, jpeg_region_equals_full, jpeg_row_index};
 pub use jpeg_file::jpeg_file;
 pub use recipe::recipe;

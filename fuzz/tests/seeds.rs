@@ -50,6 +50,16 @@ fn tbl2_seeds_pass() {
 }
 
 #[test]
+fn idv_open_seeds_pass() {
+    replay("idv_open", turboloader_fuzz::idv_open);
+}
+
+#[test]
+fn idv_codecs_seeds_pass() {
+    replay("idv_codecs", turboloader_fuzz::idv_codecs);
+}
+
+#[test]
 fn jpeg_seeds_pass() {
     replay("decode_jpeg", turboloader_fuzz::decode_jpeg);
 }
