@@ -68,7 +68,7 @@ impl Examination<'_> {
         }
         let open_s = opened.elapsed().as_secs_f64();
         dataset.shards().iter().for_each(|shard| data_set::note(shard.as_ref()));
-        let data = DataFigures::look(&dataset, LOOKED_AT, open_s)?;
+        let data = DataFigures::look(&dataset, LOOKED_AT, open_s);
         let work = self.work()?;
 
         // What has been read once is in the page cache from here on.

@@ -1,6 +1,7 @@
 //! How fast samples come from the disk, past the page cache.
 
 use std::os::unix::ffi::OsStrExt;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -14,11 +15,13 @@ use tl_pipeline::{Dataset, Order};
 pub(super) struct ReadRate {
     pub(super) samples_per_s: f64,
     pub(super) bytes_per_s: f64,
+    /// Samples that could not be read, which are in neither rate.
+    pub(super) bad_samples: u64,
 }
 
 /// Reads samples in the order `order` with `threads` threads for about `time`, from position `first`
 /// on, each after its pages were dropped from the page cache. Only the reads are timed: dropping is
-/// no part of what training does.
+/// no part of what training does. A sample that cannot be read is counted as such.
 pub(super) fn cold_reads(
     dataset: &Dataset,
     order: &Order,
@@ -29,26 +32,30 @@ pub(super) fn cold_reads(
     let files = Files::open(dataset)?;
     let next = AtomicU64::new(first);
     let start = Instant::now();
-    let read = || -> Result<Reads, ReadError> {
+    let read = || {
         let (mut reads, mut bytes) = (Reads::default(), Vec::new());
         while start.elapsed() < time {
             let Some(index) = order.sample_at(next.fetch_add(1, Ordering::Relaxed)) else { break };
-            files.drop_pages(dataset, index)?;
+            let dropped = files.drop_pages(dataset, index);
             let began = Instant::now();
-            dataset.read_into(index, &mut bytes)?;
+            if dropped.and_then(|()| dataset.read_into(index, &mut bytes)).is_err() {
+                reads.bad_samples += 1;
+                continue;
+            }
             reads.seconds += began.elapsed().as_secs_f64();
             reads.samples += 1;
             reads.bytes += bytes.len() as u64;
         }
-        Ok(reads)
+        reads
     };
     thread::scope(|scope| {
         let readers: Vec<_> = (0..threads).map(|_| scope.spawn(read)).collect();
         let mut rate = ReadRate::default();
         for reader in readers {
-            let reads = reader.join().unwrap_or(Ok(Reads::default()))?;
+            let reads = reader.join().unwrap_or_else(|panic| resume_unwind(panic));
             rate.samples_per_s += reads.rate(reads.samples);
             rate.bytes_per_s += reads.rate(reads.bytes);
+            rate.bad_samples += reads.bad_samples;
         }
         Ok(rate)
     })
@@ -60,6 +67,7 @@ struct Reads {
     samples: u64,
     bytes: u64,
     seconds: f64,
+    bad_samples: u64,
 }
 
 impl Reads {

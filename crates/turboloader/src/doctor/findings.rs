@@ -9,7 +9,6 @@ use tl_pipeline::{Dataset, Report, ShuffleQuality, Work};
 use super::change::{Change, Measured, changes};
 use super::memory;
 use crate::bench::machine;
-use crate::failure::Failure;
 use crate::figures::{ReportFigures, rounded};
 
 /// Images whose header is read where the container says no size.
@@ -31,12 +30,13 @@ pub(super) struct DataFigures {
 
 impl DataFigures {
     /// Looks at `look_at` entries, evenly spaced.
-    pub(super) fn look(dataset: &Dataset, look_at: u64, open_s: f64) -> Result<Self, Failure> {
+    pub(super) fn look(dataset: &Dataset, look_at: u64, open_s: f64) -> Self {
         let (samples, step) = (dataset.len(), dataset.len().div_ceil(look_at).max(1));
         let (mut looked, mut bytes, mut pixels, mut sized) = (0u32, 0.0, 0.0, 0u32);
         let (mut image, mut jpegs_without_index) = (Vec::new(), false);
         for index in (0..samples).step_by(usize::try_from(step).unwrap_or(usize::MAX)) {
-            let facts = dataset.facts(index)?;
+            // One that nothing is known of is left out of the means.
+            let Ok(facts) = dataset.facts(index) else { continue };
             #[expect(clippy::cast_precision_loss, reason = "a mean")]
             let stored = facts.stored_bytes as f64;
             bytes += stored;
@@ -56,19 +56,20 @@ impl DataFigures {
                 sized += 1;
             }
             if facts.format == SampleFormat::Jpeg && !jpegs_without_index {
-                jpegs_without_index = !dataset.row_index_into(index, &mut image)?;
+                jpegs_without_index =
+                    dataset.row_index_into(index, &mut image).is_ok_and(|has| !has);
             }
         }
         let looked = f64::from(looked.max(1));
         let open_s = rounded(open_s, 4);
         let bytes_per_sample = rounded(bytes / looked, 0);
-        Ok(Self {
+        Self {
             samples,
             bytes_per_sample,
             pixels_per_sample: rounded(pixels / f64::from(sized.max(1)), 0),
             jpegs_without_index,
             open_s,
-        })
+        }
     }
 
     /// Bytes of all samples, as far as those looked at are like the others.
@@ -87,6 +88,8 @@ struct DiskFigures {
     mb_per_s: f64,
     samples_per_s: f64,
     readers: usize,
+    /// Samples that could not be read.
+    bad_samples: u64,
     /// What `--read-limit` made of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_mb_per_s: Option<f64>,
@@ -137,6 +140,7 @@ impl Findings {
             mb_per_s: megabytes(all.bytes_per_s),
             samples_per_s: rounded(all.samples_per_s, 0),
             readers: stats.workers,
+            bad_samples: one.bad_samples.max(all.bad_samples),
             limit_mb_per_s: limit,
         };
         #[expect(clippy::cast_precision_loss, reason = "shown with few digits")]
@@ -191,6 +195,9 @@ impl fmt::Display for Findings {
             "disk      {:.0} MB/s and {:.0} samples/s past the page cache, one reader {:.0} MB/s",
             disk.mb_per_s, disk.samples_per_s, disk.one_reader_mb_per_s
         )?;
+        if disk.bad_samples > 0 {
+            writeln!(f, "          {} samples could not be read", disk.bad_samples)?;
+        }
         if let Some(limit) = disk.limit_mb_per_s {
             writeln!(f, "          taken for a disk of {limit} MB/s below")?;
         }

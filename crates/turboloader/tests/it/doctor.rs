@@ -38,7 +38,7 @@ fn a_slow_disk_is_named() {
     assert!(bytes > 0.0 && rate * per_sample < 12e6, "{found}");
     let changes = found["changes"].as_array().expect("a list");
     let advised: Vec<&str> = changes.iter().filter_map(|change| change["try"].as_str()).collect();
-    assert!(advised.iter().any(|options| options.starts_with("--cache-memory ")), "{found}");
+    // Which they are depends on how busy the machine is; `doctor/change/tests.rs` has all.
     for options in advised {
         let options: Vec<&str> = options.split(' ').collect();
         doctor(&[&["--read-limit", "4", "--size", "32"], &options[..]].concat()).good();
@@ -51,9 +51,6 @@ fn readers_on_a_slow_disk_are_named() {
     assert_eq!(found["training"]["limit"], "readers", "{found}");
     let readers = &found["training"]["readers"];
     assert_eq!(readers["readers"], 2, "{found}");
-    let part = |of: &Value| of.as_f64().expect("a number");
-    let waits = part(&readers["workers_wait"]) + part(&readers["workers_read"]);
-    assert!(waits > 0.5 && part(&readers["used"]) > 0.5, "{found}");
 }
 
 #[test]
@@ -105,6 +102,26 @@ fn a_bad_sample_does_not_end_the_examination() {
     tl(&args).good();
     let raise = ["--on-error", "raise"].map(std::ffi::OsStr::new);
     tl(args.iter().copied().chain(raise)).error(1);
+}
+
+#[test]
+fn a_wrong_checksum_does_not_end_the_examination() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let data = folder.path().join("bad.tbl");
+    let photos = photos();
+    let convert = ["convert".as_ref(), photos.as_os_str(), "-qo".as_ref(), data.as_os_str()];
+    tl(convert).good();
+    let ls = ["ls".as_ref(), data.as_os_str(), "--json".as_ref()];
+    let samples = json_lines(&tl(ls).text());
+    let offset = samples[5]["offset"].as_u64().expect("a number");
+    let mut bytes = fs::read(&data).expect("the file is readable");
+    bytes[usize::try_from(offset).expect("a small file") + 300] ^= 1;
+    fs::write(&data, bytes).expect("the temporary folder is writable");
+    let args = ["doctor", "--seconds", "1", "--size", "32", "--json"].map(std::ffi::OsStr::new);
+    let found = findings_of(tl(args.into_iter().chain([data.as_os_str()])));
+    assert!(found["disk"]["bad_samples"].as_u64() > Some(0), "{found}");
+    assert!(found["disk"]["samples_per_s"].as_f64() > Some(0.0), "{found}");
+    assert!(found["training"]["skipped"].as_u64() > Some(0), "{found}");
 }
 
 #[test]
