@@ -23,7 +23,7 @@ use crate::data_set;
 use crate::failure::{Failure, Verdict};
 use crate::output::{Progress, Stdout};
 use crate::recipe;
-use change::{Measured, Variant};
+use change::{Measured, MoreReaders, Variant};
 use findings::{DataFigures, Findings};
 use pass::{Pass, Training};
 use throttle::{SlowDisk, Throttled};
@@ -134,16 +134,27 @@ impl Examination<'_> {
         &self,
         work: &Work,
         training: &Report,
-    ) -> Result<Option<(usize, f64)>, Failure> {
+    ) -> Result<Option<MoreReaders>, Failure> {
         let now = match training.limit() {
             Some(Limit::Readers) => training.stats().readers.readers,
             Some(Limit::Stage(Stage::Read)) => training.stats().workers,
             _ => return Ok(None),
         };
-        let readers = now.saturating_mul(2).min(MOST_READERS);
-        let with = |config| LoaderConfig { readers: Readers::Threads(readers), ..config };
-        let report = self.training(&self.pass(work, self.limit(), with)?, 8)?;
-        Ok(Some((readers, report.rate())))
+        let Some(readers) = twice(now) else { return Ok(None) };
+        let mut option = "--readers";
+        let with = |config: LoaderConfig| {
+            let readers = match (config.readers, u32::try_from(readers)) {
+                (Readers::Uring { page_cache, .. }, Ok(depth)) => {
+                    option = "--uring";
+                    Readers::Uring { depth, page_cache }
+                }
+                _ => Readers::Threads(readers),
+            };
+            LoaderConfig { readers, ..config }
+        };
+        let pass = self.pass(work, self.limit(), with)?;
+        let rate = self.training(&pass, 8)?.rate();
+        Ok(Some(MoreReaders { option, readers, rate }))
     }
 
     /// Rates of the same work done otherwise.
@@ -230,6 +241,11 @@ impl Examination<'_> {
     }
 }
 
+/// Twice as many readers, or as many as are worth trying; `None` where there are that many.
+fn twice(readers: usize) -> Option<usize> {
+    Some(readers.saturating_mul(2).min(MOST_READERS)).filter(|&more| more > readers)
+}
+
 /// Side of the images in a batch, where they have one.
 fn side(work: &Work) -> Option<u32> {
     let Work::Images(recipe) = work else { return None };
@@ -251,4 +267,16 @@ fn shell_words<'a>(words: impl IntoIterator<Item = &'a OsStr>) -> String {
         format!("'{}'", text.replace('\'', r"'\''"))
     };
     words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST_READERS, twice};
+
+    #[test]
+    fn twice_as_many_readers_are_more() {
+        assert_eq!(twice(2), Some(4));
+        assert_eq!(twice(MOST_READERS - 1), Some(MOST_READERS));
+        assert_eq!((twice(MOST_READERS), twice(1000)), (None, None));
+    }
 }

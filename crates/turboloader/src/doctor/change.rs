@@ -32,8 +32,8 @@ pub(super) struct Measured {
     pub(super) disk: (ReadRate, ReadRate),
     /// The same work done otherwise.
     pub(super) variants: Vec<Variant>,
-    /// Other readers than training had, and samples a second with them.
-    pub(super) readers: Option<(usize, f64)>,
+    /// More readers than training had.
+    pub(super) readers: Option<MoreReaders>,
     /// As training does it.
     pub(super) training: Report,
     /// Samples a second that the training step takes by itself, if it takes any time.
@@ -51,6 +51,15 @@ pub(super) struct Measured {
     /// Bytes a second.
     pub(super) copy_rate: f64,
     pub(super) shuffle: ShuffleQuality,
+}
+
+/// Readers, the option that asks for them, and how fast training was with them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MoreReaders {
+    pub(super) option: &'static str,
+    pub(super) readers: usize,
+    /// Samples a second.
+    pub(super) rate: f64,
 }
 
 /// The same work done otherwise, and how fast it was.
@@ -150,9 +159,9 @@ fn for_reading(found: &Measured) -> Vec<Change> {
         let what = "keep what was read, from the second epoch on";
         changes.push(Change::advice(what).by(cache_of(found.data.bytes(), "")).estimated(warm));
     }
-    if let Some((readers, rate)) = found.readers {
+    if let Some(MoreReaders { option, readers, rate }) = found.readers {
         let what = format!("read ahead of the workers, {readers} samples at once");
-        changes.push(Change::advice(what).by(format!("--readers {readers}")).measured(rate));
+        changes.push(Change::advice(what).by(format!("{option} {readers}")).measured(rate));
     }
     let need = found.data.bytes_per_sample * warm / 1e6;
     let what = format!("a disk of {need:.0} MB/s, which is what the workers could use");

@@ -49,7 +49,7 @@ fn found(training: Report, samples: u64, is_exact: bool) -> Measured {
             .then_some(Variant { what: "fast", command: Some("--decode fast"), rate: 9e6 })
             .into_iter()
             .collect(),
-        readers: Some((16, 9e6)),
+        readers: Some(MoreReaders { option: "--readers", readers: 16, rate: 9e6 }),
         training,
         replay: None,
         files: FILES.to_owned(),
@@ -141,7 +141,21 @@ fn what_gains_nothing_is_not_advised() {
     };
     assert!(readers(&slow()));
     let rate = slow().training.rate();
-    assert!(!readers(&Measured { readers: Some((16, 1.02 * rate)), ..slow() }));
+    let more = |rate| Some(MoreReaders { option: "--readers", readers: 16, rate });
+    assert!(!readers(&Measured { readers: more(1.02 * rate), ..slow() }));
     let cached = changes(&Measured { is_cached: true, ..slow() });
     assert!(cached.iter().all(|change| !change.to_string().contains("--cache")), "{cached:?}");
+}
+
+#[test]
+fn more_readers_are_of_the_kind_there_was() {
+    let more = MoreReaders { option: "--uring", readers: 64, rate: 9e6 };
+    let slow = found(report(Stage::Decode, 10, [0, 900]), 12, true);
+    let changes = changes(&Measured { readers: Some(more), ..slow });
+    let advised = changes.into_iter().filter_map(|change| change.command);
+    let advised = advised.filter(|command| !command.contains("cache")).collect::<Vec<_>>();
+    assert_eq!(advised, ["--uring 64"]);
+    // Behind the options that were given, whose number it replaces.
+    let words = ["--uring", "32", "--uring", "64"];
+    assert_ne!(settings("imagenet-train", &words[..2]), settings("imagenet-train", &words[2..]));
 }
