@@ -56,6 +56,8 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
             None => drain(&loader, epoch, step),
         }
     })?;
+    // It keeps batches, which what follows may have no room beside.
+    drop(replay);
     let report = args.observe.report.then(|| Report::new(loader.stats().since(&before)));
     if let Some(path) = &args.observe.trace {
         write_trace(&loader, path, args.observe.force)?;

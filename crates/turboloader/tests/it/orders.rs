@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::{Run, json_lines, photos, sha256, tar, tl, write};
+use crate::support::{Run, files_below, json_lines, photos, sha256, tar, tl, write};
 
 fn bench(data: &[&Path], more: &[&str]) -> Run {
     let fixed = ["bench", "--seconds=0", "--workers=2"].map(OsStr::new);
@@ -178,6 +178,39 @@ fn ranks_together_have_the_rows_of_one_process() {
     let line = json_lines(&bench(&[&photos()], &[&train[..], &shard].concat()).text()).remove(0);
     let expected = serde_json::json!({"rank": 1, "world": 2, "batches": 2, "not_valid": 4});
     assert_eq!((&line["shard"], &line["samples_per_epoch"]), (&expected, &8.into()));
+}
+
+#[test]
+fn ranks_together_have_the_places_of_one_process_around_bad_samples() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let files = files_below(&photos());
+    let files = files.iter().filter(|(name, _)| name.contains('/'));
+    let mut members: Vec<(&[u8], &[u8])> =
+        files.map(|(name, bytes)| (name.as_bytes(), bytes.as_slice())).collect();
+    let count = members.len();
+    members[5].1 = &members[5].1[..300];
+    let data = write(folder.path(), "bad.tar", &tar(&members));
+    let of = |name: &str, more: &str| {
+        let path = folder.path().join(name);
+        let rows = ["--rows", path.to_str().expect("a path in UTF-8"), "--on-error", "skip"];
+        let train = ["--recipe", "imagenet-train", "--size", "32", "--seed", "3"];
+        let more: Vec<&str> = more.split_whitespace().collect();
+        let run = bench(&[&data], &[&train[..], &rows, &more].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        json_lines(&fs::read_to_string(path).expect("the rows are there"))
+    };
+    let alone = of("alone", "--batch-size 8");
+    let shard = "--batch-size 4 --world 2 --tail uneven --rank";
+    let mut both = [of("0", &format!("{shard} 0")), of("1", &format!("{shard} 1"))].concat();
+    both.sort_by_key(|row| (row["batch"].as_u64(), row["row"].as_u64()));
+    assert_eq!(both, alone);
+    assert_eq!(alone.len(), count - 1);
+    // All places but that of the bad sample, each once.
+    let place = |row: &Value| row["batch"].as_u64().zip(row["row"].as_u64());
+    let places = alone.iter().map(|row| place(row).map(|(batch, row)| 8 * batch + row));
+    let places: Vec<u64> = places.collect::<Option<_>>().expect("numbers");
+    assert!(places.is_sorted_by(|a, b| a < b), "{places:?}");
+    assert_eq!(places.last(), Some(&(count as u64 - 1)), "{places:?}");
 }
 
 #[test]
