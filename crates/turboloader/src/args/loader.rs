@@ -6,7 +6,7 @@ use clap::Args;
 use tbl_io::PageCache;
 use tl_pipeline::{Batching, Buckets, Dataset, LoaderConfig, Readers};
 
-use super::cache::CacheArgs;
+use super::cache::{CacheArgs, size};
 use super::fields::FieldArgs;
 use super::memory::MemoryArgs;
 use super::policy::{PolicyArgs, ThreadArgs};
@@ -43,9 +43,9 @@ pub(crate) struct LoaderArgs {
     #[arg(long, requires = "uring")]
     direct: bool,
 
-    /// MiB of samples that --readers or --uring may be ahead (default: 64)
-    #[arg(long, value_name = "MIB")]
-    read_ahead: Option<NonZeroU32>,
+    /// Let --readers or --uring be SIZE bytes of samples ahead (with K, M, G or T; default: 64M)
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    read_ahead: Option<u64>,
 
     /// Group images of like sizes, among those of N batches, and pad them to the size of their
     /// batch: for recipes that leave the size to the image
@@ -104,7 +104,7 @@ impl LoaderArgs {
             prefetch: or_default(self.prefetch),
             batching,
             readers: self.readers(),
-            read_ahead_bytes: self.read_ahead.map_or(0, |mib| u64::from(mib.get()) << 20),
+            read_ahead_bytes: self.read_ahead.unwrap_or(0),
             seed: self.seed,
             cache: self.cache.config(),
             on_error: self.policy.on_error().unwrap_or(config.on_error),
