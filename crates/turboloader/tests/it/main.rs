@@ -6,6 +6,8 @@ mod decoding;
 mod doctor;
 mod extraction;
 mod formats;
+#[cfg(target_os = "linux")]
+mod interrupts;
 mod listing;
 mod orders;
 mod recipes;
