@@ -244,7 +244,7 @@ pub enum UserFault {
     Failed(Arc<dyn Error + Send + Sync>),
     /// It panicked.
     Panicked {
-        /// The panic's message, or empty.
+        /// The panic's message on one line, or empty.
         message: String,
     },
 }

@@ -197,9 +197,22 @@ fn guard(call: impl FnOnce() -> Result<(), UserError>) -> Result<(), UserFault> 
         Err(panic) => {
             let text = panic.downcast_ref::<&str>().copied();
             let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-            Err(UserFault::Panicked { message: text.unwrap_or_default().to_owned() })
+            Err(UserFault::Panicked { message: one_line(text.unwrap_or_default()) })
         }
     }
+}
+
+/// `text` with its control characters escaped.
+fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() {
+            line.extend(character.escape_default());
+        } else {
+            line.push(character);
+        }
+    }
+    line
 }
 
 #[cfg(test)]

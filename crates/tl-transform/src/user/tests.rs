@@ -43,7 +43,7 @@ impl UserTransform for Bad {
         parameters: &Value,
     ) -> Result<(), UserError> {
         if *parameters == json!("panic") {
-            panic!("at {}", 7);
+            panic!("at {}\nand \u{1b}[1m'caf\u{e9}'", 7);
         }
         Err("x".parse::<u8>().unwrap_err().into())
     }
@@ -116,7 +116,10 @@ fn errors_and_panics_are_the_samples_own() {
         assert_eq!(error.to_string(), expected);
     };
     check(json!(1), "step 1: user's transform \"bad\": invalid digit found in string");
-    check(json!("panic"), "step 1: user's transform \"bad\": panicked: at 7");
+    check(
+        json!("panic"),
+        "step 1: user's transform \"bad\": panicked: at 7\\nand \\u{1b}[1m'caf\u{e9}'",
+    );
 }
 
 #[test]
