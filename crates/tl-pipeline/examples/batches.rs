@@ -2,9 +2,8 @@
 //!
 //! Without an argument it takes the photographs in the repository's `testdata`.
 
-#![expect(clippy::print_stdout, reason = "an example shows what it does")]
-
 use std::error::Error;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -12,12 +11,25 @@ use tl_pipeline::{Batch, Dataset, Loader, LoaderConfig, Shuffle, Work};
 use tl_transform::Recipe;
 
 fn main() -> Result<(), Box<dyn Error>> {
+    match stream(&mut io::stdout().lock()) {
+        // Whoever reads this has seen enough.
+        Err(error) if is_closed_pipe(&*error) => Ok(()),
+        ended => ended,
+    }
+}
+
+fn is_closed_pipe(error: &(dyn Error + 'static)) -> bool {
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn stream(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let mut paths: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     if paths.is_empty() {
         paths.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos"));
     }
     let dataset = Dataset::open(&paths)?;
-    println!("{} samples, {} classes", dataset.len(), dataset.class_names().len());
+    writeln!(out, "{} samples, {} classes", dataset.len(), dataset.class_names().len())?;
 
     let work = Work::Images(Recipe::imagenet_train(224)?);
     let config = LoaderConfig {
@@ -31,9 +43,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         let start = Instant::now();
         for batch in loader.epoch(epoch) {
             let batch = batch?;
-            println!("epoch {epoch} batch {}: {}", batch.number(), describe(&batch, &loader)?);
+            let text = describe(&batch, &loader)?;
+            writeln!(out, "epoch {epoch} batch {}: {text}", batch.number())?;
         }
-        println!("epoch {epoch} took {:.0} ms", start.elapsed().as_secs_f64() * 1e3);
+        writeln!(out, "epoch {epoch} took {:.0} ms", start.elapsed().as_secs_f64() * 1e3)?;
     }
     Ok(())
 }
