@@ -3,7 +3,7 @@
 #   testdata/tools/measure_loader.sh [DATA] > measured.md
 # DATA is a TAR archive, TBL file or folder of photographs; without it, those of testdata/photos are
 # repeated. It is copied until there are SAMPLES of them, into a folder below TMPDIR that is removed
-# at the end (twice the data, 200 KB a sample, and 100 MB).
+# at the end (four times the data, 200 KB a sample, and 100 MB).
 #   ROUNDS   how often everything is measured, all of it in turn in each round (5)
 #   SECONDS_EACH   how long each line of a round takes at least (4; 0: one epoch each)
 #   SAMPLES  at least so many (3000); INDEX: samples of the large index (1000000)
@@ -31,6 +31,7 @@ source=${data:-testdata/photos}
 copies=$(((samples + $(count "$source") - 1) / $(count "$source")))
 mapfile -t sources < <(yes "$source" | head -n "$copies")
 good=$folder/good.tbl bad=$folder/bad.tbl raw=$folder/raw256.tbl
+whole=$folder/whole.tbl cut=$folder/cut.tbl
 "$tl" convert "${sources[@]}" -o "$good" --quiet
 "$tl" convert "$good" -o "$raw" --to raw --size 256 --quiet
 # Every 1,000th sample becomes one whose checksum is wrong.
@@ -43,6 +44,13 @@ if "$tl" verify "$bad" > "$folder/said" 2>&1; then
     echo "no sample is damaged" >&2
     exit 1
 fi
+# Every 1,000th photograph ends in its middle, which only decoding tells: version 1 has no checksums.
+"$tl" convert "$good" -o "$whole" --to tbl1 --quiet
+cp "$whole" "$cut"
+"$tl" ls "$whole" --json | sed 's/.*"offset":\([0-9]*\),"stored_bytes":\([0-9]*\).*/\1 \2/' |
+    awk 'NR % 1000 == 1 { print $1 + int($2 / 2) }' | while read -r middle; do
+        printf '\xff\xd9' | dd of="$cut" bs=1 seek="$middle" conv=notrunc status=none
+    done
 cached=$(($(count "$good") < 1000 ? $(count "$good") : 1000))
 
 # NAME CORES COMMAND..: a line of the log with name, unit and value for each figure.
@@ -53,6 +61,10 @@ bench() {
     for unit in images_per_s images_per_cpu_s; do
         printf '%s\t%s\t%s\n' "$name" "$unit" "$(sed "s/.*\"$unit\":\([0-9.]*\).*/\1/" <<< "$line")"
     done
+    if [[ $name == *"cut, "* ]] && ! grep -Eq '"(skipped|replaced|filled)":[1-9]' <<< "$line"; then
+        echo "no photograph is cut" >&2
+        return 1
+    fi
     grep -q '"quiet":false' <<< "$line" && echo "disturbed: $name" >&2
     return 0
 }
@@ -68,6 +80,10 @@ round() {
     bench "training, x2" "$two" "$good" "${train[@]}" --workers 2
     bench "training, skipping none, x1" "$one" "$good" "${train[@]}" --workers 1 --on-error skip
     bench "training, skipping every 1,000th, x1" "$one" "$bad" "${train[@]}" --workers 1 --on-error skip
+    bench "training, all whole, x1" "$one" "$whole" "${train[@]}" --workers 1 --on-error skip
+    for policy in skip replace fill; do
+        bench "training, every 1,000th cut, $policy, x1" "$one" "$cut" "${train[@]}" --workers 1 --on-error $policy
+    done
     local exact=("${train[@]}" --decode exact --samples "0..$cached" --workers 1)
     bench "training decoded exactly, x1" "$one" "$good" "${exact[@]}"
     bench "training decoded exactly, from a cache, x1" "$one" "$good" "${exact[@]}" --cache decoded --cache-memory 4G
@@ -113,4 +129,7 @@ ratio() {
 ratio "2 workers / 1 worker, training" "training, x2" "training, x1"
 ratio "2 workers / 1 worker, raw 256 x 256" "training from TBL of raw 256 x 256, x2" "training from TBL of raw 256 x 256, x1"
 ratio "every 1,000th sample skipped / none" "training, skipping every 1,000th, x1" "training, skipping none, x1"
+for policy in skip replace fill; do
+    ratio "every 1,000th photograph cut, $policy / none" "training, every 1,000th cut, $policy, x1" "training, all whole, x1"
+done
 ratio "from a cache of decoded images / decoded" "training decoded exactly, from a cache, x1" "training decoded exactly, x1"
