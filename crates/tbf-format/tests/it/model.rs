@@ -42,8 +42,8 @@ pub(crate) fn models(most: usize) -> impl Strategy<Value = Model> {
         prop_oneof![Just(Dtype::F32), Just(Dtype::F16), Just(Dtype::Bf16), Just(Dtype::Int8)];
     let packing = (select(compressions()), select(encryptions()));
     let options = (any::<[u64; 2]>(), 0..70u32, dtypes, any::<[bool; 3]>(), packing);
-    let node = (any::<u64>(), 0..5u64, any::<u64>(), any::<u32>(), 0..6u8, 0..TEXTS.len());
-    let nodes = vec((node, vec(-1000.0..1000.0f32, 70)), 0..=most);
+    let drawn = (any::<u64>(), 0..5u64, any::<u64>(), any::<u32>(), 0..6u8, 0..TEXTS.len());
+    let nodes = vec((drawn, vec(-1000.0..1000.0f32, 70)), 0..=most);
     let edges = vec((any::<u32>(), any::<u32>(), any::<u8>(), any::<u32>()), 0..=2 * most);
     (options, nodes, edges, any::<bool>()).prop_map(|(options, nodes, edges, has_texts)| {
         let ([segment_id, created_at], dim, dtype, [is_compacted, index, reverse], packing) =
@@ -61,27 +61,15 @@ pub(crate) fn models(most: usize) -> impl Strategy<Value = Model> {
             encryption: is_encrypted.then_some(ENCRYPTION),
         };
         let count = u32::try_from(nodes.len()).unwrap();
-        let node =
-            |row: usize, ((id, timestamp, context_hash, confidence, outcome, text), vector)| {
-                let _: &Vec<f32> = &vector;
-                let id: u64 = id;
-                let mut bytes = [0; 16];
-                bytes[..8].copy_from_slice(&id.to_be_bytes());
-                bytes[8..].copy_from_slice(&(row as u64).to_be_bytes());
-                let node = Node {
-                    id: bytes,
-                    timestamp,
-                    context_hash,
-                    confidence: f32::from_bits(confidence),
-                    outcome: Outcome::from_code(outcome),
-                    text: has_texts.then_some(TEXTS[text]),
-                };
-                (node, vector[..dim as usize].to_vec())
-            };
         let edges = edges.into_iter().filter(|_| count > 0);
         Model {
             options,
-            nodes: nodes.into_iter().enumerate().map(|(row, all)| node(row, all)).collect(),
+            nodes: (0..)
+                .zip(nodes)
+                .map(|(row, (drawn, vector))| {
+                    (node(row, drawn, has_texts), vector[..dim as usize].to_vec())
+                })
+                .collect(),
             edges: edges
                 .map(|(source, target, relation, weight)| {
                     (source % count, target % count, relation, f32::from_bits(weight))
@@ -89,6 +77,22 @@ pub(crate) fn models(most: usize) -> impl Strategy<Value = Model> {
                 .collect(),
         }
     })
+}
+
+/// Id, timestamp, context hash, confidence, outcome and text.
+type Drawn = (u64, u64, u64, u32, u8, usize);
+
+/// A node of its row's own id.
+fn node(row: u64, drawn: Drawn, has_texts: bool) -> Node<'static> {
+    let (id, timestamp, context_hash, confidence, outcome, text) = drawn;
+    Node {
+        id: (u128::from(id) << 64 | u128::from(row)).to_be_bytes(),
+        timestamp,
+        context_hash,
+        confidence: f32::from_bits(confidence),
+        outcome: Outcome::from_code(outcome),
+        text: has_texts.then_some(TEXTS[text]),
+    }
 }
 
 impl Model {
