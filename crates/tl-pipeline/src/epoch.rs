@@ -17,7 +17,9 @@ use crate::worker::Filled;
 
 /// The batches of one epoch, in order.
 ///
-/// After an error there are no more. Dropping it early stops the workers and waits for them: for the
+/// After an error there are no more, but for the two that are no end:
+/// [`TimedOut`](PipelineError::TimedOut) and [`BatchesHeld`](PipelineError::BatchesHeld), behind which
+/// the same batch can be asked for again. Dropping it early stops the workers and waits for them: for the
 /// time of one sample. At its end they go on with the next epoch's first batches, as far as
 /// `prefetch` allows, and [`Loader::epoch`](crate::Loader::epoch) takes them up from there.
 pub struct Epoch {
@@ -78,7 +80,8 @@ impl Epoch {
     }
 
     /// As `next`, for at most `timeout`. [`PipelineError::TimedOut`] is no end: the batch can be asked
-    /// for again.
+    /// for again. So it is with [`PipelineError::BatchesHeld`], which `next` says at once and this only
+    /// when no batch was let go of in time.
     pub fn next_timeout(&mut self, timeout: Duration) -> Option<Result<Batch, PipelineError>> {
         self.receive(Some(timeout))
     }
@@ -95,7 +98,7 @@ impl Epoch {
                     self.shared.park(self.workers.take());
                 }
             }
-            Err(PipelineError::TimedOut { .. }) => {}
+            Err(PipelineError::TimedOut { .. } | PipelineError::BatchesHeld { .. }) => {}
             Err(_) => {
                 self.has_failed = true;
                 self.workers = None;
@@ -107,7 +110,8 @@ impl Epoch {
     fn wait_for_next(&mut self, timeout: Option<Duration>) -> Result<Batch, PipelineError> {
         let workers = self.workers.as_ref().filter(|_| !self.shared.is_forked());
         let workers = workers.ok_or(PipelineError::Forked)?;
-        workers.run().check_held()?;
+        let waited = workers.run().check_held(timeout.unwrap_or_default())?;
+        let timeout = timeout.map(|timeout| timeout.saturating_sub(waited));
         let (counters, ring) = (&self.shared.counters, &workers.run().ring);
         let ready = ring.ready();
         let asking = self.watch.ask(self.received, ready);
@@ -125,7 +129,7 @@ impl Epoch {
                 Ok(batch)
             }
             Taken::Failed(error) => Err(error),
-            Taken::TimedOut => Err(PipelineError::TimedOut { waited: slept }),
+            Taken::TimedOut => Err(PipelineError::TimedOut { waited: waited + slept }),
             Taken::Ended => unreachable!("a run has every batch of its epochs, or a failure"),
         }
     }

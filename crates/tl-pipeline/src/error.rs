@@ -136,12 +136,11 @@ pub enum PipelineError {
         /// The smallest that would do.
         required: u64,
     },
-    /// The consumer asks for a batch and keeps so many that there is no memory for another.
-    #[error(
-        "{held} batches are held by the consumer and memory_budget has room for {most}: let go of one"
-    )]
+    /// The consumer asks for a batch while so many are kept that there is no memory for another. The
+    /// epoch goes on when one is let go of.
+    #[error("{held} batches are kept and memory_budget has room for {most}: let go of one")]
     BatchesHeld {
-        /// Batches that the consumer has.
+        /// Batches that the consumer has, or code that was run on them.
         held: u64,
         /// Batches that there may be at once.
         most: u64,

@@ -9,7 +9,9 @@
 use std::time::{Duration, Instant};
 
 use crate::error::PipelineError;
-use crate::sync::{Arc, AtomicBool, AtomicU64, Condvar, Mutex, Ordering, lock, process_id, wait};
+use crate::sync::{
+    Arc, AtomicBool, AtomicU64, Condvar, Mutex, Ordering, lock, process_id, wait, wait_timeout,
+};
 
 /// Counts batches, in the hands of workers and of the consumer.
 #[derive(Debug)]
@@ -144,14 +146,31 @@ impl Turn {
         before.saturating_sub(state.released - self.released)
     }
 
-    /// Whether batch `batch`, which the consumer is to receive next, can be made while those before
-    /// it are kept as they are.
+    /// Sleeps for at most `timeout` while batch `batch`, which the consumer is to receive next,
+    /// cannot be made because those before it are kept; says how long that took when it meant
+    /// sleeping.
     ///
     /// # Errors
-    /// [`PipelineError::BatchesHeld`].
-    pub(crate) fn check_held(&self, batch: u64) -> Result<(), PipelineError> {
-        let (held, most) = (self.between(batch, &lock(&self.gate.state)), self.gate.most);
-        if held < most { Ok(()) } else { Err(PipelineError::BatchesHeld { held, most }) }
+    /// [`PipelineError::BatchesHeld`] when they are still kept then.
+    pub(crate) fn check_held(
+        &self,
+        batch: u64,
+        timeout: Duration,
+    ) -> Result<Duration, PipelineError> {
+        let most = self.gate.most;
+        let mut state = lock(&self.gate.state);
+        let mut start = None;
+        loop {
+            let held = self.between(batch, &state);
+            if held < most {
+                return Ok(start.map_or(Duration::ZERO, |start: Instant| start.elapsed()));
+            }
+            let left = timeout.saturating_sub(start.get_or_insert_with(Instant::now).elapsed());
+            if left.is_zero() {
+                return Err(PipelineError::BatchesHeld { held, most });
+            }
+            state = wait_timeout(&self.gate.changed, state, left);
+        }
     }
 
     /// Leave to have a batch that was waited for. A worker that still has one the consumer let go of

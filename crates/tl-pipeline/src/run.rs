@@ -7,6 +7,7 @@
 use std::convert::Infallible;
 use std::mem;
 use std::ops::Range;
+use std::time::Duration;
 
 use tl_transform::Draw;
 
@@ -117,9 +118,11 @@ impl Run {
         (self.epoch_ahead(taken / batches), taken % batches)
     }
 
-    /// Whether there can be memory for the batch that the consumer receives next.
-    pub(crate) fn check_held(&self) -> Result<(), PipelineError> {
-        self.turn.as_ref().map_or(Ok(()), |turn| turn.check_held(self.ring.taken()))
+    /// Waits for at most `timeout` until there can be memory for the batch that the consumer receives
+    /// next; says how long that took.
+    pub(crate) fn check_held(&self, timeout: Duration) -> Result<Duration, PipelineError> {
+        let Some(turn) = &self.turn else { return Ok(Duration::ZERO) };
+        turn.check_held(self.ring.taken(), timeout)
     }
 
     fn epoch_ahead(&self, ahead: u64) -> u32 {

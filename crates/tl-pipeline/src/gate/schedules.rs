@@ -83,7 +83,7 @@ fn run(
     });
     let mut kept = VecDeque::new();
     for number in batches.take(receives) {
-        turn.check_held(number).unwrap();
+        turn.check_held(number, Duration::ZERO).unwrap();
         let batch = finished.take(number);
         batch.0.receive(&batch.1);
         let (live, with_consumer) = gate.counts();

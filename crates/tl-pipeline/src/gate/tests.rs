@@ -69,12 +69,14 @@ fn a_consumer_with_everything_is_told() {
     let turn = gate.turn(0).unwrap();
     let permits = [turn.permit(), turn.permit()];
     let first = receive(&permits[0]);
-    assert!(turn.check_held(1).is_ok());
+    assert!(turn.check_held(1, Duration::ZERO).is_ok());
     let second = receive(&permits[1]);
-    let error = turn.check_held(2).unwrap_err();
+    let error = turn.check_held(2, Duration::from_millis(1)).unwrap_err();
     assert!(matches!(error, PipelineError::BatchesHeld { held: 2, most: 2 }), "{error}");
-    drop((first, second));
-    assert!(turn.check_held(2).is_ok());
+    // Let go of before it is asked or while it waits.
+    let letting_go = thread::spawn(move || drop((first, second)));
+    assert!(turn.check_held(2, Duration::from_secs(600)).is_ok());
+    letting_go.join().unwrap();
 }
 
 #[test]
@@ -105,7 +107,7 @@ fn what_was_never_received_counts_while_somebody_keeps_it() {
     assert_eq!(gate.counts(), (0, 0));
     drop(turn);
     let turn = gate.turn(4).unwrap();
-    assert!(admits(&turn, 4) && !admits(&turn, 5) && turn.check_held(4).is_ok());
+    assert!(admits(&turn, 4) && !admits(&turn, 5) && turn.check_held(4, Duration::ZERO).is_ok());
     drop(kept);
     assert!(admits(&turn, 5));
 }

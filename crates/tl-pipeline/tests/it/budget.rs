@@ -1,9 +1,11 @@
 //! The memory budget: what is refused, what is lowered, and what the process really takes.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Barrier, Mutex};
+use std::time::Duration;
 
 use serde_json::Value;
 use tbl_format::SampleFormat;
@@ -18,6 +20,9 @@ use tl_transform::{Dtype, Layout, OutputSpec, Recipe, Rng, UserError, UserTransf
 use crate::memory::{bmps, config, loader, train};
 
 const MIB: u64 = 1 << 20;
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Raw images made when they are read: most are small, one in 1000 has 512 x 512 pixels, and sixteen
 /// in a row of 100 000 have six million.
@@ -292,7 +297,7 @@ fn a_consumer_that_keeps_everything_is_told_instead_of_hanging() {
         assert_eq!((kept.len(), loader.memory().held), (4, 4));
     }
     // One less is no problem, however long they are kept.
-    let mut kept = std::collections::VecDeque::new();
+    let mut kept = VecDeque::new();
     for batch in loader.epoch(0) {
         kept.push_back(batch.unwrap());
         if kept.len() == 4 {
@@ -303,6 +308,35 @@ fn a_consumer_that_keeps_everything_is_told_instead_of_hanging() {
     assert!(loader.memory().batches <= most, "{}", loader.memory());
     // Kept batches of one epoch leave less for the next, which still goes on.
     assert_eq!(loader.epoch(1).filter(Result::is_ok).count(), 20);
+}
+
+/// Nothing was taken, so the epoch goes on as soon as something is let go of.
+#[test]
+fn an_epoch_goes_on_when_a_kept_batch_is_let_go_of() {
+    let config = LoaderConfig { prefetch: 3, ..config(train()) };
+    let images = |batch: &Batch| (batch.number(), batch.images().to_vec());
+    let expected: Vec<_> = loader(bmps(80), config.clone())
+        .epoch(0)
+        .map(|batch| images(&batch.unwrap()))
+        .collect();
+    let loader = loader(bmps(80), LoaderConfig { memory_budget: Some(200 * MIB), ..config });
+    let mut epoch = loader.epoch(0);
+    let mut kept: VecDeque<_> = epoch.by_ref().take(4).map(Result::unwrap).collect();
+    let mut received: Vec<_> = kept.iter().map(images).collect();
+    for _ in 0..2 {
+        let error = epoch.next().unwrap().unwrap_err();
+        assert!(matches!(error, PipelineError::BatchesHeld { held: 4, most: 4 }), "{error}");
+        assert_eq!(epoch.remaining(), 16);
+    }
+    while epoch.remaining() > 0 {
+        let oldest = kept.pop_front();
+        let letting_go = std::thread::spawn(move || drop(oldest));
+        let batch = epoch.next_timeout(PATIENCE).unwrap().unwrap();
+        letting_go.join().unwrap();
+        received.push(images(&batch));
+        kept.push_back(batch);
+    }
+    assert!(received == expected);
 }
 
 /// Code that is run on batches may keep them as well, also such as nobody receives.
@@ -327,6 +361,8 @@ fn batches_that_collating_code_keeps_are_held_too() {
         let error = epoch.next().unwrap().unwrap_err();
         assert!(matches!(error, PipelineError::BatchesHeld { held: 4, most: 4 }), "{error}");
         assert_eq!((kept.lock().unwrap().len(), loader.memory().batches), (4, 4));
+        // It would go on with what is let go of.
+        drop(epoch);
         kept.lock().unwrap().clear();
         assert_eq!(loader.memory().batches, 0);
     }
