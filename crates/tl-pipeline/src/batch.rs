@@ -133,6 +133,14 @@ impl Extra {
         self.image.data.len() as u64 + self.fields.bytes()
     }
 
+    /// Makes it that of a row with nothing in it.
+    pub(crate) fn clear(&mut self) {
+        (self.image.width, self.image.height) = (0, 0);
+        self.image.data.clear();
+        self.fields.clear();
+        self.view_of = None;
+    }
+
     /// Lets go of buffers above `keep` bytes, and of what is in them.
     pub(crate) fn trim(&mut self, keep: usize) {
         if self.image.data.capacity() > keep {

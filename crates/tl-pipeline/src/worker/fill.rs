@@ -140,11 +140,6 @@ impl Filler<'_> {
                 if let Some(field) = &self.run.config().fields.mask {
                     field.pad(parts.mask);
                 }
-                let image = &mut parts.extra.image;
-                (image.width, image.height) = (0, 0);
-                image.data.clear();
-                parts.extra.fields.clear();
-                parts.extra.view_of = None;
                 (Some(nothing), Outcome::Filled)
             }
             OnError::Replace => {
@@ -162,6 +157,10 @@ impl Filler<'_> {
             }
         };
         parts.extra.left_out = row.is_none();
+        if row.is_none_or(|row| !row.valid) {
+            // What the memory has of another filling, or of the bad sample, is no part of the row.
+            parts.extra.clear();
+        }
         parts.extra.findings.insert(0, Finding { outcome, error });
         Some(row.unwrap_or(nothing))
     }

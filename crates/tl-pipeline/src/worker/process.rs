@@ -76,6 +76,7 @@ fn process_image(
         let view = if run.config().work == Work::Views { dataset.view(index)? } else { None };
         if let Some(view) = view {
             *view_of = Some(Arc::clone(dataset));
+            image.data.clear();
             scratch.tally.read(view.len());
         } else if cached::fetch(run, (draw, row), &mut image.data, &mut scratch.tally)?.is_none() {
             reader::fetch(run, (index, row), &mut image.data, &mut scratch.tally)?;

@@ -17,7 +17,7 @@ use tl_pipeline::{
 use tl_transform::op::{CenterCrop, UserTransform};
 use tl_transform::{Dtype, Layout, OutputSpec, Recipe, Rng, UserError, UserTransforms};
 
-use crate::memory::{bmps, config, loader, train};
+use crate::memory::{Stored, bmps, config, dataset, loader, train};
 
 const MIB: u64 = 1 << 20;
 
@@ -308,6 +308,33 @@ fn a_consumer_that_keeps_everything_is_told_instead_of_hanging() {
     assert!(loader.memory().batches <= most, "{}", loader.memory());
     // Kept batches of one epoch leave less for the next, which still goes on.
     assert_eq!(loader.epoch(1).filter(Result::is_ok).count(), 20);
+}
+
+/// What a row's memory has of the slab's last filling is no part of it.
+#[test]
+fn a_row_that_is_left_out_holds_nothing() {
+    let stored = |number: usize| Stored {
+        key: number.to_string(),
+        label: None,
+        format: SampleFormat::RawU8,
+        size: (0, 0),
+        bytes: vec![7; [600_000, 600_000, 600_000, 600_000, 4_600_000][number / 4]],
+    };
+    let mut samples: Vec<_> = (0..18).map(stored).collect();
+    // More than there is room for in any sample.
+    samples.extend((0..2).map(|_| Stored { bytes: vec![0; 60_000_000], ..stored(0) }));
+    let config = LoaderConfig {
+        workers: 1,
+        prefetch: 1,
+        on_error: OnError::Skip,
+        memory_budget: Some(96 * MIB),
+        sampler: Shuffle::None.into(),
+        ..config(Work::Bytes)
+    };
+    let loader = loader(dataset(samples), config);
+    assert_eq!(loader.batch(0, 4).unwrap().len(), 2);
+    let lens: Vec<_> = loader.epoch(0).map(|batch| batch.unwrap().len()).collect();
+    assert_eq!(lens, [4, 4, 4, 4, 2]);
 }
 
 /// Nothing was taken, so the epoch goes on as soon as something is let go of.
