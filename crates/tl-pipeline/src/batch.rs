@@ -141,11 +141,13 @@ impl Extra {
         self.view_of = None;
     }
 
-    /// Lets go of buffers above `keep` bytes, and of what is in them.
+    /// Lets go of buffers above `keep` bytes, and of what is in them, and of what is made anew for
+    /// each sample.
     pub(crate) fn trim(&mut self, keep: usize) {
         if self.image.data.capacity() > keep {
             self.image = Image::new();
         }
+        self.fields.clear();
         if self.fields.kept_bytes() > keep {
             self.fields = RowFields::default();
         }

@@ -11,8 +11,8 @@ use serde_json::Value;
 use tbl_format::SampleFormat;
 use tbl_io::{Entry, Field, ReadError, SampleSource, SourceKind};
 use tl_pipeline::{
-    Batch, Batching, Buckets, Collate, Dataset, Loader, LoaderConfig, OnError, PipelineError,
-    Readers, SampleFault, Shuffle, Work,
+    Batch, Batching, Buckets, Collate, Dataset, Fields, Loader, LoaderConfig, OnError,
+    PipelineError, Readers, SampleFault, Shuffle, Work,
 };
 use tl_transform::op::{CenterCrop, UserTransform};
 use tl_transform::{Dtype, Layout, OutputSpec, Recipe, Rng, UserError, UserTransforms};
@@ -29,15 +29,17 @@ const PATIENCE: Duration = Duration::from_secs(600);
 #[derive(Debug)]
 struct Generated {
     samples: u64,
+    /// Width and height of each.
+    side: fn(u64) -> u32,
+    /// Bytes of the file beside each, if there is one.
+    sidecar: usize,
 }
 
-impl Generated {
-    fn side(index: u64) -> u32 {
-        match index {
-            _ if (777..793).contains(&(index % 100_000)) => 2_500,
-            _ if index % 1_000 == 33 => 512,
-            _ => 8 + u32::try_from(index % 9).unwrap(),
-        }
+fn side(index: u64) -> u32 {
+    match index {
+        _ if (777..793).contains(&(index % 100_000)) => 2_500,
+        _ if index % 1_000 == 33 => 512,
+        _ => 8 + u32::try_from(index % 9).unwrap(),
     }
 }
 
@@ -55,7 +57,7 @@ impl SampleSource for Generated {
     }
 
     fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
-        let side = Self::side(index);
+        let side = (self.side)(index);
         let bytes = 3 * u64::from(side) * u64::from(side);
         Ok(Entry {
             key: Some(Cow::Borrowed(b"generated")),
@@ -70,7 +72,7 @@ impl SampleSource for Generated {
     }
 
     fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
-        let side = Self::side(index) as usize;
+        let side = (self.side)(index) as usize;
         bytes.clear();
         bytes.resize(3 * side * side, index.to_le_bytes()[0]);
         Ok(())
@@ -78,7 +80,9 @@ impl SampleSource for Generated {
 
     fn will_need(&self, _: u64) {}
 
-    fn read_fields(&self, _: u64, _: &mut Vec<Field>) -> Result<(), ReadError> {
+    fn read_fields(&self, _: u64, fields: &mut Vec<Field>) -> Result<(), ReadError> {
+        let file = Field { extension: "json".into(), bytes: vec![b' '; self.sidecar] };
+        fields.extend((self.sidecar > 0).then_some(file));
         Ok(())
     }
 
@@ -88,7 +92,11 @@ impl SampleSource for Generated {
 }
 
 fn generated(samples: u64) -> Dataset {
-    Dataset::from_sources(vec![Box::new(Generated { samples })]).unwrap()
+    source(Generated { samples, side, sidecar: 0 })
+}
+
+fn source(source: Generated) -> Dataset {
+    Dataset::from_sources(vec![Box::new(source)]).unwrap()
 }
 
 /// Batches of 8 x 8 pixels from the middle of each image.
@@ -218,6 +226,30 @@ fn rows_that_grow_stay_within_the_budget() {
     }
 }
 
+/// Files of 8 MB beside small images: a gigabyte in a batch, if what goes beyond were kept.
+#[test]
+#[cfg(target_os = "linux")]
+fn sidecar_files_stay_within_the_budget() {
+    if !is_alone("budget::sidecar_files_stay_within_the_budget") {
+        return;
+    }
+    const BUDGET: u64 = 256 * MIB;
+    let config = LoaderConfig {
+        batch_size: 128,
+        memory_budget: Some(BUDGET),
+        fields: Fields { columns: vec!["json".into()], ..Fields::default() },
+        ..config(small())
+    };
+    let loader = loader(source(Generated { samples: 128, side, sidecar: 8 << 20 }), config);
+    let (_, before) = resident();
+    let error = loader.epoch(0).next().unwrap().unwrap_err();
+    assert!(matches!(error, PipelineError::BatchMemory { .. }), "{error}");
+    let (peak, _) = resident();
+    let taken = peak.saturating_sub(before);
+    assert!(taken <= BUDGET, "{} MiB: {}", taken / MIB, loader.memory());
+    say(&format!("sidecar files: peak {} MiB\n", taken / MIB));
+}
+
 #[test]
 fn a_budget_that_is_too_small_says_what_it_takes() {
     let config = |memory_budget| LoaderConfig { memory_budget, ..config(train()) };
@@ -342,10 +374,8 @@ fn a_row_that_is_left_out_holds_nothing() {
 fn an_epoch_goes_on_when_a_kept_batch_is_let_go_of() {
     let config = LoaderConfig { prefetch: 3, ..config(train()) };
     let images = |batch: &Batch| (batch.number(), batch.images().to_vec());
-    let expected: Vec<_> = loader(bmps(80), config.clone())
-        .epoch(0)
-        .map(|batch| images(&batch.unwrap()))
-        .collect();
+    let expected: Vec<_> =
+        loader(bmps(80), config.clone()).epoch(0).map(|batch| images(&batch.unwrap())).collect();
     let loader = loader(bmps(80), LoaderConfig { memory_budget: Some(200 * MIB), ..config });
     let mut epoch = loader.epoch(0);
     let mut kept: VecDeque<_> = epoch.by_ref().take(4).map(Result::unwrap).collect();
@@ -413,36 +443,9 @@ fn with_a_budget_there_is_one_epoch_at_a_time() {
 #[test]
 fn a_batch_that_holds_more_than_there_is_room_for_is_named() {
     // A batch of 64 images of 19 MB, of which one alone would fit.
-    #[derive(Debug)]
-    struct Large(Generated);
-    impl SampleSource for Large {
-        fn path(&self) -> &Path {
-            self.0.path()
-        }
-        fn kind(&self) -> SourceKind {
-            self.0.kind()
-        }
-        fn sample_count(&self) -> u64 {
-            64
-        }
-        fn entry(&self, _: u64) -> Result<Entry<'_>, ReadError> {
-            self.0.entry(777)
-        }
-        fn read_into(&self, _: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
-            self.0.read_into(777, bytes)
-        }
-        fn will_need(&self, _: u64) {}
-        fn read_fields(&self, _: u64, _: &mut Vec<Field>) -> Result<(), ReadError> {
-            Ok(())
-        }
-        fn class_names(&self) -> &[String] {
-            &[]
-        }
-    }
     for work in [Work::Bytes, Work::Images(Recipe::decode())] {
         for workers in [1, 3] {
-            let source = Large(Generated { samples: 64 });
-            let dataset = Dataset::from_sources(vec![Box::new(source)]).unwrap();
+            let dataset = source(Generated { samples: 64, side: |_| 2_500, sidecar: 0 });
             let memory_budget = Some(512 * MIB);
             let work = work.clone();
             let config = LoaderConfig { batch_size: 64, workers, memory_budget, ..config(work) };
