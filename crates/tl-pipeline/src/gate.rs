@@ -18,7 +18,7 @@ use crate::sync::{
 pub(crate) struct Gate {
     /// Batches that there may be at once.
     most: u64,
-    /// Bytes of rows that may be prepared ahead, where those grow.
+    /// Bytes that may be prepared ahead, where batches differ.
     bytes: u64,
     state: Mutex<State>,
     /// Signalled when a batch is received or let go of, and when a run is over.
@@ -40,7 +40,7 @@ struct State {
     held: u64,
     /// Runs that are going on.
     runs: u64,
-    /// Bytes of rows that are prepared ahead.
+    /// Bytes that are prepared ahead, where there is a bound on them.
     ahead: u64,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Turn {
 #[derive(Debug)]
 pub(crate) struct Permit {
     gate: Arc<Gate>,
-    /// Bytes of its rows, where those grow. A row's are added before it is finished, and looked at
+    /// Bytes of its rows, where those grow, and of its images, where it is padded. A row's are added before it is finished, and looked at
     /// behind the last finish, which orders them.
     charged: AtomicU64,
     /// Whether the consumer has received it.
@@ -198,9 +198,10 @@ impl Drop for Turn {
 }
 
 impl Permit {
-    /// Adds `bytes` to those of the batch's rows and returns the sum.
+    /// Adds `bytes` to those of the batch and returns the sum. Without a bound on what is prepared
+    /// ahead that takes no lock.
     pub(crate) fn charge(&self, bytes: u64) -> u64 {
-        if bytes > 0 {
+        if bytes > 0 && self.gate.bytes < u64::MAX {
             lock(&self.gate.state).ahead += bytes;
         }
         self.charged.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes)
@@ -218,13 +219,18 @@ impl Permit {
         self.gate.change(|state| {
             state.received += 1;
             state.held += 1;
-            state.ahead -= self.charged();
+            state.ahead -= self.ahead();
             self.is_received.store(true, Ordering::Relaxed);
             held.is_received.store(true, Ordering::Relaxed);
         });
     }
 
-    /// Bytes of all rows so far.
+    /// Those of its bytes that count as prepared ahead.
+    fn ahead(&self) -> u64 {
+        if self.gate.bytes < u64::MAX { self.charged() } else { 0 }
+    }
+
+    /// Bytes so far.
     pub(crate) fn charged(&self) -> u64 {
         self.charged.load(Ordering::Relaxed)
     }
@@ -235,7 +241,7 @@ impl Drop for Permit {
         self.gate.change(|state| {
             state.live -= 1;
             if !self.is_received.load(Ordering::Relaxed) {
-                state.ahead -= self.charged();
+                state.ahead -= self.ahead();
             }
         });
     }

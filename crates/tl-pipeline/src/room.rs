@@ -31,6 +31,8 @@ pub(crate) struct Room {
     large_samples: AtomicU64,
     /// Whether rows own buffers.
     grows: bool,
+    /// Bytes of a batch that depend on its samples, at most; 0 without a budget.
+    varying_bytes: u64,
     /// Bytes that a row's buffers may have though they are larger than what they hold: a quarter of
     /// what all rows may hold, shared by them. `None` where there is no bound on them.
     kept_per_row: Option<usize>,
@@ -49,6 +51,7 @@ impl Room {
         };
         // Padded batches have a size each, though their rows do not grow.
         let varying = grows || config.batching.pads();
+        let both = grows && config.batching.pads();
         let rows = config.batch_size as u64;
         let batch_bytes = if config.batching.pads() { 0 } else { form.shape.bytes() as u64 };
         let batch_bytes = batch_bytes.saturating_add(rows.saturating_mul(ROW_BYTES));
@@ -60,7 +63,10 @@ impl Room {
             None => None,
             Some(budget) => {
                 let demand = Demand { batch_bytes, rows, varying, ..demand(config, form) };
-                Some(Division::new(budget, &demand)?)
+                let division = Division::new(budget, &demand)?;
+                // A slab that was made for a larger batch stays, and fields come beside it.
+                let rows_bytes = division.rows_bytes / if both { 2 } else { 1 };
+                Some(Division { rows_bytes, ..division })
             }
         };
         if let Some(division) = &division {
@@ -69,6 +75,8 @@ impl Room {
         }
         let ahead = config.prefetch_bytes.filter(|_| varying).unwrap_or(u64::MAX);
         let most = division.map_or(u64::MAX, |division| division.batches);
+        let rows_bytes = division.map_or(0, |division| division.rows_bytes / 4 * 5);
+        let varying_bytes = rows_bytes.saturating_mul(if both { 2 } else { 1 });
         let usual = SampleLimits::configured(config.decode.limits);
         Ok(Self {
             gate: Gate::new(most, ahead),
@@ -77,6 +85,7 @@ impl Room {
             reserve: Mutex::default(),
             large_samples: AtomicU64::new(0),
             grows,
+            varying_bytes,
             kept_per_row: division.filter(|_| grows).map(|division| {
                 usize::try_from(division.rows_bytes / 4 / rows.max(1)).unwrap_or(usize::MAX)
             }),
@@ -147,10 +156,14 @@ impl Room {
     /// What there is and may be.
     pub(crate) fn report(&self, config: &LoaderConfig, slab_bytes: u64) -> MemoryReport {
         let (batches, held) = self.gate.counts();
-        let rows_bytes = self.division.map_or(0, |division| division.rows_bytes / 4 * 5);
+        let batch_bytes = if config.batching.pads() {
+            slab_bytes.max(self.varying_bytes)
+        } else {
+            slab_bytes.saturating_add(self.varying_bytes)
+        };
         MemoryReport {
             budget: config.memory_budget,
-            batch_bytes: slab_bytes.saturating_add(rows_bytes),
+            batch_bytes,
             max_batches: self.division.map(|division| division.batches),
             batches,
             held,

@@ -278,6 +278,9 @@ impl Run {
                 self.room().check(place.epoch, place.batch, shape.bytes() as u64)?;
             }
             let permit = turn.permit();
+            if form.is_padded {
+                permit.charge(shape.bytes() as u64);
+            }
             let rows = usize::try_from(schedule.rows_of(place.batch));
             let rows = rows.expect("at most the batch size, which is a `usize`");
             let (lease, bytes) = (pool.take(*shape, rows), shape.bytes() as u64);

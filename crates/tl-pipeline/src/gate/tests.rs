@@ -96,7 +96,8 @@ fn without_a_budget_everybody_passes() {
     assert!(admits(&turns[0], u64::MAX - 1));
     let permits: Vec<_> = (0..100).map(|_| turns[1].permit()).collect();
     assert_eq!(gate.counts(), (100, 0));
-    assert_eq!(permits[3].charged(), 0);
+    assert_eq!((permits[3].charge(7), permits[3].charge(5)), (7, 12));
+    assert_eq!(lock(&gate.state).ahead, 0, "counted under no lock");
 }
 
 #[test]
