@@ -41,6 +41,10 @@ const GOOD_ROW: u64 = 256 << 10;
 /// Batches that there must be room for: one in the making, one with the consumer.
 const MIN_BATCHES: u64 = 2;
 
+/// Samples in the making that the part of batches whose rows differ in size is cut for, so that
+/// workers have something to do where batches are small.
+const AHEAD: u64 = 8;
+
 /// What one sample may take on its way into its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SampleLimits {
@@ -86,8 +90,9 @@ pub(crate) struct Demand {
     pub(crate) varying: bool,
     /// Whether samples have masks, which are decoded too.
     pub(crate) masks: bool,
-    /// Bytes that a worker holds for batches: rows that are put aside while others are mixed.
-    pub(crate) mixing_bytes: u64,
+    /// Bytes that a worker holds beside its share: rows that are put aside while others are mixed,
+    /// a buffer that goes back to readers.
+    pub(crate) worker_bytes: u64,
     pub(crate) workers: u64,
     /// Batches to prepare ahead.
     pub(crate) prefetch: u64,
@@ -135,16 +140,11 @@ impl Division {
         let mut for_shares = wanted.min(rest / 2);
         rest -= for_shares;
         let most = demand.prefetch.saturating_add(1).max(MIN_BATCHES);
-        let (batches, rows_bytes) = if demand.varying {
-            let good = demand.batch_bytes.saturating_add(demand.rows.saturating_mul(GOOD_ROW));
-            let batches = (batches_part / good.max(1)).clamp(MIN_BATCHES, most);
-            (batches, demand.rows_bytes(batches_part / batches))
-        } else {
-            let more = rest / demand.batch_bytes.max(1);
-            let batches = MIN_BATCHES.saturating_add(more).min(most);
-            rest -= (batches - MIN_BATCHES) * demand.batch_bytes;
-            (batches, 0)
-        };
+        let cut = demand.batches_cut(batches_part);
+        let each = batches_part / cut;
+        let batches = cut.saturating_add(rest / each.max(1)).min(most);
+        rest = rest.saturating_add(cut * each) - batches * each;
+        let rows_bytes = if demand.varying { demand.rows_bytes(each) } else { 0 };
         for_shares += rest;
         let share = share.saturating_add(for_shares / demand.workers.max(1)).min(largest);
         let reserve = if share == largest { 0 } else { largest };
@@ -193,12 +193,24 @@ impl Demand {
         if self.varying { available / 4 } else { self.batch_bytes.saturating_mul(MIN_BATCHES) }
     }
 
+    /// How many batches that part is cut for, whatever the prefetch and the workers: that says how
+    /// much one of them may hold.
+    fn batches_cut(&self, part: u64) -> u64 {
+        if !self.varying {
+            return MIN_BATCHES;
+        }
+        let good = self.batch_bytes.saturating_add(self.rows.saturating_mul(GOOD_ROW));
+        let most = AHEAD.div_ceil(self.rows.max(1)).max(MIN_BATCHES) + 1;
+        (part / good.max(1)).clamp(MIN_BATCHES, most)
+    }
+
     fn least_share(&self) -> u64 {
         MIN_SHARE.min(self.largest_sample())
     }
 
     fn least_per_worker(&self) -> u64 {
-        WORKER_BYTES.saturating_add(self.mixing_bytes).saturating_add(self.least_share())
+        let beside = WORKER_BYTES.saturating_add(self.worker_bytes);
+        beside.saturating_add(self.least_share())
     }
 
     fn least_rows(&self) -> u64 {

@@ -172,7 +172,8 @@ impl Room {
             reserve: self.division.map_or(0, |division| division.reserve),
             large_samples: self.large_samples.load(Ordering::Relaxed),
             caches: caches(config),
-            readers: readers(config),
+            readers: readers(config)
+                .saturating_add(worker_spare(config).saturating_mul(config.workers as u64)),
         }
     }
 }
@@ -186,7 +187,8 @@ fn demand(config: &LoaderConfig, form: &Form) -> Demand {
         rows: 0,
         varying: false,
         masks: config.fields.mask.is_some(),
-        mixing_bytes: if mixes { row.saturating_mul(UNMIXED) } else { 0 },
+        worker_bytes: if mixes { row.saturating_mul(UNMIXED) } else { 0 }
+            .saturating_add(worker_spare(config)),
         workers: config.workers as u64,
         prefetch: config.prefetch as u64,
         caches: caches(config),
@@ -199,9 +201,15 @@ fn caches(config: &LoaderConfig) -> u64 {
     config.cache.memory.map_or(0, |memory| memory.bytes)
 }
 
-/// Buffers are up to twice as large as what they hold, and some lie between two uses.
+/// Buffers are up to twice as large as what they hold, and some lie between two uses, besides one for
+/// each worker.
 fn readers(config: &LoaderConfig) -> u64 {
-    let Some(buffers) = config.readers.buffers(config.workers) else { return 0 };
+    let Some(buffers) = config.readers.buffers(0) else { return 0 };
     let spare = (buffers as u64).saturating_mul(SPARE_BYTES as u64);
     config.read_ahead_bytes.saturating_mul(2).saturating_add(spare)
+}
+
+/// What a worker may have of buffers between two uses.
+fn worker_spare(config: &LoaderConfig) -> u64 {
+    config.readers.buffers(0).map_or(0, |_| SPARE_BYTES as u64)
 }

@@ -6,7 +6,7 @@ const DEMAND: Demand = Demand {
     rows: 64,
     varying: false,
     masks: false,
-    mixing_bytes: 0,
+    worker_bytes: 0,
     workers: 2,
     prefetch: 2,
     caches: 0,
@@ -27,7 +27,7 @@ const LIMITS: Limits = Limits {
 /// Everything that a division allows at once, added up by hand.
 fn total(division: &Division, demand: &Demand) -> u64 {
     let batch = demand.batch_bytes + division.rows_bytes * 5 / 4;
-    let worker = division.share + WORKER_BYTES + demand.mixing_bytes;
+    let worker = division.share + WORKER_BYTES + demand.worker_bytes;
     let rest = division.reserve + demand.caches + demand.readers;
     division.batches * batch + demand.workers * worker + rest
 }
@@ -46,7 +46,7 @@ fn parts_never_exceed_the_whole() {
             for (batch_bytes, varying) in [(1_024, false), (38_535_168, false), (1_024, true)] {
                 let (caches, readers) = (budget / 10, budget / 20);
                 let demand = Demand { workers, batch_bytes, varying, ..DEMAND };
-                let demand = Demand { caches, readers, mixing_bytes: 1 << 20, ..demand };
+                let demand = Demand { caches, readers, worker_bytes: 1 << 20, ..demand };
                 match Division::new(budget, &demand) {
                     Ok(division) => {
                         assert!(total(&division, &demand) <= budget, "{budget}: {division:?}");
@@ -109,17 +109,17 @@ fn prefetch_is_lowered_before_workers_starve() {
     assert!(2 < middle && middle < 21, "{middle}");
 }
 
-/// Which samples are too large must not depend on how many work.
+/// Which samples and batches are too large must not depend on how many work.
 #[test]
-fn the_largest_sample_does_not_depend_on_workers_or_prefetch() {
+fn what_is_too_large_does_not_depend_on_workers_or_prefetch() {
     for varying in [false, true] {
         let of = |workers, prefetch| {
             let demand = Demand { workers, prefetch, varying, batch_bytes: 1 << 20, ..DEMAND };
             let division = Division::new(2 << 30, &demand).unwrap();
-            SampleLimits { keep: 0, ..division.largest }
+            (SampleLimits { keep: 0, ..division.largest }, division.rows_bytes)
         };
         let one = of(1, 1);
-        assert!(one.decode.max_decoded_bytes > 64 << 20, "{one:?}");
+        assert!(one.0.decode.max_decoded_bytes > 64 << 20, "{one:?}");
         for (workers, prefetch) in [(2, 2), (8, 2), (20, 9)] {
             assert_eq!(of(workers, prefetch), one);
         }

@@ -291,6 +291,24 @@ fn a_budget_changes_no_byte() {
     }
 }
 
+/// What a batch and a sample may hold is the same on any machine.
+#[test]
+fn what_is_too_large_does_not_depend_on_workers() {
+    let report = |workers, batch_size, readers| {
+        let memory_budget = Some(4 << 30);
+        let config =
+            LoaderConfig { workers, batch_size, readers, memory_budget, ..config(small()) };
+        let bytes = LoaderConfig { work: Work::Bytes, ..config.clone() };
+        let [images, bytes] = [config, bytes].map(|config| loader(generated(1), config).memory());
+        (images.reserve, bytes.batch_bytes)
+    };
+    for (batch_size, readers) in [(1, Readers::Workers), (64, Readers::Threads(2))] {
+        let few = report(2, batch_size, readers);
+        assert!(few.0 > 1 << 30 && few.1 > 32 << 20, "{few:?}");
+        assert_eq!(report(16, batch_size, readers), few);
+    }
+}
+
 #[test]
 fn a_sample_larger_than_the_budget_leaves_is_an_error_by_name() {
     // Half of it for the largest sample, of which raw pixels may be an eighth at the most.
@@ -351,7 +369,7 @@ fn a_row_that_is_left_out_holds_nothing() {
         label: None,
         format: SampleFormat::RawU8,
         size: (0, 0),
-        bytes: vec![7; [600_000, 600_000, 600_000, 600_000, 4_600_000][number / 4]],
+        bytes: vec![7; [400_000, 400_000, 400_000, 400_000, 3_100_000][number / 4]],
     };
     let mut samples: Vec<_> = (0..18).map(stored).collect();
     // More than there is room for in any sample.
