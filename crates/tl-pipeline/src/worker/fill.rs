@@ -202,7 +202,12 @@ fn within_limits(
     }
     let tally = mem::replace(&mut scratch.tally, Tally::start(None));
     let mut large = Scratch { tally, ..run.scratch(limits) };
-    let result = process(run, &mut large, sample, form, Parts { image, mask, extra });
+    let row = Parts { image, mask, extra: &mut *extra };
+    let result = guarded(|| process(run, &mut large, sample, form, row));
+    // Also behind a panic, which what was counted outlives.
     scratch.tally = large.tally;
-    result
+    result.unwrap_or_else(|message| {
+        extra.image = Image::new();
+        Err(SampleFault::Panicked { message }.into())
+    })
 }
