@@ -182,10 +182,12 @@ impl Loader {
         Ok(self.start(state.epoch, batch))
     }
 
-    /// Batch `number` of `epoch` alone: its bytes are those it has in its epoch.
+    /// Batch `number` of `epoch` alone: its bytes are those it has in its epoch. Under a memory budget
+    /// what was prepared of an epoch that nobody has asked for yet is given up for it.
     ///
     /// # Errors
-    /// As the epoch's; [`PipelineError::Setting`] where it has no such batch.
+    /// As the epoch's, under a memory budget [`PipelineError::EpochRunning`] while there is an
+    /// unfinished one; [`PipelineError::Setting`] where it has no such batch.
     pub fn batch(&self, epoch: u32, number: u64) -> Result<Batch, PipelineError> {
         let none = PipelineError::Setting {
             setting: "batch",
