@@ -343,8 +343,11 @@ pub enum SampleFault {
         /// Height of the batch's images.
         batch_height: u32,
     },
-    /// There are more bytes of it than the memory budget leaves for one sample.
-    #[error("it has {bytes} bytes, memory_budget leaves {limit} for one sample")]
+    /// There are more bytes of it than the memory budget leaves for one sample, or, of an image, than
+    /// decoding may take under one.
+    #[error(
+        "it has {bytes} bytes, memory_budget and max_decoded_bytes leave {limit} for one sample"
+    )]
     StoredSize {
         /// Bytes as they are read, with what decompression takes.
         bytes: u64,

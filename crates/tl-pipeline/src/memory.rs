@@ -64,7 +64,12 @@ impl SampleLimits {
 
     /// Those that keep a sample within `share` bytes, with the proportions of what is configured.
     fn within(share: u64, demand: &Demand) -> Self {
-        let (full, configured) = (demand.largest_sample(), &demand.limits);
+        let Some(configured) = &demand.limits else {
+            // Buffers double when they grow.
+            let keep = clamp(KEEP_BYTES.min(share / 4));
+            return Self { stored: share / 2, decode: Limits::default(), keep };
+        };
+        let full = demand.largest_sample();
         let part = |bytes: u64| {
             let part = u128::from(bytes) * u128::from(share.min(full)) / u128::from(full.max(1));
             u64::try_from(part).unwrap_or(u64::MAX)
@@ -98,7 +103,8 @@ pub(crate) struct Demand {
     pub(crate) prefetch: u64,
     pub(crate) caches: u64,
     pub(crate) readers: u64,
-    pub(crate) limits: Limits,
+    /// What decoding and steps may take; `None` where nothing is decoded.
+    pub(crate) limits: Option<Limits>,
 }
 
 /// How a budget is divided.
@@ -155,13 +161,14 @@ impl Division {
 }
 
 impl Demand {
-    /// What a sample takes at most under the limits. The stored bytes (raw ones are as large as the
+    /// What a sample takes at most under the limits, of which stored bytes have none. The stored bytes (raw ones are as large as the
     /// decoded), the decoded image, the images of the steps (`Plan::scratch_bytes` is held to the
     /// same limit) and the result in its own size are as large as an image may be; a decoder works in
     /// the rest, and again in as much to turn an image. Buffers that other samples have left, of which
     /// there are up to eight, are a quarter as large at most.
     fn largest_sample(&self) -> u64 {
-        let Limits { max_decoded_bytes: image, max_working_bytes: work, .. } = self.limits;
+        let Some(limits) = self.limits else { return u64::MAX };
+        let Limits { max_decoded_bytes: image, max_working_bytes: work, .. } = limits;
         let images = 6 + u64::from(self.masks);
         let works = 2 + u64::from(self.masks);
         image.saturating_mul(images).saturating_add(work.saturating_mul(works))
@@ -259,7 +266,7 @@ impl fmt::Display for MemoryReport {
         if let Some(most) = self.max_batches {
             write!(f, ", at most {most}")?;
         }
-        write!(f, "), {workers} workers")?;
+        write!(f, "), {workers} worker{}", if *workers == 1 { "" } else { "s" })?;
         if let Some(share) = self.share {
             write!(f, " of {}", Mib(share))?;
         }

@@ -193,7 +193,7 @@ fn demand(config: &LoaderConfig, form: &Form) -> Demand {
         prefetch: config.prefetch as u64,
         caches: caches(config),
         readers: readers(config),
-        limits: config.decode.limits,
+        limits: matches!(config.work, Work::Images(_)).then_some(config.decode.limits),
     }
 }
 

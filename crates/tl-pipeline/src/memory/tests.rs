@@ -11,7 +11,7 @@ const DEMAND: Demand = Demand {
     prefetch: 2,
     caches: 0,
     readers: 0,
-    limits: LIMITS,
+    limits: Some(LIMITS),
 };
 
 const LIMITS: Limits = Limits {
@@ -70,9 +70,10 @@ fn what_is_required_is_enough_and_one_byte_less_is_not() {
     for demand in [
         DEMAND,
         Demand { varying: true, batch_bytes: 1_024, ..DEMAND },
+        Demand { varying: true, batch_bytes: 1_024, limits: None, ..DEMAND },
         Demand { caches: 5 << 30, readers: 77, workers: 100, ..DEMAND },
         Demand {
-            limits: Limits { max_decoded_bytes: 1 << 20, max_working_bytes: 0, ..LIMITS },
+            limits: Some(Limits { max_decoded_bytes: 1 << 20, max_working_bytes: 0, ..LIMITS }),
             ..DEMAND
         },
     ] {
@@ -126,6 +127,14 @@ fn what_is_too_large_does_not_depend_on_workers_or_prefetch() {
     }
 }
 
+/// What is not decoded is held to no limit of decoding.
+#[test]
+fn stored_bytes_may_have_half_of_the_largest_part() {
+    let demand = Demand { varying: true, batch_bytes: 1_024, limits: None, ..DEMAND };
+    let stored = |budget| Division::new(budget, &demand).unwrap().largest.stored;
+    assert_eq!((stored(1 << 30), stored(200 << 30)), (256 << 20, 50 << 30));
+}
+
 #[test]
 fn limits_keep_their_proportions() {
     // 6 x 512 + 2 x 384 MiB, and a fifth of that.
@@ -154,8 +163,5 @@ fn a_report_is_one_line() {
                     512.0 MiB for large samples; budget 1024.0 MiB";
     assert_eq!(report.to_string(), expected);
     let free = MemoryReport { workers: 1, ..MemoryReport::default() };
-    assert_eq!(
-        free.to_string(),
-        "0 batches of 0.0 MiB (0 with the consumer), 1 workers; no budget"
-    );
+    assert_eq!(free.to_string(), "0 batches of 0.0 MiB (0 with the consumer), 1 worker; no budget");
 }
