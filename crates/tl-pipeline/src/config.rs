@@ -61,10 +61,10 @@ pub struct LoaderConfig {
     /// Lower than the process's own takes a right that most have not. Default 0, as it is.
     pub nice: i32,
     /// Batches in flight besides those the consumer holds; 0, the default, means 2, or as many as
-    /// it takes to give every worker two samples. Each costs the memory of a batch.
+    /// it takes to give every worker two samples, or what `prefetch_bytes` says. Each costs the memory of a batch.
     pub prefetch: usize,
     /// Bytes of batches in flight, besides those the consumer holds: as many batches as fit, but one
-    /// always, and not more than `prefetch` says if that is given. Default no bound.
+    /// always, and not more than `prefetch` says, or 256 if that is 0. Default no bound.
     pub prefetch_bytes: Option<u64>,
     /// The bound on everything that the loader takes: batches, also those with the consumer, memory
     /// of workers, caches in memory, samples read ahead. It lowers `prefetch` and changes no batch;
@@ -177,7 +177,8 @@ impl LoaderConfig {
         }
         self.error_budget.check()?;
         if self.prefetch == 0 {
-            self.prefetch = (2 * self.workers).div_ceil(self.batch_size).max(2);
+            let default = (2 * self.workers).div_ceil(self.batch_size).max(2);
+            self.prefetch = self.prefetch_bytes.map_or(default, |_| BATCHES_IN_BYTES);
         }
         let readers = match self.readers {
             Readers::Workers => 1,
@@ -223,6 +224,10 @@ impl LoaderConfig {
 
 /// Some 600 photographs: enough to keep any disk busy while a worker decodes the first of them.
 const READ_AHEAD_BYTES: u64 = 64 << 20;
+
+/// Batches in flight where bytes bound them and nothing else does: each takes memory that the bytes
+/// do not count.
+const BATCHES_IN_BYTES: usize = 256;
 
 /// As many batches in flight serve nobody.
 const MAX_PREFETCH: usize = 1 << 16;

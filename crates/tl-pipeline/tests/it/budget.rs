@@ -1,7 +1,7 @@
 //! The memory budget: what is refused, what is lowered, and what the process really takes.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -291,6 +291,17 @@ fn a_budget_changes_no_byte() {
     }
 }
 
+/// Bytes that are not decoded may be more than an image may have.
+#[test]
+fn bytes_are_held_to_no_limit_of_decoding() {
+    let memory_budget = Some(512 * MIB);
+    let mut config = LoaderConfig { memory_budget, ..config(Work::Bytes) };
+    config.decode.limits.max_decoded_bytes = 1 << 20;
+    let dataset = source(Generated { samples: 4, side: |_| 1_024, sidecar: 0 });
+    let batch = loader(dataset, config).epoch(0).next().unwrap().unwrap();
+    assert_eq!(batch.sample(3).unwrap().bytes.len(), 3 << 20);
+}
+
 /// What a batch and a sample may hold is the same on any machine.
 #[test]
 fn what_is_too_large_does_not_depend_on_workers() {
@@ -324,6 +335,44 @@ fn a_sample_larger_than_the_budget_leaves_is_an_error_by_name() {
         panic!("{}", audit[0])
     };
     assert!(limit < 18_750_000);
+}
+
+/// A panic in the reserve costs the worker no count and no event.
+#[test]
+fn a_panic_over_a_large_sample_leaves_the_worker_its_trace() {
+    struct Panicking;
+    impl tl_transform::UserTransform for Panicking {
+        fn apply(
+            &self,
+            pixels: &mut [u8],
+            _: (u32, u32),
+            _: &mut Rng,
+            _: &Value,
+        ) -> Result<(), UserError> {
+            assert!(pixels.len() < 1 << 20, "too large for me");
+            Ok(())
+        }
+    }
+    let mut config = LoaderConfig {
+        workers: 2,
+        memory_budget: Some(320 * MIB),
+        on_error: OnError::Skip,
+        trace: 100_000,
+        sampler: Shuffle::None.into(),
+        ..whole(None)
+    };
+    config.user_transforms = UserTransforms::new();
+    config.user_transforms.insert("meet", Panicking);
+    let loader = loader(generated(2_000), config);
+    assert_eq!(loader.epoch(0).map(|batch| batch.unwrap().len()).sum::<usize>(), 1_984);
+    assert!(loader.memory().large_samples >= 16, "{}", loader.memory());
+    let mut trace = Vec::new();
+    loader.write_trace(&mut trace).unwrap();
+    let trace: Value = serde_json::from_slice(&trace).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let samples: BTreeSet<_> = events.iter().filter_map(|e| e["args"]["sample"].as_u64()).collect();
+    let missing: Vec<_> = (0..2_000).filter(|sample| !samples.contains(sample)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 #[test]
@@ -514,7 +563,10 @@ fn prefetch_can_be_given_in_bytes() {
         loader(bmps(1), config).config().prefetch
     };
     // A batch of 4 x 3 x 16 x 16 floats is 12 KiB and less than 3 KiB that goes with its rows.
-    assert_eq!(batches(0, Some(50_000)), 2);
+    assert_eq!(batches(0, Some(50_000)), 3);
+    assert_eq!(batches(0, Some(1 << 20)), 71);
+    assert_eq!(batches(0, Some(1 << 30)), 256);
+    assert_eq!(batches(0, None), 2);
     assert_eq!(batches(2, Some(50_000)), 2);
     assert_eq!(batches(9, Some(50_000)), 3);
     assert_eq!(batches(9, Some(1)), 1);
