@@ -34,9 +34,10 @@ const GLOBAL_BATCH: usize = 16;
 const DATA: &str = "soak.tbl";
 /// What is damaged: one sample of a hundred.
 const BAD: u64 = 37;
-/// Memory is measured in the second half: until then buffers, and the stacks of threads that the
-/// system keeps for the next ones, have met their largest user.
-const WARM_UP: f64 = 0.5;
+/// Parts of the time, of each of which the least memory at rest counts: what lies above it is what
+/// the last loader happened to leave in the allocator, and what is never given back lifts all that
+/// follow. Nothing else is kept of the measurements, whose memory would be measured too.
+const PARTS: usize = 20;
 /// Runs shorter than this end before memory has settled, and say nothing about it.
 const MEASURABLE: Duration = Duration::from_secs(60);
 
@@ -67,15 +68,16 @@ fn main() -> Outcome<()> {
     }
     let (start, length) = (Instant::now(), Duration::from_secs_f64(60.0 * minutes));
     let before = Usage::now()?;
-    let (mut memory, mut said) = (Vec::new(), Instant::now());
+    let (mut least, mut said) = ([u32::MAX; PARTS], Instant::now());
     while start.elapsed() < length {
         soak.round()?;
         let now = Usage::now()?;
         if (now.threads, now.files) != (before.threads, before.files) {
             return Err(format!("threads and files were {before:?}, are {now:?}").into());
         }
-        if start.elapsed() > length.mul_f64(WARM_UP) {
-            memory.push(now.memory);
+        let part = PARTS as u128 * start.elapsed().as_nanos() / length.as_nanos().max(1);
+        if let Some(least) = least.get_mut(usize::try_from(part)?) {
+            *least = now.memory.min(*least);
         }
         if said.elapsed() > Duration::from_secs(60) {
             said = Instant::now();
@@ -83,15 +85,15 @@ fn main() -> Outcome<()> {
         }
     }
     println!("{:?} in {:.1?}, {before:?}", soak.counts, start.elapsed());
-    let tenth = memory.len().div_ceil(10);
-    let (first, last) = (floor(&memory[..tenth]), floor(&memory[memory.len() - tenth..]));
+    if length < MEASURABLE {
+        return Ok(());
+    }
+    // The first half is for what grows to its size: buffers, and the stacks of threads that the
+    // system keeps for the next ones.
+    let (first, last) = (f64::from(least[PARTS / 2]), f64::from(least[PARTS - 1]));
     let drift = (last - first) / first.max(1.0);
-    let (least, most) = (memory.iter().min(), memory.iter().max());
-    println!(
-        "memory {first:.0} KiB, then {last:.0} KiB: {:+.2} % ({least:?} to {most:?})",
-        100.0 * drift
-    );
-    if length >= MEASURABLE && drift >= 0.01 {
+    println!("memory, the least of each part: {least:?} KiB, {:+.2} %", 100.0 * drift);
+    if drift >= 0.01 {
         return Err("memory has grown by 1 % or more".into());
     }
     Ok(())
@@ -393,14 +395,6 @@ fn bmp(random: &mut Random) -> Outcome<Vec<u8>> {
         file.extend(random.below(1 << 32).to_le_bytes().into_iter().take(4));
     }
     Ok(file)
-}
-
-/// The tenth part of the values lies below it. Those far above are what the last loader happened to
-/// leave in the allocator, by its threads and caches; what is never given back lifts all of them.
-fn floor(values: &[u32]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable();
-    sorted.get(sorted.len() / 10).copied().map_or(0.0, f64::from)
 }
 
 /// Runs this program again with one heap for all threads, which gives back what is freed: what is
