@@ -4,9 +4,13 @@
 
 #[cfg(feature = "libjpeg-turbo")]
 pub mod libjpeg_turbo;
+mod time;
+pub mod vectors;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+
+pub use time::{ProcessorTime, processor_time};
 
 /// The median size of an ImageNet photograph, the payload that the figures speak of.
 pub const PAYLOAD_BYTES: usize = 110_000;

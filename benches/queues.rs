@@ -8,13 +8,11 @@ use std::hint::black_box;
 use std::iter;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use crossbeam_deque::{Injector, Worker};
 use crossbeam_queue::ArrayQueue;
-use rustix::time::{ClockId, clock_gettime};
-use tl_benches::is_measuring;
+use tl_benches::{is_measuring, processor_time};
 
 /// Numbers in a bounded queue.
 const QUEUED: usize = 256;
@@ -121,12 +119,6 @@ fn run(workers: usize, work: impl Fn() -> u64 + Sync, fill: impl FnOnce()) -> u6
         fill();
         threads.into_iter().map(|thread| thread.join().expect("workers only add")).sum()
     })
-}
-
-/// What all threads of this process have used so far.
-fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::try_from(time).expect("processor time is not negative")
 }
 
 criterion_group!(benches, queues);

@@ -14,8 +14,7 @@ mod work;
 use std::hint::black_box;
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
-use tl_benches::is_measuring;
+use tl_benches::{is_measuring, processor_time};
 
 use crate::decoders::{Contender, contenders};
 use crate::work::{Job, workloads};
@@ -75,12 +74,6 @@ fn round(jobs: &[Job], contenders: &mut [Box<dyn Contender>], number: usize) -> 
         }
     }
     spent
-}
-
-fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    let seconds = u64::try_from(time.tv_sec).expect("time runs forwards");
-    Duration::new(seconds, u32::try_from(time.tv_nsec).expect("less than a second"))
 }
 
 /// Keeps this process, and threads that a decoder may start, on one core.
