@@ -13,5 +13,5 @@ pub mod normalize;
 pub mod pad;
 pub mod resample;
 pub mod similarity;
-mod streams;
+pub(crate) mod streams;
 pub mod warp;

@@ -13,6 +13,7 @@ mod matrix;
 mod query;
 
 use crate::Level;
+use crate::kernels::streams::STREAMS;
 use best::Best;
 use floats::{Bf16, F16, F32};
 pub use matrix::{Element, Matrix};
@@ -99,7 +100,13 @@ pub fn squared_lengths(level: Level, matrix: &Matrix<'_>, out: &mut [f32]) {
         matrix,
         &query,
         #[inline(always)]
-        |row, [_, square]| out[row] = canonical(square),
+        |places, [_, squares]| {
+            for (place, square) in places.into_iter().zip(squares) {
+                if let Some(out) = out.get_mut(place) {
+                    *out = canonical(square);
+                }
+            }
+        },
     );
 }
 
@@ -114,43 +121,39 @@ fn scan(
 ) {
     assert_eq!(query.dim(), matrix.dim(), "the query has the rows' dimension");
     let length = query.squared_length(matrix.element());
-    match (metric, matrix.squared_lengths()) {
-        (Metric::Dot | Metric::SquaredL2, _) => sums(
-            level,
-            metric,
-            matrix,
-            query,
-            #[inline(always)]
-            |row, [sum, _]| sink(row, canonical(sum)),
-        ),
-        (Metric::Cosine, None) => sums(
-            level,
-            metric,
-            matrix,
-            query,
-            #[inline(always)]
-            |row, [sum, square]| sink(row, cosine(sum, square, length)),
-        ),
-        (Metric::Cosine, Some(squares)) => sums(
-            level,
-            Metric::Dot,
-            matrix,
-            query,
-            #[inline(always)]
-            |row, [sum, _]| sink(row, cosine(sum, squares[row], length)),
-        ),
-    }
+    let known = matrix.squared_lengths().filter(|_| metric == Metric::Cosine);
+    let asked = if known.is_some() { Metric::Dot } else { metric };
+    sums(
+        level,
+        asked,
+        matrix,
+        query,
+        #[inline(always)]
+        |places, [sums, squares]| {
+            let squares = match known {
+                Some(known) => places.map(|place| known.get(place).copied().unwrap_or_default()),
+                None => squares,
+            };
+            let scores =
+                if metric == Metric::Cosine { cosines(sums, squares, length) } else { sums };
+            for (place, score) in places.into_iter().zip(scores) {
+                if place < matrix.rows() {
+                    sink(place, canonical(score));
+                }
+            }
+        },
+    );
 }
 
-/// For every row, in any order, the sum that `metric` asks for, and for [`Metric::Cosine`] the
-/// row's squared length.
+/// For some rows at once the sums that `metric` asks for, and for [`Metric::Cosine`] the squared
+/// lengths. Every row comes once, in any order; rows behind the end are to be left out.
 #[inline(always)]
 fn sums(
     level: Level,
     metric: Metric,
     matrix: &Matrix<'_>,
     query: &Query,
-    sink: impl FnMut(usize, [f32; 2]),
+    sink: impl FnMut([usize; STREAMS], [[f32; STREAMS]; 2]),
 ) {
     match matrix.element() {
         Element::F32 => floats::scan::<F32, 64>(level, metric, matrix, query.floats(), sink),
@@ -160,12 +163,17 @@ fn sums(
     }
 }
 
+/// Of several rows, because roots and quotients of vectors take as long as those of one number.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "rounded to nearest")]
-fn cosine(product: f32, square: f32, other: f32) -> f32 {
-    let lengths = (f64::from(square) * f64::from(other)).sqrt();
-    let cosine = (f64::from(product) / lengths) as f32;
-    canonical(if lengths == 0.0 { 0.0 } else { cosine })
+fn cosines(products: [f32; STREAMS], squares: [f32; STREAMS], other: f32) -> [f32; STREAMS] {
+    let mut cosines = [0.0; STREAMS];
+    for ((cosine, product), square) in cosines.iter_mut().zip(products).zip(squares) {
+        let lengths = (f64::from(square) * f64::from(other)).sqrt();
+        #[expect(clippy::cast_possible_truncation, reason = "rounded to nearest")]
+        let quotient = (f64::from(product) / lengths) as f32;
+        *cosine = if lengths == 0.0 { 0.0 } else { quotient };
+    }
+    cosines
 }
 
 /// Without the bits in which machines differ: the sign and payload of what is no number, and the

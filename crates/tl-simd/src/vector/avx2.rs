@@ -13,6 +13,7 @@ use super::jpeg::by_functions;
 use super::shuffles::{FROM_PIXELS, TO_PIXELS};
 use super::{Line, RGB, ROWS, Rows, Simd};
 use crate::kernels::resample::{PRECISION_BITS, ROUND};
+pub(in crate::vector) use bytes::total;
 use core::arch::x86_64::*;
 use floats::{
     load_bf16, load_f16, load_f32, load_floats, normalize, round_bf16, round_f16, store_bf16,

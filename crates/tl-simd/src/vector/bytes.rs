@@ -1,6 +1,7 @@
 //! The operations that sums over signed bytes need from a vector unit.
 
 use super::Simd;
+use crate::kernels::streams::STREAMS;
 
 /// A level's sums over bytes with a sign. All are exact modulo 2^32.
 pub(crate) trait ByteSimd: Simd {
@@ -13,6 +14,6 @@ pub(crate) trait ByteSimd: Simd {
     /// Adds `PIXELS` bytes and their products with as many others.
     fn add_bytes(self, sums: Self::ByteSums, bytes: &[u8], others: &[u8]) -> Self::ByteSums;
 
-    /// The sums of the products, of the bytes and of their squares.
-    fn total_bytes(self, sums: Self::ByteSums) -> [i32; 3];
+    /// Of several rows, the sums of the products, those of the bytes and those of their squares.
+    fn total_bytes(self, sums: [Self::ByteSums; STREAMS]) -> [[i32; STREAMS]; 3];
 }

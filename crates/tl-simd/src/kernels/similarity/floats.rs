@@ -141,7 +141,7 @@ pub(super) fn scan<N: Number<BYTES>, const BYTES: usize>(
     metric: Metric,
     matrix: &Matrix<'_>,
     query: &[Block],
-    sink: impl FnMut(usize, [f32; 2]),
+    sink: impl FnMut([usize; STREAMS], [[f32; STREAMS]; 2]),
 ) {
     match metric {
         Metric::Dot => scan_terms::<N, Products, BYTES>(level, matrix, query, sink),
@@ -157,7 +157,7 @@ fn scan_terms<N: Number<BYTES>, T: Terms, const BYTES: usize>(
     level: Level,
     matrix: &Matrix<'_>,
     query: &[Block],
-    sink: impl FnMut(usize, [f32; 2]),
+    sink: impl FnMut([usize; STREAMS], [[f32; STREAMS]; 2]),
 ) {
     dispatch!(
         level,
@@ -169,18 +169,22 @@ fn scan_terms<N: Number<BYTES>, T: Terms, const BYTES: usize>(
 fn define<N: Number<BYTES>, T: Terms, const BYTES: usize>(
     matrix: &Matrix<'_>,
     query: &[Block],
-    mut sink: impl FnMut(usize, [f32; 2]),
+    mut sink: impl FnMut([usize; STREAMS], [[f32; STREAMS]; 2]),
 ) {
-    for row in 0..matrix.rows() {
-        let (mut sums, mut others) = ([0.0; LANES], [0.0; LANES]);
-        for (block, query) in matrix.row(row).chunks(BYTES).zip(query) {
-            let sums = sums.iter_mut().zip(&mut others);
-            let numbers = block.chunks_exact(BYTES / LANES).zip(query);
-            for ((sum, other), (bytes, &y)) in sums.zip(numbers) {
-                [*sum, *other] = T::define([*sum, *other], N::decode(bytes), y);
+    for places in places(matrix.rows()) {
+        let mut totals = [[0.0; STREAMS]; 2];
+        for (stream, row) in matrix.group(places).into_iter().enumerate() {
+            let (mut sums, mut others) = ([0.0; LANES], [0.0; LANES]);
+            for (block, query) in row.chunks(BYTES).zip(query) {
+                let sums = sums.iter_mut().zip(&mut others);
+                let numbers = block.chunks_exact(BYTES / LANES).zip(query);
+                for ((sum, other), (bytes, &y)) in sums.zip(numbers) {
+                    [*sum, *other] = T::define([*sum, *other], N::decode(bytes), y);
+                }
             }
+            (totals[0][stream], totals[1][stream]) = (fold(sums), fold(others));
         }
-        sink(row, [fold(sums), fold(others)]);
+        sink(places, totals);
     }
 }
 
@@ -206,15 +210,16 @@ fn kernel<S: ColorSimd, N: Number<BYTES>, T: Terms, const BYTES: usize>(
     simd: S,
     matrix: &Matrix<'_>,
     query: &[Block],
-    mut sink: impl FnMut(usize, [f32; 2]),
+    mut sink: impl FnMut([usize; STREAMS], [[f32; STREAMS]; 2]),
 ) {
     for places in places(matrix.rows()) {
         let sums = group::<_, N, T, BYTES>(simd, matrix.group(places), query);
-        for (place, sums) in places.into_iter().zip(&sums) {
-            if place < matrix.rows() {
-                sink(place, [total(simd, sums, 0), total(simd, sums, 1)]);
-            }
+        let mut totals = [[0.0; STREAMS]; 2];
+        for (stream, sums) in sums.iter().enumerate() {
+            totals[0][stream] = total(simd, sums, 0);
+            totals[1][stream] = total(simd, sums, 1);
         }
+        sink(places, totals);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Metric;
 use super::matrix::Matrix;
 use crate::Level;
-use crate::kernels::streams::places;
+use crate::kernels::streams::{STREAMS, places};
 use crate::vector::bytes::ByteSimd;
 use crate::vector::dispatch;
 
@@ -21,24 +21,6 @@ const PADDED: usize = 64;
 
 /// Bytes whose sums do not leave 32 bits: their products are 2^14 at most.
 const PART: usize = 65_536;
-
-/// Sums over a row's bytes.
-#[derive(Clone, Copy, Debug, Default)]
-struct RowSums {
-    /// Of the products with the query's bytes.
-    products: i64,
-    sum: i64,
-    squares: i64,
-}
-
-impl RowSums {
-    #[inline(always)]
-    fn add(&mut self, [products, sum, squares]: [i32; 3]) {
-        self.products += i64::from(products);
-        self.sum += i64::from(sum);
-        self.squares += i64::from(squares);
-    }
-}
 
 impl Quantized {
     /// The nearest bytes, of at most 127 in magnitude; no scale when a value is not finite.
@@ -64,15 +46,17 @@ impl Quantized {
     }
 
     fn new(scale: f32, zero: f32, bytes: &[u8]) -> Self {
-        let sums = define_sums(bytes, bytes);
+        let [_, sum, squares] = define_sums(bytes, bytes);
         let mut padded = vec![0; bytes.len().next_multiple_of(PADDED)];
         padded[..bytes.len()].copy_from_slice(bytes);
-        Self { side: Side { scale, zero, sums }, dim: bytes.len(), bytes: padded }
+        let side = Side { scale: scale.into(), zero: zero.into(), sum, squares };
+        Self { side, dim: bytes.len(), bytes: padded }
     }
 
     /// The numbers that the bytes stand for.
+    #[expect(clippy::cast_possible_truncation, reason = "they were `f32`")]
     pub(super) fn decode(&self) -> impl Iterator<Item = f32> {
-        let Side { scale, zero, .. } = self.side;
+        let (scale, zero) = (self.side.scale as f32, self.side.zero as f32);
         let bytes = self.bytes[..self.dim].iter();
         bytes.map(move |byte| scale * (f32::from(byte.cast_signed()) - zero))
     }
@@ -83,29 +67,38 @@ impl Quantized {
     }
 }
 
-/// One of two vectors: what its numbers are made of.
+/// One of two vectors: what its numbers are made of, and sums over its bytes, which are exact.
 #[derive(Clone, Copy, Debug)]
 struct Side {
-    scale: f32,
-    zero: f32,
-    sums: RowSums,
+    scale: f64,
+    zero: f64,
+    sum: f64,
+    squares: f64,
 }
 
 impl Side {
     /// The dot product with another vector, given that of the bytes.
     #[inline(always)]
-    #[expect(clippy::cast_precision_loss, reason = "exact for every row below a terabyte")]
-    fn product(&self, other: &Self, products: i64, dim: f64) -> f64 {
-        let (zero, other_zero) = (f64::from(self.zero), f64::from(other.zero));
-        let crossed = zero * other.sums.sum as f64 + other_zero * self.sums.sum as f64;
-        let bytes = products as f64 - crossed + dim * (zero * other_zero);
-        f64::from(self.scale) * f64::from(other.scale) * bytes
+    fn product(&self, other: &Self, products: f64, dim: f64) -> f64 {
+        let crossed = self.zero * other.sum + other.zero * self.sum;
+        let bytes = products - crossed + dim * (self.zero * other.zero);
+        self.scale * other.scale * bytes
     }
 
     #[inline(always)]
     fn square(&self, dim: f64) -> f64 {
-        self.product(self, self.sums.squares, dim)
+        self.product(self, self.squares, dim)
     }
+}
+
+/// The same of several rows, with the sums of the products with the query's bytes.
+#[derive(Default)]
+struct Sides {
+    scales: [f32; STREAMS],
+    zeros: [f32; STREAMS],
+    products: [f64; STREAMS],
+    sums: [f64; STREAMS],
+    squares: [f64; STREAMS],
 }
 
 /// The scale, the zero point and the bytes of a row. A row of no numbers has no parameters either.
@@ -126,16 +119,21 @@ pub(super) fn scan(
     metric: Metric,
     matrix: &Matrix<'_>,
     query: &Quantized,
-    mut sink: impl FnMut(usize, [f32; 2]),
+    mut sink: impl FnMut([usize; STREAMS], [[f32; STREAMS]; 2]),
 ) {
     let scores = Scores::new(metric, query, matrix.dim());
     dispatch!(
         level,
         scalar => {
-            for row in 0..matrix.rows() {
-                let (scale, zero, bytes) = parts(matrix.row(row));
-                let sums = define_sums(bytes, &query.bytes);
-                sink(row, scores.of(Side { scale, zero, sums }));
+            for places in places(matrix.rows()) {
+                let mut sides = Sides::default();
+                for (stream, row) in matrix.group(places).into_iter().enumerate() {
+                    let (scale, zero, bytes) = parts(row);
+                    (sides.scales[stream], sides.zeros[stream]) = (scale, zero);
+                    [sides.products[stream], sides.sums[stream], sides.squares[stream]] =
+                        define_sums(bytes, &query.bytes);
+                }
+                sink(places, scores.of(&sides));
             }
         },
         simd => kernel(simd, matrix, &query.bytes, &scores, sink),
@@ -159,22 +157,30 @@ impl Scores {
 
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "rounded to nearest")]
-    fn of(&self, row: Side) -> [f32; 2] {
-        let product = row.product(&self.query, row.sums.products, self.dim);
-        let square = row.square(self.dim);
-        let sum = match self.metric {
-            Metric::Dot | Metric::Cosine => product,
-            Metric::SquaredL2 => {
-                let distance = square - 2.0 * product + self.query_square;
-                if distance < 0.0 { 0.0 } else { distance }
-            }
-        };
-        [sum as f32, square as f32]
+    fn of(&self, rows: &Sides) -> [[f32; STREAMS]; 2] {
+        let mut sums = [[0.0; STREAMS]; 2];
+        let [firsts, seconds] = &mut sums;
+        for (stream, (first, second)) in firsts.iter_mut().zip(seconds).enumerate() {
+            let row = Side {
+                scale: rows.scales[stream].into(),
+                zero: rows.zeros[stream].into(),
+                sum: rows.sums[stream],
+                squares: rows.squares[stream],
+            };
+            let product = row.product(&self.query, rows.products[stream], self.dim);
+            let square = row.square(self.dim);
+            let distance = square - 2.0 * product + self.query_square;
+            let distance = if distance < 0.0 { 0.0 } else { distance };
+            let sum = if self.metric == Metric::SquaredL2 { distance } else { product };
+            (*first, *second) = (sum as f32, square as f32);
+        }
+        sums
     }
 }
 
-fn define_sums(bytes: &[u8], query: &[u8]) -> RowSums {
-    let mut sums = RowSums::default();
+/// The sums of the products, of the bytes and of their squares.
+fn define_sums(bytes: &[u8], query: &[u8]) -> [f64; 3] {
+    let mut sums = [0.0; 3];
     for (bytes, query) in bytes.chunks(PART).zip(query.chunks(PART)) {
         let (mut products, mut sum, mut squares) = (0, 0, 0);
         for (byte, other) in bytes.iter().zip(query) {
@@ -183,7 +189,9 @@ fn define_sums(bytes: &[u8], query: &[u8]) -> RowSums {
             sum += x;
             squares += x * x;
         }
-        sums.add([products, sum, squares]);
+        for (sum, part) in sums.iter_mut().zip([products, sum, squares]) {
+            *sum += f64::from(part);
+        }
     }
     sums
 }
@@ -194,30 +202,33 @@ fn kernel<S: ByteSimd>(
     matrix: &Matrix<'_>,
     query: &[u8],
     scores: &Scores,
-    mut sink: impl FnMut(usize, [f32; 2]),
+    mut sink: impl FnMut([usize; STREAMS], [[f32; STREAMS]; 2]),
 ) {
     for places in places(matrix.rows()) {
-        for (place, row) in places.into_iter().zip(matrix.group(places)) {
-            let (scale, zero, bytes) = parts(row);
-            if place < matrix.rows() {
-                let sums = add_up(simd, bytes, query);
-                sink(place, scores.of(Side { scale, zero, sums }));
+        let mut sides = Sides::default();
+        let mut rows: [&[u8]; STREAMS] = [&[]; STREAMS];
+        for (stream, row) in matrix.group(places).into_iter().enumerate() {
+            (sides.scales[stream], sides.zeros[stream], rows[stream]) = parts(row);
+        }
+        for (part, query) in query.chunks(PART).enumerate() {
+            let mut sums = [simd.byte_sums(); STREAMS];
+            for (sums, row) in sums.iter_mut().zip(rows) {
+                let end = row.len().min((part + 1) * PART);
+                *sums = add_up(simd, &row[part * PART..end], query);
+            }
+            let [products, bytes, squares] = simd.total_bytes(sums);
+            for stream in 0..STREAMS {
+                sides.products[stream] += f64::from(products[stream]);
+                sides.sums[stream] += f64::from(bytes[stream]);
+                sides.squares[stream] += f64::from(squares[stream]);
             }
         }
+        sink(places, scores.of(&sides));
     }
 }
 
 #[inline(always)]
-fn add_up<S: ByteSimd>(simd: S, bytes: &[u8], query: &[u8]) -> RowSums {
-    let mut sums = RowSums::default();
-    for (bytes, query) in bytes.chunks(PART).zip(query.chunks(PART)) {
-        sums.add(add_up_part(simd, bytes, query));
-    }
-    sums
-}
-
-#[inline(always)]
-fn add_up_part<S: ByteSimd>(simd: S, bytes: &[u8], query: &[u8]) -> [i32; 3] {
+fn add_up<S: ByteSimd>(simd: S, bytes: &[u8], query: &[u8]) -> S::ByteSums {
     let mut sums = simd.byte_sums();
     let blocks = bytes.chunks_exact(S::PIXELS);
     let rest = blocks.remainder();
@@ -230,5 +241,5 @@ fn add_up_part<S: ByteSimd>(simd: S, bytes: &[u8], query: &[u8]) -> [i32; 3] {
         block[..rest.len()].copy_from_slice(rest);
         sums = simd.add_bytes(sums, &block[..S::PIXELS], other);
     }
-    simd.total_bytes(sums)
+    sums
 }

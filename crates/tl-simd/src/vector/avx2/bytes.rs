@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
 
 use super::{Avx2, load, load_half};
+use crate::kernels::streams::STREAMS;
 use crate::vector::bytes::ByteSimd;
 use crate::vector::jpeg::by_functions;
 use core::arch::x86_64::*;
@@ -13,7 +14,7 @@ impl ByteSimd for Avx2 {
     by_functions! {
         fn byte_sums(self) -> [__m256i; 3];
         fn add_bytes(self, sums: [__m256i; 3], bytes: &[u8], others: &[u8]) -> [__m256i; 3];
-        fn total_bytes(self, sums: [__m256i; 3]) -> [i32; 3];
+        fn total_bytes(self, sums: [[__m256i; 3]; STREAMS]) -> [[i32; STREAMS]; 3];
     }
 }
 
@@ -51,11 +52,25 @@ fn add_products([a, b]: [__m256i; 2], [c, d]: [__m256i; 2]) -> __m256i {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn total_bytes(sums: [__m256i; 3]) -> [i32; 3] {
-    let [products, sum, squares] = sums;
-    let halves =
-        _mm256_hadd_epi32(_mm256_hadd_epi32(products, sum), _mm256_hadd_epi32(squares, squares));
+fn total_bytes([a, b, c, d]: [[__m256i; 3]; STREAMS]) -> [[i32; STREAMS]; 3] {
+    [
+        total([a[0], b[0], c[0], d[0]]),
+        total([a[1], b[1], c[1], d[1]]),
+        total([a[2], b[2], c[2], d[2]]),
+    ]
+}
+
+/// The sum of each vector.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(in crate::vector) fn total([a, b, c, d]: [__m256i; STREAMS]) -> [i32; STREAMS] {
+    let halves = _mm256_hadd_epi32(_mm256_hadd_epi32(a, b), _mm256_hadd_epi32(c, d));
     let upper = _mm256_extracti128_si256::<1>(halves);
     let totals = _mm_add_epi32(_mm256_castsi256_si128(halves), upper);
-    [_mm_extract_epi32::<0>(totals), _mm_extract_epi32::<1>(totals), _mm_extract_epi32::<2>(totals)]
+    [
+        _mm_extract_epi32::<0>(totals),
+        _mm_extract_epi32::<1>(totals),
+        _mm_extract_epi32::<2>(totals),
+        _mm_extract_epi32::<3>(totals),
+    ]
 }

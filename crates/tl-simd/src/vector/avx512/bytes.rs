@@ -3,6 +3,8 @@
 #![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
 
 use super::{Avx512, load};
+use crate::kernels::streams::STREAMS;
+use crate::vector::avx2::total;
 use crate::vector::bytes::ByteSimd;
 use crate::vector::jpeg::by_functions;
 use core::arch::x86_64::*;
@@ -13,7 +15,7 @@ impl ByteSimd for Avx512 {
     by_functions! {
         fn byte_sums(self) -> [__m512i; 3];
         fn add_bytes(self, sums: [__m512i; 3], bytes: &[u8], others: &[u8]) -> [__m512i; 3];
-        fn total_bytes(self, sums: [__m512i; 3]) -> [i32; 3];
+        fn total_bytes(self, sums: [[__m512i; 3]; STREAMS]) -> [[i32; STREAMS]; 3];
     }
 }
 
@@ -38,12 +40,20 @@ fn add_bytes([products, sum, squares]: [__m512i; 3], bytes: &[u8], others: &[u8]
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn total_bytes([products, sum, squares]: [__m512i; 3]) -> [i32; 3] {
-    let sum = _mm512_reduce_add_epi32(sum);
-    let added = sum.wrapping_mul(128);
-    [
-        _mm512_reduce_add_epi32(products).wrapping_sub(added),
-        sum,
-        _mm512_reduce_add_epi32(squares).wrapping_sub(added),
-    ]
+fn total_bytes([a, b, c, d]: [[__m512i; 3]; STREAMS]) -> [[i32; STREAMS]; 3] {
+    let mut products = total([halve(a[0]), halve(b[0]), halve(c[0]), halve(d[0])]);
+    let sums = total([halve(a[1]), halve(b[1]), halve(c[1]), halve(d[1])]);
+    let mut squares = total([halve(a[2]), halve(b[2]), halve(c[2]), halve(d[2])]);
+    for ((products, squares), sum) in products.iter_mut().zip(&mut squares).zip(sums) {
+        let added = sum.wrapping_mul(128);
+        *products = products.wrapping_sub(added);
+        *squares = squares.wrapping_sub(added);
+    }
+    [products, sums, squares]
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn halve(sums: __m512i) -> __m256i {
+    _mm256_add_epi32(_mm512_castsi512_si256(sums), _mm512_extracti64x4_epi64::<1>(sums))
 }

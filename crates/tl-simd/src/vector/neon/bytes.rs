@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
 
 use super::{Neon, load};
+use crate::kernels::streams::STREAMS;
 use crate::vector::bytes::ByteSimd;
 use crate::vector::jpeg::by_functions;
 use core::arch::aarch64::*;
@@ -13,7 +14,7 @@ impl ByteSimd for Neon {
     by_functions! {
         fn byte_sums(self) -> [int32x4_t; 3];
         fn add_bytes(self, sums: [int32x4_t; 3], bytes: &[u8], others: &[u8]) -> [int32x4_t; 3];
-        fn total_bytes(self, sums: [int32x4_t; 3]) -> [i32; 3];
+        fn total_bytes(self, sums: [[int32x4_t; 3]; STREAMS]) -> [[i32; STREAMS]; 3];
     }
 }
 
@@ -47,6 +48,6 @@ fn add_products(sums: int32x4_t, a: int8x16_t, b: int8x16_t) -> int32x4_t {
 
 #[inline]
 #[target_feature(enable = "neon")]
-fn total_bytes([products, sum, squares]: [int32x4_t; 3]) -> [i32; 3] {
-    [vaddvq_s32(products), vaddvq_s32(sum), vaddvq_s32(squares)]
+fn total_bytes(sums: [[int32x4_t; 3]; STREAMS]) -> [[i32; STREAMS]; 3] {
+    [0, 1, 2].map(|kind| sums.map(|sums| vaddvq_s32(sums[kind])))
 }
