@@ -61,7 +61,8 @@ pub struct LoaderConfig {
     /// Lower than the process's own takes a right that most have not. Default 0, as it is.
     pub nice: i32,
     /// Batches in flight besides those the consumer holds; 0, the default, means 2, or as many as
-    /// it takes to give every worker two samples, or what `prefetch_bytes` says. Each costs the memory of a batch.
+    /// it takes to give every worker two samples, or what `prefetch_bytes` says. Each costs the memory
+    /// of a batch.
     pub prefetch: usize,
     /// Bytes of batches in flight, besides those the consumer holds: as many batches as fit, but one
     /// always, and not more than `prefetch` says, or 256 if that is 0. Default no bound.

@@ -19,8 +19,8 @@ use crate::worker::Filled;
 ///
 /// After an error there are no more, but for the two that are no end:
 /// [`TimedOut`](PipelineError::TimedOut) and [`BatchesHeld`](PipelineError::BatchesHeld), behind which
-/// the same batch can be asked for again. Dropping it early stops the workers and waits for them: for the
-/// time of one sample. At its end they go on with the next epoch's first batches, as far as
+/// the same batch can be asked for again. Dropping it early stops the workers and waits for them: for
+/// the time of one sample. At its end they go on with the next epoch's first batches, as far as
 /// `prefetch` allows, and [`Loader::epoch`](crate::Loader::epoch) takes them up from there.
 pub struct Epoch {
     shared: Arc<Shared>,

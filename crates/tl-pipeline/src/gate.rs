@@ -63,8 +63,8 @@ pub(crate) struct Turn {
 #[derive(Debug)]
 pub(crate) struct Permit {
     gate: Arc<Gate>,
-    /// Bytes of its rows, where those grow, and of its images, where it is padded. A row's are added before it is finished, and looked at
-    /// behind the last finish, which orders them.
+    /// Bytes of its rows, where those grow, and of its images, where it is padded. A row's are added
+    /// before it is finished, and looked at behind the last finish, which orders them.
     charged: AtomicU64,
     /// Whether the consumer has received it.
     is_received: AtomicBool,

@@ -161,11 +161,11 @@ impl Division {
 }
 
 impl Demand {
-    /// What a sample takes at most under the limits, of which stored bytes have none. The stored bytes (raw ones are as large as the
-    /// decoded), the decoded image, the images of the steps (`Plan::scratch_bytes` is held to the
-    /// same limit) and the result in its own size are as large as an image may be; a decoder works in
-    /// the rest, and again in as much to turn an image. Buffers that other samples have left, of which
-    /// there are up to eight, are a quarter as large at most.
+    /// What a sample takes at most under the limits, of which stored bytes have none. The stored bytes
+    /// (raw ones are as large as the decoded), the decoded image, the images of the steps
+    /// (`Plan::scratch_bytes` is held to the same limit) and the result in its own size are as large
+    /// as an image may be; a decoder works in the rest, and again in as much to turn an image. Buffers
+    /// that other samples have left, of which there are up to eight, are a quarter as large at most.
     fn largest_sample(&self) -> u64 {
         let Some(limits) = self.limits else { return u64::MAX };
         let Limits { max_decoded_bytes: image, max_working_bytes: work, .. } = limits;

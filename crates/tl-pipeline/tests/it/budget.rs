@@ -1,8 +1,11 @@
-//! The memory budget: what is refused, what is lowered, and what the process really takes.
+//! The memory budget: what is refused, what is lowered, and what is an error.
+
+mod held;
+#[cfg(target_os = "linux")]
+mod resident;
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
-use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
@@ -107,35 +110,6 @@ fn small() -> Work {
     Work::Images(Recipe::new(vec![CenterCrop::new(8).into()], PIXELS).unwrap())
 }
 
-/// For `--nocapture`, also from the child.
-fn say(text: &str) {
-    std::io::stderr().write_all(text.as_bytes()).unwrap();
-}
-
-/// The most memory that this process ever had resident, and what it has now.
-#[cfg(target_os = "linux")]
-fn resident() -> (u64, u64) {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let field = |name: &str| {
-        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
-    };
-    (field("VmHWM:"), field("VmRSS:"))
-}
-
-/// Whether `test` has this process for itself; if not, it has been run in another that has.
-fn is_alone(test: &str) -> bool {
-    const CHILD: &str = "TL_PIPELINE_BUDGET";
-    if std::env::var_os(CHILD).is_some() {
-        return true;
-    }
-    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-    let output = child.args([test, "--exact", "--nocapture"]).env(CHILD, "1").output().unwrap();
-    say(&String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-    false
-}
-
 /// Where an image is large, waits until all workers have one, or lets others come as far.
 struct Meet(Option<Barrier>);
 
@@ -164,91 +138,6 @@ fn whole(all: Option<Barrier>) -> LoaderConfig {
     let mut user_transforms = UserTransforms::new();
     user_transforms.insert("meet", Meet(all));
     LoaderConfig { user_transforms, ..config(Work::Images(recipe)) }
-}
-
-/// A million samples from eight workers, some of them a hundred thousand times as large as others
-/// and side by side. Without the budget they take more than it.
-#[test]
-#[cfg(target_os = "linux")]
-fn a_million_samples_stay_within_the_budget() {
-    if !is_alone("budget::a_million_samples_stay_within_the_budget") {
-        return;
-    }
-    const SAMPLES: u64 = 1_000_000;
-    const WORKERS: usize = 8;
-    let settings = |memory_budget: Option<u64>| LoaderConfig {
-        batch_size: 256,
-        workers: WORKERS,
-        memory_budget,
-        sampler: Shuffle::None.into(),
-        // Under the budget they never meet.
-        ..whole(memory_budget.is_none().then(|| Barrier::new(WORKERS)))
-    };
-    let run = |memory_budget, samples| {
-        let loader = loader(generated(samples), settings(memory_budget));
-        let rows: u64 = loader.epoch(0).map(|batch| batch.unwrap().len() as u64).sum();
-        assert_eq!(rows, samples);
-        loader.memory()
-    };
-    let refused = Loader::new(generated(1), settings(Some(0)));
-    let Err(PipelineError::MemoryBudget { required, .. }) = refused else { panic!() };
-    let (_, before) = resident();
-    let report = run(Some(required), SAMPLES);
-    let (peak, after) = resident();
-    assert_eq!(report.large_samples, 16 * SAMPLES / 100_000, "{report}");
-    let mib = |bytes: u64| bytes.saturating_sub(before) / MIB;
-    say(&format!("peak {} MiB, then {} MiB: {report}\n", mib(peak), mib(after)));
-    assert!(peak - before <= required, "{} MiB: {report}", mib(peak));
-    run(None, 1_000);
-    let (unbounded, _) = resident();
-    say(&format!("without a budget {} MiB\n", mib(unbounded)));
-    assert!(unbounded - before > required, "{} MiB without a budget", mib(unbounded));
-}
-
-/// Every row in its own size, 256 MB of images in flight if nothing held them back.
-#[test]
-#[cfg(target_os = "linux")]
-fn rows_that_grow_stay_within_the_budget() {
-    if !is_alone("budget::rows_that_grow_stay_within_the_budget") {
-        return;
-    }
-    const BUDGET: u64 = 640 * MIB;
-    for work in [Work::Bytes, Work::Images(Recipe::decode())] {
-        let memory_budget = Some(BUDGET);
-        let config = LoaderConfig { batch_size: 64, workers: 4, memory_budget, ..config(work) };
-        let loader = loader(generated(200_000), LoaderConfig { prefetch: 2, ..config });
-        let (_, before) = resident();
-        let rows: usize = loader.epoch(0).map(|batch| batch.unwrap().len()).sum();
-        assert_eq!(rows, 200_000);
-        let (peak, _) = resident();
-        let report = loader.memory();
-        assert!(peak.saturating_sub(before) <= BUDGET, "{} MiB: {report}", (peak - before) / MIB);
-        say(&format!("peak {} MiB: {report}\n", (peak - before) / MIB));
-    }
-}
-
-/// Files of 8 MB beside small images: a gigabyte in a batch, if what goes beyond were kept.
-#[test]
-#[cfg(target_os = "linux")]
-fn sidecar_files_stay_within_the_budget() {
-    if !is_alone("budget::sidecar_files_stay_within_the_budget") {
-        return;
-    }
-    const BUDGET: u64 = 256 * MIB;
-    let config = LoaderConfig {
-        batch_size: 128,
-        memory_budget: Some(BUDGET),
-        fields: Fields { columns: vec!["json".into()], ..Fields::default() },
-        ..config(small())
-    };
-    let loader = loader(source(Generated { samples: 128, side, sidecar: 8 << 20 }), config);
-    let (_, before) = resident();
-    let error = loader.epoch(0).next().unwrap().unwrap_err();
-    assert!(matches!(error, PipelineError::BatchMemory { .. }), "{error}");
-    let (peak, _) = resident();
-    let taken = peak.saturating_sub(before);
-    assert!(taken <= BUDGET, "{} MiB: {}", taken / MIB, loader.memory());
-    say(&format!("sidecar files: peak {} MiB\n", taken / MIB));
 }
 
 #[test]
@@ -375,41 +264,6 @@ fn a_panic_over_a_large_sample_leaves_the_worker_its_trace() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-#[test]
-fn a_consumer_that_keeps_everything_is_told_instead_of_hanging() {
-    let memory_budget = Some(200 * MIB);
-    let config = LoaderConfig { prefetch: 3, memory_budget, ..config(train()) };
-    let loader = loader(bmps(80), config);
-    let most = loader.memory().max_batches.unwrap();
-    assert_eq!(most, 4);
-    for _ in 0..3 {
-        let mut kept = Vec::new();
-        let error = loader.epoch(0).find_map(|batch| match batch {
-            Ok(batch) => {
-                kept.push(batch);
-                None
-            }
-            Err(error) => Some(error),
-        });
-        let Some(PipelineError::BatchesHeld { held: 4, most: 4 }) = error else {
-            panic!("{error:?}")
-        };
-        assert_eq!((kept.len(), loader.memory().held), (4, 4));
-    }
-    // One less is no problem, however long they are kept.
-    let mut kept = VecDeque::new();
-    for batch in loader.epoch(0) {
-        kept.push_back(batch.unwrap());
-        if kept.len() == 4 {
-            kept.pop_front();
-        }
-    }
-    assert_eq!(loader.memory().held, 3);
-    assert!(loader.memory().batches <= most, "{}", loader.memory());
-    // Kept batches of one epoch leave less for the next, which still goes on.
-    assert_eq!(loader.epoch(1).filter(Result::is_ok).count(), 20);
-}
-
 /// What a row's memory has of the slab's last filling is no part of it.
 #[test]
 fn a_row_that_is_left_out_holds_nothing() {
@@ -435,77 +289,6 @@ fn a_row_that_is_left_out_holds_nothing() {
     assert_eq!(loader.batch(0, 4).unwrap().len(), 2);
     let lens: Vec<_> = loader.epoch(0).map(|batch| batch.unwrap().len()).collect();
     assert_eq!(lens, [4, 4, 4, 4, 2]);
-}
-
-/// Nothing was taken, so the epoch goes on as soon as something is let go of.
-#[test]
-fn an_epoch_goes_on_when_a_kept_batch_is_let_go_of() {
-    let config = LoaderConfig { prefetch: 3, ..config(train()) };
-    let images = |batch: &Batch| (batch.number(), batch.images().to_vec());
-    let expected: Vec<_> =
-        loader(bmps(80), config.clone()).epoch(0).map(|batch| images(&batch.unwrap())).collect();
-    let loader = loader(bmps(80), LoaderConfig { memory_budget: Some(200 * MIB), ..config });
-    let mut epoch = loader.epoch(0);
-    let mut kept: VecDeque<_> = epoch.by_ref().take(4).map(Result::unwrap).collect();
-    let mut received: Vec<_> = kept.iter().map(images).collect();
-    for _ in 0..2 {
-        let error = epoch.next().unwrap().unwrap_err();
-        assert!(matches!(error, PipelineError::BatchesHeld { held: 4, most: 4 }), "{error}");
-        assert_eq!(epoch.remaining(), 16);
-    }
-    while epoch.remaining() > 0 {
-        let oldest = kept.pop_front();
-        let letting_go = std::thread::spawn(move || drop(oldest));
-        let batch = epoch.next_timeout(PATIENCE).unwrap().unwrap();
-        letting_go.join().unwrap();
-        received.push(images(&batch));
-        kept.push_back(batch);
-    }
-    assert!(received == expected);
-}
-
-/// Code that is run on batches may keep them as well, also such as nobody receives.
-#[test]
-fn batches_that_collating_code_keeps_are_held_too() {
-    let kept: Arc<Mutex<Vec<Batch>>> = Arc::default();
-    let keeping = Arc::clone(&kept);
-    let collate = Collate::new(move |batch: &Batch| {
-        keeping.lock().unwrap().push(batch.clone());
-        Ok(())
-    });
-    let memory_budget = Some(200 * MIB);
-    let config =
-        LoaderConfig { collate: Some(collate), prefetch: 3, memory_budget, ..config(train()) };
-    let loader = loader(bmps(80), config);
-    for received in 0..3 {
-        // What is prepared of an epoch that is broken off is kept too, though nobody receives it.
-        assert!(loader.epoch(0).take(received).all(|batch| batch.is_ok()));
-        let others = kept.lock().unwrap().len();
-        let mut epoch = loader.epoch(0);
-        assert!(epoch.by_ref().take(4 - others).all(|batch| batch.is_ok()));
-        let error = epoch.next().unwrap().unwrap_err();
-        assert!(matches!(error, PipelineError::BatchesHeld { held: 4, most: 4 }), "{error}");
-        assert_eq!((kept.lock().unwrap().len(), loader.memory().batches), (4, 4));
-        // It would go on with what is let go of.
-        drop(epoch);
-        kept.lock().unwrap().clear();
-        assert_eq!(loader.memory().batches, 0);
-    }
-}
-
-#[test]
-fn with_a_budget_there_is_one_epoch_at_a_time() {
-    let config = LoaderConfig { memory_budget: Some(200 * MIB), ..config(train()) };
-    let loader = loader(bmps(40), config);
-    let mut first = loader.epoch(0);
-    first.next().unwrap().unwrap();
-    let error = loader.epoch(0).next().unwrap().unwrap_err();
-    assert!(matches!(error, PipelineError::EpochRunning), "{error}");
-    assert_eq!(first.count(), 9);
-    // The next epoch is being prepared, and gives way.
-    let alone = loader.batch(0, 3).unwrap();
-    assert_eq!(alone.number(), 3);
-    assert_eq!(loader.epoch(1).count(), 10);
 }
 
 #[test]
