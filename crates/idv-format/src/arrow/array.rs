@@ -263,3 +263,18 @@ fn offset_times(
 fn wrong_kind(codec: &str, values: &Values<'_>) -> ConvertError {
     ConvertError::Values(ValuesError::Kind { codec: codec.into(), values: values.kind_name() })
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_not_copied() {
+        let values = alloc::vec![1.5_f32; 4096];
+        let place = values.as_ptr();
+        let array = numbers(Values::Single(values.into())).unwrap();
+        assert_eq!(array.as_primitive::<Float32Type>().values().as_ptr(), place);
+    }
+}

@@ -80,24 +80,6 @@ fn numbers_are_the_values() {
 
 /// The array takes over the memory that was read.
 #[test]
-fn numbers_are_not_copied() {
-    let rows = 4096;
-    let columns = vec![NewColumn::new("x", Codec::number(Number::Single))];
-    let sink = std::io::Cursor::new(Vec::new());
-    let mut options = WriteOptions::default();
-    options.rows_per_block = std::num::NonZeroU32::new(1000);
-    let mut writer = Writer::new(sink, columns, options).unwrap();
-    writer.write(&[Values::Single(vec![1.5; rows].into())]).unwrap();
-    let file = File::open(writer.finish().unwrap().0.into_inner()).unwrap();
-    let reader = ArrowReader::new(&file, &[0], ArrowOptions::default()).unwrap();
-    let array = reader.read(0..rows as u64).unwrap();
-    let array = array.column(0).as_primitive::<Float32Type>();
-    assert_eq!(array.len(), rows);
-    // What was read grew with the blocks; a copy would have been made as large as is needed.
-    assert!(array.values().inner().capacity() >= 6000 * size_of::<f32>());
-}
-
-#[test]
 fn what_is_missing_is_null() {
     let file = sample("legacy.idv");
     let nulls = |name: &str| -> Vec<usize> {
