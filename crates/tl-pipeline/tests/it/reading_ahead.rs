@@ -2,20 +2,19 @@
 //! for them costs, and that they are named when they are too few.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Mutex;
 use std::thread::{sleep, yield_now};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tbl_format::SampleFormat;
-use tbl_io::{Entry, Field, PageCache, ReadError, SampleSource, SourceKind};
+use tbl_io::PageCache;
 use tl_pipeline::{Dataset, Limit, Loader, LoaderConfig, Readers, Report, Stage, Work};
 use tl_transform::op::{CenterCrop, UserTransform};
 use tl_transform::{Dtype, Layout, OutputSpec, Recipe, Rng, UserError, UserTransforms};
 
 use crate::containers::containers;
-use crate::memory::{Memory, bmps, config, dataset, loader, sample, train};
+use crate::memory::{bmps, config, dataset, loader, sample, train, watched};
 
 /// What a read takes.
 const READ: Duration = Duration::from_millis(4);
@@ -26,48 +25,6 @@ const WORK: Duration = Duration::from_millis(1);
 /// Longer than anything here takes, however busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A source on a disk that takes its time: for each read, or for one after the other.
-#[derive(Debug)]
-struct Disk {
-    samples: Memory,
-    /// `None` where reads do not disturb each other.
-    one_at_a_time: Option<Mutex<()>>,
-}
-
-impl SampleSource for Disk {
-    fn path(&self) -> &Path {
-        self.samples.path()
-    }
-
-    fn kind(&self) -> SourceKind {
-        self.samples.kind()
-    }
-
-    fn sample_count(&self) -> u64 {
-        self.samples.sample_count()
-    }
-
-    fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
-        self.samples.entry(index)
-    }
-
-    fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
-        let _turn = self.one_at_a_time.as_ref().map(|disk| disk.lock().unwrap());
-        sleep(READ);
-        self.samples.read_into(index, bytes)
-    }
-
-    fn will_need(&self, _: u64) {}
-
-    fn read_fields(&self, _: u64, _: &mut Vec<Field>) -> Result<(), ReadError> {
-        Ok(())
-    }
-
-    fn class_names(&self) -> &[String] {
-        &[]
-    }
-}
-
 struct Heavy;
 
 impl tl_transform::UserTransform for Heavy {
@@ -77,11 +34,15 @@ impl tl_transform::UserTransform for Heavy {
     }
 }
 
-/// The report on an epoch of 96 samples from such a disk, by two workers.
+/// The report on an epoch of 96 samples, by two workers, from a disk that takes its time: for each
+/// read, or, where there is a lock, for one after the other.
 fn report(disk: Option<Mutex<()>>, readers: Readers, read_ahead_bytes: u64) -> Report {
     let samples = (0..96).map(|number| sample(number, SampleFormat::Bmp)).collect();
-    let disk = Disk { samples: Memory { samples }, one_at_a_time: disk };
-    let dataset = Dataset::from_sources(vec![Box::new(disk)]).unwrap();
+    let on_read = move || {
+        let _turn = disk.as_ref().map(|disk| disk.lock().unwrap());
+        sleep(READ);
+    };
+    let dataset = watched(samples, on_read, || ());
     let heavy = UserTransform { name: "heavy".into(), parameters: json!({}) };
     let output = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
     let recipe = Recipe::new(vec![CenterCrop::new(4).into(), heavy.into()], output).unwrap();
