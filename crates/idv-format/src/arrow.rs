@@ -1,6 +1,6 @@
-//! Columns as Arrow arrays.
+//! Columns as Arrow arrays, and arrays as columns.
 //!
-//! Numbers go over without being copied. `docs/idv.md` has the table of types.
+//! Numbers go over without being copied. `docs/idv.md` has the tables of types.
 
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -17,12 +17,24 @@ use crate::source::ReadAt;
 use crate::values::Values;
 
 mod array;
+mod import;
+mod items;
+mod key_values;
 mod time;
+mod writer;
+
+pub use writer::{ArrowWriteError, ArrowWriter, ValueError};
 
 use array::Converter;
 
 /// The kind of metadata with the values of a key.
 const KEY_VALUES: &str = "KeyValues";
+
+/// What a field's metadata says of keys without values: how many categories there are.
+const KEY_COUNT: &str = "idv:key_count";
+
+/// What a field's metadata says of vectors of several dimensions: their extents, as in `8x76`.
+const DIMENSIONS: &str = "idv:dimensions";
 
 /// How columns become arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,11 +167,45 @@ impl<'f, R: ReadAt> ArrowReader<'f, R> {
     /// [`ArrowError::Read`], [`ArrowError::Convert`].
     pub fn read(&self, rows: Range<u64>) -> Result<RecordBatch, ArrowError> {
         let count = usize::try_from(rows.end.saturating_sub(rows.start)).unwrap_or(usize::MAX);
-        let arrays: Vec<ArrayRef> = self
-            .columns
-            .iter()
-            .map(|column| column.read(rows.clone()))
-            .collect::<Result<_, _>>()?;
+        let columns = self.columns.iter();
+        let values = columns.map(|column| Ok(column.column.read(rows.clone())?));
+        self.batch(values, count)
+    }
+
+    /// Rows of all columns in several batches, if vectors have more than so many `slots` together:
+    /// sparse ones are filled up, and only those of one batch at a time.
+    ///
+    /// # Errors
+    /// [`ArrowError::Read`], [`ArrowError::Convert`], or what `visit` reports.
+    pub fn read_parts<E: From<ArrowError>>(
+        &self,
+        rows: Range<u64>,
+        slots: u64,
+        mut visit: impl FnMut(RecordBatch) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let read = |column: &ArrowColumn<'f, R>| column.column.read(rows.clone());
+        let columns = self.columns.iter().map(read).collect::<Result<Vec<_>, _>>();
+        let columns = columns.map_err(ArrowError::from)?;
+        let count = columns.first().map_or(0, Values::len);
+        let parts = parts(&columns, count, slots);
+        if let [_] = parts[..] {
+            return visit(self.batch(columns.into_iter().map(Ok), count)?);
+        }
+        for part in parts {
+            let values = columns.iter().map(|values| Ok(values.slice(part.clone()).into_owned()));
+            visit(self.batch(values, part.len())?)?;
+        }
+        Ok(())
+    }
+
+    fn batch(
+        &self,
+        values: impl Iterator<Item = Result<Values<'static>, ArrowError>>,
+        count: usize,
+    ) -> Result<RecordBatch, ArrowError> {
+        let columns = self.columns.iter().zip(values);
+        let arrays: Vec<ArrayRef> =
+            columns.map(|(column, values)| column.convert(values?)).collect::<Result<_, _>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let batch = RecordBatch::try_new_with_options(self.schema(), arrays, &options);
         let error = |source| ArrowError::Convert {
@@ -186,15 +232,34 @@ impl<'f, R: ReadAt> ArrowColumn<'f, R> {
         Ok(self.converter.field(name, codec, array.data_type().clone()))
     }
 
-    fn read(&self, rows: Range<u64>) -> Result<ArrayRef, ArrowError> {
-        self.convert(self.column.read(rows)?)
-    }
-
     fn convert(&self, values: Values<'static>) -> Result<ArrayRef, ArrowError> {
         let column = || self.column.entry().name.to_string();
         let array = self.converter.array(self.column.codec(), values);
         array.map_err(|source| ArrowError::Convert { column: column(), source })
     }
+}
+
+/// Cuts rows where their vectors have more than so many slots together. There is at least one part,
+/// and each has at least one row if there is one.
+fn parts(columns: &[Values<'_>], count: usize, slots: u64) -> Vec<Range<usize>> {
+    let row_slots = |row: usize| -> u64 {
+        let length = |values: &Values<'_>| {
+            let Values::Vector(vectors) = values else { return 0 };
+            vectors.row(row).map_or(0, |row| u64::from(row.length()))
+        };
+        columns.iter().map(length).sum()
+    };
+    let (mut parts, mut start, mut sum) = (Vec::new(), 0, 0);
+    for row in 0..count {
+        let more = row_slots(row);
+        if sum + more > slots && row > start {
+            parts.push(start..row);
+            (start, sum) = (row, 0);
+        }
+        sum += more;
+    }
+    parts.push(start..count);
+    parts
 }
 
 /// The values of a key, if the column's metadata has them.

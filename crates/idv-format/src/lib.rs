@@ -30,7 +30,9 @@ mod write_error;
 mod writer;
 
 #[cfg(feature = "arrow")]
-pub use arrow::{ArrowError, ArrowOptions, ArrowReader, ConvertError};
+pub use arrow::{
+    ArrowError, ArrowOptions, ArrowReader, ArrowWriteError, ArrowWriter, ConvertError, ValueError,
+};
 pub use codec::{Codec, CodecDefinition, Item, Key, Number, Unknown, ValuesError, Vector};
 pub use error::FormatError;
 pub use header::{Header, Version};

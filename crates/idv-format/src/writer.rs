@@ -190,6 +190,12 @@ impl<W: Write + Seek> Writer<W> {
         Ok(result)
     }
 
+    /// A column whose metadata and number of keys are still open: they are written at the end.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn column_mut(&mut self, index: usize) -> Option<&mut NewColumn> {
+        self.columns.get_mut(index).map(|column| &mut column.new)
+    }
+
     fn pending_rows(&self) -> usize {
         self.columns.first().map_or(0, |column| column.pending.len())
     }

@@ -1,7 +1,7 @@
 //! One array from the values of one column.
 
 use alloc::borrow::Cow;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, TimeUnit};
 
 use super::time::{Times, points, spans, utc};
-use super::{ArrowOptions, ConvertError};
+use super::{ArrowOptions, ConvertError, DIMENSIONS, KEY_COUNT};
 use crate::codec::{Codec, Item, ValuesError, Vector, count};
 use crate::values::{RowId, Text, Values, Vectors};
 
@@ -39,10 +39,16 @@ pub(super) struct Converter {
 impl Converter {
     /// The field of a column whose arrays have a type.
     pub(super) fn field(&self, name: String, codec: &Codec, data_type: DataType) -> Field {
-        match codec {
-            Codec::Item(item) => item_field(name, item, data_type),
-            Codec::Vector(_) => Field::new(name, data_type, false),
+        let vector = match codec {
+            Codec::Item(item) => return item_field(name, item, data_type),
+            Codec::Vector(vector) => vector,
+        };
+        let field = Field::new(name, data_type, false);
+        if vector.dimensions.len() < 2 {
+            return field;
         }
+        let extents: Vec<String> = vector.dimensions.iter().map(u32::to_string).collect();
+        field.with_metadata(HashMap::from([(DIMENSIONS.into(), extents.join("x"))]))
     }
 
     pub(super) fn array(
@@ -142,17 +148,28 @@ impl Converter {
     }
 }
 
-/// Numbers and row ids are always there, everything else can be missing.
+/// Numbers, booleans of one bit and row ids are always there, everything else can be missing.
 fn item_field(name: String, item: &Item, data_type: DataType) -> Field {
-    let nullable = !matches!(item, Item::Number(_) | Item::RowId);
+    let nullable = !matches!(item, Item::Number(_) | Item::Boolean | Item::RowId);
+    let is_dictionary = matches!(data_type, DataType::Dictionary(..));
     let field = Field::new(name, data_type, nullable);
-    if *item != Item::DateTimeOffset {
-        return field;
+    match item {
+        Item::DateTimeOffset => field.with_metadata(HashMap::from([
+            ("ARROW:extension:name".into(), OFFSET_TIME_EXTENSION.into()),
+            ("ARROW:extension:metadata".into(), String::new()),
+        ])),
+        Item::Key(key) if !is_dictionary => {
+            field.with_metadata(HashMap::from([(KEY_COUNT.into(), key.count.to_string())]))
+        }
+        Item::Number(_)
+        | Item::Key(_)
+        | Item::Boolean
+        | Item::MissingBoolean
+        | Item::Text
+        | Item::TimeSpan
+        | Item::DateTime
+        | Item::RowId => field,
     }
-    field.with_metadata(HashMap::from([
-        ("ARROW:extension:name".into(), OFFSET_TIME_EXTENSION.into()),
-        ("ARROW:extension:metadata".into(), String::new()),
-    ]))
 }
 
 /// Which values are there; nothing when all are.

@@ -7,12 +7,13 @@ use arrow_schema::TimeUnit;
 use super::ConvertError;
 
 /// What is missing, in files before version 1.1.1.6.
-const MISSING: i64 = i64::MIN;
+pub(super) const MISSING: i64 = i64::MIN;
 
 /// Ticks from the start of the year 1 to the start of 1970.
-const EPOCH: i64 = 719_162 * 86_400 * TICKS_PER_SECOND;
+pub(super) const EPOCH: i64 = 719_162 * 86_400 * TICKS_PER_SECOND;
 const TICKS_PER_SECOND: i64 = 10_000_000;
-const TICKS_PER_MINUTE: i64 = 60 * TICKS_PER_SECOND;
+const NANOSECONDS_PER_TICK: i64 = 100;
+pub(super) const TICKS_PER_MINUTE: i64 = 60 * TICKS_PER_SECOND;
 
 /// Times in some unit, `None` for those that are missing.
 pub(super) type Times = Vec<Option<i64>>;
@@ -51,7 +52,6 @@ fn convert(
 
 /// `None` when the unit is too coarse or too fine for the number.
 fn in_unit(ticks: i64, unit: TimeUnit) -> Option<i64> {
-    const NANOSECONDS_PER_TICK: i64 = 100;
     let per_unit = match unit {
         TimeUnit::Second => TICKS_PER_SECOND,
         TimeUnit::Millisecond => TICKS_PER_SECOND / 1_000,
@@ -59,4 +59,16 @@ fn in_unit(ticks: i64, unit: TimeUnit) -> Option<i64> {
         TimeUnit::Nanosecond => return ticks.checked_mul(NANOSECONDS_PER_TICK),
     };
     (ticks % per_unit == 0).then_some(ticks / per_unit)
+}
+
+/// Ticks of 100 ns; `None` when those are too coarse or too few for the number.
+pub(super) fn ticks(time: i64, unit: TimeUnit) -> Option<i64> {
+    match unit {
+        TimeUnit::Second => time.checked_mul(TICKS_PER_SECOND),
+        TimeUnit::Millisecond => time.checked_mul(TICKS_PER_SECOND / 1_000),
+        TimeUnit::Microsecond => time.checked_mul(TICKS_PER_SECOND / 1_000_000),
+        TimeUnit::Nanosecond => {
+            (time % NANOSECONDS_PER_TICK == 0).then_some(time / NANOSECONDS_PER_TICK)
+        }
+    }
 }

@@ -120,7 +120,7 @@ impl<'a> Text<'a> {
     }
 
     /// Adds one text.
-    pub(super) fn push(&mut self, text: Option<&str>) -> Result<(), ValuesError> {
+    pub(crate) fn push(&mut self, text: Option<&str>) -> Result<(), ValuesError> {
         let len = u32::try_from(text.map_or(0, str::len)).unwrap_or(u32::MAX);
         let missing = if text.is_none() { &[true][..] } else { &[] };
         let one = Text {

@@ -9,6 +9,8 @@
 
 #[cfg(feature = "arrow")]
 mod arrow;
+#[cfg(feature = "arrow")]
+mod arrow_writing;
 mod damage;
 mod data;
 mod oracle;
