@@ -251,3 +251,39 @@ pub enum FormatError {
     #[error("the segment was not written to its end")]
     Partial,
 }
+
+impl FormatError {
+    /// The region at fault, where it is one. Other offsets than those of regions themselves count
+    /// from its first byte.
+    pub fn region(&self) -> Option<Region> {
+        match *self {
+            Self::Truncated { region, .. }
+            | Self::BadMagic { region, .. }
+            | Self::RegionChecksum { region, .. }
+            | Self::NotZero { region, .. }
+            | Self::Misaligned { region, .. }
+            | Self::BeyondEnd { region, .. }
+            | Self::Absent { region }
+            | Self::Packed { region }
+            | Self::Limit { region, .. }
+            | Self::Unsupported { region, .. }
+            | Self::Block { region, .. }
+            | Self::KeyNeeded { region }
+            | Self::Decryption { region }
+            | Self::Overlap { second: region, .. } => Some(region),
+            Self::BadVersion { .. } | Self::HeaderChecksum { .. } => Some(Region::Header),
+            Self::FooterVersion { .. } => Some(Region::Footer),
+            Self::RowPointers { .. } | Self::EdgeTarget { .. } | Self::ReverseEdge { .. } => {
+                Some(Region::Edges)
+            }
+            Self::NotInBloom { .. } => Some(Region::Bloom),
+            Self::StringExtent { .. } | Self::StringUtf8 { .. } => Some(Region::Strings),
+            Self::IndexEntry { .. } => Some(Region::Index),
+            Self::UnknownCode { .. }
+            | Self::TooMany { .. }
+            | Self::Contradiction { .. }
+            | Self::NoRow { .. }
+            | Self::Partial => None,
+        }
+    }
+}

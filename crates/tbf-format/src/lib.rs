@@ -41,7 +41,7 @@ pub use error::FormatError;
 pub use header::{Compression, FileHeader, Flags};
 pub use index::{Index, Tree};
 pub use recovery::Recovery;
-pub use region::{Dialect, Region};
+pub use region::{Dialect, Region, Stored};
 pub use segment::{Oddity, OpenOptions, Segment};
 pub use string_table::Strings;
 pub use unpack::UnpackOptions;

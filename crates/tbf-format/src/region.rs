@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::header::Compression;
+
 /// A part of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -66,6 +68,22 @@ impl fmt::Display for Region {
             Self::Footer => "footer",
         })
     }
+}
+
+/// How a region lies in its segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stored {
+    /// Where it starts.
+    pub offset: u64,
+    /// Its bytes there.
+    pub stored_bytes: u64,
+    /// Its bytes without compression.
+    pub bytes: u64,
+    /// How it is compressed.
+    pub compression: Compression,
+    /// Whether it is encrypted.
+    pub is_encrypted: bool,
 }
 
 /// Who wrote a segment, as its version field tells.

@@ -6,10 +6,11 @@ use crate::columns::{Column, Columns};
 use crate::edges::{Adjacency, Edge};
 use crate::embedding::Embeddings;
 use crate::error::FormatError;
-use crate::header::FileHeader;
+use crate::footer::RegionEntry;
+use crate::header::{Compression, FileHeader};
 use crate::index::Index;
 use crate::layout::{Layout, check_region};
-use crate::region::{Dialect, Region};
+use crate::region::{Dialect, Region, Stored};
 use crate::string_table::Strings;
 
 /// How a segment is opened.
@@ -148,6 +149,36 @@ impl<'a> Segment<'a> {
     /// Whether a region is there but cannot be read before it is unpacked.
     pub fn is_packed(&self, region: Region) -> bool {
         matches!(self.region(region), Err(FormatError::Packed { .. }))
+    }
+
+    /// How a region lies in the segment, if it has it.
+    pub fn stored(&self, region: Region) -> Option<Stored> {
+        let footer = self.layout.footer.as_ref();
+        let entry = footer.and_then(|footer| footer.entry(region));
+        let range = match region {
+            Region::Header => 0..FileHeader::SIZE,
+            Region::Footer => self.layout.footer_range.clone(),
+            Region::Nodes
+            | Region::Embeddings
+            | Region::Edges
+            | Region::Bloom
+            | Region::Strings
+            | Region::Index => self.layout.extent(region)?.range.clone(),
+        };
+        let stored_bytes = range.len() as u64;
+        (stored_bytes > 0 || region != Region::Footer).then(|| Stored {
+            offset: range.start as u64,
+            stored_bytes,
+            bytes: entry.map_or(stored_bytes, |entry| entry.raw_bytes.get()),
+            compression: entry.map_or(Compression::None, RegionEntry::compression),
+            is_encrypted: entry.is_some_and(|entry| entry.is_encrypted != 0),
+        })
+    }
+
+    /// The writer's name for the key, of an encrypted segment.
+    pub fn key_id(&self) -> Option<[u8; 16]> {
+        let summary = self.layout.footer.as_ref().map(|footer| footer.summary);
+        summary.filter(|summary| summary.is_encrypted).map(|summary| summary.key_id)
     }
 
     /// The bytes of a region that holds data.

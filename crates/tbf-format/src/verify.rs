@@ -21,50 +21,62 @@ impl Segment<'_> {
     /// # Errors
     /// The first thing that is wrong.
     pub fn verify(&self) -> Result<Vec<Oddity>, FormatError> {
+        let (oddities, damage) = self.verify_all();
+        damage.into_iter().next().map_or(Ok(oddities), Err)
+    }
+
+    /// As [`verify`](Self::verify), but goes on behind what is wrong: returns what had to be
+    /// tolerated, and the damage. Of each region that is its checksum, the first byte of the gap
+    /// behind it, and the first thing wrong with its contents.
+    pub fn verify_all(&self) -> (Vec<Oddity>, Vec<FormatError>) {
         let mut oddities: Vec<Oddity> = self.oddities().collect();
-        self.verify_checksums()?;
-        oddities.extend(self.verify_gaps()?);
+        let mut damage = self.verify_checksums();
+        oddities.extend(self.verify_gaps(&mut damage));
         for region in Region::DATA {
-            match self.region(region) {
-                Ok(_) => oddities.extend(self.verify_region(region)?),
-                Err(FormatError::Packed { .. }) => oddities.push(Oddity::NotUnpacked { region }),
-                Err(FormatError::Absent { .. }) => {}
-                Err(error) => return Err(error),
+            let checked = self.region(region).map(|_| self.verify_region(region));
+            match checked.flatten() {
+                Ok(oddity) => oddities.extend(oddity),
+                Err(FormatError::Packed { region: packed }) if packed == region => {
+                    oddities.push(Oddity::NotUnpacked { region });
+                }
+                Err(FormatError::Absent { region: absent }) if absent == region => {}
+                Err(error) => damage.push(error),
             }
         }
-        Ok(oddities)
+        (oddities, damage)
     }
 
     /// Checksums of the regions as they are stored.
-    fn verify_checksums(&self) -> Result<(), FormatError> {
-        let Some(footer) = &self.layout().footer else { return Ok(()) };
+    fn verify_checksums(&self) -> Vec<FormatError> {
+        let mut damage = Vec::new();
+        let Some(footer) = &self.layout().footer else { return damage };
         for region in Region::DATA {
             let place = self.layout().extent(region).zip(footer.entry(region));
             let Some((extent, entry)) = place else { continue };
             let stored_bytes = self.bytes().get(extent.range.clone()).unwrap_or_default();
             let (stored, computed) = (entry.stored_checksum.get(), crc32c(stored_bytes));
-            if stored != computed {
-                return Err(FormatError::RegionChecksum { region, stored, computed });
-            }
-            let raw = entry.raw_checksum.get();
-            if entry.is_plain() && raw != stored {
-                return Err(FormatError::RegionChecksum { region, stored: raw, computed });
-            }
+            let raw = if entry.is_plain() { entry.raw_checksum.get() } else { stored };
+            let wrong = [stored, raw].into_iter().find(|&stored| stored != computed);
+            damage.extend(wrong.map(|stored| FormatError::RegionChecksum {
+                region,
+                stored,
+                computed,
+            }));
         }
-        Ok(())
+        damage
     }
 
     /// Gaps between regions hold zeros; behind the last region there may be anything.
-    fn verify_gaps(&self) -> Result<Option<Oddity>, FormatError> {
+    fn verify_gaps(&self, damage: &mut Vec<FormatError>) -> Option<Oddity> {
         let (parts, count) = self.layout().in_order();
         let parts = parts.get(..count).unwrap_or_default();
         for ((region, before), (_, after)) in parts.iter().zip(parts.iter().skip(1)) {
             let gap = self.bytes().get(before.end..after.start).unwrap_or_default();
-            check_zero(*region, before.len(), gap)?;
+            damage.extend(check_zero(*region, before.len(), gap).err());
         }
         let end = parts.last().map_or(0, |(_, range)| range.end);
         let bytes = self.bytes().len().saturating_sub(end) as u64;
-        Ok((bytes > 0).then_some(Oddity::TrailingBytes { bytes }))
+        (bytes > 0).then_some(Oddity::TrailingBytes { bytes })
     }
 
     fn verify_region(&self, region: Region) -> Result<Option<Oddity>, FormatError> {

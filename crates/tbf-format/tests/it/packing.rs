@@ -68,6 +68,52 @@ fn packed_regions_are_refused_until_they_are_unpacked() {
     }
 }
 
+#[test]
+fn regions_say_how_they_lie_in_the_segment() {
+    for (compression, is_encrypted) in packings() {
+        let file = segment(compression, is_encrypted);
+        let segment = Segment::open(&file).unwrap();
+        let key_id = is_encrypted.then_some(ENCRYPTION.key_id);
+        assert_eq!(segment.key_id(), key_id);
+        let mut end = 0;
+        let all = [Region::Header].into_iter().chain(Region::DATA).chain([Region::Footer]);
+        for region in all {
+            let stored = segment.stored(region).unwrap();
+            assert_eq!(stored.offset, segment.header().offset(region));
+            assert!(stored.offset >= end && stored.stored_bytes > 0);
+            end = stored.offset + stored.stored_bytes;
+            let is_compressed = stored.compression != Compression::None;
+            assert_eq!(stored.stored_bytes < stored.bytes, is_compressed, "{region}");
+            let is_data = region.code().is_some();
+            assert_eq!(stored.is_encrypted, is_encrypted && is_data);
+            assert_eq!(segment.is_packed(region), (is_encrypted && is_data) || is_compressed);
+        }
+        assert_eq!(end, file.len() as u64);
+    }
+}
+
+#[test]
+fn verification_goes_on_behind_damage() {
+    let file = segment(Compression::None, false);
+    let segment = Segment::open(&file).unwrap();
+    assert_eq!(segment.verify_all(), (vec![], vec![]));
+    let at = |region| usize::try_from(segment.header().offset(region)).unwrap();
+    let mut damaged = file.clone();
+    // A vector, a row pointer, and the byte in front of the filter.
+    damaged[at(Region::Embeddings)] ^= 1;
+    damaged[at(Region::Edges) + 8] ^= 0x80;
+    damaged[at(Region::Bloom) - 1] ^= 1;
+    let (oddities, damage) = Segment::open(&damaged).unwrap().verify_all();
+    assert_eq!(oddities, []);
+    let regions: Vec<_> = damage.iter().map(|error| error.region().unwrap()).collect();
+    assert_eq!(regions, [Region::Embeddings, Region::Edges, Region::Edges, Region::Edges]);
+    let is_checksum = |error: &FormatError| matches!(error, FormatError::RegionChecksum { .. });
+    assert!(damage[..2].iter().all(is_checksum), "{damage:?}");
+    assert!(matches!(damage[2], FormatError::NotZero { .. }), "{damage:?}");
+    assert!(matches!(damage[3], FormatError::RowPointers { .. }), "{damage:?}");
+    assert_eq!(Segment::open(&damaged).unwrap().verify().as_ref(), Err(&damage[0]));
+}
+
 fn plain_len(plain: &Segment<'_>) -> usize {
     let lens = Region::DATA.map(|region| plain.region(region).unwrap().len());
     lens.iter().sum()
