@@ -270,7 +270,7 @@ impl Failure {
     pub(crate) fn is_about_data(&self) -> bool {
         match self {
             Self::Read(error) => error.is_damage(),
-            Self::Pipeline(PipelineError::Sample(error)) => {
+            Self::Pipeline(PipelineError::Sample(error) | PipelineError::SizeUnknown(error)) => {
                 let SampleFault::Read(error) = &error.fault else { return true };
                 error.is_damage()
             }
@@ -309,7 +309,7 @@ impl Failure {
     /// Whether a worker of the loader has panicked.
     fn is_panic(&self) -> bool {
         let Self::Pipeline(error) = self else { return false };
-        let PipelineError::Sample(error) = error else {
+        let (PipelineError::Sample(error) | PipelineError::SizeUnknown(error)) = error else {
             return matches!(error, PipelineError::WorkerPanicked { .. });
         };
         matches!(error.fault, SampleFault::Panicked { .. })
@@ -385,3 +385,28 @@ pub(crate) const EXIT_BAD: u8 = 1;
 pub(crate) const EXIT_USAGE: u8 = 2;
 /// A bug: `EX_SOFTWARE` of sysexits.h, told apart from every answer.
 pub(crate) const EXIT_INTERNAL: u8 = 70;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tl_pipeline::SampleError;
+
+    use super::*;
+
+    #[test]
+    fn a_sample_whose_size_is_lost_is_the_datas_fault_or_the_systems() {
+        let path = || PathBuf::from("train.tbl");
+        let code = |fault: SampleFault| {
+            let (index, key, offset) = (3, None, None);
+            let error = SampleError { index, key, shard: path(), offset, fault };
+            Failure::Pipeline(PipelineError::SizeUnknown(Arc::new(error))).exit_code()
+        };
+        let cut = ReadError::ChangedWhileOpen { path: path(), offset: 64, expected: 24 };
+        assert_eq!(code(cut.into()), EXIT_BAD.into());
+        let source = io::ErrorKind::PermissionDenied.into();
+        assert_eq!(code(ReadError::Io { path: path(), source }.into()), EXIT_USAGE.into());
+        let message = "index out of bounds".to_owned();
+        assert_eq!(code(SampleFault::Panicked { message }), EXIT_INTERNAL.into());
+    }
+}
