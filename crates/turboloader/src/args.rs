@@ -16,6 +16,7 @@ mod policy;
 mod recipe;
 mod sampler;
 mod shard;
+mod table;
 mod train;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -27,6 +28,7 @@ pub(crate) use inspect::{
     CatArgs, DecodeArgs, DigestArgs, ExifChoice, ExtractArgs, InfoArgs, LsArgs,
 };
 pub(crate) use recipe::RecipeName;
+pub(crate) use table::{EdgesArgs, FindArgs, ItemName, MetricName, TimeRange};
 pub(crate) use train::{BenchArgs, CompletionsArgs, PreviewArgs};
 
 /// Turns files into training batches: converts, inspects, verifies, previews and benchmarks
@@ -84,6 +86,8 @@ pub(crate) enum Command {
     Extract(ExtractArgs),
     Verify(VerifyArgs),
     Digest(DigestArgs),
+    Find(FindArgs),
+    Edges(EdgesArgs),
     Merge(MergeArgs),
     Split(SplitArgs),
     Repair(RepairArgs),

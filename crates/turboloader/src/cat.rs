@@ -1,25 +1,37 @@
-//! `tl cat`: the bytes of one sample, or of one of its sidecar fields.
+//! `tl cat`: the bytes of one sample, or of one of its sidecar fields; or one row of a table.
 
-use crate::args::CatArgs;
+mod table;
+
+use crate::args::{CatArgs, ItemName};
 use crate::data_set;
 use crate::failure::{Failure, Subject, Verdict};
 use crate::output::{Stdout, write_file};
+use crate::table::Table;
 
 /// Writes the bytes.
 pub(crate) fn run(args: &CatArgs) -> Result<Verdict, Failure> {
+    if let Some(table) = Table::open(&args.file)? {
+        return table::run(&table, args);
+    }
+    if args.columns.is_some() {
+        return Err(Failure::Usage { what: "--columns is for IDV and TBF files" });
+    }
+    let ItemName::Number(index) = args.index else {
+        return Err(Failure::Usage { what: "ids are for TBF segments; samples have numbers" });
+    };
     let source = data_set::open(&args.file)?;
     let bytes = match &args.field {
         None => {
             let mut bytes = Vec::new();
-            source.read_into(args.index, &mut bytes)?;
+            source.read_into(index, &mut bytes)?;
             bytes
         }
         Some(extension) => {
-            let entry = source.entry(args.index)?;
-            let of = Subject::sample(source.as_ref(), args.index, &entry);
+            let entry = source.entry(index)?;
+            let of = Subject::sample(source.as_ref(), index, &entry);
             let no_field = Failure::NoField { of, extension: extension.clone() };
             let mut fields = Vec::new();
-            source.read_fields(args.index, &mut fields)?;
+            source.read_fields(index, &mut fields)?;
             fields
                 .into_iter()
                 .find(|field| field.extension == extension.as_bytes())

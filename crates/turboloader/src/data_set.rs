@@ -7,9 +7,11 @@ use tbl_io::{Entry, Escaped, LabelOrigin, Labels, SampleSource};
 
 use crate::failure::Failure;
 use crate::output;
+use crate::table;
 
 /// Opens a data set and says on standard error what is to be said of it beside its samples.
 pub(crate) fn open(path: &Path) -> Result<Box<dyn SampleSource>, Failure> {
+    table::refuse(path)?;
     let source = tbl_io::open(path)?;
     note(source.as_ref());
     Ok(source)

@@ -1,5 +1,7 @@
 //! Why a command could not answer, and the exit code each reason has.
 
+mod table;
+
 use std::fmt;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -14,6 +16,8 @@ use tl_transform::{PlanError, RecipeError};
 
 use crate::extract::NameDefect;
 use crate::recipe::RecipeFileError;
+
+pub(crate) use table::TableFailure;
 
 /// What a command that ran to its end found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +91,9 @@ pub(crate) enum Failure {
     /// A data set is damaged or cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// Something about a table: damage, or asking for what it does not have.
+    #[error(transparent)]
+    Table(Box<TableFailure>),
     /// An image does not decode.
     #[error("{of}: {source}")]
     Decode {
@@ -191,9 +198,12 @@ pub(crate) enum Failure {
         /// The first one's error.
         first: Box<Self>,
     },
-    /// Some samples of a data set are damaged; all others have been dealt with.
-    #[error("{count} of {of} samples are damaged, the first: {first}")]
-    DamagedSamples {
+    /// Some samples of a data set, or parts of a table, are damaged; all others have been dealt
+    /// with.
+    #[error("{count} of {of} {what} are damaged, the first: {first}")]
+    DamagedParts {
+        /// What is counted.
+        what: &'static str,
         /// How many.
         count: u64,
         /// Of how many.
@@ -270,6 +280,7 @@ impl Failure {
     pub(crate) fn is_about_data(&self) -> bool {
         match self {
             Self::Read(error) => error.is_damage(),
+            Self::Table(failure) => failure.is_about_data(),
             Self::Pipeline(PipelineError::Sample(error) | PipelineError::SizeUnknown(error)) => {
                 let SampleFault::Read(error) = &error.fault else { return true };
                 error.is_damage()
@@ -279,7 +290,7 @@ impl Failure {
             | Self::Decode { .. }
             | Self::RawSize { .. }
             | Self::Damaged { .. }
-            | Self::DamagedSamples { .. }
+            | Self::DamagedParts { .. }
             | Self::UnsafeName { .. } => true,
             Self::Io { .. }
             | Self::Stdout { .. }
@@ -340,42 +351,61 @@ impl From<ConvertError> for Failure {
     }
 }
 
-/// The damaged samples that were met on the way through a data set.
+/// The damaged samples, or parts of a table, that were met on the way through it.
 #[derive(Debug, Default)]
-pub(crate) struct DamagedSamples {
+pub(crate) struct DamagedParts {
     count: u64,
     first: Option<Box<Failure>>,
 }
 
-impl DamagedSamples {
+impl DamagedParts {
     /// How many there were.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Counts a sample that cannot be read, if that is the data's fault.
+    /// Counts what cannot be read, if that is the data's fault.
     ///
     /// # Errors
-    /// The failure itself when it is not, for then the next sample would fail as well.
-    pub(crate) fn count_if_damage(&mut self, error: ReadError) -> Result<(), Failure> {
-        let failure = Failure::Read(error);
+    /// The failure itself when it is not, for then the next part would fail as well.
+    pub(crate) fn count_if_damage(&mut self, failure: impl Into<Failure>) -> Result<(), Failure> {
+        self.note_if_damage(failure)?;
+        self.count_one();
+        Ok(())
+    }
+
+    /// Keeps the first failure, if it is the data's fault, and does not count it.
+    ///
+    /// # Errors
+    /// As for [`count_if_damage`](Self::count_if_damage).
+    pub(crate) fn note_if_damage(&mut self, failure: impl Into<Failure>) -> Result<(), Failure> {
+        let failure = failure.into();
         if !failure.is_about_data() {
             return Err(failure);
         }
-        self.count += 1;
         self.first.get_or_insert_with(|| Box::new(failure));
         Ok(())
     }
 
-    /// How a command ends that has gone through `of` samples.
+    /// Counts a part whose failure was noted.
+    pub(crate) fn count_one(&mut self) {
+        self.count += 1;
+    }
+
+    /// How a command ends that has gone through `of` of `what`.
     ///
     /// # Errors
-    /// [`Failure::DamagedSamples`] when there was one.
-    pub(crate) fn verdict(self, of: u64) -> Result<Verdict, Failure> {
+    /// [`Failure::DamagedParts`] when there was a damaged one.
+    pub(crate) fn verdict(self, of: u64, what: &'static str) -> Result<Verdict, Failure> {
         match self.first {
             None => Ok(Verdict::Good),
-            Some(first) => Err(Failure::DamagedSamples { count: self.count, of, first }),
+            Some(first) => Err(Failure::DamagedParts { what, count: self.count, of, first }),
         }
+    }
+
+    /// The first failure.
+    pub(crate) fn into_first(self) -> Option<Failure> {
+        self.first.map(|first| *first)
     }
 }
 

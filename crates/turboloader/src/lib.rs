@@ -11,10 +11,12 @@ mod data_set;
 mod decode;
 mod digest;
 mod doctor;
+mod edges;
 mod explain;
 mod extract;
 mod failure;
 mod figures;
+mod find;
 mod info;
 mod ls;
 mod merge;
@@ -25,6 +27,7 @@ mod preview;
 mod recipe;
 mod repair;
 mod split;
+mod table;
 mod tar_to_tbl;
 mod text;
 mod verify;
@@ -112,6 +115,8 @@ fn run(command: Command, global: GlobalArgs) -> Result<Verdict, Failure> {
         Command::Extract(args) => extract::run(&args, global),
         Command::Verify(args) => verify::run(&args, global),
         Command::Digest(args) => digest::run(&args, global),
+        Command::Find(args) => find::run(&args),
+        Command::Edges(args) => edges::run(&args),
         Command::Merge(args) => merge::run(&args, global),
         Command::Split(args) => split::run(&args, global),
         Command::Repair(args) => repair::run(&args, global),

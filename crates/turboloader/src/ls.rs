@@ -1,4 +1,6 @@
-//! `tl ls`: one line per sample, streamed.
+//! `tl ls`: one line per sample or row of a table, streamed.
+
+mod table;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,48 +11,44 @@ use tbl_io::{Entry, SourceKind};
 
 use crate::args::{GlobalArgs, LsArgs};
 use crate::data_set::DataSet;
-use crate::failure::{DamagedSamples, Failure, Verdict};
-use crate::output::{HEADING_STYLE, Progress, Stdout};
+use crate::failure::{DamagedParts, Failure, Verdict};
+use crate::output::{HEADING_STYLE, ListStyle, Progress, Stdout};
+use crate::table::Table;
 use crate::text::{Hex, json_text, one_line, printable};
 
 /// Lists the samples.
 pub(crate) fn run(args: &LsArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
+    if let Some(table) = Table::open(&args.file)? {
+        return table::run(&table, args);
+    }
+    if args.columns.is_some() {
+        return Err(Failure::Usage { what: "--columns is for IDV and TBF files" });
+    }
     let data = DataSet::open(&args.file)?;
     let mut stdout = Stdout::open()?;
-    let style = match (args.json, stdout.is_terminal()) {
-        (true, _) => Style::Json,
-        (false, true) => Style::Table,
-        (false, false) => Style::Tsv,
-    };
+    let style = ListStyle::choose(args.json, &stdout);
     let end = list(&data, style, args.hash, global, &mut stdout);
     // What was listed is good, and belongs before the error message.
     stdout.finish()?;
-    end?.verdict(data.source().sample_count())
-}
-
-#[derive(Clone, Copy)]
-enum Style {
-    Json,
-    Table,
-    Tsv,
+    end?.verdict(data.source().sample_count(), "samples")
 }
 
 fn list(
     data: &DataSet,
-    style: Style,
+    style: ListStyle,
     hash: bool,
     global: GlobalArgs,
     stdout: &mut Stdout,
-) -> Result<DamagedSamples, Failure> {
+) -> Result<DamagedParts, Failure> {
     match style {
-        Style::Json => {}
-        Style::Table => stdout.line(&TableHeading { hash })?,
-        Style::Tsv => stdout.line(&TsvHeading { hash })?,
+        ListStyle::Json => {}
+        ListStyle::Table => stdout.line(&TableHeading { hash })?,
+        ListStyle::Tsv => stdout.line(&TsvHeading { hash })?,
     }
     let source = data.source();
     let mut progress = Progress::new(global, source.sample_count());
     let mut bytes = Vec::new();
-    let mut damaged = DamagedSamples::default();
+    let mut damaged = DamagedParts::default();
     for index in 0..source.sample_count() {
         let read = source.entry(index).and_then(|entry| {
             if hash {
@@ -65,9 +63,9 @@ fn list(
                 let error = error.for_sample(index, None);
                 let line = BadLine { index, hash, error: one_line(&error) };
                 match style {
-                    Style::Json => stdout.json_line(&line)?,
-                    Style::Table => stdout.line(&BadTableRow(&line))?,
-                    Style::Tsv => stdout.line(&BadTsvRow(&line))?,
+                    ListStyle::Json => stdout.json_line(&line)?,
+                    ListStyle::Table => stdout.line(&BadTableRow(&line))?,
+                    ListStyle::Tsv => stdout.line(&BadTsvRow(&line))?,
                 }
                 damaged.count_if_damage(error)?;
                 continue;
@@ -76,9 +74,9 @@ fn list(
         let sha256 = hash.then(|| Hex(Sha256::digest(&bytes).into()));
         let line = Line::new(data, index, &entry, sha256);
         match style {
-            Style::Json => stdout.json_line(&line)?,
-            Style::Table => stdout.line(&TableRow(&line, entry.key.as_deref()))?,
-            Style::Tsv => stdout.line(&TsvRow(&line, entry.key.as_deref()))?,
+            ListStyle::Json => stdout.json_line(&line)?,
+            ListStyle::Table => stdout.line(&TableRow(&line, entry.key.as_deref()))?,
+            ListStyle::Tsv => stdout.line(&TsvRow(&line, entry.key.as_deref()))?,
         }
     }
     Ok(damaged)

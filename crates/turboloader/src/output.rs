@@ -130,6 +130,28 @@ impl Write for Stdout {
     }
 }
 
+/// The form of a listing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListStyle {
+    /// One JSON object a line.
+    Json,
+    /// Aligned columns, for a person.
+    Table,
+    /// Tab-separated values, for a program.
+    Tsv,
+}
+
+impl ListStyle {
+    /// What `--json` asks for, and otherwise what suits who is looking.
+    pub(crate) fn choose(json: bool, stdout: &Stdout) -> Self {
+        match (json, stdout.is_terminal()) {
+            (true, _) => Self::Json,
+            (false, true) => Self::Table,
+            (false, false) => Self::Tsv,
+        }
+    }
+}
+
 /// Writes a file that appears under `path` only when `fill` has succeeded. An existing file is
 /// replaced only with `force`; a device or a pipe is written to.
 pub(crate) fn write_file(

@@ -1,4 +1,6 @@
-//! `tl verify`: is every byte of a data set what it should be?
+//! `tl verify`: is every byte of a data set or table what it should be?
+
+mod table;
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -10,6 +12,7 @@ use crate::args::{GlobalArgs, VerifyArgs};
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress, Stdout};
 use crate::prepare::StrictDecode;
+use crate::table::Table;
 use crate::text::{json_text, one_line, printable};
 
 /// Findings listed in a JSON object; the counts are exact all the same.
@@ -17,6 +20,15 @@ const MAX_LISTED: usize = 10_000;
 
 /// Checks.
 pub(crate) fn run(args: &VerifyArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
+    let open = Table::open(&args.file);
+    match open.and_then(|table| table.map(|table| table::run(&table, args, global)).transpose()) {
+        Ok(Some(verdict)) => return Ok(verdict),
+        Ok(None) => {}
+        Err(failure) => {
+            table::report_unopened(args, &failure)?;
+            return Err(failure);
+        }
+    }
     if args.decode {
         check(args, StrictDecode::new, global)
     } else {

@@ -19,7 +19,16 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("tl-transform", &["tl-simd"]),
     (
         "turboloader",
-        &["tbl-format", "tbl-io", "tl-decode", "tl-pipeline", "tl-simd", "tl-transform"],
+        &[
+            "idv-format",
+            "tbf-format",
+            "tbl-format",
+            "tbl-io",
+            "tl-decode",
+            "tl-pipeline",
+            "tl-simd",
+            "tl-transform",
+        ],
     ),
 ];
 

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
 
+use super::table::KeyArgs;
+
 /// Convert TAR archives, folders of images or TBL files into one TBL file or TAR archive
 ///
 /// Samples keep their order, names, labels, sidecar fields and bytes; row indexes stay with
@@ -164,16 +166,21 @@ pub(crate) struct RepairArgs {
     pub(crate) force: bool,
 }
 
-/// Check a data set: header, index, metadata, and every sample against its checksums
+/// Check a data set or table: header, index, metadata, every sample, block and region
 ///
 /// Exits with 1 and names every bad sample when there is damage.
 ///
-/// Example:
+/// Of an IDV file, which has no checksums, every block and piece of metadata is read and decoded;
+/// of a TBF segment every checksum, gap and region is looked at, compressed ones as well, and
+/// encrypted ones with their key.
+///
+/// Examples:
 ///   tl verify train.tbl --decode
+///   tl verify segment.tbf --key-file segment.key
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct VerifyArgs {
-    /// The data set
+    /// The data set or table
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
@@ -188,4 +195,7 @@ pub(crate) struct VerifyArgs {
     /// Worker threads (default: one per core)
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
+
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
 }

@@ -6,20 +6,28 @@ use clap::{Args, ValueEnum};
 use tl_decode::{Level, OnDamaged, Rect, Scale};
 
 use super::part;
+use super::table::{self, ItemName, KeyArgs};
 
-/// Describe a data set: kind, samples, bytes, formats, dimensions, checksums, row indexes, classes
+/// Describe a data set or table: kind, samples, bytes, formats, columns, regions, checksums
 ///
 /// Reads the index, not the samples. With --json prints one object, `"schema":"tl.info/1"`.
 /// Samples whose index entry is damaged are counted as `damaged` and left out of every other
 /// figure but `samples`; the command then exits with 1.
 ///
+/// Of an IDV file prints its version and every column with its type, its codec as the file names
+/// it, compression, blocks and metadata; a column that cannot be read is `dead` with the reason
+/// (`"schema":"tl.info.idv/1"`). Of a TBF segment prints dialect, counts, flags and regions; of
+/// one that was not written to its end what its header says, and exits with 1
+/// (`"schema":"tl.info.tbf/1"`).
+///
 /// Examples:
 ///   tl info train.tbl
 ///   tl info train.tar --json | jq .samples
+///   tl info iris.idv
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct InfoArgs {
-    /// A TAR archive, a folder or a TBL file
+    /// A TAR archive, a folder or a TBL file; an IDV file or a TBF segment
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
@@ -28,7 +36,7 @@ pub(crate) struct InfoArgs {
     pub(crate) json: bool,
 }
 
-/// List the samples of a data set
+/// List the samples of a data set, or the rows of a table
 ///
 /// On a terminal a table, on a pipe tab-separated values with a header line, with --json one
 /// object a line: index, key, label, class (when class names are known), format, width, height,
@@ -42,13 +50,18 @@ pub(crate) struct InfoArgs {
 /// Names are byte strings. JSON shows them as UTF-8 with every other byte as \xNN; the table
 /// also escapes control characters and backslashes.
 ///
+/// Of an IDV file a line is a row: its number and its values, in JSON an object `values` by the
+/// names of the columns, each as `tl cat` prints it. Of a TBF segment a line is a node; its
+/// vector comes with --columns embedding. On a terminal long values are cut.
+///
 /// Examples:
 ///   tl ls train.tbl | head
 ///   tl ls train.tar --json --hash > listing.ndjson
+///   tl ls iris.idv --columns Label,PetalLength
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct LsArgs {
-    /// A TAR archive, a folder or a TBL file
+    /// A TAR archive, a folder or a TBL file; an IDV file or a TBF segment
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
@@ -59,29 +72,52 @@ pub(crate) struct LsArgs {
     /// Read every sample and add the SHA-256 of its bytes
     #[arg(long)]
     pub(crate) hash: bool,
+
+    /// Of a table only these columns, in this order
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) columns: Option<Vec<String>>,
+
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
 }
 
-/// Write the bytes of one sample to standard output
+/// Write the bytes of one sample to standard output, or one row of a table as JSON
 ///
 /// A terminal is refused, for the bytes of an image would garble it; -o writes a file.
+///
+/// A row of an IDV file is an object by the names of the columns; of columns of one name it is the
+/// last. Missing values and key 0 are null, NaN and infinities are the strings "NaN", "Infinity"
+/// and "-Infinity". Points of time are text such as 2013-08-05T12:34:56.5, with +01:00 behind it
+/// where the file has an offset, and the number of ticks outside the years 1 to 9999. Spans of
+/// time are ticks of 100 ns, row ids 32 hexadecimal digits. A sparse vector is
+/// {"length":..,"indices":[..],"values":[..]}.
 ///
 /// Examples:
 ///   tl cat train.tbl 17 > 17.jpg
 ///   tl cat train.tar 17 --field json
+///   tl cat iris.idv 149 --columns Label,PetalLength
+///   tl cat segment.tbf 55c14841-a7dc-11c1-74ca-262430a87aa9
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct CatArgs {
-    /// A TAR archive, a folder or a TBL file
+    /// A TAR archive, a folder or a TBL file; an IDV file or a TBF segment
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// The sample's number, as `tl ls` lists it
-    #[arg(value_name = "INDEX")]
-    pub(crate) index: u64,
+    /// The sample's or row's number, as `tl ls` lists it; in a segment also the UUID of a node
+    #[arg(value_name = "INDEX", value_parser = table::item_name)]
+    pub(crate) index: ItemName,
 
     /// Write the sample's sidecar field with this extension instead (json, txt, seg.png, ...)
     #[arg(long, value_name = "EXT")]
     pub(crate) field: Option<String>,
+
+    /// Of a table only these columns, in this order
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) columns: Option<Vec<String>>,
+
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
 
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "OUT")]
@@ -125,7 +161,7 @@ pub(crate) struct ExtractArgs {
     pub(crate) force: bool,
 }
 
-/// Print one SHA-256 over every sample of a data set
+/// Print one SHA-256 over every sample of a data set or every value of a table
 ///
 /// Two data sets have the same digest exactly when they hold the same samples in the same
 /// order, in whatever container. The hashed bytes are, for each sample, in order:
@@ -138,14 +174,33 @@ pub(crate) struct ExtractArgs {
 /// When a sample cannot be read there is no digest: the damaged ones are counted, and the command
 /// exits with 1.
 ///
-/// Example:
+/// Of a table the digest says that rows, columns and values are the same, whatever the blocks,
+/// compression and names of codecs. The hashed bytes are the number of rows (u64), then for each
+/// column its name and its type as `tl info` prints it (each with its u64 length in front), and
+/// the 32 bytes of its own SHA-256, which --columns prints. That one goes over the values row by
+/// row, in the form that docs/idv.md and docs/tbf.md call canonical. Metadata is not hashed. A
+/// column that cannot be understood is `dead` with the reason; the whole then has no digest.
+///
+/// Examples:
 ///   tl digest train.tar; tl digest train.tbl
+///   tl digest iris.idv --columns --json
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct DigestArgs {
-    /// A TAR archive, a folder or a TBL file
+    /// A TAR archive, a folder or a TBL file; an IDV file or a TBF segment
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+
+    /// Print a digest for each column of a table instead
+    #[arg(long)]
+    pub(crate) columns: bool,
+
+    /// Print one JSON object a line
+    #[arg(long, requires = "columns")]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
 }
 
 /// Decode one image, strictly: damaged or truncated data is an error

@@ -13,7 +13,7 @@ use tbl_io::{
 };
 
 use crate::data_set::DataSet;
-use crate::failure::{DamagedSamples, Failure};
+use crate::failure::{DamagedParts, Failure};
 use crate::text::{json_text, printable};
 
 /// Goes up with every change that a reader of the JSON could stumble over.
@@ -91,7 +91,7 @@ impl Facts {
     }
 
     /// Opens the data set and looks at every index entry once.
-    pub(crate) fn collect(path: &Path) -> Result<(Self, DamagedSamples), Failure> {
+    pub(crate) fn collect(path: &Path) -> Result<(Self, DamagedParts), Failure> {
         let data = DataSet::open(path)?;
         let source = data.source();
         let mut facts = Self {
@@ -122,7 +122,7 @@ impl Facts {
             trailing_garbage: None,
         };
         let mut formats = FormatCounts::default();
-        let mut damaged = DamagedSamples::default();
+        let mut damaged = DamagedParts::default();
         for index in 0..facts.samples {
             match source.entry(index) {
                 Ok(entry) => {
@@ -265,7 +265,7 @@ fn kind_name(kind: SourceKind) -> &'static str {
 }
 
 /// Prints one aligned line.
-fn row(f: &mut fmt::Formatter<'_>, name: &str, value: impl fmt::Display) -> fmt::Result {
+pub(super) fn row(f: &mut fmt::Formatter<'_>, name: &str, value: impl fmt::Display) -> fmt::Result {
     write!(f, "\n{name:<12} {value}")
 }
 

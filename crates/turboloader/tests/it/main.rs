@@ -12,6 +12,8 @@ mod listing;
 mod orders;
 mod recipes;
 mod row_indexes;
+mod segments;
 mod sheets;
 mod support;
+mod tables;
 mod usage;

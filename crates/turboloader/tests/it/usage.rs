@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use crate::support::{command, finished, tl};
 
-const SUBCOMMANDS: [&str; 15] = [
+const SUBCOMMANDS: [&str; 17] = [
     "convert",
     "info",
     "ls",
@@ -13,6 +13,8 @@ const SUBCOMMANDS: [&str; 15] = [
     "extract",
     "verify",
     "digest",
+    "find",
+    "edges",
     "merge",
     "split",
     "repair",

@@ -1,0 +1,68 @@
+//! One row of a table as a JSON object.
+
+use tbf_format::Region;
+
+use crate::args::{CatArgs, ItemName};
+use crate::failure::{Failure, TableFailure, Verdict};
+use crate::output::{Stdout, write_file};
+use crate::table::{IdvTable, NodeColumn, Nodes, Row, SegmentFile, Table, read_key};
+
+/// Writes the row.
+pub(super) fn run(table: &Table, args: &CatArgs) -> Result<Verdict, Failure> {
+    if args.field.is_some() {
+        return Err(Failure::Usage { what: "--field is for samples: tables have --columns" });
+    }
+    let mut json = match table {
+        Table::Idv(table) => idv_row(table, args)?,
+        Table::Segment(file) => node(file, args)?,
+    };
+    json.push('\n');
+    match &args.output {
+        Some(path) => write_file(path, args.force, |file| file.write_all(json.as_bytes()))?,
+        None => {
+            let mut stdout = Stdout::open()?;
+            stdout.bytes(json.as_bytes())?;
+            stdout.finish()?;
+        }
+    }
+    Ok(Verdict::Good)
+}
+
+fn idv_row(table: &IdvTable, args: &CatArgs) -> Result<String, Failure> {
+    let ItemName::Number(row) = args.index else {
+        return Err(Failure::Usage {
+            what: "ids are for TBF segments; rows of an IDV file have numbers",
+        });
+    };
+    let count = table.file().row_count();
+    if row >= count {
+        return Err(TableFailure::NoRow { path: table.path().to_owned(), row, count }.into());
+    }
+    let chosen = table.choose(args.columns.as_deref())?;
+    let mut rows = table.rows(&chosen)?;
+    let names: Vec<String> = rows.names().map(str::to_owned).collect();
+    if let Ok(cells) = rows.read(row)? {
+        return to_json(&Row { names: &names, cells: &cells });
+    }
+    Err(rows.into_damaged().into_first().unwrap_or(Failure::NoSamples))
+}
+
+fn node(file: &SegmentFile, args: &CatArgs) -> Result<String, Failure> {
+    let mut segment = file.segment()?;
+    let names = args.columns.as_deref();
+    let shown = NodeColumn::choose((file, &segment), names, &NodeColumn::ALL)?;
+    let key = read_key(args.key.key_file.as_deref())?;
+    let mut regions = Nodes::regions(&shown);
+    regions.extend([Region::Bloom, Region::Index]);
+    file.unpack(&mut segment, &regions, key.as_ref())?;
+    let row = file.row(&segment, args.index)?;
+    let nodes = Nodes::new(&segment, &shown).map_err(|error| file.failure(error))?;
+    let node = nodes.node(row).map_err(|error| file.failure(error))?;
+    let json = to_json(&node)?;
+    file.check_unchanged()?;
+    Ok(json)
+}
+
+fn to_json(value: &impl serde::Serialize) -> Result<String, Failure> {
+    serde_json::to_string(value).map_err(|error| Failure::stdout(error.into()))
+}

@@ -1,0 +1,121 @@
+//! `tl find`: nodes of a segment by id, by time, or by their vectors.
+
+mod near;
+
+use tbf_format::{Region, Segment};
+use tl_simd::Level;
+use tl_simd::column;
+
+use crate::args::{FindArgs, ItemName, TimeRange};
+use crate::failure::{Failure, TableFailure, Verdict};
+use crate::output::{ListStyle, Stdout};
+use crate::table::{Heading, NodeColumn, Nodes, SegmentFile, Sheet, Table, read_key, row_heading};
+
+/// A node that was found, and how near it is where that was asked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Found {
+    row: u64,
+    score: Option<f32>,
+}
+
+/// Finds nodes and prints them.
+pub(crate) fn run(args: &FindArgs) -> Result<Verdict, Failure> {
+    let file = open_segment(&args.file)?;
+    let key = read_key(args.key.key_file.as_deref())?;
+    let mut segment = file.segment()?;
+    let mut stdout = Stdout::open()?;
+    let style = ListStyle::choose(args.json, &stdout);
+    let default: &[_] =
+        if style == ListStyle::Table { &NodeColumn::TABLE } else { NodeColumn::list() };
+    let shown = NodeColumn::choose((&file, &segment), args.columns.as_deref(), default)?;
+    let mut regions = Nodes::regions(&shown);
+    regions.extend([Region::Bloom, Region::Index]);
+    let is_near = args.similar.is_some() || args.vector.is_some();
+    if is_near {
+        regions.push(Region::Embeddings);
+    }
+    file.unpack(&mut segment, &regions, key.as_ref())?;
+    let found = if let Some(id) = args.id {
+        vec![Found { row: file.row(&segment, ItemName::Id(id))?, score: None }]
+    } else if let Some(range) = args.time {
+        in_time(&file, &segment, range)?
+    } else {
+        near::nearest(&file, &segment, args)?
+    };
+    let nodes = Nodes::new(&segment, &shown).map_err(|error| file.failure(error))?;
+    let mut headings = vec![row_heading()];
+    if is_near {
+        headings.push(Heading { name: "score".to_owned(), width: 12, is_right: true });
+    }
+    headings.extend(shown.iter().map(|column| column.heading()));
+    let sheet = Sheet::begin(style, headings, &mut stdout)?;
+    for Found { row, score } in found {
+        let node = nodes.node(row).map_err(|error| file.failure(error))?;
+        let node = if let Some(score) = score { node.with_score(score) } else { node };
+        if style == ListStyle::Json {
+            stdout.json_line(&node)?;
+        } else {
+            stdout.line(&sheet.text(&node.texts()))?;
+        }
+    }
+    file.check_unchanged()?;
+    stdout.finish()?;
+    Ok(Verdict::Good)
+}
+
+/// Opens a segment, where nothing else will do.
+pub(crate) fn open_segment(path: &std::path::Path) -> Result<SegmentFile, Failure> {
+    match Table::open(path)? {
+        Some(Table::Segment(file)) => Ok(file),
+        Some(Table::Idv(_)) | None => Err(TableFailure::NoSegment { path: path.to_owned() }.into()),
+    }
+}
+
+/// The nodes of a range of time, in the order of their timestamps.
+fn in_time(
+    file: &SegmentFile,
+    segment: &Segment<'_>,
+    range: TimeRange,
+) -> Result<Vec<Found>, Failure> {
+    let failure = |error| file.failure(error);
+    let timestamps = segment.columns().map_err(failure)?.timestamps();
+    let found = |row: u64| Found { row, score: None };
+    let TimeRange { start, end } = range;
+    if segment.has(Region::Index) {
+        let index = segment.index().map_err(failure)?;
+        let tree = index.timestamps();
+        let last = end.map_or(tree.keys().len(), |end| tree.lower_bound(&end));
+        let places = tree.lower_bound(&start)..last;
+        let mut rows = Vec::new();
+        for (place, row) in places.clone().zip(tree.rows_at(places)) {
+            // An index that does not fit its column finds nothing that can be trusted.
+            let key = tree.keys().get(place);
+            let in_column = usize::try_from(row).ok().and_then(|row| timestamps.get(row));
+            if key.is_none() || in_column != key {
+                let entry = place as u64;
+                return Err(failure(tbf_format::FormatError::IndexEntry {
+                    key: "timestamp",
+                    entry,
+                }));
+            }
+            rows.push(found(row.into()));
+        }
+        return Ok(rows);
+    }
+    let Some(last) = end.map_or(Some(u64::MAX), |end| end.checked_sub(1)) else {
+        return Ok(Vec::new());
+    };
+    let copy;
+    let values = match timestamps.as_slice() {
+        Some(values) => values,
+        None => {
+            copy = timestamps.iter().collect::<Vec<u64>>();
+            &copy
+        }
+    };
+    let mut bits = vec![0; values.len().div_ceil(64)];
+    column::find_range(Level::detect(), values, start..=last, &mut bits);
+    let mut rows: Vec<_> = column::rows(&bits).collect();
+    rows.sort_by_key(|&row| values.get(row).copied());
+    Ok(rows.into_iter().map(|row| found(row as u64)).collect())
+}

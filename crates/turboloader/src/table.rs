@@ -1,0 +1,104 @@
+//! Tables: IDV files and TBF segments, which commands understand beside data sets of samples.
+//!
+//! A table is told by its first bytes, or by its name where those are damaged.
+
+mod idv;
+mod key;
+mod lines;
+mod node;
+mod segment;
+mod time;
+mod value;
+
+use std::path::Path;
+
+use tbl_io::Source;
+
+use crate::failure::{Failure, TableFailure};
+
+pub(crate) use idv::IdvTable;
+pub(crate) use key::read_key;
+pub(crate) use lines::{Heading, Sheet, row_heading};
+pub(crate) use node::{NodeColumn, Nodes, Uuid};
+pub(crate) use segment::{SegmentFile, dtype_name, oddity_text};
+pub(crate) use time::{Clock, parse_unix};
+pub(crate) use value::{Cell, Row, Single, idv_heading};
+
+/// A file that is a table.
+#[derive(Debug)]
+pub(crate) enum Table {
+    /// An IDV file.
+    Idv(IdvTable),
+    /// A TBF segment, mapped and not yet looked at.
+    Segment(SegmentFile),
+}
+
+/// The kind of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TableKind {
+    /// ML.NET's binary data view.
+    Idv,
+    /// A segment of TALA.
+    Tbf,
+}
+
+impl TableKind {
+    /// As `tl info` names it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Idv => "idv",
+            Self::Tbf => "tbf",
+        }
+    }
+}
+
+/// How an IDV file starts.
+const IDV_SIGNATURE: [u8; 8] = *b"CML\0DVB\0";
+
+impl Table {
+    /// Opens a table; `None` for a path that is something else.
+    pub(crate) fn open(path: &Path) -> Result<Option<Self>, Failure> {
+        let Some((kind, source)) = sniff(path)? else { return Ok(None) };
+        Ok(Some(match kind {
+            TableKind::Idv => Self::Idv(IdvTable::open(path, source)?),
+            TableKind::Tbf => Self::Segment(SegmentFile::open(path, &source)?),
+        }))
+    }
+}
+
+/// Whether a path is a table, and which. Where it is not, the reader of data sets says what is
+/// wrong with it.
+fn sniff(path: &Path) -> Result<Option<(TableKind, Source)>, Failure> {
+    if path.metadata().is_ok_and(|found| !found.is_file()) {
+        return Ok(None);
+    }
+    let source = Source::open(path)?;
+    let mut front = [0; IDV_SIGNATURE.len()];
+    let present = front.len().min(usize::try_from(source.len()).unwrap_or(usize::MAX));
+    source.read_exact_at(0, &mut front[..present])?;
+    let kind = if front == IDV_SIGNATURE {
+        TableKind::Idv
+    } else if tbf_format::sniff(&front) {
+        TableKind::Tbf
+    } else {
+        let extension = path.extension().unwrap_or_default();
+        let kinds = [TableKind::Idv, TableKind::Tbf];
+        let named = kinds.into_iter().find(|kind| extension.eq_ignore_ascii_case(kind.name()));
+        // A data set under the name of a table is the data set.
+        let Some(kind) = named.filter(|_| !front.starts_with(b"TBL")) else { return Ok(None) };
+        kind
+    };
+    Ok(Some((kind, source)))
+}
+
+/// Refuses a table where only a data set of samples will do.
+pub(crate) fn refuse(path: &Path) -> Result<(), Failure> {
+    match sniff(path) {
+        Ok(Some((kind, _))) => {
+            let kind = kind.name().to_uppercase();
+            Err(TableFailure::NoSamples { path: path.to_owned(), kind }.into())
+        }
+        // Whoever opens the data set says it better.
+        Ok(None) | Err(_) => Ok(()),
+    }
+}

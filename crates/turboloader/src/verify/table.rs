@@ -1,0 +1,306 @@
+//! Checking tables: every block and piece of metadata of an IDV file, every region of a segment.
+
+mod blocks;
+
+use std::num::NonZeroUsize;
+use std::os::unix::ffi::OsStrExt;
+
+use idv_format::ReadError;
+use serde::Serialize;
+use tbf_format::{FormatError, Region, Segment, UnpackOptions};
+use tbl_io::Escaped;
+
+use crate::args::{GlobalArgs, VerifyArgs};
+use crate::failure::{Failure, TableFailure, Verdict};
+use crate::output::{self, Progress, Stdout};
+use crate::table::{IdvTable, SegmentFile, Table, oddity_text, read_key};
+use crate::text::one_line;
+use blocks::damaged_blocks;
+
+use super::MAX_LISTED;
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    schema: &'static str,
+    file: &'a str,
+    kind: &'static str,
+    good: bool,
+    #[serde(flatten)]
+    counts: Counts,
+    damaged: u64,
+    warnings: u64,
+    /// The first [`MAX_LISTED`] of all kinds together.
+    findings: &'a [Listed],
+}
+
+/// What there was to look at.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+struct Counts {
+    rows: u64,
+    columns: u64,
+    /// Blocks of columns, or regions.
+    parts: u64,
+    /// Bytes of the file.
+    bytes: u64,
+}
+
+/// One finding.
+#[derive(Debug, Default, Serialize)]
+struct Listed {
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    region: Option<String>,
+    /// Where the block or region starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+    reason: String,
+}
+
+const DAMAGE: &str = "damage";
+const WARNING: &str = "warning";
+
+impl Listed {
+    fn warning(reason: String) -> Self {
+        Self { kind: WARNING, reason, ..Self::default() }
+    }
+
+    /// What is wrong with a column.
+    fn idv(column: &str, error: &ReadError) -> Self {
+        let mut listed = Self { kind: DAMAGE, column: Some(column.to_owned()), ..Self::default() };
+        if let ReadError::Block { block, offset, source, .. } = error {
+            (listed.block, listed.offset) = (Some(*block), Some(*offset));
+            listed.reason = one_line(source);
+        } else if let ReadError::Metadata { kind, offset, source } = error {
+            (listed.metadata, listed.offset) = (Some(kind.clone()), Some(*offset));
+            listed.reason = one_line(source);
+        } else {
+            listed.reason = one_line(error);
+        }
+        listed
+    }
+
+    /// What is wrong with a region.
+    fn segment(segment: &Segment<'_>, error: &FormatError) -> Self {
+        let region = error.region();
+        Self {
+            kind: DAMAGE,
+            region: region.map(|region| region.to_string()),
+            offset: region.map(|region| segment.header().offset(region)),
+            reason: one_line(error),
+            ..Self::default()
+        }
+    }
+
+    /// The finding as a line of text.
+    fn sentence(&self) -> String {
+        let mut places = Vec::new();
+        places.extend(self.column.as_ref().map(|name| format!("column {name:?}")));
+        places.extend(self.block.map(|block| format!("block {block}")));
+        places.extend(self.metadata.as_ref().map(|kind| format!("metadata {kind:?}")));
+        places.extend(self.region.clone());
+        let mut line = self.kind.to_owned();
+        if !places.is_empty() {
+            line.push_str(&format!(" in {}", places.join(", ")));
+        }
+        if let Some(offset) = self.offset {
+            line.push_str(&format!(" at byte {offset}"));
+        }
+        one_line(&format_args!("{line}: {}", self.reason))
+    }
+}
+
+/// Findings as they come: printed at once, or kept for the object in the end.
+struct Findings<'a> {
+    stdout: &'a mut Stdout,
+    json: bool,
+    listed: Vec<Listed>,
+    damaged: u64,
+    warnings: u64,
+    first: Option<String>,
+}
+
+impl Findings<'_> {
+    fn add(&mut self, finding: Listed) -> Result<(), Failure> {
+        if finding.kind == WARNING {
+            self.warnings += 1;
+        } else {
+            self.damaged += 1;
+            self.first.get_or_insert_with(|| finding.sentence());
+        }
+        if !self.json {
+            return self.stdout.line(&finding.sentence());
+        }
+        if self.listed.len() < MAX_LISTED {
+            self.listed.push(finding);
+        }
+        Ok(())
+    }
+}
+
+/// A table whose opening failed has an answer too.
+pub(super) fn report_unopened(args: &VerifyArgs, failure: &Failure) -> Result<(), Failure> {
+    let Failure::Table(table) = failure else { return Ok(()) };
+    let kind = if matches!(**table, TableFailure::Idv { .. }) { "idv" } else { "tbf" };
+    if !args.json || !failure.is_about_data() {
+        return Ok(());
+    }
+    let finding = Listed { kind: DAMAGE, reason: one_line(failure), ..Listed::default() };
+    let mut stdout = Stdout::open()?;
+    stdout.json_line(&Report {
+        schema: SCHEMA,
+        file: &args.file.to_string_lossy(),
+        kind,
+        good: false,
+        counts: Counts::default(),
+        damaged: 1,
+        warnings: 0,
+        findings: &[finding],
+    })?;
+    stdout.finish()
+}
+
+const SCHEMA: &str = "tl.verify.table/1";
+
+/// Checks a table.
+pub(super) fn run(
+    table: &Table,
+    args: &VerifyArgs,
+    global: GlobalArgs,
+) -> Result<Verdict, Failure> {
+    let mut stdout = Stdout::open()?;
+    let mut findings = Findings {
+        stdout: &mut stdout,
+        json: args.json,
+        listed: Vec::new(),
+        damaged: 0,
+        warnings: 0,
+        first: None,
+    };
+    let (kind, part, counts) = match table {
+        Table::Idv(table) => {
+            let workers = args.jobs.unwrap_or_else(output::default_workers);
+            ("idv", "blocks", check_idv(table, workers, global, &mut findings)?)
+        }
+        Table::Segment(file) => ("tbf", "regions", check_segment(file, args, &mut findings)?),
+    };
+    let Findings { listed, damaged, warnings, first, .. } = findings;
+    let path = Escaped(args.file.as_os_str().as_bytes());
+    let Counts { rows, columns, parts, bytes } = counts;
+    if args.json {
+        let file = &args.file.to_string_lossy();
+        let good = damaged == 0;
+        let findings = &listed[..];
+        let schema = SCHEMA;
+        stdout.json_line(&Report {
+            schema,
+            file,
+            kind,
+            good,
+            counts,
+            damaged,
+            warnings,
+            findings,
+        })?;
+    } else if damaged == 0 {
+        let warnings = if warnings > 0 { format!(", {warnings} warnings") } else { String::new() };
+        stdout.line(&format_args!(
+            "{path}: good: {rows} rows, {columns} columns, {parts} {part}, {bytes} bytes{warnings}"
+        ))?;
+    }
+    stdout.finish()?;
+    let Some(first) = first else { return Ok(Verdict::Good) };
+    if damaged == 1 {
+        output::report(&format_args!("{path}: {first}"));
+    } else {
+        output::report(&format_args!("{path}: damaged in {damaged} places, the first: {first}"));
+    }
+    Ok(Verdict::Bad)
+}
+
+fn check_idv(
+    table: &IdvTable,
+    workers: NonZeroUsize,
+    global: GlobalArgs,
+    findings: &mut Findings<'_>,
+) -> Result<Counts, Failure> {
+    let file = table.file();
+    let columns = file.columns();
+    let rows = file.row_count();
+    let parts = columns.iter().map(|column| column.block_count(rows)).sum();
+    let counts = Counts { rows, columns: columns.len() as u64, parts, bytes: table.file_bytes() };
+    let mut progress = Progress::new(global, parts);
+    let mut done = 0;
+    for (index, entry) in columns.iter().enumerate() {
+        let errors = damaged_blocks(table, index, workers);
+        done += entry.block_count(rows);
+        progress.set(done);
+        for error in errors.into_iter().chain(damaged_metadata(table, index)) {
+            let finding = if let ReadError::Dead { name, dead } = &error {
+                Listed::warning(format!("the values of {name:?} were not looked at: {dead}"))
+            } else {
+                let finding = Listed::idv(&entry.name, &error);
+                let failure = table.failure(error);
+                // What the system refuses for one block it refuses for the next as well.
+                if !failure.is_about_data() {
+                    return Err(failure);
+                }
+                finding
+            };
+            findings.add(finding)?;
+        }
+    }
+    Ok(counts)
+}
+
+/// What is wrong with a column's metadata.
+fn damaged_metadata(table: &IdvTable, column: usize) -> Vec<ReadError> {
+    match table.file().metadata(column) {
+        Err(error) => vec![error],
+        Ok(entries) => {
+            let values = entries.iter().map(|entry| table.file().metadata_value(entry));
+            values.filter_map(Result::err).collect()
+        }
+    }
+}
+
+fn check_segment(
+    file: &SegmentFile,
+    args: &VerifyArgs,
+    findings: &mut Findings<'_>,
+) -> Result<Counts, Failure> {
+    let key = read_key(args.key.key_file.as_deref())?;
+    let mut segment = file.segment()?;
+    let options = UnpackOptions { key: key.as_ref(), ..UnpackOptions::default() };
+    for region in Region::DATA {
+        if !segment.has(region) {
+            continue;
+        }
+        match segment.unpack(region, &options) {
+            // Without a key what is encrypted counts as not looked at, below.
+            Ok(()) | Err(FormatError::KeyNeeded { .. }) => {}
+            Err(error) => findings.add(Listed::segment(&segment, &error))?,
+        }
+    }
+    let (oddities, damage) = segment.verify_all();
+    for oddity in &oddities {
+        findings.add(Listed::warning(oddity_text(oddity)))?;
+    }
+    for error in &damage {
+        findings.add(Listed::segment(&segment, error))?;
+    }
+    file.check_unchanged()?;
+    let regions = Region::DATA.into_iter().filter(|&region| segment.has(region)).count();
+    Ok(Counts {
+        rows: segment.node_count(),
+        columns: tbf_format::Columns::NAMES.len() as u64,
+        parts: regions as u64,
+        bytes: file.bytes()?.len() as u64,
+    })
+}
