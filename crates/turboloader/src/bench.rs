@@ -25,6 +25,7 @@ use crate::failure::{Failure, Verdict};
 use crate::figures::{ReportFigures, rounded};
 use crate::output::{Progress, Stdout, note, write_file};
 use crate::recipe;
+use crate::table;
 use result::BenchResult;
 
 /// Events of a trace: some ten thousand samples, in 3 MB of memory and 8 MB of JSON.
@@ -38,7 +39,8 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
     let at_least = duration("--seconds", args.seconds, 1.0)?;
     let step = duration("--step-ms", args.observe.step_ms, 1e-3)?;
     let opened = Instant::now();
-    let dataset = Dataset::open(&args.data)?;
+    let dataset =
+        Dataset::open(&args.data).map_err(|error| table::or_no_samples(&args.data, error))?;
     let config = config(args, &dataset)?;
     let loader = loader(dataset, config)?;
     loader.dataset().shards().iter().for_each(|shard| data_set::note(shard.as_ref()));

@@ -6,10 +6,12 @@ use crate::args::{GlobalArgs, MergeArgs, Target};
 use crate::convert::{self, Sources};
 use crate::failure::{Failure, Verdict};
 use crate::prepare::Probe;
+use crate::table;
 
 /// Merges.
 pub(crate) fn run(args: &MergeArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
-    let sources = Sources::open(&args.sources)?;
+    let sources = Sources::open(&args.sources)
+        .map_err(|failure| table::or_no_samples(&args.sources, failure))?;
     let kind = if Target::for_file(&args.output) == Target::Tar {
         FileKind::Tar
     } else {

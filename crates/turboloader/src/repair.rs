@@ -9,6 +9,7 @@ use crate::args::{GlobalArgs, RepairArgs};
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Stdout};
 use crate::prepare::Probe;
+use crate::table;
 use crate::text::{json_text, printable};
 
 /// Losses listed in a JSON object; the counts are exact all the same.
@@ -50,6 +51,7 @@ struct Loss {
 /// Repairs.
 pub(crate) fn run(args: &RepairArgs, _global: GlobalArgs) -> Result<Verdict, Failure> {
     let options = RepairOptions { sync: !args.no_sync, overwrite: args.force };
+    table::refuse(&args.file)?;
     let mut stdout = Stdout::open()?;
     let mut losses = Vec::new();
     let mut printed = Ok(());

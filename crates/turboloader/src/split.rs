@@ -11,13 +11,15 @@ use crate::convert::{self, Sources};
 use crate::failure::{Failure, Verdict};
 use crate::merge::{has_tbl2_only, target_of};
 use crate::prepare::Probe;
+use crate::table;
 
 /// Shard numbers have at least this many digits, so that names sort as the shards do.
 const MIN_DIGITS: usize = 5;
 
 /// Splits.
 pub(crate) fn run(args: &SplitArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
-    let sources = Sources::open(&[&args.file])?;
+    let sources = Sources::open(&[&args.file])
+        .map_err(|failure| table::or_no_samples(&[&args.file], failure))?;
     let selection = sources.all()?;
     let sample_count = selection.sample_count();
     if args.shards.is_some_and(|shards| shards.get() as u64 > sample_count.max(1)) {

@@ -91,14 +91,16 @@ fn sniff(path: &Path) -> Result<Option<(TableKind, Source)>, Failure> {
     Ok(Some((kind, source)))
 }
 
+/// What to say where samples were wanted and opening `paths` failed: if one is a table, that.
+pub(crate) fn or_no_samples<P: AsRef<Path>>(paths: &[P], failure: impl Into<Failure>) -> Failure {
+    let refused = paths.iter().find_map(|path| refuse(path.as_ref()).err());
+    refused.unwrap_or_else(|| failure.into())
+}
+
 /// Refuses a table where only a data set of samples will do.
 pub(crate) fn refuse(path: &Path) -> Result<(), Failure> {
-    match sniff(path) {
-        Ok(Some((kind, _))) => {
-            let kind = kind.name().to_uppercase();
-            Err(TableFailure::NoSamples { path: path.to_owned(), kind }.into())
-        }
-        // Whoever opens the data set says it better.
-        Ok(None) | Err(_) => Ok(()),
-    }
+    // Whoever opens the data set says what else is wrong.
+    let Ok(Some((kind, _))) = sniff(path) else { return Ok(()) };
+    let kind = kind.name().to_uppercase();
+    Err(TableFailure::NoSamples { path: path.to_owned(), kind }.into())
 }

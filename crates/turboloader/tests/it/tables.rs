@@ -232,7 +232,13 @@ fn wrong_questions_about_a_table_exit_with_2() {
     check("digest", &["--json"], "were not provided: --columns (see --help)");
     check("edges", &["0"], "small.idv: not a TBF segment");
     check("find", &["--similar", "0"], "small.idv: not a TBF segment");
-    check("extract", &["-o", "x"], "small.idv: IDV files have rows, not samples");
+    let no_samples = "small.idv: IDV files have rows, not samples";
+    check("extract", &["-o", "x"], no_samples);
+    check("merge", &["-o", "x"], no_samples);
+    check("split", &["-o", "x", "--shards", "1"], no_samples);
+    check("repair", &["-o", "x"], no_samples);
+    check("bench", &["--recipe", "raw"], no_samples);
+    check("doctor", &[], no_samples);
 }
 
 /// The whole digest by its description in the help.
