@@ -45,8 +45,7 @@ pub(crate) fn run(args: &EdgesArgs) -> Result<Verdict, Failure> {
             stdout.json_line(line)?;
         } else {
             let id = line.id.map_or_else(|| "-".to_owned(), |id| id.to_string());
-            let cells =
-                [line.row.to_string(), id, line.relation.clone(), line.weight.0.to_string()];
+            let cells = [line.row.to_string(), id, line.relation.clone(), line.weight.to_string()];
             stdout.line(&sheet.text(&cells))?;
         }
     }

@@ -14,7 +14,6 @@ use tl_decode::DecodeError;
 use tl_pipeline::{PipelineError, SampleFault};
 use tl_transform::{PlanError, RecipeError};
 
-use crate::convert::TableError;
 use crate::extract::NameDefect;
 use crate::recipe::RecipeFileError;
 
@@ -112,14 +111,6 @@ pub(crate) enum Failure {
         expected: u64,
         /// Its size.
         found: u64,
-    },
-    /// A table cannot be converted.
-    #[error("{}: {source}", Subject::file(path))]
-    TableConversion {
-        /// The file at fault.
-        path: PathBuf,
-        /// Why.
-        source: Box<TableError>,
     },
     /// A recipe cannot be made with these parameters.
     #[error(transparent)]
@@ -295,7 +286,6 @@ impl Failure {
                 error.is_damage()
             }
             Self::Convert(error) => error.is_damage(),
-            Self::TableConversion { source, .. } => source.is_damage(),
             Self::Pipeline(PipelineError::ErrorBudget { .. })
             | Self::Decode { .. }
             | Self::RawSize { .. }
@@ -380,7 +370,7 @@ impl DamagedParts {
     /// The failure itself when it is not, for then the next part would fail as well.
     pub(crate) fn count_if_damage(&mut self, failure: impl Into<Failure>) -> Result<(), Failure> {
         self.note_if_damage(failure)?;
-        self.count_one();
+        self.count_more(1);
         Ok(())
     }
 
@@ -397,9 +387,9 @@ impl DamagedParts {
         Ok(())
     }
 
-    /// Counts a part whose failure was noted.
-    pub(crate) fn count_one(&mut self) {
-        self.count += 1;
+    /// Counts parts whose failure was noted.
+    pub(crate) fn count_more(&mut self, parts: u64) {
+        self.count = self.count.saturating_add(parts);
     }
 
     /// How a command ends that has gone through `of` of `what`.

@@ -8,6 +8,7 @@ mod lines;
 mod node;
 mod segment;
 mod time;
+mod uuid;
 mod value;
 
 use std::path::Path;
@@ -16,12 +17,13 @@ use tbl_io::Source;
 
 use crate::failure::{Failure, TableFailure};
 
-pub(crate) use idv::IdvTable;
+pub(crate) use idv::{BadRows, IdvTable};
 pub(crate) use key::read_key;
 pub(crate) use lines::{Heading, Sheet, row_heading};
-pub(crate) use node::{NodeColumn, Nodes, Uuid};
+pub(crate) use node::{NodeColumn, Nodes};
 pub(crate) use segment::{SegmentFile, dtype_name, oddity_text};
-pub(crate) use time::{Clock, DAYS_TO_1970, parse_date, parse_unix};
+pub(crate) use time::{Clock, parse_unix};
+pub(crate) use uuid::Uuid;
 pub(crate) use value::{Cell, Row, Single, idv_heading};
 
 /// A file that is a table.

@@ -52,7 +52,8 @@ pub(crate) struct InfoArgs {
 ///
 /// Of an IDV file a line is a row: its number and its values, in JSON an object `values` by the
 /// names of the columns, each as `tl cat` prints it. Of a TBF segment a line is a node; its
-/// vector comes with --columns embedding. On a terminal long values are cut.
+/// vector comes with --columns embedding. On a terminal long values are cut. The rows of a damaged
+/// block are one line: the first and the last with DAMAGED, in JSON `row`, `rows` and `error`.
 ///
 /// Examples:
 ///   tl ls train.tbl | head

@@ -1,13 +1,15 @@
 //! The rows of a table, one line each.
 
+use std::ops::Range;
+
 use serde::Serialize;
 
 use crate::args::LsArgs;
 use crate::failure::{Failure, Verdict};
 use crate::output::{ListStyle, Stdout};
 use crate::table::{
-    Cell, IdvTable, NodeColumn, Nodes, Row, SegmentFile, Sheet, Table, idv_heading, read_key,
-    row_heading,
+    BadRows, Cell, IdvTable, NodeColumn, Nodes, Row, SegmentFile, Sheet, Table, idv_heading,
+    read_key, row_heading,
 };
 
 /// What a damaged row has in the place of its values.
@@ -43,42 +45,64 @@ fn list_idv(
     let columns = headings.len();
     let sheet = Sheet::begin(style, headings, stdout)?;
     let count = table.file().row_count();
-    for row in 0..count {
-        match (rows.read(row)?, style) {
-            (Ok(cells), ListStyle::Json) => {
+    // Any number of rows takes no place in a file without columns, and has nothing to show.
+    let mut row = if names.is_empty() { count } else { 0 };
+    while row < count {
+        row = match rows.read(row)? {
+            Ok(cells) if style == ListStyle::Json => {
                 let values = Row { names: &names, cells: &cells };
-                stdout.json_line(&Line { row, values: Some(values), error: None })?;
+                stdout.json_line(&Line { row, values })?;
+                row + 1
             }
-            (Err(error), ListStyle::Json) => {
-                stdout.json_line(&Line { row, values: None, error: Some(error) })?;
-            }
-            (Ok(cells), ListStyle::Table | ListStyle::Tsv) => {
+            Ok(cells) => {
                 let texts = cells.iter().map(Cell::text);
                 let texts: Vec<String> = [row.to_string()].into_iter().chain(texts).collect();
                 stdout.line(&sheet.text(&texts))?;
+                row + 1
             }
-            (Err(error), ListStyle::Table) => {
-                stdout.line(&sheet.text(&[row.to_string(), format!("{DAMAGED}: {error}")]))?;
+            Err(bad) => {
+                list_bad(&bad, columns, (style, &sheet), stdout)?;
+                bad.rows.end
             }
-            (Err(_), ListStyle::Tsv) => {
-                let mut cells = vec![String::new(); columns];
-                let shown = [row.to_string(), DAMAGED.to_owned()];
-                cells.iter_mut().zip(shown).for_each(|(cell, shown)| *cell = shown);
-                stdout.line(&cells.join("\t"))?;
-            }
-        }
+        };
     }
     rows.into_damaged().verdict(count, "rows")
+}
+
+/// One line for all rows of a damaged block.
+fn list_bad(
+    bad: &BadRows<'_>,
+    columns: usize,
+    (style, sheet): (ListStyle, &Sheet),
+    stdout: &mut Stdout,
+) -> Result<(), Failure> {
+    let Range { start, end } = bad.rows;
+    if style == ListStyle::Json {
+        return stdout.json_line(&BadLine { row: start, rows: end - start, error: bad.error });
+    }
+    let rows = if end - start == 1 { start.to_string() } else { format!("{start}-{}", end - 1) };
+    if style == ListStyle::Table {
+        return stdout.line(&sheet.text(&[rows, format!("{DAMAGED}: {}", bad.error)]));
+    }
+    let mut cells = vec![rows, DAMAGED.to_owned()];
+    cells.resize(columns, String::new());
+    stdout.line(&cells.join("\t"))
 }
 
 /// A row of an IDV file as `tl ls --json` prints it.
 #[derive(Serialize)]
 struct Line<'a> {
     row: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    values: Option<Row<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a str>,
+    values: Row<'a>,
+}
+
+/// Rows that cannot be read.
+#[derive(Serialize)]
+struct BadLine<'a> {
+    row: u64,
+    /// How many, this one included.
+    rows: u64,
+    error: &'a str,
 }
 
 fn list_nodes(

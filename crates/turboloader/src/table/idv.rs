@@ -160,6 +160,15 @@ struct RowBlock {
     values: Result<Values<'static>, String>,
 }
 
+/// Rows that cannot be read, because a block of some column is damaged.
+#[derive(Clone, Debug)]
+pub(crate) struct BadRows<'r> {
+    /// The row that was asked for, and all behind it to the end of the block.
+    pub(crate) rows: Range<u64>,
+    /// What is wrong.
+    pub(crate) error: &'r str,
+}
+
 impl Rows<'_> {
     /// The names of the columns.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
@@ -175,7 +184,7 @@ impl Rows<'_> {
     ///
     /// # Errors
     /// When the system is at fault.
-    pub(crate) fn read(&mut self, row: u64) -> Result<Result<Vec<Cell<'_>>, &str>, Failure> {
+    pub(crate) fn read(&mut self, row: u64) -> Result<Result<Vec<Cell<'_>>, BadRows<'_>>, Failure> {
         let mut bad = None;
         for (number, column) in self.columns.iter_mut().enumerate() {
             if column.block.as_ref().is_none_or(|block| !block.rows.contains(&row)) {
@@ -191,11 +200,11 @@ impl Rows<'_> {
                 bad.get_or_insert(number);
             }
         }
-        if let Some(bad) = bad {
-            self.damaged.count_one();
-            let block = self.columns.get(bad).and_then(|column| column.block.as_ref());
-            let message = block.and_then(|block| block.values.as_ref().err());
-            return Ok(Err(message.map_or("", String::as_str)));
+        let bad = bad.and_then(|bad| self.columns.get(bad)?.block.as_ref());
+        if let Some(RowBlock { rows, values: Err(error) }) = bad {
+            let rows = row..rows.end;
+            self.damaged.count_more(rows.end - rows.start);
+            return Ok(Err(BadRows { rows, error }));
         }
         let cells = self.columns.iter().filter_map(|column| {
             let block = column.block.as_ref()?;

@@ -3,6 +3,7 @@
 //! Missing ones are null: missing booleans, texts and times, and key 0. Floating point numbers
 //! that JSON does not have are the strings `NaN`, `Infinity` and `-Infinity`.
 
+use std::fmt;
 use std::ops::Range;
 
 use idv_format::{Codec, Item, Key, Number, Values, Vectors};
@@ -206,6 +207,16 @@ impl Serialize for Single {
         match not_finite(self.0.into()) {
             None => serializer.serialize_f32(self.0),
             Some(name) => serializer.serialize_str(name),
+        }
+    }
+}
+
+impl fmt::Display for Single {
+    /// As in JSON, without quotes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match not_finite(self.0.into()) {
+            None => f.write_str(&serde_json::to_string(&self.0).map_err(|_| fmt::Error)?),
+            Some(name) => f.write_str(name),
         }
     }
 }

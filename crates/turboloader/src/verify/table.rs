@@ -1,13 +1,13 @@
 //! Checking tables: every block and piece of metadata of an IDV file, every region of a segment.
 
 mod blocks;
+mod report;
 
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 
 use idv_format::ReadError;
-use serde::Serialize;
-use tbf_format::{FormatError, Region, Segment, UnpackOptions};
+use tbf_format::{FormatError, Region, UnpackOptions};
 use tbl_io::Escaped;
 
 use crate::args::{GlobalArgs, VerifyArgs};
@@ -16,133 +16,7 @@ use crate::output::{self, Progress, Stdout};
 use crate::table::{IdvTable, SegmentFile, Table, oddity_text, read_key};
 use crate::text::one_line;
 use blocks::damaged_blocks;
-
-use super::MAX_LISTED;
-
-/// What `--json` prints.
-#[derive(Debug, Serialize)]
-struct Report<'a> {
-    schema: &'static str,
-    file: &'a str,
-    kind: &'static str,
-    good: bool,
-    #[serde(flatten)]
-    counts: Counts,
-    damaged: u64,
-    warnings: u64,
-    /// The first [`MAX_LISTED`] of all kinds together.
-    findings: &'a [Listed],
-}
-
-/// What there was to look at.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-struct Counts {
-    rows: u64,
-    columns: u64,
-    /// Blocks of columns, or regions.
-    parts: u64,
-    /// Bytes of the file.
-    bytes: u64,
-}
-
-/// One finding.
-#[derive(Debug, Default, Serialize)]
-struct Listed {
-    kind: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    block: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    region: Option<String>,
-    /// Where the block or region starts.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    offset: Option<u64>,
-    reason: String,
-}
-
-const DAMAGE: &str = "damage";
-const WARNING: &str = "warning";
-
-impl Listed {
-    fn warning(reason: String) -> Self {
-        Self { kind: WARNING, reason, ..Self::default() }
-    }
-
-    /// What is wrong with a column.
-    fn idv(column: &str, error: &ReadError) -> Self {
-        let mut listed = Self { kind: DAMAGE, column: Some(column.to_owned()), ..Self::default() };
-        if let ReadError::Block { block, offset, source, .. } = error {
-            (listed.block, listed.offset) = (Some(*block), Some(*offset));
-            listed.reason = one_line(source);
-        } else if let ReadError::Metadata { kind, offset, source } = error {
-            (listed.metadata, listed.offset) = (Some(kind.clone()), Some(*offset));
-            listed.reason = one_line(source);
-        } else {
-            listed.reason = one_line(error);
-        }
-        listed
-    }
-
-    /// What is wrong with a region.
-    fn segment(segment: &Segment<'_>, error: &FormatError) -> Self {
-        let region = error.region();
-        Self {
-            kind: DAMAGE,
-            region: region.map(|region| region.to_string()),
-            offset: region.map(|region| segment.header().offset(region)),
-            reason: one_line(error),
-            ..Self::default()
-        }
-    }
-
-    /// The finding as a line of text.
-    fn sentence(&self) -> String {
-        let mut places = Vec::new();
-        places.extend(self.column.as_ref().map(|name| format!("column {name:?}")));
-        places.extend(self.block.map(|block| format!("block {block}")));
-        places.extend(self.metadata.as_ref().map(|kind| format!("metadata {kind:?}")));
-        places.extend(self.region.clone());
-        let mut line = self.kind.to_owned();
-        if !places.is_empty() {
-            line.push_str(&format!(" in {}", places.join(", ")));
-        }
-        if let Some(offset) = self.offset {
-            line.push_str(&format!(" at byte {offset}"));
-        }
-        one_line(&format_args!("{line}: {}", self.reason))
-    }
-}
-
-/// Findings as they come: printed at once, or kept for the object in the end.
-struct Findings<'a> {
-    stdout: &'a mut Stdout,
-    json: bool,
-    listed: Vec<Listed>,
-    damaged: u64,
-    warnings: u64,
-    first: Option<String>,
-}
-
-impl Findings<'_> {
-    fn add(&mut self, finding: Listed) -> Result<(), Failure> {
-        if finding.kind == WARNING {
-            self.warnings += 1;
-        } else {
-            self.damaged += 1;
-            self.first.get_or_insert_with(|| finding.sentence());
-        }
-        if !self.json {
-            return self.stdout.line(&finding.sentence());
-        }
-        if self.listed.len() < MAX_LISTED {
-            self.listed.push(finding);
-        }
-        Ok(())
-    }
-}
+use report::{Counts, Findings, Listed, Report, SCHEMA};
 
 /// A table whose opening failed has an answer too.
 pub(super) fn report_unopened(args: &VerifyArgs, failure: &Failure) -> Result<(), Failure> {
@@ -151,7 +25,7 @@ pub(super) fn report_unopened(args: &VerifyArgs, failure: &Failure) -> Result<()
     if !args.json || !failure.is_about_data() {
         return Ok(());
     }
-    let finding = Listed { kind: DAMAGE, reason: one_line(failure), ..Listed::default() };
+    let finding = Listed::damage(one_line(failure));
     let mut stdout = Stdout::open()?;
     stdout.json_line(&Report {
         schema: SCHEMA,
@@ -165,8 +39,6 @@ pub(super) fn report_unopened(args: &VerifyArgs, failure: &Failure) -> Result<()
     })?;
     stdout.finish()
 }
-
-const SCHEMA: &str = "tl.verify.table/1";
 
 /// Checks a table.
 pub(super) fn run(
