@@ -109,9 +109,10 @@ fn features() -> Result<Outcome, Box<dyn Error>> {
     let arrow = "--package idv-format --features arrow --all-targets";
     run_cargo(&format!("clippy {arrow} -- -D warnings"))?;
     run_cargo("test --package idv-format --features arrow arrow")?;
-    let uring = "--package tbl-io --package tl-pipeline --package turboloader \
-                 --features turboloader/io-uring";
-    run_cargo(&format!("clippy {uring} --all-targets -- -D warnings"))?;
+    let both = "--package tbl-io --package tl-pipeline --package turboloader \
+                --features turboloader/io-uring,turboloader/parquet";
+    run_cargo(&format!("clippy {both} --all-targets -- -D warnings"))?;
+    run_cargo("test --package turboloader --features parquet --test it -- table_conversion")?;
     let uring = "--package tbl-io --package tl-pipeline --features tl-pipeline/io-uring";
     run_cargo(&format!("test {uring} --test it -- uring readers"))
 }

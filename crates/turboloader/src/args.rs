@@ -4,6 +4,7 @@
 #![expect(clippy::doc_markdown, reason = "help texts are read on terminals, without backticks")]
 
 mod cache;
+mod conversion;
 mod dataset;
 mod doctor;
 mod explain;
@@ -21,6 +22,9 @@ mod train;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+pub(crate) use conversion::TableArgs;
+#[cfg(feature = "parquet")]
+pub(crate) use conversion::Unit;
 pub(crate) use dataset::{ConvertArgs, MergeArgs, RepairArgs, SplitArgs, Target, VerifyArgs};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use explain::{ExplainArgs, ImageSize};

@@ -1,4 +1,5 @@
-//! `tl convert`: any data sets into one TBL file or TAR archive.
+//! `tl convert`: any data sets into one TBL file or TAR archive. Tables are in
+//! [`table`].
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -9,11 +10,17 @@ use tbl_io::{
     SampleSource, Selection, Target as FileKind,
 };
 
-use crate::args::{ConvertArgs, GlobalArgs, Target};
+use crate::args::{ConvertArgs, GlobalArgs, TableArgs, Target};
 use crate::data_set;
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress};
 use crate::prepare::{Index, Probe, Rasterize, Side};
+
+mod table;
+
+pub(crate) use table::TableError;
+
+use table::Kind;
 
 /// Samples without dimensions or row index that are named one by one.
 const MAX_NAMED: u64 = 10;
@@ -30,6 +37,12 @@ pub(crate) fn run(args: &ConvertArgs, global: GlobalArgs) -> Result<Verdict, Fai
     if args.jpeg_index && to != Target::Tbl2 {
         return Err(Failure::Usage { what: "--jpeg-index is for TBL version 2 files of images" });
     }
+    if let Some((from, to)) = table_kinds(args, to)? {
+        return table::convert(args, from, to, global);
+    }
+    if args.table != TableArgs::default() {
+        return Err(Failure::Usage { what: "--columns, --schema and --time-unit are for tables" });
+    }
     // Before any work: a sample that is too large is so for every image.
     let side = args.size.map(Side::new).transpose()?;
     let compression = if args.lz4 { Compression::Lz4 } else { Compression::None };
@@ -38,6 +51,7 @@ pub(crate) fn run(args: &ConvertArgs, global: GlobalArgs) -> Result<Verdict, Fai
         Target::Raw => FileKind::Tbl2(Compression::None),
         Target::Tbl1 => FileKind::Tbl1,
         Target::Tar => FileKind::Tar,
+        Target::Idv | Target::Csv | Target::Parquet => return Err(NO_TABLE),
     };
     let mut options = ConvertOptions::new(kind);
     options.workers = args.jobs.unwrap_or_else(output::default_workers);
@@ -52,7 +66,7 @@ pub(crate) fn run(args: &ConvertArgs, global: GlobalArgs) -> Result<Verdict, Fai
         Target::Tbl2 => write(&selection, &args.output, &options, Probe::default, global)?,
         Target::Raw => write(&selection, &args.output, &options, || Rasterize::new(side), global)?,
         // Neither has a place for dimensions.
-        Target::Tbl1 | Target::Tar => {
+        Target::Tbl1 | Target::Tar | Target::Idv | Target::Csv | Target::Parquet => {
             write(&selection, &args.output, &options, AsStored::default, global)?
         }
     };
@@ -78,7 +92,43 @@ impl Target {
     pub(crate) fn for_file(path: &Path) -> Self {
         let is_tar =
             path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tar"));
-        if is_tar { Self::Tar } else { Self::Tbl2 }
+        match Kind::of_name(path) {
+            Some(Kind::Idv) => Self::Idv,
+            Some(Kind::Csv) => Self::Csv,
+            Some(Kind::Parquet) => Self::Parquet,
+            None if is_tar => Self::Tar,
+            None => Self::Tbl2,
+        }
+    }
+
+    fn table(self) -> Option<Kind> {
+        match self {
+            Self::Idv => Some(Kind::Idv),
+            Self::Csv => Some(Kind::Csv),
+            Self::Parquet => Some(Kind::Parquet),
+            Self::Tbl2 | Self::Tbl1 | Self::Raw | Self::Tar => None,
+        }
+    }
+}
+
+const NO_TABLE: Failure =
+    Failure::Usage { what: "tables are made of tables: an IDV, CSV or Parquet file" };
+
+/// What tables are converted from and to, if any are.
+fn table_kinds(args: &ConvertArgs, to: Target) -> Result<Option<(Kind, Kind)>, Failure> {
+    let mut from = None;
+    for path in &args.sources {
+        let kind = Kind::of_file(path);
+        let kind = kind.map_err(|source| Failure::Io { path: path.clone(), source })?;
+        from = from.or(kind);
+    }
+    match (from, to.table()) {
+        (None, None) => Ok(None),
+        (Some(from), Some(to)) => Ok(Some((from, to))),
+        (None, Some(_)) => Err(NO_TABLE),
+        (Some(_), None) => {
+            Err(Failure::Usage { what: "tables become tables: .idv, .csv or .parquet" })
+        }
     }
 }
 

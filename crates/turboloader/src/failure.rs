@@ -14,6 +14,7 @@ use tl_decode::DecodeError;
 use tl_pipeline::{PipelineError, SampleFault};
 use tl_transform::{PlanError, RecipeError};
 
+use crate::convert::TableError;
 use crate::extract::NameDefect;
 use crate::recipe::RecipeFileError;
 
@@ -111,6 +112,14 @@ pub(crate) enum Failure {
         expected: u64,
         /// Its size.
         found: u64,
+    },
+    /// A table cannot be converted.
+    #[error("{}: {source}", Subject::file(path))]
+    TableConversion {
+        /// The file at fault.
+        path: PathBuf,
+        /// Why.
+        source: Box<TableError>,
     },
     /// A recipe cannot be made with these parameters.
     #[error(transparent)]
@@ -286,6 +295,7 @@ impl Failure {
                 error.is_damage()
             }
             Self::Convert(error) => error.is_damage(),
+            Self::TableConversion { source, .. } => source.is_damage(),
             Self::Pipeline(PipelineError::ErrorBudget { .. })
             | Self::Decode { .. }
             | Self::RawSize { .. }

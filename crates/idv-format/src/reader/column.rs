@@ -91,6 +91,10 @@ impl<'f, R: ReadAt> Column<'f, R> {
 
     /// The values of `rows`. Only the blocks that have some of them are read.
     ///
+    /// They are copied into one new array. Whoever looks at each value once does so block by block,
+    /// with [`read_block`](Self::read_block), which lends numbers in place, or on several threads
+    /// with [`scan`](Self::scan): that is up to the speed of memory, and this a fraction of it.
+    ///
     /// # Errors
     /// [`ReadError::NoRows`]; [`ReadError::Values`] when texts are too long for one array;
     /// [`ReadError::Block`], also when the blocks are over the [limit](Limits::read_bytes)

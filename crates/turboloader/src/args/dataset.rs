@@ -5,9 +5,11 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
 
+use super::conversion::TableArgs;
 use super::table::KeyArgs;
 
-/// Convert TAR archives, folders of images or TBL files into one TBL file or TAR archive
+/// Convert TAR archives, folders of images or TBL files into one TBL file or TAR archive, or a
+/// table into another
 ///
 /// Samples keep their order, names, labels, sidecar fields and bytes; row indexes stay with
 /// samples of TBL files. The destination appears under its name only when it is complete.
@@ -18,10 +20,14 @@ use super::table::KeyArgs;
 ///   tl convert shard-*.tar -o train.tbl --lz4 -j 4
 ///   tl convert photos/ -o photos_256.tbl --to raw --size 256
 ///   tl convert train.tbl -o train.tar --to tar
+///
+/// A table is an IDV, Parquet or CSV file. IDV files become any of them, the others IDV files:
+///   tl convert data.idv -o data.parquet
+///   tl convert data.csv -o data.idv --schema label=key,price=single
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct ConvertArgs {
-    /// TAR archives, folders or TBL files, taken one after the other
+    /// TAR archives, folders or TBL files, taken one after the other; or a table
     #[arg(required = true, value_name = "SRC")]
     pub(crate) sources: Vec<PathBuf>,
 
@@ -29,7 +35,8 @@ pub(crate) struct ConvertArgs {
     #[arg(short, long, value_name = "DST")]
     pub(crate) output: PathBuf,
 
-    /// What to write (default: tar for a name that ends in .tar, otherwise tbl2)
+    /// What to write (default: what the name ends in, of tar, idv, csv and parquet; otherwise
+    /// tbl2)
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) to: Option<Target>,
 
@@ -52,14 +59,17 @@ pub(crate) struct ConvertArgs {
     #[arg(long)]
     pub(crate) no_sync: bool,
 
-    /// Threads that decode (--to raw), compress (--lz4) or look for rows (--jpeg-index); default:
-    /// one per core. Copying samples as they are takes one, for it is the disk that it waits for
+    /// Threads that decode (--to raw), compress (--lz4, IDV files) or look for rows (--jpeg-index);
+    /// default: one per core. Copying samples as they are takes one, for it is the disk that it waits for
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
 
     /// Replace the destination if it exists
     #[arg(short, long)]
     pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
 }
 
 /// What `tl convert` writes.
@@ -73,6 +83,12 @@ pub(crate) enum Target {
     Raw,
     /// A TAR archive in WebDataset layout
     Tar,
+    /// An IDV file of ML.NET
+    Idv,
+    /// Comma-separated values
+    Csv,
+    /// A Parquet file
+    Parquet,
 }
 
 /// Join several data sets into one TBL file without re-encoding

@@ -6,7 +6,7 @@ const DAY_SECONDS: i64 = 86_400;
 /// Days from the first of March of the year 0 to the start of 1970.
 const EPOCH_DAY: i64 = 719_468;
 /// Days from the start of the year 1 to that of 1970.
-const DAYS_TO_1970: i64 = 719_162;
+pub(crate) const DAYS_TO_1970: i64 = 719_162;
 const TICKS: i64 = 10_000_000;
 const NANOSECONDS: i64 = 1_000_000_000;
 
@@ -89,7 +89,7 @@ pub(crate) fn parse_unix(text: &str) -> Option<u64> {
 }
 
 /// Days since 1970.
-fn parse_date(text: &str) -> Option<i64> {
+pub(crate) fn parse_date(text: &str) -> Option<i64> {
     let [year, month, day] = numbers(text, '-', [4, 2, 2])?;
     let (march_year, march_month) =
         if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };

@@ -15,5 +15,6 @@ mod row_indexes;
 mod segments;
 mod sheets;
 mod support;
+mod table_conversion;
 mod tables;
 mod usage;

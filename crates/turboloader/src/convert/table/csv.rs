@@ -1,0 +1,16 @@
+//! Tables as CSV by RFC 4180: a header with names, then a line for each row.
+//!
+//! A vector of a known length has a column for each slot, called `name.0`, `name.1` and so on.
+//! `docs/idv.md` says what every value looks like, and what does not come back.
+
+mod cells;
+mod header;
+mod read;
+mod schema;
+mod survey;
+mod write;
+
+pub(crate) use cells::{CellError, Expected};
+pub(super) use read::read;
+pub(crate) use schema::SchemaError;
+pub(super) use write::write;

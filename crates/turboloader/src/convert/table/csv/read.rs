@@ -1,0 +1,157 @@
+//! CSV as an IDV file.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+
+use csv::{Reader, ReaderBuilder, StringRecord};
+use idv_format::{Codec, Item, NewColumn, Values, Vectors, WriteOptions, WriteSummary, Writer};
+
+use super::cells::{self, Expected};
+use super::header::{CsvColumn, columns};
+use super::schema::Schema;
+use super::survey::Survey;
+use crate::convert::table::error::TableError;
+use crate::output::Progress;
+
+/// Rows that are handed to the writer together.
+const ROWS: usize = 8192;
+
+/// Bytes of cells after which they are handed over sooner.
+const BYTES: usize = 16 << 20;
+
+/// How much of a cell is in a message.
+const CELL_CHARS: usize = 40;
+
+/// Makes a file of the rows of `path`.
+pub(in crate::convert::table) fn read(
+    path: &Path,
+    names: &[String],
+    schema: &[String],
+    output: &File,
+    options: WriteOptions,
+    progress: &mut Progress,
+) -> Result<WriteSummary, TableError> {
+    let schema = Schema::parse(schema)?;
+    let mut reader = open(path)?;
+    let header = reader.headers()?.clone();
+    if header.is_empty() {
+        return Err(TableError::NoHeader);
+    }
+    let all = columns(header.iter());
+    let types = schema.of(&all)?;
+    let columns = chosen(all, types.into_iter().map(Survey::new), names)?;
+    let columns = if columns.iter().any(|(_, survey)| survey.is_open()) {
+        if !path.metadata()?.is_file() {
+            return Err(TableError::NotAFile);
+        }
+        let surveyed = survey(reader, columns)?;
+        reader = open(path)?;
+        surveyed
+    } else {
+        columns
+    };
+    write(reader, &columns, output, options, progress)
+}
+
+fn open(path: &Path) -> Result<Reader<File>, TableError> {
+    Ok(ReaderBuilder::new().from_reader(File::open(path)?))
+}
+
+type Surveyed = Vec<(CsvColumn, Survey)>;
+
+/// The columns that were asked for, in that order.
+fn chosen(
+    columns: Vec<CsvColumn>,
+    surveys: impl Iterator<Item = Survey>,
+    names: &[String],
+) -> Result<Surveyed, TableError> {
+    let mut all: Vec<Option<(CsvColumn, Survey)>> =
+        columns.into_iter().zip(surveys).map(Some).collect();
+    if names.is_empty() {
+        return Ok(all.into_iter().flatten().collect());
+    }
+    let find = |name: &String| {
+        let is_named = |place: &&mut Option<(CsvColumn, Survey)>| {
+            place.as_ref().is_some_and(|(column, _)| column.name == *name)
+        };
+        let found = all.iter_mut().rev().find(is_named).and_then(Option::take);
+        found.ok_or_else(|| TableError::NoColumn { name: name.clone() })
+    };
+    names.iter().map(find).collect()
+}
+
+/// Looks at all cells.
+fn survey(mut reader: Reader<File>, mut columns: Surveyed) -> Result<Surveyed, TableError> {
+    let mut record = StringRecord::new();
+    let mut row = 0;
+    while reader.read_record(&mut record)? {
+        for (column, survey) in &mut columns {
+            for cell in column.fields.clone().filter_map(|field| record.get(field)) {
+                if !survey.see(cell) {
+                    return Err(refused(column, row, cell, survey.item()));
+                }
+            }
+        }
+        row += 1;
+    }
+    Ok(columns)
+}
+
+fn write(
+    mut reader: Reader<File>,
+    columns: &Surveyed,
+    output: &File,
+    options: WriteOptions,
+    progress: &mut Progress,
+) -> Result<WriteSummary, TableError> {
+    let new: Vec<NewColumn> =
+        columns.iter().map(|(column, survey)| survey.new_column(column)).collect();
+    let items: Vec<Item> = columns.iter().map(|(_, survey)| survey.item()).collect();
+    let empty = || items.iter().map(|item| Codec::Item(item.clone()).empty_values());
+    let mut writer = Writer::new(BufWriter::new(output), new, options)?;
+    let mut values: Vec<Values<'static>> = empty().collect();
+    let mut record = StringRecord::new();
+    let (mut row, mut pending, mut bytes) = (0, 0, 0);
+    while reader.read_record(&mut record)? {
+        for (((column, survey), item), values) in columns.iter().zip(&items).zip(&mut values) {
+            for cell in column.fields.clone().filter_map(|field| record.get(field)) {
+                let pushed = match (survey, &mut *values) {
+                    (Survey::Categories(categories), Values::UInt32(keys)) => {
+                        categories.key(cell).map(|key| keys.to_mut().push(key))
+                    }
+                    (_, values) => cells::parse(cell, item, values),
+                };
+                pushed.ok_or_else(|| refused(column, row, cell, item.clone()))?;
+            }
+        }
+        (row, pending, bytes) = (row + 1, pending + 1, bytes + record.as_slice().len());
+        if pending == ROWS || bytes >= BYTES {
+            let rows = std::mem::replace(&mut values, empty().collect());
+            writer.write(&vectors(rows, columns, pending))?;
+            (pending, bytes) = (0, 0);
+            progress.set(reader.position().byte());
+        }
+    }
+    writer.write(&vectors(values, columns, pending))?;
+    Ok(writer.finish()?.1)
+}
+
+/// Slots of vectors as vectors.
+fn vectors(values: Vec<Values<'static>>, columns: &Surveyed, rows: usize) -> Vec<Values<'static>> {
+    let columns = columns.iter().map(|(column, _)| column.slots());
+    let vector = |(values, slots)| match slots {
+        None => values,
+        Some(slots) => Values::Vector(Vectors::dense(slots, rows, values)),
+    };
+    values.into_iter().zip(columns).map(vector).collect()
+}
+
+fn refused(column: &CsvColumn, row: u64, cell: &str, item: Item) -> TableError {
+    TableError::Cell {
+        column: column.name.clone(),
+        row,
+        cell: cell.chars().take(CELL_CHARS).collect(),
+        expected: Expected(item),
+    }
+}

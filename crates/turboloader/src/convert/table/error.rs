@@ -1,0 +1,155 @@
+//! Why a table cannot be converted.
+
+#[cfg(feature = "parquet")]
+use idv_format::{ArrowError, ArrowWriteError};
+use idv_format::{ReadError, WriteError};
+use tbl_io::Escaped;
+
+use super::csv::{CellError, Expected, SchemaError};
+
+/// Why a table cannot be converted. The file is named by who knows it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TableError {
+    /// An IDV file cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// An IDV file cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// Columns cannot be read as arrays.
+    #[cfg(feature = "parquet")]
+    #[error(transparent)]
+    Arrow(#[from] ArrowError),
+    /// Arrays cannot be written.
+    #[cfg(feature = "parquet")]
+    #[error(transparent)]
+    ArrowWrite(#[from] ArrowWriteError),
+    /// A Parquet file breaks its format, or the system refused.
+    #[cfg(feature = "parquet")]
+    #[error(transparent)]
+    Parquet(#[from] parquet::errors::ParquetError),
+    /// Arrays of a Parquet file cannot be decoded.
+    #[cfg(feature = "parquet")]
+    #[error(transparent)]
+    Decode(#[from] arrow_schema::ArrowError),
+    /// A CSV file breaks its format, or the system refused.
+    #[error(transparent)]
+    Csv(#[from] csv::Error),
+    /// A Parquet file cannot be written.
+    #[cfg(feature = "parquet")]
+    #[error("{0}")]
+    ParquetWrite(parquet::errors::ParquetError),
+    /// A CSV file cannot be written.
+    #[error("{0}")]
+    CsvWrite(csv::Error),
+    /// The system refused to read.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// Parquet from CSV, or the other way round.
+    #[error("tables become others by way of an IDV file (convert to .idv first)")]
+    NotDirect,
+    /// Parquet, in a program without it.
+    #[cfg(not(feature = "parquet"))]
+    #[error("this program was built without Parquet (cargo's feature `parquet`)")]
+    NoParquet,
+    /// No columns are left to be written.
+    #[error("there are no columns to convert")]
+    NoColumns,
+    /// A column that was asked for.
+    #[error("there is no column {name:?}")]
+    NoColumn {
+        /// Its name.
+        name: String,
+    },
+    /// Vectors of any length, in a table where each slot is a column.
+    #[error(
+        "column {name:?}: vectors of different lengths have no place in CSV (leave them out with \
+         --columns)"
+    )]
+    VariableVectors {
+        /// The column's name.
+        name: String,
+    },
+    /// A value that no cell says.
+    #[error("column {column:?}, row {row}: {source}")]
+    Value {
+        /// The column's name.
+        column: String,
+        /// The row, from 0.
+        row: u64,
+        /// What is wrong.
+        source: CellError,
+    },
+    /// `--schema` cannot be understood, or not with this file.
+    #[error("--schema: {0}")]
+    Schema(#[from] SchemaError),
+    /// A cell that is not of its column's type.
+    #[error("column {column:?}, row {row}: `{}` is no {expected}", Escaped(cell.as_bytes()))]
+    Cell {
+        /// The column's name.
+        column: String,
+        /// The row, from 0.
+        row: u64,
+        /// The beginning of the cell.
+        cell: String,
+        /// What it should be.
+        expected: Expected,
+    },
+    /// A file of nothing, or of empty lines.
+    #[error("there is no header")]
+    NoHeader,
+    /// CSV that comes from a pipe.
+    #[error("is no regular file, but CSV is read twice: once for the types of its columns")]
+    NotAFile,
+}
+
+impl TableError {
+    /// Whether the data is at fault, and not the usage or the system.
+    pub(crate) fn is_damage(&self) -> bool {
+        match self {
+            Self::Read(error) => error.is_damage(),
+            #[cfg(feature = "parquet")]
+            Self::Arrow(ArrowError::Read(error)) => error.is_damage(),
+            #[cfg(feature = "parquet")]
+            Self::Arrow(_) => true,
+            #[cfg(feature = "parquet")]
+            Self::ArrowWrite(error) => matches!(error, ArrowWriteError::Value { .. }),
+            #[cfg(feature = "parquet")]
+            Self::Parquet(parquet::errors::ParquetError::External(source)) => {
+                !source.is::<std::io::Error>()
+            }
+            #[cfg(feature = "parquet")]
+            Self::Parquet(_) | Self::Decode(_) => true,
+            Self::Csv(error) => !error.is_io_error(),
+            Self::Cell { .. } | Self::NoHeader | Self::Value { .. } => true,
+            #[cfg(feature = "parquet")]
+            Self::ParquetWrite(_) => false,
+            #[cfg(not(feature = "parquet"))]
+            Self::NoParquet => false,
+            Self::Write(_)
+            | Self::CsvWrite(_)
+            | Self::NotDirect
+            | Self::Io(_)
+            | Self::NoColumns
+            | Self::NoColumn { .. }
+            | Self::VariableVectors { .. }
+            | Self::Schema(_)
+            | Self::NotAFile => false,
+        }
+    }
+
+    /// Whether the error is about the file that is written, and not the one that is read.
+    pub(crate) fn is_of_output(&self) -> bool {
+        match self {
+            Self::CsvWrite(_) => true,
+            Self::Write(error) => matches!(error, WriteError::Io { .. }),
+            #[cfg(feature = "parquet")]
+            Self::ParquetWrite(_) => true,
+            #[cfg(feature = "parquet")]
+            Self::ArrowWrite(ArrowWriteError::Write(error)) => {
+                matches!(error, WriteError::Io { .. })
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Parquet files, by way of Arrow's arrays.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+
+use arrow_schema::TimeUnit;
+use idv_format::{ArrowOptions, ArrowReader, ArrowWriter, WriteOptions, WriteSummary};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+
+use super::error::TableError;
+use super::idv::Table;
+use crate::args::Unit;
+use crate::output::Progress;
+
+/// Slots of vectors that become arrays together.
+const SLOTS: u64 = 1 << 22;
+
+/// Bytes of a row group: it is in memory until it is complete.
+const GROUP_BYTES: usize = 64 << 20;
+
+/// Rows that are read together.
+const ROWS: usize = 4096;
+
+/// Writes all rows and returns how many there are.
+pub(super) fn write(
+    table: &Table,
+    unit: Unit,
+    output: &File,
+    progress: &mut Progress,
+) -> Result<u64, TableError> {
+    let mut options = ArrowOptions::default();
+    options.time_unit = match unit {
+        Unit::Us => TimeUnit::Microsecond,
+        Unit::Ns => TimeUnit::Nanosecond,
+    };
+    let reader = ArrowReader::new(&table.file, &table.columns, options)?;
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .build();
+    let writer = parquet::arrow::ArrowWriter::try_new(output, reader.schema(), Some(properties));
+    let mut writer = writer.map_err(TableError::ParquetWrite)?;
+    for rows in table.row_ranges() {
+        let end = rows.end;
+        reader.read_parts(rows, SLOTS, |batch| {
+            writer.write(&batch).map_err(TableError::ParquetWrite)?;
+            if writer.in_progress_size() >= GROUP_BYTES {
+                writer.flush().map_err(TableError::ParquetWrite)?;
+            }
+            Ok::<_, TableError>(())
+        })?;
+        progress.set(end);
+    }
+    writer.close().map_err(TableError::ParquetWrite)?;
+    Ok(table.file.row_count())
+}
+
+/// Makes an IDV file of the rows of `path`.
+pub(super) fn read(
+    path: &Path,
+    names: &[String],
+    output: &File,
+    options: WriteOptions,
+    progress: &mut Progress,
+) -> Result<WriteSummary, TableError> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?)?;
+    let builder = if names.is_empty() {
+        builder
+    } else {
+        let field = |name: &String| {
+            let found = builder.schema().fields().iter().rposition(|field| field.name() == name);
+            found.ok_or_else(|| TableError::NoColumn { name: name.clone() })
+        };
+        let fields: Vec<usize> = names.iter().map(field).collect::<Result<_, _>>()?;
+        let mask = ProjectionMask::roots(builder.parquet_schema(), fields);
+        builder.with_projection(mask)
+    };
+    let reader = builder.with_batch_size(ROWS).build()?;
+    let schema = arrow_array::RecordBatchReader::schema(&reader);
+    if schema.fields().is_empty() {
+        return Err(TableError::NoColumns);
+    }
+    let mut writer = ArrowWriter::new(BufWriter::new(output), &schema, options)?;
+    let mut done = 0;
+    for batch in reader {
+        let batch = batch?;
+        writer.write(&batch)?;
+        done += batch.num_rows() as u64;
+        progress.set(done);
+    }
+    Ok(writer.finish()?.1)
+}
