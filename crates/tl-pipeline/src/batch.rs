@@ -109,6 +109,7 @@ pub struct Batch {
     len: usize,
     spec: Option<ImageSpec>,
     mixed: Vec<Mixed>,
+    left_out: Vec<usize>,
     padding: PaddingStats,
     mask: Option<MaskType>,
     collated: Option<Collated>,
@@ -171,10 +172,11 @@ impl Batch {
         len: usize,
         form: &Form,
         mixed: Vec<Mixed>,
+        left_out: Vec<usize>,
     ) -> Self {
         let Form { spec, padding, mask, .. } = *form;
         let held = lease.permit().map(|permit| Arc::new(permit.publish()));
-        Self { lease, number, len, spec, mixed, padding, mask, collated: None, held }
+        Self { lease, number, len, spec, mixed, left_out, padding, mask, collated: None, held }
     }
 
     /// The same with what the user's code made of it.
@@ -254,6 +256,13 @@ impl Batch {
     #[must_use]
     pub fn mixed(&self) -> &[Mixed] {
         &self.mixed
+    }
+
+    /// The rows that [`OnError::Skip`](crate::OnError::Skip) left out, ascending, as they would have
+    /// been numbered with all there: so row 0 of the batch stands for row 1 where this is `[0]`.
+    #[must_use]
+    pub fn left_out(&self) -> &[usize] {
+        &self.left_out
     }
 
     /// One number per sample and class, the samples one behind the other: the labels as torchvision's

@@ -26,7 +26,7 @@ pub(super) fn publish(
     scratch.tally.work_on(place.batch);
     let group = run.config().mixing_group;
     let (mut len, mut audit) = (0, Vec::new());
-    let mut mixed = Vec::new();
+    let (mut mixed, mut left_out) = (Vec::new(), Vec::new());
     let rows = complete.rows();
     for first in (0..rows).step_by(group) {
         let start = len;
@@ -40,7 +40,9 @@ pub(super) fn publish(
                     audit.push(AuditEntry { epoch, position, error, outcome });
                 }
             }
-            if !extra.left_out {
+            if extra.left_out {
+                left_out.push(row);
+            } else {
                 complete.move_row(row, len);
                 len += 1;
             }
@@ -60,7 +62,7 @@ pub(super) fn publish(
         None => {
             let charged = lease.permit().map_or(0, Permit::charged);
             let within = run.room().check(place.epoch, place.batch, charged);
-            let batch = Batch::new(Arc::clone(lease), place.batch, len, form, mixed);
+            let batch = Batch::new(Arc::clone(lease), place.batch, len, form, mixed, left_out);
             let held = batch.held();
             let batch = within.and_then(|()| match &run.config().collate {
                 Some(collate) => collate.run(&batch).map(|collated| batch.with_collated(collated)),

@@ -193,24 +193,33 @@ fn ranks_together_have_the_places_of_one_process_around_bad_samples() {
     let of = |name: &str, more: &str| {
         let path = folder.path().join(name);
         let rows = ["--rows", path.to_str().expect("a path in UTF-8"), "--on-error", "skip"];
-        let train = ["--recipe", "imagenet-train", "--size", "32", "--seed", "3"];
         let more: Vec<&str> = more.split_whitespace().collect();
-        let run = bench(&[&data], &[&train[..], &rows, &more].concat());
+        let run = bench(&[&data], &[&["--seed", "3"], &rows[..], &more].concat());
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         json_lines(&fs::read_to_string(path).expect("the rows are there"))
     };
-    let alone = of("alone", "--batch-size 8");
-    let shard = "--batch-size 4 --world 2 --tail uneven --rank";
-    let mut both = [of("0", &format!("{shard} 0")), of("1", &format!("{shard} 1"))].concat();
-    both.sort_by_key(|row| (row["batch"].as_u64(), row["row"].as_u64()));
-    assert_eq!(both, alone);
-    assert_eq!(alone.len(), count - 1);
-    // All places but that of the bad sample, each once.
-    let place = |row: &Value| row["batch"].as_u64().zip(row["row"].as_u64());
-    let places = alone.iter().map(|row| place(row).map(|(batch, row)| 8 * batch + row));
-    let places: Vec<u64> = places.collect::<Option<_>>().expect("numbers");
-    assert!(places.is_sorted_by(|a, b| a < b), "{places:?}");
-    assert_eq!(places.last(), Some(&(count as u64 - 1)), "{places:?}");
+    let train = "--recipe imagenet-train --size 32";
+    let buckets = "--recipe decode --shuffle full --buckets 2";
+    for (work, tail) in [(train, "uneven"), (buckets, "uneven"), (train, "pad"), (buckets, "pad")] {
+        let mut alone = of("alone", &format!("{work} --tail {tail} --batch-size 8"));
+        let shard = format!("{work} --tail {tail} --batch-size 4 --world 2 --rank");
+        let mut both = [of("0", &format!("{shard} 0")), of("1", &format!("{shard} 1"))].concat();
+        both.sort_by_key(|row| (row["batch"].as_u64(), row["row"].as_u64()));
+        if work == buckets {
+            // Each rank's images are padded to the size of its own.
+            for row in both.iter_mut().chain(&mut alone) {
+                row["sha256"].take();
+            }
+        }
+        assert_eq!(both, alone, "{work} {tail}");
+        // All places but those of the bad sample, each once.
+        let place = |row: &Value| row["batch"].as_u64().zip(row["row"].as_u64());
+        let places = alone.iter().map(|row| place(row).map(|(batch, row)| 8 * batch + row));
+        let places: Vec<u64> = places.collect::<Option<_>>().expect("numbers");
+        assert!(places.is_sorted_by(|a, b| a < b), "{places:?}");
+        let valid = alone.iter().filter(|row| row["valid"] == true);
+        assert_eq!(valid.count(), count - 1, "{work} {tail}");
+    }
 }
 
 #[test]
