@@ -127,7 +127,10 @@ impl Folder {
     }
 
     fn read_file(&self, file: u32, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
-        let source = Source::open(self.file_path(file))?;
+        self.read_source(&Source::open(self.file_path(file))?, bytes)
+    }
+
+    fn read_source(&self, source: &Source, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
         self.limits.check_sample_bytes(source.path(), source.len())?;
         source.read_range_into(0, source.len(), bytes)
     }
@@ -237,15 +240,27 @@ impl SampleSource for Folder {
         }
     }
 
-    fn read_fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError> {
+    fn read_fields_where(
+        &self,
+        index: u64,
+        is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
+        fields: &mut Vec<Field>,
+    ) -> Result<(), ReadError> {
         let sample = self.file(index)?;
         let first_new = fields.len();
         for file in self.grouping.fields(index) {
+            let extension = split_base(self.names.base(file)).1;
             let mut bytes = Vec::new();
-            self.read_file(file, &mut bytes)
-                .map_err(|error| error.for_sample(index, Some(&self.names.path(sample))))?;
-            let extension = split_base(self.names.base(file)).1.to_vec();
-            push_field(fields, first_new, Field { extension, bytes });
+            let mut read = || {
+                let source = Source::open(self.file_path(file))?;
+                let is_wanted = is_wanted(extension, source.len());
+                is_wanted.then(|| self.read_source(&source, &mut bytes)).transpose()
+            };
+            let read =
+                read().map_err(|error| error.for_sample(index, Some(&self.names.path(sample))))?;
+            if read.is_some() {
+                push_field(fields, first_new, Field { extension: extension.to_vec(), bytes });
+            }
         }
         Ok(())
     }

@@ -225,7 +225,7 @@ impl TblFile {
 
     /// Fields of sample `index`, without a look at its index entry.
     pub(crate) fn fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError> {
-        self.metadata.read_fields(index, fields)
+        self.metadata.read_fields_where(index, &mut |_, _| true, fields)
     }
 
     /// CRC-32C of sample `index` as our writers store it.
@@ -375,9 +375,14 @@ impl SampleSource for TblFile {
         }
     }
 
-    fn read_fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError> {
+    fn read_fields_where(
+        &self,
+        index: u64,
+        is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
+        fields: &mut Vec<Field>,
+    ) -> Result<(), ReadError> {
         self.index_entry(index)?;
-        self.metadata.read_fields(index, fields)
+        self.metadata.read_fields_where(index, is_wanted, fields)
     }
 
     fn row_index_into(&self, index: u64, row_index: &mut Vec<u8>) -> Result<bool, ReadError> {

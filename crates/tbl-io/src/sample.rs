@@ -132,7 +132,21 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// As for [`read_into`](Self::read_into).
-    fn read_fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError>;
+    fn read_fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError> {
+        self.read_fields_where(index, &mut |_, _| true, fields)
+    }
+
+    /// As [`read_fields`](Self::read_fields), but reads only those that `is_wanted` says when it is
+    /// given a field's extension, without its leading dot, and its size in bytes.
+    ///
+    /// # Errors
+    /// As for [`read_into`](Self::read_into).
+    fn read_fields_where(
+        &self,
+        index: u64,
+        is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
+        fields: &mut Vec<Field>,
+    ) -> Result<(), ReadError>;
 
     /// Replaces `row_index` with the row index stored for sample `index`, reusing its capacity, and
     /// returns true, if the container has one: where each MCU row of a JPEG starts, for

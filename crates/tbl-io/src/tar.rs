@@ -252,15 +252,23 @@ impl SampleSource for TarArchive {
         }
     }
 
-    fn read_fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError> {
+    fn read_fields_where(
+        &self,
+        index: u64,
+        is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
+        fields: &mut Vec<Field>,
+    ) -> Result<(), ReadError> {
         let sample = self.member(index)?;
         let first_new = fields.len();
         for member in self.grouping.fields(index) {
+            let extension = split_base(self.names.base(member)).1;
+            if !is_wanted(extension, self.extents.of(member).size) {
+                continue;
+            }
             let mut bytes = Vec::new();
             self.read_member(member, &mut bytes)
                 .map_err(|error| error.for_sample(index, Some(&self.names.path(sample))))?;
-            let extension = split_base(self.names.base(member)).1.to_vec();
-            push_field(fields, first_new, Field { extension, bytes });
+            push_field(fields, first_new, Field { extension: extension.to_vec(), bytes });
         }
         Ok(())
     }

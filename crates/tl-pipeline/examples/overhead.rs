@@ -93,7 +93,12 @@ impl SampleSource for Numbers {
 
     fn will_need(&self, _: u64) {}
 
-    fn read_fields(&self, _: u64, _: &mut Vec<Field>) -> Result<(), ReadError> {
+    fn read_fields_where(
+        &self,
+        _: u64,
+        _: &mut dyn FnMut(&[u8], u64) -> bool,
+        _: &mut Vec<Field>,
+    ) -> Result<(), ReadError> {
         Ok(())
     }
 

@@ -65,7 +65,9 @@ pub struct LoaderConfig {
     /// of a batch.
     pub prefetch: usize,
     /// Bytes of batches in flight, besides those the consumer holds: as many batches as fit, but one
-    /// always, and not more than `prefetch` says, or 256 if that is 0. Default no bound.
+    /// always, and not more than `prefetch` says, or 256 if that is 0. Where batches differ in size
+    /// no other is begun once those begun have come to as much; by then each worker may be at one.
+    /// Default no bound.
     pub prefetch_bytes: Option<u64>,
     /// The bound on everything that the loader takes: batches, also those with the consumer, memory
     /// of workers, caches in memory, samples read ahead. It lowers `prefetch` and changes no batch;

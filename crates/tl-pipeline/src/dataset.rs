@@ -187,13 +187,19 @@ impl Dataset {
         source.row_index_into(local, row_index)
     }
 
-    /// Appends the sidecar fields of sample `index` to `fields`.
+    /// Appends those sidecar fields of sample `index` to `fields` that `is_wanted` says when it is
+    /// given a field's extension, without its leading dot, and its size in bytes.
     ///
     /// # Errors
     /// As for [`SampleSource::read_fields`].
-    pub fn read_fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError> {
+    pub fn read_fields_where(
+        &self,
+        index: u64,
+        is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
+        fields: &mut Vec<Field>,
+    ) -> Result<(), ReadError> {
         let (source, local) = self.locate(index)?;
-        source.read_fields(local, fields)
+        source.read_fields_where(local, is_wanted, fields)
     }
 
     /// Tells the system that sample `index` will be read soon. Nothing happens past the end.

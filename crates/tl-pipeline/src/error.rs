@@ -212,7 +212,8 @@ pub enum PipelineError {
         /// How many classes there are.
         num_classes: usize,
     },
-    /// A state of another data set, recipe, order, seed, global batch or mixing group.
+    /// A state of another data set, recipe, order, seed, global batch, mixing group, replacement
+    /// group or tail.
     #[error("the state's {what} is {state}, this loader's is {loader}")]
     StateMismatch {
         /// What differs.
@@ -368,6 +369,10 @@ impl SampleFault {
         matches!(
             self,
             Self::Decode(DecodeError::LimitExceeded { .. })
+                | Self::Annotation(AnnotationFault::Mask {
+                    source: DecodeError::LimitExceeded { .. },
+                    ..
+                })
                 | Self::Step(StepError::Memory { .. })
                 | Self::OutputSize { .. }
                 | Self::StoredSize { .. }
@@ -393,7 +398,19 @@ impl std::fmt::Display for At {
 
 #[cfg(test)]
 mod tests {
+    use tl_decode::Limit;
+
     use super::*;
+
+    #[test]
+    fn whatever_needs_more_memory_is_tried_with_more() {
+        let limit = || DecodeError::LimitExceeded { limit: Limit::DecodedBytes, max: 1, need: 2 };
+        let mask = |source| AnnotationFault::Mask { column: "seg.png".into(), source };
+        assert!(SampleFault::from(limit()).is_limit());
+        assert!(SampleFault::from(mask(limit())).is_limit());
+        assert!(SampleFault::StoredSize { bytes: 2, limit: 1 }.is_limit());
+        assert!(!SampleFault::RawSize { width: 2, height: 3, need: 18, have: 17 }.is_limit());
+    }
 
     #[test]
     fn a_sample_error_is_one_line_with_its_identity() {

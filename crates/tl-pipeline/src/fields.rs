@@ -142,6 +142,14 @@ impl Fields {
         !self.columns.is_empty() || self.boxes.is_some() || self.mask.is_some()
     }
 
+    /// Whether the sidecar file with this extension has to be read for them.
+    pub(crate) fn needs(&self, extension: &[u8]) -> bool {
+        let of_boxes = self.boxes.as_ref().map(|field| &field.column);
+        let of_mask = self.mask.as_ref().map(|field| &field.column);
+        let mut needed = self.columns.iter().chain(of_boxes).chain(of_mask);
+        needed.any(|column| column.as_bytes() == extension)
+    }
+
     /// Checks that they go with the work.
     pub(crate) fn check(&self, config: &LoaderConfig) -> Result<(), PipelineError> {
         if self.boxes.is_none() && self.mask.is_none() {

@@ -66,6 +66,8 @@ pub(crate) struct Permit {
     /// Bytes of its rows, where those grow, and of its images, where it is padded. A row's are added
     /// before it is finished, and looked at behind the last finish, which orders them.
     charged: AtomicU64,
+    /// Bytes of memory that the batch has beside them.
+    beside: u64,
     /// Whether the consumer has received it.
     is_received: AtomicBool,
 }
@@ -182,7 +184,7 @@ impl Turn {
         }
         state.live += 1;
         let (charged, is_received) = (AtomicU64::new(0), AtomicBool::new(false));
-        Permit { gate: Arc::clone(&self.gate), charged, is_received }
+        Permit { gate: Arc::clone(&self.gate), charged, beside: 0, is_received }
     }
 
     /// Lets everybody through, because the run is over.
@@ -207,6 +209,15 @@ impl Permit {
         self.charged.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes)
     }
 
+    /// The same with `bytes` of memory that the batch has and does not need, because it was another's.
+    pub(crate) fn with_beside(mut self, bytes: u64) -> Self {
+        if self.gate.bytes < u64::MAX {
+            lock(&self.gate.state).ahead += bytes;
+            self.beside += bytes;
+        }
+        self
+    }
+
     /// Notes that the batch is ready. Who drops what this returns makes others wait for the permit,
     /// with the ring locked, and must not need that lock to let go of it.
     pub(crate) fn publish(&self) -> Held {
@@ -227,7 +238,7 @@ impl Permit {
 
     /// Those of its bytes that count as prepared ahead.
     fn ahead(&self) -> u64 {
-        if self.gate.bytes < u64::MAX { self.charged() } else { 0 }
+        if self.gate.bytes < u64::MAX { self.charged() + self.beside } else { 0 }
     }
 
     /// Bytes so far.

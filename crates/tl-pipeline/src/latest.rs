@@ -2,25 +2,22 @@
 
 use crate::sync::{Arc, Mutex, lock};
 
-/// What is in use, what comes next and is looked into already, and what somebody may still be at.
-const KEPT: usize = 3;
-
-/// Numbered things, of which the three that were asked for first most recently are kept. Whoever
-/// needs another makes it again.
+/// Numbered things, of which so many are kept: those that were asked for first most recently.
+/// Whoever needs another makes it again.
 pub(crate) struct Latest<T> {
+    count: usize,
     kept: Mutex<Vec<(u64, Pending<T>)>>,
 }
 
 /// Something that somebody makes while others wait for it.
 type Pending<T> = Arc<Mutex<Option<Arc<T>>>>;
 
-impl<T> Default for Latest<T> {
-    fn default() -> Self {
-        Self { kept: Mutex::default() }
-    }
-}
-
 impl<T> Latest<T> {
+    /// None yet, and `count` at most.
+    pub(crate) fn new(count: usize) -> Self {
+        Self { count, kept: Mutex::default() }
+    }
+
     /// Number `number`, made by the first to ask for it. Who asks for another does not wait. Where it
     /// cannot be made, the next to ask tries again.
     pub(crate) fn get<E>(
@@ -41,7 +38,7 @@ impl<T> Latest<T> {
         if let Some((_, pending)) = kept.iter().find(|(known, _)| *known == number) {
             return Arc::clone(pending);
         }
-        if kept.len() == KEPT {
+        if kept.len() == self.count {
             kept.remove(0);
         }
         let pending = Pending::default();
@@ -57,7 +54,7 @@ mod tests {
 
     #[test]
     fn each_is_made_once_while_it_is_among_the_latest() {
-        let latest = Latest::default();
+        let latest = Latest::new(3);
         let mut made = Vec::new();
         for number in [5, 6, 5, 7, 6, 8, 7, 6, 5] {
             let make = || {
@@ -72,7 +69,7 @@ mod tests {
     /// With one lock for all this would never end.
     #[test]
     fn another_is_there_while_one_is_made() {
-        let latest = Latest::default();
+        let latest = Latest::new(3);
         let get = |number, made| latest.get(number, || Ok::<_, ()>(made)).map(|made| *made);
         assert_eq!(latest.get(1, || Ok::<_, ()>(get(0, 3)? + 4)).map(|made| *made), Ok(7));
         assert_eq!(get(0, 9), Ok(3));
@@ -80,7 +77,7 @@ mod tests {
 
     #[test]
     fn what_could_not_be_made_is_made_when_it_is_asked_for_again() {
-        let latest = Latest::default();
+        let latest = Latest::new(3);
         assert_eq!(latest.get(4, || Err::<u8, _>("not now")), Err("not now"));
         assert_eq!(latest.get(4, || Ok::<_, ()>(5)).map(|made| *made), Ok(5));
     }

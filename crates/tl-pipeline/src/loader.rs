@@ -103,8 +103,8 @@ impl Loader {
         }
         let form = Form::fixed(&config)?;
         let room = Room::new(&mut config, &form)?;
-        // What is in flight, and the one the consumer has just given back.
-        let pool = Arc::new(Pool::new(config.prefetch + 1));
+        // Those that are given back at once; what is in flight is not free.
+        let pool = Arc::new(Pool::new(config.prefetch.min(config.workers.saturating_add(2)) + 1));
         let trace = (config.trace > 0).then(|| Arc::new(Trace::new(config.trace)));
         let caches = Caches::open(&config.cache, &config.decode);
         let shared = Shared {

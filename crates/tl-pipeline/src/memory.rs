@@ -130,7 +130,8 @@ impl Division {
     /// [`PipelineError::MemoryBudget`] with the bytes it takes at least.
     pub(crate) fn new(budget: u64, demand: &Demand) -> Result<Self, PipelineError> {
         let required = demand.least();
-        if budget < required {
+        // What needs more than can be counted has no budget.
+        if budget < required || required == u64::MAX {
             return Err(PipelineError::MemoryBudget { budget, required });
         }
         let available = budget - demand.elsewhere();

@@ -12,8 +12,11 @@ use crate::guard::guarded;
 use crate::latest::Latest;
 use crate::loader::Shared;
 use crate::order::Order;
+use crate::reader::Readers;
+use crate::reader::window::MAX_ROWS;
 use crate::run::Run;
 use crate::sync::Arc;
+use crate::worker::READ_AHEAD;
 
 /// What the samples of one epoch are grouped by.
 pub(crate) struct Ragged {
@@ -28,7 +31,7 @@ impl Ragged {
         let (positions, places) = (schedule.positions(), schedule.places());
         let windows =
             Windows::new(positions, places, schedule.global_batch(), buckets.window.into());
-        Self { epoch, windows, latest: Latest::default() }
+        Self { epoch, windows, latest: Latest::new(in_use(shared, buckets)) }
     }
 
     /// The window that `place` is in, and with it all of its batch.
@@ -59,6 +62,16 @@ impl Ragged {
         let draw = bucket::Draw { seed: shared.config.seed, epoch: self.epoch, window: number };
         Ok(Window::new(places, shared.schedule.global_batch(), sizes, draw))
     }
+}
+
+/// The windows that are in use at once: from the batch that is received next to the furthest row that
+/// somebody looks at, and one more at either end.
+fn in_use(shared: &Shared, buckets: Buckets) -> usize {
+    let config = &shared.config;
+    let ahead = if config.readers == Readers::Workers { READ_AHEAD } else { MAX_ROWS };
+    let batches = config.prefetch as u64 + ahead.div_ceil(config.batch_size as u64);
+    let windows = batches.min(shared.schedule.batches()).div_ceil(buckets.window.into());
+    usize::try_from(windows).unwrap_or(usize::MAX).saturating_add(2)
 }
 
 /// The form of batch `batch` of this rank, which is in `window`.

@@ -248,8 +248,8 @@ struct Lookup<'a> {
 }
 
 impl Lookup<'_> {
-    /// `None` for a sample that a cache is expected to have, and for one that something is wrong
-    /// with, which its worker finds out.
+    /// `None` for a sample that nobody reads, because a cache is expected to have it or it is viewed,
+    /// and for one that something is wrong with, which its worker finds out.
     fn wanted(&mut self, row: u64) -> Option<Wanted> {
         let place = self.run.place(row);
         let known = self.epoch.take().filter(|epoch| epoch.number == place.epoch);
@@ -269,6 +269,9 @@ fn find(run: &Run, (sample, row): (u64, u64), scratch: &mut Vec<u8>) -> Option<W
         return None;
     }
     let (source, local) = run.dataset().locate(sample).ok()?;
+    if run.config().work == Work::Views && source.view(local).ok()?.is_some() {
+        return None;
+    }
     let stored = source.stored(local).ok()?;
     let bytes = match &stored {
         Some(stored) => stored.len,
@@ -330,13 +333,20 @@ fn read(run: &Run, window: &Window, wanted: &Wanted, log: &mut Log<'_>) -> Optio
         Some(stored) => stored.read_into(&mut bytes),
         None => run.dataset().read_into(wanted.sample, &mut bytes),
     });
-    run.room().fit(&mut bytes);
+    fit(&mut bytes);
     matches!(read, Some(Ok(()))).then(|| {
         let is_unpacked = wanted.stored.is_none();
         let fetched = Fetched { sample: wanted.sample, bytes, is_unpacked };
         log.read((wanted.sample, 0), start, &fetched);
         fetched
     })
+}
+
+/// Makes a buffer no more than twice as large as what it holds, which is what counts as read ahead.
+fn fit(bytes: &mut Vec<u8>) {
+    if bytes.capacity() / 2 > bytes.len() {
+        bytes.shrink_to_fit();
+    }
 }
 
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
@@ -405,7 +415,8 @@ fn read_side_by_side(run: &Run, mut reader: tbl_io::UringReader) {
             }
         }
         match reader.wait() {
-            Ok(Some(tbl_io::Completed { tag, bytes, result })) => {
+            Ok(Some(tbl_io::Completed { tag, mut bytes, result })) => {
+                fit(&mut bytes);
                 let read = under_way.remove(&tag);
                 lanes.extend(read.map(|(_, lane, _)| lane));
                 let fetched = read.filter(|_| result.is_ok()).map(|(sample, lane, start)| {

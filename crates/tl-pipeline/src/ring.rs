@@ -2,9 +2,9 @@
 //!
 //! Workers claim rows from one counter, so the earliest batch is always worked on first. At most
 //! `depth` batches are in flight: a worker whose row belongs to a later one sleeps until the consumer
-//! takes a batch. That is the only back-pressure, and there is no queue of
-//! samples. Batches come out in order whatever order they are finished in. Closing the ring wakes
-//! every sleeper.
+//! takes a batch, or before that at the gate, where memory is bounded. There is no queue of samples.
+//! Batches come out in order whatever order they are finished in. Closing the ring wakes every
+//! sleeper.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -33,8 +33,9 @@ pub(crate) struct Room {
     grows: bool,
     /// Bytes of a batch that depend on its samples, at most; 0 without a budget.
     varying_bytes: u64,
-    /// Bytes that a row's buffers may have though they are larger than what they hold: a quarter of
-    /// what all rows may hold, shared by them. `None` where there is no bound on them.
+    /// Bytes that each of a row's two kinds of buffers may have though they are larger than what they
+    /// hold: together a quarter of what all rows may hold, shared by them. `None` where there is no
+    /// bound on them.
     kept_per_row: Option<usize>,
 }
 
@@ -45,8 +46,8 @@ impl Room {
     /// [`PipelineError::MemoryBudget`].
     pub(crate) fn new(config: &mut LoaderConfig, form: &Form) -> Result<Self, PipelineError> {
         let grows = match &config.work {
-            Work::Views => config.fields != Fields::default(),
-            Work::Bytes => true,
+            // Views too are copied where a source has none.
+            Work::Bytes | Work::Views => true,
             Work::Images(_) => form.spec.is_none() || config.fields != Fields::default(),
         };
         // Padded batches have a size each, though their rows do not grow.
@@ -87,7 +88,8 @@ impl Room {
             grows,
             varying_bytes,
             kept_per_row: division.filter(|_| grows).map(|division| {
-                usize::try_from(division.rows_bytes / 4 / rows.max(1)).unwrap_or(usize::MAX)
+                // For what is read or decoded, and for fields.
+                usize::try_from(division.rows_bytes / 4 / 2 / rows.max(1)).unwrap_or(usize::MAX)
             }),
         })
     }
@@ -116,14 +118,6 @@ impl Room {
             for extra in lease.extras_mut() {
                 extra.trim(keep);
             }
-        }
-    }
-
-    /// Makes a buffer of the readers no more than twice as large as what it holds, where there is a
-    /// bound on them.
-    pub(crate) fn fit(&self, bytes: &mut Vec<u8>) {
-        if self.is_bounded() && bytes.capacity() / 2 > bytes.len() {
-            bytes.shrink_to_fit();
         }
     }
 

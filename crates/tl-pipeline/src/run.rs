@@ -36,6 +36,10 @@ use crate::tally::Tally;
 use crate::threads;
 use crate::worker::{self, Filled, Scratch, Watch};
 
+/// Orders that are in use at once: those of the epoch that ends, of the next, and of the one that
+/// caches look into from there.
+const ORDERS: usize = 3;
+
 /// One epoch of a run.
 pub(crate) struct EpochOrder {
     pub(crate) number: u32,
@@ -93,7 +97,7 @@ impl Run {
         if turn.is_none() {
             ring.fail(PipelineError::EpochRunning);
         }
-        let (orders, is_over) = (Latest::default(), AtomicBool::new(false));
+        let (orders, is_over) = (Latest::new(ORDERS), AtomicBool::new(false));
         Self { ring, first_epoch: epoch, orders, is_over, turn, window, shared }
     }
 
@@ -286,6 +290,8 @@ impl Run {
             let (lease, bytes) = (pool.take(*shape, rows), shape.bytes() as u64);
             let mut lease = lease.ok_or(PipelineError::OutOfMemory { bytes })?;
             self.room().trim(&mut lease);
+            let beside = if form.is_padded { lease.bytes() as u64 - bytes } else { 0 };
+            let permit = permit.with_beside(beside);
             Ok(Arc::new(lease.with_permit(permit)))
         });
         if !(waited + slept).is_zero() {

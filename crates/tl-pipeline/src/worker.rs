@@ -10,6 +10,8 @@ use std::mem;
 use tl_decode::DecodeOptions;
 use tl_transform::BoundTransforms;
 
+pub(crate) use fill::READ_AHEAD;
+
 use crate::audit::AuditEntry;
 use crate::batch::{Batch, Extra};
 use crate::bucket::Window;

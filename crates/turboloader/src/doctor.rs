@@ -138,7 +138,10 @@ impl Examination<'_> {
     ) -> Result<Option<MoreReaders>, Failure> {
         let now = match training.limit() {
             Some(Limit::Readers) => training.stats().readers.readers,
-            Some(Limit::Stage(Stage::Read)) => training.stats().workers,
+            Some(Limit::Stage(Stage::Read)) => {
+                // Those who read: the workers, or readers that they wait for.
+                training.stats().workers.max(training.stats().readers.readers)
+            }
             _ => return Ok(None),
         };
         let Some(readers) = twice(now) else { return Ok(None) };

@@ -138,13 +138,21 @@ impl Metadata {
         }
     }
 
-    /// Appends the sidecar fields of sample `index`, each checked against its CRC-32C.
-    pub(super) fn read_fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError> {
+    /// Appends those sidecar fields of sample `index` that `is_wanted` says of their extension and
+    /// size, each checked against its CRC-32C.
+    pub(super) fn read_fields_where(
+        &self,
+        index: u64,
+        is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
+        fields: &mut Vec<Field>,
+    ) -> Result<(), ReadError> {
         self.for_each_block(index, |kind, data| {
             if kind != MetadataType::Custom {
                 return Ok(ControlFlow::Continue(()));
             }
-            if let Some(Extension::Field(field)) = Extension::parse(data)? {
+            if let Some(Extension::Field(field)) = Extension::parse(data)?
+                && is_wanted(field.extension, field.bytes.len() as u64)
+            {
                 Extension::verify(data)?;
                 let (extension, bytes) = (field.extension.to_vec(), field.bytes.to_vec());
                 fields.push(Field { extension, bytes });

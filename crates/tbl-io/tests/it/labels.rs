@@ -131,7 +131,12 @@ impl SampleSource for Named {
         Ok(())
     }
     fn will_need(&self, _: u64) {}
-    fn read_fields(&self, _: u64, _: &mut Vec<tbl_io::Field>) -> Result<(), tbl_io::ReadError> {
+    fn read_fields_where(
+        &self,
+        _: u64,
+        _: &mut dyn FnMut(&[u8], u64) -> bool,
+        _: &mut Vec<tbl_io::Field>,
+    ) -> Result<(), tbl_io::ReadError> {
         Ok(())
     }
     fn class_names(&self) -> &[String] {
@@ -235,7 +240,12 @@ fn stored_labels_are_taken_without_a_look_at_the_samples() {
             Ok(())
         }
         fn will_need(&self, _: u64) {}
-        fn read_fields(&self, _: u64, _: &mut Vec<tbl_io::Field>) -> Result<(), tbl_io::ReadError> {
+        fn read_fields_where(
+            &self,
+            _: u64,
+            _: &mut dyn FnMut(&[u8], u64) -> bool,
+            _: &mut Vec<tbl_io::Field>,
+        ) -> Result<(), tbl_io::ReadError> {
             Ok(())
         }
         fn class_names(&self) -> &[String] {

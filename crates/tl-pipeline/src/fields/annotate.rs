@@ -53,12 +53,13 @@ impl Annotator {
         }
     }
 
-    /// Puts the name and the sidecar files of sample `index` into its row. Returns how many bytes
-    /// of files were read.
+    /// Puts the name and the sidecar files of sample `index` into its row, if those that are needed
+    /// have no more than `limit` bytes together. Returns how many bytes of files were read.
     pub(crate) fn read(
         &mut self,
         dataset: &Dataset,
         index: u64,
+        limit: u64,
         row: &mut RowFields,
     ) -> Result<usize, SampleFault> {
         if self.fields.keys {
@@ -68,7 +69,16 @@ impl Annotator {
         if !self.fields.has_columns() {
             return Ok(0);
         }
-        dataset.read_fields(index, &mut self.stored)?;
+        let mut bytes = 0u64;
+        let mut is_wanted = |extension: &[u8], size| {
+            let is_needed = self.fields.needs(extension);
+            bytes = bytes.saturating_add(if is_needed { size } else { 0 });
+            is_needed && bytes <= limit
+        };
+        dataset.read_fields_where(index, &mut is_wanted, &mut self.stored)?;
+        if bytes > limit {
+            return Err(SampleFault::StoredSize { bytes, limit });
+        }
         for column in &self.fields.columns {
             let found = self.stored.iter().find(|field| field.extension == column.as_bytes());
             row.columns.push(found.map(|field| field.bytes.clone()));

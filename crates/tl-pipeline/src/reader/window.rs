@@ -18,7 +18,7 @@ use crate::sync::{Arc, Condvar, Mutex, lock, wait};
 
 /// Rows that may be between the first that has not been taken and the last that is being read. What
 /// bounds memory is bytes; this bounds the list.
-const MAX_ROWS: u64 = 4096;
+pub(crate) const MAX_ROWS: u64 = 4096;
 
 /// Buffers above this size are not kept for another sample.
 pub(crate) const SPARE_BYTES: usize = 4 << 20;

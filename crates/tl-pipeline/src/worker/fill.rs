@@ -23,7 +23,7 @@ use crate::worker::{Current, Scratch, Stop};
 
 /// How many rows ahead the system is told what will be read: enough to keep a disk busy while a few
 /// samples are decoded, and at 100 KB a sample a few megabytes of page cache.
-const READ_AHEAD: u64 = 32;
+pub(crate) const READ_AHEAD: u64 = 32;
 
 /// What a row has come to.
 #[derive(Clone, Copy)]

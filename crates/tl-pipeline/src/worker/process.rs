@@ -42,9 +42,9 @@ pub(super) fn process(
     if run.config().fields == Fields::default() {
         return Ok(processed);
     }
-    let Scratch { renderer, annotator, tally, .. } = scratch;
+    let Scratch { renderer, annotator, tally, limits, .. } = scratch;
     let fields = &mut extra.fields;
-    tally.read(annotator.read(run.dataset(), draw.sample, fields)?);
+    tally.read(annotator.read(run.dataset(), draw.sample, limits.stored, fields)?);
     tally.lap(Stage::Read);
     let placed = renderer.as_ref().and_then(|renderer| {
         let room = form.spec.map(|spec| (spec.width, spec.height));
@@ -68,17 +68,21 @@ fn process_image(
     let (dataset, index, caches) = (run.dataset(), draw.sample, run.caches());
     let Extra { image, view_of, .. } = extra;
     trim(&mut image.data, scratch.limits.keep);
-    if run.room().is_bounded() && run.config().work != Work::Views {
+    let view = if run.config().work == Work::Views { dataset.view(index)? } else { None };
+    if let Some(view) = view {
+        (image.width, image.height) = (0, 0);
+        image.data.clear();
+        *view_of = Some(Arc::clone(dataset));
+        scratch.tally.read(view.len());
+        scratch.tally.lap(Stage::Read);
+        return Ok(Processed { label: dataset.label(index), size: [0; 2], damage: None });
+    }
+    if run.room().is_bounded() {
         check_stored(&dataset.facts(index)?, scratch.limits.stored)?;
     }
     if scratch.renderer.is_none() {
         (image.width, image.height) = (0, 0);
-        let view = if run.config().work == Work::Views { dataset.view(index)? } else { None };
-        if let Some(view) = view {
-            *view_of = Some(Arc::clone(dataset));
-            image.data.clear();
-            scratch.tally.read(view.len());
-        } else if cached::fetch(run, (draw, row), &mut image.data, &mut scratch.tally)?.is_none() {
+        if cached::fetch(run, (draw, row), &mut image.data, &mut scratch.tally)?.is_none() {
             reader::fetch(run, (index, row), &mut image.data, &mut scratch.tally)?;
             scratch.tally.read(image.data.len());
         }

@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tbl_format::SampleFormat;
 use tbl_io::ReadError;
 use tl_decode::{DecodeOptions, Exif};
 use tl_pipeline::{
     Batch, Batching, Buckets, CacheConfig, CacheKind, Loader, LoaderConfig, MemoryCache, OnError,
-    Outcome, PaddingStats, PipelineError, Renderer, SampleFault, Sampler, Shard, Shuffle, Tail,
-    Work,
+    Outcome, PaddingStats, PipelineError, Readers, Renderer, SampleFault, Sampler, Shard, Shuffle,
+    Tail, Work,
 };
 use tl_transform::op::{RandomHorizontalFlip, RandomShortestSize, ToFloat};
 use tl_transform::{Draw, Dtype, Interpolation, Layout, Op, OutputSpec, Recipe};
@@ -292,6 +292,35 @@ fn a_size_that_is_missing_for_a_moment_ends_the_epoch_and_moves_no_sample() {
         }
         rows.sort_unstable();
         assert!(rows.into_iter().eq(0..64), "{panics}");
+    }
+}
+
+/// Also where many windows are in use at once: each sample's size is asked for once more than
+/// without windows.
+#[test]
+fn every_window_is_made_once() {
+    let looks = |batching, readers| {
+        let asked = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&asked);
+        let samples = (0..SAMPLES).map(|number| sample(number, SampleFormat::Bmp)).collect();
+        let dataset = indexed(samples, move |_| {
+            counter.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+        // Six batches of one window each, and a reader or a hint rows on.
+        let work = Work::Images(Recipe::decode());
+        let config = LoaderConfig { batching, readers, work, workers: 2, ..buckets(1, 1) };
+        let config = LoaderConfig { batch_size: 4, prefetch: 6, ..config };
+        let loader = loader(dataset, LoaderConfig { prefetch_next_epoch: false, ..config });
+        asked.store(0, Ordering::Relaxed);
+        let rows: usize = received(&loader, 0).iter().map(Batch::len).sum();
+        assert_eq!(rows, SAMPLES as usize);
+        asked.load(Ordering::Relaxed)
+    };
+    for readers in [Readers::Workers, Readers::Threads(2)] {
+        let windows = Batching::Buckets(Buckets { window: 1, multiple: 1 });
+        let (with, without) = (looks(windows, readers), looks(Batching::InOrder, readers));
+        assert_eq!(with - without, u64::from(SAMPLES), "{readers:?}");
     }
 }
 

@@ -84,9 +84,15 @@ impl SampleSource for Generated {
 
     fn will_need(&self, _: u64) {}
 
-    fn read_fields(&self, _: u64, fields: &mut Vec<Field>) -> Result<(), ReadError> {
-        let file = Field { extension: "json".into(), bytes: vec![b' '; self.sidecar] };
-        fields.extend((self.sidecar > 0).then_some(file));
+    fn read_fields_where(
+        &self,
+        _: u64,
+        is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
+        fields: &mut Vec<Field>,
+    ) -> Result<(), ReadError> {
+        if self.sidecar > 0 && is_wanted(b"json", self.sidecar as u64) {
+            fields.push(Field { extension: "json".into(), bytes: vec![b' '; self.sidecar] });
+        }
         Ok(())
     }
 
@@ -226,6 +232,25 @@ fn a_sample_larger_than_the_budget_leaves_is_an_error_by_name() {
     assert!(limit < 18_750_000);
 }
 
+#[test]
+fn sidecar_files_are_read_where_they_are_asked_for_and_fit() {
+    let received = |column: &str| {
+        let fields = Fields { columns: vec![column.into()], ..Fields::default() };
+        let (memory_budget, on_error) = (Some(96 * MIB), OnError::Skip);
+        let config =
+            LoaderConfig { workers: 1, fields, on_error, memory_budget, ..config(small()) };
+        let dataset = source(Generated { samples: 8, side: |_| 8, sidecar: 30 << 20 });
+        let loader = loader(dataset, LoaderConfig { prefetch_next_epoch: false, ..config });
+        let rows: usize = loader.epoch(0).map(|batch| batch.unwrap().len()).sum();
+        let faults: Vec<_> = loader.audit().iter().map(|bad| bad.error.fault.to_string()).collect();
+        (rows, faults, loader.stats().bytes_read)
+    };
+    let (rows, faults, _) = received("json");
+    assert_eq!((rows, faults.len()), (0, 8));
+    assert!(faults[0].starts_with("it has 31457280 bytes, memory_budget"), "{}", faults[0]);
+    assert_eq!(received("txt"), (8, vec![], 8 * 3 * 8 * 8));
+}
+
 /// A panic in the reserve costs the worker no count and no event.
 #[test]
 fn a_panic_over_a_large_sample_leaves_the_worker_its_trace() {
@@ -247,6 +272,8 @@ fn a_panic_over_a_large_sample_leaves_the_worker_its_trace() {
         memory_budget: Some(320 * MIB),
         on_error: OnError::Skip,
         trace: 100_000,
+        // The workers end with the epoch, and what they have of the trace is there then.
+        prefetch_next_epoch: false,
         sampler: Shuffle::None.into(),
         ..whole(None)
     };
@@ -294,7 +321,8 @@ fn a_row_that_is_left_out_holds_nothing() {
 #[test]
 fn a_batch_that_holds_more_than_there_is_room_for_is_named() {
     // A batch of 64 images of 19 MB, of which one alone would fit.
-    for work in [Work::Bytes, Work::Images(Recipe::decode())] {
+    // The source has no views, so that they are copied.
+    for work in [Work::Bytes, Work::Views, Work::Images(Recipe::decode())] {
         for workers in [1, 3] {
             let dataset = source(Generated { samples: 64, side: |_| 2_500, sidecar: 0 });
             let memory_budget = Some(512 * MIB);

@@ -106,8 +106,13 @@ impl SampleSource for Panicking {
         self.ask(Asked::WillNeed, index).will_need(index);
     }
 
-    fn read_fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError> {
-        self.ask(Asked::Fields, index).read_fields(index, fields)
+    fn read_fields_where(
+        &self,
+        index: u64,
+        is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
+        fields: &mut Vec<Field>,
+    ) -> Result<(), ReadError> {
+        self.ask(Asked::Fields, index).read_fields_where(index, is_wanted, fields)
     }
 
     fn class_names(&self) -> &[String] {
@@ -323,7 +328,12 @@ impl SampleSource for Slow {
 
     fn will_need(&self, _: u64) {}
 
-    fn read_fields(&self, _: u64, _: &mut Vec<Field>) -> Result<(), ReadError> {
+    fn read_fields_where(
+        &self,
+        _: u64,
+        _: &mut dyn FnMut(&[u8], u64) -> bool,
+        _: &mut Vec<Field>,
+    ) -> Result<(), ReadError> {
         Ok(())
     }
 

@@ -77,8 +77,13 @@ impl SampleSource for Throttled {
     /// Nothing: whatever is read ahead would take the disk's time as well.
     fn will_need(&self, _index: u64) {}
 
-    fn read_fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError> {
-        self.source.read_fields(index, fields)
+    fn read_fields_where(
+        &self,
+        index: u64,
+        is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
+        fields: &mut Vec<Field>,
+    ) -> Result<(), ReadError> {
+        self.source.read_fields_where(index, is_wanted, fields)
     }
 
     fn row_index_into(&self, index: u64, row_index: &mut Vec<u8>) -> Result<bool, ReadError> {
