@@ -52,6 +52,12 @@ impl Windows {
         }
     }
 
+    /// Whether samples change places in window `number`: not where rows are that do not count, which
+    /// are known by their places.
+    pub(crate) fn is_arranged(&self, number: u64) -> bool {
+        number < self.whole().div_ceil(self.window)
+    }
+
     /// Places in global batches that are full of samples that count.
     fn whole(&self) -> u64 {
         let whole = self.positions.min(self.places);
@@ -79,16 +85,21 @@ pub(crate) struct Window {
 
 impl Window {
     /// Arranges the samples at `places`, whose images have `sizes`; global batches have
-    /// `global_batch` places. A window that is not whole global batches stays as it is.
+    /// `global_batch` places. Without `draw` they stay as they are.
     ///
     /// # Panics
     /// When there are not as many sizes as places, or 2^32 of them.
-    pub(crate) fn new(places: Range<u64>, global_batch: u64, sizes: Vec<Size>, draw: Draw) -> Self {
+    pub(crate) fn new(
+        places: Range<u64>,
+        global_batch: u64,
+        sizes: Vec<Size>,
+        draw: Option<Draw>,
+    ) -> Self {
         assert_eq!(places.end - places.start, sizes.len() as u64, "a size for every place");
         let count = u32::try_from(sizes.len()).expect("windows are limited by `LoaderConfig`");
         let mut arranged: Box<[u32]> = (0..count).collect();
         let global_batch = usize::try_from(global_batch).unwrap_or(usize::MAX);
-        if sizes.len().is_multiple_of(global_batch) {
+        if let Some(draw) = draw {
             arrange(&mut arranged, &sizes, global_batch, draw);
         }
         Self { first: places.start, arranged, sizes: sizes.into() }

@@ -60,6 +60,7 @@ impl Ragged {
         };
         let sizes = places.clone().map(size).collect::<Result<_, _>>()?;
         let draw = bucket::Draw { seed: shared.config.seed, epoch: self.epoch, window: number };
+        let draw = self.windows.is_arranged(number).then_some(draw);
         Ok(Window::new(places, shared.schedule.global_batch(), sizes, draw))
     }
 }

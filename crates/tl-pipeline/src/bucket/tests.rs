@@ -29,6 +29,8 @@ fn windows_cut_the_places_of_an_epoch() {
         let windows = Windows::new(23, places, 4, 2);
         let ranges: Vec<_> = (0..5).map(|number| windows.range(number)).collect();
         assert_eq!(ranges, [0..8, 8..16, 16..20, rest, places..places]);
+        let arranged = [0, 1, 2, 3, 4].map(|number| windows.is_arranged(number));
+        assert_eq!(arranged, [true, true, true, false, false]);
         for place in 0..places {
             assert!(windows.range(windows.of(place)).contains(&place), "{place} of {places}");
         }
@@ -42,7 +44,7 @@ fn windows_cut_the_places_of_an_epoch() {
 #[test]
 fn a_window_keeps_its_samples_and_they_keep_their_sizes() {
     let sizes = photographs(96, 1);
-    let window = Window::new(960..1056, 12, sizes.clone(), DRAW);
+    let window = Window::new(960..1056, 12, sizes.clone(), Some(DRAW));
     let mut sources: Vec<u64> = (960..1056).map(|place| window.source(place)).collect();
     for (place, &source) in (960..).zip(&sources) {
         assert_eq!(window.size(place), sizes[usize::try_from(source - 960).unwrap()]);
@@ -56,7 +58,7 @@ fn a_window_keeps_its_samples_and_they_keep_their_sizes() {
 fn the_arrangement_is_the_one_that_is_written_down() {
     let sizes = vec![(4, 3), (3, 4), (8, 6), (4, 3), (6, 8), (3, 4), (8, 6), (6, 8)];
     let sources = |draw| {
-        let window = Window::new(0..8, 2, sizes.clone(), draw);
+        let window = Window::new(0..8, 2, sizes.clone(), Some(draw));
         (0..8).map(|place| window.source(place)).collect::<Vec<_>>()
     };
     // By aspect the halves are {1, 4, 5, 7} and {0, 2, 3, 6}, by area {1, 5} and {4, 7} of the
@@ -82,7 +84,7 @@ fn larger_windows_are_those_of_the_second_implementation() {
     let check = |global_batch, expected: &[u64]| {
         let count = u64::try_from(expected.len()).unwrap();
         let sizes = (0..u32::try_from(count).unwrap()).map(spread).collect();
-        let window = Window::new(0..count, global_batch, sizes, DRAW);
+        let window = Window::new(0..count, global_batch, sizes, Some(DRAW));
         let sources: Vec<u64> = (0..count).map(|place| window.source(place)).collect();
         assert_eq!(sources, expected);
     };
@@ -105,7 +107,7 @@ fn larger_windows_are_those_of_the_second_implementation() {
 
 #[test]
 fn equal_draws_give_equal_windows_and_others_do_not() {
-    let of = |draw| Window::new(0..640, 32, photographs(640, 5), draw);
+    let of = |draw| Window::new(0..640, 32, photographs(640, 5), Some(draw));
     assert_eq!(of(DRAW), of(DRAW));
     for draw in [Draw { seed: 43, ..DRAW }, Draw { epoch: 4, ..DRAW }, Draw { window: 8, ..DRAW }] {
         assert_ne!(of(draw), of(DRAW));
@@ -113,16 +115,16 @@ fn equal_draws_give_equal_windows_and_others_do_not() {
 }
 
 #[test]
-fn what_is_no_whole_batch_stays_as_it_is() {
-    let window = Window::new(100..103, 4, photographs(3, 1), DRAW);
+fn what_is_not_arranged_stays_as_it_is() {
+    let window = Window::new(100..103, 4, photographs(3, 1), None);
     assert_eq!((100..103).map(|place| window.source(place)).collect::<Vec<_>>(), [100, 101, 102]);
-    let empty = Window::new(8..8, 4, Vec::new(), DRAW);
+    let empty = Window::new(8..8, 4, Vec::new(), None);
     assert_eq!(empty.extent(8..8), Extent::default());
 }
 
 #[test]
 fn padding_is_counted_in_pixels() {
-    let window = Window::new(0..3, 4, vec![(10, 5), (4, 8), (0, 0)], DRAW);
+    let window = Window::new(0..3, 4, vec![(10, 5), (4, 8), (0, 0)], None);
     let extent = window.extent(0..3);
     assert_eq!((extent.size, extent.pixels, extent.padded_pixels()), ((10, 8), 82, 240));
 }
@@ -130,7 +132,7 @@ fn padding_is_counted_in_pixels() {
 #[test]
 fn most_padding_of_photographs_is_saved() {
     let sizes = photographs(1_024, 9);
-    let window = Window::new(0..1_024, 32, sizes.clone(), DRAW);
+    let window = Window::new(0..1_024, 32, sizes.clone(), Some(DRAW));
     let pixels: u64 = sizes.iter().map(|&size| area(size)).sum();
     let (before, after) =
         (padded(&window, 32, Window::extent_before), padded(&window, 32, Window::extent));
@@ -154,7 +156,8 @@ fn most_padding_of_photographs_is_saved() {
 fn every_rank_has_small_and_large_images() {
     let mut first_is_smaller = 0;
     for epoch in 0..200 {
-        let window = Window::new(0..8, 8, photographs(8, u64::from(epoch)), Draw { epoch, ..DRAW });
+        let window =
+            Window::new(0..8, 8, photographs(8, u64::from(epoch)), Some(Draw { epoch, ..DRAW }));
         let half = |places| window.extent(places).pixels;
         first_is_smaller += u32::from(half(0..4) < half(4..8));
     }
@@ -165,7 +168,7 @@ fn every_rank_has_small_and_large_images() {
 #[test]
 fn unknown_and_extreme_sizes_are_sizes() {
     let sizes = vec![(0, 0), (u32::MAX, u32::MAX), (0, 0), (u32::MAX, 1), (1, u32::MAX), (7, 0)];
-    let window = Window::new(0..6, 2, sizes, DRAW);
+    let window = Window::new(0..6, 2, sizes, Some(DRAW));
     let mut sources: Vec<u64> = (0..6).map(|place| window.source(place)).collect();
     sources.sort_unstable();
     assert_eq!(sources, [0, 1, 2, 3, 4, 5]);

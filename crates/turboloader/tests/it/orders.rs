@@ -23,6 +23,10 @@ fn rows(data: &[&Path], more: &[&str]) -> Vec<Value> {
     json_lines(&fs::read_to_string(path).expect("the rows are there"))
 }
 
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path in UTF-8")
+}
+
 /// The samples of epoch 0, in order.
 fn samples(data: &[&Path], more: &[&str]) -> Vec<u64> {
     let raw = ["--recipe", "raw", "--batch-size", "4"];
@@ -189,10 +193,13 @@ fn ranks_together_have_the_places_of_one_process_around_bad_samples() {
         files.map(|(name, bytes)| (name.as_bytes(), bytes.as_slice())).collect();
     let count = members.len();
     members[5].1 = &members[5].1[..300];
-    let data = write(folder.path(), "bad.tar", &tar(&members));
+    let archive = write(folder.path(), "bad.tar", &tar(&members));
+    // With the sizes that buckets need.
+    let data = folder.path().join("bad.tbl");
+    assert_eq!(tl(["convert", text(&archive), "-o", text(&data), "--quiet"]).code, Some(0));
     let of = |name: &str, more: &str| {
         let path = folder.path().join(name);
-        let rows = ["--rows", path.to_str().expect("a path in UTF-8"), "--on-error", "skip"];
+        let rows = ["--force", "--rows", text(&path), "--on-error", "skip"];
         let more: Vec<&str> = more.split_whitespace().collect();
         let run = bench(&[&data], &[&["--seed", "3"], &rows[..], &more].concat());
         assert_eq!(run.code, Some(0), "{}", run.stderr);
