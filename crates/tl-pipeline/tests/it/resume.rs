@@ -222,6 +222,19 @@ impl Run {
         found == samples
     }
 
+    /// Whether each sample counts as often as it should, bad ones not at all.
+    fn count(&self, rows: &[Row], mut samples: Vec<u64>, positions: u64) -> bool {
+        if self.on_error == OnError::Replace {
+            return true;
+        }
+        samples.truncate(usize::try_from(positions).unwrap());
+        samples.retain(|&sample| !self.is_bad(sample));
+        let mut found: Vec<u64> = rows.iter().filter(|row| row.2).map(|row| row.0).collect();
+        samples.sort_unstable();
+        found.sort_unstable();
+        found == samples
+    }
+
     /// The rows of two epochs, with a new crew from their states after every `every` steps. Crews
     /// that may not go on are refused by name, and the next one does.
     fn interrupted(&self, crews: &[Crew], every: usize) -> [Vec<Row>; 2] {
@@ -429,7 +442,10 @@ proptest! {
     ) {
         let whole = run.uninterrupted(crews[0]);
         for (epoch, rows) in (run.epoch..).zip(&whole) {
-            prop_assert!(run.have(rows, run.samples(crews[0], epoch)), "epoch {}", epoch);
+            let samples = run.samples(crews[0], epoch);
+            prop_assert!(run.have(rows, samples.clone()), "epoch {}", epoch);
+            let positions = run.alone(crews[0]).order(epoch).len();
+            prop_assert!(run.count(rows, samples, positions), "what counts of epoch {}", epoch);
         }
         let steps = whole[0].len().div_ceil(run.global_batch());
         for every in 1..=steps.max(1) {
