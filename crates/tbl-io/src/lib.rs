@@ -43,7 +43,7 @@ pub use labels::{LabelOrigin, Labels};
 pub use limits::ReadLimits;
 pub use mmap::Mapped;
 pub use note::Note;
-pub use open::{open, open_all};
+pub use open::{allow_open_files, open, open_all};
 pub use reader::{Damage, MetadataBlock, RawView, ReadOptions, RowIndexTotals, TblFile, Verify};
 pub use repair::{RepairEvent, RepairOptions, RepairSummary, repair};
 pub use sample::{Entry, Facts, Field, SampleSource, SourceKind, StoredBytes};

@@ -111,6 +111,11 @@ impl Mapped {
         Ok(Self { path: source.path().into(), offset, len: size, memory })
     }
 
+    /// The file's name, as its source has it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Where the mapped part starts in the file.
     pub fn offset(&self) -> u64 {
         self.offset
@@ -171,6 +176,24 @@ impl Mapped {
             self.check_file_len(offset, len)?;
         }
         Ok(bytes)
+    }
+
+    /// As [`slice`](Self::slice), without a look at the file: whoever lends many ranges asks
+    /// [`check`](Self::check) once, after what it needs of them was copied. `None` outside the mapped
+    /// part.
+    pub fn lend(&self, offset: u64, len: u64) -> Option<&[u8]> {
+        self.range(offset, len).ok()
+    }
+
+    /// Whether the file still has all of the mapped part, and so had it whenever bytes of it were
+    /// looked at before.
+    ///
+    /// # Errors
+    /// [`ReadError::ChangedWhileOpen`], [`ReadError::Io`].
+    pub fn check(&self) -> Result<(), ReadError> {
+        // What was read before this stays before it, as in `call_opaque`.
+        compiler_fence(SeqCst);
+        self.with(self.offset, self.len as u64, |_| ())
     }
 
     /// The mapped bytes of a range, whether or not the file still has them.

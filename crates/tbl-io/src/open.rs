@@ -46,8 +46,9 @@ pub fn open_all<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Box<dyn SampleSource>
 #[cfg(target_os = "linux")]
 const SPARE_DESCRIPTORS: u64 = 256;
 
+/// Raises the process's soft limit of open files to its hard one, where so many shards need that.
 #[cfg(target_os = "linux")]
-fn allow_open_files(shards: usize) {
+pub fn allow_open_files(shards: usize) {
     use rustix::process::{Resource, getrlimit, setrlimit};
 
     let mut limit = getrlimit(Resource::Nofile);
@@ -59,8 +60,9 @@ fn allow_open_files(shards: usize) {
     }
 }
 
+/// Raises the process's soft limit of open files to its hard one, where so many shards need that.
 #[cfg(not(target_os = "linux"))]
-fn allow_open_files(_: usize) {}
+pub fn allow_open_files(_: usize) {}
 
 /// A data set whose kind still shows.
 pub(crate) enum Container {

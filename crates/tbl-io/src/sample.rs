@@ -183,6 +183,8 @@ pub enum SourceKind {
     Tbl1,
     /// A TBL version 2 file.
     Tbl2,
+    /// A table, whose samples are rows of columns and no bytes. [`open`](crate::open) opens none.
+    Table,
 }
 
 /// What an index knows of one sample.

@@ -79,6 +79,19 @@ fn reading_a_page_that_is_gone_is_an_error_and_stays_one() {
 }
 
 #[test]
+fn bytes_that_were_lent_are_vouched_for_afterwards() {
+    for (left, expected) in [(2 * PAGE, false), (2 * PAGE - 1, true), (PAGE, true)] {
+        let file = file_of_pages(2);
+        let mapped = map_all(&file);
+        assert!(mapped.lend(PAGE, PAGE + 1).is_none());
+        let lent = mapped.lend(PAGE, PAGE).unwrap();
+        set_len(&file, left);
+        sum(lent);
+        assert_eq!(mapped.check().is_err(), expected, "{left}");
+    }
+}
+
+#[test]
 fn a_cut_inside_the_last_page_is_an_error_although_no_signal_tells() {
     let file = file_of_pages(1);
     let mapped = map_all(&file);
