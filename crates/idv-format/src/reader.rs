@@ -6,7 +6,7 @@ use crate::error::FormatError;
 use crate::header::Header;
 use crate::read_error::ReadError;
 use crate::source::ReadAt;
-use crate::toc::{ColumnEntry, MetadataEntry, parse_metadata_toc, parse_toc};
+use crate::toc::{Block, ColumnEntry, MetadataEntry, parse_metadata_toc, parse_toc};
 use crate::values::Values;
 
 mod column;
@@ -124,6 +124,19 @@ impl<R: ReadAt> IdvFile<R> {
     /// breaks the format; [`ReadError::Io`].
     pub fn column(&self, index: usize) -> Result<Column<'_, R>, ReadError> {
         Column::new(self, self.entry(index)?)
+    }
+
+    /// The same for who has asked for its [blocks](Column::blocks) before and kept them, which saves
+    /// reading the lookup table again.
+    ///
+    /// # Errors
+    /// [`ReadError::NoColumn`], [`ReadError::Dead`].
+    pub fn column_of_blocks<'f>(
+        &'f self,
+        index: usize,
+        blocks: &'f [Block],
+    ) -> Result<Column<'f, R>, ReadError> {
+        Column::of_blocks(self, self.entry(index)?, blocks)
     }
 
     /// What metadata a column has.

@@ -1,5 +1,6 @@
 //! Reading the values of one column.
 
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -18,13 +19,12 @@ pub struct Column<'f, R> {
     entry: &'f ColumnEntry,
     codec: &'f Codec,
     compression: Compression,
-    blocks: Vec<Block>,
+    blocks: Cow<'f, [Block]>,
 }
 
 impl<'f, R: ReadAt> Column<'f, R> {
     pub(super) fn new(file: &'f IdvFile<R>, entry: &'f ColumnEntry) -> Result<Self, ReadError> {
-        let dead = |dead| ReadError::Dead { name: entry.name.clone(), dead };
-        let (codec, compression) = entry.storage.known().map_err(dead)?;
+        let column = Self::of_blocks(file, entry, &[])?;
         let table = entry.lookup_range(file.row_count());
         let len = usize::try_from(table.end - table.start);
         // The table was seen to lie in the file when that was opened.
@@ -42,12 +42,27 @@ impl<'f, R: ReadAt> Column<'f, R> {
             }
         };
         let blocks = parse_lookup_table(bytes, table.start, &file.header)?;
-        Ok(Self { file, entry, codec, compression, blocks })
+        Ok(Self { blocks: blocks.into(), ..column })
+    }
+
+    pub(super) fn of_blocks(
+        file: &'f IdvFile<R>,
+        entry: &'f ColumnEntry,
+        blocks: &'f [Block],
+    ) -> Result<Self, ReadError> {
+        let dead = |dead| ReadError::Dead { name: entry.name.clone(), dead };
+        let (codec, compression) = entry.storage.known().map_err(dead)?;
+        Ok(Self { file, entry, codec, compression, blocks: blocks.into() })
     }
 
     /// What the table of contents says about the column.
     pub fn entry(&self) -> &'f ColumnEntry {
         self.entry
+    }
+
+    /// How its blocks are compressed.
+    pub fn compression(&self) -> Compression {
+        self.compression
     }
 
     /// How its values are stored.
