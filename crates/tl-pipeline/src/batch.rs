@@ -19,6 +19,7 @@ use crate::form::Form;
 use crate::gate::Held;
 use crate::pool::Lease;
 use crate::sync::Arc;
+use crate::table::ColumnSpec;
 
 /// What a row has besides its bytes in the slab.
 #[derive(Debug, Default)]
@@ -112,6 +113,7 @@ pub struct Batch {
     left_out: Vec<usize>,
     padding: PaddingStats,
     mask: Option<MaskType>,
+    columns: Arc<[ColumnSpec]>,
     collated: Option<Collated>,
     /// Behind the lease, which is let go of first.
     held: Option<Arc<Held>>,
@@ -174,9 +176,11 @@ impl Batch {
         mixed: Vec<Mixed>,
         left_out: Vec<usize>,
     ) -> Self {
-        let Form { spec, padding, mask, .. } = *form;
+        let &Form { spec, padding, mask, ref columns, .. } = form;
+        let columns = Arc::clone(columns);
         let held = lease.permit().map(|permit| Arc::new(permit.publish()));
-        Self { lease, number, len, spec, mixed, left_out, padding, mask, collated: None, held }
+        let collated = None;
+        Self { lease, number, len, spec, mixed, left_out, padding, mask, columns, collated, held }
     }
 
     /// The same with what the user's code made of it.
@@ -344,6 +348,16 @@ impl Batch {
         if self.spec.is_some() { self.lease.images(self.len) } else { &[] }
     }
 
+    /// What the columns of a table are.
+    pub(crate) fn column_specs(&self) -> &[ColumnSpec] {
+        &self.columns
+    }
+
+    /// The numbers of such a column.
+    pub(crate) fn column_bytes(&self, column: usize) -> &[u8] {
+        self.lease.column(self.len, column)
+    }
+
     /// Sample `row`'s name; `None` where it has none, [`Fields::keys`](crate::Fields::keys) was not
     /// asked for, or there is no such row. It is not always UTF-8.
     #[must_use]
@@ -352,7 +366,8 @@ impl Batch {
     }
 
     /// The bytes of sample `row`'s sidecar file number `column` of
-    /// [`Fields::columns`](crate::Fields::columns); `None` where it has none.
+    /// [`Fields::columns`](crate::Fields::columns), or of its value in that column of a table, such
+    /// as a text; `None` where it has none.
     #[must_use]
     pub fn column(&self, column: usize, row: usize) -> Option<&[u8]> {
         self.fields(row)?.columns.get(column)?.as_deref()

@@ -79,6 +79,9 @@ impl Buckets {
             Work::Bytes | Work::Views => {
                 return Err(PipelineError::NothingToPad { work: "bytes".into() });
             }
+            Work::Columns(_) => {
+                return Err(PipelineError::NothingToPad { work: "columns".into() });
+            }
         };
         if config.decode.exif == Exif::Apply {
             return Err(PipelineError::TurnedSizes { recipe: recipe.to_string() });

@@ -12,6 +12,7 @@ use crate::order::Sampler;
 use crate::policy::{ErrorBudget, OnError};
 use crate::reader::{MAX_READERS, Readers};
 use crate::schedule::Shard;
+use crate::table::Columns;
 use crate::threads::{self, Cpus};
 
 /// What is done with every sample.
@@ -25,6 +26,8 @@ pub enum Work {
     Views,
     /// The decoded image, put through a recipe.
     Images(Recipe),
+    /// Columns of the rows of a table.
+    Columns(Columns),
 }
 
 /// The settings of a [`Loader`](crate::Loader).
@@ -142,7 +145,7 @@ impl LoaderConfig {
     /// The user's transforms of the recipe.
     pub(crate) fn bind(&self) -> Result<BoundTransforms, PipelineError> {
         match &self.work {
-            Work::Bytes | Work::Views => Ok(BoundTransforms::default()),
+            Work::Bytes | Work::Views | Work::Columns(_) => Ok(BoundTransforms::default()),
             Work::Images(recipe) => Ok(self.user_transforms.bind(recipe)?),
         }
     }
@@ -153,7 +156,7 @@ impl LoaderConfig {
             return Ok(());
         }
         let recipe = match &self.work {
-            Work::Bytes | Work::Views => None,
+            Work::Bytes | Work::Views | Work::Columns(_) => None,
             Work::Images(recipe) if recipe.ops().is_empty() => return Ok(()),
             Work::Images(recipe) if recipe.decode_mode() == DecodeMode::Exact => return Ok(()),
             Work::Images(recipe) => Some(recipe.to_string()),

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use tbl_io::{Entry, Facts, Field, Labels, ReadError, SampleSource};
 
-use crate::error::{SampleError, SampleFault};
+use crate::error::{PipelineError, SampleError, SampleFault};
 use crate::guard::guarded;
+use crate::table::{self, Table, TableSource};
 
 /// Samples from one or several files or folders, one behind the other in the order given.
 ///
@@ -16,7 +17,7 @@ use crate::guard::guarded;
 ///
 /// let dataset = Dataset::open(&["train-000.tar", "train-001.tar"])?;
 /// println!("{} samples, {} classes", dataset.len(), dataset.class_names().len());
-/// # Ok::<(), tbl_io::ReadError>(())
+/// # Ok::<(), tl_pipeline::PipelineError>(())
 /// ```
 #[derive(Debug)]
 pub struct Dataset {
@@ -27,20 +28,32 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Opens every path (a TAR archive, a TBL file, a folder) and resolves the labels over all.
+    /// Opens every path and resolves the labels over all. A TAR archive, a TBL file or a folder has
+    /// samples, an IDV file or a TBF segment the rows of a [table](Table); what a file is says its
+    /// content, not its name.
     ///
     /// # Errors
-    /// The first path that cannot be opened, with its name.
-    pub fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Self, ReadError> {
-        Self::from_sources(tbl_io::open_all(paths)?)
+    /// The first path that cannot be opened, with its name; otherwise as for
+    /// [`from_sources`](Self::from_sources).
+    pub fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Self, PipelineError> {
+        tbl_io::allow_open_files(paths.len());
+        let open = |path: &P| match table::open(path.as_ref())? {
+            Some(table) => Ok(Box::new(TableSource::boxed(table)) as Box<dyn SampleSource>),
+            None => Ok(tbl_io::open(path)?),
+        };
+        Self::from_sources(paths.iter().map(open).collect::<Result<_, PipelineError>>()?)
     }
 
     /// Joins sources that are open already.
     ///
     /// # Errors
-    /// When the labels cannot be read, or there are more than 2^64 - 1 samples in all.
-    pub fn from_sources(shards: Vec<Box<dyn SampleSource>>) -> Result<Self, ReadError> {
-        let labels = Labels::resolve(&shards)?;
+    /// When the labels cannot be read, or there are more than 2^64 - 1 samples in all; when there are
+    /// tables that have not the same columns, or something else beside tables.
+    pub fn from_sources(shards: Vec<Box<dyn SampleSource>>) -> Result<Self, PipelineError> {
+        let has_tables = table::check(&shards)?;
+        // Which column is the label of a table depends on what is done with it.
+        let labelled = if has_tables { &[] } else { &shards[..] };
+        let labels = Labels::resolve(labelled)?;
         let mut starts = vec![0u64];
         for shard in &shards {
             let (start, count) = (starts[starts.len() - 1], shard.sample_count());
@@ -53,6 +66,16 @@ impl Dataset {
             starts.push(end);
         }
         Ok(Self { shards, starts, labels })
+    }
+
+    /// The tables, in order; none where the sources have samples.
+    pub fn tables(&self) -> impl Iterator<Item = &dyn Table> {
+        self.shards.iter().filter_map(|shard| TableSource::of(&**shard))
+    }
+
+    /// The table that is source number `shard`.
+    pub(crate) fn table(&self, shard: usize) -> Option<&dyn Table> {
+        TableSource::of(&**self.shards.get(shard)?)
     }
 
     /// How many samples there are.
@@ -91,8 +114,14 @@ impl Dataset {
     /// # Errors
     /// [`ReadError::SampleOutOfRange`].
     pub fn locate(&self, index: u64) -> Result<(&dyn SampleSource, u64), ReadError> {
+        let (shard, local) = self.place(index)?;
+        Ok((&*self.shards[shard], local))
+    }
+
+    /// The number of sample `index`'s source, and its number there.
+    pub(crate) fn place(&self, index: u64) -> Result<(usize, u64), ReadError> {
         let shard = self.shard_of(index)?;
-        Ok((&*self.shards[shard], index - self.starts[shard]))
+        Ok((shard, index - self.starts[shard]))
     }
 
     /// What is known of sample `index` without reading its bytes.
@@ -213,6 +242,10 @@ impl Dataset {
     pub(crate) fn sample_error(&self, index: u64, fault: SampleFault) -> SampleError {
         let shard = guarded(|| self.locate(index).map(|(source, _)| source.path().to_path_buf()));
         let (key, offset) = match guarded(|| self.entry(index)) {
+            // Where a row's columns lie is said by what is wrong with them.
+            Ok(Ok(entry)) if matches!(fault, SampleFault::Column { .. }) => {
+                (entry.key.map(Cow::into_owned), None)
+            }
             Ok(Ok(entry)) => (entry.key.map(Cow::into_owned), Some(entry.offset)),
             Ok(Err(ReadError::Sample { key, .. })) => (key, None),
             Ok(Err(_)) | Err(_) => (None, None),

@@ -2,6 +2,7 @@
 
 mod annotation;
 mod sampler;
+mod table;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use crate::threads::ThreadError;
 
 pub use annotation::AnnotationFault;
 pub use sampler::SamplerError;
+pub use table::{ColumnsError, TableError};
 
 /// Why a loader could not be made, or an epoch ended early.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +66,17 @@ pub enum PipelineError {
     /// The sampler asks for what the data set does not have, or for nothing.
     #[error(transparent)]
     Sampler(#[from] SamplerError),
+    /// A table cannot be opened.
+    #[error("{}: {source}", Escaped(path.as_os_str().as_encoded_bytes()))]
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: TableError,
+    },
+    /// Columns that the data set does not have, or not as they are asked for.
+    #[error(transparent)]
+    Columns(#[from] ColumnsError),
     /// Boxes or masks of what is no single image, or is mixed with others.
     #[error(
         "boxes and masks go with one image for each sample, not mixed with others: not with {work}"
@@ -326,6 +339,16 @@ pub enum SampleFault {
         bytes: u64,
         /// The limit that also holds for decoding.
         limit: u64,
+    },
+    /// A value of its row of a table cannot be had.
+    #[error("row {row}, column `{}`: {source}", Escaped(column.as_bytes()))]
+    Column {
+        /// The row, counted from the first one of the file.
+        row: u64,
+        /// The column's name.
+        column: String,
+        /// Why not.
+        source: TableError,
     },
     /// Its boxes or its mask cannot be used.
     #[error(transparent)]

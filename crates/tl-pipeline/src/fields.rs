@@ -21,7 +21,8 @@ pub struct Fields {
     /// Whether batches have the samples' names ([`Batch::key`](crate::Batch::key)).
     pub keys: bool,
     /// Sidecar files whose bytes batches have ([`Batch::column`](crate::Batch::column)). A sample
-    /// need not have them.
+    /// need not have them. Of a table these are columns of bytes, such as texts, which are not
+    /// missing as a whole.
     pub columns: Vec<String>,
     /// Bounding boxes ([`Batch::boxes`](crate::Batch::boxes)), which move with the image.
     pub boxes: Option<BoxField>,
@@ -162,6 +163,9 @@ impl Fields {
             }
             Work::Bytes | Work::Views => {
                 return Err(PipelineError::NotAnnotated { work: "bytes".into() });
+            }
+            Work::Columns(_) => {
+                return Err(PipelineError::NotAnnotated { work: "columns".into() });
             }
         };
         if let Some(BoxField { boxes, labels, sanitize, .. }) = &self.boxes {

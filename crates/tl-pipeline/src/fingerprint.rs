@@ -7,6 +7,8 @@ use sha2::{Digest, Sha256};
 use tbl_io::ReadError;
 
 use crate::dataset::Dataset;
+use crate::error::PipelineError;
+use crate::table::hash_table;
 
 /// The SHA-256 of something that a state must find again.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -59,10 +61,21 @@ impl Dataset {
     ///
     /// This looks at every index entry: a second for some millions of samples.
     ///
+    /// Of a table these are the rows, and name, type and shape of every column, with the numbers in
+    /// the first and the last row: not how they are stored.
+    ///
     /// # Errors
     /// When an index entry cannot be read for another reason, which may be gone the next time.
-    pub fn fingerprint(&self) -> Result<Fingerprint, ReadError> {
+    pub fn fingerprint(&self) -> Result<Fingerprint, PipelineError> {
         let mut hash = Sha256::new();
+        if self.tables().next().is_some() {
+            for table in self.tables() {
+                let path = || table.path().to_path_buf();
+                hash_table(table, &mut hash)
+                    .map_err(|source| PipelineError::Table { path: path(), source })?;
+            }
+            return Ok(Fingerprint(hash.finalize().into()));
+        }
         hash.update(self.len().to_le_bytes());
         for index in 0..self.len() {
             let label = self.label(index).unwrap_or(i64::MIN);
@@ -74,7 +87,7 @@ impl Dataset {
                     hash.update((key.len() as u64).to_le_bytes());
                     hash.update(key);
                 }
-                Err(error) if !is_lasting(&error) => return Err(error),
+                Err(error) if !is_lasting(&error) => return Err(error.into()),
                 Err(_) => {
                     hash.update(u64::MAX.to_le_bytes());
                     hash.update(i64::MIN.to_le_bytes());

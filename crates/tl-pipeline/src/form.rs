@@ -8,9 +8,11 @@ use crate::config::{LoaderConfig, Work};
 use crate::error::PipelineError;
 use crate::fields::MaskType;
 use crate::slab::{RowBytes, Shape};
+use crate::sync::Arc;
+use crate::table::ColumnSpec;
 
 /// The form of one batch, which all batches have in common unless images are padded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Form {
     /// `None` where samples keep their sizes, or are no images.
     pub(crate) spec: Option<ImageSpec>,
@@ -20,22 +22,31 @@ pub(crate) struct Form {
     /// Whether images lie in something larger.
     pub(crate) is_padded: bool,
     pub(crate) padding: PaddingStats,
+    /// The columns of a table.
+    pub(crate) columns: Arc<[ColumnSpec]>,
 }
 
 impl Form {
     /// That of a loader's batches where it is always the same.
-    pub(crate) fn fixed(config: &LoaderConfig) -> Result<Self, PipelineError> {
+    pub(crate) fn fixed(
+        config: &LoaderConfig,
+        columns: Arc<[ColumnSpec]>,
+    ) -> Result<Self, PipelineError> {
         let spec = match &config.work {
-            Work::Bytes | Work::Views => None,
+            Work::Bytes | Work::Views | Work::Columns(_) => None,
             Work::Images(recipe) => recipe.output_size().map(|size| spec_of(recipe, size)),
         };
-        let shape = shape(config, spec).ok_or(PipelineError::Setting {
+        let row_bytes = columns.iter().map(ColumnSpec::row_bytes).collect::<Option<Vec<usize>>>();
+        let shape = row_bytes
+            .and_then(|row_bytes| shape(config, spec)?.with_columns(row_bytes.into_iter()));
+        let shape = shape.ok_or(PipelineError::Setting {
             setting: "batch_size",
             value: config.batch_size as u64,
             expected: "a batch that fits the address space",
         })?;
         let mask = mask(config, spec);
-        Ok(Self { spec, shape, mask, is_padded: false, padding: PaddingStats::default() })
+        let padding = PaddingStats::default();
+        Ok(Self { spec, shape, mask, is_padded: false, padding, columns })
     }
 
     /// That of a batch whose images are padded to `size`; `None` where that leaves the address space.
@@ -47,7 +58,7 @@ impl Form {
     ) -> Option<Self> {
         let spec = Some(spec_of(recipe, size));
         let (shape, mask) = (shape(config, spec)?, mask(config, spec));
-        Some(Self { spec, shape, mask, is_padded: true, padding })
+        Some(Self { spec, shape, mask, is_padded: true, padding, columns: Arc::default() })
     }
 }
 

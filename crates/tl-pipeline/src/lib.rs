@@ -39,6 +39,7 @@ mod stage;
 mod state;
 mod stats;
 mod sync;
+mod table;
 mod tally;
 mod threads;
 mod trace;
@@ -54,7 +55,10 @@ pub use collate::Collate;
 pub use config::{LoaderConfig, Work};
 pub use dataset::Dataset;
 pub use epoch::Epoch;
-pub use error::{AnnotationFault, PipelineError, SampleError, SampleFault, SamplerError};
+pub use error::{
+    AnnotationFault, ColumnsError, PipelineError, SampleError, SampleFault, SamplerError,
+    TableError,
+};
 pub use fields::{BoxField, Fields, MaskField, MaskType, Sanitize};
 pub use fingerprint::Fingerprint;
 pub use loader::Loader;
@@ -73,4 +77,8 @@ pub use schedule::{Shard, Tail};
 pub use stage::{Stage, StageTimes};
 pub use state::LoaderState;
 pub use stats::LoaderStats;
+pub use table::{
+    ColumnNumber, ColumnRequest, ColumnSpec, ColumnType, ColumnValues, ColumnView, Columns,
+    Content, IdvTable, Meaning, Neighbors, RowValues, Table, TableColumn, TableSource, TbfTable,
+};
 pub use threads::{Cpus, CpusError, ThreadError};

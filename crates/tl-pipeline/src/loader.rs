@@ -7,23 +7,24 @@ use tl_transform::BoundTransforms;
 use crate::audit::AuditEntry;
 use crate::batch::{Batch, Extra};
 use crate::batching::Batching;
-use crate::cache::{CacheStats, Caches};
-use crate::config::LoaderConfig;
+use crate::cache::{CacheConfig, CacheStats, Caches};
+use crate::config::{LoaderConfig, Work};
 use crate::dataset::Dataset;
 use crate::epoch::Epoch;
-use crate::error::PipelineError;
+use crate::error::{ColumnsError, PipelineError};
 use crate::fingerprint::Fingerprint;
 use crate::form::Form;
 use crate::memory::MemoryReport;
 use crate::order::{Order, Sequence};
 use crate::pool::Pool;
-use crate::reader::LoaderNote;
+use crate::reader::{LoaderNote, Readers};
 use crate::room::Room;
 use crate::run::Workers;
 use crate::schedule::Schedule;
 use crate::state::{self, LoaderState};
 use crate::stats::Counters;
 use crate::sync::{Arc, Mutex, lock, process_id};
+use crate::table::Gatherer;
 use crate::trace::Trace;
 use crate::worker::Scratch;
 
@@ -62,6 +63,8 @@ pub(crate) struct Shared {
     /// The form of every batch that is not padded.
     pub(crate) form: Form,
     pub(crate) user_transforms: BoundTransforms,
+    /// Where samples are rows of a table.
+    pub(crate) gatherer: Option<Gatherer>,
     pub(crate) pool: Arc<Pool<Extra>>,
     pub(crate) room: Room,
     /// Workers' memory between runs.
@@ -101,8 +104,10 @@ impl Loader {
         if let Batching::Buckets(buckets) = config.batching {
             buckets.check(&config, &dataset, schedule.global_batch())?;
         }
-        let form = Form::fixed(&config)?;
-        let room = Room::new(&mut config, &form)?;
+        let gatherer = gatherer(&dataset, &config)?;
+        let columns = gatherer.as_ref().map(|gatherer| Arc::clone(gatherer.specs()));
+        let form = Form::fixed(&config, columns.unwrap_or_default())?;
+        let room = Room::new(&mut config, &form, gatherer.as_ref())?;
         // Those that are given back at once; what is in flight is not free.
         let pool = Arc::new(Pool::new(config.prefetch.min(config.workers.saturating_add(2)) + 1));
         let trace = (config.trace > 0).then(|| Arc::new(Trace::new(config.trace)));
@@ -114,6 +119,7 @@ impl Loader {
             schedule,
             form,
             user_transforms,
+            gatherer,
             pool,
             room,
             scratch: Mutex::default(),
@@ -249,6 +255,28 @@ impl Loader {
             parked.unwrap_or_else(|| Workers::start(Arc::clone(shared), epoch, batches))
         });
         Epoch::new(Arc::clone(shared), workers, epoch, batch)
+    }
+}
+
+/// What gathers rows of tables, if that is what is to be done, and can be with this data set.
+fn gatherer(dataset: &Dataset, config: &LoaderConfig) -> Result<Option<Gatherer>, PipelineError> {
+    let (table, first) = (dataset.tables().next(), dataset.shards().first());
+    let path = || first.map(|shard| shard.path().to_path_buf()).unwrap_or_default();
+    let refused = |what| Err(ColumnsError::IsTable { path: path(), what }.into());
+    match (&config.work, table) {
+        (Work::Columns(columns), Some(_)) => {
+            if config.readers != Readers::Workers {
+                return refused("samples that readers bring");
+            }
+            if config.cache != CacheConfig::default() {
+                return refused("samples for a cache; blocks of it are kept anyhow");
+            }
+            Gatherer::new(dataset, columns, &config.fields.columns, config.memory_budget).map(Some)
+        }
+        (Work::Columns(_), None) => Err(ColumnsError::NoTable { path: path() }.into()),
+        (Work::Images(_), Some(_)) => refused("images"),
+        (Work::Bytes | Work::Views, Some(_)) => refused("samples of bytes"),
+        (Work::Bytes | Work::Views | Work::Images(_), None) => Ok(None),
     }
 }
 

@@ -33,8 +33,8 @@ impl<T: Default> Pool<T> {
     /// It is the smallest free one with room for it. Where free ones have not, a larger one takes
     /// the place of the smallest, with room for fillings an eighth larger: so where shapes vary, all
     /// slabs have the size of the largest filling after a few.
-    pub(crate) fn take(self: &Arc<Self>, shape: Shape, rows: usize) -> Option<Lease<T>> {
-        let mut slab = match self.recycled(&shape) {
+    pub(crate) fn take(self: &Arc<Self>, shape: &Shape, rows: usize) -> Option<Lease<T>> {
+        let mut slab = match self.recycled(shape) {
             Ok(slab) => slab,
             Err(Crowded { free }) => {
                 let slack = if free { shape.bytes() / 8 } else { 0 };
@@ -155,21 +155,21 @@ mod tests {
     #[test]
     fn slabs_come_back_with_their_last_view_and_not_before() {
         let pool = Arc::new(Pool::new(2));
-        let first = Arc::new(pool.take(shape(4_096), 1).unwrap());
+        let first = Arc::new(pool.take(&shape(4_096), 1).unwrap());
         let place = address(&first);
         let view = Arc::clone(&first);
         drop(first);
-        let second = pool.take(shape(4_096), 1).unwrap();
+        let second = pool.take(&shape(4_096), 1).unwrap();
         assert_ne!(address(&second), place);
         drop(view);
-        let third = pool.take(shape(4_096), 1).unwrap();
+        let third = pool.take(&shape(4_096), 1).unwrap();
         assert_eq!((address(&third), pool.allocated()), (place, 2));
     }
 
     #[test]
     fn a_pool_keeps_only_so_many() {
         let pool: Arc<Pool<()>> = Arc::new(Pool::new(1));
-        let leases = [pool.take(shape(1), 1), pool.take(shape(1), 1)];
+        let leases = [pool.take(&shape(1), 1), pool.take(&shape(1), 1)];
         drop(leases);
         assert_eq!(lock(&pool.free).len(), 1);
     }
@@ -177,8 +177,8 @@ mod tests {
     #[test]
     fn the_smallest_slab_with_room_is_used_and_grows_when_there_is_none() {
         let pool: Arc<Pool<()>> = Arc::new(Pool::new(2));
-        let used = |bytes| pool.take(shape(bytes), 1).unwrap().bytes();
-        let pair = [pool.take(shape(64_000), 1), pool.take(shape(6_400), 1)];
+        let used = |bytes| pool.take(&shape(bytes), 1).unwrap().bytes();
+        let pair = [pool.take(&shape(64_000), 1), pool.take(&shape(6_400), 1)];
         drop(pair);
         // 64 bytes for each of the five numbers of a row.
         let (large, small) = (64_000 + 320, 6_400 + 320);
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn a_view_outlives_the_pool() {
         let pool = Arc::new(Pool::new(1));
-        let lease = pool.take(shape(1), 1).unwrap();
+        let lease = pool.take(&shape(1), 1).unwrap();
         drop(pool);
         address(&lease);
         assert_eq!(lease.images(1), [0]);

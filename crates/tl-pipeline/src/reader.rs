@@ -154,7 +154,7 @@ pub(crate) fn fetch(
     let dataset = run.dataset();
     let read = |bytes: &mut Vec<u8>| match run.config().work {
         Work::Bytes => dataset.copy_into(sample, bytes),
-        Work::Views | Work::Images(_) => dataset.read_into(sample, bytes),
+        Work::Views | Work::Images(_) | Work::Columns(_) => dataset.read_into(sample, bytes),
     };
     let ahead = run.window().zip(row.once());
     let fetched = ahead.and_then(|(window, row)| take(window, row, tally));

@@ -10,6 +10,7 @@ use crate::memory::{Demand, Division, MemoryReport, SampleLimits};
 use crate::pool::Lease;
 use crate::reader::window::SPARE_BYTES;
 use crate::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, lock};
+use crate::table::Gatherer;
 
 /// What a row has in a slab besides its bytes and numbers: buffers' headers, flags.
 const ROW_BYTES: u64 = 512;
@@ -22,6 +23,8 @@ const UNMIXED: u64 = 3;
 pub(crate) struct Room {
     /// Who may have a batch.
     pub(crate) gate: Arc<Gate>,
+    /// Bytes of decoded blocks of a table.
+    blocks: u64,
     /// `None` where there is no budget.
     division: Option<Division>,
     /// What a sample may take.
@@ -44,10 +47,17 @@ impl Room {
     ///
     /// # Errors
     /// [`PipelineError::MemoryBudget`].
-    pub(crate) fn new(config: &mut LoaderConfig, form: &Form) -> Result<Self, PipelineError> {
+    pub(crate) fn new(
+        config: &mut LoaderConfig,
+        form: &Form,
+        gatherer: Option<&Gatherer>,
+    ) -> Result<Self, PipelineError> {
+        let (blocks, load_bytes) =
+            gatherer.map_or((0, 0), |gatherer| (gatherer.kept_bytes(), gatherer.load_bytes()));
         let grows = match &config.work {
             // Views too are copied where a source has none.
             Work::Bytes | Work::Views => true,
+            Work::Columns(_) => config.fields != Fields::default(),
             Work::Images(_) => form.spec.is_none() || config.fields != Fields::default(),
         };
         // Padded batches have a size each, though their rows do not grow.
@@ -63,7 +73,10 @@ impl Room {
         let division = match config.memory_budget {
             None => None,
             Some(budget) => {
-                let demand = Demand { batch_bytes, rows, varying, ..demand(config, form) };
+                let demand = demand(config, form);
+                let caches = demand.caches.saturating_add(blocks);
+                let worker_bytes = demand.worker_bytes.saturating_add(load_bytes);
+                let demand = Demand { batch_bytes, rows, varying, caches, worker_bytes, ..demand };
                 let division = Division::new(budget, &demand)?;
                 // A slab that was made for a larger batch stays, and fields come beside it.
                 let rows_bytes = division.rows_bytes / if both { 2 } else { 1 };
@@ -81,6 +94,7 @@ impl Room {
         let usual = SampleLimits::configured(config.decode.limits);
         Ok(Self {
             gate: Gate::new(most, ahead),
+            blocks,
             usual: division.map_or(usual, |division| division.usual),
             division,
             reserve: Mutex::default(),
@@ -165,7 +179,7 @@ impl Room {
             share: self.division.map(|division| division.share),
             reserve: self.division.map_or(0, |division| division.reserve),
             large_samples: self.large_samples.load(Ordering::Relaxed),
-            caches: caches(config),
+            caches: caches(config).saturating_add(self.blocks),
             readers: readers(config)
                 .saturating_add(worker_spare(config).saturating_mul(config.workers as u64)),
         }

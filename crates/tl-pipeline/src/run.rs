@@ -258,7 +258,7 @@ impl Run {
             (Batching::Buckets(buckets), Some(window)) => {
                 ragged::form(&self.shared, buckets, window, place.batch)
             }
-            _ => Ok(self.shared.form),
+            _ => Ok(self.shared.form.clone()),
         }
     }
 
@@ -287,7 +287,7 @@ impl Run {
             }
             let rows = usize::try_from(schedule.rows_of(place.batch));
             let rows = rows.expect("at most the batch size, which is a `usize`");
-            let (lease, bytes) = (pool.take(*shape, rows), shape.bytes() as u64);
+            let (lease, bytes) = (pool.take(shape, rows), shape.bytes() as u64);
             let mut lease = lease.ok_or(PipelineError::OutOfMemory { bytes })?;
             self.room().trim(&mut lease);
             let beside = if form.is_padded { lease.bytes() as u64 - bytes } else { 0 };

@@ -34,7 +34,7 @@ struct Line(UnsafeCell<[u8; ALIGNMENT]>);
 const _: () = assert!(size_of::<Line>() == ALIGNMENT && align_of::<Line>() == ALIGNMENT);
 
 /// What a slab has of every row, in the order in which it lies in memory: all rows' images, then
-/// all rows' masks, and so on.
+/// all rows' masks, and so on. Behind these come the columns of a table, one behind the other.
 #[derive(Clone, Copy, Debug)]
 enum Field {
     Images,
@@ -68,12 +68,25 @@ pub(crate) struct Identity {
     pub(crate) valid: bool,
 }
 
-/// The sizes of a slab: `rows` rows, and where each field of them lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Where a field of all rows lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Area {
+    start: usize,
+    row_bytes: usize,
+}
+
+impl Area {
+    fn range(self, rows: Range<usize>) -> Range<usize> {
+        self.start + rows.start * self.row_bytes..self.start + rows.end * self.row_bytes
+    }
+}
+
+/// The sizes of a slab: `rows` rows, and where each field and each column of them lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     rows: usize,
-    row_bytes: [usize; FIELDS],
-    starts: [usize; FIELDS],
+    fields: [Area; FIELDS],
+    columns: Box<[Area]>,
     bytes: usize,
 }
 
@@ -83,14 +96,26 @@ impl Shape {
         const NUMBER: usize = size_of::<u64>();
         let sizes = size_of::<[u32; 2]>();
         let row_bytes = [row.images, row.masks, sizes, NUMBER, size_of::<i32>(), NUMBER, 1];
-        let (mut starts, mut bytes) = ([0; FIELDS], 0usize);
-        for (start, row_bytes) in starts.iter_mut().zip(row_bytes) {
-            *start = bytes;
-            let field = rows.checked_mul(row_bytes)?.checked_next_multiple_of(ALIGNMENT)?;
-            bytes = bytes.checked_add(field)?;
+        let mut shape =
+            Self { rows, fields: Default::default(), columns: Box::default(), bytes: 0 };
+        for (field, row_bytes) in row_bytes.into_iter().enumerate() {
+            shape.fields[field] = shape.push(row_bytes)?;
         }
-        let fits = bytes <= isize::MAX.unsigned_abs();
-        fits.then_some(Self { rows, row_bytes, starts, bytes })
+        Some(shape)
+    }
+
+    /// The same with columns of so many bytes a row.
+    pub(crate) fn with_columns(mut self, row_bytes: impl Iterator<Item = usize>) -> Option<Self> {
+        self.columns = row_bytes.map(|row_bytes| self.push(row_bytes)).collect::<Option<_>>()?;
+        Some(self)
+    }
+
+    /// Room behind everything else, which nothing else has.
+    fn push(&mut self, row_bytes: usize) -> Option<Area> {
+        let start = self.bytes;
+        let bytes = self.rows.checked_mul(row_bytes)?.checked_next_multiple_of(ALIGNMENT)?;
+        self.bytes = start.checked_add(bytes)?;
+        (self.bytes <= isize::MAX.unsigned_abs()).then_some(Area { start, row_bytes })
     }
 
     /// Bytes of memory a slab takes, besides what its rows' extras own.
@@ -100,8 +125,7 @@ impl Shape {
 
     /// Where `field` of these rows lies.
     fn range(&self, field: Field, rows: Range<usize>) -> Range<usize> {
-        let (start, row_bytes) = (self.starts[field as usize], self.row_bytes[field as usize]);
-        start + rows.start * row_bytes..start + rows.end * row_bytes
+        self.fields[field as usize].range(rows)
     }
 }
 
@@ -129,7 +153,7 @@ unsafe impl<T: Send + Sync> Sync for Slab<T> {}
 impl<T: Default> Slab<T> {
     /// A zeroed slab that fillings of `shape` and up to `bytes` bytes fit into, or `None` when there
     /// is no memory for it.
-    pub(crate) fn new(shape: Shape, bytes: usize) -> Option<Self> {
+    pub(crate) fn new(shape: &Shape, bytes: usize) -> Option<Self> {
         let lines = bytes.max(shape.bytes).div_ceil(ALIGNMENT);
         let lines = <[Line]>::new_box_zeroed_with_elems(lines).ok()?;
         let row = || Row { claimed: AtomicBool::new(false), extra: UnsafeCell::default() };
@@ -138,7 +162,7 @@ impl<T: Default> Slab<T> {
         rows.resize_with(shape.rows, row);
         let rows = rows.into_boxed_slice();
         let (finished, published) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Some(Self { lines, rows, shape, in_use: 0, finished, published })
+        Some(Self { lines, rows, shape: shape.clone(), in_use: 0, finished, published })
     }
 }
 
@@ -157,13 +181,13 @@ impl<T> Slab<T> {
     ///
     /// # Panics
     /// When the shape has fewer rows, or the slab no room for it.
-    pub(crate) fn reset(&mut self, shape: Shape, rows: usize) {
+    pub(crate) fn reset(&mut self, shape: &Shape, rows: usize) {
         assert!(rows <= shape.rows, "{rows} rows in a shape of {}", shape.rows);
-        assert!(self.fits(&shape), "{shape:?} in {} bytes", self.bytes());
+        assert!(self.fits(shape), "{shape:?} in {} bytes", self.bytes());
         for row in &mut self.rows {
             row.claimed = AtomicBool::new(false);
         }
-        self.shape = shape;
+        self.shape.clone_from(shape);
         self.in_use = rows;
         self.finished = AtomicUsize::new(0);
         self.published = AtomicBool::new(false);
@@ -212,6 +236,11 @@ impl<T> Slab<T> {
         self.published_numbers(rows, Field::Indices)
     }
 
+    /// Column `column` of the first `rows` rows of a published slab.
+    pub(crate) fn column(&self, rows: usize, column: usize) -> &[u8] {
+        self.published_area(rows, self.shape.columns[column])
+    }
+
     /// Whether each of the first `rows` rows of a published slab counts.
     pub(crate) fn valid(&self, rows: usize) -> &[bool] {
         let bytes = self.published_bytes(rows, Field::Valid);
@@ -231,11 +260,14 @@ impl<T> Slab<T> {
     }
 
     fn published_bytes(&self, rows: usize, field: Field) -> &[u8] {
+        self.published_area(rows, self.shape.fields[field as usize])
+    }
+
+    fn published_area(&self, rows: usize, area: Area) -> &[u8] {
         self.check_published();
         assert!(rows <= self.in_use, "{rows} rows of a filling of {}", self.in_use);
-        let range = self.shape.range(field, 0..rows);
         // SAFETY: the slab is published, checked above, so nobody writes.
-        unsafe { self.shared(range) }
+        unsafe { self.shared(area.range(0..rows)) }
     }
 
     fn check_published(&self) {
@@ -282,7 +314,39 @@ pub(crate) struct RowMut<'a, T> {
 pub(crate) struct Parts<'r, T> {
     pub(crate) image: &'r mut [u8],
     pub(crate) mask: &'r mut [u8],
+    pub(crate) columns: ColumnsMut<'r, T>,
     pub(crate) extra: &'r mut T,
+}
+
+impl<T> Parts<'_, T> {
+    /// The same for a shorter time.
+    pub(crate) fn reborrow(&mut self) -> Parts<'_, T> {
+        let columns = ColumnsMut { slab: self.columns.slab, row: self.columns.row };
+        Parts { image: self.image, mask: self.mask, columns, extra: self.extra }
+    }
+}
+
+/// The columns of one row. There is no second one to be used of a row at a time: it is neither
+/// cloned nor made but for as long as its [`RowMut`], or the one that it is made of, is borrowed
+/// mutably.
+pub(crate) struct ColumnsMut<'r, T> {
+    slab: &'r Slab<T>,
+    row: usize,
+}
+
+impl<T> ColumnsMut<'_, T> {
+    /// Bytes of the row in column `column`.
+    pub(crate) fn get(&mut self, column: usize) -> &mut [u8] {
+        let range = self.slab.shape.columns[column].range(self.row..self.row + 1);
+        // SAFETY: alone in the row's columns as `RowMut::parts` is in the row, and borrowed mutably
+        // for as long as the result lives; columns overlap neither each other nor a field.
+        unsafe { self.slab.exclusive(range) }
+    }
+
+    /// Zeros in all columns.
+    pub(crate) fn clear(&mut self) {
+        (0..self.slab.shape.columns.len()).for_each(|column| self.get(column).fill(0));
+    }
 }
 
 impl<'a, T> RowMut<'a, T> {
@@ -297,7 +361,8 @@ impl<'a, T> RowMut<'a, T> {
         let mask = unsafe { self.slab.exclusive(shape.range(Field::Masks, row)) };
         // SAFETY: the same reasons hold for the row's extra.
         let extra = unsafe { &mut *self.slab.rows[self.row].extra.get() };
-        Parts { image, mask, extra }
+        let columns = ColumnsMut { slab: self.slab, row: self.row };
+        Parts { image, mask, columns, extra }
     }
 
     /// Writes the row's numbers.
@@ -362,9 +427,8 @@ impl<T> Complete<'_, T> {
         // SAFETY: alone as in `extra`.
         let bytes = unsafe { self.slab.exclusive(0..self.slab.shape.bytes) };
         let shape = &self.slab.shape;
-        for (&start, &row_bytes) in shape.starts.iter().zip(&shape.row_bytes) {
-            let source = start + from * row_bytes;
-            bytes.copy_within(source..source + row_bytes, start + to * row_bytes);
+        for area in shape.fields.iter().chain(&shape.columns) {
+            bytes.copy_within(area.range(from..from + 1), area.range(to..to).start);
         }
         // SAFETY: alone as in `extra`; the two rows differ, checked above.
         let source = unsafe { &mut *self.slab.rows[from].extra.get() };

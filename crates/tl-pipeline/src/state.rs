@@ -20,7 +20,8 @@ pub struct LoaderState {
     pub version: u32,
     /// [`Dataset::fingerprint`](crate::Dataset::fingerprint) of the data set.
     pub dataset: Fingerprint,
-    /// The recipe and what is decoded of an image that EXIF data turn; for stored bytes that fact. Where
+    /// The recipe and what is decoded of an image that EXIF data turn; for stored bytes that fact, for a
+    /// table which columns batches have. Where
     /// images are grouped by size, also how.
     pub recipe: Fingerprint,
     /// Which samples an epoch has, and in which order.
@@ -95,6 +96,10 @@ pub(crate) fn of_work(config: &LoaderConfig) -> Fingerprint {
             hash.update(recipe.hash().0);
             hash.update([u8::from(config.decode.exif == tl_decode::Exif::Apply)]);
         }
+        Work::Columns(columns) => {
+            hash.update(b"columns");
+            columns.hash(&mut hash);
+        }
     }
     if let Batching::Buckets(Buckets { window, multiple }) = config.batching {
         hash.update(b"buckets");
@@ -110,7 +115,7 @@ pub(crate) fn of_work(config: &LoaderConfig) -> Fingerprint {
 pub(crate) fn mixing_group(config: &LoaderConfig) -> u64 {
     match &config.work {
         Work::Images(recipe) if !recipe.batch_ops().is_empty() => config.mixing_group as u64,
-        Work::Images(_) | Work::Bytes | Work::Views => 0,
+        Work::Images(_) | Work::Bytes | Work::Views | Work::Columns(_) => 0,
     }
 }
 

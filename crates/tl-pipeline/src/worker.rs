@@ -25,6 +25,7 @@ use crate::run::{EpochOrder, Run};
 use crate::sample::SampleRenderer;
 use crate::stage::Stage;
 use crate::sync::{Arc, thread};
+use crate::table::TableScratch;
 use crate::tally::Tally;
 use crate::trace::EventBuffer;
 
@@ -47,6 +48,7 @@ pub(crate) struct Scratch {
     /// Rows of a batch as they were before it was mixed.
     unmixed: Vec<u8>,
     annotator: Annotator,
+    table: TableScratch,
     /// What a sample may take of it.
     limits: SampleLimits,
     /// What was counted since the last batch.
@@ -61,7 +63,7 @@ impl Scratch {
     ) -> Self {
         let decode = DecodeOptions { limits: limits.decode, ..config.decode };
         let renderer = match &config.work {
-            Work::Bytes | Work::Views => None,
+            Work::Bytes | Work::Views | Work::Columns(_) => None,
             Work::Images(recipe) => {
                 let renderer = SampleRenderer::new(recipe, decode);
                 Some(renderer.with_user_transforms(user_transforms.clone()))
@@ -69,8 +71,8 @@ impl Scratch {
         };
         let annotator = Annotator::new(&config.fields, decode);
         let (bytes, row_index, unmixed) = (Vec::new(), Vec::new(), Vec::new());
-        let tally = Tally::start(None);
-        Self { bytes, row_index, renderer, unmixed, annotator, limits, tally }
+        let (table, tally) = (TableScratch::default(), Tally::start(None));
+        Self { bytes, row_index, renderer, unmixed, annotator, table, limits, tally }
     }
 
     /// Takes other memory for its own; the counts stay.

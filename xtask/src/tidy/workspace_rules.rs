@@ -14,7 +14,18 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("tbl-format", &[]),
     ("tbl-io", &["tbl-format"]),
     ("tl-decode", &["tl-simd"]),
-    ("tl-pipeline", &["tbl-format", "tbl-io", "tl-decode", "tl-simd", "tl-transform"]),
+    (
+        "tl-pipeline",
+        &[
+            "idv-format",
+            "tbf-format",
+            "tbl-format",
+            "tbl-io",
+            "tl-decode",
+            "tl-simd",
+            "tl-transform",
+        ],
+    ),
     ("tl-simd", &[]),
     ("tl-transform", &["tl-simd"]),
     (

@@ -30,8 +30,8 @@ impl Model {
 
     fn slab(&self) -> Filling {
         let shape = Shape::new(self.batch_size, RowBytes { images: 0, masks: 0 }).unwrap();
-        let mut slab = Slab::new(shape, 0).unwrap();
-        slab.reset(shape, self.batch_size);
+        let mut slab = Slab::new(&shape, 0).unwrap();
+        slab.reset(&shape, self.batch_size);
         Arc::new(slab)
     }
 

@@ -133,12 +133,12 @@ fn slabs_through_the_ring(positions: u64, workers: usize) {
         let ring = Ring::new(0..positions, 0..positions.div_ceil(ROWS), 1);
         let ring: Arc<Ring<_, _, ()>> = Arc::new(ring);
         let start = || {
-            let (ring, pool) = (Arc::clone(&ring), Arc::clone(&pool));
+            let (ring, pool, shape) = (Arc::clone(&ring), Arc::clone(&pool), shape.clone());
             thread::spawn(move || {
                 while let Some(position) = ring.claim() {
                     let batch = position / ROWS;
                     let rows = usize::try_from(rows_of(batch, positions, ROWS)).unwrap();
-                    let make = || pool.take(shape, rows).map(Arc::new).ok_or(());
+                    let make = || pool.take(&shape, rows).map(Arc::new).ok_or(());
                     let (Some(lease), _) = ring.enter(batch, make) else { return };
                     let mut row = lease.claim(usize::try_from(position % ROWS).unwrap()).unwrap();
                     row.parts().image.fill(epoch + 1);

@@ -7,14 +7,14 @@ fn shape(rows: usize, images: usize, masks: usize) -> Option<Shape> {
 
 fn slab(rows: usize, row_bytes: usize) -> Slab<Vec<u8>> {
     let shape = shape(rows, row_bytes, 2).unwrap();
-    let mut slab = Slab::new(shape, 0).unwrap();
-    slab.reset(shape, rows);
+    let mut slab = Slab::new(&shape, 0).unwrap();
+    slab.reset(&shape, rows);
     slab
 }
 
 fn fill(slab: &Slab<Vec<u8>>, row: usize, value: u8) -> Option<Complete<'_, Vec<u8>>> {
     let mut row_mut = slab.claim(row).unwrap();
-    let Parts { image, mask, extra } = row_mut.parts();
+    let Parts { image, mask, extra, .. } = row_mut.parts();
     image.fill(value);
     mask.fill(value + 100);
     extra.clear();
@@ -51,6 +51,44 @@ fn fields_are_aligned_and_do_not_overlap() {
     ] {
         assert_eq!(address % ALIGNMENT, 0);
     }
+}
+
+/// Slabs of three rows with columns of 3, 0, 8 and 70 bytes, filled with `row + column` and more.
+fn with_columns() -> Slab<Vec<u8>> {
+    let columns = [3, 0, 8, 70].into_iter();
+    let shape = shape(3, 5, 2).unwrap().with_columns(columns).unwrap();
+    let mut slab = Slab::new(&shape, 0).unwrap();
+    slab.reset(&shape, 3);
+    for row in 0..3 {
+        let mut row_mut = slab.claim(row).unwrap();
+        let mut parts = row_mut.parts();
+        let mut again = parts.reborrow();
+        for column in 0..4 {
+            let value = 16 * u8::try_from(column).unwrap() + u8::try_from(row).unwrap();
+            again.columns.get(column).fill(value);
+        }
+        parts.image.fill(200);
+        if row == 2 {
+            parts.columns.clear();
+        }
+        if let Some(mut complete) = row_mut.finish() {
+            complete.move_row(2, 1);
+            complete.publish();
+        }
+    }
+    slab
+}
+
+#[test]
+fn columns_are_aligned_lie_beside_the_fields_and_move_with_their_rows() {
+    let slab = with_columns();
+    let expected = |value: u8, bytes| [vec![value; bytes], vec![0; bytes]].concat();
+    for (column, (value, bytes)) in [(0, 3), (16, 0), (32, 8), (48, 70)].into_iter().enumerate() {
+        assert_eq!(slab.column(2, column), expected(value, bytes), "{column}");
+        assert_eq!(slab.column(1, column).as_ptr().addr() % ALIGNMENT, 0);
+    }
+    assert_eq!(slab.images(3), [200; 15]);
+    assert_eq!(shape(3, 5, 2).unwrap().with_columns([usize::MAX].into_iter()), None);
 }
 
 #[test]
@@ -103,7 +141,7 @@ fn views_before_publication_are_refused() {
 #[test]
 fn a_view_of_more_rows_than_were_filled_is_refused() {
     let mut slab = slab(3, 4);
-    slab.reset(shape(3, 4, 2).unwrap(), 1);
+    slab.reset(&shape(3, 4, 2).unwrap(), 1);
     fill(&slab, 0, 1).unwrap().publish();
     assert_eq!(slab.images(1), [1; 4]);
     let look = std::panic::AssertUnwindSafe(|| slab.labels(2).len());
@@ -129,7 +167,7 @@ fn rows_move_with_everything_they_have() {
 fn a_reset_slab_keeps_its_memory_and_starts_over() {
     let mut slab = slab(2, 3);
     assert!(fill(&slab, 0, 7).is_none());
-    slab.reset(shape(2, 3, 2).unwrap(), 1);
+    slab.reset(&shape(2, 3, 2).unwrap(), 1);
     let mut row = slab.claim(0).unwrap();
     assert_eq!(row.parts().image, [7, 7, 7]);
     assert!(slab.claim(1).is_none());
@@ -152,7 +190,7 @@ fn a_slab_takes_on_another_shape_with_every_filling() {
     let bytes = slab.bytes();
     let shapes = [(4, 96, 2), (2, 20, 150), (1, 300, 0), (3, 0, 0), (4, 10, 80)];
     for (rows, images, masks) in shapes {
-        slab.reset(shape(rows, images, masks).unwrap(), rows);
+        slab.reset(&shape(rows, images, masks).unwrap(), rows);
         let mut complete = None;
         for row in 0..rows {
             complete = fill(&slab, row, 1 + u8::try_from(row).unwrap());
@@ -174,7 +212,7 @@ fn a_slab_takes_on_another_shape_with_every_filling() {
 fn a_shape_without_room_is_refused() {
     let mut slab = slab(2, 64);
     for shape in [shape(2, 129, 2), shape(3, 1, 0)] {
-        let reset = std::panic::AssertUnwindSafe(|| slab.reset(shape.unwrap(), 1));
+        let reset = std::panic::AssertUnwindSafe(|| slab.reset(shape.as_ref().unwrap(), 1));
         assert!(std::panic::catch_unwind(reset).is_err(), "{shape:?}");
     }
 }

@@ -93,9 +93,8 @@ impl Filler<'_> {
         parts: &mut Parts<'_, Extra>,
     ) -> Result<Option<Row>, Arc<SampleError>> {
         let Self { run, scratch, current: Current { epoch, form, .. }, read_row, .. } = self;
-        let Parts { image, mask, extra } = parts;
-        extra.view_of = None;
-        let row = Parts { image, mask, extra: &mut **extra };
+        parts.extra.view_of = None;
+        let row = parts.reborrow();
         let seed = epoch.order.seed_at(position);
         let draw = Draw { seed, epoch: epoch.number, sample: index };
         scratch.tally.work_on(index);
@@ -137,6 +136,7 @@ impl Filler<'_> {
             OnError::Skip => (None, Outcome::Skipped),
             OnError::Fill => {
                 parts.image.fill(0);
+                parts.columns.clear();
                 if let Some(field) = &self.run.config().fields.mask {
                     field.pad(parts.mask);
                 }
@@ -187,11 +187,9 @@ fn within_limits(
     scratch: &mut Scratch,
     sample: (Draw, &ReadRow),
     form: &Form,
-    row: Parts<'_, Extra>,
+    mut row: Parts<'_, Extra>,
 ) -> Result<Processed, Stop> {
-    let Parts { image, mask, extra } = row;
-    let row = Parts { image: &mut *image, mask: &mut *mask, extra: &mut *extra };
-    let result = process(run, scratch, sample, form, row);
+    let result = process(run, scratch, sample, form, row.reborrow());
     if !matches!(&result, Err(Stop::Fault(fault)) if fault.is_limit()) {
         return result;
     }
@@ -202,12 +200,11 @@ fn within_limits(
     }
     let tally = mem::replace(&mut scratch.tally, Tally::start(None));
     let mut large = Scratch { tally, ..run.scratch(limits) };
-    let row = Parts { image, mask, extra: &mut *extra };
-    let result = guarded(|| process(run, &mut large, sample, form, row));
+    let result = guarded(|| process(run, &mut large, sample, form, row.reborrow()));
     // Also behind a panic, which what was counted outlives.
     scratch.tally = large.tally;
     result.unwrap_or_else(|message| {
-        extra.image = Image::new();
+        row.extra.image = Image::new();
         Err(SampleFault::Panicked { message }.into())
     })
 }

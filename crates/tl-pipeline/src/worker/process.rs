@@ -35,9 +35,17 @@ pub(super) fn process(
     scratch: &mut Scratch,
     (draw, row): (Draw, &ReadRow),
     form: &Form,
-    Parts { image: out, mask, extra }: Parts<'_, Extra>,
+    mut parts: Parts<'_, Extra>,
 ) -> Result<Processed, Stop> {
-    extra.fields.clear();
+    parts.extra.fields.clear();
+    if let Some(gatherer) = &run.shared().gatherer {
+        let Scratch { table, tally, .. } = scratch;
+        let label = gatherer.gather(run.dataset(), draw, &mut parts, table)?;
+        tally.read(gatherer.row_bytes());
+        tally.lap(Stage::Read);
+        return Ok(Processed { label, size: [0; 2], damage: None });
+    }
+    let Parts { image: out, mask, extra, .. } = parts;
     let processed = process_image(run, scratch, (draw, row), form, (out, &mut *extra))?;
     if run.config().fields == Fields::default() {
         return Ok(processed);

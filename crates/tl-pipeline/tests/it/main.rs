@@ -24,4 +24,5 @@ mod samplers;
 mod shutdown;
 mod sources;
 mod steps;
+mod tables;
 mod user_transforms;

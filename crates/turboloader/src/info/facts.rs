@@ -260,6 +260,7 @@ fn kind_name(kind: SourceKind) -> &'static str {
         SourceKind::Tar => "tar",
         SourceKind::Tbl1 => "tbl1",
         SourceKind::Tbl2 => "tbl2",
+        SourceKind::Table => "table",
         _ => "other",
     }
 }

@@ -1,0 +1,209 @@
+//! What can be wrong with a table, and with what is asked of it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use tbl_io::{Escaped, ReadError};
+use tl_transform::UserError;
+
+use crate::sync::Arc;
+
+/// Why values of a table cannot be had.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TableError {
+    /// The file cannot be read, or was changed.
+    #[error("{}", .0.detail())]
+    Read(Arc<ReadError>),
+    /// A block of an IDV column is damaged.
+    #[error("block {block} at {offset}: {source}")]
+    Block {
+        /// The block's number.
+        block: u64,
+        /// Where it starts in the file.
+        offset: u64,
+        /// What is wrong with it.
+        source: idv_format::FormatError,
+    },
+    /// Something else of an IDV file.
+    #[error(transparent)]
+    Idv(Arc<idv_format::ReadError>),
+    /// Something of a TBF segment.
+    #[error(transparent)]
+    Tbf(#[from] tbf_format::FormatError),
+    /// A number that is no label.
+    #[error("{value} is no label, which is a whole number of 64 bits")]
+    Label {
+        /// The number.
+        value: f64,
+    },
+    /// More than is made of what a file says.
+    #[error("{need} {what}, the limit is {limit}")]
+    Limit {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much there is.
+        need: u64,
+        /// The most.
+        limit: u64,
+    },
+    /// A number of which there is nothing, which is the caller's fault.
+    #[error("there is no {what} {number}")]
+    OutOfRange {
+        /// What it would be.
+        what: &'static str,
+        /// Its number.
+        number: u64,
+    },
+    /// Another table's own reason.
+    #[error("{0}")]
+    Other(Arc<UserError>),
+}
+
+impl TableError {
+    /// Whether it is the table that is at fault, and not the moment.
+    pub(crate) fn is_lasting(&self) -> bool {
+        match self {
+            Self::Read(error) => crate::fingerprint::is_lasting(error),
+            Self::Idv(error) => error.is_damage(),
+            Self::Other(_) | Self::OutOfRange { .. } => false,
+            Self::Block { .. } | Self::Tbf(_) | Self::Label { .. } | Self::Limit { .. } => true,
+        }
+    }
+}
+
+impl From<ReadError> for TableError {
+    fn from(error: ReadError) -> Self {
+        Self::Read(Arc::new(error))
+    }
+}
+
+impl From<idv_format::ReadError> for TableError {
+    fn from(error: idv_format::ReadError) -> Self {
+        if let idv_format::ReadError::Block { block, offset, source, .. } = error {
+            Self::Block { block, offset, source }
+        } else {
+            Self::Idv(Arc::new(error))
+        }
+    }
+}
+
+/// What columns were asked for that a data set does not have, or not like this.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ColumnsError {
+    /// Columns of a data set that is no table.
+    #[error("{}: no table, columns are those of IDV and TBF files", Path(path))]
+    NoTable {
+        /// The first source.
+        path: PathBuf,
+    },
+    /// Something else than columns of a table.
+    #[error("{}: a table, which has columns and no {what}", Path(path))]
+    IsTable {
+        /// The file.
+        path: PathBuf,
+        /// What was asked for.
+        what: &'static str,
+    },
+    /// Files with other columns side by side.
+    #[error("{}: column {column} is {found}, in {} it is {expected}", Path(path), Path(first))]
+    Mismatch {
+        /// The file.
+        path: PathBuf,
+        /// The first file of the data set.
+        first: PathBuf,
+        /// The column's number.
+        column: usize,
+        /// What it is.
+        found: String,
+        /// What it is in the first file.
+        expected: String,
+    },
+    /// There is no such column.
+    #[error("there is no column `{}`; there are {columns}", Name(column))]
+    NoColumn {
+        /// Its name.
+        column: String,
+        /// Those that there are.
+        columns: String,
+    },
+    /// A column that is no array of numbers.
+    #[error("column `{}` is no array of numbers: {reason}", Name(column))]
+    NotNumbers {
+        /// Its name.
+        column: String,
+        /// What it is.
+        reason: String,
+    },
+    /// A column that is no bytes.
+    #[error("column `{}` is no bytes, which rows have one by one: {reason}", Name(column))]
+    NotBytes {
+        /// Its name.
+        column: String,
+        /// What it is.
+        reason: String,
+    },
+    /// Numbers are asked for in a type that they are not made into.
+    #[error(
+        "column `{}` is {stored}, which comes as that or as f32, not as {wanted}",
+        Name(column)
+    )]
+    Type {
+        /// Its name.
+        column: String,
+        /// Its type.
+        stored: &'static str,
+        /// What was asked for.
+        wanted: &'static str,
+    },
+    /// A label that is several numbers, or no number.
+    #[error("column `{}` is no label, which is one number a row: {reason}", Name(column))]
+    NotLabel {
+        /// Its name.
+        column: String,
+        /// What it is.
+        reason: String,
+    },
+    /// Two parts of a batch with one name.
+    #[error("a batch would have two columns `{}`", Name(column))]
+    Twice {
+        /// The name.
+        column: String,
+    },
+    /// Nothing at all is asked for.
+    #[error("no column was asked for, and none can be batched")]
+    Nothing,
+    /// Neighbours of what is no graph.
+    #[error("{}: rows have no edges, of which neighbours could be drawn", Path(path))]
+    NoEdges {
+        /// The file.
+        path: PathBuf,
+    },
+    /// More neighbours than can be drawn for one row.
+    #[error("fanouts {fanouts:?} are {neighbors} neighbours of a row, expected 1 to {most}")]
+    Fanouts {
+        /// What was asked for.
+        fanouts: Vec<u32>,
+        /// How many that makes in the last hop.
+        neighbors: u64,
+        /// The most.
+        most: u64,
+    },
+}
+
+struct Name<'a>(&'a str);
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Escaped(self.0.as_bytes()).fmt(f)
+    }
+}
+
+struct Path<'a>(&'a PathBuf);
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Escaped(self.0.as_os_str().as_encoded_bytes()).fmt(f)
+    }
+}

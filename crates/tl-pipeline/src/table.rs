@@ -1,0 +1,200 @@
+//! Tables as data sets: rows of columns instead of samples of bytes.
+//!
+//! A [`Table`] says which columns there are and gives their values; IDV files and TBF segments are
+//! ones. In a [`Dataset`](crate::Dataset) it stands as a [`TableSource`], whose samples are its rows,
+//! so that order, ranks, state and errors know nothing of columns.
+
+mod blocks;
+mod columns;
+mod gather;
+mod identity;
+mod idv;
+mod layout;
+mod neighbors;
+mod number;
+mod open;
+mod source;
+mod tbf;
+mod view;
+
+use std::fmt;
+use std::path::Path;
+
+use tbl_io::ReadError;
+
+use crate::error::TableError;
+use crate::sync::Arc;
+
+pub use columns::{ColumnRequest, Columns, Neighbors};
+pub use idv::IdvTable;
+pub use number::{ColumnNumber, ColumnType};
+pub use source::TableSource;
+pub use tbf::TbfTable;
+pub use view::{ColumnSpec, ColumnView};
+
+pub(crate) use gather::{Gatherer, TableScratch};
+pub(crate) use identity::hash_table;
+pub(crate) use open::{check, open};
+
+/// Rows of columns that any number of threads read at any place.
+pub trait Table: Send + Sync + fmt::Debug {
+    /// The file.
+    fn path(&self) -> &Path;
+
+    /// Rows of every column.
+    fn row_count(&self) -> u64;
+
+    /// All columns, also those that cannot be read.
+    fn columns(&self) -> &[TableColumn];
+
+    /// How the values of column number `column` are reached.
+    ///
+    /// # Errors
+    /// What is wrong with the column.
+    fn values(&self, column: usize) -> Result<ColumnValues, TableError>;
+
+    /// The rows of block `block` of a column that has [blocks](ColumnValues::Blocks).
+    ///
+    /// # Errors
+    /// What is wrong with the block.
+    fn load(&self, column: usize, block: u64) -> Result<Arc<dyn RowValues>, TableError>;
+
+    /// Whether all values that were given out before are those of the table: asked after each row.
+    ///
+    /// # Errors
+    /// What is wrong with the table, such as a file that was cut short.
+    fn check(&self) -> Result<(), ReadError> {
+        Ok(())
+    }
+
+    /// Whether rows are nodes of a graph.
+    fn has_edges(&self) -> bool {
+        false
+    }
+
+    /// How many edges leave row `row`.
+    ///
+    /// # Errors
+    /// What is wrong with its edges.
+    fn edge_count(&self, _row: u64) -> Result<u64, TableError> {
+        Ok(0)
+    }
+
+    /// The row that edge number `edge` of row `row` leads to; `None` where there is no such row.
+    ///
+    /// # Errors
+    /// What is wrong with its edges.
+    fn edge_target(&self, _row: u64, _edge: u64) -> Result<Option<u64>, TableError> {
+        Ok(None)
+    }
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableColumn {
+    /// Its name.
+    pub name: String,
+    /// What its rows hold.
+    pub content: Content,
+}
+
+/// What the rows of a column hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Content {
+    /// Equally many numbers each, which batches have as one array.
+    Numbers {
+        /// Their type.
+        number: ColumnType,
+        /// The dimensions of one row; none where that is a single number.
+        shape: Vec<usize>,
+        /// What they stand for.
+        meaning: Meaning,
+    },
+    /// Bytes, of another number in every row, which batches have row by row
+    /// ([`Batch::column`](crate::Batch::column)).
+    Bytes {
+        /// What they are, such as `text`.
+        what: &'static str,
+    },
+    /// Nothing that can be read.
+    Unreadable {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What numbers stand for, where they are made into others: `f32` or labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Meaning {
+    /// Themselves.
+    Value,
+    /// Categories from 1 on, 0 is none: category `k` becomes `k - 1`, none becomes NaN or -1.
+    Key {
+        /// How many categories there are.
+        count: u64,
+    },
+    /// Themselves, but the least number there is stands for a missing one: NaN or -1.
+    LeastIsMissing,
+    /// 0 and 1 themselves, and 2 for a missing one: NaN or -1.
+    TwoIsMissing,
+}
+
+/// How the values of a column are reached.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum ColumnValues {
+    /// All at once, without any that are held in memory.
+    Whole(Arc<dyn RowValues>),
+    /// Block by block, which are [loaded](Table::load) when they are needed and kept for a while.
+    Blocks {
+        /// Rows of every block but the last, which may have fewer; at least 1.
+        rows: u64,
+        /// Bytes of memory that loading a block takes at most.
+        load_bytes: u64,
+    },
+}
+
+impl fmt::Debug for ColumnValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(_) => f.write_str("Whole(..)"),
+            Self::Blocks { rows, load_bytes } => f
+                .debug_struct("Blocks")
+                .field("rows", rows)
+                .field("load_bytes", load_bytes)
+                .finish(),
+        }
+    }
+}
+
+/// Values of successive rows of a column, numbered from 0.
+pub trait RowValues: Send + Sync {
+    /// Bytes of memory that they take.
+    fn kept_bytes(&self) -> u64;
+
+    /// Writes the numbers of row `row` in their type and the machine's byte order.
+    ///
+    /// # Errors
+    /// What is wrong with the row.
+    fn write(&self, row: u64, out: &mut [u8]) -> Result<(), TableError>;
+
+    /// Writes them as the `f32` that they stand for, where that does not follow from
+    /// [`write`](Self::write) and the column's [`Meaning`]; false, the default, where it does.
+    ///
+    /// # Errors
+    /// What is wrong with the row.
+    fn write_f32(&self, _row: u64, _out: &mut [u8]) -> Result<bool, TableError> {
+        Ok(false)
+    }
+
+    /// Appends the bytes of row `row` of a column of [bytes](Content::Bytes); false where there are
+    /// none.
+    ///
+    /// # Errors
+    /// What is wrong with the row.
+    fn append_bytes(&self, _row: u64, _bytes: &mut Vec<u8>) -> Result<bool, TableError> {
+        Ok(false)
+    }
+}

@@ -1,0 +1,229 @@
+//! IDV files as tables.
+//!
+//! Numbers of uncompressed columns, and of dense vectors in them, are taken from where they lie in
+//! the mapped file. Everything else is decoded block by block.
+
+mod decoded;
+mod direct;
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use idv_format::{
+    Block, Codec, Column, Compression, IdvFile, Item, Key, Number, ReadAt, Scratch, Vector,
+};
+use tbl_io::{Mapped, ReadError, Source};
+
+use self::decoded::Decoded;
+use self::direct::{Direct, DirectVectors};
+use crate::error::{PipelineError, TableError};
+use crate::sync::Arc;
+use crate::table::{ColumnType, ColumnValues, Content, Meaning, RowValues, Table, TableColumn};
+
+/// An IDV file, ML.NET's table of typed columns.
+///
+/// | codec | batches have |
+/// |---|---|
+/// | numbers | them as they are |
+/// | keys | their numbers as they are stored: from 1 on, 0 for a missing one |
+/// | Boolean | `bool` |
+/// | `DvBool` | `u8`: 0, 1, or 2 for a missing one |
+/// | spans and points of time | `i64` ticks of 100 ns, the least for a missing one |
+/// | points of time with an offset | two `i64`: ticks, and minutes ahead of UTC |
+/// | row ids | two `u64`: the lower half, the upper half |
+/// | vectors of one length | their dimensions of the above; what sparse ones leave out is 0 |
+/// | text; vectors of their own lengths | bytes, row by row: UTF-8, the items one behind the other |
+/// | vectors of text | bytes, row by row: a JSON list of strings, `null` for a missing one |
+pub struct IdvTable {
+    path: PathBuf,
+    mapped: Arc<Mapped>,
+    file: IdvFile<Bytes>,
+    columns: Vec<TableColumn>,
+    /// The blocks of every column; none of those that cannot be read.
+    blocks: Vec<Arc<[Block]>>,
+}
+
+impl IdvTable {
+    /// Opens the file at `path`.
+    ///
+    /// # Errors
+    /// [`PipelineError::Open`], [`PipelineError::Table`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, PipelineError> {
+        let path = path.as_ref();
+        let fault = |source| PipelineError::Table { path: path.to_path_buf(), source };
+        Self::of(&Source::open(path)?).map_err(fault)
+    }
+
+    /// The file that is `source`.
+    pub(super) fn of(source: &Source) -> Result<Self, TableError> {
+        let mapped = Arc::new(Mapped::new(source, 0, source.len())?);
+        let file = IdvFile::open(Bytes(Arc::clone(&mapped)))?;
+        let (mut columns, mut blocks) = (Vec::new(), Vec::new());
+        for (place, entry) in file.columns().iter().enumerate() {
+            let (content, of_column) = match file.column(place) {
+                Ok(column) => (content(column.codec()), column.blocks().into()),
+                // What is wrong with it says who asks for it; the other columns are there.
+                Err(error) => (Content::Unreadable { reason: error.to_string() }, Arc::default()),
+            };
+            columns.push(TableColumn { name: entry.name.clone(), content });
+            blocks.push(of_column);
+        }
+        Ok(Self { path: source.path().to_path_buf(), mapped, file, columns, blocks })
+    }
+
+    fn column(&self, column: usize) -> Result<Column<'_, Bytes>, TableError> {
+        let blocks = self.blocks.get(column).map(|blocks| &**blocks).unwrap_or_default();
+        Ok(self.file.column_of_blocks(column, blocks)?)
+    }
+}
+
+impl Table for IdvTable {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn row_count(&self) -> u64 {
+        self.file.row_count()
+    }
+
+    fn columns(&self) -> &[TableColumn] {
+        &self.columns
+    }
+
+    fn values(&self, column: usize) -> Result<ColumnValues, TableError> {
+        let values = self.column(column)?;
+        if let Some(direct) = Direct::of(&values, &self.mapped, &self.blocks[column]) {
+            return Ok(ColumnValues::Whole(Arc::new(direct)));
+        }
+        let load_bytes = values.blocks().iter().map(|block| load_bytes(block, values.codec()));
+        let rows = values.entry().rows_per_block.max(1);
+        Ok(ColumnValues::Blocks { rows, load_bytes: load_bytes.max().unwrap_or(0) })
+    }
+
+    fn load(&self, column: usize, block: u64) -> Result<Arc<dyn RowValues>, TableError> {
+        let values = self.column(column)?;
+        if let Some(vectors) = DirectVectors::of(&values, &self.mapped, block) {
+            return Ok(Arc::new(vectors));
+        }
+        let mut scratch = Scratch::new();
+        let loaded = values.read_block(block, &mut scratch).map(Decoded::new);
+        // Zeros behind a cut are no damage of the block.
+        self.mapped.check()?;
+        Ok(Arc::new(loaded?))
+    }
+
+    fn check(&self) -> Result<(), ReadError> {
+        self.mapped.check()
+    }
+}
+
+impl fmt::Debug for IdvTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IdvTable")
+            .field("path", &self.path)
+            .field("rows", &self.row_count())
+            .field("columns", &self.columns.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The mapped file for the reader of blocks, which gets copies: what it has checked, such as UTF-8,
+/// is then what it uses, also where another process writes to the file.
+#[derive(Debug)]
+struct Bytes(Arc<Mapped>);
+
+impl ReadAt for Bytes {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.0.len())
+    }
+
+    fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let found = self.0.lend(offset, bytes.len() as u64);
+        bytes.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+}
+
+/// What loading a block takes at most: the stored bytes, those they inflate to, and the values, which
+/// are eight times as large where they are booleans, five times where they are sparse vectors, and
+/// twice otherwise; these are then copied.
+fn load_bytes(block: &Block, codec: &Codec) -> u64 {
+    let times = match (codec, codec.item()) {
+        (_, Item::Boolean | Item::MissingBoolean) => 8,
+        (Codec::Vector(_), _) => 5,
+        (Codec::Item(_), _) => 2,
+    };
+    let bytes = u64::from(block.bytes).saturating_mul(1 + 2 * times);
+    bytes.saturating_add(block.stored_bytes.into())
+}
+
+fn content(codec: &Codec) -> Content {
+    let (mut shape, item) = match codec {
+        Codec::Item(item) => (Vec::new(), item),
+        Codec::Vector(vector) => match dimensions(vector) {
+            Some(shape) => (shape, &vector.item),
+            None if vector.item == Item::Text => {
+                return Content::Bytes { what: "vectors of text" };
+            }
+            None => return Content::Bytes { what: "vectors of different lengths" },
+        },
+    };
+    let (number, meaning) = match item {
+        Item::Number(number) => (column_type(*number), Meaning::Value),
+        Item::Key(Key { number, count, .. }) => {
+            (column_type(*number), Meaning::Key { count: *count })
+        }
+        Item::Boolean => (ColumnType::Bool, Meaning::Value),
+        Item::MissingBoolean => (ColumnType::U8, Meaning::TwoIsMissing),
+        Item::TimeSpan | Item::DateTime => (ColumnType::I64, Meaning::LeastIsMissing),
+        Item::DateTimeOffset => {
+            shape.push(2);
+            (ColumnType::I64, Meaning::LeastIsMissing)
+        }
+        Item::RowId => {
+            shape.push(2);
+            (ColumnType::U64, Meaning::Value)
+        }
+        Item::Text if shape.is_empty() => return Content::Bytes { what: "text" },
+        Item::Text => return Content::Bytes { what: "vectors of text" },
+    };
+    Content::Numbers { number, shape, meaning }
+}
+
+/// The dimensions of vectors that all have them.
+fn dimensions(vector: &Vector) -> Option<Vec<usize>> {
+    vector.length()?;
+    vector.dimensions.iter().map(|&extent| usize::try_from(extent).ok()).collect()
+}
+
+fn column_type(number: Number) -> ColumnType {
+    match number {
+        Number::SByte => ColumnType::I8,
+        Number::Byte => ColumnType::U8,
+        Number::Int16 => ColumnType::I16,
+        Number::UInt16 => ColumnType::U16,
+        Number::Int32 => ColumnType::I32,
+        Number::UInt32 => ColumnType::U32,
+        Number::Int64 => ColumnType::I64,
+        Number::UInt64 => ColumnType::U64,
+        Number::Single => ColumnType::F32,
+        Number::Double => ColumnType::F64,
+    }
+}
+
+/// The type of an item that is one number, as which it also lies in the file.
+fn stored_number(item: &Item) -> Option<ColumnType> {
+    match item {
+        Item::Number(number) | Item::Key(Key { number, .. }) => Some(column_type(*number)),
+        Item::TimeSpan | Item::DateTime => Some(ColumnType::I64),
+        Item::Boolean | Item::MissingBoolean | Item::Text | Item::DateTimeOffset | Item::RowId => {
+            None
+        }
+    }
+}
+
+/// Whether blocks lie in the file as they are.
+fn is_plain(column: &Column<'_, Bytes>) -> bool {
+    column.compression() == Compression::None
+}

@@ -1,0 +1,74 @@
+//! Columns of a batch.
+
+use zerocopy::FromBytes;
+
+use crate::batch::Batch;
+use crate::table::{ColumnNumber, ColumnType};
+
+/// What a column of a batch is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ColumnSpec {
+    /// Its name.
+    pub name: String,
+    /// The type of its numbers.
+    pub number: ColumnType,
+    /// The dimensions of one row; none where that is a single number.
+    pub shape: Vec<usize>,
+}
+
+impl ColumnSpec {
+    /// Bytes of one row; `None` past the address space.
+    pub(crate) fn row_bytes(&self) -> Option<usize> {
+        let numbers =
+            self.shape.iter().try_fold(1usize, |numbers, &size| numbers.checked_mul(size));
+        numbers?.checked_mul(self.number.bytes())
+    }
+}
+
+/// A column of a batch, with its numbers.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ColumnView<'a> {
+    /// What it is.
+    pub spec: &'a ColumnSpec,
+    /// The rows one behind the other, in the machine's byte order, from an address divisible by 64.
+    pub bytes: &'a [u8],
+    rows: usize,
+}
+
+impl<'a> ColumnView<'a> {
+    /// The dimensions of the column, batch first.
+    #[must_use]
+    pub fn shape(&self) -> Vec<usize> {
+        [self.rows].into_iter().chain(self.spec.shape.iter().copied()).collect()
+    }
+
+    /// The numbers, if they are of this type: those of booleans are `u8`, those of `f16` and `bf16`
+    /// the `u16` of their bits.
+    #[must_use]
+    pub fn numbers<N: ColumnNumber>(&self) -> Option<&'a [N]> {
+        let fits = N::TYPES.contains(&self.spec.number);
+        fits.then(|| <[N]>::ref_from_bytes(self.bytes).expect("a column is aligned and whole"))
+    }
+}
+
+impl Batch {
+    /// The columns of a batch of a table; none in other batches. Their order is that of
+    /// [`Columns::columns`](crate::Columns::columns), behind them `features` and the neighbours.
+    pub fn columns(&self) -> impl ExactSizeIterator<Item = ColumnView<'_>> {
+        (0..self.column_specs().len()).map(|column| self.column_view(column))
+    }
+
+    /// The column called `name`.
+    #[must_use]
+    pub fn column_named(&self, name: &str) -> Option<ColumnView<'_>> {
+        let place = self.column_specs().iter().position(|spec| spec.name == name)?;
+        Some(self.column_view(place))
+    }
+
+    fn column_view(&self, column: usize) -> ColumnView<'_> {
+        let spec = &self.column_specs()[column];
+        ColumnView { spec, bytes: self.column_bytes(column), rows: self.len() }
+    }
+}

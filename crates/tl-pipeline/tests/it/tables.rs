@@ -1,0 +1,17 @@
+//! Tables: what batches of columns hold, whatever the file, the threads and the ranks.
+
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    clippy::print_stderr,
+    reason = "what is skipped is said; tables of tests have few rows, and small numbers"
+)]
+
+mod damage;
+mod files;
+mod going_on;
+mod graphs;
+mod oracle;
+mod requests;
