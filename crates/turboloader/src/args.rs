@@ -31,9 +31,9 @@ pub(crate) use explain::{ExplainArgs, ImageSize};
 pub(crate) use inspect::{
     CatArgs, DecodeArgs, DigestArgs, ExifChoice, ExtractArgs, InfoArgs, LsArgs,
 };
-pub(crate) use recipe::RecipeName;
+pub(crate) use recipe::{BenchRecipe, RecipeName};
 pub(crate) use table::{EdgesArgs, FindArgs, ItemName, MetricName, TimeRange};
-pub(crate) use train::{BenchArgs, CompletionsArgs, PreviewArgs};
+pub(crate) use train::{BenchArgs, CompletionsArgs, PreviewArgs, RowArgs};
 
 /// Turns files into training batches: converts, inspects, verifies, previews and benchmarks
 /// TAR archives, folders of images and TBL files.

@@ -1,6 +1,7 @@
 //! `tl bench`: how fast a data set becomes batches, and what is in them.
 
 mod cache;
+mod columns;
 mod digest;
 pub(crate) mod machine;
 mod measure;
@@ -19,13 +20,12 @@ use tl_pipeline::{
     ShuffleQuality, Work,
 };
 
-use crate::args::{BenchArgs, GlobalArgs, RecipeName};
+use crate::args::{BenchArgs, BenchRecipe, GlobalArgs, RecipeName};
 use crate::data_set;
 use crate::failure::{Failure, Verdict};
 use crate::figures::{ReportFigures, rounded};
 use crate::output::{Progress, Stdout, note, write_file};
 use crate::recipe;
-use crate::table;
 use result::BenchResult;
 
 /// Events of a trace: some ten thousand samples, in 3 MB of memory and 8 MB of JSON.
@@ -39,8 +39,7 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
     let at_least = duration("--seconds", args.seconds, 1.0)?;
     let step = duration("--step-ms", args.observe.step_ms, 1e-3)?;
     let opened = Instant::now();
-    let dataset =
-        Dataset::open(&args.data).map_err(|error| table::or_no_samples(&args.data, error))?;
+    let dataset = Dataset::open(&args.data)?;
     let config = config(args, &dataset)?;
     let loader = loader(dataset, config)?;
     loader.dataset().shards().iter().for_each(|shard| data_set::note(shard.as_ref()));
@@ -71,11 +70,12 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
         rows::write(&loader, path, args.observe.force)?;
     }
     let result = BenchResult {
-        recipe: args.recipe.to_string(),
+        recipe: recipe_of(args).to_string(),
+        unit: if matches!(loader.config().work, Work::Columns(_)) { "rows" } else { "images" },
         workers: loader.config().workers,
         batch_size: loader.config().batch_size,
         seed: loader.config().seed,
-        plan: args.recipe.resizes().then(|| plan(&loader.config().work)).flatten(),
+        plan: recipe_of(args).resizes().then(|| plan(&loader.config().work)).flatten(),
         images_per_s: rounded(rates.median, 1),
         min: rounded(rates.min, 1),
         max: rounded(rates.max, 1),
@@ -111,23 +111,40 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
 }
 
 pub(crate) fn config(args: &BenchArgs, dataset: &Dataset) -> Result<LoaderConfig, Failure> {
-    if args.decode.is_given() && !args.recipe.resizes() {
+    let recipe = recipe_of(args);
+    if args.decode.is_given() && !recipe.resizes() {
         return Err(Failure::NoDecodeMode);
     }
-    let work = match recipe::load(&args.recipe, args.size)? {
+    if recipe != BenchRecipe::Columns && args.columns_of.is_given() {
+        return Err(Failure::Usage { what: "--features and --label need --recipe columns" });
+    }
+    let loaded = match &recipe {
+        BenchRecipe::Columns => None,
+        BenchRecipe::Samples(name) => recipe::load(name, args.size)?,
+    };
+    let work = match loaded {
+        None if recipe == BenchRecipe::Columns && !args.views => columns::work(&args.columns_of),
+        None if recipe == BenchRecipe::Columns => return Err(Failure::NoViews),
         None if args.views => Work::Views,
         None => Work::Bytes,
         Some(_) if args.views => return Err(Failure::NoViews),
         Some(recipe) => Work::Images(args.decode.apply(recipe)?),
     };
-    let shuffle = !matches!(args.recipe, RecipeName::Decode | RecipeName::ImagenetEval);
+    let ordered = [RecipeName::Decode, RecipeName::ImagenetEval].map(BenchRecipe::Samples);
+    let shuffle = !ordered.contains(&recipe);
     let config = LoaderConfig {
         sampler: if shuffle { Shuffle::Full } else { Shuffle::None }.into(),
         decode: DecodeOptions { on_damaged: args.on_damaged.into(), ..DecodeOptions::default() },
         trace: if args.observe.trace.is_some() { TRACED_EVENTS } else { 0 },
         ..LoaderConfig::new(work)
     };
-    args.loader.apply(config, dataset)
+    let config = args.loader.apply(config, dataset)?;
+    Ok(columns::split(config, dataset))
+}
+
+/// What is asked for, or follows from what else is.
+fn recipe_of(args: &BenchArgs) -> BenchRecipe {
+    args.recipe.clone().unwrap_or(BenchRecipe::Columns)
 }
 
 /// A loader that has a batch.

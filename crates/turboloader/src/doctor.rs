@@ -23,7 +23,6 @@ use crate::data_set;
 use crate::failure::{Failure, Verdict};
 use crate::output::{Progress, Stdout};
 use crate::recipe;
-use crate::table;
 use change::{Measured, MoreReaders, Variant};
 use findings::{DataFigures, Findings};
 use pass::{Pass, Training};
@@ -203,10 +202,7 @@ impl Examination<'_> {
     }
 
     fn open(&self, limit: Option<f64>) -> Result<Dataset, Failure> {
-        let Some(limit) = limit else {
-            let opened = Dataset::open(&self.args.data);
-            return opened.map_err(|error| table::or_no_samples(&self.args.data, error));
-        };
+        let Some(limit) = limit else { return Ok(Dataset::open(&self.args.data)?) };
         let disk = Arc::new(SlowDisk::new(limit * 1e6));
         let sources = tbl_io::open_all(&self.args.data)?;
         let throttled = sources.into_iter().map(|source| {

@@ -43,6 +43,42 @@ impl RecipeName {
     }
 }
 
+/// What `tl bench` does with each sample, or with each row of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum BenchRecipe {
+    /// Read columns of a table
+    Columns,
+    /// Anything else
+    Samples(RecipeName),
+}
+
+const COLUMNS: &str = "columns";
+
+impl BenchRecipe {
+    /// As [`RecipeName::resizes`].
+    pub(crate) const fn resizes(&self) -> bool {
+        match self {
+            Self::Columns => false,
+            Self::Samples(recipe) => recipe.resizes(),
+        }
+    }
+}
+
+impl From<OsString> for BenchRecipe {
+    fn from(name: OsString) -> Self {
+        if name == COLUMNS { Self::Columns } else { Self::Samples(name.into()) }
+    }
+}
+
+impl fmt::Display for BenchRecipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Columns => f.write_str(COLUMNS),
+            Self::Samples(recipe) => recipe.fmt(f),
+        }
+    }
+}
+
 impl From<OsString> for RecipeName {
     fn from(name: OsString) -> Self {
         let built_in = Self::BUILT_IN.into_iter().find(|known| {

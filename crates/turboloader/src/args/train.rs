@@ -9,7 +9,7 @@ use tl_transform::{DecodeMode, Recipe};
 
 use super::inspect::DamageChoice;
 use super::loader::LoaderArgs;
-use super::recipe::RecipeName;
+use super::recipe::{BenchRecipe, RecipeName};
 use crate::failure::Failure;
 
 /// Draw a contact sheet of samples, or of their augmented versions
@@ -85,6 +85,10 @@ pub(crate) struct PreviewArgs {
 /// columns with their length before them (u64; 2^64 - 1 where there is none), the number of boxes
 /// (u64), the boxes (four f32 each) and their labels (i64), and the mask.
 ///
+/// Of a table the batches are its columns, those of numbers or the ones that --columns names; a
+/// column of text is read as bytes. In the place of images the digest then has the numbers of the
+/// row of each column, in their order, with the matrix of --features behind them.
+///
 /// With --rows the same is said row by row: sorted together, the lines of all ranks are those of one
 /// process with the same global batch, as long as images are of one size and --mixing-group is the
 /// same.
@@ -96,20 +100,27 @@ pub(crate) struct PreviewArgs {
 ///   tl bench train.tbl --recipe imagenet-train --report --trace run.json --step-ms 40
 ///   tl bench photos.tbl drawings.tbl --mix 3,1 --length first-used-up --recipe imagenet-train
 ///   tl bench train.tbl --recipe imagenet-train --rank 0 --world 2 --batch-size 32 --rows 0.jsonl
+///   tl bench adult.idv --recipe columns --digest
+///   tl bench iris.idv --features PetalLength,PetalWidth --label Label --batch-size 256
 ///   tl bench coco.tbl --recipe detect.toml --boxes '/annotations/*/bbox' --box-format xywh
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct BenchArgs {
-    /// TAR archives, folders or TBL files, read as one data set
+    /// TAR archives, folders or TBL files, read as one data set; or IDV files and TBF segments
     #[arg(required = true, value_name = "DATA")]
     pub(crate) data: Vec<PathBuf>,
 
     /// What to do with each sample: decode (to RGB at full size), raw (read the stored bytes),
     /// imagenet-train (random resized crop, random horizontal flip, normalise, f32 planes),
-    /// imagenet-eval (resize of the short side, centre crop, normalise, f32 planes), or the path
-    /// of a recipe in JSON or TOML
-    #[arg(long, value_name = "RECIPE", value_hint = ValueHint::FilePath)]
-    pub(crate) recipe: RecipeName,
+    /// imagenet-eval (resize of the short side, centre crop, normalise, f32 planes), columns (of
+    /// the rows of a table; the default with --features and --label), or the path of a recipe in
+    /// JSON or TOML
+    #[arg(long, value_name = "RECIPE", value_hint = ValueHint::FilePath,
+          required_unless_present_any = ["features", "label"])]
+    pub(crate) recipe: Option<BenchRecipe>,
+
+    #[command(flatten)]
+    pub(crate) columns_of: RowArgs,
 
     /// Side of the images in a batch, for the imagenet recipes (default: 224)
     #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..=4096))]
@@ -155,6 +166,26 @@ pub(crate) struct BenchArgs {
     // Behind the others, because it has headings of its own.
     #[command(flatten)]
     pub(crate) loader: LoaderArgs,
+}
+
+/// What batches of a table hold, beside its columns.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Columns of tables")]
+pub(crate) struct RowArgs {
+    /// Columns of numbers that become one matrix of f32
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) features: Vec<String>,
+
+    /// The column that has the labels
+    #[arg(long, value_name = "NAME")]
+    pub(crate) label: Option<String>,
+}
+
+impl RowArgs {
+    /// Whether anything was asked for.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.features.is_empty() || self.label.is_some()
+    }
 }
 
 /// What to look at while measuring.

@@ -35,13 +35,15 @@ pub(super) struct Contents<'a> {
     batch: &'a Batch,
     fields: &'a Fields,
     decoded: bool,
+    is_table: bool,
 }
 
 impl<'a> Contents<'a> {
     /// Those of a batch of a loader with this configuration.
     pub(super) fn of(batch: &'a Batch, config: &'a LoaderConfig) -> Self {
-        let decoded = !matches!(config.work, Work::Bytes | Work::Views);
-        Self { batch, fields: &config.fields, decoded }
+        let decoded = matches!(config.work, Work::Images(_));
+        let is_table = matches!(config.work, Work::Columns(_));
+        Self { batch, fields: &config.fields, decoded, is_table }
     }
 
     /// The SHA-256 of a row: its image, then its fields.
@@ -53,6 +55,10 @@ impl<'a> Contents<'a> {
     }
 
     fn add_image(&self, hash: &mut Sha256, row: usize) {
+        if self.is_table {
+            self.batch.columns().for_each(|column| hash.update(self.part_of(column.bytes, row)));
+            return;
+        }
         hash.update(self.part_of(self.batch.images(), row));
         let Some(sample) = self.batch.sample(row) else { return };
         if self.decoded {

@@ -15,6 +15,9 @@ use crate::text::Hex;
 #[derive(Debug, Serialize)]
 pub(super) struct BenchResult {
     pub(super) recipe: String,
+    /// What is counted.
+    #[serde(skip)]
+    pub(super) unit: &'static str,
     pub(super) workers: usize,
     pub(super) batch_size: usize,
     pub(super) seed: u64,
@@ -61,9 +64,10 @@ impl fmt::Display for BenchResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:.1} images/s (median of {} epochs, {:.1} to {:.1}), {:.1} per CPU second, \
+            "{:.1} {}/s (median of {} epochs, {:.1} to {:.1}), {:.1} per CPU second, \
              {} workers, first batch after {:.3} s",
             self.images_per_s,
+            self.unit,
             self.runs - self.noisy_runs_dropped,
             self.min,
             self.max,

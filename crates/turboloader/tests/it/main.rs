@@ -15,6 +15,7 @@ mod row_indexes;
 mod segments;
 mod sheets;
 mod support;
+mod table_batches;
 mod table_conversion;
 mod tables;
 mod usage;

@@ -239,8 +239,6 @@ fn wrong_questions_about_a_table_exit_with_2() {
     check("merge", &["-o", "x"], no_samples);
     check("split", &["-o", "x", "--shards", "1"], no_samples);
     check("repair", &["-o", "x"], no_samples);
-    check("bench", &["--recipe", "raw"], no_samples);
-    check("doctor", &[], no_samples);
 }
 
 /// The whole digest by its description in the help.
