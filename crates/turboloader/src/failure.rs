@@ -288,12 +288,16 @@ impl Failure {
     /// Whether the data is at fault, rather than the usage or the system.
     pub(crate) fn is_about_data(&self) -> bool {
         match self {
-            Self::Read(error) => error.is_damage(),
+            Self::Read(error) | Self::Pipeline(PipelineError::Open(error)) => error.is_damage(),
             Self::Table(failure) => failure.is_about_data(),
             Self::Pipeline(PipelineError::Sample(error) | PipelineError::SizeUnknown(error)) => {
+                if let SampleFault::Column { source, .. } = &error.fault {
+                    return table::is_about_table(source);
+                }
                 let SampleFault::Read(error) = &error.fault else { return true };
                 error.is_damage()
             }
+            Self::Pipeline(PipelineError::Table { source, .. }) => table::is_about_table(source),
             Self::Convert(error) => error.is_damage(),
             Self::TableConversion { source, .. } => source.is_damage(),
             Self::Pipeline(PipelineError::ErrorBudget { .. })

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use tbf_format::{FormatError, Region};
+use tl_pipeline::TableError;
 
 use super::{Failure, Subject};
 use crate::table::Uuid;
@@ -121,6 +122,17 @@ impl TableFailure {
 impl From<TableFailure> for Failure {
     fn from(failure: TableFailure) -> Self {
         Self::Table(Box::new(failure))
+    }
+}
+
+/// What a loader met in a table.
+pub(super) fn is_about_table(error: &TableError) -> bool {
+    match error {
+        TableError::Read(error) => error.is_damage(),
+        TableError::Idv(error) => is_about_idv(error),
+        TableError::Tbf(error) => is_about_segment(error),
+        TableError::Block { .. } | TableError::Label { .. } | TableError::Limit { .. } => true,
+        TableError::OutOfRange { .. } | TableError::Other(_) | _ => false,
     }
 }
 

@@ -114,6 +114,29 @@ fn rows_are_written_whatever_their_order() {
     }
 }
 
+/// However a data set is opened, damage ends with 1 and what the system refuses with 2.
+#[test]
+fn damage_is_told_from_what_the_system_refuses() {
+    let (folder, path) = file();
+    let mut bytes = fs::read(&path).expect("the file is readable");
+    let columns = ["--recipe", "columns"];
+    let cut = write(folder.path(), "cut.idv", &bytes[..300]);
+    assert!(bench(&cut, &columns).error(1).contains("tail signature"));
+    let cut = write(folder.path(), "cut.tbf", b"TALB");
+    assert!(bench(&cut, &columns).error(1).contains("header needs 128 bytes, 4 are there"));
+    let cut = write(folder.path(), "cut.tbl", b"TBL\x02");
+    assert!(bench(&cut, &["--recipe", "raw"]).error(1).contains("needs 64 bytes, 4 are there"));
+    bench(&folder.path().join("missing.idv"), &columns).error(2);
+
+    let idv = idv_format::IdvFile::open(bytes.clone()).expect("it opens");
+    let offset = idv.column(0).expect("it is there").blocks()[1].offset;
+    let at = usize::try_from(offset).expect("it is small");
+    bytes[at..at + 2].fill(0xff);
+    let damaged = write(folder.path(), "damaged.idv", &bytes);
+    let line = bench(&damaged, &columns).error(1);
+    assert!(line.contains(&format!("block 1 at {offset}")), "{line}");
+}
+
 #[test]
 fn what_a_table_does_not_have_is_named() {
     let (_folder, path) = file();
