@@ -13,6 +13,9 @@ use crate::{prove, tidy};
 
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
+/// A machine without an operating system, for which there is no `std`.
+const BARE: &str = "thumbv7em-none-eabi";
+
 /// The crates without C code, which check for another architecture without a cross compiler.
 const PURE_RUST: &str = "-p idv-format -p tbl-format -p tl-simd -p tl-decode -p tl-transform";
 
@@ -27,7 +30,7 @@ struct Check {
     run: fn() -> Result<Outcome, Box<dyn Error>>,
 }
 
-const CHECKS: [Check; 13] = [
+const CHECKS: [Check; 14] = [
     Check { name: "format", run: || run_cargo("fmt --all --check") },
     Check { name: "tidy", run: || tidy::run().map(|()| Outcome::Passed) },
     Check { name: "clippy", run: || run_cargo("clippy --workspace --all-targets -- -D warnings") },
@@ -40,6 +43,7 @@ const CHECKS: [Check; 13] = [
     Check { name: "benches", run: || run_cargo("test --package tl-benches --benches") },
     Check { name: "fuzz seeds", run: fuzz_seeds },
     Check { name: "aarch64", run: aarch64 },
+    Check { name: "no_std", run: no_std },
     Check { name: "publish", run: publish },
 ];
 
@@ -123,13 +127,31 @@ fn fuzz_seeds() -> Result<Outcome, Box<dyn Error>> {
 }
 
 fn aarch64() -> Result<Outcome, Box<dyn Error>> {
-    let libraries = command::output("rustc", &["--print", "target-libdir", "--target", AARCH64]);
-    if !libraries.is_some_and(|folder| fs::exists(folder).unwrap_or(false)) {
-        return Ok(Outcome::Skipped(format!("`rustup target add {AARCH64}` installs the target")));
+    if let Some(missing) = missing_target(AARCH64) {
+        return Ok(missing);
     }
     let tbf = "--package tbf-format --no-default-features --features std,encryption";
     run_cargo(&format!("check --target {AARCH64} {tbf}"))?;
     run_cargo(&format!("check --target {AARCH64} {PURE_RUST}"))
+}
+
+/// The formats without `std`, also in what they depend on.
+fn no_std() -> Result<Outcome, Box<dyn Error>> {
+    if let Some(missing) = missing_target(BARE) {
+        return Ok(missing);
+    }
+    let check = format!("check --target {BARE} --no-default-features --package");
+    run_cargo(&format!("{check} tbl-format"))?;
+    run_cargo(&format!("{check} idv-format"))?;
+    run_cargo(&format!("{check} tbf-format --features encryption"))
+}
+
+/// Why a target's check is left out, when it is.
+fn missing_target(target: &str) -> Option<Outcome> {
+    let libraries = command::output("rustc", &["--print", "target-libdir", "--target", target]);
+    let is_there = libraries.is_some_and(|folder| fs::exists(folder).unwrap_or(false));
+    let how = format!("`rustup target add {target}` installs the target");
+    (!is_there).then_some(Outcome::Skipped(how))
 }
 
 /// Packages every published crate as the registry would receive it, and builds the packages.
