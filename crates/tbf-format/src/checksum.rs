@@ -9,9 +9,59 @@ pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
     backend::crc32c(bytes)
 }
 
+/// CRC-32C of bytes that come in pieces, and how many they are.
+#[cfg(feature = "std")]
+#[derive(Clone)]
+pub(crate) struct RunningCrc {
+    digest: backend::Digest,
+    bytes: u64,
+}
+
+#[cfg(feature = "std")]
+impl RunningCrc {
+    /// Of no bytes yet.
+    pub(crate) fn new() -> Self {
+        Self { digest: backend::digest(), bytes: 0 }
+    }
+
+    /// Adds the next bytes.
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        self.digest.update(bytes);
+        self.bytes += bytes.len() as u64;
+    }
+
+    /// How many bytes there were.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The checksum of all of them.
+    pub(crate) fn checksum(self) -> u32 {
+        backend::finalize(self.digest)
+    }
+}
+
+#[cfg(feature = "std")]
+impl core::fmt::Debug for RunningCrc {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        // The digest of the table-driven crate says nothing of itself.
+        f.debug_struct("RunningCrc").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
 #[cfg(all(feature = "std", not(miri)))]
 mod backend {
+    pub(super) use crc_fast::Digest;
     use crc_fast::{CrcAlgorithm, checksum};
+
+    pub(super) fn digest() -> Digest {
+        Digest::new(CrcAlgorithm::Crc32Iscsi)
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "a 32-bit CRC in the low bits")]
+    pub(super) fn finalize(digest: Digest) -> u32 {
+        digest.finalize() as u32
+    }
 
     #[expect(clippy::cast_possible_truncation, reason = "a 32-bit CRC in the low bits")]
     pub(super) fn crc32c(bytes: &[u8]) -> u32 {
@@ -21,12 +71,25 @@ mod backend {
 
 #[cfg(any(not(feature = "std"), miri))]
 mod backend {
-    pub(super) use super::table::crc32c;
+    pub(super) use super::table::*;
 }
 
 #[cfg(any(test, not(feature = "std"), miri))]
 mod table {
     use crc::{CRC_32_ISCSI, Crc, Table};
+
+    #[cfg(all(feature = "std", miri))]
+    pub(super) type Digest = crc::Digest<'static, u32, Table<16>>;
+
+    #[cfg(all(feature = "std", miri))]
+    pub(super) fn digest() -> Digest {
+        ISCSI.digest()
+    }
+
+    #[cfg(all(feature = "std", miri))]
+    pub(super) fn finalize(digest: Digest) -> u32 {
+        digest.finalize()
+    }
 
     static ISCSI: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISCSI);
 
@@ -52,6 +115,15 @@ mod tests {
         let bytes: Vec<u8> = (0..longest).map(|i| (i * 167 + (i >> 3)).to_le_bytes()[0]).collect();
         for len in 0..bytes.len() {
             assert_eq!(crc32c(&bytes[..len]), table::crc32c(&bytes[..len]), "{len} bytes");
+            #[cfg(feature = "std")]
+            {
+                let mut running = RunningCrc::new();
+                bytes[..len].chunks(len / 3 + 1).for_each(|part| running.update(part));
+                assert_eq!(
+                    (running.bytes(), running.checksum()),
+                    (len as u64, crc32c(&bytes[..len]))
+                );
+            }
         }
     }
 }

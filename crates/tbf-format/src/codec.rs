@@ -31,21 +31,28 @@ pub(crate) fn missing_feature(compression: Compression) -> Option<&'static str> 
 
 /// `raw` as blocks; `None` when that is no smaller.
 pub(crate) fn compress(raw: &[u8], compression: Compression) -> Option<Vec<u8>> {
-    if compression == Compression::None {
-        return None;
-    }
     let mut out = Vec::new();
+    let is_compressed = append_blocks(&mut out, raw, compression);
+    (is_compressed && out.len() < raw.len()).then_some(out)
+}
+
+/// Appends `raw` as blocks, the last of which may be shorter; `false` without compression.
+pub(crate) fn append_blocks(out: &mut Vec<u8>, raw: &[u8], compression: Compression) -> bool {
+    if compression == Compression::None {
+        return false;
+    }
     for block in raw.chunks(BLOCK_BYTES as usize) {
         let compressed = compress_block(block, compression).filter(|c| c.len() < block.len());
         let (bytes, mark) = match &compressed {
             Some(bytes) => (bytes.as_slice(), 0),
             None => (block, STORED),
         };
-        let length = u32::try_from(bytes.len()).ok()?;
+        // No longer than a block of 256 KiB.
+        let length = u32::try_from(bytes.len()).unwrap_or(BLOCK_BYTES);
         out.extend((length | mark).to_le_bytes());
         out.extend(bytes);
     }
-    (out.len() < raw.len()).then_some(out)
+    true
 }
 
 /// The bytes of a region of `raw_bytes` bytes that is stored as blocks of `block_bytes` each.

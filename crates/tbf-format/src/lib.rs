@@ -47,6 +47,8 @@ pub use string_table::Strings;
 pub use unpack::UnpackOptions;
 pub use values::{Element, Values};
 pub use writer::{BuildOptions, EncodedSegment, Node, NodeColumns, SegmentBuilder};
+#[cfg(feature = "std")]
+pub use writer::{SegmentWriteError, SegmentWriter};
 
 /// Whether `bytes` start as a segment does.
 ///

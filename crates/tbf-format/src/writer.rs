@@ -3,8 +3,12 @@
 mod encoded;
 mod quantize;
 mod regions;
+#[cfg(feature = "std")]
+mod stream;
 
 pub use encoded::EncodedSegment;
+#[cfg(feature = "std")]
+pub use stream::{SegmentWriteError, SegmentWriter};
 
 use alloc::vec::Vec;
 use core::iter;
@@ -12,6 +16,7 @@ use core::iter;
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U64;
 
+use self::encoded::Part;
 use self::regions::{Rows, append_tree, bloom, pad};
 use crate::build_error::BuildError;
 use crate::columns::{MAX_NODES, Outcome};
@@ -220,13 +225,18 @@ impl SegmentBuilder {
     /// [`BuildError::EdgeEnd`] or [`BuildError::DuplicateId`]; [`BuildError::Unsupported`] or
     /// [`BuildError::TooLongToEncrypt`].
     pub fn finish(self) -> Result<EncodedSegment, BuildError> {
+        self.encode(None)
+    }
+
+    /// The segment behind vectors that are written.
+    fn encode(self, written: Option<Part>) -> Result<EncodedSegment, BuildError> {
         self.check_edges()?;
         let by_id = self.rows_by_id()?;
         let mut flags = Flags::NONE;
         let pending = Outcome::Pending.code();
         for (flag, is_set) in [
             (Flags::HAS_OUTCOMES, self.outcomes.iter().any(|&code| code != pending)),
-            (Flags::HAS_EMBEDDINGS, !self.vectors.is_empty()),
+            (Flags::HAS_EMBEDDINGS, written.is_some() || !self.vectors.is_empty()),
             (Flags::IS_COMPACTED, self.options.is_compacted),
             (Flags::IS_ENCRYPTED, self.options.encryption.is_some()),
             (Flags::HAS_REVERSE, self.options.reverse),
@@ -247,7 +257,7 @@ impl SegmentBuilder {
             regions.insert(1, (Region::Embeddings, self.vectors));
         }
         let counts = encoded::Counts { node_count, edge_count, flags };
-        EncodedSegment::new(&self.options, counts, regions)
+        EncodedSegment::new(&self.options, counts, written, regions)
     }
 
     fn check_edges(&self) -> Result<(), BuildError> {

@@ -9,6 +9,8 @@ use zerocopy::little_endian::{U32, U64};
 use super::BuildOptions;
 use crate::aligned::ALIGNMENT;
 use crate::build_error::BuildError;
+#[cfg(feature = "std")]
+use crate::checksum::RunningCrc;
 use crate::checksum::crc32c;
 use crate::codec;
 use crate::encryption::Encryption;
@@ -40,20 +42,23 @@ pub(super) struct Counts {
 }
 
 impl EncodedSegment {
-    /// Packs `regions` and lays them out in their order.
+    /// Packs `regions` and lays them out in their order, behind the one that is `written`.
     pub(super) fn new(
         options: &BuildOptions,
         counts: Counts,
+        written: Option<Part>,
         regions: Vec<(Region, Vec<u8>)>,
     ) -> Result<Self, BuildError> {
         if let Some(feature) = codec::missing_feature(options.compression) {
             return Err(BuildError::Unsupported { feature });
         }
-        let mut parts: Vec<Part> =
-            regions.into_iter().map(|(region, raw)| Part::new(region, raw, options)).collect();
+        let regions = regions.into_iter().map(|(region, raw)| Part::new(region, raw, options));
+        let mut parts: Vec<Part> = written.into_iter().chain(regions).collect();
         let end = lay_out(&mut parts);
         let mut offsets = [0; Region::DATA.len()];
-        for (region, offset) in parts.iter().flat_map(Part::places) {
+        let of_vectors = parts.iter().find_map(Part::place_of_no_vectors);
+        let places = parts.iter().map(|part| (part.region, part.offset));
+        for (region, offset) in of_vectors.into_iter().chain(places) {
             if let Some(place) = region.slot().and_then(|slot| offsets.get_mut(slot)) {
                 *place = offset;
             }
@@ -86,8 +91,9 @@ impl EncodedSegment {
             Footer::to_bytes(summary, &entries)
         };
         let byte_len = footer_offset + footer(0).len() as u64;
+        let in_memory = parts.into_iter().filter(|part| part.written.is_none());
         let mut regions: Vec<(u64, Vec<u8>)> =
-            parts.into_iter().map(|part| (part.offset, part.stored)).collect();
+            in_memory.map(|part| (part.offset, part.stored)).collect();
         regions.push((footer_offset, footer(byte_len)));
         Ok(Self { header, regions, byte_len })
     }
@@ -119,9 +125,15 @@ impl EncodedSegment {
     /// What `out` reports.
     #[cfg(feature = "std")]
     pub fn write_draft(&self, mut out: impl Write) -> io::Result<()> {
-        const ZEROS: [u8; ALIGNMENT] = [0; ALIGNMENT];
         out.write_all(&self.header.partial().to_bytes())?;
-        let mut end = FileHeader::SIZE as u64;
+        self.write_regions(&mut out, FileHeader::SIZE as u64)?;
+        out.flush()
+    }
+
+    /// Writes the regions that are in memory behind the `end` bytes that are written.
+    #[cfg(feature = "std")]
+    pub(super) fn write_regions(&self, mut out: impl Write, mut end: u64) -> io::Result<()> {
+        const ZEROS: [u8; ALIGNMENT] = [0; ALIGNMENT];
         for (offset, bytes) in &self.regions {
             // Regions start less than 64 bytes behind the end of the one before.
             let gap = usize::try_from(offset - end).ok().and_then(|gap| ZEROS.get(..gap));
@@ -129,7 +141,7 @@ impl EncodedSegment {
             out.write_all(bytes)?;
             end = offset + bytes.len() as u64;
         }
-        out.flush()
+        Ok(())
     }
 
     /// Takes the mark from the draft that `out` holds from its first byte on.
@@ -149,13 +161,14 @@ fn lay_out(parts: &mut [Part]) -> u64 {
     let mut end = FileHeader::SIZE as u64;
     for part in parts {
         part.offset = end.next_multiple_of(ALIGNMENT as u64);
-        end = part.offset + part.stored.len() as u64;
+        end = part.offset + part.stored_bytes();
     }
     end
 }
 
 /// A region on its way into a segment.
-struct Part {
+#[derive(Debug)]
+pub(super) struct Part {
     region: Region,
     offset: u64,
     stored: Vec<u8>,
@@ -164,6 +177,8 @@ struct Part {
     raw_checksum: u32,
     /// With the tag.
     nonce: Option<([u8; 12], [u8; 16])>,
+    /// Length and checksum of the stored bytes, when they are not here any more.
+    written: Option<(u64, u32)>,
 }
 
 impl Part {
@@ -174,16 +189,40 @@ impl Part {
             Some(compressed) => (compressed, options.compression),
             None => (raw, Compression::None),
         };
-        Self { region, offset: 0, stored, compression, raw_bytes, raw_checksum, nonce: None }
+        let (nonce, written) = (None, None);
+        Self { region, offset: 0, stored, compression, raw_bytes, raw_checksum, nonce, written }
     }
 
-    /// The offsets in the header that point here. Readers that know no flags look for vectors of
-    /// no components behind the nodes, where vectors would be.
-    fn places(&self) -> impl Iterator<Item = (Region, u64)> + use<> {
-        let end = self.offset + self.stored.len() as u64;
-        let vectors = (Region::Embeddings, end.next_multiple_of(ALIGNMENT as u64));
-        let vectors = (self.region == Region::Nodes).then_some(vectors);
-        [Some((self.region, self.offset)), vectors].into_iter().flatten()
+    /// A region that stands in the file, of which this is known before and after compression.
+    #[cfg(feature = "std")]
+    pub(super) fn written(
+        region: Region,
+        compression: Compression,
+        raw: RunningCrc,
+        stored: RunningCrc,
+    ) -> Self {
+        Self {
+            region,
+            offset: 0,
+            stored: Vec::new(),
+            compression,
+            raw_bytes: raw.bytes(),
+            raw_checksum: raw.checksum(),
+            nonce: None,
+            written: Some((stored.bytes(), stored.checksum())),
+        }
+    }
+
+    fn stored_bytes(&self) -> u64 {
+        self.written.map_or(self.stored.len() as u64, |(bytes, _)| bytes)
+    }
+
+    /// Readers that know no flags look for vectors of no components behind the nodes, where
+    /// vectors would be.
+    fn place_of_no_vectors(&self) -> Option<(Region, u64)> {
+        let end = self.offset + self.stored_bytes();
+        let place = (Region::Embeddings, end.next_multiple_of(ALIGNMENT as u64));
+        (self.region == Region::Nodes).then_some(place)
     }
 
     #[cfg(feature = "encryption")]
@@ -212,9 +251,11 @@ impl Part {
             compression: self.compression.code(),
             is_encrypted: self.nonce.is_some().into(),
             reserved: 0,
-            stored_checksum: U32::new(crc32c(&self.stored)),
+            stored_checksum: U32::new(
+                self.written.map_or_else(|| crc32c(&self.stored), |(_, checksum)| checksum),
+            ),
             offset: U64::new(self.offset),
-            stored_bytes: U64::new(self.stored.len() as u64),
+            stored_bytes: U64::new(self.stored_bytes()),
             raw_bytes: U64::new(self.raw_bytes),
             raw_checksum: U32::new(raw_checksum),
             nonce,

@@ -1,5 +1,8 @@
 //! A segment as plain vectors: what writing and reading have to preserve.
 
+#[cfg(feature = "std")]
+use std::io::Cursor;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -7,6 +10,8 @@ use tbf_format::{
     BuildError, BuildOptions, Compression, Dtype, EncodedSegment, Encryption, Key, Node, Outcome,
     Relation, Segment, SegmentBuilder,
 };
+#[cfg(feature = "std")]
+use tbf_format::{FormatError, SegmentWriteError, SegmentWriter};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
@@ -106,6 +111,26 @@ impl Model {
             assert_eq!(builder.push(node, vector)?, u32::try_from(row).unwrap());
         }
         builder.finish()
+    }
+
+    /// The same with vectors that go out as they come, behind something else.
+    #[cfg(feature = "std")]
+    pub(crate) fn write(&self) -> Result<Vec<u8>, SegmentWriteError> {
+        let mut sink = Cursor::new(b"before".to_vec());
+        sink.set_position(6);
+        let mut writer = SegmentWriter::new(sink, self.options.clone())?;
+        for &(source, target, relation, weight) in &self.edges {
+            writer.push_edge(source, target, Relation::from_code(relation), weight);
+        }
+        for (node, vector) in &self.nodes {
+            writer.push(node, vector)?;
+        }
+        let sink = writer.finish(|sink| {
+            assert_eq!(Segment::open(&sink.get_ref()[6..]).unwrap_err(), FormatError::Partial);
+            Ok(())
+        })?;
+        assert_eq!(sink.position(), sink.get_ref().len() as u64);
+        Ok(sink.into_inner().split_off(6))
     }
 
     /// Asserts that `segment` holds the model.

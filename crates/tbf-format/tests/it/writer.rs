@@ -1,10 +1,15 @@
 //! What is written is what is read; what cannot be written is named.
 
+#[cfg(feature = "std")]
+use std::io::{self, Cursor, Seek, SeekFrom, Write};
+
 use proptest::prelude::*;
 use tbf_format::{
     BuildError, BuildOptions, Dtype, Flags, FormatError, Node, NodeColumns, Outcome, Region,
     Relation, Segment, SegmentBuilder, UnpackOptions,
 };
+#[cfg(feature = "std")]
+use tbf_format::{SegmentWriteError, SegmentWriter};
 
 use crate::data::{id, published_segment};
 use crate::model::{KEY, models};
@@ -30,13 +35,91 @@ proptest! {
 }
 
 #[cfg(feature = "std")]
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn vectors_can_go_out_as_they_come(model in models(if cfg!(miri) { 20 } else { 60 })) {
+        let is_encrypted = model.options.encryption.is_some();
+        match model.write() {
+            Err(SegmentWriteError::Encryption) if is_encrypted => {}
+            file => {
+                let file = file.unwrap();
+                let mut segment = Segment::open(&file).unwrap();
+                segment.unpack_all(&UnpackOptions::default()).unwrap();
+                prop_assert_eq!(segment.verify(), Ok(vec![]));
+                model.check(&segment);
+            }
+        }
+    }
+}
+
+/// More vectors than fit into a block, each of a size that blocks are no multiple of.
+#[cfg(feature = "std")]
+#[test]
+fn vectors_of_many_blocks_go_out_as_they_come() {
+    let count = if cfg!(miri) { 3u8 } else { 200 };
+    for compression in crate::model::compressions() {
+        let options = BuildOptions { compression, ..options(3_000) };
+        let mut writer = SegmentWriter::new(Cursor::new(Vec::new()), options.clone()).unwrap();
+        let mut builder = SegmentBuilder::new(options);
+        for row in 0..count {
+            let vector: Vec<f32> = (0..3_000u16).map(|n| f32::from(n) * f32::from(row)).collect();
+            writer.push(&node(row, Outcome::Failure), &vector).unwrap();
+            builder.push(&node(row, Outcome::Failure), &vector).unwrap();
+        }
+        writer.push_edge(0, 1, Relation::Causal, 1.0);
+        builder.push_edge(0, 1, Relation::Causal, 1.0);
+        let written = writer.finish(|_| Ok(())).unwrap().into_inner();
+        let built = builder.finish().unwrap().to_bytes();
+        let [mut written, mut built] = [&written, &built].map(|file| Segment::open(file).unwrap());
+        for segment in [&mut written, &mut built] {
+            segment.unpack_all(&UnpackOptions::default()).unwrap();
+            assert_eq!(segment.verify(), Ok(vec![]));
+        }
+        for region in [Region::Nodes, Region::Embeddings, Region::Edges, Region::Bloom] {
+            let [written, built] = [&written, &built].map(|segment| segment.region(region));
+            assert!(written == built, "{region} with {compression:?}");
+        }
+    }
+}
+
+#[cfg(feature = "std")]
+#[test]
+fn a_destination_that_fails_is_given_up() {
+    struct Full(Cursor<Vec<u8>>);
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.0.position() >= 128 { Ok(0) } else { self.0.write(bytes) }
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    impl Seek for Full {
+        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+            self.0.seek(to)
+        }
+    }
+    let mut writer = SegmentWriter::new(Full(Cursor::new(Vec::new())), options(100_000)).unwrap();
+    let wrong = writer.push(&node(0, Outcome::Failure), &[0.0]).unwrap_err();
+    assert!(matches!(wrong, SegmentWriteError::Build(BuildError::VectorLength { .. })));
+    let vector = vec![0.0; 100_000];
+    let full = writer.push(&node(0, Outcome::Failure), &vector).unwrap_err();
+    assert!(matches!(full, SegmentWriteError::Io { .. }));
+    let after = writer.push(&node(1, Outcome::Failure), &vector).unwrap_err();
+    assert!(matches!(after, SegmentWriteError::Failed));
+    assert!(matches!(writer.finish(|_| Ok(())), Err(SegmentWriteError::Failed)));
+}
+
+#[cfg(feature = "std")]
 #[test]
 fn a_draft_is_partial_until_it_is_completed() {
     let encoded = three_nodes(options(2)).finish().unwrap();
     let mut file = Vec::new();
     encoded.write_draft(&mut file).unwrap();
     assert_eq!(Segment::open(&file).unwrap_err(), FormatError::Partial);
-    encoded.complete(std::io::Cursor::new(&mut file)).unwrap();
+    encoded.complete(Cursor::new(&mut file)).unwrap();
     assert_eq!(file, encoded.to_bytes());
 }
 
