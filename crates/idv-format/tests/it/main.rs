@@ -13,6 +13,8 @@ mod arrow;
 mod arrow_writing;
 mod damage;
 mod data;
+#[cfg(not(miri))]
+mod kills;
 mod oracle;
 mod ways;
 mod writing;

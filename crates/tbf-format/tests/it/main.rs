@@ -5,6 +5,8 @@ mod data;
 #[cfg(feature = "encryption")]
 mod encryption;
 mod header;
+#[cfg(all(feature = "std", not(miri)))]
+mod kills;
 mod model;
 mod oracle;
 mod packing;
