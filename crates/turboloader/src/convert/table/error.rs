@@ -1,6 +1,9 @@
 //! Why a table cannot be converted.
 
 #[cfg(feature = "parquet")]
+use std::fmt;
+
+#[cfg(feature = "parquet")]
 use idv_format::{ArrowError, ArrowWriteError};
 use idv_format::{ReadError, WriteError};
 use tbl_io::Escaped;
@@ -26,18 +29,18 @@ pub(crate) enum TableError {
     ArrowWrite(#[from] ArrowWriteError),
     /// A Parquet file breaks its format, or the system refused.
     #[cfg(feature = "parquet")]
-    #[error(transparent)]
+    #[error("{}", Short(.0))]
     Parquet(#[from] parquet::errors::ParquetError),
     /// Arrays of a Parquet file cannot be decoded.
     #[cfg(feature = "parquet")]
-    #[error(transparent)]
+    #[error("{}", Short(.0))]
     Decode(#[from] arrow_schema::ArrowError),
     /// A CSV file breaks its format, or the system refused.
     #[error(transparent)]
     Csv(#[from] csv::Error),
     /// A Parquet file cannot be written.
     #[cfg(feature = "parquet")]
-    #[error("{0}")]
+    #[error("{}", Short(.0))]
     ParquetWrite(parquet::errors::ParquetError),
     /// A CSV file cannot be written.
     #[error("{0}")]
@@ -150,6 +153,22 @@ impl TableError {
                 matches!(error, WriteError::Io { .. })
             }
             _ => false,
+        }
+    }
+}
+
+/// The beginning of a message that can be long: of nested errors, each with what is in it.
+#[cfg(feature = "parquet")]
+struct Short<'e, E>(&'e E);
+
+#[cfg(feature = "parquet")]
+impl<E: fmt::Display> fmt::Display for Short<'_, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const CHARS: usize = 200;
+        let message = self.0.to_string();
+        match message.char_indices().nth(CHARS) {
+            None => f.write_str(&message),
+            Some((end, _)) => write!(f, "{} ...", message.get(..end).unwrap_or_default()),
         }
     }
 }
