@@ -428,11 +428,12 @@ impl Batch {
     }
 
     /// Sample `row` of a batch whose samples differ in size; `None` past the end, or when the
-    /// images are of one size. In a batch of [views](crate::Work::Views) it is the sample in its
-    /// file, and `None` when that has been cut short since.
+    /// images are of one size, or there are columns of numbers. In a batch of
+    /// [views](crate::Work::Views) it is the sample in its file, and `None` when that has been cut
+    /// short since.
     #[must_use]
     pub fn sample(&self, row: usize) -> Option<Sample<'_>> {
-        if self.spec.is_some() || row >= self.len {
+        if self.spec.is_some() || !self.columns.is_empty() || row >= self.len {
             return None;
         }
         let Extra { image, view_of, .. } = self.lease.extra(row);

@@ -22,7 +22,7 @@ use std::ops::Range;
 
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
-use crate::sync::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering};
 
 /// Where every field of a slab starts: a cache line, and the widest vector register.
 pub(crate) const ALIGNMENT: usize = 64;
@@ -86,7 +86,7 @@ impl Area {
 pub(crate) struct Shape {
     rows: usize,
     fields: [Area; FIELDS],
-    columns: Box<[Area]>,
+    columns: Arc<[Area]>,
     bytes: usize,
 }
 
@@ -97,7 +97,7 @@ impl Shape {
         let sizes = size_of::<[u32; 2]>();
         let row_bytes = [row.images, row.masks, sizes, NUMBER, size_of::<i32>(), NUMBER, 1];
         let mut shape =
-            Self { rows, fields: Default::default(), columns: Box::default(), bytes: 0 };
+            Self { rows, fields: Default::default(), columns: Arc::default(), bytes: 0 };
         for (field, row_bytes) in row_bytes.into_iter().enumerate() {
             shape.fields[field] = shape.push(row_bytes)?;
         }
@@ -106,7 +106,8 @@ impl Shape {
 
     /// The same with columns of so many bytes a row.
     pub(crate) fn with_columns(mut self, row_bytes: impl Iterator<Item = usize>) -> Option<Self> {
-        self.columns = row_bytes.map(|row_bytes| self.push(row_bytes)).collect::<Option<_>>()?;
+        let columns = row_bytes.map(|row_bytes| self.push(row_bytes));
+        self.columns = columns.collect::<Option<Vec<Area>>>()?.into();
         Some(self)
     }
 
@@ -427,7 +428,7 @@ impl<T> Complete<'_, T> {
         // SAFETY: alone as in `extra`.
         let bytes = unsafe { self.slab.exclusive(0..self.slab.shape.bytes) };
         let shape = &self.slab.shape;
-        for area in shape.fields.iter().chain(&shape.columns) {
+        for area in shape.fields.iter().chain(shape.columns.iter()) {
             bytes.copy_within(area.range(from..from + 1), area.range(to..to).start);
         }
         // SAFETY: alone as in `extra`; the two rows differ, checked above.

@@ -134,6 +134,9 @@ pub enum Meaning {
     Key {
         /// How many categories there are.
         count: u64,
+        /// Tells their names from others: files whose names differ mean something else by the same
+        /// number. `None` where they have none.
+        names: Option<u64>,
     },
     /// Themselves, but the least number there is stands for a missing one: NaN or -1.
     LeastIsMissing,

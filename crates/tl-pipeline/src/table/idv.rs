@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use idv_format::{
     Block, Codec, Column, Compression, IdvFile, Item, Key, Number, ReadAt, Scratch, Vector,
 };
+use sha2::{Digest, Sha256};
 use tbl_io::{Mapped, ReadError, Source};
 
 use self::decoded::Decoded;
@@ -62,7 +63,10 @@ impl IdvTable {
         let (mut columns, mut blocks) = (Vec::new(), Vec::new());
         for (place, entry) in file.columns().iter().enumerate() {
             let (content, of_column) = match file.column(place) {
-                Ok(column) => (content(column.codec()), column.blocks().into()),
+                Ok(column) => {
+                    let names = || key_names(&file, place);
+                    (content(column.codec(), names), column.blocks().into())
+                }
                 // What is wrong with it says who asks for it; the other columns are there.
                 Err(error) => (Content::Unreadable { reason: error.to_string() }, Arc::default()),
             };
@@ -158,7 +162,17 @@ fn load_bytes(block: &Block, codec: &Codec) -> u64 {
     bytes.saturating_add(block.stored_bytes.into())
 }
 
-fn content(codec: &Codec) -> Content {
+/// The first bytes of a hash of the names that a key's categories have, if they can be read.
+fn key_names(file: &IdvFile<Bytes>, column: usize) -> Option<u64> {
+    let metadata = file.metadata(column).ok()?;
+    let entry = metadata.iter().find(|entry| entry.kind == "KeyValues")?;
+    let mut hash = Sha256::new();
+    file.metadata_value(entry).ok()?.canonical(&mut |bytes| hash.update(bytes));
+    let hash: [u8; 32] = hash.finalize().into();
+    hash.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+}
+
+fn content(codec: &Codec, names: impl FnOnce() -> Option<u64>) -> Content {
     let (mut shape, item) = match codec {
         Codec::Item(item) => (Vec::new(), item),
         Codec::Vector(vector) => match dimensions(vector) {
@@ -172,7 +186,7 @@ fn content(codec: &Codec) -> Content {
     let (number, meaning) = match item {
         Item::Number(number) => (column_type(*number), Meaning::Value),
         Item::Key(Key { number, count, .. }) => {
-            (column_type(*number), Meaning::Key { count: *count })
+            (column_type(*number), Meaning::Key { count: *count, names: names() })
         }
         Item::Boolean => (ColumnType::Bool, Meaning::Value),
         Item::MissingBoolean => (ColumnType::U8, Meaning::TwoIsMissing),

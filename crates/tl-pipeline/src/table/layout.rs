@@ -268,7 +268,12 @@ pub(super) fn describe(content: &Content) -> String {
         Content::Numbers { number, shape, meaning } => {
             let name = number.name();
             let of = match meaning {
-                Meaning::Key { count } => format!("keys of {count} categories in {name}"),
+                Meaning::Key { count, names: None } => {
+                    format!("keys of {count} categories in {name}")
+                }
+                Meaning::Key { count, names: Some(names) } => {
+                    format!("keys of {count} categories with the names {names:016x} in {name}")
+                }
                 Meaning::LeastIsMissing => format!("{name}, the least of which is missing"),
                 Meaning::TwoIsMissing => "booleans that can be missing".to_owned(),
                 Meaning::Value => name.to_owned(),

@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn missing_numbers_are_no_numbers_and_keys_count_from_zero() {
-        let key = Meaning::Key { count: 3 };
+        let key = Meaning::Key { count: 3, names: None };
         let keys = floats(ColumnType::U32, key, [0u32, 1, 3].as_bytes());
         assert!(keys[0].is_nan() && keys[1..] == [0.0, 2.0], "{keys:?}");
         let ticks = floats(ColumnType::I64, Meaning::LeastIsMissing, [i64::MIN, -7].as_bytes());

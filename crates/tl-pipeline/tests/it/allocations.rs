@@ -5,9 +5,11 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use idv_format::Compression;
+use tbf_format::BuildOptions;
 use tbl_format::SampleFormat;
 use tbl_io::{NewSample, StreamWriter, TarOptions, TarWriter, WriteOptions};
-use tl_pipeline::{Dataset, LoaderConfig, Shuffle, Work};
+use tl_pipeline::{Columns, Dataset, LoaderConfig, Neighbors, Shuffle, Work};
 use tl_transform::batch_op::{CutMix, MixUp, Mosaic};
 use tl_transform::op::{
     CenterCrop, ErasingValue, GaussianBlur, GaussianNoise, GridMask, RandomErasing,
@@ -17,6 +19,7 @@ use tl_transform::{DecodeMode, Dtype, Layout as ImageLayout, OutputSpec, Recipe}
 
 use crate::memory::{Stored, config, dataset, flat_jpeg, jpeg, loader, sample, train};
 use crate::steps::everything;
+use crate::tables::files::{write_idv, write_tbf};
 
 struct Counting;
 
@@ -233,6 +236,24 @@ fn samples_cost_no_allocations() {
     check("imagenet-train, BMP in TBL", &train, tbl(bmp));
     check("imagenet-train, raw in TBL", &train, tbl(raw));
     check("bytes in TBL", &|| Work::Bytes, tbl(bmp));
+    for compression in [Compression::None, Compression::Deflate] {
+        let open = |count: usize| {
+            let path = folder.path().join("a.idv");
+            write_idv(&path, 0..count as u64, compression);
+            Dataset::open(&[path]).unwrap()
+        };
+        let features = vec!["dense".into(), "sparse".into()];
+        let columns = Columns { features, label: Some("key".into()), ..Columns::default() };
+        check("columns", &|| Work::Columns(columns.clone()), open);
+    }
+    let open = |count: usize| {
+        let path = folder.path().join("a.tbf");
+        write_tbf(&path, count.try_into().unwrap(), BuildOptions::default());
+        Dataset::open(&[path]).unwrap()
+    };
+    let neighbors = Neighbors { fanouts: vec![3, 2], columns: vec!["embedding".into()] };
+    let columns = Columns { neighbors: Some(neighbors), ..Columns::default() };
+    check("neighbours", &|| Work::Columns(columns.clone()), open);
 }
 
 /// Allocations of reading every row index of a data set with a buffer that is large enough.

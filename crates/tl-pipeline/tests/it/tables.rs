@@ -10,7 +10,7 @@
 )]
 
 mod damage;
-mod files;
+pub(crate) mod files;
 mod going_on;
 mod graphs;
 mod oracle;

@@ -59,7 +59,8 @@ impl RowValues for Direct {
     }
 
     fn write(&self, row: u64, out: &mut [u8]) -> Result<(), TableError> {
-        copy(&self.mapped, self.place(row), self.number_bytes, out)
+        let place = self.place(row).filter(|_| out.len() == self.number_bytes);
+        copy(&self.mapped, place, self.number_bytes, out)
     }
 }
 
@@ -114,7 +115,8 @@ impl RowValues for DirectVectors {
 
     fn write(&self, row: u64, out: &mut [u8]) -> Result<(), TableError> {
         let start = row.checked_mul(self.row_bytes).and_then(|at| at.checked_add(self.items.start));
-        let place = start.filter(|&start| start < self.items.end);
+        let fits = out.len() as u64 == self.row_bytes;
+        let place = start.filter(|&start| fits && start < self.items.end);
         copy(&self.mapped, place, self.number_bytes, out)
     }
 }

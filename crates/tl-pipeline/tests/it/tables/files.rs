@@ -5,7 +5,8 @@ use std::num::NonZeroU32;
 use std::path::Path;
 
 use idv_format::{
-    Codec, Compression, Item, Key, NewColumn, Number, Values, Vector, Vectors, WriteOptions, Writer,
+    Codec, Compression, Item, Key, NewColumn, NewMetadata, Number, Values, Vector, Vectors,
+    WriteOptions, Writer,
 };
 use tbf_format::{BuildOptions, Node, Outcome, Relation, SegmentBuilder};
 use tl_pipeline::{Batch, Columns, Dataset, Loader, LoaderConfig, Work};
@@ -92,6 +93,24 @@ pub(crate) fn write_idv(path: &Path, rows: std::ops::Range<u64>, compression: Co
     writer.finish().unwrap();
 }
 
+/// Writes a column `key` of one row, whose categories have names.
+pub(crate) fn write_keys(path: &Path, names: &[&str]) {
+    let key = Key { number: Number::Byte, count: names.len() as u64, min: 0 };
+    let text = Vector { item: Item::Text, dimensions: vec![names.len() as u32] };
+    let texts = Values::Text(names.iter().map(|name| Some(*name)).collect());
+    let metadata = NewMetadata {
+        kind: "KeyValues".into(),
+        codec: Codec::Vector(text),
+        value: Values::Vector(Vectors::dense(names.len() as u32, 1, texts)),
+    };
+    let column = NewColumn::new("key", Codec::Item(Item::Key(key)));
+    let column = NewColumn { metadata: vec![metadata], ..column };
+    let options = WriteOptions::default();
+    let mut writer = Writer::new(File::create(path).unwrap(), vec![column], options).unwrap();
+    writer.write(&[Values::Byte(vec![1].into())]).unwrap();
+    writer.finish().unwrap();
+}
+
 /// Edges of node `node`: to the next `node % 5` ones, round and round.
 pub(crate) fn targets(node: u32, nodes: u32) -> Vec<u32> {
     (1..=node % 5).map(|step| (node + step) % nodes).collect()
@@ -108,7 +127,7 @@ pub(crate) fn write_tbf(path: &Path, nodes: u32, options: BuildOptions) {
     for node in 0..nodes {
         let text = text(node.into());
         let of_node = Node {
-            id: [node as u8; 16],
+            id: std::array::from_fn(|byte| node.to_le_bytes()[byte % 4]),
             timestamp: 1_000 + u64::from(node),
             context_hash: u64::MAX - u64::from(node),
             confidence: node as f32 / 64.0,

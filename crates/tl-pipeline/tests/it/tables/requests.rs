@@ -147,6 +147,15 @@ fn files_stand_side_by_side_when_their_columns_are_the_same() {
         panic!("{error}");
     };
     assert_eq!((&*found, &*expected), ("`id`, u8 of shape [16]", "`id`, i64"));
+    // The same keys by other names.
+    let named = ["x", "y"].map(|name| {
+        let path = root.path().join(name);
+        super::files::write_keys(&path, &[name, "z"]);
+        path
+    });
+    assert!(Dataset::open(&[&named[0], &named[0]]).is_ok());
+    let error = Dataset::open(&named).unwrap_err().to_string();
+    assert!(error.contains("column 0 is `key`, keys of 2 categories with the names "), "{error}");
     let error = Dataset::open(&[paths[0].as_path(), root.path()]).unwrap_err();
     assert!(matches!(error, PipelineError::Columns(ColumnsError::NoTable { .. })), "{error}");
 }
