@@ -82,7 +82,7 @@ fn write(path: &Path) -> Result<(), Box<dyn Error>> {
     let class = |row: u32| if row.is_multiple_of(2) { -1.0 } else { 1.0 };
     let measure = |row: u32, measure: u8| {
         #[expect(clippy::cast_possible_truncation, reason = "measures are not exact")]
-        let noise = Rng::new(7, 0, row.into(), measure).uniform(-3.0, 3.0) as f32;
+        let noise = Rng::new(7, 0, row.into(), measure).uniform(-2.0, 2.0) as f32;
         class(row) + noise
     };
     let sepal: Vec<f32> = (0..ROWS).map(|row| measure(row, 0)).collect();
