@@ -41,12 +41,23 @@ pub(crate) fn orderings() -> Outcome {
     command::run(test.env("RUSTFLAGS", "--cfg loom"))
 }
 
-/// Undefined behaviour of the unsafe code and of what uses it.
+/// Undefined behaviour of the unsafe code and of what uses it; and the formats that lend numbers in
+/// place, on machines with other byte orders and addresses too.
 fn miri() -> Outcome {
     let tests = "miri test --package tl-pipeline --lib --target-dir target/miri";
     // The mixtures' tests only calculate, and one of them takes more than twenty minutes here.
-    let which = "slab:: pool:: ring:: schedule:: order::tests --skip mixtures";
-    command::run(&mut nightly(&format!("{tests} -- {which}")))
+    let which = "slab:: pool:: ring:: gate:: schedule:: order::tests --skip mixtures";
+    command::run(&mut nightly(&format!("{tests} -- {which}")))?;
+    for target in ["x86_64-unknown-linux-gnu", "i686-unknown-linux-gnu", "s390x-unknown-linux-gnu"]
+    {
+        // LZ4 and Zstandard are C.
+        let tbf = "tbf-format --no-default-features --features std,encryption";
+        for package in [tbf, "idv-format"] {
+            let tests = format!("miri test --target {target} --lib --target-dir target/miri");
+            command::run(&mut nightly(&format!("{tests} --package {package}")))?;
+        }
+    }
+    Ok(())
 }
 
 /// Data races in all tests of the loader. The standard library is instrumented as well.

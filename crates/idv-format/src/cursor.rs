@@ -55,7 +55,8 @@ impl<'a> Cursor<'a> {
             return Err(FormatError::Truncated {
                 what,
                 offset: self.offset,
-                need: u64::MAX,
+                // More than this machine addresses.
+                need: (count as u64).saturating_mul(item_bytes as u64),
                 have: self.rest.len() as u64,
             });
         };

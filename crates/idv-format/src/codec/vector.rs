@@ -39,7 +39,7 @@ pub(super) fn decode<'a>(
         let too_many = FormatError::Truncated {
             what: "items of vectors",
             offset: cursor.offset(),
-            need: u64::MAX,
+            need: (expected as u64).saturating_mul(length.into()),
             have: cursor.remaining() as u64,
         };
         let items = expected.checked_mul(length as usize).ok_or(too_many)?;
