@@ -154,6 +154,7 @@ impl<'a> Values<'a> {
     }
 
     /// Asks for room for as many more numbers, if that is to be had.
+    #[cfg(feature = "std")]
     pub(crate) fn reserve(&mut self, rows: usize) {
         on_arrays!(self, array => drop(array.to_mut().try_reserve_exact(rows)),
             Values::OffsetTime { offset_minutes, ticks } => {

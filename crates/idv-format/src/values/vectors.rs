@@ -168,6 +168,7 @@ impl<'a> Vectors<'a> {
     }
 
     /// How many items are in sparse vectors.
+    #[cfg(feature = "std")]
     pub(crate) fn index_count(&self) -> u64 {
         match &self.shape {
             Shape::Dense { .. } => 0,
