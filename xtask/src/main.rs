@@ -12,6 +12,7 @@ mod demo;
 mod fuzz;
 mod goldens;
 mod prove;
+mod python;
 mod test;
 mod tidy;
 
@@ -25,6 +26,8 @@ usage: cargo xtask <task>
   test                      everything a change must pass: format, lints, tidy, tests, docs, examples
   prove [KIND]              explore the loader's threads: schedules (shuttle), orderings (loom), miri,
                             threads (ThreadSanitizer), or all of them
+  python [PYTEST ARGUMENT...]
+                            build the Python package in target/python and run its tests
   tidy                      house rules that the compiler does not check
   bench [GROUP] [--save NAME | --against NAME]
                             run the benchmarks of one group or all, print a table
@@ -53,6 +56,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         ("tidy", []) => tidy::run(),
         ("bench", rest) => bench::run(&bench::Options::parse(rest)?),
         ("prove", kinds) => prove::run(kinds),
+        ("python", rest) => python::run(rest),
         ("goldens", []) => goldens::run(),
         ("fuzz", rest) => fuzz::run(&fuzz::Options::parse(rest)?),
         ("help" | "--help" | "-h", _) => {

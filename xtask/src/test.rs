@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::command::{self, cargo, workspace_root};
-use crate::{prove, tidy};
+use crate::{prove, python, tidy};
 
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
@@ -41,6 +41,7 @@ const CHECKS: [Check; 14] = [
     Check { name: "schedules", run: || prove::schedules().map(|()| Outcome::Passed) },
     Check { name: "orderings", run: || prove::orderings().map(|()| Outcome::Passed) },
     Check { name: "benches", run: || run_cargo("test --package tl-benches --benches") },
+    Check { name: "python", run: python_package },
     Check { name: "fuzz seeds", run: fuzz_seeds },
     Check { name: "aarch64", run: aarch64 },
     Check { name: "no_std", run: no_std },
@@ -119,6 +120,14 @@ fn features() -> Result<Outcome, Box<dyn Error>> {
     run_cargo("test --package turboloader --features parquet --test it -- table_conversion")?;
     let uring = "--package tbl-io --package tl-pipeline --features tl-pipeline/io-uring";
     run_cargo(&format!("test {uring} --test it -- uring readers"))
+}
+
+/// Builds the wheel and runs the tests of the package.
+fn python_package() -> Result<Outcome, Box<dyn Error>> {
+    if let Some(missing) = python::missing() {
+        return Ok(Outcome::Skipped(missing));
+    }
+    python::run(&[]).map(|()| Outcome::Passed)
 }
 
 /// Replays the committed seeds and past crashes on the stable compiler.

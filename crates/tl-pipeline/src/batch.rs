@@ -18,6 +18,7 @@ use crate::fields::{MaskType, RowFields};
 use crate::form::Form;
 use crate::gate::Held;
 use crate::pool::Lease;
+use crate::slab::FieldPointers;
 use crate::sync::Arc;
 use crate::table::ColumnSpec;
 
@@ -442,6 +443,12 @@ impl Batch {
             return Some(Sample { width: 0, height: 0, bytes });
         }
         Some(Sample { width: image.width, height: image.height, bytes: &image.data })
+    }
+
+    /// Where the fields lie, to hand them on without copying.
+    #[must_use]
+    pub fn pointers(&self) -> FieldPointers {
+        self.lease.pointers()
     }
 
     /// Whether the files under a batch of [views](crate::Work::Views) still have its samples. Asked

@@ -74,6 +74,7 @@ pub use render::Renderer;
 pub use report::{Limit, Report};
 pub use sample::{SampleRenderer, Stored, Target};
 pub use schedule::{Shard, Tail};
+pub use slab::FieldPointers;
 pub use stage::{Stage, StageTimes};
 pub use state::LoaderState;
 pub use stats::LoaderStats;

@@ -171,6 +171,14 @@ impl Loader {
         self.start(epoch, 0)
     }
 
+    /// The state at the start of `epoch`, of which nothing was received yet.
+    ///
+    /// # Errors
+    /// As for [`Epoch::state`].
+    pub fn state(&self, epoch: u32) -> Result<LoaderState, PipelineError> {
+        self.shared.state(epoch, 0)
+    }
+
     /// Goes on from `state`: the batches of its epoch that were not received yet.
     ///
     /// The number of workers, the prefetch and the policy for bad samples may be others, and so may

@@ -68,6 +68,32 @@ pub(crate) struct Identity {
     pub(crate) valid: bool,
 }
 
+/// Where the fields of a batch start in memory, each divisible by 64: for code that hands them on
+/// to another language without copying, together with the batch.
+///
+/// They are valid, and as long as the batch's own views say, while the batch or a clone of it exists.
+/// What is written there belongs to whoever has the batch: the loader does not look at it again.
+/// While it is written, there may be no view from [`Batch`](crate::Batch)'s methods.
+#[derive(Clone, Debug)]
+pub struct FieldPointers {
+    /// The images, one behind the other; of no bytes where they have their own sizes.
+    pub images: *mut u8,
+    /// The masks.
+    pub masks: *mut u8,
+    /// Height and width of each image.
+    pub sizes: *mut [u32; 2],
+    /// The labels.
+    pub labels: *mut i64,
+    /// The samples' numbers.
+    pub indices: *mut u64,
+    /// The labels in 32 bits.
+    pub labels_i32: *mut i32,
+    /// Whether each row counts, 0 or 1.
+    pub valid: *mut u8,
+    /// The columns of a table, in the order of [`Batch::columns`](crate::Batch::columns).
+    pub columns: Vec<*mut u8>,
+}
+
 /// Where a field of all rows lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Area {
@@ -253,6 +279,24 @@ impl<T> Slab<T> {
         self.check_published();
         // SAFETY: the slab is published, checked above, so nobody has a mutable reference.
         unsafe { &*self.rows[row].extra.get() }
+    }
+
+    /// Where the fields of a published slab start. Nothing here reads or writes them from then on,
+    /// but for the views that are asked for; whoever writes there asks for none meanwhile.
+    pub(crate) fn pointers(&self) -> FieldPointers {
+        self.check_published();
+        let start = |field| self.start_of(&self.shape.range(field, 0..self.in_use));
+        let columns = self.shape.columns.iter();
+        FieldPointers {
+            images: start(Field::Images),
+            masks: start(Field::Masks),
+            sizes: start(Field::Sizes).cast(),
+            labels: start(Field::Labels).cast(),
+            labels_i32: start(Field::ShortLabels).cast(),
+            indices: start(Field::Indices).cast(),
+            valid: start(Field::Valid),
+            columns: columns.map(|area| self.start_of(&area.range(0..self.in_use))).collect(),
+        }
     }
 
     fn published_numbers<N: FromBytes + Immutable>(&self, rows: usize, field: Field) -> &[N] {

@@ -6,7 +6,6 @@ use std::fmt;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::TryFromFloatSecsError;
 
 use tbl_io::{ConvertError, Entry, Escaped, ReadError, SampleSource, WriteError};
@@ -341,15 +340,15 @@ impl Failure {
     }
 
     /// The exit code: 1 when the data is at fault, 2 when the usage or the system is.
-    pub(crate) fn exit_code(&self) -> ExitCode {
+    pub(crate) fn exit_code(&self) -> u8 {
         if self.is_panic() {
-            EXIT_INTERNAL.into()
+            EXIT_INTERNAL
         } else if matches!(self, Self::ClosedPipe) {
-            ExitCode::SUCCESS
+            EXIT_GOOD
         } else if self.is_about_data() {
-            EXIT_BAD.into()
+            EXIT_BAD
         } else {
-            EXIT_USAGE.into()
+            EXIT_USAGE
         }
     }
 }
@@ -423,6 +422,8 @@ impl DamagedParts {
     }
 }
 
+/// All is well.
+pub(crate) const EXIT_GOOD: u8 = 0;
 /// The answer is bad.
 pub(crate) const EXIT_BAD: u8 = 1;
 /// Wrong usage, or the operating system refused.
@@ -447,10 +448,10 @@ mod tests {
             Failure::Pipeline(PipelineError::SizeUnknown(Arc::new(error))).exit_code()
         };
         let cut = ReadError::ChangedWhileOpen { path: path(), offset: 64, expected: 24 };
-        assert_eq!(code(cut.into()), EXIT_BAD.into());
+        assert_eq!(code(cut.into()), EXIT_BAD);
         let source = io::ErrorKind::PermissionDenied.into();
-        assert_eq!(code(ReadError::Io { path: path(), source }.into()), EXIT_USAGE.into());
+        assert_eq!(code(ReadError::Io { path: path(), source }.into()), EXIT_USAGE);
         let message = "index out of bounds".to_owned();
-        assert_eq!(code(SampleFault::Panicked { message }), EXIT_INTERNAL.into());
+        assert_eq!(code(SampleFault::Panicked { message }), EXIT_INTERNAL);
     }
 }

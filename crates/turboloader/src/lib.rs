@@ -33,6 +33,8 @@ mod text;
 mod verify;
 mod weights;
 
+use std::env;
+use std::ffi::OsString;
 use std::panic::{self, PanicHookInfo};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -42,14 +44,24 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use signal_hook::consts::SIGXFSZ;
 
+pub use prepare::{Probe, StrictDecode};
+
 use args::{Cli, Command, GlobalArgs};
-use failure::{EXIT_BAD, EXIT_INTERNAL, Failure, Verdict};
+use failure::{EXIT_BAD, EXIT_GOOD, EXIT_INTERNAL, Failure, Verdict};
 
 /// The `tl` command: runs the subcommand the process was started with and returns its exit code.
 #[must_use]
 pub fn tl() -> ExitCode {
+    tl_with(env::args_os()).into()
+}
+
+/// The `tl` command with these arguments, of which the first is the program's name: for programs
+/// that bring it along. Returns the exit code; help and version end the process.
+#[must_use]
+pub fn tl_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
     guarded(|| {
-        let cli = Cli::try_parse().map_err(|error| refused(&error))?;
+        let cli = Cli::try_parse_from(arguments).map_err(|error| refused(&error))?;
         output::set_color(cli.global.color);
         run(cli.command, cli.global)
     })
@@ -62,6 +74,7 @@ pub fn tar_to_tbl() -> ExitCode {
         let args = tar_to_tbl::TarToTblArgs::try_parse().map_err(|error| refused(&error))?;
         tar_to_tbl::run(&args)
     })
+    .into()
 }
 
 /// The definition of the `tl` command line, for whoever generates manuals or completions from it.
@@ -72,15 +85,15 @@ pub fn command() -> clap::Command {
 
 /// Runs `command` and turns its end into a line on standard error and an exit code. A panic,
 /// on whichever thread, is one line too.
-fn guarded(command: impl FnOnce() -> Result<Verdict, Failure> + panic::UnwindSafe) -> ExitCode {
+fn guarded(command: impl FnOnce() -> Result<Verdict, Failure> + panic::UnwindSafe) -> u8 {
     panic::set_hook(Box::new(report_panic));
     catch_file_size_signal();
     let Ok(end) = panic::catch_unwind(command) else {
-        return ExitCode::from(EXIT_INTERNAL);
+        return EXIT_INTERNAL;
     };
     match end {
-        Ok(Verdict::Good) => ExitCode::SUCCESS,
-        Ok(Verdict::Bad) => EXIT_BAD.into(),
+        Ok(Verdict::Good) => EXIT_GOOD,
+        Ok(Verdict::Bad) => EXIT_BAD,
         Err(failure) => {
             if !matches!(failure, Failure::ClosedPipe) {
                 output::report(&failure);

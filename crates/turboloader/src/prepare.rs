@@ -17,7 +17,7 @@ const MAX_STORED_SIDE: u32 = u16::MAX as u32;
 
 /// Reads width and height from the image's header where the source does not say them.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Probe;
+pub struct Probe;
 
 /// An image that a TBL index has no place for the size of.
 #[derive(Debug, thiserror::Error)]
@@ -197,15 +197,21 @@ impl Prepare for Rasterize {
 
 /// Decodes images strictly and forgets the pixels.
 #[derive(Debug)]
-pub(crate) struct StrictDecode {
+pub struct StrictDecode {
     images: Rasterize,
     /// The row index that a sample should have.
     row_index: Vec<u8>,
 }
 
+impl Default for StrictDecode {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl StrictDecode {
     /// A decoder of its own for each thread.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self { images: Rasterize::new(None), row_index: Vec::new() }
     }
 }

@@ -8,7 +8,7 @@ use super::file_rules::code_lines;
 use super::{Problem, SourceFile};
 
 /// Each library crate with the workspace crates it may depend on.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("idv-format", &[]),
     ("tbf-format", &[]),
     ("tbl-format", &[]),
@@ -24,6 +24,20 @@ const ARROWS: [(&str, &[&str]); 9] = [
             "tl-decode",
             "tl-simd",
             "tl-transform",
+        ],
+    ),
+    (
+        "tl-python",
+        &[
+            "idv-format",
+            "tbf-format",
+            "tbl-format",
+            "tbl-io",
+            "tl-decode",
+            "tl-pipeline",
+            "tl-simd",
+            "tl-transform",
+            "turboloader",
         ],
     ),
     ("tl-simd", &[]),
@@ -89,7 +103,7 @@ fn crates(root: &Path, files: &[SourceFile]) -> Vec<Problem> {
             problems.push(problem(&manifest, "does not inherit the workspace lints"));
         }
         let parts: &[&str] = match name {
-            "turboloader" => &["README.md"],
+            "turboloader" | "tl-python" => &["README.md"],
             _ => &["README.md", "examples"],
         };
         for part in parts {

@@ -149,6 +149,21 @@ fn every_output_form_starts_at_a_cache_line() {
 }
 
 #[test]
+fn pointers_lead_to_the_fields() {
+    let loader = loader(bmps(5), config(train()));
+    for batch in loader.epoch(0) {
+        let batch = batch.unwrap();
+        let pointers = batch.pointers();
+        assert_eq!(pointers.images.cast_const(), batch.images().as_ptr());
+        assert_eq!(pointers.masks.addr() % 64, 0);
+        assert_eq!(pointers.sizes.cast_const(), batch.sizes().as_ptr());
+        assert_eq!(pointers.labels.cast_const(), batch.labels().as_ptr());
+        assert_eq!(pointers.indices.cast_const(), batch.indices().as_ptr());
+        assert_eq!(pointers.valid.cast_const(), batch.valid().as_ptr().cast());
+    }
+}
+
+#[test]
 fn a_view_keeps_its_batch_while_others_come_and_go() {
     let loader = loader(bmps(64), config(train()));
     let mut epoch = loader.epoch(0);

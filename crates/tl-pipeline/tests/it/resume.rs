@@ -454,3 +454,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_state_at_the_start_is_that_of_an_epoch_of_which_nothing_was_received() {
+    let loader = loader(
+        (0..9).map(|number| sample(number, SampleFormat::Bmp)).collect(),
+        config(Work::Bytes),
+    );
+    assert_eq!(loader.state(3).unwrap(), loader.epoch(3).state().unwrap());
+    let resumed = loader.resume(&loader.state(3).unwrap()).unwrap();
+    assert_eq!((resumed.number(), resumed.remaining()), (3, loader.len()));
+}

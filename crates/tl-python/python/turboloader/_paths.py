@@ -1,0 +1,54 @@
+"""Names of data sets: one, a list, patterns, and ranges as WebDataset writes them."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterator, Sequence
+
+from .exceptions import SettingError, StorageError
+
+_RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
+_WILDCARDS = re.compile(r"[*?\[]")
+
+
+def expand(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
+    """Return the paths that are meant, in the order given; those of a pattern are sorted.
+
+    Examples
+    --------
+    >>> expand("train-{08..10}.tar")
+    ['train-08.tar', 'train-09.tar', 'train-10.tar']
+    """
+    listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    if not listed:
+        raise SettingError("no data set is named")
+    return [found for path in listed for found in _expand_one(os.fspath(path))]
+
+
+def _expand_one(path: str) -> list[str]:
+    if os.path.exists(path):
+        return [path]
+    ranged = list(_ranges(path))
+    if ranged != [path]:
+        return [found for one in ranged for found in _expand_one(one)]
+    if not _WILDCARDS.search(path):
+        return [path]
+    found = sorted(glob.glob(path))
+    if not found:
+        error = StorageError(f"{path}: no file matches this pattern")
+        error.shard = path
+        raise error
+    return found
+
+
+def _ranges(path: str) -> Iterator[str]:
+    match = _RANGE.search(path)
+    if match is None:
+        yield path
+        return
+    first, last = match.groups()
+    for number in range(int(first), int(last) + 1):
+        one = f"{path[: match.start()]}{number:0{len(first)}d}{path[match.end() :]}"
+        yield from _ranges(one)

@@ -1,0 +1,97 @@
+"""What goes wrong, by whose fault it is.
+
+Every exception is a `LoaderError`, and the built-in one that fits as well, so that both
+``except turboloader.LoaderError`` and ``except OSError`` do what they say.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ClosedError",
+    "DecodeError",
+    "ForkedError",
+    "FormatError",
+    "InternalError",
+    "LoaderError",
+    "OutOfMemoryError",
+    "RecipeError",
+    "SampleError",
+    "SampleIndexError",
+    "SettingError",
+    "StateError",
+    "StorageError",
+    "UnsupportedTransformError",
+]
+
+
+class LoaderError(Exception):
+    """Anything that TurboLoader refuses or cannot do.
+
+    Attributes
+    ----------
+    shard : str or None
+        The file or folder that it is about.
+    sample : int or None
+        The sample's number.
+    key : str or None
+        The sample's name.
+    offset : int or None
+        The place in the file, in bytes.
+    """
+
+    shard: str | None = None
+    sample: int | None = None
+    key: str | None = None
+    offset: int | None = None
+
+
+class FormatError(LoaderError, ValueError):
+    """The bytes of a file break its format."""
+
+
+class StorageError(LoaderError, OSError):
+    """The operating system refuses a file, or a file changed while it was open."""
+
+
+class DecodeError(LoaderError, ValueError):
+    """A sample is no image, or a damaged one."""
+
+
+class SampleError(LoaderError, ValueError):
+    """A sample cannot be used for what is to be done with it."""
+
+
+class RecipeError(LoaderError, ValueError):
+    """Transforms that cannot be done, or not in this order."""
+
+
+class UnsupportedTransformError(RecipeError):
+    """A transform of torchvision that there is none for."""
+
+
+class SettingError(LoaderError, ValueError):
+    """A setting outside its range, or several that do not go together."""
+
+
+class StateError(LoaderError, ValueError):
+    """A state of another data set or another loader."""
+
+
+class SampleIndexError(LoaderError, IndexError):
+    """A sample that there is not."""
+
+
+class OutOfMemoryError(LoaderError, MemoryError):
+    """There is no memory, or the budget has none left."""
+
+
+class ForkedError(LoaderError, RuntimeError):
+    """The process is a fork of the one that made the loader, and has none of its threads."""
+
+
+class ClosedError(LoaderError, RuntimeError):
+    """What is used after it was closed."""
+
+
+class InternalError(LoaderError, RuntimeError):
+    """A bug in TurboLoader: please report it."""

@@ -1,0 +1,436 @@
+"""The loader: what a training loop iterates over."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+from . import _native
+from ._native import Recipe, Report
+from ._paths import expand
+from .exceptions import SettingError
+from .transforms import BatchTransform, Resize, Transform, from_torchvision, recipe  # type: ignore[attr-defined]
+
+__all__ = ["DataLoader"]
+
+# For each output format: what fields are handed out as, and whether channels come last.
+_FORMATS: dict[str, tuple[str, bool | None]] = {
+    "dict": ("tensor", None),
+    "tensor": ("tensor", None),
+    "numpy": ("numpy", True),
+    "numpy_chw": ("numpy", False),
+    "pytorch": ("torch", None),
+    "torch": ("torch", None),
+    "jax": ("jax", None),
+    "tensorflow": ("tf", True),
+    "tf": ("tf", True),
+}
+
+_KINDS = (None, "auto", "folder", "imagefolder", "tar", "tbl", "webdataset")
+
+_REMOTE = ("http://", "https://", "s3://", "gs://", "gcs://", "az://", "azure://")
+
+_MIB, _GIB = 1 << 20, 1 << 30
+
+_BOXES = {"labels": None, "format": "xyxy", "output": "xyxy"}
+_MASK = {"dtype": "uint8", "padding": 255}
+
+
+class DataLoader:
+    """Batches of a data set, epoch by epoch.
+
+    What a batch holds is a function of the data set, the transforms, the seed and the epoch; the
+    number of threads has no part in it. Each iteration is the next epoch, unless `set_epoch` says
+    otherwise.
+
+    Parameters
+    ----------
+    data_path
+        A TAR archive, a TBL file or a folder of classes; a list of such; a pattern such as
+        ``"train-*.tar"`` or ``"train-{000..099}.tar"``. What a file is decides its content.
+    batch_size
+        Samples in a batch, of each rank.
+    num_workers
+        Threads; 0 means one for each core, without an eighth of them.
+    shuffle
+        False; True for all samples in random order; or ``"block:SAMPLES"`` and
+        ``"block:SAMPLESxWINDOW"``, which read files in parts.
+    transform
+        What is done to each image: a `Transform`, a list of them, a `Recipe`, or a ``Compose`` of
+        torchvision. None decodes images and leaves them in their own sizes.
+    image_size
+        The size of images, (height, width) or one number for both, where there is no transform.
+    output_format
+        What ``batch["image"]`` and the other fields are: ``"dict"`` for `Tensor`, which everything
+        takes without copying, or ``"numpy"``, ``"numpy_chw"``, ``"pytorch"``, ``"jax"`` or
+        ``"tensorflow"``.
+    seed
+        What order and transforms are random about.
+    drop_last
+        Whether to leave out the last batch where it is short.
+    enable_distributed
+        Whether to take rank and world size from ``torch.distributed``, or from ``RANK`` and
+        ``WORLD_SIZE``, unless they are given.
+    world_rank, world_size
+        Which part of every global batch this process gets.
+    prefetch_batches
+        Batches in flight besides those in use; 0 chooses.
+    dtype
+        ``"float32"``, ``"float16"``, ``"bfloat16"`` or ``"uint8"``, also those of NumPy and torch.
+    channels_last
+        Whether channels come last. By default where pixels stay ``uint8``.
+    decode
+        False gives the stored bytes as ``batch["bytes"]``.
+    decode_margin
+        Decodes photographs at the smallest scale that leaves so many times the result's side
+        instead of exactly: faster, within a stated distance.
+    batch_transform
+        Ways of mixing the images of a batch, such as `MixUp`.
+    tail
+        What becomes of a short last batch: ``"drop"``, ``"pad"`` with rows that are not ``valid``,
+        or ``"uneven"``. By default the last for one process and ``"pad"`` for several.
+    on_error
+        What to do with bad samples: ``"raise"``, ``"skip"``, ``"replace"`` or ``"fill"``.
+    max_errors, max_error_rate
+        How many bad samples are too many.
+    keys
+        Whether batches have the samples' names.
+    columns
+        Sidecar files whose bytes batches have, by extension: ``["json"]``.
+    boxes, mask
+        Where boxes and masks are: dicts of ``column`` and ``boxes``, optionally ``labels``,
+        ``format`` and ``output``; of ``column``, optionally ``dtype`` and ``padding``.
+    exif
+        Whether to turn images as their EXIF data say.
+    enable_cache, cache_l1_mb, cache_l2_gb, cache_dir, cache_decoded
+        Keeps stored bytes, or decoded images, in memory and on disk. It changes no batch.
+    memory_budget, prefetch_bytes
+        Bounds in bytes on all that the loader takes, and on batches in flight.
+    readers
+        Threads that read ahead of the workers; 0 leaves reading to them.
+    buckets
+        Groups images of like sizes and pads them: a window in batches, or (window, multiple).
+    parity
+        ``"pil"`` or ``"tensor"``: whose bits transforms have, torchvision's on Pillow images or on
+        tensors.
+    worker_id
+        This process's number among ``num_workers`` that share the data set, each sample with one of
+        them; threads are then chosen.
+    source, format, transforms, prefetch_factor
+        Other names of ``data_path``, of what it is, of ``transform`` and of ``prefetch_batches``.
+
+    Examples
+    --------
+    >>> loader = DataLoader("train.tar", batch_size=64, shuffle=True, image_size=224)
+    >>> for batch in loader:
+    ...     images = batch["image"].numpy()
+    ...     for sample in batch:
+    ...         print(sample["label"], sample["image"].shape)
+    """
+
+    def __init__(
+        self,
+        data_path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
+        batch_size: int = 32,
+        num_workers: int = 0,
+        shuffle: bool | str = False,
+        transform: Any = None,
+        image_size: int | tuple[int, int] | None = None,
+        output_format: str = "dict",
+        *,
+        seed: int = 42,
+        drop_last: bool = False,
+        enable_distributed: bool = False,
+        world_rank: int | None = None,
+        world_size: int | None = None,
+        prefetch_batches: int = 0,
+        dtype: Any = None,
+        channels_last: bool | None = None,
+        decode: bool = True,
+        decode_margin: float | None = None,
+        batch_transform: BatchTransform | Sequence[BatchTransform] = (),
+        tail: str | None = None,
+        on_error: str = "raise",
+        max_errors: int | None = None,
+        max_error_rate: float | None = None,
+        keys: bool = False,
+        columns: Sequence[str] = (),
+        boxes: dict[str, Any] | None = None,
+        mask: dict[str, Any] | None = None,
+        exif: bool = False,
+        enable_cache: bool = False,
+        cache_l1_mb: int = 512,
+        cache_l2_gb: int = 0,
+        cache_dir: str | os.PathLike[str] | None = None,
+        cache_decoded: bool = False,
+        memory_budget: int | None = None,
+        prefetch_bytes: int | None = None,
+        readers: int = 0,
+        buckets: int | tuple[int, int] | None = None,
+        parity: str | None = None,
+        worker_id: int | None = None,
+        source: Any = None,
+        format: str | None = None,
+        transforms: Any = None,
+        prefetch_factor: int | None = None,
+    ) -> None:
+        named = {name: value for name, value in locals().items() if name not in ("self", "named")}
+        self._arguments = {name: value for name, value in named.items() if name != "__class__"}
+        data_path = _one_of("data_path", data_path, "source", source)
+        transform = _one_of("transform", transform, "transforms", transforms)
+        if data_path is None:
+            raise SettingError("no data set is named: pass data_path")
+        if format not in _KINDS:
+            raise SettingError(f"format is {format}, none of {', '.join(map(str, _KINDS[1:]))}")
+        if output_format not in _FORMATS:
+            raise SettingError(f"output_format is {output_format}, none of {', '.join(_FORMATS)}")
+        form, last = _FORMATS[output_format]
+        self._paths = expand(_local(data_path))
+        self._recipe = None
+        if decode:
+            self._recipe = _recipe(
+                transform,
+                image_size,
+                dtype=dtype,
+                channels_last=last if channels_last is None else channels_last,
+                decode_margin=decode_margin,
+                parity=parity,
+                batch_transform=batch_transform,
+            )
+        elif transform is not None or image_size is not None:
+            raise SettingError("decode=False gives stored bytes, which nothing is done to")
+        if worker_id is not None:
+            # The other workers have the rest: together each sample once.
+            world_rank, world_size, num_workers = worker_id, num_workers, 0
+            tail = tail or "uneven"
+        rank, world = _place(enable_distributed, world_rank, world_size)
+        memory = cache_l1_mb * _MIB if enable_cache or cache_decoded else 0
+        window, multiple = (buckets, 1) if isinstance(buckets, int) else buckets or (None, 1)
+        settings = {
+            "recipe": self._recipe,
+            "form": form,
+            "batch_size": batch_size,
+            "workers": num_workers,
+            "prefetch": prefetch_batches if prefetch_factor is None else prefetch_factor,
+            "prefetch_bytes": prefetch_bytes,
+            "memory_budget": memory_budget,
+            "readers": readers,
+            "shuffle": shuffle if isinstance(shuffle, str) else "full" if shuffle else "none",
+            "seed": seed,
+            "rank": rank,
+            "world": world,
+            "tail": "drop" if drop_last else tail,
+            "on_error": on_error,
+            "max_errors": max_errors,
+            "max_error_rate": max_error_rate,
+            "keys": keys,
+            "columns": list(columns),
+            "boxes": None if boxes is None else {**_BOXES, **boxes},
+            "mask": None if mask is None else {**_MASK, **mask},
+            "cache_decoded": cache_decoded,
+            "cache_memory_bytes": memory,
+            "cache_disk_bytes": cache_l2_gb * _GIB,
+            "cache_dir": os.fspath(cache_dir) if cache_dir is not None else _cache_dir(),
+            "exif": exif,
+            "bucket_window": window,
+            "bucket_multiple": multiple,
+        }
+        self._native = _native.Loader(self._paths, settings)
+        self._next = 0
+        self._current: _native.Epoch | None = None
+        self._state: str | None = None
+        # Whether the next epoch was chosen by hand.
+        self._is_chosen = False
+
+    def __len__(self) -> int:
+        """Return how many batches an epoch has for this rank, exactly."""
+        return len(self._native)
+
+    def __iter__(self) -> _native.Epoch:
+        """Begin the next epoch, or what a state leaves of its own, and end the present one."""
+        self._end()
+        if self._state is None:
+            epoch = self._native.epoch(self._next)
+        else:
+            epoch = self._native.resume(self._state)
+            if epoch.remaining() == 0 and not self._is_chosen:
+                epoch = self._native.epoch(epoch.number + 1)
+        self._state, self._is_chosen = None, False
+        self._current, self._next = epoch, epoch.number + 1
+        return epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch the next iteration is.
+
+        A state that was loaded stays where it is of this epoch.
+        """
+        if self._state is not None and json.loads(self._state)["epoch"] != epoch:
+            self._state = None
+        self._next, self._is_chosen = epoch, True
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the consumer is: what it has received, not what was prepared.
+
+        It is the same on every rank, and goes on with any number of threads and of ranks that
+        have the same global batch.
+        """
+        if self._state is not None:
+            text = self._state
+        elif self._current is not None and not self._is_chosen:
+            text = self._current.state()
+        else:
+            text = self._native.state(self._next)
+        return json.loads(text)  # type: ignore[no-any-return]
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from ``state`` with the next iteration.
+
+        Raises
+        ------
+        StateError
+            For a state of another data set, transform, order, seed or global batch.
+        """
+        text = json.dumps(state)
+        # Refused here and not when training begins again.
+        self._end()
+        probe = self._native.resume(text)
+        self._next = probe.number
+        probe.close()
+        self._state, self._is_chosen = text, False
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the next iteration."""
+        return self._next
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """What is done to each image; None where bytes are loaded."""
+        return self._recipe
+
+    @property
+    def class_names(self) -> list[str]:
+        """The names of the classes, indexed by label."""
+        return self._native.class_names
+
+    @property
+    def num_samples(self) -> int:
+        """How many samples the data set has."""
+        return self._native.sample_count
+
+    @property
+    def audit(self) -> list[tuple[int, str, str]]:
+        """The bad samples received so far: number, error, and what became of it."""
+        return self._native.audit()
+
+    def report(self) -> Report:
+        """Return what the loader's time went to, and what limits it."""
+        return self._native.report()
+
+    def explain(self) -> str:
+        """Return the plan: data, transforms, order, threads and memory, a line each."""
+        return self._native.explain()
+
+    def close(self) -> None:
+        """Stop the threads. Batches that were received stay."""
+        self._end()
+        self._native.close()
+
+    def _end(self) -> None:
+        if self._current is not None:
+            self._current.close()
+            self._current = None
+
+    def __enter__(self) -> DataLoader:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._current is not None:
+            raise TypeError(
+                "a DataLoader that has begun an epoch has threads, which cannot be pickled: "
+                "pickle it before, and send its state_dict()"
+            )
+        chosen = {"next": self._next, "state": self._state, "is_chosen": self._is_chosen}
+        return {"arguments": self._arguments, **chosen}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.__init__(**kept["arguments"])  # type: ignore[misc]
+        self._next, self._state = kept["next"], kept["state"]
+        self._is_chosen = kept["is_chosen"]
+
+    def __repr__(self) -> str:
+        paths = self._paths[0] if len(self._paths) == 1 else f"{len(self._paths)} sources"
+        work = "stored bytes" if self._recipe is None else self._recipe
+        size = self._arguments["batch_size"]
+        return f"DataLoader({paths}, {len(self)} batches of {size}: {work})"
+
+
+def _one_of(name: str, value: Any, other_name: str, other: Any) -> Any:
+    if value is not None and other is not None:
+        raise SettingError(f"{name} and {other_name} are the same, pass one of them")
+    return other if value is None else value
+
+
+def _local(paths: Any) -> Any:
+    listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    for path in listed:
+        if os.fspath(path).startswith(_REMOTE):
+            raise SettingError(f"{path}: remote data sets cannot be loaded yet, copy it first")
+    return listed
+
+
+def _cache_dir() -> str:
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(home, "turboloader")
+
+
+def _recipe(transform: Any, image_size: int | tuple[int, int] | None, **options: Any) -> Recipe:
+    if isinstance(transform, Recipe):
+        if image_size is not None or any(value for value in options.values()):
+            raise SettingError("a recipe says size, dtype and layout itself: pass it alone")
+        return transform
+    if transform is None:
+        if image_size is not None:
+            size = (image_size, image_size) if isinstance(image_size, int) else image_size
+            return recipe(Resize(list(size)), **options)
+        return recipe(None, **options)
+    if image_size is not None:
+        raise SettingError("image_size goes without a transform: resize in the transform")
+    if type(transform).__module__.partition(".")[0] == "torchvision":
+        transform = from_torchvision(transform)
+    if not isinstance(transform, (Transform, Sequence)):
+        name = type(transform).__qualname__
+        raise SettingError(f"transform is a {name}, expected transforms of turboloader")
+    return recipe(transform, **options)
+
+
+def _place(enable: bool, rank: int | None, world: int | None) -> tuple[int, int]:
+    """Return rank and world size."""
+    if rank is not None or world is not None:
+        if rank is None or world is None:
+            raise SettingError("world_rank and world_size go together")
+        return rank, world
+    if not enable:
+        return 0, 1
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    try:
+        return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    except (KeyError, ValueError):
+        raise SettingError(
+            "enable_distributed: neither torch.distributed is initialised nor are RANK and "
+            "WORLD_SIZE set; pass world_rank and world_size"
+        ) from None

@@ -1,0 +1,378 @@
+"""Transforms with torchvision's names, arguments and defaults, as data.
+
+They say what a `DataLoader` does to each sample, and work on their own on NumPy arrays of shape
+(height, width, 3) and torch tensors of shape (3, height, width), both of ``uint8``.
+
+>>> from turboloader import transforms as T
+>>> train = T.RandomResizedCrop(224) | T.RandomHorizontalFlip() | T.ToTensor() | T.Normalize()
+>>> train(image).shape
+(224, 224, 3)
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import itertools
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ._native import Recipe
+from ._table import BATCH_TABLE, REQUIRED, TABLE
+from .exceptions import RecipeError, UnsupportedTransformError
+
+__all__ = [
+    "BatchTransform",
+    "Compose",
+    "ImageNetNormalize",
+    "ToDtype",
+    "ToImage",
+    "ToTensor",
+    "Transform",
+    "from_torchvision",
+    "manual_seed",
+    "recipe",
+    *BATCH_TABLE,
+    *TABLE,
+]
+
+_FLOATS = ("float16", "bfloat16", "float32")
+
+
+class Transform:
+    """A step of a recipe: a name and parameters.
+
+    Calling it on an image does it once. What is random follows from ``seed``, ``epoch`` and
+    ``sample``; each call takes the next sample unless they are given (see `manual_seed`).
+    """
+
+    _parameters: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(self, **parameters: Any) -> None:
+        self.__dict__.update(parameters)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters by name."""
+        return {name: self.__dict__[name] for name in self._parameters}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the operation as recipes in JSON have it."""
+        given = ((name, _plain(value)) for name, value in self.parameters.items())
+        operation = {"op": _snake_case(type(self).__name__)}
+        operation.update({_OP_NAMES.get(k, k): v for k, v in given if v is not None})
+        return operation
+
+    def operations(self) -> list[dict[str, Any]]:
+        """Return the operations that this one is, one behind the other."""
+        return [self.to_dict()]
+
+    def __or__(self, other: Transform) -> Compose:
+        return Compose([self, other])
+
+    def __call__(
+        self, image: Any, *, seed: int | None = None, epoch: int = 0, sample: int | None = None
+    ) -> Any:
+        """Do the transform to an image of ``uint8``, and return one in the same layout."""
+        if sample is None:
+            sample = next(_draws.numbers)
+        draw = (_draws.seed if seed is None else seed, epoch, sample)
+        return _apply(self, image, draw)
+
+    def __repr__(self) -> str:
+        said = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        return f"{type(self).__name__}({said})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Transform):
+            return NotImplemented
+        return self.operations() == other.operations()
+
+    def __hash__(self) -> int:
+        return hash(json.dumps(self.operations()))
+
+
+class BatchTransform:
+    """A way of mixing the images of a batch, for `DataLoader`'s ``batch_transform``."""
+
+    _parameters: ClassVar[Mapping[str, Any]] = {}
+    __init__ = Transform.__init__
+    __repr__ = Transform.__repr__
+    parameters = Transform.parameters
+    to_dict = Transform.to_dict
+
+
+class Compose(Transform):
+    """Transforms one behind the other.
+
+    Parameters
+    ----------
+    transforms
+        The transforms, in order.
+
+    Examples
+    --------
+    >>> Compose([Resize(256), CenterCrop(224), ToTensor()])
+    Compose([Resize(size=256, ...), CenterCrop(size=224), ToTensor()])
+    """
+
+    def __init__(self, transforms: Iterable[Transform]) -> None:
+        super().__init__()
+        self.transforms = [_checked(transform) for transform in transforms]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the operation as recipes in JSON have it."""
+        return {"op": "compose", "ops": self.operations()}
+
+    def operations(self) -> list[dict[str, Any]]:
+        """Return the operations of all transforms, one behind the other."""
+        return [operation for one in self.transforms for operation in one.operations()]
+
+    def __or__(self, other: Transform) -> Compose:
+        return Compose([*self.transforms, other])
+
+    def __repr__(self) -> str:
+        return f"Compose({self.transforms!r})"
+
+
+class ToImage(Transform):
+    """Nothing: images are pixels already. For code that was written for torchvision."""
+
+    def operations(self) -> list[dict[str, Any]]:
+        """Return no operation."""
+        return []
+
+
+class ToDtype(Transform):
+    """Map 0 to 255 to 0 to 1 where ``dtype`` is a float and ``scale`` is true.
+
+    Parameters
+    ----------
+    dtype
+        ``"float32"`` or the like, also of NumPy or torch. The batch's type is `DataLoader`'s.
+    scale
+        Floats have to be scaled.
+    """
+
+    _parameters: ClassVar[Mapping[str, Any]] = {"dtype": REQUIRED, "scale": False}
+
+    def __init__(self, dtype: Any, scale: bool = False) -> None:
+        super().__init__(dtype=dtype_name(dtype), scale=scale)
+        if self.dtype in _FLOATS and not scale:
+            raise RecipeError(f"ToDtype({self.dtype}) has to scale: pass scale=True")
+        if self.dtype not in (*_FLOATS, "uint8"):
+            raise RecipeError(f"ToDtype({self.dtype}): expected uint8 or one of {_FLOATS}")
+
+    def operations(self) -> list[dict[str, Any]]:
+        """Return the conversion, if it is one."""
+        return [{"op": "to_float"}] if self.dtype in _FLOATS else []
+
+
+def dtype_name(dtype: Any) -> str:
+    """Return the name of a type: of NumPy, torch, JAX, or a name."""
+    if isinstance(dtype, str):
+        return dtype
+    if str(dtype).startswith("torch."):
+        return str(dtype).removeprefix("torch.")
+    return np.dtype(dtype).name
+
+
+_OP_NAMES = {"transforms": "ops"}
+
+
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON has for a parameter."""
+    if isinstance(value, Transform):
+        return value.to_dict()
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
+
+
+def _checked(transform: Any) -> Transform:
+    if not isinstance(transform, Transform):
+        name = type(transform).__qualname__
+        raise TypeError(f"{name} is no transform of turboloader (see from_torchvision)")
+    return transform
+
+
+def _signature(parameters: Mapping[str, Any]) -> inspect.Signature:
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    empty = inspect.Parameter.empty
+    return inspect.Signature(
+        [
+            inspect.Parameter(name, kind, default=empty if default is REQUIRED else default)
+            for name, default in parameters.items()
+        ]
+    )
+
+
+def _define(name: str, base: type, document: str, parameters: Mapping[str, Any]) -> type:
+    signature = _signature(parameters)
+
+    def __init__(self: Any, *arguments: Any, **named: Any) -> None:  # noqa: N807
+        try:
+            bound = signature.bind(*arguments, **named)
+        except TypeError as error:
+            raise TypeError(f"{name}: {error}") from None
+        bound.apply_defaults()
+        if "transforms" in bound.arguments:
+            listed = bound.arguments["transforms"]
+            bound.arguments["transforms"] = [_checked(one) for one in listed]
+        base.__init__(self, **bound.arguments)  # type: ignore[misc]
+
+    body = {
+        "__doc__": document,
+        "__init__": __init__,
+        "__module__": __name__,
+        "__signature__": signature,
+        "_parameters": dict(parameters),
+    }
+    return type(name, (base,), body)
+
+
+for _name, (_document, _row) in TABLE.items():
+    globals()[_name] = _define(_name, Transform, _document, _row)
+for _name, (_document, _row) in BATCH_TABLE.items():
+    globals()[_name] = _define(_name, BatchTransform, _document, _row)
+
+ToTensor = globals()["ToFloat"]
+ImageNetNormalize = globals()["Normalize"]
+
+
+class _Draws:
+    """What transforms that are called on their own are random about."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.numbers = itertools.count()
+
+
+_draws = _Draws(int.from_bytes(os.urandom(8), "little"))
+
+
+def manual_seed(seed: int) -> None:
+    """Start the draws of transforms that are called on their own anew, from ``seed``."""
+    global _draws
+    _draws = _Draws(seed)
+
+
+def recipe(
+    transform: Transform | Sequence[Transform] | None,
+    *,
+    dtype: Any = None,
+    channels_last: bool | None = None,
+    decode_margin: float | None = None,
+    parity: str | None = None,
+    batch_transform: BatchTransform | Sequence[BatchTransform] = (),
+) -> Recipe:
+    """Check transforms and make a recipe of them: plain data with a hash.
+
+    Parameters
+    ----------
+    transform
+        What is done to each image.
+    dtype
+        The type of the results; ``float32`` where the transforms make floats, else ``uint8``.
+    channels_last
+        Whether channels come last; by default where pixels stay ``uint8``.
+    decode_margin
+        Decodes photographs at the smallest scale that leaves so many times the result's side, at
+        least 1, instead of exactly.
+    parity
+        ``"pil"``, the default, for torchvision's bits on Pillow images, ``"tensor"`` for those on
+        tensors.
+    batch_transform
+        Ways of mixing the images of a batch, of which each batch takes one.
+    """
+    if transform is None:
+        operations = []
+    elif isinstance(transform, Transform):
+        operations = transform.operations()
+    else:
+        operations = Compose(transform).operations()
+    mixing = [batch_transform] if isinstance(batch_transform, BatchTransform) else batch_transform
+    options = {
+        "dtype": None if dtype is None else dtype_name(dtype),
+        "channels_last": channels_last,
+        "decode_margin": decode_margin,
+        "parity": parity,
+    }
+    batch_operations = [one.to_dict() for one in mixing]
+    return Recipe.of_ops(json.dumps(operations), json.dumps(batch_operations), options)
+
+
+def _apply(transform: Transform, image: Any, draw: tuple[int, int, int]) -> Any:
+    is_torch = type(image).__module__.partition(".")[0] == "torch"
+    pixels = image.permute(1, 2, 0).contiguous().numpy() if is_torch else np.asarray(image)
+    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
+        expected = "(3, height, width)" if is_torch else "(height, width, 3)"
+        shape, dtype = tuple(image.shape), pixels.dtype
+        raise TypeError(f"an image of shape {shape} and {dtype}, expected {expected} and uint8")
+    height, width, _ = pixels.shape
+    made = recipe(transform, channels_last=not is_torch)
+    result = made.apply(pixels.tobytes(), (width, height), draw)
+    return result.torch() if is_torch else result.numpy()
+
+
+def from_torchvision(transform: Any) -> Transform:
+    """Convert a transform of torchvision, v1 or v2; one that there is none for is an error.
+
+    Parameters
+    ----------
+    transform
+        The transform, or a ``Compose`` of them.
+
+    Raises
+    ------
+    UnsupportedTransformError
+        With the transform's name: nothing is left out silently.
+
+    Examples
+    --------
+    >>> from torchvision.transforms import v2
+    >>> from_torchvision(v2.Compose([v2.Resize(256), v2.CenterCrop(224)]))
+    Compose([Resize(size=[256], ...), CenterCrop(size=[224, 224])])
+    """
+    name = type(transform).__name__
+    if name == "Compose":
+        return Compose([from_torchvision(one) for one in transform.transforms])
+    if name in ("ToImage", "PILToTensor", "ToPureTensor", "ToPILImage", "Identity"):
+        return ToImage()
+    if name == "ToTensor":
+        return ToTensor()
+    if name in ("ToDtype", "ConvertImageDtype"):
+        return ToDtype(transform.dtype, scale=getattr(transform, "scale", True))
+    if name not in TABLE or not type(transform).__module__.startswith("torchvision."):
+        raise UnsupportedTransformError(f"{transform!r} has no counterpart here")
+    return _converted(name, transform)
+
+
+def _converted(name: str, transform: Any) -> Transform:
+    parameters: dict[str, Any] = {}
+    for parameter in TABLE[name][1]:
+        value = getattr(transform, parameter, None)
+        if parameter == "transforms":
+            value = [from_torchvision(one) for one in value]
+        if callable(getattr(value, "tolist", None)):
+            value = value.tolist()
+        parameters[parameter] = value
+    if name == "Grayscale" and parameters["num_output_channels"] != 3:
+        raise UnsupportedTransformError(f"{transform!r}: batches have three channels")
+    if name == "RandomChoice":
+        chances = parameters["p"]
+        parameters["p"] = None if len(set(chances or [])) < 2 else chances
+    return globals()[name](**parameters)  # type: ignore[no-any-return]

@@ -1,0 +1,363 @@
+//! Batches as Python sees them: fields by name, samples by number.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use tl_pipeline::{Batch, LoaderConfig, MaskType, Work};
+use zerocopy::IntoBytes;
+
+use crate::error::{Error, text};
+use crate::memory::{BatchMemory, Memory};
+use crate::tensor::{Element, Form, Tensor, wrap};
+
+/// What the batches of one loader have.
+#[derive(Clone, Debug)]
+pub(crate) struct Contents {
+    form: Form,
+    is_bytes: bool,
+    keys: bool,
+    columns: Vec<String>,
+    boxes: bool,
+    box_labels: bool,
+    mask: Option<MaskType>,
+    num_classes: Option<usize>,
+}
+
+impl Contents {
+    pub(crate) fn new(config: &LoaderConfig, form: Form) -> Self {
+        let fields = &config.fields;
+        let recipe = match &config.work {
+            Work::Images(recipe) => Some(recipe),
+            _ => None,
+        };
+        Self {
+            form,
+            is_bytes: recipe.is_none(),
+            keys: fields.keys,
+            columns: fields.columns.clone(),
+            boxes: fields.boxes.is_some(),
+            box_labels: fields.boxes.as_ref().is_some_and(|boxes| boxes.labels.is_some()),
+            mask: fields.mask.as_ref().map(|mask| mask.dtype),
+            num_classes: recipe.and_then(|recipe| recipe.num_classes()).map(|count| count as usize),
+        }
+    }
+
+    /// The names of the fields, in order.
+    fn names(&self) -> Vec<&str> {
+        let own = [
+            (if self.is_bytes { "bytes" } else { "image" }, true),
+            ("label", true),
+            ("soft_label", self.num_classes.is_some()),
+            ("index", true),
+            ("valid", true),
+            ("size", !self.is_bytes),
+            ("key", self.keys),
+            ("mask", self.mask.is_some()),
+            ("boxes", self.boxes),
+            ("box_labels", self.box_labels),
+        ];
+        let own = own.into_iter().filter(|(_, has)| *has).map(|(name, _)| name);
+        own.chain(self.columns.iter().map(String::as_str)).collect()
+    }
+}
+
+/// Samples with their labels, in the order of the epoch.
+///
+/// ``batch["image"]`` is one tensor for all samples, ``batch[0]`` a dict of the first sample, and
+/// iterating gives one sample after the other. ``keys()``, ``values()`` and ``items()`` are those of
+/// the fields, so that ``dict(batch)`` and ``**batch`` work.
+///
+/// The memory belongs to whoever has the batch or a part of it: it can be written, and the loader
+/// uses it again only when all of them are gone.
+#[pyclass(frozen, weakref, name = "Batch", module = "turboloader")]
+pub(crate) struct PyBatch {
+    contents: Arc<Contents>,
+    /// Asked for nothing that lies in `memory`.
+    batch: Arc<Batch>,
+    memory: BatchMemory,
+    shape: Option<Vec<usize>>,
+    element: Element,
+    soft_labels: Option<Memory>,
+    /// Images and masks in their own sizes, copied when they are first asked for.
+    lists: [PyOnceLock<Py<PyList>>; 2],
+}
+
+/// The lists that are kept.
+const IMAGES: usize = 0;
+const MASKS: usize = 1;
+
+impl PyBatch {
+    pub(crate) fn new(batch: Batch, contents: &Arc<Contents>) -> PyResult<Self> {
+        let shape = batch.shape().map(|shape| shape.to_vec());
+        let element = batch.spec().map_or(Ok(Element::U8), |spec| spec.output.dtype.try_into())?;
+        let soft_labels = contents.num_classes.map(|classes| {
+            let soft_labels = batch.soft_labels(classes).map_err(Error::from)?;
+            Memory::of(soft_labels.as_slice().as_bytes())
+        });
+        let soft_labels = soft_labels.transpose()?;
+        let batch = Arc::new(batch);
+        let memory = BatchMemory::new(Arc::clone(&batch));
+        let (contents, lists) = (Arc::clone(contents), [PyOnceLock::new(), PyOnceLock::new()]);
+        Ok(Self { contents, batch, memory, shape, element, soft_labels, lists })
+    }
+
+    /// The tensor of a field that has one.
+    fn tensor(&self, name: &str) -> Option<Tensor> {
+        let rows = self.batch.len();
+        let memory = &self.memory;
+        Some(match name {
+            "image" => {
+                let shape = self.shape.clone()?;
+                Tensor::new(memory.images.clone(), shape, self.element)
+            }
+            "label" => Tensor::new(memory.labels.clone(), vec![rows], Element::I64),
+            "soft_label" => {
+                let classes = self.contents.num_classes?;
+                let memory = self.soft_labels.clone()?;
+                Tensor::new(memory, vec![rows, classes], Element::F32)
+            }
+            // Below 2^63, and torch has no arithmetic on unsigned numbers.
+            "index" => Tensor::new(memory.indices.clone(), vec![rows], Element::I64),
+            "valid" => Tensor::new(memory.valid.clone(), vec![rows], Element::Bool),
+            "size" if !self.contents.is_bytes => {
+                Tensor::new(memory.sizes.clone(), vec![rows, 2], Element::I32)
+            }
+            "mask" => {
+                let element = match self.contents.mask? {
+                    MaskType::I64 => Element::I64,
+                    _ => Element::U8,
+                };
+                let spec = self.batch.spec()?;
+                let shape = vec![rows, spec.height as usize, spec.width as usize];
+                Tensor::new(memory.masks.clone(), shape, element)
+            }
+            _ => return None,
+        })
+    }
+
+    /// The values of a field that has no tensor, one for each sample.
+    fn list<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyList>>> {
+        let kept = |which: usize, make: &dyn Fn() -> PyResult<Bound<'py, PyList>>| {
+            let list = self.lists[which].get_or_try_init(py, || make().map(Bound::unbind))?;
+            Ok(Some(list.bind(py).clone()))
+        };
+        let contents = &*self.contents;
+        match name {
+            "image" if !contents.is_bytes => {
+                return kept(IMAGES, &|| self.rows(py, |row| self.image(py, row)));
+            }
+            "mask" if contents.mask.is_some() => {
+                return kept(MASKS, &|| self.rows(py, |row| self.mask(py, row)));
+            }
+            "bytes" if contents.is_bytes => {
+                return self
+                    .rows(py, |row| {
+                        let sample = self.batch.sample(row).map(|sample| sample.bytes);
+                        Ok(sample.map(|bytes| PyBytes::new(py, bytes)))
+                    })
+                    .map(Some);
+            }
+            "key" if contents.keys => {
+                return self
+                    .rows(py, |row| self.batch.key(row).map(|key| text(py, key)).transpose())
+                    .map(Some);
+            }
+            "boxes" if contents.boxes => {
+                return self
+                    .rows(py, |row| {
+                        let boxes = self.batch.boxes(row);
+                        self.owned(py, boxes.as_bytes(), vec![boxes.len(), 4], Element::F32)
+                    })
+                    .map(Some);
+            }
+            "box_labels" if contents.box_labels => {
+                return self
+                    .rows(py, |row| {
+                        let labels = self.batch.box_labels(row);
+                        self.owned(py, labels.as_bytes(), vec![labels.len()], Element::I64)
+                    })
+                    .map(Some);
+            }
+            _ => {}
+        }
+        let Some(column) = contents.columns.iter().position(|column| column == name) else {
+            return Ok(None);
+        };
+        let bytes = |row| Ok(self.batch.column(column, row).map(|bytes| PyBytes::new(py, bytes)));
+        self.rows(py, bytes).map(Some)
+    }
+
+    fn rows<'py, T: IntoPyObject<'py>>(
+        &self,
+        py: Python<'py>,
+        value: impl Fn(usize) -> PyResult<T>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let values = (0..self.batch.len()).map(value).collect::<PyResult<Vec<T>>>()?;
+        PyList::new(py, values)
+    }
+
+    fn image(&self, py: Python<'_>, row: usize) -> PyResult<Option<Py<PyAny>>> {
+        let Some(sample) = self.batch.sample(row) else { return Ok(None) };
+        let shape = vec![sample.height as usize, sample.width as usize, 3];
+        self.owned(py, sample.bytes, shape, Element::U8).map(Some)
+    }
+
+    fn mask(&self, py: Python<'_>, row: usize) -> PyResult<Option<Py<PyAny>>> {
+        let (Some(mask), Some(sample)) = (self.batch.mask(row), self.batch.sample(row)) else {
+            return Ok(None);
+        };
+        let shape = vec![sample.height as usize, sample.width as usize];
+        self.owned(py, mask, shape, Element::U8).map(Some)
+    }
+
+    /// A copy of what lies in no field of the slab.
+    fn owned(
+        &self,
+        py: Python<'_>,
+        bytes: &[u8],
+        shape: Vec<usize>,
+        element: Element,
+    ) -> PyResult<Py<PyAny>> {
+        Tensor::new(Memory::of(bytes)?, shape, element).into_form(py, self.contents.form)
+    }
+
+    fn field(&self, py: Python<'_>, name: &str, form: Form) -> PyResult<Py<PyAny>> {
+        if let Some(tensor) = self.tensor(name) {
+            return tensor.into_form(py, form);
+        }
+        if let Some(list) = self.list(py, name)? {
+            return Ok(list.into_any().unbind());
+        }
+        let names = self.contents.names().join(", ");
+        Err(PyKeyError::new_err(format!("{name}: a batch has {names}")))
+    }
+
+    /// One sample as a dict: numbers for what is one number, arrays for what has dimensions.
+    fn sample<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyDict>> {
+        let form = match self.contents.form {
+            Form::Tensor => Form::Numpy,
+            form => form,
+        };
+        let sample = PyDict::new(py);
+        for name in self.contents.names() {
+            let value = match self.tensor(name) {
+                Some(tensor) if tensor.rank() == 1 => {
+                    Bound::new(py, tensor)?.call_method0("numpy")?.call_method1("item", (row,))?
+                }
+                Some(tensor) => tensor.row(row).into_form(py, form)?.into_bound(py),
+                None => match self.list(py, name)? {
+                    Some(list) => self.as_array(list.get_item(row)?)?,
+                    None => py.None().into_bound(py),
+                },
+            };
+            sample.set_item(name, value)?;
+        }
+        Ok(sample)
+    }
+
+    /// A sample's tensor as a NumPy array, unless another form was asked for.
+    fn as_array<'py>(&self, value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if self.contents.form == Form::Tensor && value.is_instance_of::<Tensor>() {
+            return value.call_method0("numpy");
+        }
+        Ok(value)
+    }
+
+    fn all<'py>(&self, py: Python<'py>, form: Form) -> PyResult<Bound<'py, PyDict>> {
+        let fields = PyDict::new(py);
+        for name in self.contents.names() {
+            fields.set_item(name, self.field(py, name, form)?)?;
+        }
+        Ok(fields)
+    }
+}
+
+#[pymethods]
+impl PyBatch {
+    /// The batch's number in its epoch, from 0.
+    #[getter]
+    fn number(&self) -> u64 {
+        self.batch.number()
+    }
+
+    /// How many samples it has.
+    fn __len__(&self) -> usize {
+        self.batch.len()
+    }
+
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if let Ok(row) = key.extract::<isize>() {
+            return Ok(self.sample(py, wrap(row, self.batch.len())?)?.into_any());
+        }
+        let name: String = key.extract()?;
+        Ok(self.field(py, &name, self.contents.form)?.into_bound(py))
+    }
+
+    fn __contains__(&self, name: &str) -> bool {
+        self.contents.names().contains(&name)
+    }
+
+    /// The names of the fields.
+    fn keys(&self) -> Vec<&str> {
+        self.contents.names()
+    }
+
+    /// The fields.
+    fn values(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
+        let names = self.contents.names();
+        names.into_iter().map(|name| self.field(py, name, self.contents.form)).collect()
+    }
+
+    /// The fields with their names.
+    fn items(&self, py: Python<'_>) -> PyResult<Vec<(String, Py<PyAny>)>> {
+        let names = self.contents.names();
+        let item = |name: &str| Ok((name.to_owned(), self.field(py, name, self.contents.form)?));
+        names.into_iter().map(item).collect()
+    }
+
+    /// Field ``name``, or ``default`` where there is none.
+    #[pyo3(signature = (name, default=None))]
+    fn get(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        default: Option<Py<PyAny>>,
+    ) -> PyResult<Option<Py<PyAny>>> {
+        if !self.__contains__(name) {
+            return Ok(default);
+        }
+        self.field(py, name, self.contents.form).map(Some)
+    }
+
+    /// The fields as a dict of NumPy arrays that share the batch's memory.
+    fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.all(py, Form::Numpy)
+    }
+
+    /// The fields as a dict of ``torch.Tensor`` that share the batch's memory.
+    fn torch<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.all(py, Form::Torch)
+    }
+
+    /// The fields as a dict of ``jax.Array`` that share the batch's memory.
+    fn jax<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.all(py, Form::Jax)
+    }
+
+    /// The fields as a dict of ``tf.Tensor`` that share the batch's memory.
+    fn tf<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.all(py, Form::Tf)
+    }
+
+    fn __repr__(&self) -> String {
+        let (number, len) = (self.batch.number(), self.batch.len());
+        format!("Batch(number={number}, samples={len}, fields={:?})", self.contents.names())
+    }
+}

@@ -1,0 +1,278 @@
+//! The crates' errors as exceptions of `turboloader.exceptions`, with the message in one line and
+//! the place in attributes.
+
+use std::path::{Path, PathBuf};
+
+use pyo3::prelude::*;
+use tbl_io::{ConvertError, ReadError, WriteError};
+use tl_decode::DecodeError;
+use tl_pipeline::{PipelineError, SampleError, SampleFault, SamplerError};
+use tl_transform::{PlanError, RecipeError, StepError};
+
+/// An exception to be: its class and what it says.
+#[derive(Debug)]
+pub(crate) struct Error {
+    class: Class,
+    message: String,
+    place: Place,
+    errno: Option<i32>,
+}
+
+/// The classes of `turboloader.exceptions`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    Format,
+    Storage,
+    Decode,
+    Sample,
+    Recipe,
+    Setting,
+    State,
+    Index,
+    Memory,
+    Forked,
+    Closed,
+    Internal,
+}
+
+impl Class {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Format => "FormatError",
+            Self::Storage => "StorageError",
+            Self::Decode => "DecodeError",
+            Self::Sample => "SampleError",
+            Self::Recipe => "RecipeError",
+            Self::Setting => "SettingError",
+            Self::State => "StateError",
+            Self::Index => "SampleIndexError",
+            Self::Memory => "OutOfMemoryError",
+            Self::Forked => "ForkedError",
+            Self::Closed => "ClosedError",
+            Self::Internal => "InternalError",
+        }
+    }
+}
+
+/// Where something is wrong.
+#[derive(Debug, Default)]
+struct Place {
+    shard: Option<PathBuf>,
+    sample: Option<u64>,
+    key: Option<Vec<u8>>,
+    offset: Option<u64>,
+}
+
+impl Place {
+    fn file(path: &Path) -> Self {
+        Self { shard: Some(path.to_owned()), ..Self::default() }
+    }
+}
+
+impl Error {
+    fn new(class: Class, error: &dyn std::fmt::Display) -> Self {
+        Self { class, message: error.to_string(), place: Place::default(), errno: None }
+    }
+
+    /// A setting that cannot be.
+    pub(crate) fn setting(message: &dyn std::fmt::Display) -> Self {
+        Self::new(Class::Setting, message)
+    }
+
+    /// A recipe that cannot be.
+    pub(crate) fn recipe(message: &dyn std::fmt::Display) -> Self {
+        Self::new(Class::Recipe, message)
+    }
+
+    /// A state that is none.
+    pub(crate) fn state(message: &dyn std::fmt::Display) -> Self {
+        Self::new(Class::State, message)
+    }
+
+    /// What is used after it was closed.
+    pub(crate) fn closed(message: &dyn std::fmt::Display) -> Self {
+        Self::new(Class::Closed, message)
+    }
+
+    fn raise(&self, py: Python<'_>) -> PyResult<PyErr> {
+        let class = py.import("turboloader.exceptions")?.getattr(self.class.name())?;
+        let exception = class.call1((&self.message,))?;
+        let Place { shard, sample, key, offset } = &self.place;
+        exception.setattr("shard", shard.as_deref().map(|shard| shard.as_os_str()))?;
+        exception.setattr("sample", sample)?;
+        exception.setattr("key", key.as_deref().map(|key| text(py, key)).transpose()?)?;
+        exception.setattr("offset", offset)?;
+        if self.errno.is_some() {
+            exception.setattr("errno", self.errno)?;
+        }
+        Ok(PyErr::from_value(exception))
+    }
+}
+
+/// A name that need not be UTF-8, as Python has those of files.
+pub(crate) fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    pyo3::types::PyBytes::new(py, bytes).call_method1("decode", ("utf-8", "surrogateescape"))
+}
+
+impl From<Error> for PyErr {
+    fn from(error: Error) -> Self {
+        Python::attach(|py| error.raise(py).unwrap_or_else(|error| error))
+    }
+}
+
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Self {
+        Self { message: error.to_string(), ..read(&error) }
+    }
+}
+
+/// Class and place of a read error.
+fn read(error: &ReadError) -> Error {
+    let place = Place::file(error.path());
+    let at = |class, offset: Option<u64>, errno| Error {
+        class,
+        message: String::new(),
+        place: Place { offset, ..place },
+        errno,
+    };
+    match error {
+        ReadError::Io { source, .. } => at(Class::Storage, None, source.raw_os_error()),
+        ReadError::ChangedWhileOpen { offset, .. } => at(Class::Storage, Some(*offset), None),
+        ReadError::NotAFile { .. } | ReadError::NotAFolder { .. } => at(Class::Storage, None, None),
+        ReadError::Format { offset, .. }
+        | ReadError::Tar { offset, .. }
+        | ReadError::Checksum { offset, .. } => at(Class::Format, Some(*offset), None),
+        ReadError::SampleOutOfRange { index, .. } => {
+            let error = at(Class::Index, None, None);
+            Error { place: Place { sample: Some(*index), ..error.place }, ..error }
+        }
+        ReadError::NotRaw { index, .. } | ReadError::LabelWithoutClass { index, .. } => {
+            let error = at(Class::Format, None, None);
+            Error { place: Place { sample: Some(*index), ..error.place }, ..error }
+        }
+        ReadError::Sample { index, key, source } => {
+            let error = read(source);
+            let (sample, key) = (Some(*index), key.clone());
+            Error { place: Place { sample, key, ..error.place }, ..error }
+        }
+        _ => at(Class::Format, None, None),
+    }
+}
+
+impl From<WriteError> for Error {
+    fn from(error: WriteError) -> Self {
+        let class = match &error {
+            WriteError::Io { .. } | WriteError::AfterFailure { .. } => Class::Storage,
+            _ => Class::Format,
+        };
+        let (path, sample, errno) = match &error {
+            WriteError::Io { path, source } => (path, None, source.raw_os_error()),
+            WriteError::Sample { path, index, .. } => (path, Some(*index), None),
+            WriteError::MemberName { path, .. }
+            | WriteError::TooManySamples { path, .. }
+            | WriteError::Format { path, .. }
+            | WriteError::AfterFailure { path } => (path, None, None),
+            _ => return Self::new(class, &error),
+        };
+        let place = Place { sample, ..Place::file(path) };
+        Self { place, errno, ..Self::new(class, &error) }
+    }
+}
+
+impl From<ConvertError> for Error {
+    fn from(error: ConvertError) -> Self {
+        match error {
+            ConvertError::Read(error) => error.into(),
+            ConvertError::Write(error) => error.into(),
+            ConvertError::Prepare { ref path, index, ref key, .. } => {
+                let (sample, key) = (Some(index), key.clone());
+                let place = Place { sample, key, ..Place::file(path) };
+                Self { place, ..Self::new(Class::Sample, &error) }
+            }
+            ConvertError::TooManySamples { .. } => Self::new(Class::Format, &error),
+            _ => Self::new(Class::Internal, &error),
+        }
+    }
+}
+
+impl From<DecodeError> for Error {
+    fn from(error: DecodeError) -> Self {
+        Self::new(Class::Decode, &error)
+    }
+}
+
+impl From<RecipeError> for Error {
+    fn from(error: RecipeError) -> Self {
+        Self::new(Class::Recipe, &error)
+    }
+}
+
+impl From<PlanError> for Error {
+    fn from(error: PlanError) -> Self {
+        Self::new(Class::Recipe, &error)
+    }
+}
+
+impl From<StepError> for Error {
+    fn from(error: StepError) -> Self {
+        Self::new(Class::Recipe, &error)
+    }
+}
+
+impl From<SamplerError> for Error {
+    fn from(error: SamplerError) -> Self {
+        Self::new(Class::Setting, &error)
+    }
+}
+
+impl From<&SampleError> for Error {
+    fn from(error: &SampleError) -> Self {
+        let (class, errno) = match &error.fault {
+            SampleFault::Read(error) => {
+                let Self { class, errno, .. } = read(error);
+                (class, errno)
+            }
+            SampleFault::Decode(_) => (Class::Decode, None),
+            SampleFault::Panicked { .. } => (Class::Internal, None),
+            _ => (Class::Sample, None),
+        };
+        let SampleError { index, key, shard, offset, .. } = error;
+        let (sample, key, offset) = (Some(*index), key.clone(), *offset);
+        let place = Place { sample, key, offset, ..Place::file(shard) };
+        Self { class, message: error.to_string(), place, errno }
+    }
+}
+
+impl From<PipelineError> for Error {
+    fn from(error: PipelineError) -> Self {
+        match &error {
+            PipelineError::Open(_) => {
+                let PipelineError::Open(error) = error else { unreachable!("matched above") };
+                error.into()
+            }
+            PipelineError::Sample(sample)
+            | PipelineError::SizeUnknown(sample)
+            | PipelineError::ErrorBudget { last: sample, .. } => {
+                Self { message: error.to_string(), ..Self::from(&**sample) }
+            }
+            PipelineError::StateMismatch { .. }
+            | PipelineError::StateBeyondEpoch { .. }
+            | PipelineError::StateWithinBatch { .. } => Self::new(Class::State, &error),
+            PipelineError::OutOfMemory { .. }
+            | PipelineError::BatchesHeld { .. }
+            | PipelineError::BatchMemory { .. } => Self::new(Class::Memory, &error),
+            PipelineError::Forked => Self::new(Class::Forked, &error),
+            PipelineError::Label { index, .. } => {
+                let place = Place { sample: Some(*index), ..Place::default() };
+                Self { place, ..Self::new(Class::Sample, &error) }
+            }
+            PipelineError::Spawn { source, .. } => {
+                Self { errno: source.raw_os_error(), ..Self::new(Class::Storage, &error) }
+            }
+            PipelineError::WorkerPanicked { .. } | PipelineError::Collate { .. } => {
+                Self::new(Class::Internal, &error)
+            }
+            _ => Self::new(Class::Setting, &error),
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Stored data sets sample by sample: TBL files read and written, raw ones mapped.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use tbl_format::SampleFormat;
+use tbl_io::{Entry, Labels, NewSample, SampleSource, StreamWriter, TblFile, WriteOptions};
+
+use crate::error::{Error, text};
+use crate::memory::Memory;
+use crate::tensor::{Element, Tensor, wrap};
+
+/// An open TBL file, or any other stored data set: numbered samples.
+///
+/// ``reader[i]`` is the bytes of sample ``i``, ``reader.entry(i)`` what the index knows of it.
+#[pyclass(frozen, name = "TblReader", module = "turboloader")]
+pub(crate) struct PyTblReader {
+    source: Box<dyn SampleSource>,
+    labels: Labels,
+}
+
+#[pymethods]
+impl PyTblReader {
+    /// Opens a TBL file, a TAR archive or a folder.
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf) -> Result<Self, Error> {
+        py.detach(|| {
+            let mut sources = tbl_io::open_all(&[path])?;
+            let labels = Labels::resolve(&sources)?;
+            let source = sources.swap_remove(0);
+            Ok(Self { source, labels })
+        })
+    }
+
+    fn __len__(&self) -> usize {
+        usize::try_from(self.source.sample_count()).unwrap_or(usize::MAX)
+    }
+
+    /// How many samples there are.
+    #[getter]
+    fn num_samples(&self) -> u64 {
+        self.source.sample_count()
+    }
+
+    /// The names of the classes, indexed by label.
+    #[getter]
+    fn class_names(&self) -> Vec<String> {
+        self.labels.class_names().to_vec()
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Bound<'py, PyBytes>> {
+        self.read_sample(py, wrap(index, self.__len__())? as u64)
+    }
+
+    /// The bytes of sample ``index``, checked against the checksums that the file has.
+    fn read_sample<'py>(&self, py: Python<'py>, index: u64) -> PyResult<Bound<'py, PyBytes>> {
+        let read = py.detach(|| {
+            let mut bytes = Vec::new();
+            self.source.read_into(index, &mut bytes).map(|()| bytes)
+        });
+        let read = read.map_err(|error| Error::from(error.for_sample(index, None)))?;
+        Ok(PyBytes::new(py, &read))
+    }
+
+    /// What the index knows of sample ``index``: a dict of key, label, format, width, height, offset,
+    /// stored_bytes and bytes.
+    fn entry<'py>(&self, py: Python<'py>, index: u64) -> PyResult<Bound<'py, PyDict>> {
+        let entry = self.source.entry(index).map_err(Error::from)?;
+        let label = self.labels.label(0, index);
+        let Entry { key, format, width, height, offset, stored_bytes, bytes, .. } = entry;
+        let dict = PyDict::new(py);
+        dict.set_item("key", key.as_deref().map(|key| text(py, key)).transpose()?)?;
+        dict.set_item("label", label)?;
+        dict.set_item("format", format.to_string())?;
+        dict.set_item("width", width)?;
+        dict.set_item("height", height)?;
+        dict.set_item("offset", offset)?;
+        dict.set_item("stored_bytes", stored_bytes)?;
+        dict.set_item("bytes", bytes)?;
+        Ok(dict)
+    }
+
+    fn __repr__(&self) -> String {
+        let (path, count) = (self.source.path().display(), self.source.sample_count());
+        format!("TblReader({path}, samples={count})")
+    }
+}
+
+/// Writes a TBL file sample by sample; the file has its name once all is well.
+///
+/// As a context manager it is finished at the end, and discarded where an exception ended it.
+#[pyclass(frozen, name = "TblWriter", module = "turboloader")]
+pub(crate) struct PyTblWriter {
+    /// Nothing once it is finished or discarded.
+    writer: Mutex<Option<StreamWriter>>,
+}
+
+impl PyTblWriter {
+    fn with<R>(
+        &self,
+        work: impl FnOnce(&mut StreamWriter) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let closed = || Error::closed(&"the writer is finished, or was discarded");
+        work(writer.as_mut().ok_or_else(closed)?)
+    }
+
+    fn take(&self) -> Option<StreamWriter> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+#[pymethods]
+impl PyTblWriter {
+    /// Starts a file that will be called ``path``.
+    #[new]
+    #[pyo3(signature = (path, *, lz4=false, overwrite=false, sync=true, class_names=None))]
+    fn new(
+        path: PathBuf,
+        lz4: bool,
+        overwrite: bool,
+        sync: bool,
+        class_names: Option<Vec<String>>,
+    ) -> Result<Self, Error> {
+        let options = WriteOptions { lz4, overwrite, sync, ..WriteOptions::default() };
+        let mut writer = StreamWriter::create(&path, options)?;
+        if let Some(names) = class_names {
+            writer.set_class_names(&names);
+        }
+        Ok(Self { writer: Mutex::new(Some(writer)) })
+    }
+
+    /// Adds a sample. What it is, and its size if it is an image, is read from its bytes.
+    #[pyo3(signature = (data, *, key=None, label=None))]
+    fn add_sample(
+        &self,
+        py: Python<'_>,
+        data: &[u8],
+        key: Option<String>,
+        label: Option<i64>,
+    ) -> Result<(), Error> {
+        let info = tl_decode::probe(data).ok();
+        let format = info.map_or(SampleFormat::Unknown, |info| sample_format(info.format));
+        let (width, height) = info.map_or((0, 0), |info| (info.width, info.height));
+        let key = key.as_deref().map(str::as_bytes);
+        let sample = NewSample { format, width, height, key, label, ..NewSample::new(data) };
+        py.detach(|| self.with(|writer| Ok(writer.write_sample(&sample)?)))
+    }
+
+    /// How many samples have been written.
+    #[getter]
+    fn num_samples(&self) -> Result<u64, Error> {
+        self.with(|writer| Ok(writer.sample_count()))
+    }
+
+    /// Completes the file and gives it its name; returns its size in bytes.
+    fn finish(&self, py: Python<'_>) -> Result<u64, Error> {
+        let closed = || Error::closed(&"the writer is finished, or was discarded");
+        let writer = self.take().ok_or_else(closed)?;
+        Ok(py.detach(|| writer.finish())?.bytes)
+    }
+
+    /// Gives up what was written.
+    fn discard(&self) {
+        drop(self.take());
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: Option<Py<PyAny>>,
+        _value: Option<Py<PyAny>>,
+        _traceback: Option<Py<PyAny>>,
+    ) -> Result<bool, Error> {
+        match self.take() {
+            Some(writer) if kind.is_none() => py.detach(|| writer.finish()).map(|_| false),
+            Some(_) | None => Ok(false),
+        }
+        .map_err(Error::from)
+    }
+}
+
+const fn sample_format(format: tl_decode::Format) -> SampleFormat {
+    match format {
+        tl_decode::Format::Jpeg => SampleFormat::Jpeg,
+        tl_decode::Format::Png => SampleFormat::Png,
+        tl_decode::Format::WebP => SampleFormat::WebP,
+        tl_decode::Format::Bmp => SampleFormat::Bmp,
+        tl_decode::Format::Tiff => SampleFormat::Tiff,
+        _ => SampleFormat::Unknown,
+    }
+}
+
+/// The images of a TBL file of raw ones, where they lie in the mapped file: a read-only tensor of
+/// shape (samples, height, width, 3).
+///
+/// No checksum is looked at. A file that is cut short while it is mapped reads as zeros from there on.
+#[pyfunction]
+pub(crate) fn open_raw_view(path: PathBuf) -> Result<Tensor, Error> {
+    let view = TblFile::open(path)?.raw_view()?;
+    let (height, width) = (usize::from(view.height()), usize::from(view.width()));
+    let count = usize::try_from(view.sample_count()).unwrap_or(usize::MAX);
+    let memory = Memory::of_file(Arc::new(view))?;
+    Ok(Tensor::new(memory, vec![count, height, width, 3], Element::U8))
+}

@@ -1,0 +1,106 @@
+//! Single images: their header, and their pixels.
+
+use pyo3::prelude::*;
+use tl_decode::{Color, DecodeOptions, Decoder, Exif, Image, ImageInfo, JpegRequest, Rect, Scale};
+
+use crate::error::Error;
+use crate::memory::Memory;
+use crate::tensor::{Element, Tensor};
+
+/// What the header of an image says.
+#[pyclass(frozen, get_all, name = "ImageInfo", module = "turboloader")]
+pub(crate) struct PyImageInfo {
+    /// The file format, as in ``"JPEG"``.
+    format: String,
+    /// Pixels in a row, as stored.
+    width: u32,
+    /// Rows, as stored.
+    height: u32,
+    /// Channels, as stored.
+    channels: u8,
+    /// Bits of one stored sample.
+    bit_depth: u8,
+    /// Width and height once the image is turned as its EXIF data say.
+    upright_size: (u32, u32),
+}
+
+#[pymethods]
+impl PyImageInfo {
+    fn __repr__(&self) -> String {
+        let Self { format, width, height, channels, bit_depth, .. } = self;
+        format!(
+            "ImageInfo(format={format:?}, width={width}, height={height}, channels={channels}, \
+             bit_depth={bit_depth})"
+        )
+    }
+}
+
+/// Reads the header of an image: JPEG, PNG, WebP, BMP or TIFF.
+#[pyfunction]
+pub(crate) fn probe(data: &[u8]) -> Result<PyImageInfo, Error> {
+    let info = tl_decode::probe(data)?;
+    let ImageInfo { format, width, height, channels, bit_depth, .. } = info;
+    let (format, upright_size) = (format.to_string(), info.upright_size());
+    Ok(PyImageInfo { format, width, height, channels, bit_depth, upright_size })
+}
+
+/// Decodes an image of any format to rows of red, green and blue, or of grey.
+#[pyfunction]
+#[pyo3(signature = (data, *, gray=false, exif=false))]
+pub(crate) fn decode(py: Python<'_>, data: &[u8], gray: bool, exif: bool) -> PyResult<Tensor> {
+    let options = DecodeOptions {
+        color: color(gray),
+        exif: if exif { Exif::Apply } else { Exif::Ignore },
+        ..DecodeOptions::default()
+    };
+    let decoded = py.detach(|| {
+        let mut image = Image::new();
+        Decoder::new(options).decode_into(data, &mut image).map(|()| image)
+    });
+    tensor(&decoded.map_err(Error::from)?)
+}
+
+/// Decodes a part of a JPEG image, at 1, 1/2, 1/4 or 1/8 of its size.
+///
+/// ``region`` is (x, y, width, height) in pixels of the scaled image.
+#[pyfunction]
+#[pyo3(signature = (data, *, region=None, scale=1, gray=false))]
+pub(crate) fn decode_jpeg(
+    py: Python<'_>,
+    data: &[u8],
+    region: Option<(u32, u32, u32, u32)>,
+    scale: u32,
+    gray: bool,
+) -> PyResult<Tensor> {
+    let scale = match scale {
+        1 => Scale::Full,
+        2 => Scale::Half,
+        4 => Scale::Quarter,
+        8 => Scale::Eighth,
+        _ => {
+            let message =
+                format!("scale is {scale}, expected 1, 2, 4 or 8: the divisor of the sides");
+            return Err(Error::setting(&message).into());
+        }
+    };
+    let region = region.map(|(x, y, width, height)| Rect { x, y, width, height });
+    let request = JpegRequest { scale, region, color: color(gray), ..JpegRequest::default() };
+    let decoded = py.detach(|| {
+        let mut image = Image::new();
+        Decoder::default().jpeg().decode(data, &request, &mut image).map(|_| image)
+    });
+    tensor(&decoded.map_err(Error::from)?)
+}
+
+const fn color(gray: bool) -> Color {
+    if gray { Color::L8 } else { Color::Rgb8 }
+}
+
+fn tensor(image: &Image) -> PyResult<Tensor> {
+    let (height, width) = (image.height as usize, image.width as usize);
+    let shape = match image.channels {
+        1 => vec![height, width],
+        channels => vec![height, width, usize::from(channels)],
+    };
+    Ok(Tensor::new(Memory::of(&image.data)?, shape, Element::U8))
+}

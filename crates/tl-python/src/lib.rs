@@ -1,0 +1,49 @@
+//! The native half of the Python package `turboloader`: the loader's types as Python classes.
+//!
+//! It holds no logic of its own. What a setting is called in Python, which defaults it has and what
+//! is imported when is up to the modules in `python/turboloader`.
+
+#![deny(unsafe_code)]
+
+mod batch;
+mod command;
+mod convert;
+mod error;
+mod files;
+mod image;
+mod loader;
+mod memory;
+mod recipe;
+mod settings;
+mod tensor;
+
+use pyo3::prelude::*;
+
+/// What the package's modules are made of.
+#[pymodule(name = "_native")]
+mod native {
+    #[pymodule_export]
+    use crate::batch::PyBatch;
+    #[pymodule_export]
+    use crate::command::tl;
+    #[pymodule_export]
+    use crate::convert::{convert, verify};
+    #[pymodule_export]
+    use crate::files::{PyTblReader, PyTblWriter, open_raw_view};
+    #[pymodule_export]
+    use crate::image::{PyImageInfo, decode, decode_jpeg, probe};
+    #[pymodule_export]
+    use crate::loader::{PyEpoch, PyLoader, PyReport};
+    #[pymodule_export]
+    use crate::recipe::PyRecipe;
+    #[pymodule_export]
+    use crate::tensor::Tensor;
+
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("OPERATIONS", tl_transform::Op::NAMES.to_vec())
+    }
+}

@@ -1,0 +1,304 @@
+//! Loaders and their epochs, as Python drives them.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use tl_pipeline::{Dataset, Epoch, Loader, LoaderState, PipelineError, Report, Work};
+
+use crate::batch::{Contents, PyBatch};
+use crate::error::Error;
+use crate::settings::Settings;
+use crate::tensor::Form;
+
+/// How long a wait goes on before the interpreter is asked whether somebody pressed Ctrl-C.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// A data set and what is done with it, open.
+#[pyclass(frozen, name = "Loader", module = "turboloader._native")]
+pub(crate) struct PyLoader {
+    /// Nothing once it is closed.
+    loader: Mutex<Option<Arc<Loader>>>,
+    contents: Arc<Contents>,
+    /// What is said of it where it is shown.
+    len: u64,
+}
+
+/// The batches of one epoch, in order.
+#[pyclass(frozen, name = "Epoch", module = "turboloader._native")]
+pub(crate) struct PyEpoch {
+    /// Nothing once it is closed.
+    epoch: Mutex<Option<Epoch>>,
+    contents: Arc<Contents>,
+    number: u32,
+}
+
+/// What is under the lock; code that panicked with it has left it as it was.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl PyLoader {
+    fn open(&self) -> Result<Arc<Loader>, Error> {
+        lock(&self.loader).clone().ok_or_else(|| Error::closed(&"the loader is closed"))
+    }
+
+    fn begun(&self, epoch: Epoch) -> PyEpoch {
+        let (contents, number) = (Arc::clone(&self.contents), epoch.number());
+        PyEpoch { epoch: Mutex::new(Some(epoch)), contents, number }
+    }
+}
+
+#[pymethods]
+impl PyLoader {
+    #[new]
+    fn new(py: Python<'_>, paths: Vec<PathBuf>, settings: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let settings: Settings<'_> = settings.extract()?;
+        let form = Form::named(&settings.form)
+            .ok_or_else(|| Error::setting(&format!("no form of output {}", settings.form)))?;
+        let config = settings.config()?;
+        let contents = Arc::new(Contents::new(&config, form));
+        let loader = py.detach(|| -> Result<Loader, Error> {
+            Ok(Loader::new(Dataset::open(&paths)?, config)?)
+        })?;
+        let len = loader.len();
+        Ok(Self { loader: Mutex::new(Some(Arc::new(loader))), contents, len })
+    }
+
+    /// How many batches an epoch has for this rank.
+    fn __len__(&self) -> usize {
+        usize::try_from(self.len).unwrap_or(usize::MAX)
+    }
+
+    /// The batches of this epoch.
+    fn epoch(&self, py: Python<'_>, epoch: u32) -> PyResult<PyEpoch> {
+        let loader = self.open()?;
+        refuse_fork(&loader)?;
+        Ok(self.begun(py.detach(|| loader.epoch(epoch))))
+    }
+
+    /// The batches that are left of the epoch of this state, as JSON.
+    fn resume(&self, py: Python<'_>, state: &str) -> PyResult<PyEpoch> {
+        let loader = self.open()?;
+        let state: LoaderState =
+            serde_json::from_str(state).map_err(|error| Error::state(&error))?;
+        let epoch = py.detach(|| loader.resume(&state)).map_err(Error::from)?;
+        Ok(self.begun(epoch))
+    }
+
+    /// The state at the start of this epoch, as JSON.
+    fn state(&self, py: Python<'_>, epoch: u32) -> PyResult<String> {
+        let loader = self.open()?;
+        let state = py.detach(|| loader.state(epoch)).map_err(Error::from)?;
+        json(&state)
+    }
+
+    /// How many samples the data set has.
+    #[getter]
+    fn sample_count(&self) -> Result<u64, Error> {
+        Ok(self.open()?.dataset().len())
+    }
+
+    /// The names of the classes, indexed by label.
+    #[getter]
+    fn class_names(&self) -> Result<Vec<String>, Error> {
+        Ok(self.open()?.dataset().class_names().to_vec())
+    }
+
+    /// The counters, read as rates and shares.
+    fn report(&self) -> Result<PyReport, Error> {
+        Ok(PyReport { report: self.open()?.report() })
+    }
+
+    /// What the caches have done, in words; what is to be said of the loader beside its results.
+    fn notes(&self) -> Result<Vec<String>, Error> {
+        Ok(self.open()?.notes().iter().map(ToString::to_string).collect())
+    }
+
+    /// The bad samples in the batches received so far: the error, and what became of each.
+    fn audit(&self) -> Result<Vec<(u64, String, String)>, Error> {
+        let entries = self.open()?.audit();
+        let entry = |entry: tl_pipeline::AuditEntry| {
+            (entry.error.index, entry.error.to_string(), format!("{:?}", entry.outcome))
+        };
+        Ok(entries.into_iter().map(entry).collect())
+    }
+
+    /// The plan in words.
+    fn explain(&self) -> Result<String, Error> {
+        Ok(explain(&*self.open()?))
+    }
+
+    /// Stops the threads and closes the files, once the last batch is gone.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| {
+            let loader = lock(&self.loader).take();
+            drop(loader);
+        });
+    }
+}
+
+/// A forked process has none of the threads.
+fn refuse_fork(loader: &Loader) -> Result<(), Error> {
+    match loader.state(0) {
+        Err(error @ PipelineError::Forked) => Err(error.into()),
+        Err(_) | Ok(_) => Ok(()),
+    }
+}
+
+fn json(state: &LoaderState) -> PyResult<String> {
+    serde_json::to_string(state).map_err(|error| Error::state(&error).into())
+}
+
+#[pymethods]
+impl PyEpoch {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<PyBatch>> {
+        loop {
+            // Other threads of Python go on meanwhile, and whoever else wants the lock waits
+            // without holding the interpreter.
+            let next = py.detach(|| {
+                let mut epoch = lock(&self.epoch);
+                epoch.as_mut().map(|epoch| epoch.next_timeout(PATIENCE))
+            });
+            match next {
+                None => return Err(Error::closed(&"this iteration is over").into()),
+                Some(None) => return Ok(None),
+                Some(Some(Ok(batch))) => return PyBatch::new(batch, &self.contents).map(Some),
+                Some(Some(Err(PipelineError::TimedOut { .. }))) => py.check_signals()?,
+                Some(Some(Err(error))) => return Err(Error::from(error).into()),
+            }
+        }
+    }
+
+    /// The epoch's number.
+    #[getter]
+    fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// How many batches are still to come.
+    fn remaining(&self, py: Python<'_>) -> u64 {
+        py.detach(|| lock(&self.epoch).as_ref().map_or(0, Epoch::remaining))
+    }
+
+    /// The state behind the last batch that was received, as JSON.
+    fn state(&self, py: Python<'_>) -> PyResult<String> {
+        let state = py.detach(|| lock(&self.epoch).as_ref().map(Epoch::state));
+        let state = state.ok_or_else(|| Error::closed(&"this iteration is over"))?;
+        json(&state.map_err(Error::from)?)
+    }
+
+    /// Stops the threads.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| {
+            let epoch = lock(&self.epoch).take();
+            drop(epoch);
+        });
+    }
+}
+
+/// What a loader's time went to, and what limits it.
+#[pyclass(frozen, name = "Report", module = "turboloader")]
+pub(crate) struct PyReport {
+    report: Report,
+}
+
+#[pymethods]
+impl PyReport {
+    /// Samples received in a second.
+    #[getter]
+    fn rate(&self) -> f64 {
+        self.report.rate()
+    }
+
+    /// Samples a second if what limits took no time.
+    #[getter]
+    fn reachable(&self) -> f64 {
+        self.report.reachable()
+    }
+
+    /// The part of its time that the consumer waited, 0 to 1.
+    #[getter]
+    fn consumer_wait(&self) -> f64 {
+        self.report.consumer_wait()
+    }
+
+    /// The part of their time that the workers waited for the consumer, 0 to 1.
+    #[getter]
+    fn worker_wait(&self) -> f64 {
+        self.report.worker_wait()
+    }
+
+    /// Batches received.
+    #[getter]
+    fn batches(&self) -> u64 {
+        self.report.stats().batches
+    }
+
+    /// Samples received.
+    #[getter]
+    fn samples(&self) -> u64 {
+        self.report.stats().samples
+    }
+
+    /// Batches whose memory is in use now: in the making, ready, or with the consumer.
+    #[getter]
+    fn batches_in_use(&self) -> u64 {
+        self.report.stats().slabs_in_use
+    }
+
+    /// What limits the loader, in one sentence.
+    #[getter]
+    fn verdict(&self) -> String {
+        self.report.verdict()
+    }
+
+    fn __str__(&self) -> String {
+        self.report.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Report({})", self.report.verdict())
+    }
+}
+
+/// The data set, what is done to every sample, the order and the threads, a line each.
+fn explain(loader: &Loader) -> String {
+    let (config, dataset) = (loader.config(), loader.dataset());
+    let mut text = String::new();
+    let line = |text: &mut String, name: &str, value: &dyn std::fmt::Display| {
+        // Writing to a string does not fail.
+        writeln!(text, "{name:<9}{value}").unwrap_or_default();
+    };
+    let (samples, shards) = (dataset.len(), dataset.shards().len());
+    let classes = dataset.class_names().len();
+    line(
+        &mut text,
+        "data",
+        &format_args!("{samples} samples, {shards} sources, {classes} classes"),
+    );
+    match &config.work {
+        Work::Images(recipe) => {
+            line(&mut text, "recipe", recipe);
+            line(&mut text, "hash", &recipe.hash());
+        }
+        _ => line(&mut text, "recipe", &"the stored bytes"),
+    }
+    let shuffle = config.sampler.shuffle;
+    line(&mut text, "order", &format_args!("shuffle {shuffle}, seed {}", config.seed));
+    let (batch, world, rank) = (config.batch_size, config.shard.world, config.shard.rank);
+    let batches = loader.len();
+    let what = format_args!("{batches} of {batch}, rank {rank} of {world}").to_string();
+    line(&mut text, "batches", &what);
+    let (workers, prefetch) = (config.workers, config.prefetch);
+    line(&mut text, "threads", &format_args!("{workers} workers, {prefetch} batches ahead"));
+    let memory = loader.memory();
+    line(&mut text, "memory", &format_args!("{} bytes a batch", memory.batch_bytes));
+    text
+}

@@ -1,0 +1,354 @@
+//! Memory that other languages read and write, and how it is handed to them: DLPack, versions 0 and 1.
+//!
+//! This is the only unsafe code of the crate. It rests on three facts:
+//!
+//! 1. A [`Memory`] has an owner, which is counted and keeps the bytes where they are until the last
+//!    count is gone: a batch (its slab returns to the pool only then), an allocation of this module,
+//!    or the mapping of a file. Every tensor and every exported capsule has a count of its own.
+//! 2. Nothing in this crate makes a reference to the bytes of an owner once it is in a `Memory`.
+//!    What is copied out of it goes through raw pointers. So code that writes through an exported
+//!    view breaks no promise of Rust; that it does not write what another thread copies at the same
+//!    time is up to it, as with every array in Python. All element types have a value for all bits.
+//! 3. No owner holds an object of the interpreter, so the last count may go on any thread, also one
+//!    that the interpreter does not know.
+#![expect(unsafe_code, reason = "DLPack is a C interface; docs/safety.md")]
+
+use std::any::Any;
+use std::ffi::{CStr, c_void};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use pyo3::exceptions::PyMemoryError;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use pyo3::{PyErr, ffi};
+use tbl_io::{RawView, ReadError};
+use tl_pipeline::{Batch, FieldPointers};
+
+/// Where every field of a batch starts, and what JAX and TensorFlow want: a cache line.
+pub(crate) const ALIGNMENT: usize = 64;
+
+/// Bytes that somebody keeps where they are.
+#[derive(Clone)]
+pub(crate) struct Memory {
+    _owner: Arc<dyn Any + Send + Sync>,
+    start: NonNull<u8>,
+    bytes: usize,
+    writable: bool,
+}
+
+// SAFETY: a `Memory` is an address and a counted owner that is `Send` and `Sync`; it hands out no
+// reference to the bytes, and the two functions that read them say what they rest on.
+unsafe impl Send for Memory {}
+// SAFETY: as above; every method takes `&self` and changes nothing.
+unsafe impl Sync for Memory {}
+
+/// A part of an allocation that starts at a cache line.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([u8; ALIGNMENT]);
+
+/// The fields of a batch, each with a count of the batch.
+pub(crate) struct BatchMemory {
+    pub(crate) images: Memory,
+    pub(crate) masks: Memory,
+    pub(crate) sizes: Memory,
+    pub(crate) labels: Memory,
+    pub(crate) indices: Memory,
+    pub(crate) valid: Memory,
+}
+
+/// How many bytes the fields have, which is not to be asked of a batch that is exported.
+struct FieldBytes {
+    images: usize,
+    masks: usize,
+}
+
+impl BatchMemory {
+    /// The memory of `batch`, which the caller from here on asks for nothing that lies in it.
+    pub(crate) fn new(batch: Arc<Batch>) -> Self {
+        let FieldPointers { images, masks, sizes, labels, indices, valid, .. } = batch.pointers();
+        let rows = batch.len();
+        let bytes = FieldBytes { images: batch.images().len(), masks: batch.masks().len() };
+        let field = |start: *mut u8, bytes| {
+            let owner: Arc<dyn Any + Send + Sync> = Arc::<Batch>::clone(&batch);
+            Memory { _owner: owner, start: non_null(start), bytes, writable: true }
+        };
+        Self {
+            images: field(images, bytes.images),
+            masks: field(masks, bytes.masks),
+            sizes: field(sizes.cast(), rows * size_of::<[u32; 2]>()),
+            labels: field(labels.cast(), rows * size_of::<i64>()),
+            indices: field(indices.cast(), rows * size_of::<u64>()),
+            valid: field(valid, rows),
+        }
+    }
+}
+
+fn non_null(start: *mut u8) -> NonNull<u8> {
+    NonNull::new(start).expect("a field lies in an allocation")
+}
+
+impl Memory {
+    /// A copy of `bytes` at the start of a cache line.
+    pub(crate) fn of(bytes: &[u8]) -> PyResult<Self> {
+        let (memory, start) = Self::reserved(bytes.len())?;
+        // SAFETY: `reserved` has just allocated so many bytes, which nobody else knows of.
+        unsafe { start.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
+        Ok(memory)
+    }
+
+    /// The images of a file of raw ones, where they are mapped; not to be written.
+    ///
+    /// They stay where they are as long as the view does. A file that is cut short reads as zeros
+    /// from there on, and one that is written to changes: that is said where the view is handed out.
+    pub(crate) fn of_file(view: Arc<RawView>) -> Result<Self, ReadError> {
+        let all = |pixels: &[u8]| (NonNull::from(pixels).cast(), pixels.len());
+        let (start, bytes) = view.with(0, view.sample_count(), all)?;
+        Ok(Self { _owner: view, start, bytes, writable: false })
+    }
+
+    /// A zeroed allocation, and its address.
+    fn reserved(bytes: usize) -> PyResult<(Self, NonNull<u8>)> {
+        let count = bytes.div_ceil(ALIGNMENT);
+        let mut lines: Vec<Line> = Vec::new();
+        let refused = |_| PyMemoryError::new_err(format!("no memory for {bytes} bytes"));
+        lines.try_reserve_exact(count).map_err(refused)?;
+        lines.resize(count, Line([0; ALIGNMENT]));
+        let start = NonNull::from(lines.as_mut_slice()).cast();
+        // The allocation stays in its place when the vector moves.
+        Ok((Self { _owner: Arc::new(lines), start, bytes, writable: true }, start))
+    }
+
+    /// The address.
+    pub(crate) fn address(&self) -> usize {
+        self.start.addr().get()
+    }
+
+    /// How many bytes there are.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether they may be written.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.writable
+    }
+
+    /// The part of `bytes` bytes from `offset` on.
+    ///
+    /// # Panics
+    /// When it is not inside.
+    pub(crate) fn part(&self, offset: usize, bytes: usize) -> Self {
+        let end = offset.checked_add(bytes);
+        assert!(end.is_some_and(|end| end <= self.bytes), "{bytes} bytes from {offset} on");
+        // SAFETY: the offset is within the memory, checked above.
+        let start = unsafe { self.start.add(offset) };
+        Self { start, bytes, ..self.clone() }
+    }
+
+    /// A copy with an owner of its own, at the start of a cache line.
+    pub(crate) fn copied(&self) -> PyResult<Self> {
+        let (memory, start) = Self::reserved(self.bytes)?;
+        // SAFETY: `self.start` has so many initialised bytes while its owner lives, and no
+        // mutable reference of Rust's (facts 1 and 2); the allocation is new, so they are apart.
+        unsafe { start.copy_from_nonoverlapping(self.start, self.bytes) };
+        Ok(memory)
+    }
+}
+
+/// The type of numbers, as DLPack has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct DataType {
+    pub(crate) code: u8,
+    pub(crate) bits: u8,
+    pub(crate) lanes: u16,
+}
+
+#[repr(C)]
+struct Device {
+    kind: i32,
+    id: i32,
+}
+
+/// `kDLCPU`.
+pub(crate) const CPU: (i32, i32) = (1, 0);
+
+/// `DLTensor`.
+#[repr(C)]
+struct DlTensor {
+    data: *mut c_void,
+    device: Device,
+    ndim: i32,
+    dtype: DataType,
+    shape: *mut i64,
+    strides: *mut i64,
+    byte_offset: u64,
+}
+
+/// `DLManagedTensor`, what capsules named `dltensor` hold.
+#[repr(C)]
+struct Managed {
+    tensor: DlTensor,
+    manager_ctx: *mut c_void,
+    deleter: Option<unsafe extern "C" fn(*mut Self)>,
+}
+
+#[repr(C)]
+struct Version {
+    major: u32,
+    minor: u32,
+}
+
+/// `DLManagedTensorVersioned`, what capsules named `dltensor_versioned` hold.
+#[repr(C)]
+struct ManagedVersioned {
+    version: Version,
+    manager_ctx: *mut c_void,
+    deleter: Option<unsafe extern "C" fn(*mut Self)>,
+    flags: u64,
+    tensor: DlTensor,
+}
+
+const READ_ONLY: u64 = 1;
+const IS_COPIED: u64 = 2;
+
+const NAME: &CStr = c"dltensor";
+const VERSIONED_NAME: &CStr = c"dltensor_versioned";
+
+/// What an exported capsule points to: the consumer's struct first, then what that points to.
+#[repr(C)]
+struct Export<M> {
+    managed: M,
+    /// Shape, then strides.
+    dimensions: Box<[i64]>,
+    _memory: Memory,
+}
+
+/// What is exported: how the numbers lie in a `Memory`.
+pub(crate) struct Exported<'a> {
+    pub(crate) memory: &'a Memory,
+    pub(crate) shape: &'a [usize],
+    pub(crate) dtype: DataType,
+    /// Whether it was copied for the consumer.
+    pub(crate) is_copied: bool,
+}
+
+impl Exported<'_> {
+    /// A capsule that holds a count of the memory until its consumer lets go of it.
+    pub(crate) fn capsule<'py>(
+        &self,
+        py: Python<'py>,
+        versioned: bool,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let mut dimensions = self.dimensions()?;
+        let tensor = self.tensor(&mut dimensions)?;
+        let memory = self.memory.clone();
+        if versioned {
+            let read_only = if self.memory.is_writable() { 0 } else { READ_ONLY };
+            let managed = ManagedVersioned {
+                version: Version { major: 1, minor: 0 },
+                manager_ctx: std::ptr::null_mut(),
+                deleter: Some(delete::<ManagedVersioned>),
+                flags: read_only | if self.is_copied { IS_COPIED } else { 0 },
+                tensor,
+            };
+            let export = Box::new(Export { managed, dimensions, _memory: memory });
+            return capsule(py, export, VERSIONED_NAME, drop_versioned);
+        }
+        let (manager_ctx, deleter) = (std::ptr::null_mut(), Some(delete::<Managed> as _));
+        let managed = Managed { tensor, manager_ctx, deleter };
+        let export = Box::new(Export { managed, dimensions, _memory: memory });
+        capsule(py, export, NAME, drop_unversioned)
+    }
+
+    /// Shape, then strides in numbers: rows behind one another.
+    fn dimensions(&self) -> PyResult<Box<[i64]>> {
+        let mut dimensions = Vec::with_capacity(2 * self.shape.len());
+        for &side in self.shape {
+            dimensions.push(i64::try_from(side)?);
+        }
+        let mut stride = 1i64;
+        let mut strides = Vec::with_capacity(self.shape.len());
+        for &side in dimensions.iter().rev() {
+            strides.push(stride);
+            stride = stride.saturating_mul(side.max(1));
+        }
+        dimensions.extend(strides.into_iter().rev());
+        Ok(dimensions.into_boxed_slice())
+    }
+
+    fn tensor(&self, dimensions: &mut [i64]) -> PyResult<DlTensor> {
+        let rank = self.shape.len();
+        let (shape, strides) = dimensions.split_at_mut(rank);
+        Ok(DlTensor {
+            data: self.memory.start.as_ptr().cast(),
+            device: Device { kind: CPU.0, id: CPU.1 },
+            ndim: i32::try_from(rank)?,
+            dtype: self.dtype,
+            // They lie in the export's own allocation, which does not move with it.
+            shape: shape.as_mut_ptr(),
+            strides: strides.as_mut_ptr(),
+            byte_offset: 0,
+        })
+    }
+}
+
+/// The consumer's way to say that it is through.
+///
+/// # Safety
+/// `managed` is what `capsule` made of a box of `Export<M>`, and this is called once for it.
+unsafe extern "C" fn delete<M>(managed: *mut M) {
+    // SAFETY: the caller vouches for the origin; `managed` is the first field of the `Export`, and
+    // the pointer came from the whole of it.
+    drop(unsafe { Box::from_raw(managed.cast::<Export<M>>()) });
+}
+
+/// Puts an export into a capsule, which from then on it belongs to.
+fn capsule<'py, M>(
+    py: Python<'py>,
+    export: Box<Export<M>>,
+    name: &'static CStr,
+    destructor: ffi::PyCapsule_Destructor,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    let export = NonNull::from(Box::leak(export));
+    // SAFETY: the pointer stays valid until `delete` has it, which the consumer calls after
+    // renaming the capsule, and the destructor of a capsule that nobody renamed; `name` is static.
+    let capsule = unsafe {
+        PyCapsule::new_with_pointer_and_destructor(py, export.cast(), name, Some(destructor))
+    };
+    capsule.inspect_err(|_: &PyErr| {
+        // SAFETY: there is no capsule, so nobody else has the box that was just leaked.
+        drop(unsafe { Box::from_raw(export.as_ptr()) });
+    })
+}
+
+/// # Safety
+/// For the interpreter to call, with a capsule of [`NAME`] or a renamed one.
+unsafe extern "C" fn drop_unversioned(capsule: *mut ffi::PyObject) {
+    // SAFETY: the interpreter calls this with a capsule that `capsule` made with this name.
+    unsafe { drop_unconsumed::<Managed>(capsule, NAME) };
+}
+
+/// # Safety
+/// For the interpreter to call, with a capsule of [`VERSIONED_NAME`] or a renamed one.
+unsafe extern "C" fn drop_versioned(capsule: *mut ffi::PyObject) {
+    // SAFETY: the interpreter calls this with a capsule that `capsule` made with this name.
+    unsafe { drop_unconsumed::<ManagedVersioned>(capsule, VERSIONED_NAME) };
+}
+
+/// Lets go of what is in a capsule that no consumer has taken: a consumer renames it.
+///
+/// # Safety
+/// The capsule holds an `Export<M>` if it has `name`, and is about to be freed.
+unsafe fn drop_unconsumed<M>(capsule: *mut ffi::PyObject, name: &CStr) {
+    // SAFETY: `capsule` is a capsule, says the caller; a name is only compared.
+    if unsafe { ffi::PyCapsule_IsValid(capsule, name.as_ptr()) } == 0 {
+        return;
+    }
+    // SAFETY: it is valid under this name, checked above.
+    let managed = unsafe { ffi::PyCapsule_GetPointer(capsule, name.as_ptr()) };
+    // SAFETY: nobody renamed the capsule, so nobody has called the deleter or will.
+    unsafe { delete(managed.cast::<M>()) };
+}

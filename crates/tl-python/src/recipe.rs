@@ -1,0 +1,204 @@
+//! Recipes: made of JSON, and run on pixels that Python has.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+use tl_pipeline::Renderer;
+use tl_transform::op::ToFloat;
+use tl_transform::{
+    BatchOp, DecodeMode, Draw, Dtype, Layout, Op, OutputSpec, Parity, Plan, Recipe,
+};
+
+use crate::error::Error;
+use crate::memory::Memory;
+use crate::tensor::{Element, Tensor};
+
+/// A checked list of transforms and the form of what they make: plain data with a hash.
+#[pyclass(frozen, name = "Recipe", module = "turboloader")]
+pub(crate) struct PyRecipe {
+    pub(crate) recipe: Recipe,
+}
+
+/// What a recipe is made with besides its operations.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Options {
+    /// `uint8`, `float32`, ...; that which the operations make where it is not said.
+    dtype: Option<String>,
+    /// Whether channels come last; by default where pixels stay `uint8`.
+    channels_last: Option<bool>,
+    /// How many times the result's side a scaled photograph has to have; none decodes exactly.
+    decode_margin: Option<f32>,
+    parity: Option<String>,
+}
+
+#[pymethods]
+impl PyRecipe {
+    /// The recipe of this JSON text, as `tl explain --json` and `Recipe.to_json` write it.
+    #[staticmethod]
+    fn from_json(text: &str) -> Result<Self, Error> {
+        let recipe = serde_json::from_str(text).map_err(|error| Error::recipe(&error))?;
+        Ok(Self { recipe })
+    }
+
+    /// The recipe of these operations, given as JSON lists: a conversion to floats is put in where
+    /// the type or a normalisation takes one.
+    #[staticmethod]
+    fn of_ops(ops: &str, batch_ops: &str, options: Options) -> Result<Self, Error> {
+        let refused = |error: serde_json::Error| Error::recipe(&error);
+        let ops: Vec<Op> = serde_json::from_str(ops).map_err(refused)?;
+        let batch_ops: Vec<BatchOp> = serde_json::from_str(batch_ops).map_err(refused)?;
+        let dtype = options.dtype.as_deref().map(dtype).transpose()?;
+        let ops = with_floats(ops, dtype.is_some_and(|dtype| dtype != Dtype::U8));
+        let makes_floats = ops.iter().any(|op| matches!(op, Op::ToFloat(_)));
+        let dtype = dtype.unwrap_or(if makes_floats { Dtype::F32 } else { Dtype::U8 });
+        let channels_last = options.channels_last.unwrap_or(!makes_floats);
+        let layout = if channels_last { Layout::Hwc } else { Layout::Chw };
+        let mut recipe = Recipe::new(ops, OutputSpec { dtype, layout })?;
+        if let Some(decode_margin) = options.decode_margin {
+            recipe = recipe.with_decode(DecodeMode::Fast { decode_margin })?;
+        }
+        if let Some(parity) = options.parity {
+            let parity: Parity = serde_json::from_value(Value::from(parity)).map_err(refused)?;
+            recipe = recipe.with_parity(parity);
+        }
+        Ok(Self { recipe: recipe.with_batch_ops(batch_ops)? })
+    }
+
+    /// The usual ImageNet training recipe.
+    #[staticmethod]
+    #[pyo3(signature = (size=224))]
+    fn imagenet_train(size: u32) -> Result<Self, Error> {
+        Ok(Self { recipe: Recipe::imagenet_train(size)? })
+    }
+
+    /// The usual ImageNet evaluation recipe.
+    #[staticmethod]
+    #[pyo3(signature = (size=224))]
+    fn imagenet_eval(size: u32) -> Result<Self, Error> {
+        Ok(Self { recipe: Recipe::imagenet_eval(size)? })
+    }
+
+    /// The recipe as JSON text, which `from_json` reads.
+    fn to_json(&self) -> String {
+        json!(self.recipe).to_string()
+    }
+
+    /// The hash of all that decides what it makes.
+    #[getter]
+    fn hash(&self) -> String {
+        self.recipe.hash().to_string()
+    }
+
+    /// Width and height of every result, or nothing where they depend on the image.
+    #[getter]
+    fn output_size(&self) -> Option<(u32, u32)> {
+        self.recipe.output_size()
+    }
+
+    fn __str__(&self) -> String {
+        self.recipe.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Recipe({})", self.recipe)
+    }
+
+    fn __eq__(&self, other: &Self) -> bool {
+        self.recipe == other.recipe
+    }
+
+    fn __hash__(&self) -> u64 {
+        let [a, b, c, d, e, f, g, h, ..] = self.recipe.hash().0;
+        u64::from_le_bytes([a, b, c, d, e, f, g, h])
+    }
+
+    /// Pickles as JSON.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        Ok((py.get_type::<Self>().getattr("from_json")?, (self.to_json(),)))
+    }
+
+    /// What the recipe makes of one image: `width * height` pixels of red, green and blue.
+    ///
+    /// Recipes with several views make a tensor with these first.
+    fn apply(
+        &self,
+        py: Python<'_>,
+        pixels: &[u8],
+        size: (u32, u32),
+        draw: (u64, u32, u64),
+    ) -> PyResult<Tensor> {
+        let (width, height) = size;
+        let need = u64::from(width) * u64::from(height) * 3;
+        if pixels.len() as u64 != need {
+            let have = pixels.len();
+            let message = format!("{have} bytes for {width}x{height} pixels, expected {need}");
+            return Err(PyValueError::new_err(message));
+        }
+        let (seed, epoch, sample) = draw;
+        let drawn = py.detach(|| self.run(pixels, size, Draw { seed, epoch, sample }));
+        let (numbers, shape) = drawn?;
+        Ok(Tensor::new(
+            Memory::of(&numbers)?,
+            shape,
+            Element::try_from(self.recipe.output().dtype)?,
+        ))
+    }
+}
+
+impl PyRecipe {
+    /// The bytes of all views, and their shape.
+    fn run(
+        &self,
+        pixels: &[u8],
+        (width, height): (u32, u32),
+        draw: Draw,
+    ) -> Result<(Vec<u8>, Vec<usize>), Error> {
+        let recipe = &self.recipe;
+        let mut renderer = Renderer::new(recipe);
+        let (mut numbers, mut size) = (Vec::new(), (0, 0));
+        for view in 0..recipe.views() {
+            let mut plan = Plan::whole(width, height);
+            recipe.plan_view_into((width, height), draw, view, &mut plan)?;
+            size = plan.output_size();
+            let start = numbers.len();
+            numbers.resize(start + renderer.output_bytes(size), 0);
+            renderer.render(&plan, pixels, width, height, &mut numbers[start..])?;
+        }
+        let (width, height) = (size.0 as usize, size.1 as usize);
+        let image = match recipe.output().layout {
+            Layout::Hwc => [height, width, 3],
+            _ => [3, height, width],
+        };
+        let views = (recipe.views() > 1).then_some(recipe.views() as usize);
+        Ok((numbers, views.into_iter().chain(image).collect()))
+    }
+}
+
+/// Puts the conversion to floats in where there is none: before a normalisation, or at the end
+/// where floats are wanted.
+fn with_floats(mut ops: Vec<Op>, wanted: bool) -> Vec<Op> {
+    if ops.iter().any(|op| matches!(op, Op::ToFloat(_))) {
+        return ops;
+    }
+    match ops.iter().position(|op| matches!(op, Op::Normalize(_))) {
+        Some(position) => ops.insert(position, ToFloat {}.into()),
+        None if wanted => ops.push(ToFloat {}.into()),
+        None => {}
+    }
+    ops
+}
+
+/// The type of this name in NumPy and PyTorch.
+fn dtype(name: &str) -> Result<Dtype, Error> {
+    Ok(match name {
+        "float32" => Dtype::F32,
+        "float16" => Dtype::F16,
+        "bfloat16" => Dtype::Bf16,
+        "uint8" => Dtype::U8,
+        _ => {
+            let message = format!("dtype is {name}, expected float32, float16, bfloat16 or uint8");
+            return Err(Error::setting(&message));
+        }
+    })
+}

@@ -1,0 +1,343 @@
+//! Tensors: numbers in memory that Python's libraries take without copying.
+
+use pyo3::exceptions::{PyBufferError, PyIndexError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyTuple};
+use tl_transform::Dtype;
+
+use crate::memory::{ALIGNMENT, CPU, DataType, Exported, Memory};
+
+/// The type of a tensor's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Element {
+    Bool,
+    U8,
+    I32,
+    I64,
+    F16,
+    Bf16,
+    F32,
+}
+
+impl Element {
+    /// The name, as NumPy and PyTorch have it.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "bool",
+            Self::U8 => "uint8",
+            Self::I32 => "int32",
+            Self::I64 => "int64",
+            Self::F16 => "float16",
+            Self::Bf16 => "bfloat16",
+            Self::F32 => "float32",
+        }
+    }
+
+    /// The type in NumPy's array interface, which has no bfloat16.
+    const fn type_string(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Bool => "|b1",
+            Self::U8 => "|u1",
+            Self::I32 => "<i4",
+            Self::I64 => "<i8",
+            Self::F16 => "<f2",
+            Self::Bf16 => return None,
+            Self::F32 => "<f4",
+        })
+    }
+
+    pub(crate) const fn bytes(self) -> usize {
+        self.dlpack().bits as usize / 8
+    }
+
+    const fn dlpack(self) -> DataType {
+        let (code, bits) = match self {
+            Self::Bool => (6, 8),
+            Self::U8 => (1, 8),
+            Self::I32 => (0, 32),
+            Self::I64 => (0, 64),
+            Self::F16 => (2, 16),
+            Self::Bf16 => (4, 16),
+            Self::F32 => (2, 32),
+        };
+        DataType { code, bits, lanes: 1 }
+    }
+}
+
+impl TryFrom<Dtype> for Element {
+    type Error = PyErr;
+
+    fn try_from(dtype: Dtype) -> PyResult<Self> {
+        Ok(match dtype {
+            Dtype::F32 => Self::F32,
+            Dtype::F16 => Self::F16,
+            Dtype::Bf16 => Self::Bf16,
+            Dtype::U8 => Self::U8,
+            other => return Err(PyTypeError::new_err(format!("no tensors of {other}"))),
+        })
+    }
+}
+
+/// What a batch's fields are handed out as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Form {
+    #[default]
+    Tensor,
+    Numpy,
+    Torch,
+    Jax,
+    Tf,
+}
+
+impl Form {
+    /// The form of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "tensor" => Self::Tensor,
+            "numpy" => Self::Numpy,
+            "torch" => Self::Torch,
+            "jax" => Self::Jax,
+            "tf" => Self::Tf,
+            _ => return None,
+        })
+    }
+}
+
+/// Numbers in C order in memory that is shared with whoever imports them.
+///
+/// ``numpy()``, ``torch()``, ``jax()`` and ``tf()`` copy nothing, and ``numpy.asarray`` and every
+/// library's ``from_dlpack`` take it. The memory lasts until the last of them is gone.
+#[pyclass(frozen, weakref, module = "turboloader")]
+pub(crate) struct Tensor {
+    memory: Memory,
+    shape: Vec<usize>,
+    element: Element,
+}
+
+impl Tensor {
+    /// # Panics
+    /// When the memory has another number of bytes.
+    pub(crate) fn new(memory: Memory, shape: Vec<usize>, element: Element) -> Self {
+        let numbers = shape.iter().try_fold(1usize, |all, &side| all.checked_mul(side));
+        let need = numbers.and_then(|numbers| numbers.checked_mul(element.bytes()));
+        assert_eq!(need, Some(memory.len()), "bytes of {shape:?} of {}", element.name());
+        Self { memory, shape, element }
+    }
+
+    /// Row `row`, which there is.
+    pub(crate) fn row(&self, row: usize) -> Self {
+        let shape = self.shape.get(1..).unwrap_or_default().to_vec();
+        let bytes = shape.iter().product::<usize>() * self.element.bytes();
+        Self::new(self.memory.part(row * bytes, bytes), shape, self.element)
+    }
+
+    /// How many dimensions there are.
+    pub(crate) fn rank(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// The tensor as what `form` says.
+    pub(crate) fn into_form(self, py: Python<'_>, form: Form) -> PyResult<Py<PyAny>> {
+        let tensor = Bound::new(py, self)?;
+        Ok(match form {
+            Form::Tensor => tensor.into_any(),
+            Form::Numpy => Self::numpy(&tensor)?,
+            Form::Torch => Self::torch(&tensor)?,
+            Form::Jax => Self::jax(&tensor)?,
+            Form::Tf => Self::tf(&tensor)?,
+        }
+        .unbind())
+    }
+
+    fn is_aligned(&self) -> bool {
+        self.memory.address().is_multiple_of(ALIGNMENT)
+    }
+
+    fn copied(&self) -> PyResult<Self> {
+        let (shape, element) = (self.shape.clone(), self.element);
+        Ok(Self { memory: self.memory.copied()?, shape, element })
+    }
+
+    fn no_numpy() -> PyErr {
+        PyTypeError::new_err("NumPy has no bfloat16: use torch() or jax(), or install ml_dtypes")
+    }
+}
+
+#[pymethods]
+impl Tensor {
+    /// The dimensions.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.shape)
+    }
+
+    /// The type of the numbers, as in ``"float32"``.
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.element.name()
+    }
+
+    /// How many dimensions there are.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// Bytes of all numbers.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// The address of the first number.
+    fn data_ptr(&self) -> usize {
+        self.memory.address()
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        let none = || PyTypeError::new_err("a tensor without dimensions has no length");
+        self.shape.first().copied().ok_or_else(none)
+    }
+
+    /// Row ``index`` as a tensor that shares the memory; anything else as NumPy does it.
+    fn __getitem__<'py>(
+        slf: &Bound<'py, Self>,
+        index: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let Ok(index) = index.extract::<isize>() else {
+            return Self::numpy(slf)?.get_item(index);
+        };
+        let this = slf.get();
+        let rows = this.__len__()?;
+        let row = wrap(index, rows)?;
+        Ok(Bound::new(slf.py(), this.row(row))?.into_any())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Tensor(shape={:?}, dtype={})", self.shape, self.element.name())
+    }
+
+    /// NumPy's array interface, version 3.
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let type_string = self
+            .element
+            .type_string()
+            .ok_or_else(|| pyo3::exceptions::PyAttributeError::new_err("NumPy has no bfloat16"))?;
+        let interface = PyDict::new(py);
+        interface.set_item("version", 3)?;
+        interface.set_item("shape", self.shape(py)?)?;
+        interface.set_item("typestr", type_string)?;
+        interface.set_item("data", (self.memory.address(), !self.memory.is_writable()))?;
+        Ok(interface)
+    }
+
+    /// What ``numpy.asarray`` calls where the array interface does not do.
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let array = Self::numpy(slf)?;
+        let py = slf.py();
+        let wanted = dtype.map_or_else(|| array.getattr("dtype"), Ok)?;
+        if !array.getattr("dtype")?.eq(&wanted)? && copy == Some(false) {
+            return Err(pyo3::exceptions::PyValueError::new_err("another dtype takes a copy"));
+        }
+        let options = PyDict::new(py);
+        options.set_item("copy", copy.unwrap_or(false))?;
+        array.call_method("astype", (wanted,), Some(&options))
+    }
+
+    /// The tensor as a NumPy array that shares the memory and can be written.
+    fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let numpy = py.import("numpy")?;
+        if slf.get().element != Element::Bf16 {
+            return numpy.call_method1("asarray", (slf,));
+        }
+        let dtype = py.import("ml_dtypes").map_err(|_| Self::no_numpy())?.getattr("bfloat16")?;
+        let bits = Self {
+            memory: slf.get().memory.clone(),
+            shape: slf.get().shape.clone(),
+            element: Element::F16,
+        };
+        numpy.call_method1("asarray", (Bound::new(py, bits)?,))?.call_method1("view", (dtype,))
+    }
+
+    /// The tensor as a ``torch.Tensor`` that shares the memory.
+    fn torch<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("torch")?.call_method1("from_dlpack", (slf,))
+    }
+
+    /// The tensor as a ``jax.Array`` that shares the memory; it is not to be written elsewhere then.
+    fn jax<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("jax.numpy")?.call_method1("from_dlpack", (slf,))
+    }
+
+    /// The tensor as a ``tf.Tensor`` that shares the memory, or a copy of a row that does not start
+    /// at a multiple of 64, which TensorFlow aborts at.
+    fn tf<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let this = slf.get();
+        let copied = if this.is_aligned() { None } else { Some(this.copied()?) };
+        let capsule = copied.as_ref().unwrap_or(this).export(py, false, copied.is_some())?;
+        py.import("tensorflow.experimental.dlpack")?.call_method1("from_dlpack", (capsule,))
+    }
+
+    /// The tensor as a DLPack capsule: a versioned one where ``max_version`` is (1, 0) or more.
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<Bound<'py, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        if let Some(stream) = stream {
+            let stream = stream.repr()?;
+            let message = format!("stream is {stream}, memory of the CPU has none");
+            return Err(PyBufferError::new_err(message));
+        }
+        if let Some(device) = dl_device.filter(|device| *device != CPU) {
+            let message = format!("dl_device is {device:?}, the memory is on the CPU, (1, 0)");
+            return Err(PyBufferError::new_err(message));
+        }
+        let versioned = max_version.is_some_and(|(major, _)| major >= 1);
+        if copy == Some(true) {
+            return self.copied()?.export(py, versioned, true);
+        }
+        self.export(py, versioned, false)
+    }
+
+    /// ``(1, 0)``: the CPU.
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        CPU
+    }
+}
+
+impl Tensor {
+    fn export<'py>(
+        &self,
+        py: Python<'py>,
+        versioned: bool,
+        is_copied: bool,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        if !versioned && !self.memory.is_writable() {
+            let message =
+                "a mapped file cannot be written, which this version of DLPack cannot say";
+            return Err(PyBufferError::new_err(message));
+        }
+        let Self { memory, shape, element } = self;
+        Exported { memory, shape, dtype: element.dlpack(), is_copied }.capsule(py, versioned)
+    }
+}
+
+/// A row's number, counted from the end where it is negative.
+pub(crate) fn wrap(index: isize, rows: usize) -> PyResult<usize> {
+    let row = if index < 0 { rows.checked_add_signed(index) } else { usize::try_from(index).ok() };
+    let outside = || PyIndexError::new_err(format!("row {index} of {rows}"));
+    row.filter(|&row| row < rows).ok_or_else(outside)
+}

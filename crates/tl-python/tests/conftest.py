@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pathlib
+import struct
+
+import numpy as np
+import pytest
+import turboloader as tl
+
+HEIGHT, WIDTH = 6, 10
+
+
+def bmp(pixels: np.ndarray) -> bytes:
+    """A bitmap of these pixels: rows from the bottom up, blue first, rows of whole words."""
+    height, width, _ = pixels.shape
+    stride = (3 * width + 3) // 4 * 4
+    rows = np.zeros((height, stride), np.uint8)
+    rows[:, : 3 * width] = pixels[::-1, :, ::-1].reshape(height, -1)
+    data = rows.tobytes()
+    head = struct.pack("<2sIHHI", b"BM", 54 + len(data), 0, 0, 54)
+    info = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 24, 0, len(data), 0, 0, 0, 0)
+    return head + info + data
+
+
+def image(index: int, height: int = HEIGHT, width: int = WIDTH) -> np.ndarray:
+    """The pixels of sample `index`."""
+    rng = np.random.default_rng(index)
+    return rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
+
+
+def write(path: pathlib.Path, count: int, **sizes: int) -> pathlib.Path:
+    """A TBL file of so many images; sample i is labelled i % 7."""
+    with tl.TblWriter(path, sync=False) as writer:
+        for index in range(count):
+            key = f"{index:05d}.bmp"
+            writer.add_sample(bmp(image(index, **sizes)), key=key, label=index % 7)
+    return path
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """100 images of 6x10 pixels."""
+    return write(tmp_path_factory.mktemp("data") / "train.tbl", 100)
+
+
+@pytest.fixture(scope="session")
+def photos() -> pathlib.Path:
+    """The photographs of the repository: a folder of classes."""
+    return pathlib.Path(__file__).parents[3] / "testdata" / "photos"

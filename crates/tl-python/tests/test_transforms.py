@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+import inspect
+import json
+import pickle
+
+import numpy as np
+import pytest
+import turboloader as tl
+from conftest import image
+from turboloader import _native
+from turboloader import transforms as T  # noqa: N812
+from turboloader._table import BATCH_TABLE, REQUIRED, TABLE
+
+# Arguments for what has no default.
+NEEDED = {
+    "AutoAugment": {},
+    "CenterCrop": {"size": 4},
+    "FiveCrop": {"size": 4},
+    "GaussianBlur": {"kernel_size": 3},
+    "Pad": {"padding": 2},
+    "RandomAdjustSharpness": {"sharpness_factor": 2.0},
+    "RandomAffine": {"degrees": 10.0},
+    "RandomApply": {"transforms": [T.RandomInvert()]},
+    "RandomChoice": {"transforms": [T.RandomInvert()]},
+    "RandomCrop": {"size": 4},
+    "RandomOrder": {"transforms": [T.RandomInvert()]},
+    "RandomPosterize": {"bits": 3},
+    "RandomResizedCrop": {"size": 4},
+    "RandomRotation": {"degrees": 10.0},
+    "RandomShortestSize": {"min_size": [4]},
+    "RandomSolarize": {"threshold": 100.0},
+    "Resize": {"size": 4},
+    "ScaleJitter": {"target_size": (8, 8)},
+    "TenCrop": {"size": 4},
+}
+
+# The library's own; code of the user's has no place in Python yet.
+ELSEWHERE = {"Compose", "UserTransform"}
+
+
+def test_every_operation_is_a_class():
+    assert set(TABLE) | ELSEWHERE == set(_native.OPERATIONS)
+
+
+def operation(transform):
+    """The operation as the native library writes it, with every parameter."""
+    ops = json.dumps(transform.operations())
+    none = dict.fromkeys(("dtype", "channels_last", "decode_margin", "parity"))
+    operations = json.loads(_native.Recipe.of_ops(ops, "[]", none).to_json())["ops"]
+    return operations[-1]
+
+
+def same(ours, theirs):
+    """Whether two forms of a parameter mean the same."""
+    if isinstance(theirs, (list, tuple)) and not isinstance(ours, (list, tuple)):
+        ours = [ours] * len(theirs)
+    return np.allclose(ours, theirs) if not isinstance(ours, str) else ours == theirs
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_the_table_has_the_native_defaults(name):
+    needed = NEEDED.get(name, {})
+    transform = getattr(T, name)(**needed)
+    bare = type(
+        "Bare",
+        (T.Transform,),
+        {
+            "operations": lambda self: [
+                {
+                    k: v
+                    for k, v in transform.to_dict().items()
+                    if k == "op" or k in needed or k == "ops"
+                }
+            ]
+        },
+    )()
+    written, default = operation(transform), operation(bare)
+    assert written == default or name in ("GaussianBlur",), (written, default)
+    for parameter, value in TABLE[name][1].items():
+        if value is not REQUIRED and value is not None and parameter in default:
+            assert same(value, default[parameter]), parameter
+
+
+@pytest.mark.parametrize("name", BATCH_TABLE)
+def test_the_batch_table_has_the_native_defaults(name):
+    mixing = getattr(T, name)()
+    crop = [T.CenterCrop(4), T.ToTensor()]
+    written = json.loads(T.recipe(crop, batch_transform=mixing).to_json())["batch_ops"]
+    none = dict.fromkeys(("dtype", "channels_last", "decode_margin", "parity"))
+    ops = json.dumps(T.Compose(crop).operations())
+    bare = json.dumps([{"op": mixing.to_dict()["op"]}])
+    default = json.loads(_native.Recipe.of_ops(ops, bare, none).to_json())["batch_ops"]
+    assert written == default
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_every_class_works_on_an_image(name):
+    transform = getattr(T, name)(**NEEDED.get(name, {}))
+    pixels = image(0, height=64, width=80)
+    once = transform(pixels, seed=1, sample=2)
+    np.testing.assert_array_equal(once, transform(pixels, seed=1, sample=2))
+    assert once.dtype == (np.float32 if name in ("ToFloat", "Normalize") else np.uint8)
+    assert once.shape[-1] == 3
+    assert eval(repr(transform), {**vars(T)}) == transform
+    assert pickle.loads(pickle.dumps(transform)) == transform
+
+
+def test_signatures_are_those_of_the_table():
+    signature = inspect.signature(T.RandomResizedCrop)
+    assert list(signature.parameters) == ["size", "scale", "ratio", "interpolation", "antialias"]
+    assert signature.parameters["size"].default is inspect.Parameter.empty
+    assert T.RandomResizedCrop(8, (0.5, 1.0)).parameters["scale"] == (0.5, 1.0)
+    with pytest.raises(TypeError, match="RandomResizedCrop: missing a required argument: 'size'"):
+        T.RandomResizedCrop()
+    with pytest.raises(TypeError, match="sise"):
+        T.Resize(sise=3)
+
+
+def test_flips_mirror():
+    pixels = image(1)
+    np.testing.assert_array_equal(T.RandomHorizontalFlip(p=1)(pixels), pixels[:, ::-1])
+    np.testing.assert_array_equal(T.RandomVerticalFlip(p=1)(pixels), pixels[::-1])
+    np.testing.assert_array_equal(T.RandomHorizontalFlip(p=0)(pixels), pixels)
+    np.testing.assert_array_equal(T.Pad(2)(pixels)[2:-2, 2:-2], pixels)
+    np.testing.assert_array_equal(T.RandomInvert(p=1)(pixels), 255 - pixels)
+
+
+def test_normalising_is_arithmetic():
+    pixels = image(2)
+    made = (T.ToTensor() | T.Normalize(mean=[0.5, 0.25, 0.0], std=[0.5, 1.0, 2.0]))(pixels)
+    scaled = pixels.astype(np.float32) * np.float32(1 / 255)
+    expected = (scaled - np.float32([0.5, 0.25, 0])) / np.float32([0.5, 1, 2])
+    np.testing.assert_array_equal(made, expected)
+    np.testing.assert_array_equal(T.Normalize([0.5, 0.25, 0.0], [0.5, 1.0, 2.0])(pixels), expected)
+
+
+def test_views_come_first():
+    pixels = image(3, height=20, width=30)
+    corners = T.FiveCrop(4)(pixels)
+    assert corners.shape == (5, 4, 4, 3)
+    np.testing.assert_array_equal(corners[0], pixels[:4, :4])
+    np.testing.assert_array_equal(corners[3], pixels[-4:, -4:])
+
+
+def test_draws_follow_the_seed():
+    crop = T.RandomCrop(4)
+    pixels = image(4, height=50, width=50)
+    T.manual_seed(5)
+    first = [crop(pixels) for _ in range(3)]
+    T.manual_seed(5)
+    for before in first:
+        np.testing.assert_array_equal(crop(pixels), before)
+    assert not np.array_equal(first[0], first[1])
+    np.testing.assert_array_equal(crop(pixels, seed=5, sample=1), first[1])
+
+
+def test_a_loader_does_what_the_transform_does_alone(data):
+    crop = T.RandomResizedCrop(4)
+    loader = tl.DataLoader(data, batch_size=100, transform=crop, seed=9)
+    loader.set_epoch(2)
+    images = next(iter(loader))["image"].numpy()
+    for index in (0, 17, 99):
+        np.testing.assert_array_equal(
+            images[index], crop(image(index), seed=9, epoch=2, sample=index)
+        )
+
+
+def test_what_cannot_be_is_named():
+    with pytest.raises(tl.RecipeError, match="scale"):
+        T.ToDtype("float32")
+    with pytest.raises(tl.RecipeError, match="int32"):
+        T.ToDtype(np.int32)
+    with pytest.raises(tl.RecipeError, match="size"):
+        T.recipe(T.Resize(0))
+    with pytest.raises(tl.RecipeError):
+        T.recipe([T.ToTensor(), T.Resize(4)])
+    with pytest.raises(TypeError, match="expected \\(height, width, 3\\) and uint8"):
+        T.Resize(4)(np.zeros((4, 4)))
+    with pytest.raises(TypeError, match="no transform"):
+        T.Compose([abs])
+
+
+class Foreign:
+    """A class that pretends to be of torchvision."""
+
+    def __init__(self, name, module="torchvision.transforms.v2", **attributes):
+        self.__dict__.update(attributes)
+        self.__class__ = type(name, (Foreign,), {"__module__": module})
+
+
+def test_transforms_of_torchvision_are_converted():
+    composed = Foreign(
+        "Compose",
+        transforms=[
+            Foreign("ToImage"),
+            Foreign("Resize", size=[256], interpolation="bilinear", max_size=None, antialias=True),
+            Foreign("ColorJitter", brightness=(0.6, 1.4), contrast=None, saturation=None, hue=None),
+            Foreign("ToDtype", dtype="float32", scale=True),
+            Foreign("Normalize", mean=[0.5] * 3, std=[0.5] * 3, inplace=False),
+        ],
+    )
+    expected = [
+        T.Resize(256),
+        T.ColorJitter(brightness=(0.6, 1.4)),
+        T.ToTensor(),
+        T.Normalize([0.5] * 3, [0.5] * 3),
+    ]
+    assert T.recipe(T.from_torchvision(composed)) == T.recipe(expected)
+
+
+def test_what_torchvision_has_alone_is_named():
+    composed = Foreign("Compose", transforms=[Foreign("LinearTransformation")])
+    with pytest.raises(tl.UnsupportedTransformError, match="LinearTransformation"):
+        T.from_torchvision(composed)
+    with pytest.raises(tl.UnsupportedTransformError, match="three channels"):
+        T.from_torchvision(Foreign("Grayscale", num_output_channels=1))
+    with pytest.raises(tl.UnsupportedTransformError):
+        T.from_torchvision(Foreign("Resize", module="mine", size=3))
