@@ -22,8 +22,9 @@ pub(crate) struct PyLoader {
     /// Nothing once it is closed.
     loader: Mutex<Option<Arc<Loader>>>,
     contents: Arc<Contents>,
-    /// What is said of it where it is shown.
     len: u64,
+    /// The process that has the threads.
+    process: u32,
 }
 
 /// The batches of one epoch, in order.
@@ -63,8 +64,8 @@ impl PyLoader {
         let loader = py.detach(|| -> Result<Loader, Error> {
             Ok(Loader::new(Dataset::open(&paths)?, config)?)
         })?;
-        let len = loader.len();
-        Ok(Self { loader: Mutex::new(Some(Arc::new(loader))), contents, len })
+        let (len, process) = (loader.len(), std::process::id());
+        Ok(Self { loader: Mutex::new(Some(Arc::new(loader))), contents, len, process })
     }
 
     /// How many batches an epoch has for this rank.
@@ -75,7 +76,9 @@ impl PyLoader {
     /// The batches of this epoch.
     fn epoch(&self, py: Python<'_>, epoch: u32) -> PyResult<PyEpoch> {
         let loader = self.open()?;
-        refuse_fork(&loader)?;
+        if std::process::id() != self.process {
+            return Err(Error::from(PipelineError::Forked).into());
+        }
         Ok(self.begun(py.detach(|| loader.epoch(epoch))))
     }
 
@@ -137,14 +140,6 @@ impl PyLoader {
             let loader = lock(&self.loader).take();
             drop(loader);
         });
-    }
-}
-
-/// A forked process has none of the threads.
-fn refuse_fork(loader: &Loader) -> Result<(), Error> {
-    match loader.state(0) {
-        Err(error @ PipelineError::Forked) => Err(error.into()),
-        Err(_) | Ok(_) => Ok(()),
     }
 }
 

@@ -52,8 +52,8 @@ __all__ = [
 
 
 def _buffer(self: Tensor, flags: int) -> memoryview:
-    return memoryview(self.numpy())
+    return memoryview(self.numpy())  # type: ignore[arg-type]
 
 
 # Python from 3.12 on asks here for a memoryview; before, `numpy()` is the way to one.
-Tensor.__buffer__ = _buffer
+Tensor.__buffer__ = _buffer  # type: ignore[method-assign]

@@ -13,7 +13,7 @@ from . import _native
 from ._native import Recipe, Report
 from ._paths import expand
 from .exceptions import SettingError
-from .transforms import BatchTransform, Resize, Transform, from_torchvision, recipe  # type: ignore[attr-defined]
+from .transforms import BatchTransform, Resize, Transform, from_torchvision, recipe
 
 __all__ = ["DataLoader"]
 

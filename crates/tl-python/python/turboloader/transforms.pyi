@@ -1,0 +1,290 @@
+# Written by stubs.py.
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ._native import Recipe
+
+__all__: list[str]
+
+class Transform:
+    def __init__(self, **parameters: Any) -> None: ...
+    @property
+    def parameters(self) -> dict[str, Any]: ...
+    def to_dict(self) -> dict[str, Any]: ...
+    def operations(self) -> list[dict[str, Any]]: ...
+    def __or__(self, other: Transform) -> Compose: ...
+    def __call__(
+        self, image: Any, *, seed: int | None = ..., epoch: int = ..., sample: int | None = ...
+    ) -> Any: ...
+    def __hash__(self) -> int: ...
+
+class BatchTransform:
+    def __init__(self, **parameters: Any) -> None: ...
+    @property
+    def parameters(self) -> dict[str, Any]: ...
+    def to_dict(self) -> dict[str, Any]: ...
+
+class Compose(Transform):
+    transforms: list[Transform]
+    def __init__(self, transforms: Iterable[Transform]) -> None: ...
+
+class ToImage(Transform):
+    def __init__(self) -> None: ...
+
+class ToDtype(Transform):
+    dtype: str
+    scale: bool
+    def __init__(self, dtype: Any, scale: bool = ...) -> None: ...
+
+class RandomResizedCrop(Transform):
+    def __init__(
+        self,
+        size: Any,
+        scale: Any = ...,
+        ratio: Any = ...,
+        interpolation: Any = ...,
+        antialias: bool = ...,
+    ) -> None: ...
+
+class Resize(Transform):
+    def __init__(
+        self,
+        size: Any,
+        interpolation: Any = ...,
+        max_size: Any = ...,
+        antialias: bool = ...,
+    ) -> None: ...
+
+class CenterCrop(Transform):
+    def __init__(self, size: Any) -> None: ...
+
+class RandomCrop(Transform):
+    def __init__(
+        self,
+        size: Any,
+        padding: Any = ...,
+        pad_if_needed: bool = ...,
+        fill: Any = ...,
+        padding_mode: Any = ...,
+    ) -> None: ...
+
+class FiveCrop(Transform):
+    def __init__(self, size: Any) -> None: ...
+
+class TenCrop(Transform):
+    def __init__(self, size: Any, vertical_flip: bool = ...) -> None: ...
+
+class RandomShortestSize(Transform):
+    def __init__(
+        self,
+        min_size: Any,
+        max_size: Any = ...,
+        interpolation: Any = ...,
+        antialias: bool = ...,
+    ) -> None: ...
+
+class ScaleJitter(Transform):
+    def __init__(
+        self,
+        target_size: Any,
+        scale_range: Any = ...,
+        interpolation: Any = ...,
+        antialias: bool = ...,
+    ) -> None: ...
+
+class Pad(Transform):
+    def __init__(self, padding: Any, fill: Any = ..., padding_mode: Any = ...) -> None: ...
+
+class RandomZoomOut(Transform):
+    def __init__(self, fill: Any = ..., side_range: Any = ..., p: float = ...) -> None: ...
+
+class RandomHorizontalFlip(Transform):
+    def __init__(self, p: float = ...) -> None: ...
+
+class RandomVerticalFlip(Transform):
+    def __init__(self, p: float = ...) -> None: ...
+
+class ColorJitter(Transform):
+    def __init__(
+        self,
+        brightness: Any = ...,
+        contrast: Any = ...,
+        saturation: Any = ...,
+        hue: Any = ...,
+    ) -> None: ...
+
+class Grayscale(Transform):
+    def __init__(self, num_output_channels: int = ...) -> None: ...
+
+class RandomGrayscale(Transform):
+    def __init__(self, p: float = ...) -> None: ...
+
+class RandomInvert(Transform):
+    def __init__(self, p: float = ...) -> None: ...
+
+class RandomPosterize(Transform):
+    def __init__(self, bits: Any, p: float = ...) -> None: ...
+
+class RandomSolarize(Transform):
+    def __init__(self, threshold: Any, p: float = ...) -> None: ...
+
+class RandomAdjustSharpness(Transform):
+    def __init__(self, sharpness_factor: Any, p: float = ...) -> None: ...
+
+class RandomAutocontrast(Transform):
+    def __init__(self, p: float = ...) -> None: ...
+
+class RandomEqualize(Transform):
+    def __init__(self, p: float = ...) -> None: ...
+
+class RandomChannelPermutation(Transform):
+    def __init__(self) -> None: ...
+
+class RandomPhotometricDistort(Transform):
+    def __init__(
+        self,
+        brightness: Any = ...,
+        contrast: Any = ...,
+        saturation: Any = ...,
+        hue: Any = ...,
+        p: float = ...,
+    ) -> None: ...
+
+class GaussianBlur(Transform):
+    def __init__(self, kernel_size: Any, sigma: Any = ...) -> None: ...
+
+class GaussianNoise(Transform):
+    def __init__(self, mean: Any = ..., sigma: Any = ..., clip: bool = ...) -> None: ...
+
+class RandomErasing(Transform):
+    def __init__(
+        self,
+        p: float = ...,
+        scale: Any = ...,
+        ratio: Any = ...,
+        value: Any = ...,
+    ) -> None: ...
+
+class GridMask(Transform):
+    def __init__(
+        self,
+        p: float = ...,
+        distance: Any = ...,
+        ratio: Any = ...,
+        rotate: int = ...,
+        mode: int = ...,
+        value: Any = ...,
+    ) -> None: ...
+
+class RandomApply(Transform):
+    def __init__(self, transforms: Iterable[Transform], p: float = ...) -> None: ...
+
+class RandomChoice(Transform):
+    def __init__(self, transforms: Iterable[Transform], p: Any = ...) -> None: ...
+
+class RandomOrder(Transform):
+    def __init__(self, transforms: Iterable[Transform]) -> None: ...
+
+class RandomRotation(Transform):
+    def __init__(
+        self,
+        degrees: Any,
+        interpolation: Any = ...,
+        expand: bool = ...,
+        center: Any = ...,
+        fill: Any = ...,
+    ) -> None: ...
+
+class RandomAffine(Transform):
+    def __init__(
+        self,
+        degrees: Any,
+        translate: Any = ...,
+        scale: Any = ...,
+        shear: Any = ...,
+        interpolation: Any = ...,
+        fill: Any = ...,
+        center: Any = ...,
+    ) -> None: ...
+
+class RandomPerspective(Transform):
+    def __init__(
+        self,
+        distortion_scale: Any = ...,
+        p: float = ...,
+        interpolation: Any = ...,
+        fill: Any = ...,
+    ) -> None: ...
+
+class ElasticTransform(Transform):
+    def __init__(
+        self,
+        alpha: Any = ...,
+        sigma: Any = ...,
+        interpolation: Any = ...,
+        fill: Any = ...,
+    ) -> None: ...
+
+class AutoAugment(Transform):
+    def __init__(self, policy: Any = ..., interpolation: Any = ..., fill: Any = ...) -> None: ...
+
+class RandAugment(Transform):
+    def __init__(
+        self,
+        num_ops: int = ...,
+        magnitude: int = ...,
+        num_magnitude_bins: int = ...,
+        interpolation: Any = ...,
+        fill: Any = ...,
+    ) -> None: ...
+
+class TrivialAugmentWide(Transform):
+    def __init__(
+        self,
+        num_magnitude_bins: int = ...,
+        interpolation: Any = ...,
+        fill: Any = ...,
+    ) -> None: ...
+
+class AugMix(Transform):
+    def __init__(
+        self,
+        severity: int = ...,
+        mixture_width: int = ...,
+        chain_depth: int = ...,
+        alpha: Any = ...,
+        all_ops: bool = ...,
+        interpolation: Any = ...,
+        fill: Any = ...,
+    ) -> None: ...
+
+class ToFloat(Transform):
+    def __init__(self) -> None: ...
+
+class Normalize(Transform):
+    def __init__(self, mean: Any = ..., std: Any = ...) -> None: ...
+
+class MixUp(BatchTransform):
+    def __init__(self, alpha: Any = ..., num_classes: Any = ..., p: float = ...) -> None: ...
+
+class CutMix(BatchTransform):
+    def __init__(self, alpha: Any = ..., num_classes: Any = ..., p: float = ...) -> None: ...
+
+class Mosaic(BatchTransform):
+    def __init__(self, num_classes: Any = ..., p: float = ...) -> None: ...
+
+ToTensor = ToFloat
+ImageNetNormalize = Normalize
+
+def manual_seed(seed: int) -> None: ...
+def dtype_name(dtype: Any) -> str: ...
+def recipe(
+    transform: Transform | Sequence[Transform] | None,
+    *,
+    dtype: Any = ...,
+    channels_last: bool | None = ...,
+    decode_margin: float | None = ...,
+    parity: str | None = ...,
+    batch_transform: BatchTransform | Sequence[BatchTransform] = ...,
+) -> Recipe: ...
+def from_torchvision(transform: Any) -> Transform: ...
