@@ -1,6 +1,7 @@
 //! The crates' errors as exceptions of `turboloader.exceptions`, with the message in one line and
 //! the place in attributes.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
@@ -136,7 +137,7 @@ fn read(error: &ReadError) -> Error {
         errno,
     };
     match error {
-        ReadError::Io { source, .. } => at(Class::Storage, None, source.raw_os_error()),
+        ReadError::Io { source, .. } => at(Class::Storage, None, number(source)),
         ReadError::ChangedWhileOpen { offset, .. } => at(Class::Storage, Some(*offset), None),
         ReadError::NotAFile { .. } | ReadError::NotAFolder { .. } => at(Class::Storage, None, None),
         ReadError::Format { offset, .. }
@@ -159,6 +160,14 @@ fn read(error: &ReadError) -> Error {
     }
 }
 
+/// The system's number of an error, also of the one that the writers make themselves.
+fn number(error: &io::Error) -> Option<i32> {
+    /// `EEXIST`.
+    const EXISTS: i32 = 17;
+    let exists = error.kind() == io::ErrorKind::AlreadyExists;
+    error.raw_os_error().or(exists.then_some(EXISTS))
+}
+
 impl From<WriteError> for Error {
     fn from(error: WriteError) -> Self {
         let class = match &error {
@@ -166,7 +175,7 @@ impl From<WriteError> for Error {
             _ => Class::Format,
         };
         let (path, sample, errno) = match &error {
-            WriteError::Io { path, source } => (path, None, source.raw_os_error()),
+            WriteError::Io { path, source } => (path, None, number(source)),
             WriteError::Sample { path, index, .. } => (path, Some(*index), None),
             WriteError::MemberName { path, .. }
             | WriteError::TooManySamples { path, .. }
@@ -267,7 +276,7 @@ impl From<PipelineError> for Error {
                 Self { place, ..Self::new(Class::Sample, &error) }
             }
             PipelineError::Spawn { source, .. } => {
-                Self { errno: source.raw_os_error(), ..Self::new(Class::Storage, &error) }
+                Self { errno: number(source), ..Self::new(Class::Storage, &error) }
             }
             PipelineError::WorkerPanicked { .. } | PipelineError::Collate { .. } => {
                 Self::new(Class::Internal, &error)

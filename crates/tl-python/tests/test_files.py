@@ -22,7 +22,7 @@ def test_headers_and_pixels(photos):
     grey = (red * 19595 + green * 38470 + blue * 7471 + 0x8000) >> 16
     np.testing.assert_array_equal(tl.decode(stored, gray=True).numpy(), grey)
     with pytest.raises(tl.DecodeError):
-        tl.decode(stored[:-1])
+        tl.decode(stored[:-3])
     with pytest.raises(tl.DecodeError):
         tl.probe(b"GIF89a")
 

@@ -114,7 +114,7 @@ def test_signatures_are_those_of_the_table():
     with pytest.raises(TypeError, match="RandomResizedCrop: missing a required argument: 'size'"):
         T.RandomResizedCrop()
     with pytest.raises(TypeError, match="sise"):
-        T.Resize(sise=3)
+        T.Resize(3, sise=3)
 
 
 def test_flips_mirror():
