@@ -29,10 +29,7 @@ pub(crate) struct Contents {
 impl Contents {
     pub(crate) fn new(config: &LoaderConfig, form: Form) -> Self {
         let fields = &config.fields;
-        let recipe = match &config.work {
-            Work::Images(recipe) => Some(recipe),
-            _ => None,
-        };
+        let recipe = if let Work::Images(recipe) = &config.work { Some(recipe) } else { None };
         Self {
             form,
             is_bytes: recipe.is_none(),
@@ -99,7 +96,7 @@ impl PyBatch {
         });
         let soft_labels = soft_labels.transpose()?;
         let batch = Arc::new(batch);
-        let memory = BatchMemory::new(Arc::clone(&batch));
+        let memory = BatchMemory::new(&batch);
         let (contents, lists) = (Arc::clone(contents), [PyOnceLock::new(), PyOnceLock::new()]);
         Ok(Self { contents, batch, memory, shape, element, soft_labels, lists })
     }
@@ -126,10 +123,8 @@ impl PyBatch {
                 Tensor::new(memory.sizes.clone(), vec![rows, 2], Element::I32)
             }
             "mask" => {
-                let element = match self.contents.mask? {
-                    MaskType::I64 => Element::I64,
-                    _ => Element::U8,
-                };
+                let numbers = self.contents.mask? == MaskType::I64;
+                let element = if numbers { Element::I64 } else { Element::U8 };
                 let spec = self.batch.spec()?;
                 let shape = vec![rows, spec.height as usize, spec.width as usize];
                 Tensor::new(memory.masks.clone(), shape, element)
@@ -237,10 +232,8 @@ impl PyBatch {
 
     /// One sample as a dict: numbers for what is one number, arrays for what has dimensions.
     fn sample<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyDict>> {
-        let form = match self.contents.form {
-            Form::Tensor => Form::Numpy,
-            form => form,
-        };
+        let form = self.contents.form;
+        let form = if form == Form::Tensor { Form::Numpy } else { form };
         let sample = PyDict::new(py);
         for name in self.contents.names() {
             let value = match self.tensor(name) {

@@ -1,4 +1,5 @@
 //! Whole data sets: conversion and verification.
+#![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -61,15 +62,12 @@ pub(crate) fn convert(
         };
         let to = destination.as_path();
         let stopped = &stopped;
-        Ok(match target {
-            Target::Tbl2(_) => {
-                let prepare = || Stoppable { prepare: Probe, stopped };
-                tbl_io::convert(&selection, to, &options, prepare, &mut on_event)?
-            }
-            _ => {
-                let prepare = || Stoppable { prepare: AsStored, stopped };
-                tbl_io::convert(&selection, to, &options, prepare, &mut on_event)?
-            }
+        Ok(if matches!(target, Target::Tbl2(_)) {
+            let prepare = || Stoppable { prepare: Probe, stopped };
+            tbl_io::convert(&selection, to, &options, prepare, &mut on_event)?
+        } else {
+            let prepare = || Stoppable { prepare: AsStored, stopped };
+            tbl_io::convert(&selection, to, &options, prepare, &mut on_event)?
         })
     });
     match raised {
@@ -145,7 +143,7 @@ pub(crate) fn verify<'py>(
                 bad.push((index, offset, reason.to_string()));
             }
             Finding::Oddity(oddity) => oddities.push(oddity.to_string()),
-            _ => {}
+            Finding::Progress { .. } | _ => {}
         };
         Ok(if decode {
             tbl_io::verify(&path, workers, StrictDecode::new, &mut on_finding)?

@@ -1,4 +1,5 @@
 //! Stored data sets sample by sample: TBL files read and written, raw ones mapped.
+#![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -65,7 +66,7 @@ impl PyTblReader {
     }
 
     /// What the index knows of sample ``index``: a dict of key, label, format, width, height, offset,
-    /// stored_bytes and bytes.
+    /// `stored_bytes` and bytes.
     fn entry<'py>(&self, py: Python<'py>, index: u64) -> PyResult<Bound<'py, PyDict>> {
         let entry = self.source.entry(index).map_err(Error::from)?;
         let label = self.labels.label(0, index);

@@ -1,4 +1,5 @@
 //! Loaders and their epochs, as Python drives them.
+#![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -278,12 +279,11 @@ fn explain(loader: &Loader) -> String {
         "data",
         &format_args!("{samples} samples, {shards} sources, {classes} classes"),
     );
-    match &config.work {
-        Work::Images(recipe) => {
-            line(&mut text, "recipe", recipe);
-            line(&mut text, "hash", &recipe.hash());
-        }
-        _ => line(&mut text, "recipe", &"the stored bytes"),
+    if let Work::Images(recipe) = &config.work {
+        line(&mut text, "recipe", recipe);
+        line(&mut text, "hash", &recipe.hash());
+    } else {
+        line(&mut text, "recipe", &"the stored bytes");
     }
     let shuffle = config.sampler.shuffle;
     line(&mut text, "order", &format_args!("shuffle {shuffle}, seed {}", config.seed));

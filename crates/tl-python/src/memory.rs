@@ -66,12 +66,12 @@ struct FieldBytes {
 
 impl BatchMemory {
     /// The memory of `batch`, which the caller from here on asks for nothing that lies in it.
-    pub(crate) fn new(batch: Arc<Batch>) -> Self {
+    pub(crate) fn new(batch: &Arc<Batch>) -> Self {
         let FieldPointers { images, masks, sizes, labels, indices, valid, .. } = batch.pointers();
         let rows = batch.len();
         let bytes = FieldBytes { images: batch.images().len(), masks: batch.masks().len() };
         let field = |start: *mut u8, bytes| {
-            let owner: Arc<dyn Any + Send + Sync> = Arc::<Batch>::clone(&batch);
+            let owner: Arc<dyn Any + Send + Sync> = Arc::<Batch>::clone(batch);
             Memory { _owner: owner, start: non_null(start), bytes, writable: true }
         };
         Self {

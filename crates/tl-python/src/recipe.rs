@@ -166,10 +166,8 @@ impl PyRecipe {
             renderer.render(&plan, pixels, width, height, &mut numbers[start..])?;
         }
         let (width, height) = (size.0 as usize, size.1 as usize);
-        let image = match recipe.output().layout {
-            Layout::Hwc => [height, width, 3],
-            _ => [3, height, width],
-        };
+        let interleaved = recipe.output().layout == Layout::Hwc;
+        let image = if interleaved { [height, width, 3] } else { [3, height, width] };
         let views = (recipe.views() > 1).then_some(recipe.views() as usize);
         Ok((numbers, views.into_iter().chain(image).collect()))
     }
