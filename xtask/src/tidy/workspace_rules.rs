@@ -8,7 +8,7 @@ use super::file_rules::code_lines;
 use super::{Problem, SourceFile};
 
 /// Each library crate with the workspace crates it may depend on.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("idv-format", &[]),
     ("tbf-format", &[]),
     ("tbl-format", &[]),
