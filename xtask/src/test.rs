@@ -30,7 +30,7 @@ struct Check {
     run: fn() -> Result<Outcome, Box<dyn Error>>,
 }
 
-const CHECKS: [Check; 14] = [
+const CHECKS: [Check; 15] = [
     Check { name: "format", run: || run_cargo("fmt --all --check") },
     Check { name: "tidy", run: || tidy::run().map(|()| Outcome::Passed) },
     Check { name: "clippy", run: || run_cargo("clippy --workspace --all-targets -- -D warnings") },

@@ -16,7 +16,7 @@ use tl_transform::{BatchOp, Dtype, Layout, Recipe};
 
 use crate::buckets::{cut, recipe};
 use crate::caches::{disk, exact, memory};
-use crate::memory::{config, loader, sample, watched};
+use crate::memory::{bmps, config, loader, sample, watched};
 
 /// A row as the consumer sees it: sample, label, whether it counts, its image's size and its bytes.
 type Row = (u64, i64, bool, [u32; 2], Vec<u8>);
@@ -457,10 +457,7 @@ proptest! {
 
 #[test]
 fn the_state_at_the_start_is_that_of_an_epoch_of_which_nothing_was_received() {
-    let loader = loader(
-        (0..9).map(|number| sample(number, SampleFormat::Bmp)).collect(),
-        config(Work::Bytes),
-    );
+    let loader = loader(bmps(9), config(Work::Bytes));
     assert_eq!(loader.state(3).unwrap(), loader.epoch(3).state().unwrap());
     let resumed = loader.resume(&loader.state(3).unwrap()).unwrap();
     assert_eq!((resumed.number(), resumed.remaining()), (3, loader.len()));
