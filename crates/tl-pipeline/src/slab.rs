@@ -17,46 +17,19 @@
 //! starts over. Memory comes zeroed from the system once, and is reused as it is.
 #![expect(unsafe_code, reason = "disjoint rows of one allocation; docs/safety.md")]
 
+mod shape;
+
 use std::cell::UnsafeCell;
 use std::ops::Range;
 
-use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, TryFromBytes};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, TryFromBytes};
 
-use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering};
+use shape::{Area, Field};
+pub(crate) use shape::{RowBytes, Shape};
 
 /// Where every field of a slab starts: a cache line, and the widest vector register.
 pub(crate) const ALIGNMENT: usize = 64;
-
-#[derive(FromZeros, KnownLayout)]
-#[repr(C, align(64))]
-struct Line(UnsafeCell<[u8; ALIGNMENT]>);
-
-const _: () = assert!(size_of::<Line>() == ALIGNMENT && align_of::<Line>() == ALIGNMENT);
-
-/// What a slab has of every row, in the order in which it lies in memory: all rows' images, then
-/// all rows' masks, and so on. Behind these come the columns of a table, one behind the other.
-#[derive(Clone, Copy, Debug)]
-enum Field {
-    Images,
-    Masks,
-    /// Height and width of what the row's image holds, two `u32`.
-    Sizes,
-    Labels,
-    /// The same in 32 bits.
-    ShortLabels,
-    Indices,
-    /// Whether the row counts, one byte.
-    Valid,
-}
-
-const FIELDS: usize = Field::Valid as usize + 1;
-
-/// Bytes of those parts of a row that differ between loaders.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RowBytes {
-    pub(crate) images: usize,
-    pub(crate) masks: usize,
-}
 
 /// The numbers that belong to a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,71 +67,11 @@ pub struct FieldPointers {
     pub columns: Vec<*mut u8>,
 }
 
-/// Where a field of all rows lies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Area {
-    start: usize,
-    row_bytes: usize,
-}
-
-impl Area {
-    fn range(self, rows: Range<usize>) -> Range<usize> {
-        self.start + rows.start * self.row_bytes..self.start + rows.end * self.row_bytes
-    }
-}
-
-/// The sizes of a slab: `rows` rows, and where each field and each column of them lies.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
-    rows: usize,
-    fields: [Area; FIELDS],
-    columns: Arc<[Area]>,
-    bytes: usize,
-}
-
-impl Shape {
-    /// `None` when the sizes leave the address space.
-    pub(crate) fn new(rows: usize, row: RowBytes) -> Option<Self> {
-        const NUMBER: usize = size_of::<u64>();
-        let sizes = size_of::<[u32; 2]>();
-        let row_bytes = [row.images, row.masks, sizes, NUMBER, size_of::<i32>(), NUMBER, 1];
-        let mut shape =
-            Self { rows, fields: Default::default(), columns: Arc::default(), bytes: 0 };
-        for (field, row_bytes) in row_bytes.into_iter().enumerate() {
-            shape.fields[field] = shape.push(row_bytes)?;
-        }
-        Some(shape)
-    }
-
-    /// The same with columns of so many bytes a row.
-    pub(crate) fn with_columns(mut self, row_bytes: impl Iterator<Item = usize>) -> Option<Self> {
-        let columns = row_bytes.map(|row_bytes| self.push(row_bytes));
-        self.columns = columns.collect::<Option<Vec<Area>>>()?.into();
-        Some(self)
-    }
-
-    /// Room behind everything else, which nothing else has.
-    fn push(&mut self, row_bytes: usize) -> Option<Area> {
-        let start = self.bytes;
-        let bytes = self.rows.checked_mul(row_bytes)?.checked_next_multiple_of(ALIGNMENT)?;
-        self.bytes = start.checked_add(bytes)?;
-        (self.bytes <= isize::MAX.unsigned_abs()).then_some(Area { start, row_bytes })
-    }
-
-    /// Bytes of memory a slab takes, besides what its rows' extras own.
-    pub(crate) const fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// Where `field` of these rows lies.
-    fn range(&self, field: Field, rows: Range<usize>) -> Range<usize> {
-        self.fields[field as usize].range(rows)
-    }
-}
-
 /// The memory of one batch. `T` is what a row has besides its bytes.
 pub(crate) struct Slab<T> {
-    lines: Box<[Line]>,
+    memory: Box<[UnsafeCell<u8>]>,
+    /// What lies in `memory` before the first byte that is used, for its address to be aligned.
+    skipped: usize,
     rows: Box<[Row<T>]>,
     shape: Shape,
     /// Rows of this filling: the last batch of an epoch may have fewer than the slab.
@@ -172,7 +85,7 @@ struct Row<T> {
     extra: UnsafeCell<T>,
 }
 
-// SAFETY: threads reach `lines` and `extra` through a shared slab only by `RowMut` (one per row),
+// SAFETY: threads reach `memory` and `extra` through a shared slab only by `RowMut` (one per row),
 // `Complete` (alone) and the published views (shared, nobody writes), as the module says. All of
 // them may hold a `T` or `&T`, which the bounds allow. The other fields are `Sync` themselves.
 unsafe impl<T: Send + Sync> Sync for Slab<T> {}
@@ -181,27 +94,31 @@ impl<T: Default> Slab<T> {
     /// A zeroed slab that fillings of `shape` and up to `bytes` bytes fit into, or `None` when there
     /// is no memory for it.
     pub(crate) fn new(shape: &Shape, bytes: usize) -> Option<Self> {
-        let lines = bytes.max(shape.bytes).div_ceil(ALIGNMENT);
-        let lines = <[Line]>::new_box_zeroed_with_elems(lines).ok()?;
+        // Asked for with an alignment, the memory would be zeroed by hand, all of it and at once,
+        // instead of by the system when a page is first written.
+        let bytes = bytes.max(shape.bytes()).checked_next_multiple_of(ALIGNMENT)?;
+        let bytes_and_excess = bytes.checked_add(ALIGNMENT - 1)?;
+        let memory = <[UnsafeCell<u8>]>::new_box_zeroed_with_elems(bytes_and_excess).ok()?;
+        let skipped = memory.as_ptr().addr().wrapping_neg() % ALIGNMENT;
         let row = || Row { claimed: AtomicBool::new(false), extra: UnsafeCell::default() };
         let mut rows = Vec::new();
         rows.try_reserve_exact(shape.rows).ok()?;
         rows.resize_with(shape.rows, row);
         let rows = rows.into_boxed_slice();
         let (finished, published) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Some(Self { lines, rows, shape: shape.clone(), in_use: 0, finished, published })
+        Some(Self { memory, skipped, rows, shape: shape.clone(), in_use: 0, finished, published })
     }
 }
 
 impl<T> Slab<T> {
     /// Bytes of memory, besides what the rows' extras own.
     pub(crate) fn bytes(&self) -> usize {
-        self.lines.len() * ALIGNMENT
+        self.memory.len() - (ALIGNMENT - 1)
     }
 
     /// Whether there is room for a filling of `shape`.
     pub(crate) fn fits(&self, shape: &Shape) -> bool {
-        shape.rows <= self.rows.len() && shape.bytes <= self.bytes()
+        shape.rows <= self.rows.len() && shape.bytes() <= self.bytes()
     }
 
     /// Starts a filling of `rows` rows of `shape`.
@@ -323,7 +240,7 @@ impl<T> Slab<T> {
     /// Nobody may have or make a mutable reference into `range` while the result lives.
     unsafe fn shared(&self, range: Range<usize>) -> &[u8] {
         let start = self.start_of(&range);
-        // SAFETY: `start_of` checked that the range lies in `lines`, whose bytes are initialised
+        // SAFETY: `start_of` checked that the range lies in `memory`, whose bytes are initialised
         // and inside `UnsafeCell`; the caller vouches for the absence of writers.
         unsafe { std::slice::from_raw_parts(start, range.len()) }
     }
@@ -332,7 +249,7 @@ impl<T> Slab<T> {
     /// Nobody else may have or make a reference into `range` while the result lives.
     #[expect(
         clippy::mut_from_ref,
-        reason = "the lines are cells; the caller is alone in the range"
+        reason = "the bytes are cells; the caller is alone in the range"
     )]
     unsafe fn exclusive(&self, range: Range<usize>) -> &mut [u8] {
         let start = self.start_of(&range);
@@ -342,10 +259,11 @@ impl<T> Slab<T> {
 
     /// The address of the range's first byte, with leave to touch the whole range.
     fn start_of(&self, range: &Range<usize>) -> *mut u8 {
-        assert!(range.start <= range.end && range.end <= self.lines.len() * ALIGNMENT);
-        let base = self.lines.as_ptr().cast::<u8>().cast_mut();
-        // SAFETY: the offset is within the allocation, checked above.
-        unsafe { base.add(range.start) }
+        assert!(range.start <= range.end && range.end <= self.bytes());
+        let base = self.memory.as_ptr().cast::<u8>().cast_mut();
+        // SAFETY: `skipped` is less than the alignment, whose excess the memory has over `bytes`, so
+        // the offset is within the allocation.
+        unsafe { base.add(self.skipped + range.start) }
     }
 }
 
@@ -470,7 +388,7 @@ impl<T> Complete<'_, T> {
             return;
         }
         // SAFETY: alone as in `extra`.
-        let bytes = unsafe { self.slab.exclusive(0..self.slab.shape.bytes) };
+        let bytes = unsafe { self.slab.exclusive(0..self.slab.shape.bytes()) };
         let shape = &self.slab.shape;
         for area in shape.fields.iter().chain(shape.columns.iter()) {
             bytes.copy_within(area.range(from..from + 1), area.range(to..to).start);

@@ -1,0 +1,94 @@
+//! Where everything lies in a slab.
+
+use std::ops::Range;
+
+use super::ALIGNMENT;
+use crate::sync::Arc;
+
+/// What a slab has of every row, in the order in which it lies in memory: all rows' images, then
+/// all rows' masks, and so on. Behind these come the columns of a table, one behind the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Field {
+    Images,
+    Masks,
+    /// Height and width of what the row's image holds, two `u32`.
+    Sizes,
+    Labels,
+    /// The same in 32 bits.
+    ShortLabels,
+    Indices,
+    /// Whether the row counts, one byte.
+    Valid,
+}
+
+const FIELDS: usize = Field::Valid as usize + 1;
+
+/// Bytes of those parts of a row that differ between loaders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RowBytes {
+    pub(crate) images: usize,
+    pub(crate) masks: usize,
+}
+
+/// Where a field of all rows lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Area {
+    start: usize,
+    row_bytes: usize,
+}
+
+impl Area {
+    /// Where the field of these rows lies.
+    pub(super) fn range(self, rows: Range<usize>) -> Range<usize> {
+        self.start + rows.start * self.row_bytes..self.start + rows.end * self.row_bytes
+    }
+}
+
+/// The sizes of a slab: `rows` rows, and where each field and each column of them lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(super) rows: usize,
+    pub(super) fields: [Area; FIELDS],
+    pub(super) columns: Arc<[Area]>,
+    bytes: usize,
+}
+
+impl Shape {
+    /// `None` when the sizes leave the address space.
+    pub(crate) fn new(rows: usize, row: RowBytes) -> Option<Self> {
+        const NUMBER: usize = size_of::<u64>();
+        let sizes = size_of::<[u32; 2]>();
+        let row_bytes = [row.images, row.masks, sizes, NUMBER, size_of::<i32>(), NUMBER, 1];
+        let mut shape =
+            Self { rows, fields: Default::default(), columns: Arc::default(), bytes: 0 };
+        for (field, row_bytes) in row_bytes.into_iter().enumerate() {
+            shape.fields[field] = shape.push(row_bytes)?;
+        }
+        Some(shape)
+    }
+
+    /// The same with columns of so many bytes a row.
+    pub(crate) fn with_columns(mut self, row_bytes: impl Iterator<Item = usize>) -> Option<Self> {
+        let columns = row_bytes.map(|row_bytes| self.push(row_bytes));
+        self.columns = columns.collect::<Option<Vec<Area>>>()?.into();
+        Some(self)
+    }
+
+    /// Room behind everything else, which nothing else has.
+    fn push(&mut self, row_bytes: usize) -> Option<Area> {
+        let start = self.bytes;
+        let bytes = self.rows.checked_mul(row_bytes)?.checked_next_multiple_of(ALIGNMENT)?;
+        self.bytes = start.checked_add(bytes)?;
+        (self.bytes <= isize::MAX.unsigned_abs()).then_some(Area { start, row_bytes })
+    }
+
+    /// Bytes of memory a slab takes, besides what its rows' extras own.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Where `field` of these rows lies.
+    pub(super) fn range(&self, field: Field, rows: Range<usize>) -> Range<usize> {
+        self.fields[field as usize].range(rows)
+    }
+}
