@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import json
 import pathlib
 import struct
+import subprocess
 
 import numpy as np
 import pytest
@@ -47,3 +49,23 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 def photos() -> pathlib.Path:
     """The photographs of the repository: a folder of classes."""
     return pathlib.Path(__file__).parents[3] / "testdata" / "photos"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the marks of tiers, and those of plugins that need not be there."""
+    config.addinivalue_line("markers", "torch: needs torch")
+    config.addinivalue_line("markers", "ray: needs ray, and starts processes of it")
+    config.addinivalue_line("markers", "parallel_threads(n): of pytest-run-parallel")
+
+
+@pytest.fixture
+def run():
+    """Run commands at the same time, and return what each prints in JSON."""
+
+    def run(commands: list[list[str]]) -> list:
+        processes = [subprocess.Popen(command, stdout=subprocess.PIPE) for command in commands]
+        printed = [process.communicate()[0] for process in processes]
+        assert [process.returncode for process in processes] == [0] * len(commands)
+        return [json.loads(text) for text in printed]
+
+    return run

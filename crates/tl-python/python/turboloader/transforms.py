@@ -350,11 +350,14 @@ def from_torchvision(transform: Any) -> Transform:
     name = type(transform).__name__
     if name == "Compose":
         return Compose([from_torchvision(one) for one in transform.transforms])
-    if name in ("ToImage", "PILToTensor", "ToPureTensor", "ToPILImage", "Identity"):
+    # Images are pixels of red, green and blue already.
+    if name in ("ToImage", "PILToTensor", "ToPureTensor", "ToPILImage", "Identity", "RGB"):
         return ToImage()
     if name == "ToTensor":
         return ToTensor()
     if name in ("ToDtype", "ConvertImageDtype"):
+        if isinstance(transform.dtype, Mapping):
+            raise UnsupportedTransformError(f"{transform!r} has a type for each kind of input")
         return ToDtype(transform.dtype, scale=getattr(transform, "scale", True))
     if name not in TABLE or not type(transform).__module__.startswith("torchvision."):
         raise UnsupportedTransformError(f"{transform!r} has no counterpart here")
@@ -369,7 +372,19 @@ def _converted(name: str, transform: Any) -> Transform:
             value = [from_torchvision(one) for one in value]
         if callable(getattr(value, "tolist", None)):
             value = value.tolist()
+        if isinstance(value, Mapping):
+            raise UnsupportedTransformError(
+                f"{transform!r} has a {parameter} for each kind of input"
+            )
         parameters[parameter] = value
+    is_v2 = type(transform).__module__.startswith("torchvision.transforms.v2")
+    if name == "RandomCrop" and is_v2 and parameters["padding"] is not None:
+        # It keeps left, right, top, bottom of the left, top, right, bottom that it was given.
+        left, right, top, bottom = parameters["padding"]
+        parameters["padding"] = [left, top, right, bottom]
+    if name == "RandomErasing" and parameters["value"] is None:
+        # What version 2 keeps of "random".
+        parameters["value"] = "random"
     if name == "Grayscale" and parameters["num_output_channels"] != 3:
         raise UnsupportedTransformError(f"{transform!r}: batches have three channels")
     if name == "RandomChoice":
