@@ -14,6 +14,7 @@ mod image;
 mod loader;
 mod memory;
 mod recipe;
+mod samples;
 mod settings;
 mod tensor;
 
@@ -36,6 +37,8 @@ mod native {
     use crate::loader::{PyEpoch, PyLoader, PyReport};
     #[pymodule_export]
     use crate::recipe::PyRecipe;
+    #[pymodule_export]
+    use crate::samples::PySamples;
     #[pymodule_export]
     use crate::tensor::Tensor;
 

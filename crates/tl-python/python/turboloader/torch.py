@@ -1,0 +1,412 @@
+"""PyTorch: data sets that its loaders, samplers and trainers take.
+
+A `turboloader.DataLoader` goes into a training loop as it is, with threads of its own. What is here
+is for code that wants a data set of torch:
+
+- `IterableDataset` has whole batches, for ``DataLoader(dataset, batch_size=None)`` of torch or
+  torchdata, and with it for Lightning and Accelerate.
+- `Dataset` has samples by number, as ``ImageFolder`` of torchvision has them, for samplers and for
+  trainers that make batches themselves, such as Hugging Face's.
+
+Tensors lie in memory that can be pinned as any other: ``DataLoader(dataset, batch_size=None,
+pin_memory=True)``, or ``batch["image"].torch().pin_memory()`` of a `turboloader.DataLoader`.
+
+>>> import turboloader.torch
+>>> dataset = turboloader.torch.IterableDataset("train.tar", 64, shuffle=True, image_size=224)
+>>> for images, labels in torch.utils.data.DataLoader(dataset, batch_size=None):
+...     loss = criterion(model(images), labels)
+"""
+
+# It is checked with and without torch installed.
+# mypy: disable-error-code="import-not-found,misc,no-untyped-call,type-arg"
+
+from __future__ import annotations
+
+import functools
+import json
+import operator
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import torch
+from torch.utils.data import Dataset as TorchDataset
+from torch.utils.data import IterableDataset as TorchIterableDataset
+from torch.utils.data import get_worker_info
+
+from . import _native
+from ._paths import expand
+from .exceptions import SampleIndexError, SettingError, StateError
+from .loader import DataLoader, _local, _place, _recipe
+
+__all__ = ["Dataset", "IterableDataset"]
+
+# Workers of one torch DataLoader: far more than there are on one machine.
+_MOST_WORKERS = 1024
+
+# What a state is about, and not where in the epoch it is.
+_IDENTITY = (
+    "version",
+    "dataset",
+    "recipe",
+    "order",
+    "seed",
+    "global_batch",
+    "mixing_group",
+    "tail",
+)
+
+_BOTH = ("image", "label")
+
+Fields = Sequence[str] | Mapping[str, str] | None
+
+
+class IterableDataset(TorchIterableDataset):
+    """Batches of a `turboloader.DataLoader`, as a data set of torch.
+
+    It makes batches itself: pass ``batch_size=None`` to the loader of torch around it, and leave
+    that one's ``num_workers`` at 0: threads do the work without copying batches between processes.
+
+    In worker processes it works all the same: worker ``w`` of ``n`` makes batches ``w``, ``w + n``
+    and so on, and the loader gives the batches that it gives without workers, in the same order.
+
+    Each iteration is the next epoch, unless `set_epoch` says otherwise; that reaches workers too,
+    also persistent ones. `state_dict` and `load_state_dict` are what ``StatefulDataLoader`` of
+    torchdata asks for; outside of workers a state is one of `turboloader.DataLoader`.
+
+    Parameters
+    ----------
+    data_path, batch_size
+        As those of `turboloader.DataLoader`.
+    fields
+        What a batch is: a tuple of the fields that are named, a dict where a mapping says what they
+        are to be called, such as ``{"pixel_values": "image", "labels": "label"}``, or a dict of all
+        fields for None.
+    **settings
+        What else `turboloader.DataLoader` takes. With ``enable_distributed=True`` rank and world
+        size are those of the process that makes the data set; workers share its part.
+
+    Examples
+    --------
+    >>> dataset = IterableDataset("train.tar", batch_size=64, shuffle=True, image_size=224)
+    >>> loader = torch.utils.data.DataLoader(dataset, batch_size=None)
+    >>> images, labels = next(iter(loader))
+    >>> images.shape
+    torch.Size([64, 224, 224, 3])
+    """
+
+    def __init__(
+        self,
+        data_path: Any,
+        batch_size: int = 32,
+        *,
+        fields: Fields = _BOTH,
+        **settings: Any,
+    ) -> None:
+        super().__init__()
+        for name in ("output_format", "worker_id"):
+            if name in settings:
+                raise SettingError(f"{name} is not for a data set of torch: leave it out")
+        distributed = settings.pop("enable_distributed", False)
+        given = settings.pop("world_rank", None), settings.pop("world_size", None)
+        self._rank, self._world = _place(distributed, *given)
+        self._settings = {
+            **settings,
+            "data_path": data_path,
+            "batch_size": batch_size,
+            "output_format": "pytorch",
+        }
+        self._fields = fields
+        self._loaders: dict[tuple[int, int, int], DataLoader] = {}
+        loader = self._loader(0, 1)
+        self._len = len(loader)
+        self._start = loader.state_dict()
+        # For each worker the epoch and the batch that it begins with next; all processes see it.
+        self._next = torch.zeros((_MOST_WORKERS, 2), dtype=torch.int64).share_memory_()
+        self._take_turns(0, 0)
+        # The epoch and the batch that the consumer in this process gets next, while it iterates.
+        self._present: tuple[int, int] | None = None
+
+    def __len__(self) -> int:
+        """Return how many batches an epoch has for this rank, exactly."""
+        return self._len
+
+    def __iter__(self) -> Iterator[Any]:
+        """Give the batches of the next epoch, or what a state leaves of its own.
+
+        An epoch counts when its first batch is asked for.
+        """
+        worker, workers = _worker()
+        epoch, first = self._next[worker].tolist()
+        self._next[worker] = torch.tensor((epoch + 1, worker))
+        self._present = epoch, first
+        numbers = range(first, self._len, workers)
+        batches = self._begun(epoch, first, workers) if numbers else iter(())
+        for number, batch in zip(numbers, batches, strict=False):
+            self._present = epoch, number + workers
+            yield batch.torch() if self._fields is None else _named(self._fields, batch)
+        self._present = None
+
+    def _begun(self, epoch: int, first: int, workers: int) -> Iterator[_native.Batch]:
+        # Batch b of this rank is batch b // n of slot b % n: the ranks of a world n times as large.
+        loader = self._loader(first % workers, workers)
+        state = json.loads(loader._native.state(epoch))
+        state["consumed"] = first // workers * state["global_batch"]
+        return loader._native.resume(json.dumps(state))
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch the next iteration is, in this process and in workers.
+
+        A state that was loaded stays where it is of this epoch.
+        """
+        if self._next[0, 0] != epoch:
+            self._take_turns(epoch, 0)
+        self._present = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the consumer is; in a worker, where this worker is."""
+        worker, workers = _worker()
+        epoch, batch = self._present or self._next[worker].tolist()
+        state = {**self._start, "epoch": epoch, "consumed": batch * self._start["global_batch"]}
+        if workers > 1:
+            state.update(worker=worker, workers=workers)
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from ``state`` with the next iteration, which is what is left of its epoch.
+
+        Raises
+        ------
+        StateError
+            For a state of another data set, transform, order, seed or global batch, or of a worker
+            where there are not as many.
+        """
+        for name in _IDENTITY:
+            if state.get(name) != self._start[name]:
+                ours, theirs = self._start[name], state.get(name)
+                raise StateError(f"the state's {name} is {theirs}, this data set's is {ours}")
+        worker, workers = _worker()
+        made = state.get("worker", 0), state.get("workers", 1)
+        batch, rest = divmod(state["consumed"], self._start["global_batch"])
+        if rest != 0:
+            raise StateError(f"the state is {rest} rows behind the start of a batch")
+        self._present = None
+        if made == (0, 1):
+            self._take_turns(state["epoch"], batch)
+        elif made == (worker, workers):
+            self._next[worker] = torch.tensor((state["epoch"], batch))
+        else:
+            raise StateError(
+                f"the state is that of worker {made[0]} of {made[1]}, this is worker {worker} of "
+                f"{workers}"
+            )
+
+    def _take_turns(self, epoch: int, first: int) -> None:
+        """Have each worker begin at its own batch from `first` on."""
+        self._next[:, 0] = epoch
+        self._next[:, 1] = torch.arange(first, first + _MOST_WORKERS)
+
+    def _loader(self, slot: int, slots: int) -> DataLoader:
+        key = os.getpid(), slot, slots
+        if key not in self._loaders:
+            self._loaders[key] = DataLoader(**self._place_of(slot, slots))
+        return self._loaders[key]
+
+    def _place_of(self, slot: int, slots: int) -> dict[str, Any]:
+        settings = dict(self._settings)
+        settings["world_rank"] = slot * self._world + self._rank
+        settings["world_size"] = slots * self._world
+        if slots == 1:
+            return settings
+        if settings.get("buckets") is not None:
+            raise SettingError(
+                "buckets: groups of like sizes depend on who makes batches; leave num_workers of "
+                "torch's DataLoader at 0"
+            )
+        if settings.get("num_workers", 0) == 0:
+            settings["num_workers"] = max(1, _cores() // slots)
+        # Rows that only fill up, and batches that do not count, are behind those of this rank.
+        settings["tail"] = "pad" if self._start["tail"] == "pad" else "uneven"
+        settings["drop_last"] = False
+        return settings
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_loaders": {}, "_present": None}
+
+    def __repr__(self) -> str:
+        return f"IterableDataset({self._settings['data_path']!r}, {self._len} batches)"
+
+
+class Dataset(TorchDataset):
+    """Samples by number: an image tensor and a label, as ``ImageFolder`` of torchvision has them.
+
+    What sample ``i`` looks like is a function of the data set, the transforms, the seed, the epoch
+    and ``i``: the image that a `turboloader.DataLoader` has of it, whoever asks for it and when.
+    Samplers of torch decide on the order, ``DistributedSampler`` too; `set_epoch` of the data set
+    goes beside that of the sampler, and reaches workers of torch's DataLoader.
+
+    Parameters
+    ----------
+    data_path
+        A folder of classes, a TAR archive, a TBL file, or a list or pattern of such.
+    transform
+        As that of `turboloader.DataLoader`, also a ``Compose`` of torchvision. None gives images in
+        their own sizes.
+    target_transform
+        What is done to a label, as in torchvision.
+    image_size, dtype, decode_margin, parity, exif
+        As those of `turboloader.DataLoader`. Channels come first.
+    seed
+        What transforms are random about.
+    threads
+        How many threads make the samples of ``__getitems__``; 0 for one for each core, and for one
+        in a worker of torch's DataLoader.
+    fields
+        What a sample is: a tuple of some of ``"image"``, ``"label"``, ``"index"`` and ``"key"``, or
+        a dict where a mapping says what they are to be called.
+
+    Attributes
+    ----------
+    classes : list of str
+        The names of the classes, indexed by label.
+    class_to_idx : dict
+        The labels by name.
+
+    Examples
+    --------
+    >>> dataset = Dataset("train", transform=[T.RandomResizedCrop(224), T.ToTensor()])
+    >>> image, label = dataset[0]
+    >>> image.shape, dataset.classes[label]
+    (torch.Size([3, 224, 224]), 'animals')
+    """
+
+    def __init__(
+        self,
+        data_path: Any,
+        transform: Any = None,
+        target_transform: Callable[[int], Any] | None = None,
+        *,
+        image_size: int | tuple[int, int] | None = None,
+        dtype: Any = None,
+        decode_margin: float | None = None,
+        parity: str | None = None,
+        exif: bool = False,
+        seed: int = 42,
+        threads: int = 0,
+        fields: Sequence[str] | Mapping[str, str] = _BOTH,
+    ) -> None:
+        super().__init__()
+        self._paths = expand(_local(data_path))
+        options = {"dtype": dtype, "decode_margin": decode_margin, "parity": parity}
+        self._recipe = _recipe(transform, image_size, channels_last=False, **options)
+        # Pixels that nothing is done to have their channels last.
+        self._is_decoded_only = not json.loads(self._recipe.to_json())["ops"]
+        self._seed, self._exif, self._threads = seed, exif, threads
+        self._target_transform, self._fields = target_transform, fields
+        self._epoch = torch.zeros(1, dtype=torch.int64).share_memory_()
+        self._open()
+
+    def _open(self) -> None:
+        paths, recipe = self._paths, self._recipe
+        self._samples = _native.Samples(paths, recipe, seed=self._seed, exif=self._exif)
+        self.classes = self._samples.class_names
+        self.class_to_idx = {name: label for label, name in enumerate(self.classes)}
+
+    def __len__(self) -> int:
+        """Return how many samples there are."""
+        return len(self._samples)
+
+    def __getitem__(self, index: int) -> Any:
+        """Return one sample in the present epoch."""
+        return self._sample(self._checked(index), int(self._epoch[0]))
+
+    def __getitems__(self, indices: Sequence[int]) -> list[Any]:
+        """Return several samples, which threads make at the same time."""
+        epoch = int(self._epoch[0])
+        numbers = [self._checked(index) for index in indices]
+        in_worker = get_worker_info() is not None
+        threads = self._threads or (1 if in_worker else _cores())
+        if threads == 1 or len(numbers) < 2:
+            return [self._sample(number, epoch) for number in numbers]
+        pool = _pool(os.getpid(), threads)
+        return list(pool.map(lambda number: self._sample(number, epoch), numbers))
+
+    def _checked(self, index: int) -> int:
+        number, count = operator.index(index), len(self._samples)
+        if not -count <= number < count:
+            raise SampleIndexError(f"there is no sample {number}: the data set has {count}")
+        return number % count
+
+    def _sample(self, number: int, epoch: int) -> Any:
+        samples = self._samples
+
+        def label() -> Any:
+            found = samples.label(number)
+            known = -1 if found is None else found
+            return known if self._target_transform is None else self._target_transform(known)
+
+        def image() -> Any:
+            made = samples.image(number, epoch).torch()
+            return made.permute(2, 0, 1).contiguous() if self._is_decoded_only else made
+
+        values: dict[str, Callable[[], Any]] = {
+            "image": image,
+            "label": label,
+            "index": lambda: number,
+            "key": lambda: samples.key(number),
+        }
+        return _named(self._fields, _Called(values))
+
+    @functools.cached_property
+    def targets(self) -> list[int]:
+        """The labels of all samples, -1 where there is none."""
+        return [-1 if label is None else label for label in self._samples.labels()]
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch it is, in this process and in workers of torch's DataLoader."""
+        self._epoch[0] = epoch
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_samples"}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.__dict__.update(kept)
+        self._open()
+
+    def __repr__(self) -> str:
+        return f"Dataset({self._paths}, {len(self)} samples: {self._recipe})"
+
+
+class _Called:
+    """Values that are made when they are asked for."""
+
+    def __init__(self, values: Mapping[str, Callable[[], Any]]) -> None:
+        self.values = values
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.values:
+            raise SettingError(f"fields names {name}, a sample has {', '.join(self.values)}")
+        return self.values[name]()
+
+
+def _named(fields: Sequence[str] | Mapping[str, str], values: Any) -> Any:
+    if isinstance(fields, Mapping):
+        return {name: values[field] for name, field in fields.items()}
+    return tuple(values[field] for field in fields)
+
+
+def _worker() -> tuple[int, int]:
+    """Return which worker of torch's DataLoader this process is, and of how many."""
+    worker = get_worker_info()
+    return (0, 1) if worker is None else (worker.id, worker.num_workers)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+@functools.lru_cache(maxsize=4)
+def _pool(process: int, threads: int) -> ThreadPoolExecutor:
+    """Return the threads of this process; a forked one has none of its parent's."""
+    return ThreadPoolExecutor(threads, "turboloader")

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import turboloader as tl
+from conftest import HEIGHT, WIDTH, bmp, image, write
+from turboloader import transforms as T  # noqa: N812
+
+torch = pytest.importorskip("torch")
+import turboloader.torch as tlt  # noqa: E402
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.filterwarnings("ignore:This DataLoader will create"),
+]
+
+TRAIN = [T.RandomResizedCrop(5), T.RandomHorizontalFlip(), T.ColorJitter(0.4), T.ToTensor()]
+
+
+def pixels_of_loader(data, epoch, **settings):
+    """The image of each sample, as a loader of ours has it in any order."""
+    loader = tl.DataLoader(data, 7, shuffle=True, output_format="pytorch", **settings)
+    loader.set_epoch(epoch)
+    return {
+        index: (pixels, label)
+        for batch in loader
+        for index, pixels, label in zip(
+            batch["index"].tolist(), batch["image"], batch["label"].tolist(), strict=True
+        )
+    }
+
+
+@pytest.mark.parametrize("epoch", [0, 3])
+def test_samples_are_those_of_the_loader(data, epoch):
+    expected = pixels_of_loader(data, epoch, transform=TRAIN, seed=9)
+    dataset = tlt.Dataset(data, TRAIN, seed=9)
+    dataset.set_epoch(epoch)
+    assert len(dataset) == len(expected) == 100
+    for index, (pixels, label) in enumerate(dataset):
+        assert torch.equal(pixels, expected[index][0])
+        assert label == expected[index][1] == index % 7
+    for index in (0, 17, 99):
+        assert torch.equal(dataset[index][0], dataset[index - 100][0])
+    # Any order, several at a time, by one thread or more.
+    numbers = [5, 99, 5, 0, 41, 2]
+    for threads in (1, 3):
+        several = tlt.Dataset(data, TRAIN, seed=9, threads=threads)
+        several.set_epoch(epoch)
+        found = several.__getitems__(numbers)
+        assert [label for _, label in found] == [number % 7 for number in numbers]
+        for number, (pixels, _) in zip(numbers, found, strict=True):
+            assert torch.equal(pixels, expected[number][0])
+
+
+def test_epoch_and_seed_decide_what_is_random(data):
+    dataset, other = tlt.Dataset(data, TRAIN), tlt.Dataset(data, TRAIN, seed=43)
+    first = dataset[3][0]
+    assert torch.equal(dataset[3][0], first)
+    assert not torch.equal(other[3][0], first)
+    dataset.set_epoch(1)
+    assert not torch.equal(dataset[3][0], first)
+    dataset.set_epoch(0)
+    assert torch.equal(dataset[3][0], first)
+
+
+def test_images_keep_their_size_without_a_transform(data):
+    dataset = tlt.Dataset(data)
+    pixels, label = dataset[8]
+    assert (pixels.shape, pixels.dtype, label) == ((3, HEIGHT, WIDTH), torch.uint8, 1)
+    np.testing.assert_array_equal(pixels.permute(1, 2, 0).numpy(), image(8))
+
+
+def test_several_files_are_one_data_set(data, tmp_path):
+    more = write(tmp_path / "more.tbl", 5, height=9)
+    dataset = tlt.Dataset([data, more], fields=("index", "key", "image", "label"))
+    assert len(dataset) == 105
+    index, key, pixels, label = dataset[102]
+    assert (index, key, pixels.shape, label) == (102, "00002.bmp", (3, 9, WIDTH), 2)
+    assert dataset.targets == [index % 7 for index in range(100)] + [0, 1, 2, 3, 4]
+    random = [T.RandomResizedCrop(4)]
+    expected = pixels_of_loader([data, more], 1, transform=random, channels_last=False)
+    dataset = tlt.Dataset([data, more], random)
+    dataset.set_epoch(1)
+    for number in (0, 99, 100, 104):
+        assert torch.equal(dataset[number][0], expected[number][0])
+
+
+def test_photographs_are_those_of_image_folder(photos):
+    folder = pytest.importorskip("torchvision.datasets").ImageFolder
+    v2 = pytest.importorskip("torchvision.transforms.v2")
+    chain = v2.Compose(
+        [
+            v2.Resize(64),
+            v2.CenterCrop(56),
+            v2.PILToTensor(),
+            v2.ToDtype(torch.float32, scale=True),
+            v2.Normalize([0.5, 0.4, 0.3], [0.2, 0.3, 0.4]),
+        ]
+    )
+    theirs = folder(photos, chain, allow_empty=True)
+    ours = tlt.Dataset(photos, chain, fields=("image", "label", "key"))
+    assert (ours.classes, ours.class_to_idx) == (theirs.classes, theirs.class_to_idx)
+    assert len(ours) == len(theirs) == 12
+    # The order of the files is each one's own.
+    paths = {path: number for number, (path, _) in enumerate(theirs.samples)}
+    for pixels, label, key in ours:
+        expected, expected_label = theirs[paths[str(photos / key)]]
+        assert label == expected_label
+        # Two of 255 levels, divided by the least deviation.
+        assert (pixels - expected).abs().max() <= 2 / 255 / 0.2 + 1e-6
+    assert sorted(ours.targets) == sorted(theirs.targets)
+
+
+def test_labels_go_through_their_transform_and_may_be_absent(data, tmp_path):
+    assert tlt.Dataset(data, target_transform=lambda label: label * 10)[9][1] == 20
+    path = tmp_path / "bare.tbl"
+    with tl.TblWriter(path, sync=False) as writer:
+        writer.add_sample(bmp(image(0)))
+    assert tlt.Dataset(path, fields=("label",))[0] == (-1,)
+    assert tlt.Dataset(path).targets == [-1]
+
+
+def test_samplers_of_torch_choose_the_samples(data):
+    dataset = tlt.Dataset(data, TRAIN, fields=("index", "image"))
+    samplers = [
+        torch.utils.data.DistributedSampler(dataset, num_replicas=2, rank=rank, seed=5)
+        for rank in (0, 1)
+    ]
+    seen = []
+    for sampler in samplers:
+        sampler.set_epoch(4)
+        loader = torch.utils.data.DataLoader(dataset, batch_size=8, sampler=sampler)
+        indices = [index for indices, _ in loader for index in indices.tolist()]
+        assert indices == list(sampler)
+        seen += indices
+    assert sorted(seen) == list(range(100))
+    weighted = torch.utils.data.WeightedRandomSampler([0.0] * 99 + [1.0], 5)
+    loader = torch.utils.data.DataLoader(dataset, batch_size=5, sampler=weighted)
+    assert next(iter(loader))[0].tolist() == [99] * 5
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_workers_have_the_samples_and_the_epoch(data, start):
+    dataset = tlt.Dataset(data, TRAIN, threads=2)
+    dataset.__getitems__([0, 1, 2])
+    loader = torch.utils.data.DataLoader(
+        dataset,
+        batch_size=10,
+        num_workers=2,
+        persistent_workers=True,
+        multiprocessing_context=multiprocessing.get_context(start),
+    )
+    for epoch in (0, 2):
+        dataset.set_epoch(epoch)
+        expected = [dataset[index][0] for index in range(100)]
+        images = torch.cat([images for images, _ in loader])
+        assert torch.equal(images, torch.stack(expected))
+
+
+def test_data_sets_can_be_pickled(data):
+    dataset = tlt.Dataset(data, TRAIN, seed=3)
+    dataset.set_epoch(7)
+    other = pickle.loads(pickle.dumps(dataset))
+    assert torch.equal(other[4][0], dataset[4][0])
+    assert other.classes == dataset.classes
+
+
+def test_what_is_wrong_is_named(data, tmp_path):
+    dataset = tlt.Dataset(data)
+    for index in (100, -101):
+        with pytest.raises(IndexError, match=f"no sample {index}: the data set has 100"):
+            dataset[index]
+    with pytest.raises(tl.SettingError, match="fields names images, a sample has image, label"):
+        tlt.Dataset(data, fields=("images",))[0]
+    path = tmp_path / "bad.tbl"
+    with tl.TblWriter(path, sync=False) as writer:
+        writer.add_sample(b"no image", key="a.jpg", label=1)
+    with pytest.raises(tl.DecodeError, match=r"bad.tbl: sample 0 \(a.jpg\) at byte") as raised:
+        tlt.Dataset(path)[0]
+    assert (raised.value.sample, raised.value.key) == (0, "a.jpg")
+
+
+def test_importing_the_package_imports_no_framework(run):
+    script = """
+        import json, sys
+        import turboloader
+        print(json.dumps([name for name in ("torch", "ray", "jax") if name in sys.modules]))
+    """
+    assert run([[sys.executable, "-c", textwrap.dedent(script)]]) == [[]]

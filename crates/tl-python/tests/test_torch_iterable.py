@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import sys
+import textwrap
+
+import pytest
+import turboloader as tl
+from turboloader import transforms as T  # noqa: N812
+
+torch = pytest.importorskip("torch")
+import turboloader.torch as tlt  # noqa: E402
+
+pytestmark = [
+    pytest.mark.torch,
+    # Said where there are fewer cores than workers, and by torchdata 0.11 on torch 2.15.
+    pytest.mark.filterwarnings("ignore:This DataLoader will create"),
+    pytest.mark.filterwarnings("ignore:'set_vital' is deprecated"),
+]
+
+# 100 samples: 14 batches of 7, and one of 2.
+TRAIN = {
+    "batch_size": 7,
+    "shuffle": True,
+    "transform": [T.RandomResizedCrop(5), T.RandomHorizontalFlip(), T.ToTensor()],
+}
+ALL = ("index", "image", "label")
+
+
+def dataset(data, **settings):
+    return tlt.IterableDataset(data, **{**TRAIN, "fields": ALL, **settings})
+
+
+def loader(data, workers=0, **settings):
+    """A loader of torch around the data set."""
+    return torch.utils.data.DataLoader(
+        dataset(data, **settings), batch_size=None, num_workers=workers
+    )
+
+
+def rows(batches):
+    return [
+        (indices.tolist(), images.numpy().tobytes(), labels.tolist())
+        for indices, images, labels in batches
+    ]
+
+
+def expected(data, **settings):
+    """What a loader of ours has in its next epoch."""
+    return rows(
+        (batch["index"].torch(), batch["image"].torch(), batch["label"].torch())
+        for batch in tl.DataLoader(data, **{**TRAIN, **settings})
+    )
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2, 3])
+def test_workers_change_no_batch(data, workers):
+    batches = rows(loader(data, workers))
+    assert batches == expected(data)
+    assert len(batches) == len(loader(data, workers)) == 15
+
+
+@pytest.mark.parametrize("tail", ["drop", "pad", "uneven"])
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_workers_share_the_part_of_their_rank(data, rank, tail):
+    place = {"world_rank": rank, "world_size": 3, "tail": tail}
+    assert rows(loader(data, 2, **place)) == expected(data, **place)
+
+
+def test_mixed_images_are_the_same_in_workers(data):
+    mixing = {"batch_transform": T.MixUp(num_classes=7)}
+    assert rows(loader(data, 2, **mixing)) == expected(data, **mixing)
+
+
+def test_each_iteration_is_the_next_epoch_in_workers_too(data):
+    ours = tl.DataLoader(data, **TRAIN)
+    epochs = [[batch["index"].numpy().tolist() for batch in ours] for _ in range(4)]
+    for persistent in (False, True):
+        theirs = torch.utils.data.DataLoader(
+            dataset(data, fields=("index",)),
+            batch_size=None,
+            num_workers=2,
+            persistent_workers=persistent,
+        )
+        run = lambda: [indices.tolist() for (indices,) in theirs]  # noqa: E731, B023
+        assert [run(), run()] == epochs[:2]
+        theirs.dataset.set_epoch(3)
+        assert run() == epochs[3]
+        theirs.dataset.set_epoch(0)
+        assert run() == epochs[0]
+
+
+def test_an_iteration_that_was_left_is_over(data):
+    iterable = dataset(data)
+    next(iter(iterable))
+    ours = tl.DataLoader(data, **TRAIN)
+    ours.set_epoch(1)
+    assert [batch[0].tolist() for batch in iterable] == [
+        batch["index"].numpy().tolist() for batch in ours
+    ]
+
+
+@pytest.mark.parametrize("workers", [0, 2, 3])
+@pytest.mark.parametrize("received", [0, 1, 5, 14])
+def test_states_are_those_of_the_loader(data, received, workers):
+    ours = tl.DataLoader(data, **TRAIN)
+    ours.set_epoch(2)
+    whole = [batch["index"].numpy().tolist() for batch in ours]
+    ours.set_epoch(2)
+    iterable = dataset(data, fields=("index",))
+    iterable.set_epoch(2)
+    mine, its = iter(iterable), iter(ours)
+    for _ in range(received):
+        next(mine), next(its)
+    state = iterable.state_dict()
+    assert state == ours.state_dict()
+    other = dataset(data, fields=("index",))
+    other.load_state_dict(state)
+    around = torch.utils.data.DataLoader(other, batch_size=None, num_workers=workers)
+    assert [indices.tolist() for (indices,) in around] == whole[received:]
+    # And the next epoch is whole.
+    ours.set_epoch(3)
+    third = [batch["index"].numpy().tolist() for batch in ours]
+    assert [indices.tolist() for (indices,) in around] == third
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("received", [1, 6, 15])
+def test_stateful_loaders_of_torchdata_go_on_at_the_next_sample(data, received, workers):
+    stateful = pytest.importorskip("torchdata.stateful_dataloader")
+
+    def make():
+        return stateful.StatefulDataLoader(dataset(data), batch_size=None, num_workers=workers)
+
+    uninterrupted = make()
+    first, second = rows(uninterrupted), rows(uninterrupted)
+    assert first == expected(data)
+    assert first != second
+    stopped = make()
+    epoch = iter(stopped)
+    for _ in range(received):
+        next(epoch)
+    state = pickle.loads(pickle.dumps(stopped.state_dict()))
+    del epoch, stopped
+    resumed = make()
+    resumed.load_state_dict(state)
+    assert rows(resumed) == first[received:]
+    assert rows(resumed) == second
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_state_between_epochs_begins_the_next(data, workers):
+    stateful = pytest.importorskip("torchdata.stateful_dataloader")
+    make = lambda: stateful.StatefulDataLoader(  # noqa: E731
+        dataset(data), batch_size=None, num_workers=workers
+    )
+    whole = make()
+    first = rows(whole)
+    state = whole.state_dict()
+    second = rows(whole)
+    assert first != second
+    resumed = make()
+    resumed.load_state_dict(state)
+    assert rows(resumed) == second
+
+
+def test_states_of_others_are_refused(data):
+    state = dataset(data).state_dict()
+    with pytest.raises(tl.StateError, match="the state's seed is 42, this data set's is 7"):
+        dataset(data, seed=7).load_state_dict(state)
+    with pytest.raises(tl.StateError, match="global_batch is 7, this data set's is 5"):
+        dataset(data, batch_size=5).load_state_dict(state)
+    with pytest.raises(tl.StateError, match="worker 1 of 2, this is worker 0 of 1"):
+        dataset(data).load_state_dict({**state, "worker": 1, "workers": 2})
+    with pytest.raises(tl.StateError, match="3 rows behind"):
+        dataset(data).load_state_dict({**state, "consumed": 10})
+
+
+def test_fields_have_the_names_that_are_asked_for(data):
+    named = dataset(data, fields={"pixel_values": "image", "labels": "label"})
+    assert list(next(iter(named))) == ["pixel_values", "labels"]
+    everything = next(iter(dataset(data, fields=None, keys=True)))
+    assert {"image", "label", "index", "valid", "key"} <= set(everything)
+    assert everything["image"].shape == (7, 3, 5, 5)
+    with pytest.raises(KeyError, match="a batch has"):
+        next(iter(dataset(data, fields=("images",))))
+
+
+def test_what_workers_cannot_do_is_an_error_by_name(data):
+    for name in ("output_format", "worker_id"):
+        with pytest.raises(tl.SettingError, match=name):
+            dataset(data, **{name: 0})
+    grouped = loader(data, 2, transform=None, buckets=2)
+    with pytest.raises(tl.SettingError, match=r"buckets.*num_workers"):
+        list(grouped)
+
+
+def test_spawned_workers_have_the_same_batches(data):
+    context = multiprocessing.get_context("spawn")
+    spawned = torch.utils.data.DataLoader(
+        dataset(data), batch_size=None, num_workers=1, multiprocessing_context=context
+    )
+    assert rows(spawned) == expected(data)
+
+
+RANK = """
+    import json, sys
+    import torch.distributed
+    import turboloader as tl, turboloader.torch
+    rank, data, store = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{store}", rank=rank, world_size=2
+    )
+    settings = {"batch_size": 5, "shuffle": True, "image_size": 4, "enable_distributed": True}
+    loader = tl.DataLoader(data, **settings)
+    dataset = turboloader.torch.IterableDataset(data, fields=("index",), **settings)
+    around = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=2)
+    print(json.dumps([
+        [batch["index"].numpy().tolist() for batch in loader],
+        [indices.tolist() for (indices,) in around],
+    ]))
+    torch.distributed.destroy_process_group()
+"""
+
+
+def test_ranks_are_those_of_a_process_group(data, tmp_path, run):
+    command = [sys.executable, "-c", textwrap.dedent(RANK)]
+    ranks = run([[*command, str(rank), str(data), str(tmp_path / "store")] for rank in (0, 1)])
+    whole = tl.DataLoader(data, batch_size=10, shuffle=True, image_size=4)
+    batches = [batch["index"].numpy().tolist() for batch in whole]
+    for way in (0, 1):
+        left, right = ranks[0][way], ranks[1][way]
+        assert [one + other for one, other in zip(left, right, strict=True)] == batches
