@@ -3,6 +3,12 @@
 //! Every block has a slot of its own with a lock of its own, so that workers meet only where they
 //! want the same block: the first decodes it, the others wait for that. What leaves when there is no
 //! room is found by going round the slots and taking what was not used since the last time (CLOCK).
+//!
+//! A lock that all workers take for every value is what most of the time would go into, so each of
+//! them holds on to the blocks that it had ([`Held`]). What somebody holds stays and counts; as soon
+//! as somebody needs room, everybody lets go of everything before the next value.
+
+use std::fmt;
 
 use crate::error::TableError;
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, lock};
@@ -18,6 +24,8 @@ pub(crate) struct BlockCache {
     used: AtomicU64,
     /// The slot that is looked at next for something to let go of.
     hand: AtomicUsize,
+    /// How often room was needed.
+    calls: AtomicU64,
 }
 
 #[derive(Default)]
@@ -30,7 +38,8 @@ impl BlockCache {
     /// Room for `slots` blocks, of which `limit` bytes are kept.
     pub(crate) fn new(slots: usize, limit: u64) -> Self {
         let slots = std::iter::repeat_with(Slot::default).take(slots).collect();
-        Self { slots, limit, used: AtomicU64::new(0), hand: AtomicUsize::new(0) }
+        let (used, calls) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { slots, limit, used, hand: AtomicUsize::new(0), calls }
     }
 
     /// Bytes that are kept at most.
@@ -39,10 +48,7 @@ impl BlockCache {
     }
 
     /// The block in slot `slot`, which `load` makes where it is not there.
-    ///
-    /// # Errors
-    /// What `load` says. What is wrong with the block for good is kept in its place.
-    pub(crate) fn get(&self, slot: usize, load: impl FnOnce() -> Loaded) -> Loaded {
+    fn get(&self, slot: usize, load: impl FnOnce() -> Loaded) -> Loaded {
         let slot = &self.slots[slot];
         let mut loaded = lock(&slot.loaded);
         if let Some(loaded) = &*loaded {
@@ -52,13 +58,8 @@ impl BlockCache {
         let made = load();
         match &made {
             Ok(values) => {
-                let bytes = values.kept_bytes();
                 *loaded = Some(made.clone());
-                drop(loaded);
-                let used = self.used.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
-                if used > self.limit {
-                    self.make_room();
-                }
+                self.used.fetch_add(values.kept_bytes(), Ordering::Relaxed);
             }
             Err(error) if error.is_lasting() => *loaded = Some(made.clone()),
             Err(_) => {}
@@ -66,21 +67,103 @@ impl BlockCache {
         made
     }
 
-    /// Lets go of blocks until those that are left fit, or the hand has been round twice: then
-    /// somebody is at every slot, and the next to load a block tries again.
+    fn is_over(&self) -> bool {
+        self.used.load(Ordering::Relaxed) > self.limit
+    }
+
+    /// Lets go of blocks that nobody holds until those that are left fit, or the hand has been round
+    /// twice: then somebody is at every slot, and the next to load a block tries again.
     fn make_room(&self) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
         for _ in 0..self.slots.len().saturating_mul(2) {
-            if self.used.load(Ordering::Relaxed) <= self.limit {
+            if !self.is_over() {
                 return;
             }
             let slot = &self.slots[self.hand.fetch_add(1, Ordering::Relaxed) % self.slots.len()];
             let Ok(mut loaded) = slot.loaded.try_lock() else { continue };
-            if matches!(&*loaded, Some(Ok(_))) && !slot.is_used.swap(false, Ordering::Relaxed) {
+            // Whoever takes hold of a block does so under its lock.
+            let is_free = matches!(&*loaded, Some(Ok(values)) if Arc::strong_count(values) == 1);
+            if is_free && !slot.is_used.swap(false, Ordering::Relaxed) {
                 let Some(Ok(values)) = loaded.take() else { continue };
                 drop(loaded);
                 self.used.fetch_sub(values.kept_bytes(), Ordering::Relaxed);
             }
         }
+    }
+}
+
+/// Most blocks that a worker holds: 384 KB of places.
+const MOST_HELD: usize = 1 << 14;
+
+/// A slot and its block.
+type HeldBlock = (usize, Arc<dyn RowValues>);
+
+/// The blocks that a worker had lately, which it reads again without asking for them.
+#[derive(Default)]
+pub(crate) struct Held {
+    /// A slot's block is at the place of the slot's lowest bits.
+    places: Box<[Option<HeldBlock>]>,
+    /// Places that have one.
+    taken: Vec<usize>,
+    /// [`BlockCache::calls`] when they were taken.
+    calls: u64,
+}
+
+impl Held {
+    /// Reads from the block in slot `slot` of `cache`, which `load` makes where it is not there.
+    ///
+    /// # Errors
+    /// What `load` and `read` say. What is wrong with the block for good is kept in its place.
+    pub(crate) fn read<T>(
+        &mut self,
+        (cache, slot): (&BlockCache, usize),
+        load: impl FnOnce() -> Loaded,
+        read: impl FnOnce(&dyn RowValues) -> Result<T, TableError>,
+    ) -> Result<T, TableError> {
+        let calls = cache.calls.load(Ordering::Relaxed);
+        if calls != self.calls {
+            self.let_go();
+            self.calls = calls;
+        }
+        if self.places.is_empty() {
+            let places = cache.slots.len().next_power_of_two().min(MOST_HELD);
+            self.places = std::iter::repeat_with(|| None).take(places).collect();
+            self.taken.reserve_exact(places);
+        }
+        let place = slot & (self.places.len() - 1);
+        if let Some((held, values)) = &self.places[place]
+            && *held == slot
+        {
+            return read(&**values);
+        }
+        let mut is_new = false;
+        let values = cache.get(slot, || {
+            is_new = true;
+            load()
+        })?;
+        let result = read(&*values);
+        if !cache.is_over() {
+            if self.places[place].replace((slot, values)).is_none() {
+                self.taken.push(place);
+            }
+        } else if is_new {
+            drop(values);
+            self.let_go();
+            cache.make_room();
+        }
+        result
+    }
+
+    fn let_go(&mut self) {
+        for place in self.taken.drain(..) {
+            self.places[place] = None;
+        }
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held").field("blocks", &self.taken.len()).finish_non_exhaustive()
     }
 }
 
@@ -101,45 +184,79 @@ mod tests {
         }
     }
 
-    /// Gets blocks and counts how many had to be loaded.
-    fn loads(cache: &BlockCache, slots: &[usize], bytes: u64) -> usize {
+    /// Reads from blocks and counts how many had to be loaded.
+    fn loads(cache: &BlockCache, held: &mut Held, slots: &[usize], bytes: u64) -> usize {
         let mut loads = 0;
         for &slot in slots {
-            let got = cache.get(slot, || {
+            let load = || {
                 loads += 1;
-                Ok(Arc::new(Bytes(bytes)))
-            });
-            assert_eq!(got.map(|values| values.kept_bytes()).ok(), Some(bytes));
-            assert!(cache.used.load(Ordering::Relaxed) <= cache.limit.max(bytes));
+                Ok(Arc::new(Bytes(bytes)) as _)
+            };
+            let got = held.read((cache, slot), load, |values| Ok(values.kept_bytes()));
+            assert_eq!(got.ok(), Some(bytes));
+            assert!(cache.used.load(Ordering::Relaxed) <= cache.limit);
         }
         loads
     }
 
     #[test]
     fn what_fits_is_loaded_once() {
-        let cache = BlockCache::new(4, 40);
-        assert_eq!(loads(&cache, &[0, 1, 2, 3, 3, 1, 0, 2], 10), 4);
-        assert_eq!(loads(&cache, &[0, 1, 2, 3], 10), 0);
+        let (cache, mut held) = (BlockCache::new(4, 40), Held::default());
+        assert_eq!(loads(&cache, &mut held, &[0, 1, 2, 3, 3, 1, 0, 2], 10), 4);
+        assert_eq!(loads(&cache, &mut held, &[0, 1, 2, 3], 10), 0);
+        assert_eq!(loads(&cache, &mut Held::default(), &[0, 1, 2, 3], 10), 0);
     }
 
     #[test]
     fn what_was_used_stays_longer() {
         let cache = BlockCache::new(10, 30);
-        assert_eq!(loads(&cache, &[0, 1, 2, 0, 2], 10), 3);
-        assert_eq!(loads(&cache, &[3], 10), 1);
-        assert_eq!(loads(&cache, &[0, 2], 10), 0, "1 was not used since it was loaded");
+        // Each time another worker.
+        let loads = |slots: &[usize]| loads(&cache, &mut Held::default(), slots, 10);
+        assert_eq!(loads(&[0, 1, 2]), 3);
+        assert_eq!(loads(&[0, 2]), 0);
+        assert_eq!(loads(&[3]), 1);
+        assert_eq!(loads(&[0, 2]), 0, "1 was not used since it was loaded");
     }
 
     #[test]
     fn a_block_without_room_is_not_kept() {
+        let (cache, mut held) = (BlockCache::new(2, 5), Held::default());
+        assert_eq!(loads(&cache, &mut held, &[0, 0, 1], 3), 2, "the other one left");
         let cache = BlockCache::new(2, 5);
-        assert_eq!(loads(&cache, &[0, 0, 1], 10), 3);
+        assert_eq!(loads(&cache, &mut held, &[0, 0, 1], 10), 3);
         assert_eq!(cache.used.load(Ordering::Relaxed), 0);
+    }
+
+    /// What a worker holds cannot leave, and what comes meanwhile does; the worker that holds it lets
+    /// go when it reads again.
+    #[test]
+    fn what_is_held_counts_and_is_let_go_when_room_is_needed() {
+        let cache = BlockCache::new(6, 30);
+        let (mut sleeper, mut worker) = (Held::default(), Held::default());
+        assert_eq!(loads(&cache, &mut sleeper, &[0, 1, 2], 10), 3);
+        assert_eq!(loads(&cache, &mut worker, &[3, 4, 3], 10), 3);
+        assert_eq!(cache.used.load(Ordering::Relaxed), 30);
+        assert_eq!(loads(&cache, &mut sleeper, &[0], 10), 0);
+        assert_eq!(sleeper.taken, [0]);
+        assert_eq!(loads(&cache, &mut worker, &[3, 4, 3, 4], 10), 2);
+    }
+
+    /// Two slots whose blocks have the same place.
+    #[test]
+    fn a_block_is_never_taken_for_another() {
+        let slots = 3 * MOST_HELD;
+        let (cache, mut held) = (BlockCache::new(slots, u64::MAX), Held::default());
+        for slot in [5, MOST_HELD + 5, 5, 2 * MOST_HELD + 5, MOST_HELD + 5] {
+            let load = || Ok(Arc::new(Bytes(slot as u64)) as _);
+            let got = held.read((&cache, slot), load, |values| Ok(values.kept_bytes()));
+            assert_eq!(got.ok(), Some(slot as u64));
+        }
+        assert_eq!(held.taken, [5]);
     }
 
     #[test]
     fn damage_is_kept_and_a_fault_of_the_moment_is_not() {
-        let cache = BlockCache::new(2, 5);
+        let (cache, mut held) = (BlockCache::new(2, 5), Held::default());
         let lasting = TableError::Label { value: 0.5 };
         let passing = TableError::OutOfRange { what: "row", number: 7 };
         for (slot, error, expected) in [(0, lasting, 1), (1, passing, 2)] {
@@ -149,7 +266,7 @@ mod tests {
                     loads += 1;
                     Err(error.clone())
                 };
-                let got = cache.get(slot, load).map(drop).unwrap_err();
+                let got = held.read((&cache, slot), load, |_| Ok(())).unwrap_err();
                 assert_eq!(got.to_string(), error.to_string());
             }
             assert_eq!(loads, expected);

@@ -7,7 +7,7 @@ use crate::dataset::Dataset;
 use crate::error::{ColumnsError, PipelineError, SampleFault, TableError};
 use crate::slab::Parts;
 use crate::sync::Arc;
-use crate::table::blocks::BlockCache;
+use crate::table::blocks::{BlockCache, Held};
 use crate::table::layout::{Hop, Layout, Part};
 use crate::table::{ColumnSpec, ColumnType, ColumnValues, Columns, RowValues, Table};
 use crate::table::{neighbors, number};
@@ -40,6 +40,7 @@ pub(crate) struct TableScratch {
     nodes: Vec<u64>,
     next_nodes: Vec<u64>,
     picked: Vec<u32>,
+    held: Held,
 }
 
 impl Gatherer {
@@ -145,13 +146,14 @@ impl Reader<'_> {
         for (output, from) in outputs.iter().enumerate() {
             let out = parts.columns.get(output);
             for part in from {
-                self.write(part, row, &mut out[part.range.clone()], &mut scratch.stored)?;
+                let memory = (&mut scratch.stored, &mut scratch.held);
+                self.write(part, row, &mut out[part.range.clone()], memory)?;
             }
         }
         for &source in bytes {
             let mut bytes = Vec::new();
-            let found =
-                self.read(source, row, |values, row| values.append_bytes(row, &mut bytes))?;
+            let append = |values: &dyn RowValues, row| values.append_bytes(row, &mut bytes);
+            let found = self.read(source, row, &mut scratch.held, append)?;
             parts.extra.fields.columns.push(found.then_some(bytes));
         }
         scratch.nodes.clear();
@@ -165,9 +167,9 @@ impl Reader<'_> {
         }
         let Some(label) = *label else { return Ok(None) };
         let source = &sources[label];
-        let stored = &mut scratch.stored;
+        let TableScratch { stored, held, .. } = scratch;
         stored.resize(source.row_bytes, 0);
-        self.read(label, row, |values, row| {
+        self.read(label, row, held, |values, row| {
             values.write(row, stored)?;
             let (kind, meaning) = source.numbers.unwrap_or((ColumnType::U8, super::Meaning::Value));
             number::label(kind, meaning, stored)
@@ -184,7 +186,7 @@ impl Reader<'_> {
         parts: &mut Parts<'_, Extra>,
         scratch: &mut TableScratch,
     ) -> Result<Result<(), SampleFault>, (u64, TableError)> {
-        let TableScratch { stored, nodes, next_nodes, picked } = scratch;
+        let TableScratch { stored, nodes, next_nodes, picked, held } = scratch;
         next_nodes.clear();
         for &node in &*nodes {
             let end = next_nodes.len() + hop.fanout;
@@ -206,7 +208,7 @@ impl Reader<'_> {
             for (place, &node) in places.zip(&*nodes) {
                 if node == neighbors::NOBODY {
                     place.fill(0);
-                } else if let Err(fault) = self.write(part, node, place, stored) {
+                } else if let Err(fault) = self.write(part, node, place, (stored, held)) {
                     return Ok(Err(fault));
                 }
             }
@@ -220,10 +222,10 @@ impl Reader<'_> {
         part: &Part,
         row: u64,
         out: &mut [u8],
-        stored: &mut Vec<u8>,
+        (stored, held): (&mut Vec<u8>, &mut Held),
     ) -> Result<(), SampleFault> {
         let source = &self.gatherer.layout.sources[part.source];
-        self.read(part.source, row, |values, row| {
+        self.read(part.source, row, held, |values, row| {
             let Some((kind, meaning)) = source.numbers.filter(|_| part.as_f32) else {
                 return values.write(row, out);
             };
@@ -245,30 +247,31 @@ impl Reader<'_> {
         &self,
         source: usize,
         row: u64,
+        held: &mut Held,
         read: impl FnOnce(&dyn RowValues, u64) -> Result<T, TableError>,
     ) -> Result<T, SampleFault> {
         let result = match &self.access[source] {
             Access::Whole(values) => read(&**values, row),
-            Access::Blocks { first_slot, rows } => self
-                .block(source, (*first_slot, row / rows))
-                .and_then(|values| read(&*values, row % rows)),
+            Access::Blocks { first_slot, rows } => {
+                let (block, row) = (row / rows, row % rows);
+                let load = || self.table.load(self.gatherer.layout.sources[source].column, block);
+                slot(*first_slot, block).and_then(|slot| {
+                    let place = (&self.gatherer.cache, slot);
+                    held.read(place, load, |values| read(values, row))
+                })
+            }
         };
         result.map_err(|error| {
             let column = self.gatherer.layout.sources[source].name.clone();
             SampleFault::Column { row, column, source: error }
         })
     }
+}
 
-    fn block(
-        &self,
-        source: usize,
-        (first_slot, block): (usize, u64),
-    ) -> Result<Arc<dyn RowValues>, TableError> {
-        let slot = usize::try_from(block).ok().and_then(|block| first_slot.checked_add(block));
-        let slot = slot.ok_or_else(|| no_such("block", block))?;
-        let column = self.gatherer.layout.sources[source].column;
-        self.gatherer.cache.get(slot, || self.table.load(column, block))
-    }
+/// The slot of block `block` of a column whose first block has slot `first`.
+fn slot(first: usize, block: u64) -> Result<usize, TableError> {
+    let slot = usize::try_from(block).ok().and_then(|block| first.checked_add(block));
+    slot.ok_or_else(|| no_such("block", block))
 }
 
 fn no_such(what: &'static str, number: u64) -> TableError {

@@ -57,7 +57,14 @@ impl RowValues for Decoded {
 
     fn write(&self, row: u64, out: &mut [u8]) -> Result<(), TableError> {
         let missing = || TableError::OutOfRange { what: "row of a block", number: row };
-        let row = usize::try_from(row).ok().and_then(|row| Self::row(&self.values, row));
+        let place = usize::try_from(row).map_err(|_| missing())?;
+        if let Some((array, width)) = array_of(&self.values) {
+            let start = place.checked_mul(width).ok_or_else(missing)?;
+            let found = array.get(start..).and_then(|found| found.get(..out.len()));
+            out.copy_from_slice(found.filter(|found| found.len() == width).ok_or_else(missing)?);
+            return Ok(());
+        }
+        let row = Self::row(&self.values, place);
         let Row { values, row } = row.ok_or_else(missing)?;
         write_items(&values, row, out).ok_or_else(missing)
     }
