@@ -154,6 +154,17 @@ impl<'a> Adjacency<'a> {
         Ok(Self { pointers, edges })
     }
 
+    /// The reverse index at the end of an edge region: edges by the node that they reach.
+    ///
+    /// # Errors
+    /// [`FormatError::Truncated`], also where there is none.
+    pub fn parse_reverse(region: &'a [u8], node_count: u64) -> Result<Self, FormatError> {
+        let forward = Self::parse(region, node_count)?.byte_len() as u64;
+        let start = align_up(forward).and_then(|start| usize::try_from(start).ok());
+        let reverse = start.and_then(|start| region.get(start..)).unwrap_or_default();
+        Self::parse(reverse, node_count)
+    }
+
     /// The edges of a row, in the order in which they were added.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Reading a segment: its regions as views over the bytes that hold it.
 
-use crate::aligned::{AlignedBytes, align_up};
+use crate::aligned::AlignedBytes;
 use crate::bloom::{Bloom, BloomKey};
 use crate::columns::{Column, Columns};
 use crate::edges::{Adjacency, Edge};
@@ -241,11 +241,7 @@ impl<'a> Segment<'a> {
         if !self.header.has_reverse() {
             return Err(FormatError::Absent { region: Region::Edges });
         }
-        let region = self.region(Region::Edges)?;
-        let forward = Adjacency::parse(region, self.node_count())?.byte_len() as u64;
-        let start = align_up(forward).and_then(|start| usize::try_from(start).ok());
-        let reverse = start.and_then(|start| region.get(start..)).unwrap_or_default();
-        Adjacency::parse(reverse, self.node_count())
+        Adjacency::parse_reverse(self.region(Region::Edges)?, self.node_count())
     }
 
     /// The edges that leave a node, in the order in which they were added.

@@ -37,7 +37,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let vectors = Some(vec!["embedding".into()]);
     let vectors = Columns { columns: vectors, ..Columns::default() };
     measure(&format!("vectors of {DIM}"), &path, vectors.clone())?;
-    let neighbors = |columns| Some(Neighbors { fanouts: vec![10], columns });
+    let neighbors =
+        |columns| Some(Neighbors { fanouts: vec![10], columns, ..Neighbors::default() });
     let numbers = Columns { neighbors: neighbors(Vec::new()), ..vectors.clone() };
     measure("the same, 10 of 20 neighbours", &path, numbers)?;
     let of_neighbors = Columns { neighbors: neighbors(vec!["embedding".into()]), ..vectors };

@@ -80,6 +80,7 @@ pub use state::LoaderState;
 pub use stats::LoaderStats;
 pub use table::{
     ColumnNumber, ColumnRequest, ColumnSpec, ColumnType, ColumnValues, ColumnView, Columns,
-    Content, IdvTable, Meaning, Neighbors, RowValues, Table, TableColumn, TableSource, TbfTable,
+    Content, Direction, IdvTable, Meaning, Neighbors, RowValues, Table, TableColumn, TableSource,
+    TbfTable,
 };
 pub use threads::{Cpus, CpusError, ThreadError};

@@ -25,7 +25,7 @@ use tbl_io::ReadError;
 use crate::error::TableError;
 use crate::sync::Arc;
 
-pub use columns::{ColumnRequest, Columns, Neighbors};
+pub use columns::{ColumnRequest, Columns, Direction, Neighbors};
 pub use idv::IdvTable;
 pub use number::{ColumnNumber, ColumnType};
 pub use source::TableSource;
@@ -67,24 +67,29 @@ pub trait Table: Send + Sync + fmt::Debug {
         Ok(())
     }
 
-    /// Whether rows are nodes of a graph.
-    fn has_edges(&self) -> bool {
+    /// Whether rows are nodes of a graph whose edges are found in this direction.
+    fn has_edges(&self, _direction: Direction) -> bool {
         false
     }
 
-    /// How many edges leave row `row`.
+    /// How many edges row `row` has.
     ///
     /// # Errors
     /// What is wrong with its edges.
-    fn edge_count(&self, _row: u64) -> Result<u64, TableError> {
+    fn edge_count(&self, _direction: Direction, _row: u64) -> Result<u64, TableError> {
         Ok(0)
     }
 
-    /// The row that edge number `edge` of row `row` leads to; `None` where there is no such row.
+    /// The row at the other end of edge number `edge` of row `row`; `None` where there is no such row.
     ///
     /// # Errors
     /// What is wrong with its edges.
-    fn edge_target(&self, _row: u64, _edge: u64) -> Result<Option<u64>, TableError> {
+    fn edge_target(
+        &self,
+        _direction: Direction,
+        _row: u64,
+        _edge: u64,
+    ) -> Result<Option<u64>, TableError> {
         Ok(None)
     }
 }

@@ -180,6 +180,12 @@ pub enum ColumnsError {
         /// The file.
         path: PathBuf,
     },
+    /// Neighbours by the edges that reach a node, which the file has by the node that they leave.
+    #[error("{}: no reverse index, by which edges that reach a node are found", Path(path))]
+    NoReverseIndex {
+        /// The file.
+        path: PathBuf,
+    },
     /// More neighbours than can be drawn for one row.
     #[error("fanouts {fanouts:?} are {neighbors} neighbours of a row, expected 1 to {most}")]
     Fanouts {

@@ -71,12 +71,26 @@ impl<S: Into<String>> From<S> for ColumnRequest {
 pub struct Neighbors {
     /// How many neighbours are drawn of every node of the hop before, from the row itself on.
     ///
-    /// They are drawn without replacement: a node with so many edges that leave it or fewer has all
-    /// of them, in their order.
+    /// They are drawn without replacement: a node with so many edges or fewer has all of them, in
+    /// their order.
     pub fanouts: Vec<u32>,
+    /// Which edges lead to neighbours.
+    pub direction: Direction,
     /// Columns of the neighbours that batches have too, such as `neighbors_1_embedding`; zeros where
     /// there is no neighbour. Default none.
     pub columns: Vec<ColumnRequest>,
+}
+
+/// Which edges of a node lead to its neighbours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Direction {
+    /// Those that leave it.
+    #[default]
+    Outgoing,
+    /// Those that reach it, which a file has by node only with a reverse index. Messages that are
+    /// passed along the edges come from these neighbours.
+    Incoming,
 }
 
 impl Columns {
@@ -102,9 +116,12 @@ impl Columns {
         hash.update([u8::from(label.is_some())]);
         name(hash, label.as_deref().unwrap_or_default());
         let none = Neighbors::default();
-        let Neighbors { fanouts, columns } = neighbors.as_ref().unwrap_or(&none);
+        let Neighbors { fanouts, direction, columns } = neighbors.as_ref().unwrap_or(&none);
         number(hash, fanouts.len());
         fanouts.iter().for_each(|fanout| hash.update(fanout.to_le_bytes()));
         requests(hash, columns);
+        if *direction == Direction::Incoming {
+            hash.update(b"incoming");
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::slab::Parts;
 use crate::sync::Arc;
 use crate::table::blocks::{BlockCache, Held};
 use crate::table::layout::{Hop, Layout, Part};
-use crate::table::{ColumnSpec, ColumnType, ColumnValues, Columns, RowValues, Table};
+use crate::table::{ColumnSpec, ColumnType, ColumnValues, Columns, Direction, RowValues, Table};
 use crate::table::{neighbors, number};
 
 /// Decoded blocks that are kept unless something else is said.
@@ -54,6 +54,9 @@ impl Gatherer {
         let tables: Vec<&dyn Table> = dataset.tables().collect();
         let path = std::path::PathBuf::new();
         let &first = tables.first().ok_or(ColumnsError::NoTable { path })?;
+        if let Some(neighbors) = &columns.neighbors {
+            tables.iter().try_for_each(|table| check_edges(*table, neighbors.direction))?;
+        }
         let layout = Layout::new(first, columns, bytes)?;
         let (mut slots, mut load_bytes) = (0u64, 0);
         let mut access = Vec::with_capacity(tables.len());
@@ -191,7 +194,7 @@ impl Reader<'_> {
         for &node in &*nodes {
             let end = next_nodes.len() + hop.fanout;
             if node != neighbors::NOBODY {
-                neighbors::draw(self.table, node, hop.fanout, &mut rng, (picked, next_nodes))
+                neighbors::draw(self.table, node, hop, &mut rng, (picked, next_nodes))
                     .map_err(|source| (node, source))?;
             }
             next_nodes.resize(end, neighbors::NOBODY);
@@ -265,6 +268,17 @@ impl Reader<'_> {
             let column = self.gatherer.layout.sources[source].name.clone();
             SampleFault::Column { row, column, source: error }
         })
+    }
+}
+
+fn check_edges(table: &dyn Table, direction: Direction) -> Result<(), ColumnsError> {
+    let path = || table.path().to_path_buf();
+    match direction {
+        _ if table.has_edges(direction) => Ok(()),
+        Direction::Incoming if table.has_edges(Direction::Outgoing) => {
+            Err(ColumnsError::NoReverseIndex { path: path() })
+        }
+        Direction::Incoming | Direction::Outgoing => Err(ColumnsError::NoEdges { path: path() }),
     }
 }
 

@@ -5,7 +5,8 @@ use std::ops::Range;
 use crate::error::ColumnsError;
 use crate::sync::Arc;
 use crate::table::{
-    ColumnRequest, ColumnSpec, ColumnType, Columns, Content, Meaning, Neighbors, Table, TableColumn,
+    ColumnRequest, ColumnSpec, ColumnType, Columns, Content, Direction, Meaning, Neighbors, Table,
+    TableColumn,
 };
 
 /// The name of the matrix of features.
@@ -44,6 +45,7 @@ pub(super) struct Part {
 #[derive(Clone, Debug)]
 pub(super) struct Hop {
     pub(super) fanout: usize,
+    pub(super) direction: Direction,
     /// The column that has their numbers.
     pub(super) output: usize,
     /// Columns that have something of them, and how much of one.
@@ -229,10 +231,7 @@ impl Builder<'_> {
     }
 
     fn hops(&mut self, neighbors: &Neighbors) -> Result<Vec<Hop>, ColumnsError> {
-        if !self.table.has_edges() {
-            return Err(ColumnsError::NoEdges { path: self.table.path().to_path_buf() });
-        }
-        let Neighbors { fanouts, columns } = neighbors;
+        let Neighbors { fanouts, direction, columns } = neighbors;
         let most = fanouts.iter().fold(1u64, |all, &fanout| all.saturating_mul(fanout.into()));
         if fanouts.is_empty() || fanouts.len() > MOST_HOPS || !(1..=MOST_NEIGHBORS).contains(&most)
         {
@@ -256,7 +255,7 @@ impl Builder<'_> {
                 let name = format!("{name}_{}", spec.name);
                 self.specs.push(ColumnSpec { name, number: spec.number, shape });
             }
-            hops.push(Hop { fanout, output, columns: hop_columns });
+            hops.push(Hop { fanout, direction: *direction, output, columns: hop_columns });
         }
         Ok(hops)
     }

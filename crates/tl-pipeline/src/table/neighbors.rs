@@ -8,23 +8,24 @@ use tl_transform::Rng;
 
 use crate::error::TableError;
 use crate::table::Table;
+use crate::table::layout::Hop;
 
 /// The row of no node.
 pub(super) const NOBODY: u64 = u64::MAX;
 
-/// Appends the rows that `fanout` edges of `node` lead to, in the order of the edges. Where there are
-/// fewer edges that is less; an edge that leads nowhere is [`NOBODY`].
+/// Appends the rows at the other end of as many edges of `node` as a hop's fanout says, in the order
+/// of the edges. Where there are fewer edges that is less; an edge that leads nowhere is [`NOBODY`].
 ///
 /// Which edges these are is drawn by Floyd's method (Bentley and Floyd 1987): for `j` from the number
 /// of edges less the fanout on, a number up to `j`, or `j` itself if that number was drawn before.
 pub(super) fn draw(
     table: &dyn Table,
     node: u64,
-    fanout: usize,
+    &Hop { fanout, direction, .. }: &Hop,
     rng: &mut Rng,
     (picked, nodes): (&mut Vec<u32>, &mut Vec<u64>),
 ) -> Result<(), TableError> {
-    let edges = table.edge_count(node)?;
+    let edges = table.edge_count(direction, node)?;
     let edges = u32::try_from(edges).map_err(|_| TableError::Limit {
         what: "edges of a node",
         need: edges,
@@ -45,7 +46,7 @@ pub(super) fn draw(
         }
     }
     for &edge in &*picked {
-        nodes.push(table.edge_target(node, edge.into())?.unwrap_or(NOBODY));
+        nodes.push(table.edge_target(direction, node, edge.into())?.unwrap_or(NOBODY));
     }
     Ok(())
 }

@@ -5,15 +5,17 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use tbf_format::{
-    Adjacency, AlignedBytes, Columns, Dtype, Embeddings, FormatError, Region, Segment, Strings,
-    UnpackOptions, Vector,
+    Adjacency, AlignedBytes, Columns, Dtype, Edge, Embeddings, FormatError, Region, Segment,
+    Strings, UnpackOptions, Vector,
 };
 use tbl_io::{Mapped, ReadError, Source};
 
 use crate::error::{PipelineError, TableError};
 use crate::sync::Arc;
 use crate::table::number::from_little_endian;
-use crate::table::{ColumnType, ColumnValues, Content, Meaning, RowValues, Table, TableColumn};
+use crate::table::{
+    ColumnType, ColumnValues, Content, Direction, Meaning, RowValues, Table, TableColumn,
+};
 
 /// A TBF segment, whose rows are the nodes of a graph.
 ///
@@ -53,6 +55,7 @@ struct Regions {
     nodes: Place,
     embeddings: Option<Place>,
     edges: Place,
+    has_reverse: bool,
     strings: Option<Place>,
 }
 
@@ -110,6 +113,7 @@ impl TbfTable {
             nodes: nodes.ok_or(absent(Region::Nodes))?,
             embeddings,
             edges: edges.ok_or(absent(Region::Edges))?,
+            has_reverse: header.has_reverse(),
             strings,
         };
         let (kinds, columns) = regions.columns().into_iter().unzip();
@@ -197,8 +201,13 @@ impl Regions {
         Ok(Embeddings::parse(bytes, self.node_count, self.dim, self.dtype)?)
     }
 
-    fn edges(&self) -> Result<Adjacency<'_>, TableError> {
-        Ok(Adjacency::parse(self.bytes(&self.edges)?, self.node_count)?)
+    fn edges(&self, direction: Direction, row: u64) -> Result<&[Edge], TableError> {
+        let region = self.bytes(&self.edges)?;
+        let edges = match direction {
+            Direction::Outgoing => Adjacency::parse(region, self.node_count)?,
+            Direction::Incoming => Adjacency::parse_reverse(region, self.node_count)?,
+        };
+        Ok(edges.row(place_of(row)?)?)
     }
 
     /// The bytes of a column of the node region.
@@ -243,16 +252,21 @@ impl Table for TbfTable {
         self.regions.mapped.check()
     }
 
-    fn has_edges(&self) -> bool {
-        true
+    fn has_edges(&self, direction: Direction) -> bool {
+        direction == Direction::Outgoing || self.regions.has_reverse
     }
 
-    fn edge_count(&self, row: u64) -> Result<u64, TableError> {
-        Ok(self.regions.edges()?.row(place_of(row)?)?.len() as u64)
+    fn edge_count(&self, direction: Direction, row: u64) -> Result<u64, TableError> {
+        Ok(self.regions.edges(direction, row)?.len() as u64)
     }
 
-    fn edge_target(&self, row: u64, edge: u64) -> Result<Option<u64>, TableError> {
-        let edges = self.regions.edges()?.row(place_of(row)?)?;
+    fn edge_target(
+        &self,
+        direction: Direction,
+        row: u64,
+        edge: u64,
+    ) -> Result<Option<u64>, TableError> {
+        let edges = self.regions.edges(direction, row)?;
         let target = edges.get(place_of(edge)?).map(|edge| u64::from(edge.target()));
         Ok(target.filter(|&target| target < self.regions.node_count))
     }

@@ -251,7 +251,8 @@ fn samples_cost_no_allocations() {
         write_tbf(&path, count.try_into().unwrap(), BuildOptions::default());
         Dataset::open(&[path]).unwrap()
     };
-    let neighbors = Neighbors { fanouts: vec![3, 2], columns: vec!["embedding".into()] };
+    let columns = vec!["embedding".into()];
+    let neighbors = Neighbors { fanouts: vec![3, 2], columns, ..Neighbors::default() };
     let columns = Columns { neighbors: Some(neighbors), ..Columns::default() };
     check("neighbours", &|| Work::Columns(columns.clone()), open);
 }

@@ -148,7 +148,7 @@ fn no_byte_of_a_table_makes_anybody_panic() {
             if dataset.len() > 10 || dataset.tables().next().is_none() {
                 continue;
             }
-            let neighbors = tl_pipeline::Neighbors { fanouts: vec![2, 2], columns: vec![] };
+            let neighbors = tl_pipeline::Neighbors { fanouts: vec![2, 2], ..Default::default() };
             let neighbors = (!is_idv).then_some(neighbors);
             let columns = Columns { neighbors, ..Columns::default() };
             let config = LoaderConfig {

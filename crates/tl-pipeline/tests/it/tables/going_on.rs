@@ -78,7 +78,7 @@ fn cases(root: &tempfile::TempDir) -> Vec<Case> {
     };
     let columns = vec![ColumnRequest::new("embedding")];
     let tbf = Columns {
-        neighbors: Some(Neighbors { fanouts: vec![2, 2], columns }),
+        neighbors: Some(Neighbors { fanouts: vec![2, 2], columns, ..Neighbors::default() }),
         ..Columns::default()
     };
     let twice = Sampler { repeat: 2, shuffle: Shuffle::Full, ..Sampler::default() };

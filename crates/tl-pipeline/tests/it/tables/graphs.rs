@@ -8,8 +8,8 @@ use tbf_format::{
     UnpackOptions,
 };
 use tl_pipeline::{
-    Batch, ColumnRequest, ColumnType, Columns, ColumnsError, Dataset, Loader, LoaderConfig,
-    Neighbors, PipelineError, TableSource, TbfTable, Work,
+    Batch, ColumnRequest, ColumnType, Columns, ColumnsError, Dataset, Direction, Loader,
+    LoaderConfig, Neighbors, PipelineError, TableSource, TbfTable, Work,
 };
 
 use super::files::{columns_of, loader_with, targets, vector, write_tbf};
@@ -18,7 +18,8 @@ use crate::memory::config;
 const NODES: u32 = 30;
 
 fn neighbors(fanouts: &[u32], columns: Vec<ColumnRequest>) -> Columns {
-    let neighbors = Some(Neighbors { fanouts: fanouts.to_vec(), columns });
+    let neighbors = Neighbors { fanouts: fanouts.to_vec(), columns, ..Neighbors::default() };
+    let neighbors = Some(neighbors);
     Columns { neighbors, ..Columns::default() }
 }
 
@@ -124,6 +125,50 @@ fn a_node_with_few_edges_has_all_its_neighbours_in_order() {
             }
         }
     }
+}
+
+/// Neighbours by the edges that reach a node are those whose edges lead to it, in their order.
+#[test]
+fn incoming_neighbours_are_where_edges_come_from() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("a.tbf");
+    let incoming = |fanouts: Vec<u32>| {
+        let neighbors = Neighbors { fanouts, direction: Direction::Incoming, columns: vec![] };
+        Columns { neighbors: Some(neighbors), ..Columns::default() }
+    };
+    for compression in [Compression::None, Compression::Zstd] {
+        let options = BuildOptions { reverse: true, compression, ..BuildOptions::default() };
+        write_tbf(&path, NODES, options);
+        let loader = columns_of(&[&path], incoming(vec![4, 1]));
+        let sources = |node: u32| {
+            let has_edge = move |source: &u32| targets(*source, NODES).contains(&node);
+            (0..NODES).filter(has_edge).map(i64::from).collect::<Vec<_>>()
+        };
+        let mut edges = 0;
+        for batch in loader.epoch(0) {
+            let batch = batch.unwrap();
+            let (first, second) = (numbers(&batch, "neighbors_1"), numbers(&batch, "neighbors_2"));
+            for (row, &index) in batch.indices().iter().enumerate() {
+                let mut expected = sources(index as u32);
+                edges += expected.len();
+                expected.resize(4, -1);
+                assert_eq!(first[row * 4..][..4], expected, "{index}");
+                for (place, &node) in expected.iter().enumerate() {
+                    let drawn = second[row * 4 + place];
+                    let of_node = u32::try_from(node).map(sources).unwrap_or_default();
+                    let is_right = of_node.contains(&drawn) || of_node.is_empty() && drawn == -1;
+                    assert!(is_right, "{index} {node} {drawn}");
+                }
+            }
+        }
+        assert_eq!(edges, 6 * (1 + 2 + 3 + 4));
+    }
+    let other = root.path().join("b.tbf");
+    write_tbf(&other, NODES, BuildOptions::default());
+    // Also where only another file has no reverse index.
+    let dataset = Dataset::open(&[&path, &other]).unwrap();
+    let error = Loader::new(dataset, config(Work::Columns(incoming(vec![2])))).unwrap_err();
+    assert!(error.to_string().contains("b.tbf: no reverse index"), "{error}");
 }
 
 /// A star of one node with so many edges.

@@ -183,7 +183,7 @@ fn what_cannot_be_had_is_refused_by_name() {
     let twice = Columns { columns: Some(vec!["x".into(), "x".into()]), ..Columns::default() };
     check(columns(twice), "two columns `x`");
     check(columns(Columns { columns: Some(vec![]), ..Columns::default() }), "no column was asked");
-    let neighbors = Some(tl_pipeline::Neighbors { fanouts: vec![2], columns: vec![] });
+    let neighbors = Some(tl_pipeline::Neighbors { fanouts: vec![2], ..Default::default() });
     check(columns(Columns { neighbors, ..Columns::default() }), "a.idv: rows have no edges");
 
     let all = || config(Work::Columns(Columns::default()));
