@@ -8,7 +8,7 @@ use tbl_io::{Entry, Facts, Field, Labels, ReadError, SampleSource};
 
 use crate::error::{PipelineError, SampleError, SampleFault};
 use crate::guard::guarded;
-use crate::table::{self, Table, TableSource};
+use crate::table::{self, Table, TableLabels, TableSource};
 
 /// Samples from one or several files or folders, one behind the other in the order given.
 ///
@@ -25,6 +25,8 @@ pub struct Dataset {
     /// The number of each shard's first sample, and the number of samples at the end.
     starts: Vec<u64>,
     labels: Labels,
+    /// Where the sources are tables, the labels that a column of them has.
+    table_labels: TableLabels,
 }
 
 impl Dataset {
@@ -65,7 +67,37 @@ impl Dataset {
             })?;
             starts.push(end);
         }
-        Ok(Self { shards, starts, labels })
+        Ok(Self { shards, starts, labels, table_labels: TableLabels::default() })
+    }
+
+    /// The same with column `column` of its tables for [labels](Self::label), and the names of its
+    /// categories, where it has some, for [class names](Self::class_names). This reads the whole
+    /// column, and keeps 8 bytes for every row.
+    ///
+    /// A loader does so by itself where its order needs the labels of its
+    /// [`Columns::label`](crate::Columns::label). Batches have theirs without it.
+    ///
+    /// # Errors
+    /// [`PipelineError::Columns`] where there is no such column or it is no label,
+    /// [`PipelineError::Sample`] for the first row whose label cannot be read.
+    pub fn with_labels_of(mut self, column: &str) -> Result<Self, PipelineError> {
+        self.name_classes(column)?;
+        self.read_labels(column)?;
+        Ok(self)
+    }
+
+    /// Takes the names of the categories of column `column`.
+    pub(crate) fn name_classes(&mut self, column: &str) -> Result<(), PipelineError> {
+        self.table_labels = TableLabels::named(self, column)?;
+        Ok(())
+    }
+
+    /// Takes the labels that column `column` has.
+    pub(crate) fn read_labels(&mut self, column: &str) -> Result<(), PipelineError> {
+        let mut labels = std::mem::take(&mut self.table_labels);
+        labels.read(self, column)?;
+        self.table_labels = labels;
+        Ok(())
     }
 
     /// The tables, in order; none where the sources have samples.
@@ -106,7 +138,8 @@ impl Dataset {
     /// The names of the classes, indexed by label; empty when the labels are plain numbers.
     #[must_use]
     pub fn class_names(&self) -> &[String] {
-        self.labels.class_names()
+        let of_tables = self.table_labels.class_names();
+        if of_tables.is_empty() { self.labels.class_names() } else { of_tables }
     }
 
     /// Sample `index`'s source and its number there.
@@ -155,7 +188,8 @@ impl Dataset {
     #[must_use]
     pub fn label(&self, index: u64) -> Option<i64> {
         let shard = self.shard_of(index).ok()?;
-        self.labels.label(shard, index - self.starts[shard])
+        let label = self.labels.label(shard, index - self.starts[shard]);
+        label.or_else(|| self.table_labels.label(index))
     }
 
     /// Replaces `bytes` with those of sample `index`.

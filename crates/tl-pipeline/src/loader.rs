@@ -15,7 +15,7 @@ use crate::error::{ColumnsError, PipelineError};
 use crate::fingerprint::Fingerprint;
 use crate::form::Form;
 use crate::memory::MemoryReport;
-use crate::order::{Order, Sequence};
+use crate::order::{Order, Samples, Sequence};
 use crate::pool::Pool;
 use crate::reader::{LoaderNote, Readers};
 use crate::room::Room;
@@ -24,7 +24,7 @@ use crate::schedule::Schedule;
 use crate::state::{self, LoaderState};
 use crate::stats::Counters;
 use crate::sync::{Arc, Mutex, lock, process_id};
-use crate::table::Gatherer;
+use crate::table::{Columns, Gatherer};
 use crate::trace::Trace;
 use crate::worker::Scratch;
 
@@ -98,6 +98,10 @@ impl Loader {
     /// user's transform that there is not, or a batch larger than the address space.
     pub fn new(dataset: Dataset, config: LoaderConfig) -> Result<Self, PipelineError> {
         let mut config = config.resolve()?;
+        let (mut dataset, mut notes) = (dataset, Vec::new());
+        if let Work::Columns(Columns { label: Some(label), .. }) = &config.work {
+            notes.extend(label_by(&mut dataset, label, &config.sampler.samples)?);
+        }
         let sequence = config.sampler.resolve(&dataset)?;
         let schedule = Schedule::new(sequence.len(), config.batch_size, config.shard)?;
         let user_transforms = config.bind()?;
@@ -127,7 +131,7 @@ impl Loader {
             counters: Counters::default(),
             trace,
             parking: Mutex::default(),
-            notes: Mutex::default(),
+            notes: Mutex::new(notes),
             fingerprint: Mutex::default(),
             process: process_id(),
         };
@@ -264,6 +268,28 @@ impl Loader {
         });
         Epoch::new(Arc::clone(shared), workers, epoch, batch)
     }
+}
+
+/// Takes what is known of classes from the column of labels, and its labels if the order needs them.
+/// Classes without names are no reason not to train.
+fn label_by(
+    dataset: &mut Dataset,
+    label: &str,
+    samples: &Samples,
+) -> Result<Option<LoaderNote>, PipelineError> {
+    let note = match dataset.name_classes(label) {
+        Err(PipelineError::Table { source, .. }) => {
+            Some(LoaderNote::NoClassNames { error: source.to_string() })
+        }
+        named => {
+            named?;
+            None
+        }
+    };
+    if matches!(samples, Samples::ClassBalanced { .. }) {
+        dataset.read_labels(label)?;
+    }
+    Ok(note)
 }
 
 /// What gathers rows of tables, if that is what is to be done, and can be with this data set.

@@ -78,6 +78,11 @@ pub enum LoaderNote {
         /// The panic's message on one line, or empty.
         message: String,
     },
+    /// The names of a label's categories are damaged; the labels are there.
+    NoClassNames {
+        /// What is wrong with them.
+        error: String,
+    },
 }
 
 impl fmt::Display for LoaderNote {
@@ -94,6 +99,9 @@ impl fmt::Display for LoaderNote {
             }
             Self::ReadAheadPanicked { sample, message } => {
                 write!(f, "reading ahead panicked at sample {sample}: {message}")
+            }
+            Self::NoClassNames { error } => {
+                write!(f, "the names of classes cannot be read: {error}")
             }
         }
     }

@@ -9,6 +9,7 @@ mod columns;
 mod gather;
 mod identity;
 mod idv;
+mod labels;
 mod layout;
 mod neighbors;
 mod number;
@@ -34,6 +35,7 @@ pub use view::{ColumnSpec, ColumnView};
 
 pub(crate) use gather::{Gatherer, TableScratch};
 pub(crate) use identity::hash_table;
+pub(crate) use labels::TableLabels;
 pub(crate) use open::{check, open};
 
 /// Rows of columns that any number of threads read at any place.
@@ -65,6 +67,15 @@ pub trait Table: Send + Sync + fmt::Debug {
     /// What is wrong with the table, such as a file that was cut short.
     fn check(&self) -> Result<(), ReadError> {
         Ok(())
+    }
+
+    /// The names of the categories of a column of [keys](Meaning::Key), in their order; none, the
+    /// default, where they have none.
+    ///
+    /// # Errors
+    /// What is wrong with the names.
+    fn class_names(&self, _column: usize) -> Result<Vec<String>, TableError> {
+        Ok(Vec::new())
     }
 
     /// Whether rows are nodes of a graph whose edges are found in this direction.

@@ -177,7 +177,6 @@ impl Reader<'_> {
             let (kind, meaning) = source.numbers.unwrap_or((ColumnType::U8, super::Meaning::Value));
             number::label(kind, meaning, stored)
         })
-        .map(Some)
     }
 
     /// Draws the neighbours of `scratch.nodes`, which they become, and writes what is asked of them.

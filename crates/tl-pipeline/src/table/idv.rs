@@ -5,6 +5,7 @@
 
 mod decoded;
 mod direct;
+mod names;
 
 use std::fmt;
 use std::io;
@@ -115,6 +116,10 @@ impl Table for IdvTable {
         // Zeros behind a cut are no damage of the block.
         self.mapped.check()?;
         Ok(Arc::new(loaded?))
+    }
+
+    fn class_names(&self, column: usize) -> Result<Vec<String>, TableError> {
+        names::of_keys(&self.file, column)
     }
 
     fn check(&self) -> Result<(), ReadError> {

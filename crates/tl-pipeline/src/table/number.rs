@@ -181,12 +181,15 @@ impl Wide {
         }
     }
 
-    /// A whole number of 64 bits; `None` where it is none. NaN is missing.
+    fn is_nan(self) -> bool {
+        matches!(self, Self::Real(number) if number.is_nan())
+    }
+
+    /// A whole number of 64 bits; `None` where it is none.
     fn to_label(self) -> Option<i64> {
         match self {
             Self::Whole(number) => Some(number),
             Self::Large(_) => None,
-            Self::Real(number) if number.is_nan() => Some(MISSING_LABEL),
             #[expect(clippy::cast_possible_truncation, reason = "whole, and within the bounds")]
             Self::Real(number) => {
                 let is_label = number.trunc() == number && number.abs() < EXACT;
@@ -208,9 +211,6 @@ impl Wide {
 /// Above this not every whole number is an `f64`, so that one may be another that was rounded.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// What a label becomes that is not there.
-const MISSING_LABEL: i64 = -1;
-
 /// Writes `stored` numbers as `f32`.
 pub(crate) fn write_as_f32(number: ColumnType, meaning: Meaning, stored: &[u8], out: &mut [u8]) {
     let mut places = out.chunks_exact_mut(size_of::<f32>());
@@ -224,16 +224,18 @@ pub(crate) fn write_as_f32(number: ColumnType, meaning: Meaning, stored: &[u8], 
     });
 }
 
-/// A stored number as a label.
+/// A stored number as a label; `None` for one that is missing.
 pub(crate) fn label(
     number: ColumnType,
     meaning: Meaning,
     stored: &[u8],
-) -> Result<i64, TableError> {
-    let mut label = Ok(MISSING_LABEL);
+) -> Result<Option<i64>, TableError> {
+    let mut label = Ok(None);
     for_numbers!(number, stored, value => {
-        if let Some(value) = Wide::from(value).with(meaning) {
-            label = value.to_label().ok_or(TableError::Label { value: value.to_f64() });
+        let value = Wide::from(value);
+        if let Some(value) = value.with(meaning).filter(|value| !value.is_nan()) {
+            let whole = value.to_label().ok_or(TableError::Label { value: value.to_f64() });
+            label = whole.map(Some);
         }
     });
     label
@@ -258,7 +260,7 @@ mod tests {
         out
     }
 
-    fn labels(number: ColumnType, meaning: Meaning, stored: &[u8]) -> Option<i64> {
+    fn labels(number: ColumnType, meaning: Meaning, stored: &[u8]) -> Option<Option<i64>> {
         label(number, meaning, stored).ok()
     }
 
@@ -300,19 +302,20 @@ mod tests {
         assert!(ticks[0].is_nan() && ticks[1] == -7.0, "{ticks:?}");
         let booleans = floats(ColumnType::U8, Meaning::TwoIsMissing, &[2, 1]);
         assert!(booleans[0].is_nan() && booleans[1] == 1.0, "{booleans:?}");
-        assert_eq!(labels(ColumnType::U8, key, &[0]), Some(-1));
-        assert_eq!(labels(ColumnType::U8, key, &[3]), Some(2));
-        assert_eq!(labels(ColumnType::U8, Meaning::TwoIsMissing, &[2]), Some(-1));
-        assert_eq!(labels(ColumnType::I64, Meaning::LeastIsMissing, i64::MIN.as_bytes()), Some(-1));
+        assert_eq!(labels(ColumnType::U8, key, &[0]), Some(None));
+        assert_eq!(labels(ColumnType::U8, key, &[3]), Some(Some(2)));
+        assert_eq!(labels(ColumnType::U8, Meaning::TwoIsMissing, &[2]), Some(None));
+        let ticks = labels(ColumnType::I64, Meaning::LeastIsMissing, i64::MIN.as_bytes());
+        assert_eq!(ticks, Some(None));
     }
 
     #[test]
     fn labels_are_whole_numbers_of_64_bits() {
         let value = Meaning::Value;
-        assert_eq!(labels(ColumnType::I64, value, i64::MIN.as_bytes()), Some(i64::MIN));
-        assert_eq!(labels(ColumnType::Bool, value, &[1]), Some(1));
-        assert_eq!(labels(ColumnType::F32, value, (-3.0f32).as_bytes()), Some(-3));
-        assert_eq!(labels(ColumnType::F32, value, f32::NAN.as_bytes()), Some(-1));
+        assert_eq!(labels(ColumnType::I64, value, i64::MIN.as_bytes()), Some(Some(i64::MIN)));
+        assert_eq!(labels(ColumnType::Bool, value, &[1]), Some(Some(1)));
+        assert_eq!(labels(ColumnType::F32, value, (-3.0f32).as_bytes()), Some(Some(-3)));
+        assert_eq!(labels(ColumnType::F32, value, f32::NAN.as_bytes()), Some(None));
         for bad in [0.5f64, 9.1e15, f64::INFINITY] {
             let error = label(ColumnType::F64, value, bad.as_bytes()).unwrap_err();
             assert!(matches!(error, TableError::Label { value } if value == bad), "{bad}");

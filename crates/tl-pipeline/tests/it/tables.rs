@@ -13,5 +13,6 @@ mod damage;
 pub(crate) mod files;
 mod going_on;
 mod graphs;
+mod labels;
 mod oracle;
 mod requests;

@@ -93,6 +93,35 @@ pub(crate) fn write_idv(path: &Path, rows: std::ops::Range<u64>, compression: Co
     writer.finish().unwrap();
 }
 
+/// Writes rows `rows` of a table with `x`, `text` and `label`, which is row modulo 3, or 0.5 and so
+/// no label in bad rows.
+pub(crate) fn write_labelled(
+    path: &Path,
+    rows: std::ops::Range<u64>,
+    compression: Compression,
+    is_bad: impl Fn(u64) -> bool,
+) {
+    let columns = [
+        ("x", Codec::number(Number::Single)),
+        ("text", Codec::Item(Item::Text)),
+        ("label", Codec::number(Number::Single)),
+    ];
+    let columns =
+        columns.map(|(name, codec)| NewColumn { compression, ..NewColumn::new(name, codec) });
+    let mut options = WriteOptions::default();
+    options.rows_per_block = NonZeroU32::new(5);
+    let mut writer = Writer::new(File::create(path).unwrap(), columns.into(), options).unwrap();
+    let texts: Vec<String> = rows.clone().map(text).collect();
+    let label = |row| if is_bad(row) { 0.5 } else { (row % 3) as f32 };
+    let values = [
+        Values::Single(rows.clone().map(x).collect::<Vec<f32>>().into()),
+        Values::Text(texts.iter().map(|text| Some(&**text)).collect()),
+        Values::Single(rows.map(label).collect::<Vec<f32>>().into()),
+    ];
+    writer.write(&values).unwrap();
+    writer.finish().unwrap();
+}
+
 /// Writes a column `key` of one row, whose categories have names.
 pub(crate) fn write_keys(path: &Path, names: &[&str]) {
     let key = Key { number: Number::Byte, count: names.len() as u64, min: 0 };
