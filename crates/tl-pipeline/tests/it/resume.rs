@@ -3,13 +3,17 @@
 //! `PROPTEST_CASES` says how many random runs are tried.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use idv_format::Compression;
 use proptest::prelude::*;
+use tbf_format::BuildOptions;
 use tbl_format::SampleFormat;
+use tempfile::TempDir;
 use tl_pipeline::{
-    Batch, Batching, Buckets, CacheConfig, CacheKind, Dataset, Epoch, Length, Loader, LoaderConfig,
-    LoaderState, OnError, Order, Part, PipelineError, Readers, Replacement, Sampler, Samples,
-    Shard, Shuffle, Subset, Tail, Work,
+    Batch, Batching, Buckets, CacheConfig, CacheKind, Columns, Dataset, Direction, Epoch, Fields,
+    Length, Loader, LoaderConfig, LoaderState, Neighbors, OnError, Order, Part, PipelineError,
+    Readers, Replacement, Sampler, Samples, Shard, Shuffle, Subset, Tail, Work,
 };
 use tl_transform::batch_op::MixUp;
 use tl_transform::{BatchOp, Dtype, Layout, Recipe};
@@ -17,6 +21,7 @@ use tl_transform::{BatchOp, Dtype, Layout, Recipe};
 use crate::buckets::{cut, recipe};
 use crate::caches::{disk, exact, memory};
 use crate::memory::{bmps, config, loader, sample, watched};
+use crate::tables::files::{row_of, write_labelled, write_tbf};
 
 /// A row as the consumer sees it: sample, label, whether it counts, its image's size and its bytes.
 type Row = (u64, i64, bool, [u32; 2], Vec<u8>);
@@ -37,6 +42,40 @@ struct Run {
     batching: Batching,
     /// Some samples are damaged, unless this is to raise an error for them.
     on_error: OnError,
+    /// Where the samples are rows of tables.
+    table: Option<(Table, Arc<TempDir>)>,
+}
+
+/// Files of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Table {
+    Idv(Compression),
+    Tbf,
+}
+
+impl Table {
+    fn write(self, rows: u32, is_bad: impl Fn(u64) -> bool) -> TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name| folder.path().join(name);
+        match self {
+            Self::Idv(compression) => {
+                let (rows, half) = (rows.into(), u64::from(rows) / 2);
+                write_labelled(&path("a"), 0..half, compression, &is_bad);
+                write_labelled(&path("b"), half..rows, compression, &is_bad);
+            }
+            Self::Tbf => {
+                let options = BuildOptions { reverse: true, ..BuildOptions::default() };
+                write_tbf(&path("a"), rows, options);
+            }
+        }
+        folder
+    }
+
+    fn open(self, folder: &Path) -> Dataset {
+        let names = if self == Self::Tbf { &["a"][..] } else { &["a", "b"] };
+        let paths: Vec<_> = names.iter().map(|name| folder.join(name)).collect();
+        Dataset::open(&paths).unwrap()
+    }
 }
 
 /// What does: the processes, their threads and their memory.
@@ -110,10 +149,14 @@ impl Run {
     }
 
     fn is_bad(&self, index: u64) -> bool {
-        self.on_error != OnError::Raise && self.work != Work::Bytes && index % 13 == 3
+        let can_be = !matches!(self.table, Some((Table::Tbf, _))) && self.work != Work::Bytes;
+        self.on_error != OnError::Raise && can_be && is_bad(index)
     }
 
     fn dataset(&self) -> Dataset {
+        if let Some((table, folder)) = &self.table {
+            return table.open(folder.path());
+        }
         let samples = (0..self.samples).map(|number| {
             let mut sample = sample(number, SampleFormat::Bmp);
             if self.is_bad(number.into()) {
@@ -139,8 +182,13 @@ impl Run {
             readers,
             read_ahead_bytes: 10_000,
             memory_budget,
+            fields: Fields { columns: self.bytes_columns(), ..Fields::default() },
             ..config(self.work.clone())
         }
+    }
+
+    fn bytes_columns(&self) -> Vec<String> {
+        self.table.iter().map(|_| "text".to_owned()).collect()
     }
 
     fn ranks(&self, crew: Crew, folder: &Path) -> Vec<Loader> {
@@ -291,6 +339,7 @@ impl Run {
         let row_bytes = batch.images().len() / batch.len().max(1);
         for (row, (&index, &label)) in batch.indices().iter().zip(batch.labels()).enumerate() {
             let bytes = match batch.sample(row) {
+                _ if self.table.is_some() => row_of(batch, row, self.bytes_columns().len()).3,
                 Some(sample) => sample.bytes.to_vec(),
                 // What is around an image belongs to the batch that it is in.
                 None if self.batching != Batching::InOrder => cut(batch, row),
@@ -339,13 +388,42 @@ fn weighted(n: u64, replacement: Replacement) -> Samples {
     Samples::Weighted { weights: weights.into(), replacement, count: None }
 }
 
-fn works() -> impl Strategy<Value = (Work, Batching)> {
+/// Samples that are damaged where some are.
+fn is_bad(index: u64) -> bool {
+    index % 13 == 3
+}
+
+/// Tables, and what is asked of them.
+fn tables() -> impl Strategy<Value = (Table, Columns)> {
+    let compressions = [Compression::None, Compression::Deflate];
+    // Blocks have no room, room for some, or room enough.
+    let block_bytes = prop_oneof![Just(1u64), Just(150), Just(0)];
+    let idv = (proptest::sample::select(compressions.to_vec()), block_bytes);
+    let idv = idv.prop_map(|(compression, block_bytes)| {
+        let (features, label) = (vec!["x".to_owned()], Some("label".to_owned()));
+        let columns = Columns { features, label, block_bytes, ..Columns::default() };
+        (Table::Idv(compression), columns)
+    });
+    let direction = prop_oneof![Just(Direction::Outgoing), Just(Direction::Incoming)];
+    let tbf = direction.prop_map(|direction| {
+        let columns = vec!["embedding".into()];
+        let neighbors = Neighbors { fanouts: vec![2, 2], direction, columns };
+        let label = Some("outcome_status".to_owned());
+        let columns = Columns { neighbors: Some(neighbors), label, ..Columns::default() };
+        (Table::Tbf, columns)
+    });
+    prop_oneof![idv, tbf]
+}
+
+fn works() -> impl Strategy<Value = (Work, Batching, Option<Table>)> {
     let mixing: BatchOp = MixUp::default().into();
     let mixed = Recipe::imagenet_train(8).unwrap().with_batch_ops(vec![mixing]).unwrap();
-    let in_order = |work| Just((work, Batching::InOrder));
+    let in_order = |work| Just((work, Batching::InOrder, None));
+    let columns = tables()
+        .prop_map(|(table, columns)| (Work::Columns(columns), Batching::InOrder, Some(table)));
     let padded = (1u32..4, 1u32..9).prop_map(|(window, multiple)| {
         let work = Work::Images(recipe(Dtype::U8, Layout::Hwc));
-        (work, Batching::Buckets(Buckets { window, multiple }))
+        (work, Batching::Buckets(Buckets { window, multiple }), None)
     });
     prop_oneof![
         2 => in_order(Work::Bytes),
@@ -353,6 +431,7 @@ fn works() -> impl Strategy<Value = (Work, Batching)> {
         1 => in_order(Work::Images(mixed)),
         1 => in_order(Work::Images(Recipe::decode())),
         2 => padded,
+        3 => columns,
     ]
 }
 
@@ -393,10 +472,18 @@ fn runs() -> impl Strategy<Value = (Run, Vec<Crew>)> {
     let order = (1u32..40, proptest::sample::select(&SAMPLERS[..]), any::<u64>(), 0u32..1_000);
     let batches = (1usize..4, any::<bool>(), proptest::sample::select(tails.to_vec()), works());
     let run = (order, batches, proptest::sample::select(policies.to_vec()));
-    (run, crews()).prop_map(|((order, batches, on_error), mut crews)| {
+    (run, crews()).prop_map(|((order, batches, mut on_error), mut crews)| {
         let (samples, sampler, seed, epoch) = order;
-        let (rows, has_mixing_group, tail, (work, batching)) = batches;
+        let (rows, has_mixing_group, tail, (work, batching, table)) = batches;
         let sampler = sampler(samples.into());
+        if table.is_some() && matches!(sampler.samples, Samples::ClassBalanced { .. }) {
+            // Refused by name: it takes every label.
+            on_error = OnError::Raise;
+        }
+        let table = table.map(|table| {
+            let folder = table.write(samples, |row| on_error != OnError::Raise && is_bad(row));
+            (table, Arc::new(folder))
+        });
         let mut run = Run {
             samples,
             rows,
@@ -408,6 +495,7 @@ fn runs() -> impl Strategy<Value = (Run, Vec<Crew>)> {
             work,
             batching,
             on_error,
+            table,
         };
         if run.mixes() && on_error == OnError::Fill {
             // Refused by name: zeros would be mixed into good images.
@@ -420,6 +508,10 @@ fn runs() -> impl Strategy<Value = (Run, Vec<Crew>)> {
             run.tail = Some(Tail::Pad);
         }
         for crew in &mut crews {
+            if run.table.is_some() {
+                // Refused by name: blocks are read and kept otherwise.
+                *crew = Crew { readers: Readers::Workers, in_memory: None, on_disk: None, ..*crew };
+            }
             let is_decoded = |kind: &CacheKind| *kind == CacheKind::Decoded;
             if run.work == Work::Bytes || run.mixes() {
                 // Such a cache is refused by name: nothing is decoded, or not exactly.
