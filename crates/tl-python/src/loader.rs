@@ -264,7 +264,11 @@ impl PyReport {
     }
 }
 
-/// The data set, what is done to every sample, the order and the threads, a line each.
+/// The size of the images that operations are explained for; photographs of ImageNet have it.
+const EXPLAINED_SIZE: (u32, u32) = (500, 375);
+
+/// The data set, the order and the threads, a line each, and then what `tl explain` says of the
+/// recipe.
 fn explain(loader: &Loader) -> String {
     let (config, dataset) = (loader.config(), loader.dataset());
     let mut text = String::new();
@@ -281,7 +285,6 @@ fn explain(loader: &Loader) -> String {
     );
     if let Work::Images(recipe) = &config.work {
         line(&mut text, "recipe", recipe);
-        line(&mut text, "hash", &recipe.hash());
     } else {
         line(&mut text, "recipe", &"the stored bytes");
     }
@@ -295,5 +298,12 @@ fn explain(loader: &Loader) -> String {
     line(&mut text, "threads", &format_args!("{workers} workers, {prefetch} batches ahead"));
     let memory = loader.memory();
     line(&mut text, "memory", &format_args!("{} bytes a batch", memory.batch_bytes));
+    if let Work::Images(recipe) = &config.work {
+        text.push('\n');
+        match turboloader::explain(recipe, EXPLAINED_SIZE, config.seed) {
+            Ok(explanation) => text.push_str(&explanation),
+            Err(error) => line(&mut text, "places", &error),
+        }
+    }
     text
 }

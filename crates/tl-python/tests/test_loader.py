@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import multiprocessing
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -218,9 +220,21 @@ def test_a_forked_child_is_told_so(data):
     assert len(list(epoch)) == 12
 
 
+def indices_of(loader):
+    return [index for batch in loader for index in batch["index"].numpy().tolist()]
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_loaders_go_to_other_processes(data, method):
+    loader = train(data)
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        there = pool.apply(indices_of, (loader,))
+    assert there == indices_of(loader)
+
+
 # A batch that takes minutes; the process ends without waiting for the workers.
 SLOW = """
-    import os, sys
+    import os, sys, threading
     import turboloader as tl
     from turboloader import transforms as T
     blurs = [T.GaussianBlur(255, (60.0, 60.0)) for _ in range(50)]
@@ -233,6 +247,21 @@ SLOW = """
         print("interrupted", flush=True)
     os._exit(0)
 """
+
+
+def test_threads_of_python_run_while_one_waits(data):
+    # The second thread can only print if the first waits without holding the interpreter.
+    count = """
+    def count():
+        sys.stdout.write("".join(f"{number}\\n" for number in range(1000)))
+        print("counted", flush=True)
+        os._exit(0)
+    threading.Timer(0.2, count).start()
+    """
+    slow = textwrap.dedent(SLOW).replace("print(", textwrap.dedent(count) + "print(", 1)
+    command = [sys.executable, "-c", slow, str(data)]
+    result = subprocess.run(command, stdout=subprocess.PIPE, timeout=60, text=True)
+    assert result.stdout.splitlines()[-1] == "counted"
 
 
 def test_ctrl_c_ends_a_wait_soon(data):
@@ -318,7 +347,16 @@ def test_lists_patterns_and_ranges_are_one_data_set(data, tmp_path):
 def test_loaders_explain_themselves(data):
     loader = train(data)
     assert "13 batches of 8" in repr(loader)
-    assert "RandomResizedCrop(5x5" in loader.explain()
+    said = loader.explain()
+    assert "RandomResizedCrop(5x5" in said
+    # As `tl explain` has it, whose own tests say where each operation is.
+    for number, name in enumerate(["random_resized_crop", "random_horizontal_flip", "to_float"]):
+        assert re.search(rf"^ +{number}  ", said, re.MULTILINE), name
+    assert "hash     " in said
+    assert "scratch  none" in said
+    # A crop that such photographs are too small for is said, not raised.
+    large = tl.DataLoader(data, transform=T.RandomCrop(2000))
+    assert "places" in large.explain()
     list(loader)
     report = loader.report()
     assert (report.batches, report.samples) == (13, 100)

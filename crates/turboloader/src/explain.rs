@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use tbl_format::SampleFormat;
 use tl_decode::{DecodeOptions, Exif, ImageInfo};
-use tl_transform::{Draw, Mixing, Op, Plan, Recipe, Step};
+use tl_transform::{Draw, Mixing, Op, Plan, PlanError, Recipe, RecipeError, Step};
 
 use crate::args::{ExplainArgs, ImageSize};
 use crate::data_set;
@@ -24,6 +24,29 @@ const DRAWS: u64 = 256;
 
 const NOTHING_TO_EXPLAIN: Failure =
     Failure::Usage { what: "raw reads the stored bytes and does nothing to them" };
+
+/// Why a recipe cannot be explained.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExplainError {
+    /// Its beginnings are no recipes.
+    #[error(transparent)]
+    Recipe(#[from] RecipeError),
+    /// An image of this size cannot be what it asks for.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+}
+
+/// What a recipe does to images of this width and height, and where: what `tl explain` prints.
+///
+/// # Errors
+///
+/// [`ExplainError`] when the recipe cannot be carried out on an image of this size.
+pub fn explain(recipe: &Recipe, size: (u32, u32), seed: u64) -> Result<String, ExplainError> {
+    let beginnings = Beginnings::of(recipe)?;
+    let summary = Summary::new(recipe, &beginnings, ImageSize(size.0, size.1), seed)?;
+    Ok(Explanation { recipe, summary, sample: None, batch: None }.to_string())
+}
 
 /// Prints the explanation.
 pub(crate) fn run(args: &ExplainArgs) -> Result<Verdict, Failure> {
@@ -107,7 +130,7 @@ impl Summary {
         beginnings: &Beginnings<'_>,
         ImageSize(width, height): ImageSize,
         seed: u64,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, PlanError> {
         let mut next = 0;
         let mut ops: Vec<OpSummary> = recipe
             .ops()
@@ -172,7 +195,7 @@ struct Sample {
 }
 
 impl Sample {
-    fn new(beginnings: &Beginnings<'_>, size: ImageSize, draw: Draw) -> Result<Self, Failure> {
+    fn new(beginnings: &Beginnings<'_>, size: ImageSize, draw: Draw) -> Result<Self, PlanError> {
         let (plan, made) = beginnings.plan((size.0, size.1), draw)?;
         Ok(Self { draw, size, plan, made })
     }

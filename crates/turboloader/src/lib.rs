@@ -44,6 +44,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use signal_hook::consts::SIGXFSZ;
 
+pub use explain::{ExplainError, explain};
 pub use prepare::{Probe, StrictDecode};
 
 use args::{Cli, Command, GlobalArgs};

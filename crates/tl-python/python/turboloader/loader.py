@@ -332,7 +332,7 @@ class DataLoader:
         return self._native.report()
 
     def explain(self) -> str:
-        """Return the plan: data, transforms, order, threads and memory, a line each."""
+        """Return the plan: data, order, threads and memory, and where each transform is done."""
         return self._native.explain()
 
     def close(self) -> None:

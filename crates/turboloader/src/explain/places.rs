@@ -4,9 +4,7 @@
 //! what lies before. So the plans of the recipe's beginnings, drawn for the same sample, tell
 //! which of them made each part of the whole plan.
 
-use tl_transform::{Draw, Dtype, Op, OutputSpec, Pass, Plan, Recipe, RecipeError, Step};
-
-use crate::failure::Failure;
+use tl_transform::{Draw, Dtype, Op, OutputSpec, Pass, Plan, PlanError, Recipe, RecipeError, Step};
 
 /// Where an operation is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,7 +77,7 @@ impl<'a> Beginnings<'a> {
         &self,
         (width, height): (u32, u32),
         draw: Draw,
-    ) -> Result<(Plan, Vec<Vec<usize>>), Failure> {
+    ) -> Result<(Plan, Vec<Vec<usize>>), PlanError> {
         let plan = self.recipe.plan(width, height, draw)?;
         let mut made = Vec::with_capacity(self.recipe.ops().len());
         let mut before = parts(&Plan::whole(width, height));
