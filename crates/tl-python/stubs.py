@@ -21,8 +21,6 @@ from typing import Any
 
 from ._native import Recipe
 
-__all__: list[str]
-
 class Transform:
     def __init__(self, **parameters: Any) -> None: ...
     @property
@@ -100,7 +98,9 @@ def text() -> str:
     """Return the whole file."""
     classes = [of_class(name, "Transform") for name in TABLE]
     classes += [of_class(name, "BatchTransform") for name in BATCH_TABLE]
-    return "\n".join([HEAD, *classes, TAIL])
+    # Listed, so that `from .transforms import *` has types too.
+    names = "".join(f'    "{name}",\n' for name in transforms.__all__)
+    return "\n".join([HEAD, *classes, TAIL, f"__all__ = [\n{names}]\n"])
 
 
 if __name__ == "__main__":

@@ -46,9 +46,10 @@ __all__ = [
     "probe",
     "transforms",
     "verify",
-    *exceptions.__all__,
-    *transforms.__all__,
 ]
+# In the form that Pyright knows.
+__all__ += exceptions.__all__
+__all__ += transforms.__all__
 
 
 def _buffer(self: Tensor, flags: int) -> memoryview:

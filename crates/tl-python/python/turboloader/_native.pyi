@@ -4,6 +4,7 @@ from typing import Any, final, overload
 
 import numpy.typing as npt
 
+__all__: list[str]
 __version__: str
 OPERATIONS: list[str]
 

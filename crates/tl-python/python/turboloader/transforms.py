@@ -234,11 +234,13 @@ def _define(name: str, base: type, document: str, parameters: Mapping[str, Any])
             bound.arguments["transforms"] = [_checked(one) for one in listed]
         base.__init__(self, **bound.arguments)  # type: ignore[misc]
 
+    receiver = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    listed = [receiver, *signature.parameters.values()]
+    __init__.__signature__ = signature.replace(parameters=listed)  # type: ignore[attr-defined]
     body = {
         "__doc__": document,
         "__init__": __init__,
         "__module__": __name__,
-        "__signature__": signature,
         "_parameters": dict(parameters),
     }
     return type(name, (base,), body)

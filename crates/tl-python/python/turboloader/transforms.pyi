@@ -4,8 +4,6 @@ from typing import Any
 
 from ._native import Recipe
 
-__all__: list[str]
-
 class Transform:
     def __init__(self, **parameters: Any) -> None: ...
     @property
@@ -288,3 +286,59 @@ def recipe(
     batch_transform: BatchTransform | Sequence[BatchTransform] = ...,
 ) -> Recipe: ...
 def from_torchvision(transform: Any) -> Transform: ...
+
+__all__ = [
+    "BatchTransform",
+    "Compose",
+    "ImageNetNormalize",
+    "ToDtype",
+    "ToImage",
+    "ToTensor",
+    "Transform",
+    "from_torchvision",
+    "manual_seed",
+    "recipe",
+    "MixUp",
+    "CutMix",
+    "Mosaic",
+    "RandomResizedCrop",
+    "Resize",
+    "CenterCrop",
+    "RandomCrop",
+    "FiveCrop",
+    "TenCrop",
+    "RandomShortestSize",
+    "ScaleJitter",
+    "Pad",
+    "RandomZoomOut",
+    "RandomHorizontalFlip",
+    "RandomVerticalFlip",
+    "ColorJitter",
+    "Grayscale",
+    "RandomGrayscale",
+    "RandomInvert",
+    "RandomPosterize",
+    "RandomSolarize",
+    "RandomAdjustSharpness",
+    "RandomAutocontrast",
+    "RandomEqualize",
+    "RandomChannelPermutation",
+    "RandomPhotometricDistort",
+    "GaussianBlur",
+    "GaussianNoise",
+    "RandomErasing",
+    "GridMask",
+    "RandomApply",
+    "RandomChoice",
+    "RandomOrder",
+    "RandomRotation",
+    "RandomAffine",
+    "RandomPerspective",
+    "ElasticTransform",
+    "AutoAugment",
+    "RandAugment",
+    "TrivialAugmentWide",
+    "AugMix",
+    "ToFloat",
+    "Normalize",
+]
