@@ -27,7 +27,8 @@ usage: cargo xtask <task>
   prove [KIND]              explore the loader's threads: schedules (shuttle), orderings (loom), miri,
                             threads (ThreadSanitizer), or all of them
   python [PYTEST ARGUMENT...]
-                            build the Python package in target/python and run its tests
+                            check the Python package, build it in target/python, run its tests
+  wheel                     build the wheel for every Linux, and test it with every Python there is
   tidy                      house rules that the compiler does not check
   bench [GROUP] [--save NAME | --against NAME]
                             run the benchmarks of one group or all, print a table
@@ -57,6 +58,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         ("bench", rest) => bench::run(&bench::Options::parse(rest)?),
         ("prove", kinds) => prove::run(kinds),
         ("python", rest) => python::run(rest),
+        ("wheel", []) => python::wheel(),
         ("goldens", []) => goldens::run(),
         ("fuzz", rest) => fuzz::run(&fuzz::Options::parse(rest)?),
         ("help" | "--help" | "-h", _) => {

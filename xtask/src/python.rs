@@ -1,17 +1,35 @@
-//! The Python package: its wheel, built and tested in a virtual environment below `target`.
+//! The Python package: checked and tested in a virtual environment below `target`, and its wheel
+//! for every Linux.
 
+use std::env::{self, JoinPathsError};
 use std::error::Error;
+use std::ffi::OsString;
 use std::fs;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::command::{self, workspace_root};
 
-/// What the environment has besides the package.
-const PACKAGES: [&str; 3] = ["maturin>=1.16,<2", "numpy", "pytest>=8"];
+/// What the tests need besides the package. The ranges keep formatting and types what they are.
+const FOR_TESTS: [&str; 2] = ["numpy>=1.23", "pytest>=8,<10"];
 
-/// The interpreter that makes the environment.
+/// What the checks of the sources and the build need.
+const FOR_CHECKS: [&str; 3] = ["maturin>=1.16,<2", "mypy>=1.18,<2", "ruff>=0.17,<0.18"];
+
+/// What a wheel for every Linux needs: a compiler that links with an old C library.
+const FOR_WHEELS: [&str; 3] = ["maturin>=1.16,<2", "ziglang>=0.15", "auditwheel>=6"];
+
+/// Linux with glibc 2.17 or later.
+const PLATFORM: &str = "manylinux2014";
+
+/// The interpreter that makes the environments of checks and builds.
 const PYTHON: &str = "python3";
+
+/// Those that the wheel has to work with.
+const PYTHONS: [&str; 4] = ["python3.10", "python3.11", "python3.12", "python3.13"];
+
+const PACKAGE: &str = "crates/tl-python";
 
 /// Why the package cannot be built here, with what to do about it.
 pub(crate) fn missing() -> Option<String> {
@@ -22,40 +40,121 @@ pub(crate) fn missing() -> Option<String> {
     venv.is_none().then(|| "python3 has no venv: `apt-get install python3-venv`".to_owned())
 }
 
-/// Builds the wheel, installs it and runs the tests, with these arguments for pytest.
+/// Checks the sources, builds the package, installs it and runs the tests, with these arguments
+/// for pytest.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
-    if let Some(missing) = missing() {
-        return Err(missing.into());
-    }
-    let folder = workspace_root().join("target/python");
-    let environment = folder.join("venv");
-    let python = environment.join("bin/python");
-    if !python.exists() {
-        command::run(Command::new(PYTHON).args(["-m", "venv"]).arg(&environment))?;
-    }
-    let pip = || {
-        let mut pip = Command::new(&python);
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-        pip
-    };
-    command::run(pip().args(PACKAGES))?;
-    let wheel = build(&environment, &folder.join("wheels"))?;
-    command::run(pip().args(["--force-reinstall", "--no-deps"]).arg(wheel))?;
-    let mut pytest = Command::new(&python);
-    pytest.args(["-m", "pytest", "-q"]).args(arguments);
-    command::run(pytest.current_dir(workspace_root().join("crates/tl-python")))
+    let environment = Environment::make("venv", PYTHON)?;
+    environment.install(FOR_TESTS.iter().chain(&FOR_CHECKS))?;
+    environment.module("ruff", &["check", "."])?;
+    environment.module("ruff", &["format", "--check", "."])?;
+    // As for other tests, our own crates are not optimised further.
+    let wheel = environment.build("checked", &[])?;
+    environment.install_wheel(&wheel)?;
+    environment.module("mypy", &[])?;
+    environment.module("mypy.stubtest", &["turboloader", "--allowlist", "stubtest.txt"])?;
+    environment.test(arguments)
 }
 
-/// Builds the wheel without optimising our own crates further than for other tests.
-fn build(environment: &Path, wheels: &Path) -> Result<PathBuf, Box<dyn Error>> {
-    if wheels.exists() {
-        fs::remove_dir_all(wheels)?;
+/// Builds the wheel as it is published, and runs the tests with it in a fresh environment of each
+/// version of Python that is there.
+pub(crate) fn wheel() -> Result<(), Box<dyn Error>> {
+    let environment = Environment::make("build", PYTHON)?;
+    environment.install(&FOR_WHEELS)?;
+    let wheel =
+        environment.build("wheels", &["--release", "--zig", "--compatibility", PLATFORM])?;
+    environment.module("auditwheel", &["show", &wheel.to_string_lossy()])?;
+    let bytes = fs::metadata(&wheel)?.len();
+    let mut results = vec![format!("{}: {bytes} bytes", wheel.display())];
+    for python in PYTHONS {
+        let Some(version) = command::output(python, &["--version"]) else {
+            results.push(format!("{python}: not here"));
+            continue;
+        };
+        let fresh = Environment::make(python, python)?;
+        fresh.install(&FOR_TESTS)?;
+        fresh.install_wheel(&wheel)?;
+        fresh.test(&[])?;
+        results.push(format!("{version}: tests passed"));
     }
-    let mut maturin = Command::new(environment.join("bin/maturin"));
-    maturin.args(["build", "--quiet", "--manifest-path", "crates/tl-python/Cargo.toml", "--out"]);
-    maturin.arg(wheels).env("VIRTUAL_ENV", environment);
-    command::run(maturin.current_dir(workspace_root()))?;
-    let mut built = fs::read_dir(wheels)?.collect::<Result<Vec<_>, _>>()?;
-    let wheel = built.pop().ok_or("maturin has built no wheel")?;
-    Ok(wheel.path())
+    println!("\n{}", results.join("\n"));
+    Ok(())
+}
+
+/// A virtual environment.
+struct Environment {
+    folder: PathBuf,
+}
+
+impl Environment {
+    /// The environment of this name, made of nothing unless it is there.
+    fn make(name: &str, python: &str) -> Result<Self, Box<dyn Error>> {
+        if let Some(missing) = missing() {
+            return Err(missing.into());
+        }
+        let folder = target().join(name);
+        if !folder.join("bin/python").exists() {
+            command::run(Command::new(python).args(["-m", "venv"]).arg(&folder))?;
+        }
+        Ok(Self { folder })
+    }
+
+    /// Runs a module in the package's folder.
+    fn module(&self, module: &str, arguments: &[&str]) -> Result<(), Box<dyn Error>> {
+        command::run(self.python(module).args(arguments))
+    }
+
+    fn python(&self, module: &str) -> Command {
+        let mut command = Command::new(self.folder.join("bin/python"));
+        command.args(["-m", module]).current_dir(workspace_root().join(PACKAGE));
+        command
+    }
+
+    fn pip(&self) -> Command {
+        let mut pip = self.python("pip");
+        pip.args(["install", "--quiet", "--disable-pip-version-check"]);
+        pip
+    }
+
+    fn install<'a>(
+        &self,
+        packages: impl IntoIterator<Item = &'a &'a str>,
+    ) -> Result<(), Box<dyn Error>> {
+        command::run(self.pip().args(packages))
+    }
+
+    fn install_wheel(&self, wheel: &Path) -> Result<(), Box<dyn Error>> {
+        command::run(self.pip().args(["--force-reinstall", "--no-deps"]).arg(wheel))
+    }
+
+    fn test(&self, arguments: &[String]) -> Result<(), Box<dyn Error>> {
+        command::run(self.python("pytest").arg("-q").args(arguments))
+    }
+
+    /// The search path, with the environment's programs first.
+    fn path(&self) -> Result<OsString, JoinPathsError> {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let before = env::split_paths(&path);
+        env::join_paths(iter::once(self.folder.join("bin")).chain(before))
+    }
+
+    /// Builds the wheel into an empty folder.
+    fn build(&self, folder: &str, arguments: &[&str]) -> Result<PathBuf, Box<dyn Error>> {
+        let folder = target().join(folder);
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        let mut maturin = self.python("maturin");
+        // The linker is looked for on the path.
+        maturin.env("PATH", self.path()?);
+        maturin.args(["build", "--quiet", "--out"]).arg(&folder).args(arguments);
+        command::run(&mut maturin)?;
+        let mut built = fs::read_dir(&folder)?.collect::<Result<Vec<_>, _>>()?;
+        let wheel = built.pop().ok_or("maturin has built no wheel")?;
+        Ok(wheel.path())
+    }
+}
+
+/// Where environments and wheels are.
+fn target() -> PathBuf {
+    workspace_root().join("target/python")
 }
