@@ -281,7 +281,7 @@ fn explain(loader: &Loader) -> String {
     line(
         &mut text,
         "data",
-        &format_args!("{samples} samples, {shards} sources, {classes} classes"),
+        &format_args!("{samples} samples, {classes} classes, in {shards} places"),
     );
     if let Work::Images(recipe) = &config.work {
         line(&mut text, "recipe", recipe);
@@ -297,7 +297,10 @@ fn explain(loader: &Loader) -> String {
     let (workers, prefetch) = (config.workers, config.prefetch);
     line(&mut text, "threads", &format_args!("{workers} workers, {prefetch} batches ahead"));
     let memory = loader.memory();
-    line(&mut text, "memory", &format_args!("{} bytes a batch", memory.batch_bytes));
+    // Known once a batch was made.
+    if memory.batch_bytes > 0 {
+        line(&mut text, "memory", &memory);
+    }
     if let Work::Images(recipe) = &config.work {
         text.push('\n');
         match turboloader::explain(recipe, EXPLAINED_SIZE, config.seed) {

@@ -20,8 +20,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-
 from ._native import Recipe
 from ._table import BATCH_TABLE, REQUIRED, TABLE
 from .exceptions import RecipeError, UnsupportedTransformError
@@ -179,6 +177,9 @@ def dtype_name(dtype: Any) -> str:
         return dtype
     if str(dtype).startswith("torch."):
         return str(dtype).removeprefix("torch.")
+    # NumPy takes longer to import than all of this package, and not everybody needs it.
+    import numpy as np
+
     return np.dtype(dtype).name
 
 
@@ -197,7 +198,7 @@ def _plain(value: Any) -> Any:
         return value.value
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
+    if type(value).__module__ == "numpy":
         return value.item()
     return value
 
@@ -318,6 +319,8 @@ def recipe(
 
 
 def _apply(transform: Transform, image: Any, draw: tuple[int, int, int]) -> Any:
+    import numpy as np
+
     is_torch = type(image).__module__.partition(".")[0] == "torch"
     pixels = image.permute(1, 2, 0).contiguous().numpy() if is_torch else np.asarray(image)
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
