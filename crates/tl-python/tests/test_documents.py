@@ -1,0 +1,83 @@
+"""The code in the documents runs as it stands there.
+
+Blocks that begin with ```` ```python ```` are run, those of one document one behind the other with
+the same names. ```` ```python theirs ```` marks code of another library, and ```` ```python torch
+```` code that is left out where the package named is not there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+from importlib.util import find_spec
+
+import pytest
+import turboloader as tl
+
+ROOT = pathlib.Path(__file__).parents[3]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "crates" / "tl-python" / "README.md",
+    ROOT / "docs" / "python.md",
+    *sorted((ROOT / "docs" / "migration").glob("*.md")),
+]
+BLOCK = re.compile(r"^```python(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(document: pathlib.Path) -> list[tuple[int, list[str], str]]:
+    """The blocks of code: the line each begins on, its words, its text."""
+    text = document.read_text()
+    found = []
+    for match in BLOCK.finditer(text):
+        line = text.count("\n", 0, match.start(2))
+        found.append((line, match[1].split(), match[2]))
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path, photos, monkeypatch):
+    """A folder with the data sets that documents name."""
+    os.symlink(ROOT / "testdata", tmp_path / "testdata")
+    tl.convert(photos, tmp_path / "train.tar", sync=False)
+    tl.convert(photos, tmp_path / "train.tbl", sync=False)
+    os.symlink(photos, tmp_path / "photos")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_code_of_a_document_runs(document, folder):
+    names: dict[str, object] = {"__name__": "__main__"}
+    ran = 0
+    for line, words, text in blocks(document):
+        if "theirs" in words or any(find_spec(package) is None for package in words):
+            continue
+        # Blank lines, so that errors have the document's line.
+        exec(compile("\n" * line + text, str(document), "exec"), names)
+        ran += 1
+    assert ran > 0
+
+
+def test_the_five_lines_are_the_same_everywhere():
+    first = [blocks(document)[0][2] for document in DOCUMENTS[:3]]
+    assert first[0] == first[1] == first[2]
+    assert len([line for line in first[0].splitlines() if line]) == 5
+
+
+def test_the_notebook_runs(folder):
+    notebook = json.loads((ROOT / "docs" / "quickstart.ipynb").read_text())
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    names: dict[str, object] = {"__name__": "__main__"}
+    for number, cell in enumerate(cells):
+        text = "".join(cell["source"])
+        exec(compile(text, f"cell {number}", "exec"), names)
+    assert len(cells) >= 5
+
+
+def test_links_between_documents_lead_somewhere():
+    link = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+    for document in DOCUMENTS:
+        for target in link.findall(document.read_text()):
+            assert (document.parent / target).exists(), f"{document.name}: {target}"
