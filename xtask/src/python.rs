@@ -12,7 +12,7 @@ use std::process::Command;
 use crate::command::{self, workspace_root};
 
 /// What the tests need besides the package. The ranges keep formatting and types what they are.
-const FOR_TESTS: [&str; 2] = ["numpy>=1.23", "pytest>=8,<10"];
+const FOR_TESTS: [&str; 3] = ["hypothesis>=6,<7", "numpy>=1.23", "pytest>=8,<10"];
 
 /// What the checks of the sources and the build need.
 const FOR_CHECKS: [&str; 3] = ["maturin>=1.16,<2", "mypy>=1.18,<2", "ruff>=0.17,<0.18"];
