@@ -1,0 +1,418 @@
+"""Ray: data sets read and written by many processes, and converted by jobs that can be killed.
+
+>>> import ray, turboloader.ray
+>>> photographs = turboloader.ray.read_tbl("train-*.tbl", image_size=224)
+>>> embedded = photographs.map_batches(embed, batch_size=64)
+>>> turboloader.ray.write_tbl(embedded, "embedded")
+>>> turboloader.ray.convert_tars(["train-000.tar", "train-001.tar"], "converted")
+
+Nothing here starts a cluster: that is ``ray.init``'s, and yours. Paths have to be the same files
+for every process.
+"""
+
+# It is checked with and without ray installed.
+# mypy: disable-error-code="import-not-found,import-untyped,misc,no-untyped-call,override,type-arg"
+
+from __future__ import annotations
+
+import itertools
+import os
+import pathlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import ray
+from ray.data.block import BlockAccessor, BlockMetadata
+from ray.data.datasource import Datasink, Datasource, ReadTask
+
+from . import _native
+from ._files import PathLike, TblReader, TblWriter, convert, verify
+from ._paths import expand
+from .exceptions import LoaderError, SampleError, SettingError
+from .loader import _local, _recipe
+
+__all__ = ["Conversion", "TblDatasink", "TblDatasource", "convert_tars", "read_tbl", "write_tbl"]
+
+# A block ends with the sample that makes it so large, half of what Ray aims at.
+_BLOCK_BYTES = 64 << 20
+
+_NO_LABEL = np.iinfo(np.int64).min
+
+
+class _Part(NamedTuple):
+    """Samples of one file, which are numbered from `first` on in the whole data set."""
+
+    path: str
+    start: int
+    stop: int
+    first: int
+    labels: np.ndarray[Any, Any]
+
+
+def read_tbl(
+    paths: PathLike | Sequence[PathLike],
+    *,
+    decode: bool = False,
+    transform: Any = None,
+    image_size: int | tuple[int, int] | None = None,
+    seed: int = 42,
+    epoch: int = 0,
+    exif: bool = False,
+    override_num_blocks: int | None = None,
+    concurrency: int | None = None,
+    ray_remote_args: dict[str, Any] | None = None,
+) -> Any:
+    """Read TBL files, TAR archives and folders as a ``ray.data.Dataset``.
+
+    Its columns are ``key``, ``label`` and ``bytes``, or ``image`` in place of the bytes where
+    images are decoded: the arrays that a `turboloader.DataLoader` of this seed and epoch has.
+
+    Parameters
+    ----------
+    paths
+        The data set: a path, a list or a pattern.
+    decode
+        Whether to decode images, in their own sizes where there is neither transform nor size.
+    transform, image_size
+        What is done to each image, as for `turboloader.DataLoader`.
+    seed, epoch
+        What transforms are random about.
+    exif
+        Whether to turn images as their EXIF data say.
+    override_num_blocks, concurrency, ray_remote_args
+        As for the readers of Ray Data: tasks, tasks at a time, and what Ray is told of each. Rows
+        come in the order of the samples where Ray is told to keep it, with ``preserve_order``.
+
+    Examples
+    --------
+    >>> read_tbl("train-{000..099}.tbl").count()
+    1281167
+    """
+    source = TblDatasource(
+        paths,
+        decode=decode,
+        transform=transform,
+        image_size=image_size,
+        seed=seed,
+        epoch=epoch,
+        exif=exif,
+    )
+    return ray.data.read_datasource(
+        source,
+        override_num_blocks=override_num_blocks,
+        concurrency=concurrency,
+        ray_remote_args=ray_remote_args,
+    )
+
+
+class TblDatasource(Datasource):
+    """Ranges of samples as read tasks of Ray Data; `read_tbl` says what it takes."""
+
+    def __init__(
+        self,
+        paths: PathLike | Sequence[PathLike],
+        *,
+        decode: bool = False,
+        transform: Any = None,
+        image_size: int | tuple[int, int] | None = None,
+        seed: int = 42,
+        epoch: int = 0,
+        exif: bool = False,
+    ) -> None:
+        super().__init__()
+        # Tasks may run in other folders than this one.
+        self._paths = [os.path.abspath(path) for path in expand(_local(paths))]
+        is_decoded = decode or transform is not None or image_size is not None
+        self._recipe = _recipe(transform, image_size, channels_last=None)
+        self._seed, self._epoch, self._exif = seed, epoch, exif
+        self._is_decoded = is_decoded
+        self._samples = _native.Samples(self._paths, self._recipe, seed=seed, exif=exif)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_samples"}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.__dict__.update(kept)
+        self._samples = _native.Samples(self._paths, self._recipe, seed=self._seed, exif=self._exif)
+
+    def estimate_inmemory_data_size(self) -> int | None:
+        """Return how many bytes the blocks will have, as far as that is known."""
+        return self._bytes(0, len(self._samples))
+
+    def get_read_tasks(
+        self, parallelism: int, per_task_row_limit: int | None = None, **_: Any
+    ) -> list[ReadTask]:
+        """Return the tasks: as many ranges of samples, as long as each other but for one."""
+        count = len(self._samples)
+        tasks = max(1, min(parallelism, count))
+        bounds = [count * task // tasks for task in range(tasks + 1)]
+        labels = self._samples.labels()
+        known = np.array([_NO_LABEL if label is None else label for label in labels], np.int64)
+        made = []
+        for start, stop in itertools.pairwise(bounds):
+            parts = list(self._parts(start, stop, known))
+            metadata = BlockMetadata(
+                num_rows=stop - start,
+                size_bytes=self._bytes(start, stop),
+                exec_stats=None,
+                input_files=tuple(part.path for part in parts),
+            )
+            made.append(
+                ReadTask(self._reader(parts), metadata, per_task_row_limit=per_task_row_limit)
+            )
+        return made
+
+    def _parts(self, start: int, stop: int, labels: np.ndarray[Any, Any]) -> Iterator[_Part]:
+        for path, (first, end) in zip(self._paths, self._samples.shards(), strict=True):
+            low, high = max(start, first), min(stop, end)
+            if low < high:
+                yield _Part(path, low - first, high - first, low, labels[low:high])
+
+    def _bytes(self, start: int, stop: int) -> int | None:
+        if not self._is_decoded:
+            return self._samples.nbytes(start, stop)
+        size = self._recipe.output_size
+        # Close enough to plan with: how wide the numbers are is the recipe's.
+        return None if size is None else (stop - start) * size[0] * size[1] * 3
+
+    def _reader(self, parts: list[_Part]) -> Callable[[], Iterable[Any]]:
+        recipe, seed, exif, epoch = self._recipe, self._seed, self._exif, self._epoch
+        is_decoded = self._is_decoded
+
+        def read() -> Iterable[Any]:
+            for part in parts:
+                samples = _native.Samples([part.path], recipe, seed=seed, exif=exif)
+                yield from _blocks(samples, part, epoch, is_decoded)
+
+        return read
+
+
+def _blocks(samples: _native.Samples, part: _Part, epoch: int, is_decoded: bool) -> Iterator[Any]:
+    rows: list[Any] = []
+    begin, held = part.start, 0
+    for index in range(part.start, part.stop):
+        number = part.first + index - part.start
+        if is_decoded:
+            row: Any = samples.image(index, epoch, number).numpy()
+        else:
+            row = samples.read(index)
+        held += row.nbytes if is_decoded else len(row)
+        rows.append(row)
+        if held >= _BLOCK_BYTES or index + 1 == part.stop:
+            keys = [samples.key(one) for one in range(begin, index + 1)]
+            labels = part.labels[begin - part.start : index + 1 - part.start]
+            yield _block(keys, labels, rows, is_decoded)
+            rows, begin, held = [], index + 1, 0
+
+
+def _block(
+    keys: list[str | None], labels: np.ndarray[Any, Any], rows: list[Any], is_decoded: bool
+) -> Any:
+    columns = {
+        "key": pa.array(keys, pa.string()),
+        "label": pa.array(labels, mask=labels == _NO_LABEL),
+    }
+    if not is_decoded:
+        return pa.table({**columns, "bytes": pa.array(rows, pa.large_binary())})
+    images: np.ndarray[Any, Any]
+    if len({row.shape for row in rows}) == 1:
+        images = np.stack(rows)
+    else:
+        images = np.empty(len(rows), object)
+        images[:] = rows
+    # Ray's own type of column for arrays.
+    table = BlockAccessor.batch_to_block({"image": images})
+    return pa.table({**columns, "image": BlockAccessor.for_block(table).to_arrow()["image"]})
+
+
+def write_tbl(
+    dataset: Any,
+    folder: PathLike,
+    *,
+    column: str = "bytes",
+    class_names: Sequence[str] | None = None,
+    overwrite: bool = False,
+    concurrency: int | None = None,
+    ray_remote_args: dict[str, Any] | None = None,
+) -> None:
+    """Write a ``ray.data.Dataset`` as TBL files, one for each task that writes.
+
+    Each file is there complete or not at all, whatever is killed. A write that fails removes the
+    files that it made; one that was killed has left some of them, and begins anew with
+    ``overwrite=True``.
+
+    Parameters
+    ----------
+    dataset
+        With a column of stored bytes, and where there are such, ``key`` and ``label``.
+    folder
+        Where the files go, ``part-00000.tbl`` and so on. It is made, or has to be empty.
+    column
+        The name of the column with the bytes.
+    class_names
+        The names of the classes, indexed by label.
+    overwrite
+        Whether to remove the TBL files that the folder has.
+    concurrency, ray_remote_args
+        As for the writers of Ray Data.
+    """
+    sink = TblDatasink(folder, column=column, class_names=class_names, overwrite=overwrite)
+    dataset.write_datasink(sink, concurrency=concurrency, ray_remote_args=ray_remote_args)
+
+
+class TblDatasink(Datasink):
+    """TBL files as a sink of Ray Data; `write_tbl` says what it takes."""
+
+    def __init__(
+        self,
+        folder: PathLike,
+        *,
+        column: str = "bytes",
+        class_names: Sequence[str] | None = None,
+        overwrite: bool = False,
+    ) -> None:
+        self._folder = pathlib.Path(folder).absolute()
+        self._column = column
+        self._class_names = None if class_names is None else list(class_names)
+        self._overwrite = overwrite
+        self._has_begun = False
+
+    def on_write_start(self, *_: Any, **__: Any) -> None:
+        """Make the folder, and see that it is empty."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        if self._overwrite:
+            for path in self._folder.glob("*.tbl"):
+                path.unlink()
+        if any(self._folder.iterdir()):
+            raise SettingError(f"{self._folder} is not empty: pass overwrite=True")
+        self._has_begun = True
+
+    def write(self, blocks: Iterable[Any], ctx: Any) -> str:
+        """Write the blocks of one task into one file, and return its path."""
+        path = self._folder / f"part-{ctx.task_idx:05d}.tbl"
+        # A task that is tried again replaces what it has written.
+        with TblWriter(path, overwrite=True, class_names=self._class_names) as writer:
+            for block in blocks:
+                self._add(writer, BlockAccessor.for_block(block).to_arrow())
+        return str(path)
+
+    def _add(self, writer: TblWriter, table: Any) -> None:
+        if table.num_rows == 0:
+            return
+        if self._column not in table.column_names:
+            have = ", ".join(table.column_names)
+            raise SettingError(f"there is no column {self._column}: the blocks have {have}")
+        absent = [None] * table.num_rows
+        keys, labels = (
+            table[name].to_pylist() if name in table.column_names else absent
+            for name in ("key", "label")
+        )
+        for data, key, label in zip(table[self._column], keys, labels, strict=True):
+            stored = data.as_py()
+            if not isinstance(stored, bytes):
+                kind = type(stored).__name__
+                raise SampleError(f"column {self._column} has a {kind}, expected stored bytes")
+            writer.add_sample(stored, key=key, label=label)
+
+    def on_write_failed(self, error: Exception) -> None:
+        """Remove what the other tasks have written."""
+        if self._has_begun:
+            for path in self._folder.glob("part-*.tbl"):
+                path.unlink(missing_ok=True)
+
+
+class Conversion(NamedTuple):
+    """What became of one archive."""
+
+    source: str
+    destination: str
+    samples: int
+    skipped: bool
+
+
+def convert_tars(
+    sources: PathLike | Sequence[PathLike],
+    folder: PathLike,
+    *,
+    lz4: bool = False,
+    ray_remote_args: dict[str, Any] | None = None,
+    progress_callback: Callable[[Conversion], Any] | None = None,
+) -> list[Conversion]:
+    """Convert TAR archives to TBL files of the same names, a task of Ray for each.
+
+    A file has its name when it is complete. A job that was killed is run again as it was: files
+    that are there are passed over when they are sound and have the samples of their archive, and
+    made anew otherwise. The files are those of a job that was not killed. Where an archive cannot
+    be converted the others are, and the error of the first such is raised at the end.
+
+    Parameters
+    ----------
+    sources
+        The archives; patterns are expanded. No two may have the same name.
+    folder
+        Where the files go. It is made if need be.
+    lz4
+        Whether to compress samples that become smaller by it.
+    ray_remote_args
+        What Ray is told of each task, such as ``{"num_cpus": 2}``.
+    progress_callback
+        Called with each `Conversion` as it is done.
+
+    Returns
+    -------
+    list of Conversion
+        In the order of the archives.
+    """
+    archives = [os.path.abspath(path) for path in expand(sources)]
+    target = pathlib.Path(folder).absolute()
+    outputs = [str(target / f"{pathlib.Path(path).stem}.tbl") for path in archives]
+    for output in outputs:
+        if outputs.count(output) > 1:
+            raise SettingError(f"several archives would become {output}: give them other names")
+    target.mkdir(parents=True, exist_ok=True)
+    task = ray.remote(**{"num_cpus": 1, **(ray_remote_args or {})})(_convert_one)
+    pairs = zip(archives, outputs, strict=True)
+    running = {task.remote(*pair, lz4): number for number, pair in enumerate(pairs)}
+    done: dict[int, Conversion] = {}
+    failed: dict[int, Exception] = {}
+    while running:
+        (reference,), _ = ray.wait(list(running))
+        number = running.pop(reference)
+        try:
+            done[number] = Conversion(*ray.get(reference))
+        except ray.exceptions.RayError as error:
+            # The others go on: cancelling tasks has ended the whole process in Ray 2.60.
+            failed[number] = error
+        else:
+            if progress_callback is not None:
+                progress_callback(done[number])
+    for number in sorted(failed):
+        raise failed[number]
+    return [done[number] for number in range(len(archives))]
+
+
+def _convert_one(source: str, destination: str, lz4: bool) -> tuple[str, str, int, bool]:
+    if os.path.exists(destination) and _is_copy(source, destination):
+        return source, destination, len(TblReader(destination)), True
+    # A task of a job that was killed may end only now, with the same file.
+    samples = convert(source, destination, to="tbl", lz4=lz4, overwrite=True)
+    return source, destination, samples, False
+
+
+def _is_copy(source: str, destination: str) -> bool:
+    """Whether a file is sound and has the names and sizes of an archive's samples."""
+    try:
+        if not verify(destination)["is_good"]:
+            return False
+        copy = TblReader(destination)
+    except LoaderError:
+        return False
+    original = TblReader(source)
+    if len(copy) != len(original):
+        return False
+    entries = ((original.entry(index), copy.entry(index)) for index in range(len(copy)))
+    return all(
+        (ours["key"], ours["bytes"]) == (theirs["key"], theirs["bytes"]) for ours, theirs in entries
+    )

@@ -1,0 +1,251 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import turboloader as tl
+from conftest import image, write
+from turboloader import transforms as T  # noqa: N812
+
+# Nothing leaves this machine: no statistics, no dashboard.
+os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_enable_metrics_collection="0")
+ray = pytest.importorskip("ray")
+pytest.importorskip("ray.data")
+import turboloader.ray as tlr  # noqa: E402
+
+pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore")]
+
+CLUSTER = {
+    "num_cpus": 2,
+    "include_dashboard": False,
+    "_node_ip_address": "127.0.0.1",
+    "object_store_memory": 200 << 20,
+    "log_to_driver": False,
+}
+
+
+# What Ray itself does on other systems: its servers listen on the loopback interface alone. With
+# an address of 127.0.0.1 it would look for another one here.
+LOOPBACK = "from ray._private import ray_constants; ray_constants.ENABLE_RAY_CLUSTER = False"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    exec(LOOPBACK)
+    ray.init(**CLUSTER)
+    assert ray.util.get_node_ip_address() == "127.0.0.1"
+    ray.data.DataContext.get_current().execution_options.preserve_order = True
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def more(tmp_path_factory):
+    """Five images of another size, beside the hundred."""
+    return write(tmp_path_factory.mktemp("more") / "more.tbl", 5, height=9)
+
+
+def test_rows_are_the_samples_in_order(data, more):
+    rows = tlr.read_tbl([data, more], override_num_blocks=7).take_all()
+    readers = [tl.TblReader(data), tl.TblReader(more)]
+    expected = [
+        {"key": f"{index:05d}.bmp", "label": index % 7, "bytes": reader[index]}
+        for reader in readers
+        for index in range(len(reader))
+    ]
+    assert rows == expected
+
+
+def test_tasks_are_ranges_of_samples(data, more):
+    source = tlr.TblDatasource([data, more])
+    tasks = source.get_read_tasks(4)
+    assert [task.metadata.num_rows for task in tasks] == [26, 26, 26, 27]
+    assert [len(task.metadata.input_files) for task in tasks] == [1, 1, 1, 2]
+    sizes = [task.metadata.size_bytes for task in tasks]
+    assert sum(sizes) == source.estimate_inmemory_data_size()
+    assert sum(sizes) == sum(len(sample) for path in (data, more) for sample in tl.TblReader(path))
+    assert len(source.get_read_tasks(1000)) == 105
+    blocks = [block for task in tasks for block in task()]
+    assert [block.num_rows for block in blocks] == [26, 26, 26, 22, 5]
+
+
+def test_images_are_those_of_the_loader(data):
+    random = [T.RandomResizedCrop(5), T.ToTensor()]
+    loader = tl.DataLoader(data, 10, shuffle=True, transform=random, seed=9)
+    loader.set_epoch(2)
+    expected = {
+        int(index): pixels
+        for batch in loader
+        for index, pixels in zip(batch["index"].numpy(), batch["image"].numpy(), strict=True)
+    }
+    read = tlr.read_tbl(data, transform=random, seed=9, epoch=2, override_num_blocks=3)
+    rows = read.take_all()
+    assert len(rows) == 100
+    for index, row in enumerate(rows):
+        np.testing.assert_array_equal(row["image"], expected[index])
+    batch = next(iter(read.iter_batches(batch_size=4)))
+    assert batch["image"].shape == (4, 3, 5, 5)
+
+
+def test_images_keep_their_sizes(data, more):
+    rows = tlr.read_tbl([data, more], decode=True, override_num_blocks=1).take_all()
+    assert [row["image"].shape for row in rows] == [(6, 10, 3)] * 100 + [(9, 10, 3)] * 5
+    np.testing.assert_array_equal(rows[42]["image"], image(42))
+
+
+def test_files_come_back_as_they_were(data, tmp_path):
+    folder = tmp_path / "out"
+    tlr.write_tbl(tlr.read_tbl(data, override_num_blocks=3), folder, class_names=list("abcdefg"))
+    files = sorted(folder.iterdir())
+    assert all(tl.verify(path)["is_good"] for path in files)
+    assert {path.name for path in files} <= {f"part-{task:05d}.tbl" for task in range(100)}
+    readers = [tl.TblReader(path) for path in files]
+    copied = {
+        reader.entry(index)["key"]: (reader.entry(index)["label"], reader[index])
+        for reader in readers
+        for index in range(len(reader))
+    }
+    original = tl.TblReader(data)
+    assert copied == {
+        original.entry(index)["key"]: (index % 7, original[index]) for index in range(100)
+    }
+    assert readers[0].class_names == list("abcdefg")
+    with pytest.raises(tl.SettingError, match="is not empty"):
+        tlr.write_tbl(tlr.read_tbl(data), folder)
+    assert sorted(folder.iterdir()) == files
+    tlr.write_tbl(tlr.read_tbl(data, override_num_blocks=1), folder, overwrite=True)
+    assert sum(len(tl.TblReader(path)) for path in folder.iterdir()) == 100
+
+
+def test_a_failed_write_leaves_nothing(data, tmp_path):
+    def spoil(row):
+        return {"bytes": 3 if row["key"] == "00077.bmp" else row["bytes"]}
+
+    folder = tmp_path / "out"
+    one_spoilt = tlr.read_tbl(data, override_num_blocks=4).map(spoil)
+    with pytest.raises(Exception, match=r"column bytes has a int"):
+        tlr.write_tbl(one_spoilt, folder)
+    assert list(folder.iterdir()) == []
+    with pytest.raises(Exception, match="there is no column pixels: the blocks have key, label"):
+        tlr.write_tbl(tlr.read_tbl(data), folder, column="pixels")
+    assert list(folder.iterdir()) == []
+
+
+@pytest.fixture
+def archives(data, tmp_path):
+    """Six archives of a hundred images."""
+    paths = [tmp_path / "tars" / f"train-{number}.tar" for number in range(6)]
+    paths[0].parent.mkdir()
+    for path in paths:
+        tl.convert(data, path, sync=False)
+    return paths
+
+
+def digests(folder):
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+
+
+def serial(archives, folder):
+    folder.mkdir()
+    for path in archives:
+        tl.convert(path, folder / f"{path.stem}.tbl")
+    return digests(folder)
+
+
+def test_archives_are_converted_once(archives, tmp_path):
+    expected = serial(archives, tmp_path / "serial")
+    folder = tmp_path / "out"
+    done = []
+    first = tlr.convert_tars(archives, folder, progress_callback=done.append)
+    assert digests(folder) == expected
+    assert [one.source for one in first] == [str(path) for path in archives]
+    assert {(one.samples, one.skipped) for one in first} == {(100, False)}
+    assert sorted(done) == sorted(first)
+    # What is there is looked at: a damaged file, a missing one and another archive's are made anew.
+    damaged = folder / "train-1.tbl"
+    data = bytearray(damaged.read_bytes())
+    data[len(data) // 2] ^= 1
+    damaged.write_bytes(data)
+    (folder / "train-2.tbl").unlink()
+    with tl.TblWriter(folder / "train-3.tbl", overwrite=True) as writer:
+        writer.add_sample(b"another", key="another.bmp")
+    (folder / "train-4.tbl").write_bytes(b"no TBL file")
+    second = tlr.convert_tars(str(tmp_path / "tars" / "*.tar"), folder)
+    assert [one.skipped for one in second] == [True, False, False, False, False, True]
+    assert digests(folder) == expected
+
+
+def test_archives_of_one_name_are_refused(archives, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    shutil.copy(archives[0], other)
+    with pytest.raises(tl.SettingError, match=r"several archives would become .*train-0.tbl"):
+        tlr.convert_tars([*archives, other / "train-0.tar"], tmp_path / "out")
+
+
+def test_an_archive_that_is_none_is_an_error(archives, tmp_path):
+    archives[3].write_bytes(b"no archive")
+    with pytest.raises(Exception, match=r"train-3.tar"):
+        tlr.convert_tars(archives, tmp_path / "out")
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {f"train-{number}.tbl" for number in (0, 1, 2, 4, 5)}
+
+
+JOB = """
+    import json, sys
+    import ray, turboloader.ray
+    exec(sys.argv.pop(1))
+    folder, *archives = sys.argv[2:]
+    ray.init(**json.loads(sys.argv[1]))
+    said = lambda one: print("done", one.skipped, one.destination, flush=True)
+    turboloader.ray.convert_tars(archives, folder, progress_callback=said)
+    print("end", flush=True)
+"""
+
+
+def job(archives, folder):
+    command = [
+        sys.executable,
+        "-c",
+        textwrap.dedent(JOB),
+        LOOPBACK,
+        json.dumps(CLUSTER),
+        str(folder),
+    ]
+    command += map(str, archives)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def test_a_killed_job_goes_on(photos, tmp_path):
+    # Large enough that the kill comes before the last.
+    archives = [tmp_path / "tars" / f"train-{number}.tar" for number in range(6)]
+    archives[0].parent.mkdir()
+    for path in archives:
+        tl.convert([photos] * 30, path, sync=False)
+    expected = serial(archives, tmp_path / "serial")
+    folder = tmp_path / "out"
+    with job(archives, folder) as process:
+        first = process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+        process.stdout.read()
+    assert first.startswith("done False")
+    left = digests(folder)
+    # What has its name is complete.
+    assert left.items() <= expected.items()
+    assert 1 <= len(left) < 6
+    with job(archives, folder) as process:
+        printed = process.stdout.read().splitlines()
+    assert process.returncode == 0
+    assert printed[-1] == "end"
+    skipped = {line.split()[-1] for line in printed if line.startswith("done True")}
+    assert set(left) <= {pathlib.Path(path).name for path in skipped}
+    assert digests(folder) == expected
