@@ -22,9 +22,7 @@ mod train;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-pub(crate) use conversion::TableArgs;
-#[cfg(feature = "parquet")]
-pub(crate) use conversion::Unit;
+pub(crate) use conversion::{TableArgs, Unit};
 pub(crate) use dataset::{ConvertArgs, MergeArgs, RepairArgs, SplitArgs, Target, VerifyArgs};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use explain::{ExplainArgs, ImageSize};

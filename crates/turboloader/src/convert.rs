@@ -16,8 +16,10 @@ use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress};
 use crate::prepare::{Index, Probe, Rasterize, Side};
 
+mod conversion;
 mod table;
 
+pub use conversion::TableConversion;
 pub(crate) use table::TableError;
 
 use table::Kind;
@@ -38,7 +40,7 @@ pub(crate) fn run(args: &ConvertArgs, global: GlobalArgs) -> Result<Verdict, Fai
         return Err(Failure::Usage { what: "--jpeg-index is for TBL version 2 files of images" });
     }
     if let Some((from, to)) = table_kinds(args, to)? {
-        return table::convert(args, from, to, global);
+        return table::convert(args, from, to, global).map(|_| Verdict::Good);
     }
     if args.table != TableArgs::default() {
         return Err(Failure::Usage { what: "--columns, --schema and --time-unit are for tables" });

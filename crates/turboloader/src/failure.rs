@@ -353,6 +353,41 @@ impl Failure {
     }
 }
 
+/// Why a command could not do its work, for programs that bring it along.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct CommandError(Failure);
+
+impl From<Failure> for CommandError {
+    fn from(failure: Failure) -> Self {
+        Self(failure)
+    }
+}
+
+impl CommandError {
+    /// Whether the data is at fault, rather than the usage or the system.
+    #[must_use]
+    pub fn is_about_data(&self) -> bool {
+        self.0.is_about_data()
+    }
+
+    /// What the operating system said, if it is at fault.
+    #[must_use]
+    pub fn io_error(&self) -> Option<&io::Error> {
+        if self.is_about_data() {
+            return None;
+        }
+        if let Failure::TableConversion { source, .. } = &self.0
+            && let Some(error) = source.io_error()
+        {
+            return Some(error);
+        }
+        let first: &(dyn std::error::Error + 'static) = &self.0;
+        let mut causes = std::iter::successors(Some(first), |error| error.source());
+        causes.find_map(|error| error.downcast_ref())
+    }
+}
+
 impl From<ConvertError> for Failure {
     fn from(error: ConvertError) -> Self {
         if let ConvertError::Write(WriteError::Io { path, source }) = &error

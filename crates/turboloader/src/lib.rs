@@ -44,7 +44,9 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use signal_hook::consts::SIGXFSZ;
 
+pub use convert::TableConversion;
 pub use explain::{ExplainError, explain};
+pub use failure::CommandError;
 pub use prepare::{Probe, StrictDecode};
 
 use args::{Cli, Command, GlobalArgs};

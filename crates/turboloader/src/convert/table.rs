@@ -10,7 +10,7 @@ use idv_format::{Header, WriteOptions};
 use tbl_io::{AtomicFile, Escaped, Placement};
 
 use crate::args::{ConvertArgs, GlobalArgs};
-use crate::failure::{Failure, Verdict};
+use crate::failure::Failure;
 use crate::output::{self, Progress};
 
 mod calendar;
@@ -68,13 +68,13 @@ impl Kind {
     }
 }
 
-/// Converts one table into another.
+/// Converts one table into another, and returns how many rows there are.
 pub(crate) fn convert(
     args: &ConvertArgs,
     from: Kind,
     to: Kind,
     global: GlobalArgs,
-) -> Result<Verdict, Failure> {
+) -> Result<u64, Failure> {
     let [source] = args.sources.as_slice() else {
         return Err(Failure::Usage { what: "tables are converted one at a time" });
     };
@@ -100,7 +100,7 @@ pub(crate) fn convert(
             (Escaped(args.output.as_os_str().as_bytes()), start.elapsed().as_secs_f64());
         output::note(&format_args!("{output}: {rows} rows, {bytes} bytes, {seconds:.2} s"));
     }
-    Ok(Verdict::Good)
+    Ok(rows)
 }
 
 /// Converts and returns how many rows there are.

@@ -107,6 +107,15 @@ pub(crate) enum TableError {
 }
 
 impl TableError {
+    /// What the system said, where it is in no chain of sources.
+    pub(crate) fn io_error(&self) -> Option<&std::io::Error> {
+        if let Self::Io(error) = self {
+            return Some(error);
+        }
+        let (Self::Csv(csv_error) | Self::CsvWrite(csv_error)) = self else { return None };
+        if let csv::ErrorKind::Io(error) = csv_error.kind() { Some(error) } else { None }
+    }
+
     /// Whether the data is at fault, and not the usage or the system.
     pub(crate) fn is_damage(&self) -> bool {
         match self {
