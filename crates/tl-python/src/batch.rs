@@ -1,40 +1,62 @@
 //! Batches as Python sees them: fields by name, samples by number.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList};
-use tl_pipeline::{Batch, LoaderConfig, MaskType, Work};
+use tl_pipeline::{Batch, ColumnSpec, LoaderConfig, MaskType, Work};
 use zerocopy::IntoBytes;
 
+use crate::element::Element;
 use crate::error::{Error, text};
 use crate::memory::{BatchMemory, Memory};
-use crate::tensor::{Element, Form, Tensor, wrap};
+use crate::tensor::{Form, Tensor, wrap};
 
 /// What the batches of one loader have.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Contents {
     form: Form,
-    is_bytes: bool,
+    samples: Samples,
+    label: bool,
     keys: bool,
+    /// What is bytes in every row: sidecar files, or such columns of a table.
     columns: Vec<String>,
+    /// The columns of numbers of a table, as its first batch has them.
+    specs: OnceLock<Vec<ColumnSpec>>,
     boxes: bool,
     box_labels: bool,
     mask: Option<MaskType>,
     num_classes: Option<usize>,
 }
 
+/// What samples are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Samples {
+    Images,
+    Bytes,
+    /// Rows of a table.
+    Rows,
+}
+
 impl Contents {
     pub(crate) fn new(config: &LoaderConfig, form: Form) -> Self {
         let fields = &config.fields;
-        let recipe = if let Work::Images(recipe) = &config.work { Some(recipe) } else { None };
+        let (samples, recipe) = match &config.work {
+            Work::Images(recipe) => (Samples::Images, Some(recipe)),
+            Work::Columns(_) => (Samples::Rows, None),
+            Work::Bytes | Work::Views | _ => (Samples::Bytes, None),
+        };
+        let label =
+            if let Work::Columns(columns) = &config.work { columns.label.is_some() } else { true };
         Self {
             form,
-            is_bytes: recipe.is_none(),
+            samples,
+            label,
             keys: fields.keys,
             columns: fields.columns.clone(),
+            specs: OnceLock::new(),
             boxes: fields.boxes.is_some(),
             box_labels: fields.boxes.as_ref().is_some_and(|boxes| boxes.labels.is_some()),
             mask: fields.mask.as_ref().map(|mask| mask.dtype),
@@ -45,19 +67,32 @@ impl Contents {
     /// The names of the fields, in order.
     fn names(&self) -> Vec<&str> {
         let own = [
-            (if self.is_bytes { "bytes" } else { "image" }, true),
-            ("label", true),
+            ("image", self.samples == Samples::Images),
+            ("bytes", self.samples == Samples::Bytes),
+            ("label", self.label),
             ("soft_label", self.num_classes.is_some()),
             ("index", true),
             ("valid", true),
-            ("size", !self.is_bytes),
-            ("key", self.keys),
+            ("size", self.samples == Samples::Images),
+            ("key", self.keys && self.samples != Samples::Rows),
             ("mask", self.mask.is_some()),
             ("boxes", self.boxes),
             ("box_labels", self.box_labels),
         ];
         let own = own.into_iter().filter(|(_, has)| *has).map(|(name, _)| name);
-        own.chain(self.columns.iter().map(String::as_str)).collect()
+        let columns = self.columns.iter().map(String::as_str);
+        let Some(specs) = self.specs.get().filter(|specs| !specs.is_empty()) else {
+            return own.chain(columns).collect();
+        };
+        let numbers = specs.iter().map(|spec| spec.name.as_str());
+        let stored: Vec<&str> = numbers.chain(columns).collect();
+        // A table's own column is what its name stands for.
+        stored.iter().copied().chain(own.filter(|name| !stored.contains(name))).collect()
+    }
+
+    /// The column of numbers of this name.
+    fn column(&self, name: &str) -> Option<(usize, &ColumnSpec)> {
+        self.specs.get()?.iter().enumerate().find(|(_, spec)| spec.name == name)
     }
 }
 
@@ -95,6 +130,7 @@ impl PyBatch {
             Memory::of(soft_labels.as_slice().as_bytes())
         });
         let soft_labels = soft_labels.transpose()?;
+        contents.specs.get_or_init(|| batch.columns().map(|column| column.spec.clone()).collect());
         let batch = Arc::new(batch);
         let memory = BatchMemory::new(&batch);
         let (contents, lists) = (Arc::clone(contents), [PyOnceLock::new(), PyOnceLock::new()]);
@@ -105,25 +141,36 @@ impl PyBatch {
     fn tensor(&self, name: &str) -> Option<Tensor> {
         let rows = self.batch.len();
         let memory = &self.memory;
+        let contents = &*self.contents;
+        if let Some((place, ColumnSpec { number, shape, .. })) = contents.column(name) {
+            let memory = memory.columns.get(place)?.clone();
+            let shape = [rows].into_iter().chain(shape.iter().copied()).collect();
+            return Some(Tensor::new(memory, shape, Element::try_from(*number).ok()?));
+        }
+        if contents.samples == Samples::Rows && contents.columns.iter().any(|own| own == name) {
+            return None;
+        }
         Some(match name {
             "image" => {
                 let shape = self.shape.clone()?;
                 Tensor::new(memory.images.clone(), shape, self.element)
             }
-            "label" => Tensor::new(memory.labels.clone(), vec![rows], Element::I64),
+            "label" if contents.label => {
+                Tensor::new(memory.labels.clone(), vec![rows], Element::I64)
+            }
             "soft_label" => {
-                let classes = self.contents.num_classes?;
+                let classes = contents.num_classes?;
                 let memory = self.soft_labels.clone()?;
                 Tensor::new(memory, vec![rows, classes], Element::F32)
             }
             // Below 2^63, and torch has no arithmetic on unsigned numbers.
             "index" => Tensor::new(memory.indices.clone(), vec![rows], Element::I64),
             "valid" => Tensor::new(memory.valid.clone(), vec![rows], Element::Bool),
-            "size" if !self.contents.is_bytes => {
+            "size" if contents.samples == Samples::Images => {
                 Tensor::new(memory.sizes.clone(), vec![rows, 2], Element::I32)
             }
             "mask" => {
-                let numbers = self.contents.mask? == MaskType::I64;
+                let numbers = contents.mask? == MaskType::I64;
                 let element = if numbers { Element::I64 } else { Element::U8 };
                 let spec = self.batch.spec()?;
                 let shape = vec![rows, spec.height as usize, spec.width as usize];
@@ -141,13 +188,13 @@ impl PyBatch {
         };
         let contents = &*self.contents;
         match name {
-            "image" if !contents.is_bytes => {
+            "image" if contents.samples == Samples::Images => {
                 return kept(IMAGES, &|| self.rows(py, |row| self.image(py, row)));
             }
             "mask" if contents.mask.is_some() => {
                 return kept(MASKS, &|| self.rows(py, |row| self.mask(py, row)));
             }
-            "bytes" if contents.is_bytes => {
+            "bytes" if contents.samples == Samples::Bytes => {
                 return self
                     .rows(py, |row| {
                         let sample = self.batch.sample(row).map(|sample| sample.bytes);
@@ -155,7 +202,7 @@ impl PyBatch {
                     })
                     .map(Some);
             }
-            "key" if contents.keys => {
+            "key" if contents.keys && contents.samples != Samples::Rows => {
                 return self
                     .rows(py, |row| self.batch.key(row).map(|key| text(py, key)).transpose())
                     .map(Some);

@@ -2,18 +2,20 @@
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 use tbl_io::{
     AsStored, Compression, ConvertEvent, ConvertOptions, ConvertSummary, Entry, Finding, Labels,
-    Prepare, Prepared, Selection, Target, VerifySummary,
+    Prepare, Prepared, Selection, Source, Target, VerifySummary,
 };
-use turboloader::{Probe, StrictDecode};
+use turboloader::{Probe, StrictDecode, TableConversion};
 
 use crate::error::Error;
+use crate::idv::PyIdvFile;
+use crate::tbf::PyTbfSegment;
 
 /// Copies all samples of `sources` into a new TBL file, version 2 or 1, or a TAR archive.
 ///
@@ -124,6 +126,8 @@ impl Progress {
 
 /// Reads a whole data set and returns what is wrong with it: a dict of ``samples``, ``bad``, a list
 /// of (sample, offset, message), ``damage``, a list of messages, and ``oddities``.
+///
+/// Of tables ``samples`` are rows, and all that is wrong is ``damage``.
 #[pyfunction]
 #[pyo3(signature = (path, *, decode=false, workers=None))]
 pub(crate) fn verify<'py>(
@@ -132,6 +136,9 @@ pub(crate) fn verify<'py>(
     decode: bool,
     workers: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    if let Some(kind) = table_kind(&path) {
+        return verify_table(py, path, kind);
+    }
     let workers = workers.and_then(NonZeroUsize::new);
     let workers =
         workers.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
@@ -158,4 +165,71 @@ pub(crate) fn verify<'py>(
     result.set_item("damage", damage)?;
     result.set_item("oddities", oddities)?;
     Ok(result)
+}
+
+/// A file that is a table, by its first bytes.
+#[derive(Clone, Copy)]
+enum TableKind {
+    Idv,
+    Tbf,
+}
+
+fn table_kind(path: &Path) -> Option<TableKind> {
+    let source = Source::open(path).ok().filter(|_| path.is_file())?;
+    let mut front = [0; idv_format::Header::MAGIC.len()];
+    source.read_exact_at(0, &mut front).ok()?;
+    if front == idv_format::Header::MAGIC {
+        return Some(TableKind::Idv);
+    }
+    tbf_format::sniff(&front).then_some(TableKind::Tbf)
+}
+
+/// Reads every block or every region.
+fn verify_table(py: Python<'_>, path: PathBuf, kind: TableKind) -> PyResult<Bound<'_, PyDict>> {
+    let (rows, damage, oddities) = py.detach(|| -> Result<_, Error> {
+        Ok(match kind {
+            TableKind::Idv => {
+                let file = PyIdvFile::open(path)?;
+                let (damage, oddities) = file.damage();
+                (file.rows(), damage, oddities)
+            }
+            TableKind::Tbf => PyTbfSegment::damage(&path)?,
+        })
+    })?;
+    let result = PyDict::new(py);
+    result.set_item("samples", rows)?;
+    result.set_item("is_good", damage.is_empty())?;
+    result.set_item("bad", PyList::empty(py))?;
+    result.set_item("damage", damage)?;
+    result.set_item("oddities", oddities)?;
+    Ok(result)
+}
+
+/// Converts a table: an IDV file from or to CSV and Parquet, or into another IDV file. Returns how
+/// many rows there are.
+#[pyfunction]
+#[pyo3(signature = (source, destination, *, to=None, columns=None, schema=None, time_unit="us",
+    overwrite=false, sync=true))]
+#[expect(clippy::too_many_arguments, reason = "Python has them by name")]
+pub(crate) fn convert_table(
+    py: Python<'_>,
+    source: PathBuf,
+    destination: PathBuf,
+    to: Option<String>,
+    columns: Option<Vec<String>>,
+    schema: Option<Vec<String>>,
+    time_unit: &str,
+    overwrite: bool,
+    sync: bool,
+) -> PyResult<u64> {
+    let conversion = TableConversion {
+        to,
+        columns: columns.unwrap_or_default(),
+        schema: schema.unwrap_or_default(),
+        time_unit: time_unit.to_owned(),
+        overwrite,
+        sync,
+    };
+    let rows = py.detach(|| conversion.run(&source, &destination));
+    rows.map_err(|error| Error::command(&error).into())
 }

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
-use tbl_io::{ConvertError, ReadError, WriteError};
+use tbl_io::{ConvertError, Escaped, ReadError, WriteError};
 use tl_decode::DecodeError;
 use tl_pipeline::{PipelineError, SampleError, SampleFault, SamplerError};
 use tl_transform::{PlanError, RecipeError, StepError};
@@ -99,6 +99,58 @@ impl Error {
         Self::new(Class::Closed, message)
     }
 
+    /// What reading an IDV file failed with.
+    pub(crate) fn idv(path: &Path, error: &idv_format::ReadError) -> Self {
+        let (class, errno) = match error {
+            error if error.is_damage() => (Class::Format, None),
+            idv_format::ReadError::Io { source, .. } => (Class::Storage, number(source)),
+            _ => (Class::Setting, None),
+        };
+        let offset = match error {
+            idv_format::ReadError::Io { offset, .. }
+            | idv_format::ReadError::Block { offset, .. }
+            | idv_format::ReadError::Metadata { offset, .. } => Some(*offset),
+            _ => None,
+        };
+        let place = Place { offset, ..Place::file(path) };
+        Self { place, errno, message: in_file(path, error), ..Self::new(class, error) }
+    }
+
+    /// Why columns of an IDV file are no arrays.
+    pub(crate) fn arrow(path: &Path, error: &idv_format::ArrowError) -> Self {
+        match error {
+            idv_format::ArrowError::Read(error) => Self::idv(path, error),
+            _ => Self {
+                place: Place::file(path),
+                message: in_file(path, error),
+                ..Self::new(Class::Format, error)
+            },
+        }
+    }
+
+    /// What a TBF segment is refused for.
+    pub(crate) fn tbf(path: &Path, error: &tbf_format::FormatError) -> Self {
+        let class = match error {
+            tbf_format::FormatError::NoRow { .. } => Class::Index,
+            tbf_format::FormatError::Absent { .. } | tbf_format::FormatError::KeyNeeded { .. } => {
+                Class::Setting
+            }
+            _ => Class::Format,
+        };
+        let (place, message) = (Place::file(path), in_file(path, error));
+        Self { place, message, ..Self::new(class, error) }
+    }
+
+    /// What a command failed with, which names the file itself.
+    pub(crate) fn command(error: &turboloader::CommandError) -> Self {
+        let (class, errno) = match error.io_error() {
+            Some(error) => (Class::Storage, number(error)),
+            None if error.is_about_data() => (Class::Format, None),
+            None => (Class::Setting, None),
+        };
+        Self { errno, ..Self::new(class, error) }
+    }
+
     fn raise(&self, py: Python<'_>) -> PyResult<PyErr> {
         let class = py.import("turboloader.exceptions")?.getattr(self.class.name())?;
         let exception = class.call1((&self.message,))?;
@@ -112,6 +164,11 @@ impl Error {
         }
         Ok(PyErr::from_value(exception))
     }
+}
+
+/// A message that names its file.
+fn in_file(path: &Path, error: &dyn std::fmt::Display) -> String {
+    format!("{}: {error}", Escaped(path.as_os_str().as_encoded_bytes()))
 }
 
 /// A name that need not be UTF-8, as Python has those of files.

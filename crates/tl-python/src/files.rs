@@ -9,9 +9,10 @@ use pyo3::types::{PyBytes, PyDict};
 use tbl_format::SampleFormat;
 use tbl_io::{Entry, Labels, NewSample, SampleSource, StreamWriter, TblFile, WriteOptions};
 
+use crate::element::Element;
 use crate::error::{Error, text};
 use crate::memory::Memory;
-use crate::tensor::{Element, Tensor, wrap};
+use crate::tensor::{Tensor, wrap};
 
 /// An open TBL file, or any other stored data set: numbered samples.
 ///

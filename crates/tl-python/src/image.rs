@@ -3,9 +3,10 @@
 use pyo3::prelude::*;
 use tl_decode::{Color, DecodeOptions, Decoder, Exif, Image, ImageInfo, JpegRequest, Rect, Scale};
 
+use crate::element::Element;
 use crate::error::Error;
 use crate::memory::Memory;
-use crate::tensor::{Element, Tensor};
+use crate::tensor::Tensor;
 
 /// What the header of an image says.
 #[pyclass(frozen, get_all, name = "ImageInfo", module = "turboloader")]

@@ -8,15 +8,19 @@
 mod batch;
 mod command;
 mod convert;
+mod element;
 mod error;
 mod files;
+mod idv;
 mod image;
 mod loader;
 mod memory;
 mod recipe;
 mod samples;
 mod settings;
+mod tbf;
 mod tensor;
+mod user;
 
 use pyo3::prelude::*;
 
@@ -28,9 +32,11 @@ mod native {
     #[pymodule_export]
     use crate::command::tl;
     #[pymodule_export]
-    use crate::convert::{convert, verify};
+    use crate::convert::{convert, convert_table, verify};
     #[pymodule_export]
     use crate::files::{PyTblReader, PyTblWriter, open_raw_view};
+    #[pymodule_export]
+    use crate::idv::PyIdvFile;
     #[pymodule_export]
     use crate::image::{PyImageInfo, decode, decode_jpeg, probe};
     #[pymodule_export]
@@ -39,6 +45,8 @@ mod native {
     use crate::recipe::PyRecipe;
     #[pymodule_export]
     use crate::samples::PySamples;
+    #[pymodule_export]
+    use crate::tbf::PyTbfSegment;
     #[pymodule_export]
     use crate::tensor::Tensor;
 

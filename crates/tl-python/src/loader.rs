@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use tl_pipeline::{Dataset, Epoch, Loader, LoaderState, PipelineError, Report, Work};
+use tl_pipeline::{Columns, Dataset, Epoch, Loader, LoaderState, PipelineError, Report, Work};
 
 use crate::batch::{Contents, PyBatch};
 use crate::error::Error;
@@ -60,11 +60,10 @@ impl PyLoader {
         let settings: Settings<'_> = settings.extract()?;
         let form = Form::named(&settings.form)
             .ok_or_else(|| Error::setting(&format!("no form of output {}", settings.form)))?;
-        let config = settings.config()?;
+        let dataset = py.detach(|| Dataset::open(&paths)).map_err(Error::from)?;
+        let config = settings.config(&dataset)?;
         let contents = Arc::new(Contents::new(&config, form));
-        let loader = py.detach(|| -> Result<Loader, Error> {
-            Ok(Loader::new(Dataset::open(&paths)?, config)?)
-        })?;
+        let loader = py.detach(|| Loader::new(dataset, config)).map_err(Error::from)?;
         let (len, process) = (loader.len(), std::process::id());
         Ok(Self { loader: Mutex::new(Some(Arc::new(loader))), contents, len, process })
     }
@@ -103,6 +102,12 @@ impl PyLoader {
     #[getter]
     fn sample_count(&self) -> Result<u64, Error> {
         Ok(self.open()?.dataset().len())
+    }
+
+    /// Whether the data set is a table, whose samples are rows of columns.
+    #[getter]
+    fn is_table(&self) -> Result<bool, Error> {
+        Ok(self.open()?.dataset().tables().next().is_some())
     }
 
     /// The names of the classes, indexed by label.
@@ -199,6 +204,27 @@ impl PyEpoch {
     }
 }
 
+/// Threads are waited for without the interpreter, which transforms of the user's may be waiting for.
+fn drop_detached<T: Send>(mutex: &Mutex<Option<T>>) {
+    let take = || drop(lock(mutex).take());
+    // There is none any more at the end of the process.
+    if Python::try_attach(|py| py.detach(take)).is_none() {
+        take();
+    }
+}
+
+impl Drop for PyLoader {
+    fn drop(&mut self) {
+        drop_detached(&self.loader);
+    }
+}
+
+impl Drop for PyEpoch {
+    fn drop(&mut self) {
+        drop_detached(&self.epoch);
+    }
+}
+
 /// What a loader's time went to, and what limits it.
 #[pyclass(frozen, name = "Report", module = "turboloader")]
 pub(crate) struct PyReport {
@@ -264,6 +290,26 @@ impl PyReport {
     }
 }
 
+/// Which columns batches of a table have.
+fn columns_in_words(columns: &Columns) -> String {
+    let mut text = match &columns.columns {
+        None => "all of numbers".to_owned(),
+        Some(columns) => {
+            columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ")
+        }
+    };
+    if !columns.features.is_empty() {
+        text += &format!("; features {}", columns.features.join(", "));
+    }
+    if let Some(label) = &columns.label {
+        text += &format!("; label {label}");
+    }
+    if let Some(neighbors) = &columns.neighbors {
+        text += &format!("; neighbors {:?}", neighbors.fanouts);
+    }
+    text
+}
+
 /// The size of the images that operations are explained for; photographs of ImageNet have it.
 const EXPLAINED_SIZE: (u32, u32) = (500, 375);
 
@@ -283,10 +329,10 @@ fn explain(loader: &Loader) -> String {
         "data",
         &format_args!("{samples} samples, {classes} classes, in {shards} places"),
     );
-    if let Work::Images(recipe) = &config.work {
-        line(&mut text, "recipe", recipe);
-    } else {
-        line(&mut text, "recipe", &"the stored bytes");
+    match &config.work {
+        Work::Images(recipe) => line(&mut text, "recipe", recipe),
+        Work::Columns(columns) => line(&mut text, "columns", &columns_in_words(columns)),
+        Work::Bytes | Work::Views | _ => line(&mut text, "recipe", &"the stored bytes"),
     }
     let shuffle = config.sampler.shuffle;
     line(&mut text, "order", &format_args!("shuffle {shuffle}, seed {}", config.seed));

@@ -4,9 +4,10 @@
 //!
 //! 1. A [`Memory`] has an owner, which is counted and keeps the bytes where they are until the last
 //!    count is gone: a batch (its slab returns to the pool only then), an allocation of this module,
-//!    or the mapping of a file. Every tensor and every exported capsule has a count of its own.
-//! 2. Nothing in this crate makes a reference to the bytes of an owner once it is in a `Memory`.
-//!    What is copied out of it goes through raw pointers. So code that writes through an exported
+//!    or the mapping of a file, or what was unpacked from it. Every tensor and every exported capsule has a count of its own.
+//! 2. Nothing in this crate makes a reference to the bytes of an owner that can be written once it
+//!    is in a `Memory`; those that cannot are only ever read, here and elsewhere. What is copied out
+//!    of a `Memory` goes through raw pointers. So code that writes through an exported
 //!    view breaks no promise of Rust; that it does not write what another thread copies at the same
 //!    time is up to it, as with every array in Python. All element types have a value for all bits.
 //! 3. No owner holds an object of the interpreter, so the last count may go on any thread, also one
@@ -22,7 +23,8 @@ use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3::{PyErr, ffi};
-use tbl_io::{RawView, ReadError};
+use tbf_format::AlignedBytes;
+use tbl_io::{Mapped, RawView, ReadError};
 use tl_pipeline::{Batch, FieldPointers};
 
 /// Where every field of a batch starts, and what JAX and TensorFlow want: a cache line.
@@ -56,6 +58,8 @@ pub(crate) struct BatchMemory {
     pub(crate) labels: Memory,
     pub(crate) indices: Memory,
     pub(crate) valid: Memory,
+    /// Of a table.
+    pub(crate) columns: Vec<Memory>,
 }
 
 /// How many bytes the fields have, which is not to be asked of a batch that is exported.
@@ -67,8 +71,10 @@ struct FieldBytes {
 impl BatchMemory {
     /// The memory of `batch`, which the caller from here on asks for nothing that lies in it.
     pub(crate) fn new(batch: &Arc<Batch>) -> Self {
-        let FieldPointers { images, masks, sizes, labels, indices, valid, .. } = batch.pointers();
+        let FieldPointers { images, masks, sizes, labels, indices, valid, columns, .. } =
+            batch.pointers();
         let rows = batch.len();
+        let column_bytes: Vec<usize> = batch.columns().map(|column| column.bytes.len()).collect();
         let bytes = FieldBytes { images: batch.images().len(), masks: batch.masks().len() };
         let field = |start: *mut u8, bytes| {
             let owner: Arc<dyn Any + Send + Sync> = Arc::<Batch>::clone(batch);
@@ -81,6 +87,11 @@ impl BatchMemory {
             labels: field(labels.cast(), rows * size_of::<i64>()),
             indices: field(indices.cast(), rows * size_of::<u64>()),
             valid: field(valid, rows),
+            columns: columns
+                .into_iter()
+                .zip(column_bytes)
+                .map(|(start, bytes)| field(start, bytes))
+                .collect(),
         }
     }
 }
@@ -106,6 +117,38 @@ impl Memory {
         let all = |pixels: &[u8]| (NonNull::from(pixels).cast(), pixels.len());
         let (start, bytes) = view.with(0, view.sample_count(), all)?;
         Ok(Self { _owner: view, start, bytes, writable: false })
+    }
+
+    /// A part of a mapped file, where it lies; not to be written. As for [`of_file`](Self::of_file).
+    pub(crate) fn of_mapped(
+        mapped: &Arc<Mapped>,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<Self, ReadError> {
+        let lent = mapped.slice(offset, bytes)?;
+        let (start, bytes) = (NonNull::from(lent).cast(), lent.len());
+        let owner: Arc<dyn Any + Send + Sync> = Arc::<Mapped>::clone(mapped);
+        Ok(Self { _owner: owner, start, bytes, writable: false })
+    }
+
+    /// Bytes that were unpacked from a file, where they are; not to be written.
+    pub(crate) fn of_aligned(bytes: &Arc<AlignedBytes>) -> Self {
+        let lent = bytes.as_bytes();
+        let (start, len) = (NonNull::from(lent).cast(), lent.len());
+        let owner: Arc<dyn Any + Send + Sync> = Arc::<AlignedBytes>::clone(bytes);
+        Self { _owner: owner, start, bytes: len, writable: false }
+    }
+
+    /// Memory of its own that `fill` has written, zeros before.
+    pub(crate) fn filled<E: From<PyErr>>(
+        bytes: usize,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        let (memory, start) = Self::reserved(bytes)?;
+        // SAFETY: `reserved` has just allocated and initialised so many bytes, which nobody else
+        // knows of before this returns; the allocation lives in `memory`.
+        fill(unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), bytes) })?;
+        Ok(memory)
     }
 
     /// A zeroed allocation, and its address.
@@ -230,6 +273,8 @@ struct Export<M> {
 pub(crate) struct Exported<'a> {
     pub(crate) memory: &'a Memory,
     pub(crate) shape: &'a [usize],
+    /// Numbers from the start of one row to that of the next, where that is not a row's own.
+    pub(crate) row_stride: Option<usize>,
     pub(crate) dtype: DataType,
     /// Whether it was copied for the consumer.
     pub(crate) is_copied: bool,
@@ -263,7 +308,7 @@ impl Exported<'_> {
         capsule(py, export, NAME, drop_unversioned)
     }
 
-    /// Shape, then strides in numbers: rows behind one another.
+    /// Shape, then strides in numbers.
     fn dimensions(&self) -> PyResult<Box<[i64]>> {
         let mut dimensions = Vec::with_capacity(2 * self.shape.len());
         for &side in self.shape {
@@ -274,6 +319,9 @@ impl Exported<'_> {
         for &side in dimensions.iter().rev() {
             strides.push(stride);
             stride = stride.saturating_mul(side.max(1));
+        }
+        if let (Some(first), Some(stride)) = (strides.last_mut(), self.row_stride) {
+            *first = i64::try_from(stride)?;
         }
         dimensions.extend(strides.into_iter().rev());
         Ok(dimensions.into_boxed_slice())

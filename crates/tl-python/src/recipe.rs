@@ -6,12 +6,14 @@ use serde_json::{Value, json};
 use tl_pipeline::Renderer;
 use tl_transform::op::ToFloat;
 use tl_transform::{
-    BatchOp, DecodeMode, Draw, Dtype, Layout, Op, OutputSpec, Parity, Plan, Recipe,
+    BatchOp, BoundTransforms, DecodeMode, Draw, Dtype, Layout, Op, OutputSpec, Parity, Plan, Recipe,
 };
 
+use crate::element::Element;
 use crate::error::Error;
 use crate::memory::Memory;
-use crate::tensor::{Element, Tensor};
+use crate::tensor::Tensor;
+use crate::user::UserTransforms;
 
 /// A checked list of transforms and the form of what they make: plain data with a hash.
 #[pyclass(frozen, name = "Recipe", module = "turboloader")]
@@ -120,13 +122,16 @@ impl PyRecipe {
 
     /// What the recipe makes of one image: `width * height` pixels of red, green and blue.
     ///
-    /// Recipes with several views make a tensor with these first.
+    /// Recipes with several views make a tensor with these first. `user_transforms` are the functions
+    /// that the recipe names.
+    #[pyo3(signature = (pixels, size, draw, user_transforms=None))]
     fn apply(
         &self,
         py: Python<'_>,
         pixels: &[u8],
         size: (u32, u32),
         draw: (u64, u32, u64),
+        user_transforms: Option<UserTransforms>,
     ) -> PyResult<Tensor> {
         let (width, height) = size;
         let need = u64::from(width) * u64::from(height) * 3;
@@ -136,7 +141,9 @@ impl PyRecipe {
             return Err(PyValueError::new_err(message));
         }
         let (seed, epoch, sample) = draw;
-        let drawn = py.detach(|| self.run(pixels, size, Draw { seed, epoch, sample }));
+        let user_transforms = user_transforms.unwrap_or_default().of_loader();
+        let bound = user_transforms.bind(&self.recipe).map_err(|error| Error::recipe(&error))?;
+        let drawn = py.detach(|| self.run(pixels, size, Draw { seed, epoch, sample }, bound));
         let (numbers, shape) = drawn?;
         Ok(Tensor::new(
             Memory::of(&numbers)?,
@@ -153,9 +160,10 @@ impl PyRecipe {
         pixels: &[u8],
         (width, height): (u32, u32),
         draw: Draw,
+        bound: BoundTransforms,
     ) -> Result<(Vec<u8>, Vec<usize>), Error> {
         let recipe = &self.recipe;
-        let mut renderer = Renderer::new(recipe);
+        let mut renderer = Renderer::new(recipe).with_user_transforms(bound);
         let (mut numbers, mut size) = (Vec::new(), (0, 0));
         for view in 0..recipe.views() {
             let mut plan = Plan::whole(width, height);

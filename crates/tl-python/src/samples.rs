@@ -10,10 +10,11 @@ use tl_decode::{DecodeOptions, Exif, Image};
 use tl_pipeline::{Dataset, PipelineError, SampleError, SampleRenderer, Stored, Target};
 use tl_transform::{Draw, Layout, OutputSpec, Plan, Recipe};
 
+use crate::element::Element;
 use crate::error::{Error, text};
 use crate::memory::Memory;
 use crate::recipe::PyRecipe;
-use crate::tensor::{Element, Tensor};
+use crate::tensor::Tensor;
 
 /// The samples of a data set, and what a recipe makes of each: the bytes that a loader's batches
 /// have of it.

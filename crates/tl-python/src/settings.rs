@@ -5,13 +5,16 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use tl_decode::Exif;
 use tl_pipeline::{
-    Batching, BoxField, Buckets, CacheConfig, CacheKind, DiskCache, ErrorBudget, Fields,
-    LoaderConfig, MaskField, MaskType, MemoryCache, OnError, Readers, Shard, Shuffle, Tail, Work,
+    Batching, BoxField, Buckets, CacheConfig, CacheKind, ColumnRequest, Columns, Content, Dataset,
+    Direction, DiskCache, ErrorBudget, Fields, LoaderConfig, MaskField, MaskType, MemoryCache,
+    Neighbors, OnError, Readers, Shard, Shuffle, Table, Tail, Work,
 };
 use tl_transform::BoxFormat;
 
+use crate::element::Element;
 use crate::error::Error;
 use crate::recipe::PyRecipe;
+use crate::user::UserTransforms;
 
 /// The settings of a loader, by name; those of `LoaderConfig` as far as they are said.
 #[derive(FromPyObject)]
@@ -36,7 +39,16 @@ pub(crate) struct Settings<'py> {
     max_errors: Option<u64>,
     max_error_rate: Option<f64>,
     keys: bool,
-    columns: Vec<String>,
+    /// Names, each with the type its numbers are to have.
+    columns: Vec<(String, Option<String>)>,
+    features: Vec<String>,
+    label: Option<String>,
+    neighbors: Vec<u32>,
+    neighbor_columns: Vec<(String, Option<String>)>,
+    neighbor_direction: String,
+    block_bytes: u64,
+    /// The code of the recipe's user transforms.
+    user_transforms: UserTransforms,
     boxes: Option<BoxSettings>,
     mask: Option<MaskSettings>,
     cache_decoded: bool,
@@ -67,9 +79,12 @@ struct MaskSettings {
 }
 
 impl Settings<'_> {
-    /// The configuration, which the loader checks.
-    pub(crate) fn config(&self) -> Result<LoaderConfig, Error> {
-        let work = self.recipe.as_ref().map(|recipe| Work::Images(recipe.get().recipe.clone()));
+    /// The configuration for this data set, which the loader checks.
+    pub(crate) fn config(&self, dataset: &Dataset) -> Result<LoaderConfig, Error> {
+        let (work, columns) = match dataset.tables().next() {
+            Some(table) => self.of_table(table)?,
+            None => self.of_samples()?,
+        };
         let shuffle: Shuffle = self.shuffle.parse()?;
         let mut config = LoaderConfig {
             batch_size: self.batch_size,
@@ -82,9 +97,9 @@ impl Settings<'_> {
             shard: Shard { rank: self.rank, world: self.world, tail: self.tail()? },
             on_error: self.on_error()?,
             error_budget: ErrorBudget { count: self.max_errors, rate: self.max_error_rate },
-            fields: self.fields()?,
+            fields: self.fields(columns)?,
             cache: self.cache(),
-            ..LoaderConfig::new(work.unwrap_or(Work::Bytes))
+            ..LoaderConfig::new(work)
         };
         if self.readers > 0 {
             config.readers = Readers::Threads(self.readers);
@@ -94,7 +109,62 @@ impl Settings<'_> {
             config.batching = Batching::Buckets(Buckets { window, multiple });
         }
         config.decode.exif = if self.exif { Exif::Apply } else { Exif::Ignore };
+        config.user_transforms = self.user_transforms.of_loader();
         Ok(config)
+    }
+
+    /// What is done with samples, and their sidecar files.
+    fn of_samples(&self) -> Result<(Work, Vec<String>), Error> {
+        let of_tables = [
+            ("features", !self.features.is_empty()),
+            ("label", self.label.is_some()),
+            ("neighbors", !self.neighbors.is_empty() || !self.neighbor_columns.is_empty()),
+            ("block_bytes", self.block_bytes > 0),
+            ("a column's dtype", self.columns.iter().any(|(_, dtype)| dtype.is_some())),
+        ];
+        if let Some((setting, _)) = of_tables.into_iter().find(|(_, is_set)| *is_set) {
+            let message = format!("{setting} is for tables: IDV files and TBF segments");
+            return Err(Error::setting(&message));
+        }
+        let recipe = self.recipe.as_ref().map(|recipe| Work::Images(recipe.get().recipe.clone()));
+        let columns = self.columns.iter().map(|(name, _)| name.clone()).collect();
+        Ok((recipe.unwrap_or(Work::Bytes), columns))
+    }
+
+    /// The columns of a table: those of numbers, and those that are bytes.
+    fn of_table(&self, table: &dyn Table) -> Result<(Work, Vec<String>), Error> {
+        if !self.neighbor_columns.is_empty() && self.neighbors.is_empty() {
+            return Err(Error::setting(
+                &"neighbor_columns goes with neighbors: how many of each hop",
+            ));
+        }
+        let is_bytes = |name: &str| {
+            let found = table.columns().iter().rev().find(|column| column.name == name);
+            found.is_some_and(|column| matches!(column.content, Content::Bytes { .. }))
+        };
+        let (bytes, numbers): (Vec<_>, Vec<_>) =
+            self.columns.iter().partition(|(name, _)| is_bytes(name));
+        if let Some((name, Some(dtype))) = bytes.iter().find(|(_, dtype)| dtype.is_some()) {
+            return Err(Error::setting(&format!("column {name} is bytes, which are no {dtype}")));
+        }
+        let neighbors = Neighbors {
+            fanouts: self.neighbors.clone(),
+            direction: match self.neighbor_direction.as_str() {
+                "outgoing" => Direction::Outgoing,
+                "incoming" => Direction::Incoming,
+                other => return Err(none_of("neighbor_direction", other, "outgoing and incoming")),
+            },
+            columns: requests(&self.neighbor_columns)?,
+        };
+        let columns = Columns {
+            columns: if self.columns.is_empty() { None } else { Some(requests(numbers)?) },
+            features: self.features.clone(),
+            label: self.label.clone(),
+            neighbors: (!self.neighbors.is_empty()).then_some(neighbors),
+            block_bytes: self.block_bytes,
+        };
+        let bytes = bytes.into_iter().map(|(name, _)| name.clone()).collect();
+        Ok((Work::Columns(columns), bytes))
     }
 
     fn tail(&self) -> Result<Option<Tail>, Error> {
@@ -117,7 +187,7 @@ impl Settings<'_> {
         })
     }
 
-    fn fields(&self) -> Result<Fields, Error> {
+    fn fields(&self, columns: Vec<String>) -> Result<Fields, Error> {
         let boxes = self.boxes.as_ref().map(|boxes| {
             let BoxSettings { column, boxes, labels, format, output } = boxes;
             let (format, output) = (box_format(format)?, box_format(output)?);
@@ -132,8 +202,7 @@ impl Settings<'_> {
             };
             Ok(MaskField { dtype, padding: mask.padding, ..MaskField::new(&mask.column) })
         });
-        let (keys, columns) = (self.keys, self.columns.clone());
-        Ok(Fields { keys, columns, boxes: boxes.transpose()?, mask: mask.transpose()? })
+        Ok(Fields { keys: self.keys, columns, boxes: boxes.transpose()?, mask: mask.transpose()? })
     }
 
     fn cache(&self) -> CacheConfig {
@@ -149,6 +218,20 @@ impl Settings<'_> {
             disk: disk.filter(|disk| disk.bytes > 0),
         }
     }
+}
+
+fn requests<'a>(
+    columns: impl IntoIterator<Item = &'a (String, Option<String>)>,
+) -> Result<Vec<ColumnRequest>, Error> {
+    let request = |(name, dtype): &(String, Option<String>)| {
+        let element = |dtype: &String| {
+            let element = Element::named(dtype);
+            element.ok_or_else(|| Error::setting(&format!("column {name}: no numbers of {dtype}")))
+        };
+        let number = dtype.as_ref().map(element).transpose()?.map(Element::column_type);
+        Ok(ColumnRequest { number, ..ColumnRequest::new(name.clone()) })
+    };
+    columns.into_iter().map(request).collect()
 }
 
 fn box_format(name: &str) -> Result<BoxFormat, Error> {

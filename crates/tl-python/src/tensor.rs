@@ -3,80 +3,9 @@
 use pyo3::exceptions::{PyBufferError, PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
-use tl_transform::Dtype;
 
-use crate::memory::{ALIGNMENT, CPU, DataType, Exported, Memory};
-
-/// The type of a tensor's numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Element {
-    Bool,
-    U8,
-    I32,
-    I64,
-    F16,
-    Bf16,
-    F32,
-}
-
-impl Element {
-    /// The name, as NumPy and PyTorch have it.
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Bool => "bool",
-            Self::U8 => "uint8",
-            Self::I32 => "int32",
-            Self::I64 => "int64",
-            Self::F16 => "float16",
-            Self::Bf16 => "bfloat16",
-            Self::F32 => "float32",
-        }
-    }
-
-    /// The type in NumPy's array interface, which has no bfloat16.
-    const fn type_string(self) -> Option<&'static str> {
-        Some(match self {
-            Self::Bool => "|b1",
-            Self::U8 => "|u1",
-            Self::I32 => "<i4",
-            Self::I64 => "<i8",
-            Self::F16 => "<f2",
-            Self::Bf16 => return None,
-            Self::F32 => "<f4",
-        })
-    }
-
-    pub(crate) const fn bytes(self) -> usize {
-        self.dlpack().bits as usize / 8
-    }
-
-    const fn dlpack(self) -> DataType {
-        let (code, bits) = match self {
-            Self::Bool => (6, 8),
-            Self::U8 => (1, 8),
-            Self::I32 => (0, 32),
-            Self::I64 => (0, 64),
-            Self::F16 => (2, 16),
-            Self::Bf16 => (4, 16),
-            Self::F32 => (2, 32),
-        };
-        DataType { code, bits, lanes: 1 }
-    }
-}
-
-impl TryFrom<Dtype> for Element {
-    type Error = PyErr;
-
-    fn try_from(dtype: Dtype) -> PyResult<Self> {
-        Ok(match dtype {
-            Dtype::F32 => Self::F32,
-            Dtype::F16 => Self::F16,
-            Dtype::Bf16 => Self::Bf16,
-            Dtype::U8 => Self::U8,
-            other => return Err(PyTypeError::new_err(format!("no tensors of {other}"))),
-        })
-    }
-}
+use crate::element::Element;
+use crate::memory::{ALIGNMENT, CPU, Exported, Memory};
 
 /// What a batch's fields are handed out as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,7 +32,8 @@ impl Form {
     }
 }
 
-/// Numbers in C order in memory that is shared with whoever imports them.
+/// Numbers in C order in memory that is shared with whoever imports them. Rows of a mapped file may
+/// have bytes between them.
 ///
 /// ``numpy()``, ``torch()``, ``jax()`` and ``tf()`` copy nothing, and ``numpy.asarray`` and every
 /// library's ``from_dlpack`` take it. The memory lasts until the last of them is gone.
@@ -112,6 +42,8 @@ pub(crate) struct Tensor {
     memory: Memory,
     shape: Vec<usize>,
     element: Element,
+    /// From the start of one row to that of the next; nothing where rows follow each other.
+    row_stride: Option<usize>,
 }
 
 impl Tensor {
@@ -121,14 +53,44 @@ impl Tensor {
         let numbers = shape.iter().try_fold(1usize, |all, &side| all.checked_mul(side));
         let need = numbers.and_then(|numbers| numbers.checked_mul(element.bytes()));
         assert_eq!(need, Some(memory.len()), "bytes of {shape:?} of {}", element.name());
-        Self { memory, shape, element }
+        Self { memory, shape, element, row_stride: None }
+    }
+
+    /// Rows that start every `stride` bytes.
+    ///
+    /// # Panics
+    /// When the memory ends within the last row, when rows overlap, or when a stride is no number of
+    /// numbers.
+    pub(crate) fn strided(
+        memory: &Memory,
+        shape: Vec<usize>,
+        element: Element,
+        stride: usize,
+    ) -> Self {
+        let rows = shape.first().copied().unwrap_or(1);
+        let row =
+            shape.iter().skip(1).try_fold(element.bytes(), |all, &side| all.checked_mul(side));
+        let row = row.unwrap_or(usize::MAX);
+        let before = rows.saturating_sub(1).checked_mul(stride);
+        let need = before.and_then(|before| before.checked_add(if rows > 0 { row } else { 0 }));
+        assert!(need.is_some_and(|need| need <= memory.len()), "rows of {shape:?}");
+        assert!(row <= stride && stride.is_multiple_of(element.bytes()), "a row every {stride}");
+        let row_stride = (row != stride && rows > 1).then_some(stride);
+        let memory = memory.part(0, need.unwrap_or(0));
+        Self { memory, shape, element, row_stride }
     }
 
     /// Row `row`, which there is.
     pub(crate) fn row(&self, row: usize) -> Self {
         let shape = self.shape.get(1..).unwrap_or_default().to_vec();
         let bytes = shape.iter().product::<usize>() * self.element.bytes();
-        Self::new(self.memory.part(row * bytes, bytes), shape, self.element)
+        let start = row * self.row_stride.unwrap_or(bytes);
+        Self::new(self.memory.part(start, bytes), shape, self.element)
+    }
+
+    /// Bytes of all numbers, without those between rows.
+    fn number_bytes(&self) -> usize {
+        self.shape.iter().product::<usize>() * self.element.bytes()
     }
 
     /// How many dimensions there are.
@@ -154,8 +116,8 @@ impl Tensor {
     }
 
     fn copied(&self) -> PyResult<Self> {
-        let (shape, element) = (self.shape.clone(), self.element);
-        Ok(Self { memory: self.memory.copied()?, shape, element })
+        let (shape, element, row_stride) = (self.shape.clone(), self.element, self.row_stride);
+        Ok(Self { memory: self.memory.copied()?, shape, element, row_stride })
     }
 
     fn no_numpy() -> PyErr {
@@ -186,7 +148,7 @@ impl Tensor {
     /// Bytes of all numbers.
     #[getter]
     fn nbytes(&self) -> usize {
-        self.memory.len()
+        self.number_bytes()
     }
 
     /// The address of the first number.
@@ -229,6 +191,14 @@ impl Tensor {
         interface.set_item("shape", self.shape(py)?)?;
         interface.set_item("typestr", type_string)?;
         interface.set_item("data", (self.memory.address(), !self.memory.is_writable()))?;
+        if let Some(stride) = self.row_stride {
+            let inner = self.shape.iter().enumerate().skip(1).map(|(axis, _)| {
+                let within = self.shape.get(axis + 1..).unwrap_or_default();
+                within.iter().product::<usize>() * self.element.bytes()
+            });
+            let strides: Vec<usize> = [stride].into_iter().chain(inner).collect();
+            interface.set_item("strides", PyTuple::new(py, strides)?)?;
+        }
         Ok(interface)
     }
 
@@ -262,6 +232,7 @@ impl Tensor {
             memory: slf.get().memory.clone(),
             shape: slf.get().shape.clone(),
             element: Element::F16,
+            row_stride: slf.get().row_stride,
         };
         numpy.call_method1("asarray", (Bound::new(py, bits)?,))?.call_method1("view", (dtype,))
     }
@@ -330,8 +301,10 @@ impl Tensor {
                 "a mapped file cannot be written, which this version of DLPack cannot say";
             return Err(PyBufferError::new_err(message));
         }
-        let Self { memory, shape, element } = self;
-        Exported { memory, shape, dtype: element.dlpack(), is_copied }.capsule(py, versioned)
+        let Self { memory, shape, element, row_stride } = self;
+        let row_stride = row_stride.map(|stride| stride / element.bytes());
+        Exported { memory, shape, row_stride, dtype: element.dlpack(), is_copied }
+            .capsule(py, versioned)
     }
 }
 

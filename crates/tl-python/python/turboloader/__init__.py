@@ -10,6 +10,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from . import exceptions, transforms
 from ._files import (
     TblReader,
@@ -27,12 +30,22 @@ from .exceptions import *  # noqa: F403
 from .loader import DataLoader
 from .transforms import *  # noqa: F403
 
+if TYPE_CHECKING:
+    from ._idv import IdvColumn, IdvFile, SparseRows
+    from ._tbf import Edges, Nearest, TbfSegment
+
 __all__ = [
     "Batch",
     "DataLoader",
+    "Edges",
+    "IdvColumn",
+    "IdvFile",
     "ImageInfo",
+    "Nearest",
     "Recipe",
     "Report",
+    "SparseRows",
+    "TbfSegment",
     "TblReader",
     "TblWriter",
     "Tensor",
@@ -58,3 +71,13 @@ def _buffer(self: Tensor, flags: int) -> memoryview:
 
 # Python from 3.12 on asks here for a memoryview; before, `numpy()` is the way to one.
 Tensor.__buffer__ = _buffer  # type: ignore[method-assign]
+
+# They need NumPy, which is imported when one of them is asked for.
+_LATER = dict.fromkeys(("IdvColumn", "IdvFile", "SparseRows"), "._idv")
+_LATER |= dict.fromkeys(("Edges", "Nearest", "TbfSegment"), "._tbf")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(importlib.import_module(_LATER[name], __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

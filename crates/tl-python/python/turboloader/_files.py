@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import _native
 from ._native import ImageInfo, TblReader, TblWriter, Tensor, open_raw_view, verify
 from ._paths import expand
+from .exceptions import SettingError, StorageError
 
 __all__ = [
     "TblReader",
@@ -94,37 +96,76 @@ def convert(
     lz4: bool = False,
     overwrite: bool = False,
     sync: bool = True,
+    columns: Sequence[str] | None = None,
+    schema: Mapping[str, str] | None = None,
+    time_unit: str = "us",
     progress_callback: Callable[[int, int], Any] | None = None,
 ) -> int:
     """Copy all samples of one or several data sets into a TBL file or a TAR archive.
+
+    Or a table into another: an IDV file from or to CSV and Parquet, or into another IDV file.
 
     Parameters
     ----------
     sources
         TAR archives, folders and TBL files; patterns such as ``train-*.tar`` and
-        ``train-{000..099}.tar`` are expanded.
+        ``train-{000..099}.tar`` are expanded. Or one table.
     destination
         The file, which has its name only when all is well.
     to
-        ``"tbl"``, ``"tbl1"`` or ``"tar"``; by default what the name says.
+        ``"tbl"``, ``"tbl1"``, ``"tar"``, ``"idv"``, ``"csv"`` or ``"parquet"``; by default what the
+        name says.
     lz4
         Whether to compress samples that become smaller by it.
     overwrite
         Whether to replace a file of that name.
     sync
         Whether to wait until the data is on the disk.
+    columns
+        Of tables: the columns to write, in this order; all by default.
+    schema
+        Of CSV files: types of columns, such as ``{"age": "int32", "city": "key"}``. Others are
+        booleans, ``int64``, ``double`` or text, whichever takes all their cells.
+    time_unit
+        Of Parquet files: ``"us"`` or ``"ns"``.
     progress_callback
-        Called with the samples written and those there are; an exception ends the conversion.
+        Called with the samples written and those there are; an exception ends the conversion. For a
+        table it is called once, at its end.
 
     Returns
     -------
     int
-        How many samples were written.
+        How many samples, or rows, were written.
     """
+    paths = expand(sources)
+    if _is_table(to, destination, paths):
+        if len(paths) != 1:
+            raise SettingError("tables are converted one at a time")
+        if lz4:
+            raise SettingError("lz4 is for TBL files")
+        if not overwrite and os.path.lexists(destination):
+            error = StorageError(f"{os.fspath(destination)}: exists already: pass overwrite=True")
+            error.errno, error.shard = errno.EEXIST, os.fspath(destination)
+            raise error
+        rows = _native.convert_table(
+            paths[0],
+            os.fspath(destination),
+            to=to,
+            columns=None if columns is None else list(columns),
+            schema=None if schema is None else [f"{name}={kind}" for name, kind in schema.items()],
+            time_unit=time_unit,
+            overwrite=overwrite,
+            sync=sync,
+        )
+        if progress_callback is not None:
+            progress_callback(rows, rows)
+        return rows
+    if columns is not None or schema is not None:
+        raise SettingError("columns and schema are for tables")
     if to is None:
         to = "tar" if os.fspath(destination).lower().endswith(".tar") else "tbl"
     return _native.convert(
-        expand(sources),
+        paths,
         os.fspath(destination),
         to=to,
         lz4=lz4,
@@ -132,6 +173,18 @@ def convert(
         sync=sync,
         progress_callback=progress_callback,
     )
+
+
+_TABLES = ("idv", "csv", "parquet")
+
+
+def _is_table(to: str | None, destination: PathLike, paths: list[str]) -> bool:
+    """Return whether a table is to be written, or one is read; the native side knows it better."""
+
+    def ends(path: PathLike) -> bool:
+        return os.path.splitext(os.fspath(path))[1][1:].lower() in _TABLES
+
+    return (ends(destination) if to is None else to in _TABLES) or any(map(ends, paths))
 
 
 def convert_tar_to_tbl(

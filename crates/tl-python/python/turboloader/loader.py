@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -13,7 +13,15 @@ from . import _native
 from ._native import Recipe, Report
 from ._paths import expand
 from .exceptions import SettingError
-from .transforms import BatchTransform, Resize, Transform, from_torchvision, recipe
+from .transforms import (
+    BatchTransform,
+    Resize,
+    Transform,
+    dtype_name,
+    from_torchvision,
+    functions,
+    recipe,
+)
 
 __all__ = ["DataLoader"]
 
@@ -30,7 +38,8 @@ _FORMATS: dict[str, tuple[str, bool | None]] = {
     "tf": ("tf", True),
 }
 
-_KINDS = (None, "auto", "folder", "imagefolder", "tar", "tbl", "webdataset")
+_TABLES = ("idv", "tbf")
+_KINDS = (None, "auto", "folder", "imagefolder", "tar", "tbl", "webdataset", *_TABLES)
 
 _REMOTE = ("http://", "https://", "s3://", "gs://", "gcs://", "az://", "azure://")
 
@@ -50,8 +59,9 @@ class DataLoader:
     Parameters
     ----------
     data_path
-        A TAR archive, a TBL file or a folder of classes; a list of such; a pattern such as
-        ``"train-*.tar"`` or ``"train-{000..099}.tar"``. What a file is decides its content.
+        A TAR archive, a TBL file or a folder of classes; an IDV file or a TBF segment, which are
+        tables; a list of such; a pattern such as ``"train-*.tar"`` or ``"train-{000..099}.tar"``.
+        What a file is decides its content.
     batch_size
         Samples in a batch, of each rank.
     num_workers
@@ -61,7 +71,8 @@ class DataLoader:
         ``"block:SAMPLESxWINDOW"``, which read files in parts.
     transform
         What is done to each image: a `Transform`, a list of them, a `Recipe`, or a ``Compose`` of
-        torchvision. None decodes images and leaves them in their own sizes.
+        torchvision. A list may have functions among them (see `Lambda`). None decodes images and
+        leaves them in their own sizes.
     image_size
         The size of images, (height, width) or one number for both, where there is no transform.
     output_format
@@ -100,7 +111,21 @@ class DataLoader:
     keys
         Whether batches have the samples' names.
     columns
-        Sidecar files whose bytes batches have, by extension: ``["json"]``.
+        Sidecar files whose bytes batches have, by extension: ``["json"]``. Of a table its columns,
+        as they are stored, or as a dict with the type of each, None or ``"float32"``; by default
+        all of numbers that are neither features nor the label.
+    features, label
+        Columns of a table that become one matrix of ``float32``, ``batch["features"]``, and the
+        column that is ``batch["label"]``, -1 where it is missing.
+    neighbors, neighbor_columns
+        How many neighbours of each node of a graph are drawn, hop by hop: ``[5, 3]`` gives
+        ``batch["neighbors_1"]`` of shape (batch, 5) and ``batch["neighbors_2"]`` of
+        (batch, 5, 3), -1 where there is none; and columns of the neighbours, as for ``columns``,
+        such as ``batch["neighbors_1_embedding"]``.
+    neighbor_direction
+        ``"outgoing"``, or ``"incoming"`` where the file has a reverse index.
+    block_bytes
+        Bytes of decoded blocks of a table that are kept; 0 chooses.
     boxes, mask
         Where boxes and masks are: dicts of ``column`` and ``boxes``, optionally ``labels``,
         ``format`` and ``output``; of ``column``, optionally ``dtype`` and ``padding``.
@@ -158,7 +183,13 @@ class DataLoader:
         max_errors: int | None = None,
         max_error_rate: float | None = None,
         keys: bool = False,
-        columns: Sequence[str] = (),
+        columns: Sequence[str] | Mapping[str, Any] = (),
+        features: Sequence[str] = (),
+        label: str | None = None,
+        neighbors: Sequence[int] = (),
+        neighbor_columns: Sequence[str] | Mapping[str, Any] = (),
+        neighbor_direction: str = "outgoing",
+        block_bytes: int = 0,
         boxes: dict[str, Any] | None = None,
         mask: dict[str, Any] | None = None,
         exif: bool = False,
@@ -228,7 +259,14 @@ class DataLoader:
             "max_errors": max_errors,
             "max_error_rate": max_error_rate,
             "keys": keys,
-            "columns": list(columns),
+            "columns": _requests("columns", columns),
+            "features": _names("features", features),
+            "label": label,
+            "neighbors": list(neighbors),
+            "neighbor_direction": neighbor_direction,
+            "neighbor_columns": _requests("neighbor_columns", neighbor_columns),
+            "block_bytes": block_bytes,
+            "user_transforms": functions(transform),
             "boxes": None if boxes is None else {**_BOXES, **boxes},
             "mask": None if mask is None else {**_MASK, **mask},
             "cache_decoded": cache_decoded,
@@ -240,6 +278,11 @@ class DataLoader:
             "bucket_multiple": multiple,
         }
         self._native = _native.Loader(self._paths, settings)
+        if self._native.is_table:
+            self._recipe = None
+            _refuse_of_images(transform, image_size, dtype, batch_transform, boxes, mask)
+        elif format in _TABLES:
+            raise SettingError(f"format is {format}, but {self._paths[0]} is no table")
         self._next = 0
         self._current: _native.Epoch | None = None
         self._state: str | None = None
@@ -372,7 +415,8 @@ class DataLoader:
 
     def __repr__(self) -> str:
         paths = self._paths[0] if len(self._paths) == 1 else f"{len(self._paths)} sources"
-        work = "stored bytes" if self._recipe is None else self._recipe
+        rows = "columns" if self._native.is_table else "stored bytes"
+        work = rows if self._recipe is None else self._recipe
         size = self._arguments["batch_size"]
         return f"DataLoader({paths}, {len(self)} batches of {size}: {work})"
 
@@ -381,6 +425,34 @@ def _one_of(name: str, value: Any, other_name: str, other: Any) -> Any:
     if value is not None and other is not None:
         raise SettingError(f"{name} and {other_name} are the same, pass one of them")
     return other if value is None else value
+
+
+def _names(setting: str, names: Sequence[str]) -> list[str]:
+    if isinstance(names, str):
+        raise SettingError(f"{setting} is the text {names!r}, expected a list of names")
+    return list(names)
+
+
+def _requests(
+    setting: str, columns: Sequence[str] | Mapping[str, Any]
+) -> list[tuple[str, str | None]]:
+    """Return names with the types that are asked for."""
+    if isinstance(columns, Mapping):
+        types = columns.items()
+        return [(name, None if dtype is None else dtype_name(dtype)) for name, dtype in types]
+    return [(name, None) for name in _names(setting, columns)]
+
+
+def _refuse_of_images(
+    transform: Any, image_size: Any, dtype: Any, mixing: Any, *fields: Any
+) -> None:
+    named = {"transform": transform, "image_size": image_size, "dtype": dtype}
+    named |= dict(zip(("boxes", "mask"), fields, strict=True))
+    given = [name for name, value in named.items() if value is not None]
+    if mixing:
+        given.append("batch_transform")
+    if given:
+        raise SettingError(f"{', '.join(given)}: rows of a table are no images")
 
 
 def _local(paths: Any) -> Any:
@@ -410,7 +482,7 @@ def _recipe(transform: Any, image_size: int | tuple[int, int] | None, **options:
         raise SettingError("image_size goes without a transform: resize in the transform")
     if type(transform).__module__.partition(".")[0] == "torchvision":
         transform = from_torchvision(transform)
-    if not isinstance(transform, (Transform, Sequence)):
+    if not isinstance(transform, (Transform, Sequence)) and not callable(transform):
         name = type(transform).__qualname__
         raise SettingError(f"transform is a {name}, expected transforms of turboloader")
     return recipe(transform, **options)

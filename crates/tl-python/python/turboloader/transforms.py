@@ -17,7 +17,7 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from ._native import Recipe
@@ -28,6 +28,7 @@ __all__ = [
     "BatchTransform",
     "Compose",
     "ImageNetNormalize",
+    "Lambda",
     "ToDtype",
     "ToImage",
     "ToTensor",
@@ -38,6 +39,9 @@ __all__ = [
     *BATCH_TABLE,
     *TABLE,
 ]
+
+# Their transforms take tensors or images of Pillow.
+_FRAMEWORKS = ("torch", "torchvision", "albumentations", "kornia", "PIL")
 
 _FLOATS = ("float16", "bfloat16", "float32")
 
@@ -69,6 +73,11 @@ class Transform:
     def operations(self) -> list[dict[str, Any]]:
         """Return the operations that this one is, one behind the other."""
         return [self.to_dict()]
+
+    def functions(self) -> list[tuple[str, Callable[[Any], Any]]]:
+        """Return the functions of the user's in it, under the names that recipes have for them."""
+        inner = self.__dict__.get("transforms", ())
+        return [function for one in inner for function in one.functions()]
 
     def __or__(self, other: Transform) -> Compose:
         return Compose([self, other])
@@ -119,7 +128,7 @@ class Compose(Transform):
     Compose([Resize(size=256, ...), CenterCrop(size=224), ToTensor()])
     """
 
-    def __init__(self, transforms: Iterable[Transform]) -> None:
+    def __init__(self, transforms: Iterable[Transform | Callable[[Any], Any]]) -> None:
         super().__init__()
         self.transforms = [_checked(transform) for transform in transforms]
 
@@ -136,6 +145,53 @@ class Compose(Transform):
 
     def __repr__(self) -> str:
         return f"Compose({self.transforms!r})"
+
+
+class Lambda(Transform):
+    """A function of yours, of one image: a NumPy array of ``uint8`` and (height, width, 3).
+
+    It returns one of the same shape and type, and may change the one it gets. It is called on the
+    loader's threads, one call at a time, for it holds the interpreter: a transform of this package
+    takes a fraction of the time. An exception is that sample's error, which ``on_error`` decides
+    about. What it does should follow from the image alone, so that batches come again; a loader's
+    state knows it by its name and not by its code.
+
+    In a list of transforms a function may stand by itself.
+
+    Parameters
+    ----------
+    lambd
+        The function.
+
+    Examples
+    --------
+    >>> Compose([Resize(256), Lambda(lambda image: 255 - image), ToTensor()])
+    Compose([Resize(size=256, ...), Lambda(<lambda>), ToFloat()])
+    """
+
+    def __init__(self, lambd: Callable[[Any], Any]) -> None:
+        super().__init__()
+        if not callable(lambd) or isinstance(lambd, type):
+            raise TypeError(f"{lambd!r} is no function of an image")
+        self.lambd = lambd
+
+    @property
+    def name(self) -> str:
+        """The name that recipes have for it: where the function is from, and which one it is."""
+        module = getattr(self.lambd, "__module__", None) or type(self.lambd).__module__
+        name = getattr(self.lambd, "__qualname__", None) or type(self.lambd).__qualname__
+        return f"{module}.{name}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the operation as recipes in JSON have it: the function's name."""
+        return {"op": "user_transform", "name": self.name}
+
+    def functions(self) -> list[tuple[str, Callable[[Any], Any]]]:
+        """Return the function under its name."""
+        return [(self.name, self.lambd)]
+
+    def __repr__(self) -> str:
+        return f"Lambda({getattr(self.lambd, '__qualname__', self.lambd)})"
 
 
 class ToImage(Transform):
@@ -204,10 +260,16 @@ def _plain(value: Any) -> Any:
 
 
 def _checked(transform: Any) -> Transform:
-    if not isinstance(transform, Transform):
-        name = type(transform).__qualname__
-        raise TypeError(f"{name} is no transform of turboloader (see from_torchvision)")
-    return transform
+    if isinstance(transform, Transform):
+        return transform
+    name = type(transform).__qualname__
+    if isinstance(transform, type):
+        name = f"the class {transform.__qualname__}"
+    elif callable(transform) and type(transform).__module__.partition(".")[0] not in _FRAMEWORKS:
+        return Lambda(transform)
+    raise TypeError(
+        f"{name} is no transform of turboloader, nor a function of an image (see from_torchvision)"
+    )
 
 
 def _signature(parameters: Mapping[str, Any]) -> inspect.Signature:
@@ -274,7 +336,7 @@ def manual_seed(seed: int) -> None:
 
 
 def recipe(
-    transform: Transform | Sequence[Transform] | None,
+    transform: Transform | Callable[[Any], Any] | Sequence[Transform | Callable[[Any], Any]] | None,
     *,
     dtype: Any = None,
     channels_last: bool | None = None,
@@ -301,12 +363,8 @@ def recipe(
     batch_transform
         Ways of mixing the images of a batch, of which each batch takes one.
     """
-    if transform is None:
-        operations = []
-    elif isinstance(transform, Transform):
-        operations = transform.operations()
-    else:
-        operations = Compose(transform).operations()
+    composed = _composed(transform)
+    operations = [] if composed is None else composed.operations()
     mixing = [batch_transform] if isinstance(batch_transform, BatchTransform) else batch_transform
     options = {
         "dtype": None if dtype is None else dtype_name(dtype),
@@ -316,6 +374,30 @@ def recipe(
     }
     batch_operations = [one.to_dict() for one in mixing]
     return Recipe.of_ops(json.dumps(operations), json.dumps(batch_operations), options)
+
+
+def _composed(transform: Any) -> Transform | None:
+    if transform is None or isinstance(transform, Transform):
+        return transform
+    return Compose(transform) if isinstance(transform, Sequence) else _checked(transform)
+
+
+def functions(transform: Any) -> dict[str, Callable[[Any], Any]]:
+    """Return the functions of the user's among transforms by the names that recipes have for them.
+
+    Raises
+    ------
+    RecipeError
+        For two functions of one name, which a recipe could not tell apart.
+    """
+    if isinstance(transform, Recipe) or type(transform).__module__.startswith("torchvision."):
+        return {}
+    composed = _composed(transform)
+    named: dict[str, Callable[[Any], Any]] = {}
+    for name, function in [] if composed is None else composed.functions():
+        if named.setdefault(name, function) is not function:
+            raise RecipeError(f"two functions are called {name}: give one another name by def")
+    return named
 
 
 def _apply(transform: Transform, image: Any, draw: tuple[int, int, int]) -> Any:
@@ -329,7 +411,7 @@ def _apply(transform: Transform, image: Any, draw: tuple[int, int, int]) -> Any:
         raise TypeError(f"an image of shape {shape} and {dtype}, expected {expected} and uint8")
     height, width, _ = pixels.shape
     made = recipe(transform, channels_last=not is_torch)
-    result = made.apply(pixels.tobytes(), (width, height), draw)
+    result = made.apply(pixels.tobytes(), (width, height), draw, functions(transform))
     return result.torch() if is_torch else result.numpy()
 
 

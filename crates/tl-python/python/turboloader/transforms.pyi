@@ -1,5 +1,5 @@
 # Written by stubs.py.
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ._native import Recipe
@@ -10,6 +10,7 @@ class Transform:
     def parameters(self) -> dict[str, Any]: ...
     def to_dict(self) -> dict[str, Any]: ...
     def operations(self) -> list[dict[str, Any]]: ...
+    def functions(self) -> list[tuple[str, Callable[[Any], Any]]]: ...
     def __or__(self, other: Transform) -> Compose: ...
     def __call__(
         self, image: Any, *, seed: int | None = ..., epoch: int = ..., sample: int | None = ...
@@ -24,7 +25,13 @@ class BatchTransform:
 
 class Compose(Transform):
     transforms: list[Transform]
-    def __init__(self, transforms: Iterable[Transform]) -> None: ...
+    def __init__(self, transforms: Iterable[Transform | Callable[[Any], Any]]) -> None: ...
+
+class Lambda(Transform):
+    lambd: Callable[[Any], Any]
+    @property
+    def name(self) -> str: ...
+    def __init__(self, lambd: Callable[[Any], Any]) -> None: ...
 
 class ToImage(Transform):
     def __init__(self) -> None: ...
@@ -276,8 +283,9 @@ ImageNetNormalize = Normalize
 
 def manual_seed(seed: int) -> None: ...
 def dtype_name(dtype: Any) -> str: ...
+def functions(transform: Any) -> dict[str, Callable[[Any], Any]]: ...
 def recipe(
-    transform: Transform | Sequence[Transform] | None,
+    transform: Transform | Callable[[Any], Any] | Sequence[Transform | Callable[[Any], Any]] | None,
     *,
     dtype: Any = ...,
     channels_last: bool | None = ...,
@@ -291,6 +299,7 @@ __all__ = [
     "BatchTransform",
     "Compose",
     "ImageNetNormalize",
+    "Lambda",
     "ToDtype",
     "ToImage",
     "ToTensor",

@@ -1,0 +1,77 @@
+//! Columns for other libraries, by Arrow's C data interface: capsules that need no library here.
+
+use std::sync::Arc;
+
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::ffi::FFI_ArrowSchema;
+use arrow_schema::{ArrowError, SchemaRef};
+use idv_format::{ArrowOptions, ArrowReader, IdvFile};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use super::{Bytes, PyIdvFile};
+use crate::error::Error;
+
+/// Rows of a batch at least, unless there are fewer: whole blocks, as many as that takes.
+const BATCH_ROWS: u64 = 1 << 16;
+
+/// The rows of a file, batch by batch. It has a count of the file.
+struct Batches {
+    file: Arc<IdvFile<Bytes>>,
+    columns: Vec<usize>,
+    schema: SchemaRef,
+    next: u64,
+    batch_rows: u64,
+}
+
+impl Batches {
+    fn new(file: &PyIdvFile) -> Result<Self, idv_format::ArrowError> {
+        let columns = file.readable();
+        let file = Arc::clone(&file.file);
+        let schema = ArrowReader::new(&file, &columns, ArrowOptions::default())?.schema();
+        let entries = columns.iter().filter_map(|&column| file.columns().get(column));
+        let block = entries.map(|entry| entry.rows_per_block).max().unwrap_or(1).max(1);
+        let batch_rows = BATCH_ROWS.div_ceil(block).saturating_mul(block);
+        Ok(Self { file, columns, schema, next: 0, batch_rows })
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let count = self.file.row_count();
+        if self.next >= count {
+            return None;
+        }
+        let rows = self.next..self.next.saturating_add(self.batch_rows).min(count);
+        self.next = rows.end;
+        let read = ArrowReader::new(&self.file, &self.columns, ArrowOptions::default());
+        let batch = read.and_then(|reader| reader.read(rows));
+        Some(batch.map_err(|error| ArrowError::ExternalError(Box::new(error))))
+    }
+}
+
+impl RecordBatchReader for Batches {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+/// The schema alone.
+pub(super) fn schema<'py>(py: Python<'py>, file: &PyIdvFile) -> PyResult<Bound<'py, PyCapsule>> {
+    let batches =
+        py.detach(|| Batches::new(file)).map_err(|error| Error::arrow(&file.path, &error))?;
+    let schema = FFI_ArrowSchema::try_from(&*batches.schema);
+    let schema = schema.map_err(|error| Error::setting(&error))?;
+    PyCapsule::new_with_value(py, schema, c"arrow_schema")
+}
+
+/// All rows.
+pub(super) fn stream<'py>(py: Python<'py>, file: &PyIdvFile) -> PyResult<Bound<'py, PyCapsule>> {
+    let batches =
+        py.detach(|| Batches::new(file)).map_err(|error| Error::arrow(&file.path, &error))?;
+    let stream = FFI_ArrowArrayStream::new(Box::new(batches));
+    PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+}
