@@ -21,10 +21,15 @@ pub(crate) fn open(path: &Path) -> Result<Option<Box<dyn Table>>, PipelineError>
     if source.read_exact_at(0, front).is_err() {
         return Ok(None);
     }
-    if *front == idv_format::Header::MAGIC[..] {
+    // A file that starts as none is damaged where its name says that it is one, and not where it is
+    // a data set of samples.
+    let extension = path.extension().filter(|_| !front.starts_with(b"TBL"));
+    let is_named = |name| extension.is_some_and(|extension| extension.eq_ignore_ascii_case(name));
+    let (is_idv, is_tbf) = (*front == idv_format::Header::MAGIC[..], tbf_format::sniff(front));
+    if is_idv || is_named("idv") && !is_tbf {
         return IdvTable::of(&source).map(|table| Some(Box::new(table) as _)).map_err(fault);
     }
-    if tbf_format::sniff(front) {
+    if is_tbf || is_named("tbf") {
         return TbfTable::of(&source, &tbf_format::UnpackOptions::default())
             .map(|table| Some(Box::new(table) as _))
             .map_err(fault);

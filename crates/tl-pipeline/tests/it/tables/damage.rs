@@ -167,3 +167,16 @@ fn no_byte_of_a_table_makes_anybody_panic() {
         }
     }
 }
+
+/// What is wrong with a file is said of what its name says that it is.
+#[test]
+fn a_damaged_signature_is_that_of_the_format_that_the_name_says() {
+    let root = tempfile::tempdir().unwrap();
+    for (name, expected) in [("a.IDV", "signature at 0 is "), ("a.tbf", "magic of the ")] {
+        let path = root.path().join(name);
+        fs::write(&path, [b'x'; 600]).unwrap();
+        let error = tl_pipeline::Dataset::open(&[&path]).unwrap_err();
+        assert!(matches!(error, PipelineError::Table { .. }), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+}
