@@ -55,7 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Name the marks of tiers, and those of plugins that need not be there."""
     config.addinivalue_line("markers", "torch: needs torch")
     config.addinivalue_line("markers", "ray: needs ray, and starts processes of it")
-    config.addinivalue_line("markers", "parallel_threads(n): of pytest-run-parallel")
+    config.addinivalue_line("markers", "force_parallel_threads(n): of pytest-run-parallel")
 
 
 @pytest.fixture

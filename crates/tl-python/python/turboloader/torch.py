@@ -84,8 +84,10 @@ class IterableDataset(TorchIterableDataset):
         are to be called, such as ``{"pixel_values": "image", "labels": "label"}``, or a dict of all
         fields for None.
     **settings
-        What else `turboloader.DataLoader` takes. With ``enable_distributed=True`` rank and world
-        size are those of the process that makes the data set; workers share its part.
+        What else `turboloader.DataLoader` takes; ``num_workers`` are its threads. With
+        ``enable_distributed=True`` rank and world size are those of the process that makes the data
+        set; workers share its part. Several ranks fill up the last batch: take the field
+        ``"valid"`` too, or pass ``drop_last=True``.
 
     Examples
     --------
