@@ -242,16 +242,24 @@ impl Tensor {
         slf.py().import("torch")?.call_method1("from_dlpack", (slf,))
     }
 
-    /// The tensor as a ``jax.Array`` that shares the memory; it is not to be written elsewhere then.
+    /// The tensor as a ``jax.Array`` that shares the memory, which is not to be written elsewhere
+    /// then; a copy of what lies in a mapped file, and of 64 bits a number where JAX has 32.
     fn jax<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("jax.numpy")?.call_method1("from_dlpack", (slf,))
+        let jax = slf.py().import("jax.numpy")?;
+        if slf.get().memory.is_writable() {
+            return jax.call_method1("from_dlpack", (slf,));
+        }
+        jax.call_method1("array", (Self::numpy(slf)?,))
     }
 
-    /// The tensor as a ``tf.Tensor`` that shares the memory, or a copy of a row that does not start
-    /// at a multiple of 64, which TensorFlow aborts at.
+    /// The tensor as a ``tf.Tensor`` that shares the memory, or a copy of what lies in a mapped file
+    /// and of a row that does not start at a multiple of 64, which TensorFlow aborts at.
     fn tf<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let this = slf.get();
+        if !this.memory.is_writable() {
+            return py.import("tensorflow")?.call_method1("constant", (Self::numpy(slf)?,));
+        }
         let copied = if this.is_aligned() { None } else { Some(this.copied()?) };
         let capsule = copied.as_ref().unwrap_or(this).export(py, false, copied.is_some())?;
         py.import("tensorflow.experimental.dlpack")?.call_method1("from_dlpack", (capsule,))

@@ -160,9 +160,10 @@ def progress(current, total):
 
 turboloader.convert_tar_to_tbl(
     'input.tar',
-    'dataset.tbl',
+    'output.tbl',
     progress_callback=progress
 )
+turboloader.convert_tar_to_tbl('output.tbl', 'dataset.tbl')
 
 loader = turboloader.DataLoader(
     'dataset.tbl',  # Automatically detects TBL format

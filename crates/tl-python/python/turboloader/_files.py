@@ -192,9 +192,9 @@ def convert_tar_to_tbl(
     destination: PathLike,
     progress_callback: Callable[[int, int], Any] | None = None,
     *,
-    overwrite: bool = False,
+    overwrite: bool = True,
 ) -> int:
-    """Convert a TAR archive to a TBL file; see `convert`.
+    """Convert a TAR archive to a TBL file; see `convert`. A file of that name is replaced.
 
     Examples
     --------

@@ -21,10 +21,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _files, _native
+from . import _compat_transforms, _files, _native
 from . import transforms as T  # noqa: N812
 from ._compat_transforms import *  # noqa: F403
-from ._compat_transforms import __all__ as _transforms
 from ._native import TblReader, TblWriter
 from .exceptions import SettingError
 from .loader import DataLoader as _Loader
@@ -41,8 +40,9 @@ __all__ = [
     "decode_jpeg",
     "decode_jpeg_scaled",
     "version",
-    *_transforms,
 ]
+# In the form that Pyright knows.
+__all__ += _compat_transforms.__all__
 
 ComposedTransforms = T.Compose
 
