@@ -208,13 +208,21 @@ impl PyIdvFile {
     }
 
     /// The schema of the columns that can be read, by Arrow's C data interface.
-    fn arrow_schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        arrow::schema(py, self)
+    fn arrow_schema<'py>(
+        &self,
+        py: Python<'py>,
+        time_unit: &str,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        arrow::schema(py, self, time_unit)
     }
 
     /// Their rows, by Arrow's C stream interface.
-    fn arrow_stream<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        arrow::stream(py, self)
+    fn arrow_stream<'py>(
+        &self,
+        py: Python<'py>,
+        time_unit: &str,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        arrow::stream(py, self, time_unit)
     }
 }
 

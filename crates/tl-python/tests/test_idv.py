@@ -217,6 +217,27 @@ def test_arrow_takes_the_capsules(file, path):
     assert "arrow_array_stream" in repr(file.__arrow_c_stream__())
 
 
+def test_keys_without_names_are_numbers(tmp_path):
+    pytest.importorskip("pandas")
+    key = IDV["Key"](IDV["UINT32"], 2**32 - 1)
+    IDV["make"](tmp_path / "a.idv", [("k", key, IDV["NONE"], 3, [0, 1, 2**32 - 1], [])], 3)
+    series = tl.IdvFile(tmp_path / "a.idv").to_pandas()["k"]
+    assert series.isna().tolist() == [True, False, False]
+    assert series[1:].tolist() == [0, 2**32 - 2]
+
+
+def test_arrow_has_the_unit_that_is_asked_for(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    columns = [("span", IDV["TIME_SPAN"], IDV["NONE"], 2, [10, 15], [])]
+    IDV["make"](tmp_path / "a.idv", columns, 2)
+    table = pa.table(tl.IdvFile(tmp_path / "a.idv", time_unit="ns"))
+    assert table["span"].cast("int64").to_pylist() == [1000, 1500]
+    with pytest.raises(pa.ArrowInvalid, match="15 ticks of 100 ns at 1"):
+        pa.table(tl.IdvFile(tmp_path / "a.idv"))
+    with pytest.raises(tl.SettingError, match="time_unit is s, none of us and ns"):
+        pa.table(tl.IdvFile(tmp_path / "a.idv", time_unit="s"))
+
+
 def test_polars_takes_the_capsules(file):
     pl = pytest.importorskip("polars")
     frame = pl.DataFrame(file)

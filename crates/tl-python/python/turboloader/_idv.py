@@ -76,13 +76,16 @@ class IdvFile:
     """An open IDV file.
 
     It is a table for whoever knows Arrow's C interface: ``pyarrow.table(file)`` and
-    ``polars.DataFrame(file)`` take it, with times in microseconds, and without columns that cannot
-    be read.
+    ``polars.DataFrame(file)`` take it, without columns that cannot be read. Sparse vectors are
+    filled up for them.
 
     Parameters
     ----------
     path
         The file.
+    time_unit
+        The unit of times for Arrow: ``"us"``, which has every year of .NET, or ``"ns"``, which has
+        every tick of 100 ns but only the years 1678 to 2261. What has no place is an error.
 
     Examples
     --------
@@ -93,8 +96,8 @@ class IdvFile:
     (32561, 14)
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = os.fspath(path)
+    def __init__(self, path: str | os.PathLike[str], *, time_unit: str = "us") -> None:
+        self._path, self._time_unit = os.fspath(path), time_unit
         self._native = _native.IdvFile(self._path)
         self._schema = [_column(described) for described in self._native.columns()]
 
@@ -219,13 +222,14 @@ class IdvFile:
     def to_pandas(self, columns: Sequence[str] | None = None) -> Any:
         """Return columns as a ``pandas.DataFrame``: all that can be read, unless some are named.
 
-        Keys become categories, booleans that can be missing ``boolean``, times microseconds, and
-        vectors an array in each row.
+        Keys become categories, or ``Int64`` from 0 on where nothing names them; booleans that can
+        be missing ``boolean``; times microseconds, rounded down; and vectors an array in each row.
         """
         import pandas as pd
 
         names = self.names if columns is None else list(columns)
-        return pd.DataFrame({name: self._series(pd, name) for name in names})
+        series = {name: self._series(pd, name) for name in names}
+        return pd.DataFrame(series, index=range(len(self)))
 
     def _series(self, pd: Any, name: str) -> Any:
         described = self._schema[self._place(name)]
@@ -236,10 +240,11 @@ class IdvFile:
             return rows
         if described.item == "Key":
             categories = self.key_values(name)
-            if categories is None or len(set(categories)) < len(categories):
-                categories = np.arange(described.key_count or 0)
             # Below the count, so nothing wraps; the missing one becomes -1.
-            return pd.Categorical.from_codes(values.astype(np.int64) - 1, categories)
+            numbers = values.astype(np.int64) - 1
+            if categories is None or len(set(categories)) < len(categories):
+                return pd.arrays.IntegerArray(numbers, values == 0)
+            return pd.Categorical.from_codes(numbers, categories)
         if described.item == "DvBool":
             return pd.arrays.BooleanArray(values == 1, values == 2)
         if values.dtype.kind in "mM":
@@ -248,11 +253,11 @@ class IdvFile:
 
     def __arrow_c_schema__(self) -> Any:
         """Return the schema as a capsule of Arrow's C data interface."""
-        return self._native.arrow_schema()
+        return self._native.arrow_schema(self._time_unit)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Return the rows as a capsule of Arrow's C stream interface, in the file's own types."""
-        return self._native.arrow_stream()
+        return self._native.arrow_stream(self._time_unit)
 
     def __repr__(self) -> str:
         return f"IdvFile({self._path!r}, rows={len(self)}, columns={len(self._schema)})"

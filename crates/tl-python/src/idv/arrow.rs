@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, SchemaRef, TimeUnit};
 use idv_format::{ArrowOptions, ArrowReader, IdvFile};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -21,19 +21,22 @@ struct Batches {
     file: Arc<IdvFile<Bytes>>,
     columns: Vec<usize>,
     schema: SchemaRef,
+    options: ArrowOptions,
     next: u64,
     batch_rows: u64,
 }
 
 impl Batches {
-    fn new(file: &PyIdvFile) -> Result<Self, idv_format::ArrowError> {
+    fn new(file: &PyIdvFile, time_unit: TimeUnit) -> Result<Self, idv_format::ArrowError> {
+        let mut options = ArrowOptions::default();
+        options.time_unit = time_unit;
         let columns = file.readable();
         let file = Arc::clone(&file.file);
-        let schema = ArrowReader::new(&file, &columns, ArrowOptions::default())?.schema();
+        let schema = ArrowReader::new(&file, &columns, options)?.schema();
         let entries = columns.iter().filter_map(|&column| file.columns().get(column));
         let block = entries.map(|entry| entry.rows_per_block).max().unwrap_or(1).max(1);
         let batch_rows = BATCH_ROWS.div_ceil(block).saturating_mul(block);
-        Ok(Self { file, columns, schema, next: 0, batch_rows })
+        Ok(Self { file, columns, schema, options, next: 0, batch_rows })
     }
 }
 
@@ -47,7 +50,7 @@ impl Iterator for Batches {
         }
         let rows = self.next..self.next.saturating_add(self.batch_rows).min(count);
         self.next = rows.end;
-        let read = ArrowReader::new(&self.file, &self.columns, ArrowOptions::default());
+        let read = ArrowReader::new(&self.file, &self.columns, self.options);
         let batch = read.and_then(|reader| reader.read(rows));
         Some(batch.map_err(|error| ArrowError::ExternalError(Box::new(error))))
     }
@@ -60,18 +63,31 @@ impl RecordBatchReader for Batches {
 }
 
 /// The schema alone.
-pub(super) fn schema<'py>(py: Python<'py>, file: &PyIdvFile) -> PyResult<Bound<'py, PyCapsule>> {
-    let batches =
-        py.detach(|| Batches::new(file)).map_err(|error| Error::arrow(&file.path, &error))?;
-    let schema = FFI_ArrowSchema::try_from(&*batches.schema);
+pub(super) fn schema<'py>(
+    py: Python<'py>,
+    file: &PyIdvFile,
+    time_unit: &str,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    let schema = FFI_ArrowSchema::try_from(&*batches(py, file, time_unit)?.schema);
     let schema = schema.map_err(|error| Error::setting(&error))?;
     PyCapsule::new_with_value(py, schema, c"arrow_schema")
 }
 
 /// All rows.
-pub(super) fn stream<'py>(py: Python<'py>, file: &PyIdvFile) -> PyResult<Bound<'py, PyCapsule>> {
-    let batches =
-        py.detach(|| Batches::new(file)).map_err(|error| Error::arrow(&file.path, &error))?;
-    let stream = FFI_ArrowArrayStream::new(Box::new(batches));
+pub(super) fn stream<'py>(
+    py: Python<'py>,
+    file: &PyIdvFile,
+    time_unit: &str,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    let stream = FFI_ArrowArrayStream::new(Box::new(batches(py, file, time_unit)?));
     PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+}
+
+fn batches(py: Python<'_>, file: &PyIdvFile, time_unit: &str) -> Result<Batches, Error> {
+    let time_unit = match time_unit {
+        "us" => TimeUnit::Microsecond,
+        "ns" => TimeUnit::Nanosecond,
+        other => return Err(Error::setting(&format!("time_unit is {other}, none of us and ns"))),
+    };
+    py.detach(|| Batches::new(file, time_unit)).map_err(|error| Error::arrow(&file.path, &error))
 }
