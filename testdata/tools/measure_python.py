@@ -3,9 +3,8 @@
     python testdata/tools/measure_python.py [DATA [RAW]] > measured.md
 
 DATA is a TAR archive, TBL file or folder of photographs, RAW a TBL file of pixels (`tl convert --to
-raw --size 256`); without them those of `testdata/photos` are repeated. It needs the package and
-psutil, takes some six minutes on a quiet machine, and prints tables. SECONDS_EACH and ROUNDS say
-how long.
+raw --size 256`); without them those of `testdata/photos` are repeated. It needs the package, takes
+some four minutes on a quiet machine, and prints tables. SECONDS_EACH and ROUNDS say how long.
 """
 
 from __future__ import annotations
@@ -32,10 +31,14 @@ def middle(values: list[float], form: str = ".1f") -> str:
     return f"{statistics.median(values):{form}} ({low:{form}} to {high:{form}})"
 
 
+def output(command: list[str]) -> str:
+    """Return what a command prints."""
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
 def child(code: str, *arguments: str) -> str:
     """Return what another interpreter prints."""
-    command = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return output([sys.executable, "-c", code, *arguments])
 
 
 # ------------------------------------------------------------------------------------- a batch
@@ -132,7 +135,7 @@ def imports() -> None:
 # -------------------------------------------------------------------------------------- an epoch
 
 EPOCHS = """
-import json, sys, time
+import sys, time
 import turboloader as tl
 from turboloader import transforms as T
 path, workers, seconds, work = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
@@ -141,15 +144,15 @@ settings = {"decode": False} if work == "bytes" else {"transform": train, "decod
 loader = tl.DataLoader(path, batch_size=64, num_workers=workers, shuffle=True, **settings)
 for batch in loader:
     pass
-rates, begun = [], time.perf_counter()
+rates, cpu_rates, begun = [], [], time.perf_counter()
 while time.perf_counter() - begun < seconds or len(rates) < 5:
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     samples = 0
     for batch in loader:
         samples += len(batch)
     rates.append(samples / (time.perf_counter() - start))
-rates.sort()
-print(rates[len(rates) // 2])
+    cpu_rates.append(samples / (time.process_time() - cpu))
+print(sorted(rates)[len(rates) // 2], sorted(cpu_rates)[len(rates) // 2])
 """
 
 
@@ -160,25 +163,29 @@ def pinned(command: list[str], workers: int) -> list[str]:
 
 
 def epochs(rows: list[tuple[str, str, str, str]]) -> None:
-    """Print samples per second of both, measured in turn."""
-    print("| work | cores | `tl bench` | Python | Python / `tl bench`, median of rounds |")
-    print("|---|---|---|---|---|")
+    """Print samples per second of both, measured in turn, and the medians of the rounds' ratios.
+
+    Seconds of processor time are those of all threads: other processes disturb them less.
+    """
+    print("| work | cores | `tl bench` | Python | ratio by the clock | of processor time |")
+    print("|---|---|---|---|---|---|")
     for name, path, recipe, work in rows:
         for workers in (1, 2):
-            ours, theirs = [], []
+            bench = [sys.executable, "-m", "turboloader", "bench", path, "--recipe", recipe]
+            bench += ["--batch-size", str(BATCH), "--workers", str(workers), "--json"]
+            bench = pinned([*bench, "--seconds", str(SECONDS)], workers)
+            loop = [sys.executable, "-c", EPOCHS, path, str(workers), str(SECONDS), work]
+            loop = pinned(loop, workers)
+            theirs, ours = [], []
             for _ in range(ROUNDS):
-                bench = [sys.executable, "-m", "turboloader", "bench", path, "--recipe", recipe]
-                bench += ["--batch-size", str(BATCH), "--workers", str(workers), "--json"]
-                bench = pinned([*bench, "--seconds", str(SECONDS)], workers)
-                said = subprocess.run(bench, check=True, capture_output=True, text=True).stdout
-                theirs.append(json.loads(said.strip().splitlines()[-1])["images_per_s"])
-                code = [sys.executable, "-c", EPOCHS, path, str(workers), str(SECONDS), work]
-                said = subprocess.run(
-                    pinned(code, workers), check=True, capture_output=True, text=True
-                ).stdout
-                ours.append(float(said))
-            ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
-            cells = [middle(theirs, ".0f"), middle(ours, ".0f"), middle(ratios, ".3f")]
+                said = json.loads(output(bench).strip().splitlines()[-1])
+                theirs.append((said["images_per_s"], said["images_per_cpu_s"]))
+                rate, cpu_rate = output(loop).split()
+                ours.append((float(rate), float(cpu_rate)))
+            cells = [middle([rate for rate, _ in side], ".0f") for side in (theirs, ours)]
+            for clock in (0, 1):
+                ratios = [a[clock] / b[clock] for a, b in zip(ours, theirs, strict=True)]
+                cells.append(middle(ratios, ".3f"))
             print(f"| {name} | {workers} | {' | '.join(cells)} |", flush=True)
     print()
 
@@ -239,7 +246,8 @@ def main() -> None:
             command = [sys.executable, "-m", "turboloader", "convert", data, "--to", "raw"]
             subprocess.run([*command, "--size", "256", "-o", raw, "--quiet"], check=True)
         stored = str(folder / "stored.tbl")
-        tl.convert(data, stored, sync=False)
+        # Enough of them that an epoch takes a while.
+        tl.convert([data] * 8, stored, sync=False)
         begun = time.monotonic()
         imports()
         overhead(folder)

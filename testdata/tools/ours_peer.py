@@ -54,7 +54,9 @@ def python(ctx):
     name, _, settings = WORKS[ctx.work]
     path = ctx.path(name)
     loader = tl.DataLoader(path, batch_size=common.BATCH, num_workers=ctx.workers, **settings)
-    return lambda: iter(loader)
+    if ctx.work == "W4":
+        return lambda: iter(loader)
+    return lambda: (batch["image"] for batch in loader)
 
 
 def conversion(ctx):
