@@ -18,6 +18,7 @@ import os
 import pathlib
 import shutil
 import statistics
+import sys
 import tempfile
 import time
 
@@ -135,6 +136,8 @@ def main():
         for _ in range(OPTIONS.rounds):
             for name in ("none", "torch", "turboloader", "turboloader", "torch"):
                 results[name].append(run(name, folder))
+                rate, wait = results[name][-1]
+                print(f"{name}: {rate:.2f} images/s, waited {wait:.1%}", file=sys.stderr, flush=True)
     for name, runs in results.items():
         rates, waits = zip(*runs)
         line = {
