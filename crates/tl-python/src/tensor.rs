@@ -125,6 +125,21 @@ impl Tensor {
     }
 }
 
+/// A tensor that has NumPy's array interface and nothing else: from Python 3.12 on NumPy would ask a
+/// [`Tensor`] for a memoryview first, which is made of its array.
+#[pyclass(frozen)]
+struct ArrayInterface {
+    tensor: Py<Tensor>,
+}
+
+#[pymethods]
+impl ArrayInterface {
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.tensor.get().__array_interface__(py)
+    }
+}
+
 #[pymethods]
 impl Tensor {
     /// The dimensions.
@@ -225,7 +240,8 @@ impl Tensor {
         let py = slf.py();
         let numpy = py.import("numpy")?;
         if slf.get().element != Element::Bf16 {
-            return numpy.call_method1("asarray", (slf,));
+            let tensor = slf.clone().unbind();
+            return numpy.call_method1("asarray", (Bound::new(py, ArrayInterface { tensor })?,));
         }
         let dtype = py.import("ml_dtypes").map_err(|_| Self::no_numpy())?.getattr("bfloat16")?;
         let bits = Self {
@@ -234,7 +250,7 @@ impl Tensor {
             element: Element::F16,
             row_stride: slf.get().row_stride,
         };
-        numpy.call_method1("asarray", (Bound::new(py, bits)?,))?.call_method1("view", (dtype,))
+        Self::numpy(&Bound::new(py, bits)?)?.call_method1("view", (dtype,))
     }
 
     /// The tensor as a ``torch.Tensor`` that shares the memory.

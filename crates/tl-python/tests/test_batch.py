@@ -218,3 +218,19 @@ def test_memoryviews_where_python_has_them(data):
             memoryview(tensor)
         return
     assert memoryview(tensor).tobytes() == image_batch(8).tobytes()
+
+
+def test_an_array_is_made_without_going_round(data):
+    import sys
+
+    tensor = next(iter(fixed(data)))["image"]
+    called = []
+    # From Python 3.12 on NumPy asks for a memoryview first, which is made of the array.
+    sys.setprofile(lambda frame, event, argument: called.append(frame.f_code.co_name))
+    try:
+        array = tensor.numpy()
+    finally:
+        sys.setprofile(None)
+    assert "_buffer" not in called
+    assert array.__array_interface__["data"][0] == tensor.data_ptr()
+    assert np.asarray(tensor).__array_interface__["data"][0] == tensor.data_ptr()
