@@ -23,6 +23,13 @@ pub(crate) struct Error {
     errno: Option<i32>,
 }
 
+/// `ENOENT`.
+const NOT_FOUND: i32 = 2;
+/// `EACCES`.
+const NO_ACCESS: i32 = 13;
+/// `EEXIST`.
+const EXISTS: i32 = 17;
+
 /// The classes of `turboloader.exceptions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
@@ -152,7 +159,13 @@ impl Error {
     }
 
     fn raise(&self, py: Python<'_>) -> PyResult<PyErr> {
-        let class = py.import("turboloader.exceptions")?.getattr(self.class.name())?;
+        let class = match (self.class, self.errno) {
+            (Class::Storage, Some(NOT_FOUND)) => "PathNotFoundError",
+            (Class::Storage, Some(EXISTS)) => "PathExistsError",
+            (Class::Storage, Some(NO_ACCESS)) => "PathPermissionError",
+            (class, _) => class.name(),
+        };
+        let class = py.import("turboloader.exceptions")?.getattr(class)?;
         let exception = class.call1((&self.message,))?;
         let Place { shard, sample, key, offset } = &self.place;
         exception.setattr("shard", shard.as_deref().map(|shard| shard.as_os_str()))?;
@@ -161,6 +174,7 @@ impl Error {
         exception.setattr("offset", offset)?;
         if self.errno.is_some() {
             exception.setattr("errno", self.errno)?;
+            exception.setattr("filename", shard.as_deref().map(|shard| shard.as_os_str()))?;
         }
         Ok(PyErr::from_value(exception))
     }
@@ -223,8 +237,6 @@ fn read(error: &ReadError) -> Error {
 
 /// The system's number of an error, also of the one that the writers make themselves.
 fn number(error: &io::Error) -> Option<i32> {
-    /// `EEXIST`.
-    const EXISTS: i32 = 17;
     let exists = error.kind() == io::ErrorKind::AlreadyExists;
     error.raw_os_error().or(exists.then_some(EXISTS))
 }

@@ -1,12 +1,14 @@
 //! Loaders and their epochs, as Python drives them.
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pyo3::prelude::*;
+use tbl_io::SourceKind;
 use tl_pipeline::{Columns, Dataset, Epoch, Loader, LoaderState, PipelineError, Report, Work};
 
 use crate::batch::{Contents, PyBatch};
@@ -20,36 +22,65 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// A data set and what is done with it, open.
 #[pyclass(frozen, name = "Loader", module = "turboloader._native")]
 pub(crate) struct PyLoader {
-    /// Nothing once it is closed.
-    loader: Mutex<Option<Arc<Loader>>>,
+    loader: Closable<Arc<Loader>>,
     contents: Arc<Contents>,
     len: u64,
-    /// The process that has the threads.
-    process: u32,
 }
 
 /// The batches of one epoch, in order.
 #[pyclass(frozen, name = "Epoch", module = "turboloader._native")]
 pub(crate) struct PyEpoch {
-    /// Nothing once it is closed.
-    epoch: Mutex<Option<Epoch>>,
+    epoch: Closable<Epoch>,
     contents: Arc<Contents>,
     number: u32,
 }
 
-/// What is under the lock; code that panicked with it has left it as it was.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// What threads belong to, until it is closed.
+struct Closable<T: Send> {
+    /// Nothing once it is closed.
+    value: Mutex<Option<T>>,
+    /// The process that has the threads. In a fork of it nobody may ever give the lock back.
+    process: u32,
+}
+
+impl<T: Send> Closable<T> {
+    fn new(value: T) -> Self {
+        Self { value: Mutex::new(Some(value)), process: std::process::id() }
+    }
+
+    /// What is under the lock; code that panicked with it has left it as it was.
+    fn lock(&self) -> Result<MutexGuard<'_, Option<T>>, Error> {
+        if std::process::id() != self.process {
+            return Err(PipelineError::Forked.into());
+        }
+        Ok(self.value.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Lets go of it; in a forked process there is nothing to stop. Threads are waited for without
+    /// the interpreter, which transforms of the user's may be waiting for.
+    fn close(&self) {
+        let close = || drop(self.lock().map(|mut value| value.take()));
+        // There is no interpreter any more at the end of the process.
+        if Python::try_attach(|py| py.detach(close)).is_none() {
+            close();
+        }
+    }
+}
+
+impl<T: Send> Drop for Closable<T> {
+    fn drop(&mut self) {
+        self.close();
+    }
 }
 
 impl PyLoader {
     fn open(&self) -> Result<Arc<Loader>, Error> {
-        lock(&self.loader).clone().ok_or_else(|| Error::closed(&"the loader is closed"))
+        self.loader.lock()?.clone().ok_or_else(|| Error::closed(&"the loader is closed"))
     }
 
     fn begun(&self, epoch: Epoch) -> PyEpoch {
         let (contents, number) = (Arc::clone(&self.contents), epoch.number());
-        PyEpoch { epoch: Mutex::new(Some(epoch)), contents, number }
+        PyEpoch { epoch: Closable::new(epoch), contents, number }
     }
 }
 
@@ -57,15 +88,15 @@ impl PyLoader {
 impl PyLoader {
     #[new]
     fn new(py: Python<'_>, paths: Vec<PathBuf>, settings: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let settings: Settings<'_> = settings.extract()?;
+        let settings: Settings<'_> = settings.extract().map_err(|error| wrong_type(py, &error))?;
         let form = Form::named(&settings.form)
             .ok_or_else(|| Error::setting(&format!("no form of output {}", settings.form)))?;
         let dataset = py.detach(|| Dataset::open(&paths)).map_err(Error::from)?;
         let config = settings.config(&dataset)?;
         let contents = Arc::new(Contents::new(&config, form));
         let loader = py.detach(|| Loader::new(dataset, config)).map_err(Error::from)?;
-        let (len, process) = (loader.len(), std::process::id());
-        Ok(Self { loader: Mutex::new(Some(Arc::new(loader))), contents, len, process })
+        let len = loader.len();
+        Ok(Self { loader: Closable::new(Arc::new(loader)), contents, len })
     }
 
     /// How many batches an epoch has for this rank.
@@ -76,9 +107,6 @@ impl PyLoader {
     /// The batches of this epoch.
     fn epoch(&self, py: Python<'_>, epoch: u32) -> PyResult<PyEpoch> {
         let loader = self.open()?;
-        if std::process::id() != self.process {
-            return Err(Error::from(PipelineError::Forked).into());
-        }
         Ok(self.begun(py.detach(|| loader.epoch(epoch))))
     }
 
@@ -102,6 +130,19 @@ impl PyLoader {
     #[getter]
     fn sample_count(&self) -> Result<u64, Error> {
         Ok(self.open()?.dataset().len())
+    }
+
+    /// What the files are: ``"folder"``, ``"tar"``, ``"tbl"`` or ``"table"``, each once.
+    #[getter]
+    fn kinds(&self) -> Result<Vec<&'static str>, Error> {
+        let loader = self.open()?;
+        let kinds = loader.dataset().shards().iter().map(|shard| match shard.kind() {
+            SourceKind::Folder => "folder",
+            SourceKind::Tar => "tar",
+            SourceKind::Tbl1 | SourceKind::Tbl2 => "tbl",
+            SourceKind::Table | _ => "table",
+        });
+        Ok(kinds.collect::<BTreeSet<_>>().into_iter().collect())
     }
 
     /// Whether the data set is a table, whose samples are rows of columns.
@@ -141,12 +182,22 @@ impl PyLoader {
     }
 
     /// Stops the threads and closes the files, once the last batch is gone.
-    fn close(&self, py: Python<'_>) {
-        py.detach(|| {
-            let loader = lock(&self.loader).take();
-            drop(loader);
-        });
+    fn close(&self) {
+        self.loader.close();
     }
+}
+
+/// A setting of another type, by its name: `error` names the structs that it is in, each the cause
+/// of the one before.
+fn wrong_type(py: Python<'_>, error: &PyErr) -> PyErr {
+    let mut names = Vec::new();
+    let mut reason = error.clone_ref(py);
+    while let Some(cause) = reason.cause(py) {
+        let place = reason.value(py).to_string();
+        names.push(place.rsplit_once('.').map_or_else(|| place.clone(), |(_, name)| name.into()));
+        reason = cause;
+    }
+    Error::setting(&format!("{}: {}", names.join("."), reason.value(py))).into()
 }
 
 fn json(state: &LoaderState) -> PyResult<String> {
@@ -164,9 +215,9 @@ impl PyEpoch {
             // Other threads of Python go on meanwhile, and whoever else wants the lock waits
             // without holding the interpreter.
             let next = py.detach(|| {
-                let mut epoch = lock(&self.epoch);
-                epoch.as_mut().map(|epoch| epoch.next_timeout(PATIENCE))
-            });
+                let mut epoch = self.epoch.lock()?;
+                Ok::<_, Error>(epoch.as_mut().map(|epoch| epoch.next_timeout(PATIENCE)))
+            })?;
             match next {
                 None => return Err(Error::closed(&"this iteration is over").into()),
                 Some(None) => return Ok(None),
@@ -184,44 +235,20 @@ impl PyEpoch {
     }
 
     /// How many batches are still to come.
-    fn remaining(&self, py: Python<'_>) -> u64 {
-        py.detach(|| lock(&self.epoch).as_ref().map_or(0, Epoch::remaining))
+    fn remaining(&self, py: Python<'_>) -> Result<u64, Error> {
+        py.detach(|| Ok(self.epoch.lock()?.as_ref().map_or(0, Epoch::remaining)))
     }
 
     /// The state behind the last batch that was received, as JSON.
     fn state(&self, py: Python<'_>) -> PyResult<String> {
-        let state = py.detach(|| lock(&self.epoch).as_ref().map(Epoch::state));
+        let state = py.detach(|| Ok::<_, Error>(self.epoch.lock()?.as_ref().map(Epoch::state)))?;
         let state = state.ok_or_else(|| Error::closed(&"this iteration is over"))?;
         json(&state.map_err(Error::from)?)
     }
 
     /// Stops the threads.
-    fn close(&self, py: Python<'_>) {
-        py.detach(|| {
-            let epoch = lock(&self.epoch).take();
-            drop(epoch);
-        });
-    }
-}
-
-/// Threads are waited for without the interpreter, which transforms of the user's may be waiting for.
-fn drop_detached<T: Send>(mutex: &Mutex<Option<T>>) {
-    let take = || drop(lock(mutex).take());
-    // There is none any more at the end of the process.
-    if Python::try_attach(|py| py.detach(take)).is_none() {
-        take();
-    }
-}
-
-impl Drop for PyLoader {
-    fn drop(&mut self) {
-        drop_detached(&self.loader);
-    }
-}
-
-impl Drop for PyEpoch {
-    fn drop(&mut self) {
-        drop_detached(&self.epoch);
+    fn close(&self) {
+        self.epoch.close();
     }
 }
 

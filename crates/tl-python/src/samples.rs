@@ -8,13 +8,14 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tl_decode::{DecodeOptions, Exif, Image};
 use tl_pipeline::{Dataset, PipelineError, SampleError, SampleRenderer, Stored, Target};
-use tl_transform::{Draw, Layout, OutputSpec, Plan, Recipe};
+use tl_transform::{BoundTransforms, Draw, Layout, OutputSpec, Plan, Recipe};
 
 use crate::element::Element;
 use crate::error::{Error, text};
 use crate::memory::Memory;
 use crate::recipe::PyRecipe;
 use crate::tensor::Tensor;
+use crate::user::UserTransforms;
 
 /// The samples of a data set, and what a recipe makes of each: the bytes that a loader's batches
 /// have of it.
@@ -24,6 +25,7 @@ use crate::tensor::Tensor;
 pub(crate) struct PySamples {
     dataset: Dataset,
     recipe: Recipe,
+    user_transforms: BoundTransforms,
     options: DecodeOptions,
     seed: u64,
     /// Those that are idle, with their memory: at most as many as there were callers at once.
@@ -38,7 +40,10 @@ impl PySamples {
             // Whoever holds the lock may not exist in this process.
             Err(TryLockError::WouldBlock) => None,
         };
-        idle.unwrap_or_else(|| SampleRenderer::new(&self.recipe, self.options))
+        idle.unwrap_or_else(|| {
+            SampleRenderer::new(&self.recipe, self.options)
+                .with_user_transforms(self.user_transforms.clone())
+        })
     }
 
     fn put_back(&self, renderer: SampleRenderer) {
@@ -76,19 +81,23 @@ impl PySamples {
 impl PySamples {
     /// Opens the data set.
     #[new]
-    #[pyo3(signature = (paths, recipe, *, seed, exif=false))]
+    #[pyo3(signature = (paths, recipe, *, seed, exif=false, user_transforms=None))]
     fn new(
         py: Python<'_>,
         paths: Vec<PathBuf>,
         recipe: &PyRecipe,
         seed: u64,
         exif: bool,
+        user_transforms: Option<UserTransforms>,
     ) -> Result<Self, Error> {
+        let user_transforms = user_transforms.unwrap_or_default().of_loader();
+        let user_transforms =
+            user_transforms.bind(&recipe.recipe).map_err(|error| Error::recipe(&error))?;
         let dataset = py.detach(|| Dataset::open(&paths))?;
         let exif = if exif { Exif::Apply } else { Exif::Ignore };
         let options = DecodeOptions { exif, ..DecodeOptions::default() };
         let (recipe, renderers) = (recipe.recipe.clone(), Mutex::default());
-        Ok(Self { dataset, recipe, options, seed, renderers })
+        Ok(Self { dataset, recipe, user_transforms, options, seed, renderers })
     }
 
     fn __len__(&self) -> usize {

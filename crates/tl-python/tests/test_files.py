@@ -196,7 +196,7 @@ for batch in loader:
 
 import turboloader as tl
 loader = tl.DataLoader(
-    source="dataset.tbl",
+    source="input.tar",
     format="webdataset",
     batch_size=256,
     transforms=[

@@ -178,7 +178,7 @@ def test_what_does_not_go_together_is_named(table, data, tmp_path):
         tl.DataLoader(table, neighbors=[3], neighbor_direction="up")
     with pytest.raises(tl.SettingError, match="neighbor_columns goes with"):
         tl.DataLoader(table, neighbor_columns=["Int32"])
-    with pytest.raises(tl.SettingError, match="is no table"):
+    with pytest.raises(tl.SettingError, match="format is idv, but the data set is of tbl"):
         tl.DataLoader(data, format="idv")
     with pytest.raises(tl.SettingError, match="expected a list of names"):
         tl.DataLoader(table, features="Single")

@@ -100,6 +100,8 @@ class Loader:
     @property
     def sample_count(self) -> int: ...
     @property
+    def kinds(self) -> list[str]: ...
+    @property
     def is_table(self) -> bool: ...
     @property
     def class_names(self) -> list[str]: ...
@@ -138,7 +140,13 @@ class Recipe:
 @final
 class Samples:
     def __new__(
-        cls, paths: list[str], recipe: Recipe, *, seed: int, exif: bool = False
+        cls,
+        paths: list[str],
+        recipe: Recipe,
+        *,
+        seed: int,
+        exif: bool = False,
+        user_transforms: dict[str, Callable[[Any], Any]] | None = None,
     ) -> Samples: ...
     def __len__(self) -> int: ...
     @property

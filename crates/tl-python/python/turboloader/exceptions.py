@@ -6,6 +6,8 @@ Every exception is a `LoaderError`, and the built-in one that fits as well, so t
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
     "ClosedError",
     "DecodeError",
@@ -14,6 +16,9 @@ __all__ = [
     "InternalError",
     "LoaderError",
     "OutOfMemoryError",
+    "PathExistsError",
+    "PathNotFoundError",
+    "PathPermissionError",
     "RecipeError",
     "SampleError",
     "SampleIndexError",
@@ -44,6 +49,19 @@ class LoaderError(Exception):
     key: str | None = None
     offset: int | None = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Keep the attributes when it is sent to another process."""
+        names = ("shard", "sample", "key", "offset", "errno", "filename")
+        kept = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        return _restored, (type(self), self.args, kept)
+
+
+def _restored(kind: type[LoaderError], args: tuple[Any, ...], kept: dict[str, Any]) -> LoaderError:
+    error = kind(*args)
+    for name, value in kept.items():
+        setattr(error, name, value)
+    return error
+
 
 class FormatError(LoaderError, ValueError):
     """The bytes of a file break its format."""
@@ -51,6 +69,22 @@ class FormatError(LoaderError, ValueError):
 
 class StorageError(LoaderError, OSError):
     """The operating system refuses a file, or a file changed while it was open."""
+
+    def __str__(self) -> str:
+        """Return the message, which names the file."""
+        return str(self.args[0]) if self.args else ""
+
+
+class PathNotFoundError(StorageError, FileNotFoundError):
+    """A file or folder that there is not."""
+
+
+class PathExistsError(StorageError, FileExistsError):
+    """A file or folder that is there already."""
+
+
+class PathPermissionError(StorageError, PermissionError):
+    """A file or folder that this user may not use."""
 
 
 class DecodeError(LoaderError, ValueError):

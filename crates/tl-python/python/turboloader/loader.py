@@ -39,7 +39,15 @@ _FORMATS: dict[str, tuple[str, bool | None]] = {
 }
 
 _TABLES = ("idv", "tbf")
-_KINDS = (None, "auto", "folder", "imagefolder", "tar", "tbl", "webdataset", *_TABLES)
+# What files of a format are.
+_KINDS = {
+    "folder": "folder",
+    "imagefolder": "folder",
+    "tar": "tar",
+    "webdataset": "tar",
+    "tbl": "tbl",
+    **dict.fromkeys(_TABLES, "table"),
+}
 
 _REMOTE = ("http://", "https://", "s3://", "gs://", "gcs://", "az://", "azure://")
 
@@ -215,25 +223,32 @@ class DataLoader:
         transform = _one_of("transform", transform, "transforms", transforms)
         if data_path is None:
             raise SettingError("no data set is named: pass data_path")
-        if format not in _KINDS:
-            raise SettingError(f"format is {format}, none of {', '.join(map(str, _KINDS[1:]))}")
+        if format not in (None, "auto", *_KINDS):
+            raise SettingError(f"format is {format}, none of auto, {', '.join(_KINDS)}")
         if output_format not in _FORMATS:
             raise SettingError(f"output_format is {output_format}, none of {', '.join(_FORMATS)}")
+        if drop_last and tail not in (None, "drop"):
+            raise SettingError(f"drop_last and tail={tail!r} say two things: pass one of them")
+        if prefetch_batches and prefetch_factor is not None:
+            raise SettingError(
+                "prefetch_batches and prefetch_factor are the same, pass one of them"
+            )
         form, last = _FORMATS[output_format]
         self._paths = expand(_local(data_path))
         self._recipe = None
+        of_images = {
+            "dtype": dtype,
+            "channels_last": channels_last,
+            "decode_margin": decode_margin,
+            "parity": parity,
+            "batch_transform": batch_transform,
+        }
         if decode:
-            self._recipe = _recipe(
-                transform,
-                image_size,
-                dtype=dtype,
-                channels_last=last if channels_last is None else channels_last,
-                decode_margin=decode_margin,
-                parity=parity,
-                batch_transform=batch_transform,
-            )
-        elif transform is not None or image_size is not None:
-            raise SettingError("decode=False gives stored bytes, which nothing is done to")
+            self._recipe = _recipe(transform, image_size, last, **of_images)
+        else:
+            said = {"transform": transform, "image_size": image_size, **of_images}
+            if given := _given(said):
+                raise SettingError(f"{given}: decode=False gives stored bytes, as they are")
         if worker_id is not None:
             # The other workers have the rest: together each sample once.
             world_rank, world_size, num_workers = worker_id, num_workers, 0
@@ -267,8 +282,8 @@ class DataLoader:
             "neighbor_columns": _requests("neighbor_columns", neighbor_columns),
             "block_bytes": block_bytes,
             "user_transforms": functions(transform),
-            "boxes": None if boxes is None else {**_BOXES, **boxes},
-            "mask": None if mask is None else {**_MASK, **mask},
+            "boxes": _dict_of("boxes", boxes, ("column", "boxes"), _BOXES),
+            "mask": _dict_of("mask", mask, ("column",), _MASK),
             "cache_decoded": cache_decoded,
             "cache_memory_bytes": memory,
             "cache_disk_bytes": cache_l2_gb * _GIB,
@@ -281,8 +296,10 @@ class DataLoader:
         if self._native.is_table:
             self._recipe = None
             _refuse_of_images(transform, image_size, dtype, batch_transform, boxes, mask)
-        elif format in _TABLES:
-            raise SettingError(f"format is {format}, but {self._paths[0]} is no table")
+        if (kind := _KINDS.get(format or "auto")) and self._native.kinds != [kind]:
+            found = ", ".join(self._native.kinds)
+            self._native.close()
+            raise SettingError(f"format is {format}, but the data set is of {found}")
         self._next = 0
         self._current: _native.Epoch | None = None
         self._state: str | None = None
@@ -468,11 +485,42 @@ def _cache_dir() -> str:
     return os.path.join(home, "turboloader")
 
 
-def _recipe(transform: Any, image_size: int | tuple[int, int] | None, **options: Any) -> Recipe:
+def _given(settings: Mapping[str, Any]) -> str:
+    """Return the names of those that are said."""
+    return ", ".join(
+        name
+        for name, value in settings.items()
+        if value is not None and not (isinstance(value, (tuple, list)) and not value)
+    )
+
+
+def _dict_of(
+    setting: str, said: dict[str, Any] | None, needed: Sequence[str], others: dict[str, Any]
+) -> dict[str, Any] | None:
+    """Return what is said of a field with the defaults of the rest."""
+    if said is None:
+        return None
+    known = (*needed, *others)
+    if unknown := [name for name in said if name not in known]:
+        raise SettingError(f"{setting} has no {unknown[0]!r}, only {', '.join(known)}")
+    if missing := [name for name in needed if name not in said]:
+        raise SettingError(f"{setting} needs {missing[0]!r}")
+    return {**others, **said}
+
+
+def _recipe(
+    transform: Any,
+    image_size: int | tuple[int, int] | None,
+    last: bool | None,
+    **options: Any,
+) -> Recipe:
+    """Return the recipe; ``last`` is whether channels come last where nothing says so."""
     if isinstance(transform, Recipe):
-        if image_size is not None or any(value for value in options.values()):
-            raise SettingError("a recipe says size, dtype and layout itself: pass it alone")
+        if named := _given({"image_size": image_size, **options}):
+            raise SettingError(f"{named}: a recipe says this itself, pass it alone")
         return transform
+    if options.get("channels_last") is None:
+        options["channels_last"] = last
     if transform is None:
         if image_size is not None:
             size = (image_size, image_size) if isinstance(image_size, int) else image_size

@@ -32,6 +32,7 @@ from ._files import PathLike, TblReader, TblWriter, convert, verify
 from ._paths import expand
 from .exceptions import LoaderError, SampleError, SettingError
 from .loader import _local, _recipe
+from .transforms import functions
 
 __all__ = ["Conversion", "TblDatasink", "TblDatasource", "convert_tars", "read_tbl", "write_tbl"]
 
@@ -125,17 +126,22 @@ class TblDatasource(Datasource):
         # Tasks may run in other folders than this one.
         self._paths = [os.path.abspath(path) for path in expand(_local(paths))]
         is_decoded = decode or transform is not None or image_size is not None
-        self._recipe = _recipe(transform, image_size, channels_last=None)
-        self._seed, self._epoch, self._exif = seed, epoch, exif
+        self._recipe = _recipe(transform, image_size, None)
+        self._epoch = epoch
+        self._options: dict[str, Any] = {
+            "seed": seed,
+            "exif": exif,
+            "user_transforms": functions(transform),
+        }
         self._is_decoded = is_decoded
-        self._samples = _native.Samples(self._paths, self._recipe, seed=seed, exif=exif)
+        self._samples = _native.Samples(self._paths, self._recipe, **self._options)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_samples"}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__dict__.update(kept)
-        self._samples = _native.Samples(self._paths, self._recipe, seed=self._seed, exif=self._exif)
+        self._samples = _native.Samples(self._paths, self._recipe, **self._options)
 
     def estimate_inmemory_data_size(self) -> int | None:
         """Return how many bytes the blocks will have, as far as that is known."""
@@ -178,12 +184,12 @@ class TblDatasource(Datasource):
         return None if size is None else (stop - start) * size[0] * size[1] * 3
 
     def _reader(self, parts: list[_Part]) -> Callable[[], Iterable[Any]]:
-        recipe, seed, exif, epoch = self._recipe, self._seed, self._exif, self._epoch
+        recipe, options, epoch = self._recipe, self._options, self._epoch
         is_decoded = self._is_decoded
 
         def read() -> Iterable[Any]:
             for part in parts:
-                samples = _native.Samples([part.path], recipe, seed=seed, exif=exif)
+                samples = _native.Samples([part.path], recipe, **options)
                 yield from _blocks(samples, part, epoch, is_decoded)
 
         return read

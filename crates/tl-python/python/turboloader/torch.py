@@ -39,6 +39,7 @@ from . import _native
 from ._paths import expand
 from .exceptions import SampleIndexError, SettingError, StateError
 from .loader import DataLoader, _local, _place, _recipe
+from .transforms import functions
 
 __all__ = ["Dataset", "IterableDataset"]
 
@@ -301,7 +302,8 @@ class Dataset(TorchDataset):
         super().__init__()
         self._paths = expand(_local(data_path))
         options = {"dtype": dtype, "decode_margin": decode_margin, "parity": parity}
-        self._recipe = _recipe(transform, image_size, channels_last=False, **options)
+        self._recipe = _recipe(transform, image_size, False, **options)
+        self._functions = functions(transform)
         # Pixels that nothing is done to have their channels last.
         self._is_decoded_only = not json.loads(self._recipe.to_json())["ops"]
         self._seed, self._exif, self._threads = seed, exif, threads
@@ -311,7 +313,12 @@ class Dataset(TorchDataset):
 
     def _open(self) -> None:
         paths, recipe = self._paths, self._recipe
-        self._samples = _native.Samples(paths, recipe, seed=self._seed, exif=self._exif)
+        options: dict[str, Any] = {
+            "seed": self._seed,
+            "exif": self._exif,
+            "user_transforms": self._functions,
+        }
+        self._samples = _native.Samples(paths, recipe, **options)
         self.classes = self._samples.class_names
         self.class_to_idx = {name: label for label, name in enumerate(self.classes)}
 
