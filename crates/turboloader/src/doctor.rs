@@ -34,6 +34,10 @@ const LOOKED_AT: u64 = 1000;
 /// More threads that read than this are not worth trying.
 const MOST_READERS: usize = 256;
 
+/// What to do with a table, whose rows are neither read from a slow disk nor decoded one by one.
+const TABLES: &str = "doctor examines samples; of a table `tl bench FILE --recipe columns --report` \
+                      says what limits it";
+
 /// Examines, and prints what was found.
 pub(crate) fn run(args: &DoctorArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
     let seconds = duration("--seconds", args.seconds, 1.0)?;
@@ -63,6 +67,9 @@ impl Examination<'_> {
         let mut progress = Progress::new(global, 100);
         let opened = Instant::now();
         let dataset = self.open(None)?;
+        if dataset.tables().next().is_some() {
+            return Err(Failure::Usage { what: TABLES });
+        }
         if dataset.is_empty() {
             return Err(Failure::NoSamples);
         }

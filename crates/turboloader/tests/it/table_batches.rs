@@ -153,3 +153,28 @@ fn what_a_table_does_not_have_is_named() {
     let line = bench(&path, &[]).error(2);
     assert!(line.contains("--recipe"), "{line}");
 }
+
+/// Four rows of label 0, three of each other one: an epoch has four of each.
+#[test]
+fn classes_of_a_table_are_balanced() {
+    let (folder, path) = file();
+    let rows = folder.path().join("rows.jsonl");
+    let rows = rows.to_str().expect("the path is UTF-8");
+    let balanced = ["--label", "label", "--class-balanced", "--length", "all-used-up"];
+    let result = json(&path, &[&balanced[..], &["--shuffle", "full", "--rows", rows]].concat());
+    let entropy = &result["shuffle"]["order"]["class_entropy"];
+    assert!(entropy.as_f64().is_some_and(|bits| bits > 1.0), "{result}");
+    let lines = json_lines(&fs::read_to_string(rows).expect("it was written"));
+    for label in 0..3 {
+        assert_eq!(lines.iter().filter(|line| line["label"] == label).count(), 4, "{label}");
+    }
+    let unlabelled = bench(&path, &["--recipe", "columns", "--class-balanced"]).error(2);
+    assert_eq!(unlabelled, "tl: sample 0 has no label to balance classes by");
+}
+
+#[test]
+fn doctor_sends_tables_elsewhere() {
+    let (_folder, path) = file();
+    let message = tl(["doctor".as_ref(), path.as_os_str()]).error(2);
+    assert!(message.starts_with("tl: doctor examines samples; of a table `tl bench"), "{message}");
+}
