@@ -13,8 +13,10 @@ import pathlib
 import re
 from importlib.util import find_spec
 
+import numpy as np
 import pytest
 import turboloader as tl
+from stored import ring, write_segment, write_table
 
 ROOT = pathlib.Path(__file__).parents[3]
 DOCUMENTS = [
@@ -43,6 +45,9 @@ def folder(tmp_path, photos, monkeypatch):
     tl.convert(photos, tmp_path / "train.tar", sync=False)
     tl.convert(photos, tmp_path / "train.tbl", sync=False)
     os.symlink(photos, tmp_path / "photos")
+    write_table(tmp_path / "table.idv", 100)
+    vectors = np.arange(100, dtype=np.float32).reshape(20, 5)
+    write_segment(tmp_path / "nodes.tbf", vectors, ring(20), "float32")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -121,7 +121,7 @@ def test_functions_go_into_samples_by_number_too(data):
     torch = pytest.importorskip("torch")
     import turboloader.torch as tlt
 
-    transform = [T.Resize(4), brighter]
+    transform = [T.Resize((4, 4)), brighter]
     loader = tl.DataLoader(data, transform=transform, batch_size=100)
     expected = torch.from_numpy(next(iter(loader))["image"].numpy()).permute(0, 3, 1, 2)
     dataset = pickle.loads(pickle.dumps(tlt.Dataset(data, transform=transform)))
