@@ -101,6 +101,61 @@ def test_an_iteration_that_was_left_is_over(data):
     ]
 
 
+def indices(around):
+    return [index for batch in around for index in batch[0].tolist()]
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_workers_begin_the_same_epoch_whatever_was_begun_before(data, persistent):
+    epochs = tl.DataLoader(data, **TRAIN)
+    orders = [[i for batch in epochs for i in batch["index"].numpy().tolist()] for _ in range(7)]
+    iterable = dataset(data, fields=("index",))
+    next(iter(iterable))
+
+    def around(workers):
+        return torch.utils.data.DataLoader(
+            iterable, batch_size=None, num_workers=workers, persistent_workers=persistent
+        )
+
+    two = around(2)
+    assert indices(two) == orders[1]
+    assert indices(around(3)) == orders[2]
+    # What was seeded alike is another iteration all the same.
+    torch.manual_seed(7)
+    assert indices(around(2)) == orders[3]
+    torch.manual_seed(7)
+    assert indices(around(2)) == orders[4]
+    assert indices(iterable) == orders[5]
+    iterable.set_epoch(6)
+    assert indices(two) == orders[6]
+
+
+class LateSecond(tlt.IterableDataset):
+    """Its second worker begins when the first one is through."""
+
+    def __iter__(self):
+        batches = super().__iter__()
+        worker = torch.utils.data.get_worker_info()
+        return self.in_turn(batches, worker.id)
+
+    def in_turn(self, batches, worker):
+        if worker == 1:
+            assert self.is_through.acquire(timeout=60)
+        yield from batches
+        if worker == 0:
+            self.is_through.release()
+
+
+def test_workers_that_begin_late_follow_the_others(data):
+    iterable = LateSecond(data, **TRAIN, fields=("index",))
+    iterable.is_through = multiprocessing.Semaphore(0)
+    around = torch.utils.data.DataLoader(
+        iterable, batch_size=None, num_workers=2, prefetch_factor=10, persistent_workers=True
+    )
+    for _ in range(3):
+        assert sorted(indices(around)) == list(range(100))
+
+
 @pytest.mark.parametrize("workers", [0, 2, 3])
 @pytest.mark.parametrize("received", [0, 1, 5, 14])
 def test_states_are_those_of_the_loader(data, received, workers):

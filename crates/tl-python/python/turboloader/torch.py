@@ -37,14 +37,12 @@ from torch.utils.data import get_worker_info
 
 from . import _native
 from ._paths import expand
+from ._turns import Turns
 from .exceptions import SampleIndexError, SettingError, StateError
 from .loader import DataLoader, _local, _place, _recipe
 from .transforms import functions
 
 __all__ = ["Dataset", "IterableDataset"]
-
-# Workers of one torch DataLoader: far more than there are on one machine.
-_MOST_WORKERS = 1024
 
 # What a state is about, and not where in the epoch it is.
 _IDENTITY = (
@@ -55,6 +53,7 @@ _IDENTITY = (
     "seed",
     "global_batch",
     "mixing_group",
+    "replacement_group",
     "tail",
 )
 
@@ -125,11 +124,13 @@ class IterableDataset(TorchIterableDataset):
         loader = self._loader(0, 1)
         self._len = len(loader)
         self._start = loader.state_dict()
-        # For each worker the epoch and the batch that it begins with next; all processes see it.
-        self._next = torch.zeros((_MOST_WORKERS, 2), dtype=torch.int64).share_memory_()
-        self._take_turns(0, 0)
+        self._turns = Turns()
+        # The iteration that this process is in, or will be in next.
+        self._iteration = 0
         # The epoch and the batch that the consumer in this process gets next, while it iterates.
         self._present: tuple[int, int] | None = None
+        # Where the next iteration of this worker begins, by a state of its own.
+        self._resumed: tuple[int, int] | None = None
 
     def __len__(self) -> int:
         """Return how many batches an epoch has for this rank, exactly."""
@@ -140,16 +141,21 @@ class IterableDataset(TorchIterableDataset):
 
         An epoch counts when its first batch is asked for.
         """
-        worker, workers = _worker()
-        epoch, first = self._next[worker].tolist()
-        self._next[worker] = torch.tensor((epoch + 1, worker))
+        self._iteration, self._present = self._turns.make(), None
+        return self._batches(self._iteration)
+
+    def _batches(self, iteration: int) -> Iterator[Any]:
+        _, workers = _worker()
+        epoch, first = self._resumed or self._turns.next(iteration)
+        self._resumed = None
+        self._turns.begin(iteration, epoch)
         self._present = epoch, first
         numbers = range(first, self._len, workers)
         batches = self._begun(epoch, first, workers) if numbers else iter(())
         for number, batch in zip(numbers, batches, strict=False):
             self._present = epoch, number + workers
             yield batch.torch() if self._fields is None else _named(self._fields, batch)
-        self._present = None
+        self._present, self._iteration = None, iteration + 1
 
     def _begun(self, epoch: int, first: int, workers: int) -> Iterator[_native.Batch]:
         # Batch b of this rank is batch b // n of slot b % n: the ranks of a world n times as large.
@@ -163,14 +169,14 @@ class IterableDataset(TorchIterableDataset):
 
         A state that was loaded stays where it is of this epoch.
         """
-        if self._next[0, 0] != epoch:
-            self._take_turns(epoch, 0)
+        if self._turns.next(0)[0] != epoch:
+            self._turns.choose(epoch, 0)
         self._present = None
 
     def state_dict(self) -> dict[str, Any]:
         """Return where the consumer is; in a worker, where this worker is."""
         worker, workers = _worker()
-        epoch, batch = self._present or self._next[worker].tolist()
+        epoch, batch = self._present or self._resumed or self._turns.next(self._iteration)
         state = {**self._start, "epoch": epoch, "consumed": batch * self._start["global_batch"]}
         if workers > 1:
             state.update(worker=worker, workers=workers)
@@ -196,19 +202,15 @@ class IterableDataset(TorchIterableDataset):
             raise StateError(f"the state is {rest} rows behind the start of a batch")
         self._present = None
         if made == (0, 1):
-            self._take_turns(state["epoch"], batch)
+            self._turns.choose(state["epoch"], batch)
+            self._resumed = None
         elif made == (worker, workers):
-            self._next[worker] = torch.tensor((state["epoch"], batch))
+            self._resumed = state["epoch"], batch
         else:
             raise StateError(
                 f"the state is that of worker {made[0]} of {made[1]}, this is worker {worker} of "
                 f"{workers}"
             )
-
-    def _take_turns(self, epoch: int, first: int) -> None:
-        """Have each worker begin at its own batch from `first` on."""
-        self._next[:, 0] = epoch
-        self._next[:, 1] = torch.arange(first, first + _MOST_WORKERS)
 
     def _loader(self, slot: int, slots: int) -> DataLoader:
         key = os.getpid(), slot, slots
