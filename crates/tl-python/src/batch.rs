@@ -117,6 +117,9 @@ pub(crate) struct PyBatch {
     lists: [PyOnceLock<Py<PyList>>; 2],
 }
 
+/// Makes the value of one row.
+type ValueOfRow<'a> = Box<dyn Fn(usize) -> PyResult<Option<Py<PyAny>>> + 'a>;
+
 /// The lists that are kept.
 const IMAGES: usize = 0;
 const MASKS: usize = 1;
@@ -182,63 +185,67 @@ impl PyBatch {
 
     /// The values of a field that has no tensor, one for each sample.
     fn list<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyList>>> {
-        let kept = |which: usize, make: &dyn Fn() -> PyResult<Bound<'py, PyList>>| {
-            let list = self.lists[which].get_or_try_init(py, || make().map(Bound::unbind))?;
-            Ok(Some(list.bind(py).clone()))
+        let Some(value) = self.values_of(py, name) else { return Ok(None) };
+        let make = || -> PyResult<Bound<'py, PyList>> {
+            let values = (0..self.batch.len()).map(value).collect::<PyResult<Vec<_>>>()?;
+            PyList::new(py, values)
         };
-        let contents = &*self.contents;
-        match name {
-            "image" if contents.samples == Samples::Images => {
-                return kept(IMAGES, &|| self.rows(py, |row| self.image(py, row)));
-            }
-            "mask" if contents.mask.is_some() => {
-                return kept(MASKS, &|| self.rows(py, |row| self.mask(py, row)));
-            }
-            "bytes" if contents.samples == Samples::Bytes => {
-                return self
-                    .rows(py, |row| {
-                        let sample = self.batch.sample(row).map(|sample| sample.bytes);
-                        Ok(sample.map(|bytes| PyBytes::new(py, bytes)))
-                    })
-                    .map(Some);
-            }
-            "key" if contents.keys && contents.samples != Samples::Rows => {
-                return self
-                    .rows(py, |row| self.batch.key(row).map(|key| text(py, key)).transpose())
-                    .map(Some);
-            }
-            "boxes" if contents.boxes => {
-                return self
-                    .rows(py, |row| {
-                        let boxes = self.batch.boxes(row);
-                        self.owned(py, boxes.as_bytes(), vec![boxes.len(), 4], Element::F32)
-                    })
-                    .map(Some);
-            }
-            "box_labels" if contents.box_labels => {
-                return self
-                    .rows(py, |row| {
-                        let labels = self.batch.box_labels(row);
-                        self.owned(py, labels.as_bytes(), vec![labels.len()], Element::I64)
-                    })
-                    .map(Some);
-            }
-            _ => {}
-        }
-        let Some(column) = contents.columns.iter().position(|column| column == name) else {
-            return Ok(None);
+        let kept = match name {
+            "image" => &self.lists[IMAGES],
+            "mask" => &self.lists[MASKS],
+            _ => return make().map(Some),
         };
-        let bytes = |row| Ok(self.batch.column(column, row).map(|bytes| PyBytes::new(py, bytes)));
-        self.rows(py, bytes).map(Some)
+        let list = kept.get_or_try_init(py, || make().map(Bound::unbind))?;
+        Ok(Some(list.bind(py).clone()))
     }
 
-    fn rows<'py, T: IntoPyObject<'py>>(
+    /// The value of one sample in a field that has no tensor.
+    fn value<'py>(
         &self,
         py: Python<'py>,
-        value: impl Fn(usize) -> PyResult<T>,
-    ) -> PyResult<Bound<'py, PyList>> {
-        let values = (0..self.batch.len()).map(value).collect::<PyResult<Vec<T>>>()?;
-        PyList::new(py, values)
+        name: &str,
+        row: usize,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if matches!(name, "image" | "mask") {
+            return self.list(py, name)?.map(|list| list.get_item(row)).transpose();
+        }
+        let Some(value) = self.values_of(py, name) else { return Ok(None) };
+        Ok(value(row)?.map(|value| value.into_bound(py)))
+    }
+
+    /// What makes the value of a row, of a field that has no tensor; none where a sample has none.
+    fn values_of<'a>(&'a self, py: Python<'a>, name: &str) -> Option<ValueOfRow<'a>> {
+        let contents = &*self.contents;
+        Some(match name {
+            "image" if contents.samples == Samples::Images => {
+                Box::new(move |row| self.image(py, row))
+            }
+            "mask" if contents.mask.is_some() => Box::new(move |row| self.mask(py, row)),
+            "bytes" if contents.samples == Samples::Bytes => Box::new(move |row| {
+                let sample = self.batch.sample(row);
+                Ok(sample.map(|sample| PyBytes::new(py, sample.bytes).into_any().unbind()))
+            }),
+            "key" if contents.keys && contents.samples != Samples::Rows => Box::new(move |row| {
+                let key = self.batch.key(row).map(|key| text(py, key)).transpose()?;
+                Ok(key.map(Bound::unbind))
+            }),
+            "boxes" if contents.boxes => Box::new(move |row| {
+                let boxes = self.batch.boxes(row);
+                let shape = vec![boxes.len(), 4];
+                self.owned(py, boxes.as_bytes(), shape, Element::F32).map(Some)
+            }),
+            "box_labels" if contents.box_labels => Box::new(move |row| {
+                let labels = self.batch.box_labels(row);
+                self.owned(py, labels.as_bytes(), vec![labels.len()], Element::I64).map(Some)
+            }),
+            _ => {
+                let column = contents.columns.iter().position(|column| column == name)?;
+                Box::new(move |row| {
+                    let bytes = self.batch.column(column, row);
+                    Ok(bytes.map(|bytes| PyBytes::new(py, bytes).into_any().unbind()))
+                })
+            }
+        })
     }
 
     fn image(&self, py: Python<'_>, row: usize) -> PyResult<Option<Py<PyAny>>> {
@@ -288,8 +295,8 @@ impl PyBatch {
                     Bound::new(py, tensor)?.call_method0("numpy")?.call_method1("item", (row,))?
                 }
                 Some(tensor) => tensor.row(row).into_form(py, form)?.into_bound(py),
-                None => match self.list(py, name)? {
-                    Some(list) => self.as_array(list.get_item(row)?)?,
+                None => match self.value(py, name, row)? {
+                    Some(value) => self.as_array(value)?,
                     None => py.None().into_bound(py),
                 },
             };

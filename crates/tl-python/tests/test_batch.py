@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import tracemalloc
 import weakref
 
 import numpy as np
@@ -177,6 +178,17 @@ def test_stored_bytes_are_bytes(data):
     batch = next(iter(tl.DataLoader(data, batch_size=3, decode=False)))
     assert batch["bytes"] == [bmp(image(index)) for index in range(3)]
     assert batch.keys() == ["bytes", "label", "index", "valid"]
+
+
+def test_a_sample_takes_its_own_bytes(data):
+    batch = next(iter(tl.DataLoader(data, batch_size=100, decode=False, keys=True)))
+    batch[0]
+    tracemalloc.start()
+    assert [batch[row]["key"] for row in (3, 97)] == ["00003.bmp", "00097.bmp"]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # Less than the bytes of all samples.
+    assert peak < 50 * len(batch[0]["bytes"])
 
 
 def test_output_formats_decide_what_fields_are(data):
