@@ -195,9 +195,21 @@ impl Loader {
     /// [`PipelineError::StateWithinBatch`] for a place that no epoch of this loader has;
     /// [`PipelineError::Forked`].
     pub fn resume(&self, state: &LoaderState) -> Result<Epoch, PipelineError> {
-        let own = self.shared.state(state.epoch, self.shared.schedule.global_batches())?;
-        let batch = state.next_batch(&own)?;
+        let batch = self.next_batch(state)?;
         Ok(self.start(state.epoch, batch))
+    }
+
+    /// Whether [`resume`](Self::resume) goes on from `state`; begins nothing.
+    ///
+    /// # Errors
+    /// As `resume`.
+    pub fn check(&self, state: &LoaderState) -> Result<(), PipelineError> {
+        self.next_batch(state).map(|_| ())
+    }
+
+    fn next_batch(&self, state: &LoaderState) -> Result<u64, PipelineError> {
+        let own = self.shared.state(state.epoch, self.shared.schedule.global_batches())?;
+        state.next_batch(&own)
     }
 
     /// Batch `number` of `epoch` alone: its bytes are those it has in its epoch. Under a memory budget

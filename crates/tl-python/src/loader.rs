@@ -113,10 +113,17 @@ impl PyLoader {
     /// The batches that are left of the epoch of this state, as JSON.
     fn resume(&self, py: Python<'_>, state: &str) -> PyResult<PyEpoch> {
         let loader = self.open()?;
-        let state: LoaderState =
-            serde_json::from_str(state).map_err(|error| Error::state(&error))?;
+        let state = parsed(state)?;
         let epoch = py.detach(|| loader.resume(&state)).map_err(Error::from)?;
         Ok(self.begun(epoch))
+    }
+
+    /// Refuses a state that `resume` would refuse, and returns its epoch.
+    fn check(&self, py: Python<'_>, state: &str) -> PyResult<u32> {
+        let loader = self.open()?;
+        let state = parsed(state)?;
+        py.detach(|| loader.check(&state)).map_err(Error::from)?;
+        Ok(state.epoch)
     }
 
     /// The state at the start of this epoch, as JSON.
@@ -198,6 +205,10 @@ fn wrong_type(py: Python<'_>, error: &PyErr) -> PyErr {
         reason = cause;
     }
     Error::setting(&format!("{}: {}", names.join("."), reason.value(py))).into()
+}
+
+fn parsed(state: &str) -> Result<LoaderState, Error> {
+    serde_json::from_str(state).map_err(|error| Error::state(&error))
 }
 
 fn json(state: &LoaderState) -> PyResult<String> {

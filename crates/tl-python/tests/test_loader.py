@@ -149,6 +149,17 @@ def test_states_of_other_loaders_are_refused(data, tmp_path):
         train(data).load_state_dict({"version": 1})
 
 
+def test_a_state_that_is_refused_changes_nothing(data):
+    loader, alike = train(data), train(data)
+    epoch, expected = iter(loader), iter(alike)
+    next(epoch), next(expected)
+    state = loader.state_dict()
+    with pytest.raises(tl.StateError):
+        loader.load_state_dict({**state, "seed": 7})
+    assert loader.state_dict() == state
+    assert content(epoch) == content(expected)
+
+
 def test_pickles_before_the_first_epoch_and_not_behind(data):
     loader = train(data)
     loader.set_epoch(2)

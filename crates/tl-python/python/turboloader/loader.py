@@ -355,11 +355,10 @@ class DataLoader:
             For a state of another data set, transform, order, seed or global batch.
         """
         text = json.dumps(state)
-        # Refused here and not when training begins again.
+        # Refused here and not when training begins again; what goes on then goes on.
+        epoch = self._native.check(text)
         self._end()
-        probe = self._native.resume(text)
-        self._next = probe.number
-        probe.close()
+        self._next = epoch
         self._state, self._is_chosen = text, False
 
     @property
