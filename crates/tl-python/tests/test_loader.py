@@ -78,6 +78,18 @@ def test_workers_by_id_have_each_sample_once(data):
     assert sorted(seen) == list(range(100))
 
 
+def test_workers_by_id_share_the_part_of_their_rank(data, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    seen = []
+    for rank in range(2):
+        monkeypatch.setenv("RANK", str(rank))
+        for worker in range(3):
+            place = {"worker_id": worker, "num_workers": 3, "enable_distributed": True}
+            loader = tl.DataLoader(data, batch_size=7, **place)
+            seen += [index for batch in loader for index in batch["index"].numpy().tolist()]
+    assert sorted(seen) == list(range(100))
+
+
 @pytest.mark.parametrize("received", [0, 1, 5, 13])
 def test_a_state_goes_on_where_it_was(data, received):
     loader = train(data)

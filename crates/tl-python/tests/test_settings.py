@@ -26,6 +26,12 @@ from turboloader import transforms as T  # noqa: N812
         ({"decode": False, "dtype": "uint8"}, "dtype: decode=False"),
         ({"decode": False, "channels_last": False}, "channels_last: decode=False"),
         ({"decode": False, "batch_transform": T.MixUp(num_classes=2)}, "batch_transform: decode"),
+        ({"worker_id": 2, "num_workers": 2}, "worker_id is 2, num_workers 2"),
+        ({"worker_id": 0}, "worker_id is 0, num_workers 0"),
+        (
+            {"worker_id": 0, "num_workers": 2, "world_rank": 0, "world_size": 2},
+            "worker_id and world_rank",
+        ),
         ({"format": "tar"}, "format is tar, but the data set is of tbl"),
         ({"format": "idv"}, "format is idv, but the data set is of tbl"),
         ({"format": "zip"}, "format is zip, none of auto, folder"),

@@ -249,11 +249,15 @@ class DataLoader:
             said = {"transform": transform, "image_size": image_size, **of_images}
             if given := _given(said):
                 raise SettingError(f"{given}: decode=False gives stored bytes, as they are")
-        if worker_id is not None:
-            # The other workers have the rest: together each sample once.
-            world_rank, world_size, num_workers = worker_id, num_workers, 0
-            tail = tail or "uneven"
+        if worker_id is not None and (world_rank is not None or world_size is not None):
+            raise SettingError("worker_id and world_rank say two things: pass one of them")
         rank, world = _place(enable_distributed, world_rank, world_size)
+        if worker_id is not None:
+            if not 0 <= worker_id < num_workers:
+                raise SettingError(f"worker_id is {worker_id}, num_workers {num_workers}")
+            # The other workers have the rest of this rank's part: together each sample once.
+            rank, world, num_workers = worker_id * world + rank, num_workers * world, 0
+            tail = tail or "uneven"
         memory = cache_l1_mb * _MIB if enable_cache or cache_decoded else 0
         window, multiple = (buckets, 1) if isinstance(buckets, int) else buckets or (None, 1)
         settings = {
