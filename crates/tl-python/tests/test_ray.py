@@ -126,6 +126,21 @@ def test_files_come_back_as_they_were(data, tmp_path):
     assert sum(len(tl.TblReader(path)) for path in folder.iterdir()) == 100
 
 
+def test_a_folder_is_emptied_of_what_was_killed_or_left_as_it_was(tmp_path):
+    names = [".part-00001.tbl.Xy12ab.partial", "part-00000.tbl"]
+    for name in names:
+        (tmp_path / name).touch()
+    sink = tlr.TblDatasink(tmp_path)
+    # As when an earlier write with this sink was well.
+    sink._has_begun = True
+    with pytest.raises(tl.SettingError, match="is not empty") as refused:
+        sink.on_write_start()
+    sink.on_write_failed(refused.value)
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    tlr.TblDatasink(tmp_path, overwrite=True).on_write_start()
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_failed_write_leaves_nothing(data, tmp_path):
     def spoil(row):
         return {"bytes": 3 if row["key"] == "00077.bmp" else row["bytes"]}

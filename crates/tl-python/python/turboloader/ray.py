@@ -287,10 +287,15 @@ class TblDatasink(Datasink):
 
     def on_write_start(self, *_: Any, **__: Any) -> None:
         """Make the folder, and see that it is empty."""
+        # What an earlier write made stays where this one is refused.
+        self._has_begun = False
         self._folder.mkdir(parents=True, exist_ok=True)
         if self._overwrite:
-            for path in self._folder.glob("*.tbl"):
-                path.unlink()
+            # Where files cannot be without a name until they are whole, such as on NFS, a task that
+            # was killed has left one.
+            for pattern in ("*.tbl", ".*.tbl.*.partial"):
+                for path in self._folder.glob(pattern):
+                    path.unlink()
         if any(self._folder.iterdir()):
             raise SettingError(f"{self._folder} is not empty: pass overwrite=True")
         self._has_begun = True
