@@ -290,7 +290,8 @@ fn every_file_comes_back_from_arrays() {
             columns += 1;
         }
     }
-    assert!(columns > 50, "{columns}");
+    // The crate's own files have as many.
+    assert!(columns >= 50, "{columns}");
 }
 
 /// A missing point of time comes back with no distance to UTC, whatever it had.
