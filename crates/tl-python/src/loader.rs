@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use tbl_io::SourceKind;
 use tl_pipeline::{Columns, Dataset, Epoch, Loader, LoaderState, PipelineError, Report, Work};
@@ -15,6 +16,7 @@ use crate::batch::{Contents, PyBatch};
 use crate::error::Error;
 use crate::settings::Settings;
 use crate::tensor::Form;
+use crate::user::UserTransforms;
 
 /// How long a wait goes on before the interpreter is asked whether somebody pressed Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -23,6 +25,9 @@ const PATIENCE: Duration = Duration::from_millis(50);
 #[pyclass(frozen, name = "Loader", module = "turboloader._native")]
 pub(crate) struct PyLoader {
     loader: Closable<Arc<Loader>>,
+    /// The functions in its recipe, for the garbage collector: of a method that belongs to what has
+    /// the loader, nothing else says so.
+    functions: UserTransforms,
     contents: Arc<Contents>,
     len: u64,
 }
@@ -31,6 +36,8 @@ pub(crate) struct PyLoader {
 #[pyclass(frozen, name = "Epoch", module = "turboloader._native")]
 pub(crate) struct PyEpoch {
     epoch: Closable<Epoch>,
+    /// Whose functions the epoch's threads call.
+    loader: Py<PyLoader>,
     contents: Arc<Contents>,
     number: u32,
 }
@@ -78,9 +85,9 @@ impl PyLoader {
         self.loader.lock()?.clone().ok_or_else(|| Error::closed(&"the loader is closed"))
     }
 
-    fn begun(&self, epoch: Epoch) -> PyEpoch {
-        let (contents, number) = (Arc::clone(&self.contents), epoch.number());
-        PyEpoch { epoch: Closable::new(epoch), contents, number }
+    fn begun(slf: &Bound<'_, Self>, epoch: Epoch) -> PyEpoch {
+        let (contents, number) = (Arc::clone(&slf.get().contents), epoch.number());
+        PyEpoch { epoch: Closable::new(epoch), loader: slf.clone().unbind(), contents, number }
     }
 }
 
@@ -95,8 +102,12 @@ impl PyLoader {
         let config = settings.config(&dataset)?;
         let contents = Arc::new(Contents::new(&config, form));
         let loader = py.detach(|| Loader::new(dataset, config)).map_err(Error::from)?;
-        let len = loader.len();
-        Ok(Self { loader: Closable::new(Arc::new(loader)), contents, len })
+        let (len, functions) = (loader.len(), settings.user_transforms);
+        Ok(Self { loader: Closable::new(Arc::new(loader)), functions, contents, len })
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.functions.traverse(&visit)
     }
 
     /// How many batches an epoch has for this rank.
@@ -105,17 +116,17 @@ impl PyLoader {
     }
 
     /// The batches of this epoch.
-    fn epoch(&self, py: Python<'_>, epoch: u32) -> PyResult<PyEpoch> {
-        let loader = self.open()?;
-        Ok(self.begun(py.detach(|| loader.epoch(epoch))))
+    fn epoch(slf: &Bound<'_, Self>, epoch: u32) -> PyResult<PyEpoch> {
+        let loader = slf.get().open()?;
+        Ok(Self::begun(slf, slf.py().detach(|| loader.epoch(epoch))))
     }
 
     /// The batches that are left of the epoch of this state, as JSON.
-    fn resume(&self, py: Python<'_>, state: &str) -> PyResult<PyEpoch> {
-        let loader = self.open()?;
+    fn resume(slf: &Bound<'_, Self>, state: &str) -> PyResult<PyEpoch> {
+        let loader = slf.get().open()?;
         let state = parsed(state)?;
-        let epoch = py.detach(|| loader.resume(&state)).map_err(Error::from)?;
-        Ok(self.begun(epoch))
+        let epoch = slf.py().detach(|| loader.resume(&state)).map_err(Error::from)?;
+        Ok(Self::begun(slf, epoch))
     }
 
     /// Refuses a state that `resume` would refuse, and returns its epoch.
@@ -217,6 +228,10 @@ fn json(state: &LoaderState) -> PyResult<String> {
 
 #[pymethods]
 impl PyEpoch {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.loader)
+    }
+
     fn __iter__(slf: Py<Self>) -> Py<Self> {
         slf
     }

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, TryLockError};
 
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tl_decode::{DecodeOptions, Exif, Image};
@@ -25,6 +26,7 @@ use crate::user::UserTransforms;
 pub(crate) struct PySamples {
     dataset: Dataset,
     recipe: Recipe,
+    functions: UserTransforms,
     user_transforms: BoundTransforms,
     options: DecodeOptions,
     seed: u64,
@@ -90,14 +92,19 @@ impl PySamples {
         exif: bool,
         user_transforms: Option<UserTransforms>,
     ) -> Result<Self, Error> {
-        let user_transforms = user_transforms.unwrap_or_default().of_loader();
+        let functions = user_transforms.unwrap_or_default();
+        let user_transforms = functions.of_loader();
         let user_transforms =
             user_transforms.bind(&recipe.recipe).map_err(|error| Error::recipe(&error))?;
         let dataset = py.detach(|| Dataset::open(&paths))?;
         let exif = if exif { Exif::Apply } else { Exif::Ignore };
         let options = DecodeOptions { exif, ..DecodeOptions::default() };
         let (recipe, renderers) = (recipe.recipe.clone(), Mutex::default());
-        Ok(Self { dataset, recipe, user_transforms, options, seed, renderers })
+        Ok(Self { dataset, recipe, functions, user_transforms, options, seed, renderers })
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.functions.traverse(&visit)
     }
 
     fn __len__(&self) -> usize {

@@ -48,7 +48,7 @@ pub(crate) struct Settings<'py> {
     neighbor_direction: String,
     block_bytes: u64,
     /// The code of the recipe's user transforms.
-    user_transforms: UserTransforms,
+    pub(crate) user_transforms: UserTransforms,
     boxes: Option<BoxSettings>,
     mask: Option<MaskSettings>,
     cache_decoded: bool,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pyo3::Borrowed;
 use pyo3::exceptions::PyRuntimeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use serde_json::Value;
@@ -35,6 +36,12 @@ impl<'a, 'py> FromPyObject<'a, 'py> for UserTransforms {
 }
 
 impl UserTransforms {
+    /// Shows the functions to the garbage collector. Of each there is one count, however many
+    /// loaders and threads share it, so one object alone may show it.
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.functions.iter().try_for_each(|(_, function)| visit.call(&**function))
+    }
+
     /// The functions as a loader has them.
     pub(crate) fn of_loader(&self) -> tl_transform::UserTransforms {
         let mut transforms = tl_transform::UserTransforms::new();

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import pickle
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -132,3 +134,30 @@ def test_functions_go_into_samples_by_number_too(data):
     expected = torch.from_numpy(next(iter(loader))["image"].numpy()).permute(0, 3, 1, 2)
     dataset = pickle.loads(pickle.dumps(tlt.Dataset(data, transform=transform)))
     assert torch.equal(torch.stack([dataset[index][0] for index in range(100)]), expected)
+
+
+class Trainer:
+    """It has the loader, whose transform is its own method."""
+
+    def __init__(self, data):
+        self.loader = tl.DataLoader(data, batch_size=4, transform=[T.Resize((4, 4)), self.same])
+        self.is_whole = True
+
+    def same(self, image):
+        assert self.is_whole
+        return image
+
+
+def test_a_loader_whose_function_leads_back_to_it_is_collected(data):
+    trainer = Trainer(data)
+    next(iter(trainer.loader))
+    alive = weakref.ref(trainer)
+    del trainer
+    gc.collect()
+    assert alive() is None
+
+
+def test_functions_of_an_epoch_that_is_left_stay_whole(data):
+    batches = iter(Trainer(data).loader)
+    gc.collect()
+    assert sum(len(batch) for batch in batches) == 100
