@@ -109,20 +109,23 @@ fn what_is_read_ahead_is_counted_until_it_is_gone() {
     let (order, batch_size) = (loader.order(0), loader.config().batch_size as u64);
     let mut epoch = loader.epoch(0);
     drop(epoch.next().unwrap().unwrap());
-    // All of it is read, and the workers are as far ahead as they may be.
-    let taken = (1 + loader.config().prefetch as u64) * batch_size;
-    let deadline = Instant::now() + PATIENCE;
-    while loader.stats().readers.ready != 48 - taken || loader.stats().readers.reading > 0 {
-        assert!(Instant::now() < deadline, "{:?}", loader.stats());
-        yield_now();
-    }
     let bytes = |position| {
         let index = order.sample_at(position).unwrap();
         sample(u32::try_from(index).unwrap(), SampleFormat::Bmp).bytes.len() as u64
     };
-    let readers = loader.stats().readers;
-    assert_eq!(readers.bytes, (taken..48).map(bytes).sum::<u64>());
-    assert_eq!(readers.samples + readers.late, 48);
+    // All of it is read, and the workers are as far ahead as they may be.
+    let taken = (1 + loader.config().prefetch as u64) * batch_size;
+    let ready = (48 - taken, (taken..48).map(bytes).sum::<u64>());
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let readers = loader.stats().readers;
+        let all = readers.samples + readers.late;
+        if (readers.reading, all) == (0, 48) && (readers.ready, readers.bytes) == ready {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{readers:?}, {ready:?}");
+        yield_now();
+    }
     drop(epoch);
     let after = loader.stats().readers;
     assert_eq!((after.reading, after.ready, after.bytes), (0, 0, 0));

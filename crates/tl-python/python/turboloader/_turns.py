@@ -91,7 +91,7 @@ def _run() -> int:
     identity: Any = getattr(multiprocessing.current_process(), "_identity", ())
     # Workers that multiprocessing has not made have in common what they were seeded with.
     number = identity[-1] if identity else worker.seed
-    return 1 + (number - worker.id) % ((1 << _BITS) - 1)
+    return int(1 + (number - worker.id) % ((1 << _BITS) - 1))
 
 
 def _packed(run: int, first: int, last: int) -> int:
