@@ -51,7 +51,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let wheel = environment.build("checked", &[])?;
     environment.install_wheel(&wheel)?;
     environment.module("mypy", &[])?;
-    environment.module("mypy.stubtest", &["turboloader", "--allowlist", "stubtest.txt"])?;
+    let settings = ["--mypy-config-file", "pyproject.toml", "--ignore-unused-allowlist"];
+    let stubtest = ["turboloader", "--allowlist", "stubtest.txt"];
+    environment.module("mypy.stubtest", &[&stubtest[..], &settings[..]].concat())?;
     environment.test(arguments)
 }
 
