@@ -5,7 +5,7 @@ use tbf_format::{Adjacency, FileHeader, FormatError, Region};
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::element::Element;
-use crate::memory::{ALIGNMENT, Memory};
+use crate::memory::Memory;
 use crate::tensor::Tensor;
 
 /// The edges by source, or by target from the reverse index.
@@ -14,17 +14,13 @@ pub(super) fn adjacency<'a>(
     header: &FileHeader,
     incoming: bool,
 ) -> Result<Adjacency<'a>, FormatError> {
-    let outgoing = Adjacency::parse(region, header.node_count())?;
     if !incoming {
-        return Ok(outgoing);
+        return Adjacency::parse(region, header.node_count());
     }
     if !header.has_reverse() {
         return Err(FormatError::Absent { region: Region::Edges });
     }
-    // It starts at the first multiple of 64 behind the edges.
-    let end = outgoing.pointers().as_bytes().len() + size_of_val(outgoing.edges());
-    let reverse = region.get(end.next_multiple_of(ALIGNMENT)..).unwrap_or_default();
-    Adjacency::parse(reverse, header.node_count())
+    Adjacency::parse_reverse(region, header.node_count())
 }
 
 /// Row pointers, nodes, weights and relations: copies, for a file has an edge's parts side by side.
