@@ -10,7 +10,7 @@ from typing import Any
 from . import _native
 from ._native import ImageInfo, TblReader, TblWriter, Tensor, open_raw_view, verify
 from ._paths import expand
-from .exceptions import SettingError, StorageError
+from .exceptions import PathExistsError, SettingError
 
 __all__ = [
     "TblReader",
@@ -144,8 +144,9 @@ def convert(
         if lz4:
             raise SettingError("lz4 is for TBL files")
         if not overwrite and os.path.lexists(destination):
-            error = StorageError(f"{os.fspath(destination)}: exists already: pass overwrite=True")
-            error.errno, error.shard = errno.EEXIST, os.fspath(destination)
+            path = os.fspath(destination)
+            error = PathExistsError(f"{path}: exists already: pass overwrite=True")
+            error.errno, error.shard, error.filename = errno.EEXIST, path, path
             raise error
         rows = _native.convert_table(
             paths[0],
