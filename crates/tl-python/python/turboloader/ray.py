@@ -15,6 +15,7 @@ for every process.
 
 from __future__ import annotations
 
+import collections
 import itertools
 import os
 import pathlib
@@ -379,8 +380,8 @@ def convert_tars(
     archives = [os.path.abspath(path) for path in expand(sources)]
     target = pathlib.Path(folder).absolute()
     outputs = [str(target / f"{pathlib.Path(path).stem}.tbl") for path in archives]
-    for output in outputs:
-        if outputs.count(output) > 1:
+    for output, archives_of_it in collections.Counter(outputs).items():
+        if archives_of_it > 1:
             raise SettingError(f"several archives would become {output}: give them other names")
     target.mkdir(parents=True, exist_ok=True)
     task = ray.remote(**{"num_cpus": 1, **(ray_remote_args or {})})(_convert_one)
