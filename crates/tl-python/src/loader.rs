@@ -163,12 +163,6 @@ impl PyLoader {
         Ok(kinds.collect::<BTreeSet<_>>().into_iter().collect())
     }
 
-    /// Whether the data set is a table, whose samples are rows of columns.
-    #[getter]
-    fn is_table(&self) -> Result<bool, Error> {
-        Ok(self.open()?.dataset().tables().next().is_some())
-    }
-
     /// The names of the classes, indexed by label.
     #[getter]
     fn class_names(&self) -> Result<Vec<String>, Error> {

@@ -297,11 +297,12 @@ class DataLoader:
             "bucket_multiple": multiple,
         }
         self._native = _native.Loader(self._paths, settings)
-        if self._native.is_table:
+        kinds = self._native.kinds
+        if "table" in kinds:
             self._recipe = None
             _refuse_of_images(transform, image_size, dtype, batch_transform, boxes, mask)
-        if (kind := _KINDS.get(format or "auto")) and self._native.kinds != [kind]:
-            found = ", ".join(self._native.kinds)
+        if (kind := _KINDS.get(format or "auto")) and kinds != [kind]:
+            found = ", ".join(kinds)
             self._native.close()
             raise SettingError(f"format is {format}, but the data set is of {found}")
         self._next = 0
@@ -435,7 +436,7 @@ class DataLoader:
 
     def __repr__(self) -> str:
         paths = self._paths[0] if len(self._paths) == 1 else f"{len(self._paths)} sources"
-        rows = "columns" if self._native.is_table else "stored bytes"
+        rows = "columns" if "table" in self._native.kinds else "stored bytes"
         work = rows if self._recipe is None else self._recipe
         size = self._arguments["batch_size"]
         return f"DataLoader({paths}, {len(self)} batches of {size}: {work})"
