@@ -9,6 +9,7 @@ mod columns;
 mod gather;
 mod identity;
 mod idv;
+mod kind;
 mod labels;
 mod layout;
 mod neighbors;
@@ -28,6 +29,7 @@ use crate::sync::Arc;
 
 pub use columns::{ColumnRequest, Columns, Direction, Neighbors};
 pub use idv::IdvTable;
+pub use kind::TableKind;
 pub use number::{ColumnNumber, ColumnType};
 pub use source::TableSource;
 pub use tbf::TbfTable;

@@ -14,6 +14,7 @@ mod value;
 use std::path::Path;
 
 use tbl_io::Source;
+use tl_pipeline::TableKind;
 
 use crate::failure::{Failure, TableFailure};
 
@@ -35,28 +36,6 @@ pub(crate) enum Table {
     Segment(SegmentFile),
 }
 
-/// The kind of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TableKind {
-    /// ML.NET's binary data view.
-    Idv,
-    /// A segment of TALA.
-    Tbf,
-}
-
-impl TableKind {
-    /// As `tl info` names it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Idv => "idv",
-            Self::Tbf => "tbf",
-        }
-    }
-}
-
-/// How an IDV file starts.
-const IDV_SIGNATURE: [u8; 8] = *b"CML\0DVB\0";
-
 impl Table {
     /// Opens a table; `None` for a path that is something else.
     pub(crate) fn open(path: &Path) -> Result<Option<Self>, Failure> {
@@ -75,22 +54,8 @@ fn sniff(path: &Path) -> Result<Option<(TableKind, Source)>, Failure> {
         return Ok(None);
     }
     let source = Source::open(path)?;
-    let mut front = [0; IDV_SIGNATURE.len()];
-    let present = front.len().min(usize::try_from(source.len()).unwrap_or(usize::MAX));
-    source.read_exact_at(0, &mut front[..present])?;
-    let kind = if front == IDV_SIGNATURE {
-        TableKind::Idv
-    } else if tbf_format::sniff(&front) {
-        TableKind::Tbf
-    } else {
-        let extension = path.extension().unwrap_or_default();
-        let kinds = [TableKind::Idv, TableKind::Tbf];
-        let named = kinds.into_iter().find(|kind| extension.eq_ignore_ascii_case(kind.name()));
-        // A data set under the name of a table is the data set.
-        let Some(kind) = named.filter(|_| !front.starts_with(b"TBL")) else { return Ok(None) };
-        kind
-    };
-    Ok(Some((kind, source)))
+    let kind = TableKind::of(path, &source)?;
+    Ok(kind.map(|kind| (kind, source)))
 }
 
 /// What to say where samples were wanted and opening `paths` failed: if one is a table, that.

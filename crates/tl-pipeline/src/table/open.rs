@@ -6,35 +6,19 @@ use tbl_io::{SampleSource, Source};
 
 use crate::error::{ColumnsError, PipelineError};
 use crate::table::layout::describe;
-use crate::table::{Content, IdvTable, Table, TableColumn, TableSource, TbfTable};
-
-/// What tables start with.
-const MAGIC_BYTES: usize = 8;
+use crate::table::{Content, IdvTable, Table, TableColumn, TableKind, TableSource, TbfTable};
 
 /// The table at `path`; `None` where that is something else, or cannot be looked into.
 pub(crate) fn open(path: &Path) -> Result<Option<Box<dyn Table>>, PipelineError> {
     let fault = |source| PipelineError::Table { path: path.to_path_buf(), source };
     let Ok(source) = Source::open(path) else { return Ok(None) };
-    let mut magic = [0; MAGIC_BYTES];
-    let front = usize::try_from(source.len()).unwrap_or(MAGIC_BYTES).min(MAGIC_BYTES);
-    let front = &mut magic[..front];
-    if source.read_exact_at(0, front).is_err() {
-        return Ok(None);
-    }
-    // A file that starts as none is damaged where its name says that it is one, and not where it is
-    // a data set of samples.
-    let extension = path.extension().filter(|_| !front.starts_with(b"TBL"));
-    let is_named = |name| extension.is_some_and(|extension| extension.eq_ignore_ascii_case(name));
-    let (is_idv, is_tbf) = (*front == idv_format::Header::MAGIC[..], tbf_format::sniff(front));
-    if is_idv || is_named("idv") && !is_tbf {
-        return IdvTable::of(&source).map(|table| Some(Box::new(table) as _)).map_err(fault);
-    }
-    if is_tbf || is_named("tbf") {
-        return TbfTable::of(&source, &tbf_format::UnpackOptions::default())
-            .map(|table| Some(Box::new(table) as _))
-            .map_err(fault);
-    }
-    Ok(None)
+    let Ok(Some(kind)) = TableKind::of(path, &source) else { return Ok(None) };
+    let table: Result<Box<dyn Table>, _> = match kind {
+        TableKind::Idv => IdvTable::of(&source).map(|table| Box::new(table) as _),
+        TableKind::Tbf => TbfTable::of(&source, &tbf_format::UnpackOptions::default())
+            .map(|table| Box::new(table) as _),
+    };
+    table.map(Some).map_err(fault)
 }
 
 /// Whether sources are tables, which then have the same columns.
