@@ -9,6 +9,7 @@ mod tar_layout;
 
 use std::error::Error;
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -136,16 +137,17 @@ pub struct ConvertSummary {
 /// Writes the selected samples to `destination`, which gets its name only when all is well.
 ///
 /// Every sample is checked against the checksums its source has. The file depends on the
-/// samples and the target alone, whatever the number of workers.
+/// samples and the target alone, whatever the number of workers. It ends, without a file, where
+/// `on_event` breaks off.
 ///
 /// # Errors
-/// The first damaged sample, refused sample or failed write, by name.
+/// The first damaged sample, refused sample or failed write, by name; [`ConvertError::Stopped`].
 pub fn convert<P: Prepare>(
     selection: &Selection<'_>,
     destination: &Path,
     options: &ConvertOptions,
     new_prepare: impl Fn() -> P + Sync,
-    on_event: &mut dyn FnMut(ConvertEvent<'_>),
+    on_event: &mut dyn FnMut(ConvertEvent<'_>) -> ControlFlow<()>,
 ) -> Result<ConvertSummary, ConvertError> {
     let (version, compression) = match options.target {
         Target::Tar => {
@@ -164,7 +166,7 @@ fn run<S: Sink, P: Prepare>(
     mut sink: S,
     options: &ConvertOptions,
     new_prepare: impl Fn() -> P + Sync,
-    on_event: &mut dyn FnMut(ConvertEvent<'_>),
+    on_event: &mut dyn FnMut(ConvertEvent<'_>) -> ControlFlow<()>,
 ) -> Result<ConvertSummary, ConvertError> {
     let costly = P::COSTLY || options.target == Target::Tbl2(Compression::Lz4);
     let plan = Plan {
@@ -196,22 +198,26 @@ fn run<S: Sink, P: Prepare>(
             let Located { source, index, .. } = selection.locate(number);
             let key = source.entry(index)?.key;
             let (path, key) = (source.path(), key.as_deref());
-            on_event(ConvertEvent::Unmeasured { path, index, key, reason: &*reason });
+            heard(on_event(ConvertEvent::Unmeasured { path, index, key, reason: &*reason }))?;
         }
         if let Some(reason) = unindexed {
             summary.unindexed_samples += 1;
             let Located { source, index, .. } = selection.locate(number);
             let key = source.entry(index)?.key;
             let (path, key) = (source.path(), key.as_deref());
-            on_event(ConvertEvent::Unindexed { path, index, key, reason: &*reason });
+            heard(on_event(ConvertEvent::Unindexed { path, index, key, reason: &*reason }))?;
         }
         let ConvertSummary { samples, sample_bytes: bytes, .. } = summary;
-        on_event(ConvertEvent::Written { samples, bytes });
-        Ok::<_, ConvertError>(())
+        heard(on_event(ConvertEvent::Written { samples, bytes }))
     };
     ordered::in_order(plan, |number| selection.held_bytes(number), new_worker, consume)?;
     let Written { file_bytes, compressed_samples, row_indexes, unstored } = sink.finish()?;
     Ok(ConvertSummary { file_bytes, compressed_samples, row_indexes, unstored, ..summary })
+}
+
+/// Ends the work where its caller breaks off.
+pub(crate) fn heard(flow: ControlFlow<()>) -> Result<(), ConvertError> {
+    if flow.is_break() { Err(ConvertError::Stopped) } else { Ok(()) }
 }
 
 /// A sample ready to be written.

@@ -7,9 +7,10 @@ mod overlaps;
 use std::error::Error;
 use std::fmt;
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::Path;
 
-use crate::convert::{ConvertError, Prepare, Prepared};
+use crate::convert::{ConvertError, Prepare, Prepared, heard};
 use crate::error::{Detail, ReadError, TarDefect};
 use crate::escape::Escaped;
 use crate::open::Container;
@@ -136,18 +137,18 @@ impl VerifySummary {
 
 /// Reads every sample and every field of the data set at `path` and checks every checksum and
 /// extent there is. `new_check` makes, for each thread, what looks at the bytes: [`AsStored`] or
-/// a decoder.
+/// a decoder. It ends where `on_finding` breaks off.
 ///
 /// [`AsStored`]: crate::AsStored
 ///
 /// # Errors
 /// [`ConvertError::Read`] when the data set cannot be opened, or the system, not the data, is at
-/// fault; [`ConvertError::WorkerPanicked`].
+/// fault; [`ConvertError::WorkerPanicked`]; [`ConvertError::Stopped`].
 pub fn verify<C: Prepare>(
     path: &Path,
     workers: NonZeroUsize,
     new_check: impl Fn() -> C + Sync,
-    on_finding: &mut dyn FnMut(Finding<'_>),
+    on_finding: &mut dyn FnMut(Finding<'_>) -> ControlFlow<()>,
 ) -> Result<VerifySummary, ConvertError> {
     let Opened { source, damage, oddities } = Opened::open(path)?;
     let source = &*source;
@@ -156,16 +157,16 @@ pub fn verify<C: Prepare>(
     for error in damage {
         let reason = &Detail(error);
         summary.damaged_structures += 1;
-        on_finding(Finding::Damage { reason });
+        heard(on_finding(Finding::Damage { reason }))?;
     }
     let mut odd = |oddity: &Oddity| {
         summary.oddities += 1;
-        on_finding(Finding::Oddity(oddity));
+        heard(on_finding(Finding::Oddity(oddity)))
     };
-    oddities.iter().for_each(&mut odd);
-    duplicates::find(source).iter().for_each(&mut odd);
+    oddities.iter().try_for_each(&mut odd)?;
+    duplicates::find(source).iter().try_for_each(&mut odd)?;
     if source.kind() != SourceKind::Folder {
-        overlaps::find(source).iter().for_each(&mut odd);
+        overlaps::find(source).iter().try_for_each(&mut odd)?;
     }
     let plan = Plan {
         item_count: summary.samples,
@@ -185,16 +186,15 @@ pub fn verify<C: Prepare>(
             Err(BadSample::Damaged(reason)) => {
                 summary.bad_samples += 1;
                 let entry = source.entry(index).ok();
-                on_finding(Finding::BadSample {
+                heard(on_finding(Finding::BadSample {
                     index,
                     key: entry.as_ref().and_then(|entry| entry.key.as_deref()),
                     offset: entry.as_ref().map(|entry| entry.offset),
                     reason: &*reason,
-                });
+                }))?;
             }
         }
-        on_finding(Finding::Progress { samples: index + 1, of });
-        Ok(())
+        heard(on_finding(Finding::Progress { samples: index + 1, of }))
     })?;
     Ok(summary)
 }

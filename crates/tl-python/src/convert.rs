@@ -2,15 +2,17 @@
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use tbl_io::{
-    AsStored, Compression, ConvertEvent, ConvertOptions, ConvertSummary, Entry, Finding, Labels,
-    Prepare, Prepared, Selection, Source, Target, VerifySummary,
+    AsStored, Compression, ConvertEvent, ConvertOptions, ConvertSummary, Finding, Labels,
+    Selection, Source, Target, VerifySummary,
 };
+use tl_pipeline::TableKind;
 use turboloader::{Probe, StrictDecode, TableConversion};
 
 use crate::error::Error;
@@ -48,78 +50,64 @@ pub(crate) fn convert(
         }
     };
     let options = ConvertOptions { sync, overwrite, ..ConvertOptions::new(target) };
-    let mut raised = None;
-    let stopped = AtomicBool::new(false);
+    let mut heard = Heard::new(progress_callback);
     let summary = py.detach(|| -> Result<ConvertSummary, Error> {
         let sources = tbl_io::open_all(&sources)?;
         let labels = Labels::resolve(&sources)?;
         let selection = Selection::all(&sources, &labels)?;
-        let mut progress =
-            Progress { total: selection.sample_count(), callback: progress_callback };
+        let total = selection.sample_count();
         let mut on_event = |event: ConvertEvent<'_>| {
-            if let (ConvertEvent::Written { samples, .. }, None) = (event, &raised) {
-                raised = progress.tell(samples).err();
-                stopped.store(raised.is_some(), Ordering::Relaxed);
-            }
+            let ConvertEvent::Written { samples, .. } = event else {
+                return ControlFlow::Continue(());
+            };
+            heard.tell(samples, total)
         };
         let to = destination.as_path();
-        let stopped = &stopped;
         Ok(if matches!(target, Target::Tbl2(_)) {
-            let prepare = || Stoppable { prepare: Probe, stopped };
-            tbl_io::convert(&selection, to, &options, prepare, &mut on_event)?
+            tbl_io::convert(&selection, to, &options, || Probe, &mut on_event)?
         } else {
-            let prepare = || Stoppable { prepare: AsStored, stopped };
-            tbl_io::convert(&selection, to, &options, prepare, &mut on_event)?
+            tbl_io::convert(&selection, to, &options, AsStored::default, &mut on_event)?
         })
     });
-    match raised {
-        // The conversion's own error only says that it was stopped.
-        Some(raised) => Err(raised),
-        None => Ok(summary?.samples),
-    }
+    Ok(heard.unless_raised(summary)?.samples)
 }
 
-/// Prepares samples until the conversion is to end, and refuses them from then on.
-struct Stoppable<'a, P> {
-    prepare: P,
-    stopped: &'a AtomicBool,
-}
+/// How long the interpreter is left alone where nobody wants to hear of progress.
+const UNHEARD: Duration = Duration::from_millis(20);
 
-impl<P: Prepare> Prepare for Stoppable<'_, P> {
-    const COSTLY: bool = P::COSTLY;
-
-    fn prepare(
-        &mut self,
-        entry: &Entry<'_>,
-        bytes: &mut Vec<u8>,
-    ) -> Result<Prepared, Box<dyn std::error::Error + Send + Sync>> {
-        if self.stopped.load(Ordering::Relaxed) {
-            return Err("the conversion was stopped".into());
-        }
-        self.prepare.prepare(entry, bytes)
-    }
-}
-
-/// Samples between two calls of the interpreter where nobody wants to hear of progress.
-const SAMPLES_UNHEARD: u64 = 256;
-
-/// Who hears how far a conversion is.
-struct Progress {
-    total: u64,
+/// Tells Python how far the work is, and ends it with what is raised there: by the callback, or by
+/// Ctrl-C.
+struct Heard {
     callback: Option<Py<PyAny>>,
+    told: Instant,
+    raised: Option<PyErr>,
 }
 
-impl Progress {
-    fn tell(&mut self, samples: u64) -> PyResult<()> {
-        match &self.callback {
-            Some(callback) => Python::attach(|py| {
-                callback.call1(py, (samples, self.total))?;
-                py.check_signals()
-            }),
-            None if samples.is_multiple_of(SAMPLES_UNHEARD) => {
-                Python::attach(|py| py.check_signals())
+impl Heard {
+    fn new(callback: Option<Py<PyAny>>) -> Self {
+        Self { callback, told: Instant::now(), raised: None }
+    }
+
+    fn tell(&mut self, done: u64, total: u64) -> ControlFlow<()> {
+        if self.callback.is_none() && self.told.elapsed() < UNHEARD {
+            return ControlFlow::Continue(());
+        }
+        self.told = Instant::now();
+        let told = Python::attach(|py| {
+            if let Some(callback) = &self.callback {
+                callback.call1(py, (done, total))?;
             }
-            None => Ok(()),
+            py.check_signals()
+        });
+        self.raised = told.err();
+        if self.raised.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// What was raised, or the work's own result, which then only says that it was stopped.
+    fn unless_raised<T>(self, result: Result<T, Error>) -> PyResult<T> {
+        match self.raised {
+            Some(raised) => Err(raised),
+            None => Ok(result?),
         }
     }
 }
@@ -143,21 +131,27 @@ pub(crate) fn verify<'py>(
     let workers =
         workers.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
     let (mut bad, mut damage, mut oddities) = (Vec::new(), Vec::new(), Vec::new());
+    let mut heard = Heard::new(None);
     let summary = py.detach(|| -> Result<VerifySummary, Error> {
-        let mut on_finding = |finding: Finding<'_>| match finding {
-            Finding::Damage { reason } => damage.push(reason.to_string()),
-            Finding::BadSample { index, offset, reason, .. } => {
-                bad.push((index, offset, reason.to_string()));
+        let mut on_finding = |finding: Finding<'_>| {
+            match finding {
+                Finding::Damage { reason } => damage.push(reason.to_string()),
+                Finding::BadSample { index, offset, reason, .. } => {
+                    bad.push((index, offset, reason.to_string()));
+                }
+                Finding::Oddity(oddity) => oddities.push(oddity.to_string()),
+                Finding::Progress { samples, of } => return heard.tell(samples, of),
+                _ => {}
             }
-            Finding::Oddity(oddity) => oddities.push(oddity.to_string()),
-            Finding::Progress { .. } | _ => {}
+            ControlFlow::Continue(())
         };
         Ok(if decode {
             tbl_io::verify(&path, workers, StrictDecode::new, &mut on_finding)?
         } else {
             tbl_io::verify(&path, workers, AsStored::default, &mut on_finding)?
         })
-    })?;
+    });
+    let summary = heard.unless_raised(summary)?;
     let result = PyDict::new(py);
     result.set_item("samples", summary.samples)?;
     result.set_item("is_good", summary.is_good())?;
@@ -167,21 +161,11 @@ pub(crate) fn verify<'py>(
     Ok(result)
 }
 
-/// A file that is a table, by its first bytes.
-#[derive(Clone, Copy)]
-enum TableKind {
-    Idv,
-    Tbf,
-}
-
+/// Whether a path is a table, and which.
 fn table_kind(path: &Path) -> Option<TableKind> {
     let source = Source::open(path).ok().filter(|_| path.is_file())?;
-    let mut front = [0; idv_format::Header::MAGIC.len()];
-    source.read_exact_at(0, &mut front).ok()?;
-    if front == idv_format::Header::MAGIC {
-        return Some(TableKind::Idv);
-    }
-    tbf_format::sniff(&front).then_some(TableKind::Tbf)
+    // What cannot be read is refused by who opens it as a data set.
+    TableKind::of(path, &source).ok().flatten()
 }
 
 /// Reads every block or every region.
@@ -209,7 +193,7 @@ fn verify_table(py: Python<'_>, path: PathBuf, kind: TableKind) -> PyResult<Boun
 /// many rows there are.
 #[pyfunction]
 #[pyo3(signature = (source, destination, *, to=None, columns=None, schema=None, time_unit="us",
-    overwrite=false, sync=true))]
+    overwrite=false, sync=true, progress_callback=None))]
 #[expect(clippy::too_many_arguments, reason = "Python has them by name")]
 pub(crate) fn convert_table(
     py: Python<'_>,
@@ -221,6 +205,7 @@ pub(crate) fn convert_table(
     time_unit: &str,
     overwrite: bool,
     sync: bool,
+    progress_callback: Option<Py<PyAny>>,
 ) -> PyResult<u64> {
     let conversion = TableConversion {
         to,
@@ -230,6 +215,10 @@ pub(crate) fn convert_table(
         overwrite,
         sync,
     };
-    let rows = py.detach(|| conversion.run(&source, &destination));
-    rows.map_err(|error| Error::command(&error).into())
+    let mut heard = Heard::new(progress_callback);
+    let rows = py.detach(|| {
+        let rows = conversion.run(&source, &destination, &mut |done, of| heard.tell(done, of));
+        rows.map_err(|error| Error::command(&error))
+    });
+    heard.unless_raised(rows)
 }

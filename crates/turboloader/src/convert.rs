@@ -1,6 +1,7 @@
 //! `tl convert`: any data sets into one TBL file or TAR archive. Tables are in
 //! [`table`].
 
+use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Instant;
@@ -40,7 +41,8 @@ pub(crate) fn run(args: &ConvertArgs, global: GlobalArgs) -> Result<Verdict, Fai
         return Err(Failure::Usage { what: "--jpeg-index is for TBL version 2 files of images" });
     }
     if let Some((from, to)) = table_kinds(args, to)? {
-        return table::convert(args, from, to, global).map(|_| Verdict::Good);
+        let told = &mut |_, _| ControlFlow::Continue(());
+        return table::convert(args, from, to, global, told).map(|_| Verdict::Good);
     }
     if args.table != TableArgs::default() {
         return Err(Failure::Usage { what: "--columns, --schema and --time-unit are for tables" });
@@ -176,20 +178,24 @@ pub(crate) fn write<P: Prepare>(
     let mut notes = Vec::new();
     let mut on_event = |event: ConvertEvent<'_>| {
         let (what, path, index, key, reason) = match event {
-            ConvertEvent::Written { samples, .. } => return progress.set(samples),
+            ConvertEvent::Written { samples, .. } => {
+                progress.set(samples);
+                return ControlFlow::Continue(());
+            }
             ConvertEvent::Unmeasured { path, index, key, reason } => {
                 ("dimensions", path, index, key, reason)
             }
             ConvertEvent::Unindexed { path, index, key, reason } => {
                 ("row index", path, index, key, reason)
             }
-            _ => return,
+            _ => return ControlFlow::Continue(()),
         };
         if (notes.len() as u64) < MAX_NAMED {
             let (path, key) = (path.as_os_str().as_bytes(), key.unwrap_or_default());
             let (path, key) = (Escaped(path), Escaped(key));
             notes.push(format!("{path}: sample {index} ({key}): kept without {what}: {reason}"));
         }
+        ControlFlow::Continue(())
     };
     let summary = tbl_io::convert(selection, destination, options, new_prepare, &mut on_event)?;
     drop(progress);

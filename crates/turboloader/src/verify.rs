@@ -2,6 +2,7 @@
 
 mod table;
 
+use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -79,7 +80,7 @@ fn check<C: Prepare>(
     let summary = tbl_io::verify(&args.file, workers, new_check, &mut |finding| {
         if let Finding::Progress { samples, of } = finding {
             progress.get_or_insert_with(|| Progress::new(global, of)).set(samples);
-            return;
+            return ControlFlow::Continue(());
         }
         let finding = Listed::new(&finding);
         if first.is_none() && finding.kind != "warning" {
@@ -89,10 +90,12 @@ fn check<C: Prepare>(
             if listed.len() < MAX_LISTED {
                 listed.push(finding);
             }
-        } else if printed.is_ok() {
-            printed = stdout.line(&finding.sentence());
+            return ControlFlow::Continue(());
         }
+        printed = stdout.line(&finding.sentence());
+        if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
+    printed?;
     let summary = match summary {
         Err(error) if args.json && error.is_damage() => {
             // A file that does not even open has an answer too.
@@ -107,7 +110,6 @@ fn check<C: Prepare>(
         other => other?,
     };
     drop(progress);
-    printed?;
     if args.json {
         let file = args.file.to_string_lossy();
         stdout.json_line(&Report::new(&file, args.decode, summary, listed))?;

@@ -42,6 +42,9 @@ pub enum ConvertError {
         /// The sample's number, counted over all sources.
         index: u64,
     },
+    /// The caller's function that hears of progress broke off.
+    #[error("stopped")]
+    Stopped,
     /// More samples than 64 bits, or threads, or this system, can count.
     #[error("{sample_count} samples and more are too many")]
     TooManySamples {
@@ -56,7 +59,10 @@ impl ConvertError {
         match self {
             Self::Read(error) => error.is_damage(),
             Self::Prepare { .. } => true,
-            Self::Write(_) | Self::WorkerPanicked { .. } | Self::TooManySamples { .. } => false,
+            Self::Write(_)
+            | Self::WorkerPanicked { .. }
+            | Self::Stopped
+            | Self::TooManySamples { .. } => false,
         }
     }
 }

@@ -4,6 +4,7 @@ mod repair;
 mod verify;
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
@@ -53,7 +54,8 @@ fn convert(from: &[PathBuf], to: &Path, options: &ConvertOptions) -> ConvertSumm
     let sources = open(from);
     let labels = Labels::resolve(&sources).unwrap();
     let selection = Selection::all(&sources, &labels).unwrap();
-    tbl_io::convert(&selection, to, options, AsStored::default, &mut |_| ()).unwrap()
+    tbl_io::convert(&selection, to, options, AsStored::default, &mut |_| ControlFlow::Continue(()))
+        .unwrap()
 }
 
 fn write_tar(path: &Path, members: &[(&[u8], &[u8])]) {
@@ -143,8 +145,10 @@ fn labels_of_class_folders_survive_without_new_members() {
     let sources = open(&[at("a.tbl")]);
     let resolved = Labels::resolve(&sources).unwrap();
     let part = Selection::all(&sources, &resolved).unwrap().part(0..1);
-    tbl_io::convert(&part, &at("part.tar"), &quick(Target::Tar), AsStored::default, &mut |_| ())
-        .unwrap();
+    tbl_io::convert(&part, &at("part.tar"), &quick(Target::Tar), AsStored::default, &mut |_| {
+        ControlFlow::Continue(())
+    })
+    .unwrap();
     let said = (b"b/1.cls".to_vec(), b"1".to_vec());
     assert_eq!(read_tar(&at("part.tar")), [members[0].clone(), said]);
 }
@@ -250,7 +254,10 @@ fn parts_joined_again_are_the_whole_byte_for_byte() {
     let all = Selection::all(&sources, &labels).unwrap();
     for (name, range) in [("p1", 0..7), ("p2", 7..7), ("p3", 7..20), ("p4", 20..99)] {
         let part = all.part(range);
-        tbl_io::convert(&part, &at(name), &as_stored, AsStored::default, &mut |_| ()).unwrap();
+        tbl_io::convert(&part, &at(name), &as_stored, AsStored::default, &mut |_| {
+            ControlFlow::Continue(())
+        })
+        .unwrap();
     }
     convert(&["p1", "p2", "p3", "p4"].map(at), &at("joined"), &as_stored);
     assert_eq!(std::fs::read(at("joined")).unwrap(), std::fs::read(at("whole")).unwrap());
@@ -375,6 +382,7 @@ fn the_number_of_workers_does_not_show() {
             if let ConvertEvent::Written { samples, .. } = event {
                 written.push(samples);
             }
+            ControlFlow::Continue(())
         })
         .unwrap();
         assert_eq!(written, (1..=selection.sample_count()).collect::<Vec<_>>());
@@ -394,11 +402,36 @@ fn a_refused_sample_is_named_and_nothing_is_left() {
     for workers in [1, 3] {
         let mut options = quick(EVERY_TBL2[0]);
         options.workers = NonZeroUsize::new(workers).unwrap();
-        let end = tbl_io::convert(&selection, &at("a.tbl"), &options, Uneven::default, &mut |_| ());
+        let end = tbl_io::convert(&selection, &at("a.tbl"), &options, Uneven::default, &mut |_| {
+            ControlFlow::Continue(())
+        });
         let Err(error @ ConvertError::Prepare { index: 13, .. }) = end else { panic!("{end:?}") };
         let message = error.to_string();
         assert!(message.ends_with("in.tar: sample 13 (set/0013.jpg): the thirteenth"), "{message}");
         assert!(error.is_damage());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}
+
+#[test]
+fn whoever_hears_of_progress_can_end_it_and_nothing_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    write_tar(&at("in.tar"), &borrow(&labelled()));
+    let sources = open(&[at("in.tar")]);
+    let labels = Labels::resolve(&sources).unwrap();
+    let selection = Selection::all(&sources, &labels).unwrap();
+    for workers in [1, 3] {
+        let mut options = quick(EVERY_TBL2[1]);
+        options.workers = NonZeroUsize::new(workers).unwrap();
+        let mut heard = 0;
+        let end =
+            tbl_io::convert(&selection, &at("a.tbl"), &options, AsStored::default, &mut |_| {
+                heard += 1;
+                if heard == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+        assert!(matches!(end, Err(ConvertError::Stopped)), "{end:?}");
+        assert_eq!(heard, 5);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }
@@ -416,7 +449,9 @@ fn pixels_cannot_go_into_an_archive() {
     let labels = Labels::resolve(&sources).unwrap();
     let selection = Selection::all(&sources, &labels).unwrap();
     let (to, options) = (at("raw.tar"), quick(Target::Tar));
-    let end = tbl_io::convert(&selection, &to, &options, AsStored::default, &mut |_| ());
+    let end = tbl_io::convert(&selection, &to, &options, AsStored::default, &mut |_| {
+        ControlFlow::Continue(())
+    });
     assert!(matches!(end, Err(ConvertError::Prepare { index: 0, .. })), "{end:?}");
     assert!(!to.exists());
 }

@@ -3,6 +3,7 @@
 
 use std::error::Error;
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use tbl_format::FormatError;
@@ -73,7 +74,7 @@ fn convert<P: Prepare>(from: &[&Path], to: &Path, target: Target, new: impl Fn()
     let selection = Selection::all(&sources, &labels).unwrap();
     let mut options = ConvertOptions::new(target);
     options.sync = false;
-    tbl_io::convert(&selection, to, &options, new, &mut |_| ()).unwrap();
+    tbl_io::convert(&selection, to, &options, new, &mut |_| ControlFlow::Continue(())).unwrap();
 }
 
 #[test]
@@ -159,7 +160,10 @@ fn splitting_and_merging_keep_them_with_their_samples() {
     let target = Target::Tbl2(Compression::AsStored);
     for (name, range) in [("b.tbl", 7..20), ("a.tbl", 0..7)] {
         let (part, options) = (selection.part(range), ConvertOptions::new(target));
-        tbl_io::convert(&part, &at(name), &options, AsStored::default, &mut |_| ()).unwrap();
+        tbl_io::convert(&part, &at(name), &options, AsStored::default, &mut |_| {
+            ControlFlow::Continue(())
+        })
+        .unwrap();
     }
     assert_eq!(read_all(&at("b.tbl")), (7..20).map(row_index_of).collect::<Vec<_>>());
     convert(&[&at("a.tbl"), &at("b.tbl")], &at("merged.tbl"), target, AsStored::default);
@@ -216,6 +220,7 @@ fn what_the_caller_makes_is_stored_whatever_the_number_of_workers() {
             if let ConvertEvent::Unindexed { index, .. } = event {
                 failed.push(index);
             }
+            ControlFlow::Continue(())
         });
         let summary = summary.unwrap();
         let found = read_all(&at(name));
@@ -246,6 +251,7 @@ fn bad_samples<C: Prepare>(path: &Path, new_check: impl Fn() -> C + Sync) -> Vec
         if let Finding::BadSample { index, reason, .. } = finding {
             bad.push((index, reason.to_string()));
         }
+        ControlFlow::Continue(())
     })
     .unwrap();
     bad

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Instant;
@@ -68,12 +69,17 @@ impl Kind {
     }
 }
 
+/// Hears how much has been converted of what there is: rows, or bytes that are read of a CSV file.
+/// Where it breaks off, the conversion ends.
+pub(crate) type Told<'a> = &'a mut dyn FnMut(u64, u64) -> ControlFlow<()>;
+
 /// Converts one table into another, and returns how many rows there are.
 pub(crate) fn convert(
     args: &ConvertArgs,
     from: Kind,
     to: Kind,
     global: GlobalArgs,
+    told: Told<'_>,
 ) -> Result<u64, Failure> {
     let [source] = args.sources.as_slice() else {
         return Err(Failure::Usage { what: "tables are converted one at a time" });
@@ -89,10 +95,16 @@ pub(crate) fn convert(
         }
     };
     let draft = AtomicFile::create(&args.output, placement).map_err(io_failure)?;
-    let rows = fill(args, source, (from, to), draft.file(), global).map_err(|error| {
+    let mut progress: Option<Progress> = None;
+    let shown = &mut |done, total| {
+        progress.get_or_insert_with(|| Progress::new(global, total)).set(done);
+        told(done, total)
+    };
+    let rows = fill(args, source, (from, to), draft.file(), shown).map_err(|error| {
         let path = if error.is_of_output() { &args.output } else { source };
         Failure::TableConversion { path: path.clone(), source: Box::new(error) }
     })?;
+    drop(progress);
     let bytes = draft.file().metadata().map_err(io_failure)?.len();
     draft.commit().map_err(io_failure)?;
     if !global.quiet {
@@ -109,27 +121,25 @@ fn fill(
     source: &Path,
     kinds: (Kind, Kind),
     draft: &File,
-    global: GlobalArgs,
+    told: Told<'_>,
 ) -> Result<u64, TableError> {
     let names = args.table.columns.as_slice();
     let mut options = WriteOptions::default();
     options.threads = args.jobs.unwrap_or_else(output::default_workers);
     if kinds.0 == Kind::Idv {
         let table = Table::open(source, names)?;
-        let progress = &mut Progress::new(global, table.file.row_count());
         return match kinds.1 {
-            Kind::Idv => Ok(idv::copy(&table, source, draft, options, progress)?.rows),
-            Kind::Csv => csv::write(&table.without_hidden(source), draft, progress),
-            Kind::Parquet => to_parquet(args, &table.without_hidden(source), draft, progress),
+            Kind::Idv => Ok(idv::copy(&table, source, draft, options, told)?.rows),
+            Kind::Csv => csv::write(&table.without_hidden(source), draft, told),
+            Kind::Parquet => to_parquet(args, &table.without_hidden(source), draft, told),
         };
     }
-    let progress = &mut Progress::new(global, 0);
     match kinds {
         (Kind::Csv, Kind::Idv) => {
             let schema = args.table.schema.as_slice();
-            Ok(csv::read(source, names, schema, draft, options, progress)?.rows)
+            Ok(csv::read(source, names, schema, draft, options, told)?.rows)
         }
-        (Kind::Parquet, Kind::Idv) => from_parquet(source, names, draft, options, progress),
+        (Kind::Parquet, Kind::Idv) => from_parquet(source, names, draft, options, told),
         _ => Err(TableError::NotDirect),
     }
 }
@@ -139,9 +149,9 @@ fn to_parquet(
     args: &ConvertArgs,
     table: &Table,
     draft: &File,
-    progress: &mut Progress,
+    told: Told<'_>,
 ) -> Result<u64, TableError> {
-    parquet::write(table, args.table.time_unit, draft, progress)
+    parquet::write(table, args.table.time_unit, draft, told)
 }
 
 #[cfg(feature = "parquet")]
@@ -150,13 +160,13 @@ fn from_parquet(
     names: &[String],
     draft: &File,
     options: WriteOptions,
-    progress: &mut Progress,
+    told: Told<'_>,
 ) -> Result<u64, TableError> {
-    Ok(parquet::read(source, names, draft, options, progress)?.rows)
+    Ok(parquet::read(source, names, draft, options, told)?.rows)
 }
 
 #[cfg(not(feature = "parquet"))]
-fn to_parquet(_: &ConvertArgs, _: &Table, _: &File, _: &mut Progress) -> Result<u64, TableError> {
+fn to_parquet(_: &ConvertArgs, _: &Table, _: &File, _: Told<'_>) -> Result<u64, TableError> {
     Err(TableError::NoParquet)
 }
 
@@ -166,7 +176,7 @@ fn from_parquet(
     _: &[String],
     _: &File,
     _: WriteOptions,
-    _: &mut Progress,
+    _: Told<'_>,
 ) -> Result<u64, TableError> {
     Err(TableError::NoParquet)
 }

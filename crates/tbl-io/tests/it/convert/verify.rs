@@ -1,22 +1,28 @@
 //! What a check of a data set finds, and what it lets pass.
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::Path;
 
-use tbl_io::{AsStored, Compression, Finding, Oddity, Target, VerifySummary, WriteOptions, verify};
+use tbl_io::{
+    AsStored, Compression, ConvertError, Finding, Oddity, Target, VerifySummary, WriteOptions,
+    verify,
+};
 
 use super::{borrow, convert, labelled, quick, write_tar};
 
 /// The findings as text, and the summary.
 fn check(path: &Path) -> (Vec<String>, VerifySummary) {
     let mut found = Vec::new();
-    let summary =
-        verify(path, NonZeroUsize::MIN, AsStored::default, &mut |finding| match finding {
+    let summary = verify(path, NonZeroUsize::MIN, AsStored::default, &mut |finding| {
+        match finding {
             Finding::Damage { reason } => found.push(format!("damage: {reason}")),
             Finding::BadSample { index, .. } => found.push(format!("sample {index}")),
             Finding::Oddity(oddity) => found.push(oddity.to_string()),
             Finding::Progress { .. } | _ => {}
-        });
+        }
+        ControlFlow::Continue(())
+    });
     (found, summary.unwrap())
 }
 
@@ -50,6 +56,7 @@ fn every_flipped_byte_that_means_anything_is_found() {
         let mut bad = 0;
         let end = verify(&at("bad.tbl"), NonZeroUsize::MIN, AsStored::default, &mut |finding| {
             bad += u32::from(matches!(finding, Finding::Damage { .. } | Finding::BadSample { .. }));
+            ControlFlow::Continue(())
         });
         if end.is_ok() && bad == 0 {
             unseen.push(position);
@@ -58,6 +65,20 @@ fn every_flipped_byte_that_means_anything_is_found() {
     // The reserved bytes of the first metadata block's header, which mean nothing.
     let metadata = u64::from_le_bytes(whole[24..32].try_into().unwrap()) as usize;
     assert_eq!(unseen, [metadata + 14, metadata + 15], "of {} bytes", whole.len());
+}
+
+#[test]
+fn whoever_hears_of_findings_can_end_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in.tar");
+    write_tar(&path, &borrow(&labelled()));
+    let mut heard = 0;
+    let end = verify(&path, NonZeroUsize::MIN, AsStored::default, &mut |_| {
+        heard += 1;
+        if heard == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert!(matches!(end, Err(ConvertError::Stopped)), "{end:?}");
+    assert_eq!(heard, 3);
 }
 
 #[test]

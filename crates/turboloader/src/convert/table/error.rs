@@ -2,6 +2,7 @@
 
 #[cfg(feature = "parquet")]
 use std::fmt;
+use std::ops::ControlFlow;
 
 #[cfg(feature = "parquet")]
 use idv_format::{ArrowError, ArrowWriteError};
@@ -104,6 +105,14 @@ pub(crate) enum TableError {
     /// CSV that comes from a pipe.
     #[error("is no regular file, but CSV is read twice: once for the types of its columns")]
     NotAFile,
+    /// Whoever heard of progress broke off.
+    #[error("stopped")]
+    Stopped,
+}
+
+/// Ends the work where its caller breaks off.
+pub(super) fn heard(flow: ControlFlow<()>) -> Result<(), TableError> {
+    if flow.is_break() { Err(TableError::Stopped) } else { Ok(()) }
 }
 
 impl TableError {
@@ -146,7 +155,8 @@ impl TableError {
             | Self::NoColumn { .. }
             | Self::VariableVectors { .. }
             | Self::Schema(_)
-            | Self::NotAFile => false,
+            | Self::NotAFile
+            | Self::Stopped => false,
         }
     }
 

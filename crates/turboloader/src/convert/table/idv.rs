@@ -11,8 +11,9 @@ use idv_format::{
     WriteSummary, Writer,
 };
 
-use super::error::TableError;
-use crate::output::{self, Progress};
+use super::Told;
+use super::error::{TableError, heard};
+use crate::output;
 
 /// An open file and the columns to be converted.
 #[derive(Debug)]
@@ -120,7 +121,7 @@ pub(super) fn copy(
     path: &Path,
     output: &File,
     options: WriteOptions,
-    progress: &mut Progress,
+    told: Told<'_>,
 ) -> Result<WriteSummary, TableError> {
     let columns: Vec<Column<'_, File>> =
         table.columns.iter().map(|&index| table.file.column(index)).collect::<Result<_, _>>()?;
@@ -131,7 +132,7 @@ pub(super) fn copy(
     for rows in table.row_ranges() {
         let read = |column: &Column<'_, File>| column.read(rows.clone());
         writer.write(&columns.iter().map(read).collect::<Result<Vec<_>, _>>()?)?;
-        progress.set(rows.end);
+        heard(told(rows.end, table.file.row_count()))?;
     }
     Ok(writer.finish()?.1)
 }

@@ -11,10 +11,10 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
-use super::error::TableError;
+use super::Told;
+use super::error::{TableError, heard};
 use super::idv::Table;
 use crate::args::Unit;
-use crate::output::Progress;
 
 /// Slots of vectors that become arrays together.
 const SLOTS: u64 = 1 << 22;
@@ -30,7 +30,7 @@ pub(super) fn write(
     table: &Table,
     unit: Unit,
     output: &File,
-    progress: &mut Progress,
+    told: Told<'_>,
 ) -> Result<u64, TableError> {
     let mut options = ArrowOptions::default();
     options.time_unit = match unit {
@@ -52,7 +52,7 @@ pub(super) fn write(
             }
             Ok::<_, TableError>(())
         })?;
-        progress.set(end);
+        heard(told(end, table.file.row_count()))?;
     }
     writer.close().map_err(TableError::ParquetWrite)?;
     Ok(table.file.row_count())
@@ -64,9 +64,10 @@ pub(super) fn read(
     names: &[String],
     output: &File,
     options: WriteOptions,
-    progress: &mut Progress,
+    told: Told<'_>,
 ) -> Result<WriteSummary, TableError> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?)?;
+    let total = u64::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
     let builder = if names.is_empty() {
         builder
     } else {
@@ -89,7 +90,7 @@ pub(super) fn read(
         let batch = batch?;
         writer.write(&batch)?;
         done += batch.num_rows() as u64;
-        progress.set(done);
+        heard(told(done, total))?;
     }
     Ok(writer.finish()?.1)
 }

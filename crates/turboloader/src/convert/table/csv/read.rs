@@ -11,8 +11,8 @@ use super::cells::{self, Expected};
 use super::header::{CsvColumn, columns};
 use super::schema::Schema;
 use super::survey::Survey;
-use crate::convert::table::error::TableError;
-use crate::output::Progress;
+use crate::convert::table::Told;
+use crate::convert::table::error::{TableError, heard};
 
 /// Rows that are handed to the writer together.
 const ROWS: usize = 8192;
@@ -30,7 +30,7 @@ pub(in crate::convert::table) fn read(
     schema: &[String],
     output: &File,
     options: WriteOptions,
-    progress: &mut Progress,
+    told: Told<'_>,
 ) -> Result<WriteSummary, TableError> {
     let schema = Schema::parse(schema)?;
     let mut reader = open(path)?;
@@ -41,17 +41,18 @@ pub(in crate::convert::table) fn read(
     let all = columns(header.iter());
     let types = schema.of(&all)?;
     let columns = chosen(all, types.into_iter().map(Survey::new), names)?;
-    let columns = if columns.iter().any(|(_, survey)| survey.is_open()) {
-        if !path.metadata()?.is_file() {
-            return Err(TableError::NotAFile);
-        }
-        let surveyed = survey(reader, columns)?;
-        reader = open(path)?;
-        surveyed
-    } else {
-        columns
-    };
-    write(reader, &columns, output, options, progress)
+    let metadata = path.metadata()?;
+    if columns.iter().all(|(_, survey)| !survey.is_open()) {
+        let told = &mut |read| heard(told(read, metadata.len()));
+        return write(reader, &columns, output, options, told);
+    }
+    if !metadata.is_file() {
+        return Err(TableError::NotAFile);
+    }
+    let (once, twice) = (metadata.len(), metadata.len().saturating_mul(2));
+    let columns = survey(reader, columns, &mut |read| heard(told(read, twice)))?;
+    let told = &mut |read: u64| heard(told(once.saturating_add(read), twice));
+    write(open(path)?, &columns, output, options, told)
 }
 
 fn open(path: &Path) -> Result<Reader<File>, TableError> {
@@ -81,8 +82,15 @@ fn chosen(
     names.iter().map(find).collect()
 }
 
+/// Hears how many bytes have been read, and may end the work.
+type Heard<'a> = &'a mut dyn FnMut(u64) -> Result<(), TableError>;
+
 /// Looks at all cells.
-fn survey(mut reader: Reader<File>, mut columns: Surveyed) -> Result<Surveyed, TableError> {
+fn survey(
+    mut reader: Reader<File>,
+    mut columns: Surveyed,
+    told: Heard<'_>,
+) -> Result<Surveyed, TableError> {
     let mut record = StringRecord::new();
     let mut row = 0;
     while reader.read_record(&mut record)? {
@@ -94,6 +102,9 @@ fn survey(mut reader: Reader<File>, mut columns: Surveyed) -> Result<Surveyed, T
             }
         }
         row += 1;
+        if row % ROWS as u64 == 0 {
+            told(reader.position().byte())?;
+        }
     }
     Ok(columns)
 }
@@ -103,7 +114,7 @@ fn write(
     columns: &Surveyed,
     output: &File,
     options: WriteOptions,
-    progress: &mut Progress,
+    told: Heard<'_>,
 ) -> Result<WriteSummary, TableError> {
     let new: Vec<NewColumn> =
         columns.iter().map(|(column, survey)| survey.new_column(column)).collect();
@@ -130,10 +141,11 @@ fn write(
             let rows = std::mem::replace(&mut values, empty().collect());
             writer.write(&vectors(rows, columns, pending))?;
             (pending, bytes) = (0, 0);
-            progress.set(reader.position().byte());
+            told(reader.position().byte())?;
         }
     }
     writer.write(&vectors(values, columns, pending))?;
+    told(reader.position().byte())?;
     Ok(writer.finish()?.1)
 }
 

@@ -6,9 +6,9 @@ use idv_format::{Codec, Column, Item, Values, Vectors};
 
 use super::cells::{self, KeyValues};
 use super::header::slot_name;
-use crate::convert::table::error::TableError;
+use crate::convert::table::Told;
+use crate::convert::table::error::{TableError, heard};
 use crate::convert::table::idv::Table;
-use crate::output::Progress;
 
 /// A column on its way into lines.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ struct Source<'f> {
 pub(in crate::convert::table) fn write(
     table: &Table,
     output: &File,
-    progress: &mut Progress,
+    told: Told<'_>,
 ) -> Result<u64, TableError> {
     let sources: Vec<Source<'_>> =
         table.columns.iter().map(|&index| Source::new(table, index)).collect::<Result<_, _>>()?;
@@ -54,7 +54,7 @@ pub(in crate::convert::table) fn write(
             }
             writer.write_record(None::<&[u8]>).map_err(TableError::CsvWrite)?;
         }
-        progress.set(rows.end);
+        heard(told(rows.end, table.file.row_count()))?;
     }
     writer.flush().map_err(|error| TableError::CsvWrite(error.into()))?;
     Ok(table.file.row_count())
