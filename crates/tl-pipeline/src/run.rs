@@ -317,6 +317,10 @@ impl Run {
     }
 }
 
+/// The stack of a worker: that of a main thread on Linux, because a user's transform may be code that
+/// recurses as deep as it may there. Only what is used of it takes memory.
+const STACK_BYTES: usize = 8 << 20;
+
 /// A run and its threads. Dropping them stops and joins.
 pub(crate) struct Workers {
     run: Arc<Run>,
@@ -337,7 +341,7 @@ impl Workers {
             let run_of_worker = Arc::clone(&run);
             let name = format!("tl-worker-{worker}");
             let body = move || run_of_worker.work(worker);
-            match thread::Builder::new().name(name).spawn(body) {
+            match thread::Builder::new().name(name).stack_size(STACK_BYTES).spawn(body) {
                 Ok(thread) => threads.push(thread),
                 Err(source) => {
                     run.ring.fail(PipelineError::Spawn { worker, workers, source });

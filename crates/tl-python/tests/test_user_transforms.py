@@ -52,6 +52,18 @@ def test_functions_stand_among_other_transforms(data):
     np.testing.assert_array_equal(single["image"][1].numpy(), 255 - image(1))
 
 
+def test_functions_may_recurse_as_deep_as_in_the_main_thread(data):
+    def deep(pixels):
+        nested: list = []
+        for _ in range(100_000):
+            nested = [nested]
+        with pytest.raises(RecursionError):
+            repr(nested)
+        return pixels
+
+    assert sum(len(batch) for batch in tl.DataLoader(data, batch_size=50, transform=deep)) == 100
+
+
 def refuse_five(pixels):
     if np.array_equal(pixels, image(5)):
         raise KeyError("five")
