@@ -7,7 +7,7 @@ import uuid
 import numpy as np
 import pytest
 import turboloader as tl
-from stored import ring, write_segment
+from stored import TESTDATA, ring, write_segment
 
 COUNT, DIM = 20, 5
 VECTORS = (np.arange(COUNT * DIM, dtype=np.float32).reshape(COUNT, DIM) * 7 % 17 - 8) / 4
@@ -168,6 +168,44 @@ def test_what_there_is_not_is_named(segment, paths, tmp_path):
     cut.write_bytes(paths["float32"].read_bytes()[:200])
     with pytest.raises(tl.FormatError, match=r"cut\.tbf"):
         tl.TbfSegment(cut)
+
+
+# Written by `cargo run -p tbf-format --example pack_segment testdata/tbf`.
+PACKED = TESTDATA / "tbf"
+KEY = bytes([0x42] * 32)
+
+
+@pytest.mark.parametrize("name", ["lz4", "zstd", "encrypted"])
+def test_packed_segments_are_read_as_others_are(name):
+    key = KEY if name == "encrypted" else None
+    segment = tl.TbfSegment(PACKED / f"{name}.tbf", key=key)
+    rows = np.arange(COUNT)
+    np.testing.assert_array_equal(segment["timestamp"], 1000 - 3 * rows)
+    np.testing.assert_array_equal(segment["confidence"], rows / 8)
+    vectors = rows[:, None] + np.arange(DIM) / 8
+    np.testing.assert_array_equal(segment.embeddings.numpy(), vectors)
+    assert segment.text(17) == "node 17"
+    assert (segment.find(bytes([7] * 16)), segment.find_time(990, 997).tolist()) == (7, [3, 2])
+    assert segment.similar(4, k=1, metric="l2").rows.tolist() in ([3], [5])
+    outgoing = [edge for row in ring(COUNT) for edge in row]
+    edges = segment.edges()
+    parts = (part.tolist() for part in (edges.indices, edges.relations, edges.data))
+    assert list(zip(*parts, strict=True)) == outgoing
+    # By target: the edges of node i come from i - 2 and i - 1.
+    incoming = segment.edges(incoming=True)
+    assert incoming.indptr.tolist() == list(range(0, 2 * COUNT + 1, 2))
+    for row in rows:
+        sources = incoming.indices[2 * row : 2 * row + 2].tolist()
+        assert sorted(sources) == sorted([(row - 1) % COUNT, (row - 2) % COUNT])
+    assert tl.verify(PACKED / f"{name}.tbf")["is_good"]
+
+
+def test_a_segment_is_encrypted_for_others():
+    path = PACKED / "encrypted.tbf"
+    with pytest.raises(tl.LoaderError, match=r"encrypted\.tbf: .*key"):
+        tl.TbfSegment(path)
+    with pytest.raises(tl.FormatError, match=r"encrypted\.tbf"):
+        tl.TbfSegment(path, key=bytes(32))
 
 
 def test_verify_looks_at_every_region(paths, tmp_path):
