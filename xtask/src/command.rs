@@ -6,9 +6,10 @@ use std::process::{Command, Stdio};
 
 /// The workspace root, where every task runs.
 pub(crate) fn workspace_root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+    // Cargo says it anew for each run: a program that another checkout built would name that one.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let package = package.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+    package.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
 /// A `cargo` command with `arguments` (separated by spaces), to be run in the workspace root.

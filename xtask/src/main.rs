@@ -28,6 +28,8 @@ usage: cargo xtask <task>
                             threads (ThreadSanitizer), or all of them
   python [PYTEST ARGUMENT...]
                             check the Python package, build it in target/python, run its tests
+  frameworks [PYTEST ARGUMENT...]
+                            run the tests with torch, JAX, TensorFlow, Ray and trainers installed
   wheel                     build the wheel for every Linux, and test it with every Python there is
   tidy                      house rules that the compiler does not check
   bench [GROUP] [--save NAME | --against NAME]
@@ -58,6 +60,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         ("bench", rest) => bench::run(&bench::Options::parse(rest)?),
         ("prove", kinds) => prove::run(kinds),
         ("python", rest) => python::run(rest),
+        ("frameworks", rest) => python::frameworks(rest),
         ("wheel", []) => python::wheel(),
         ("goldens", []) => goldens::run(),
         ("fuzz", rest) => fuzz::run(&fuzz::Options::parse(rest)?),

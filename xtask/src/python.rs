@@ -17,6 +17,24 @@ const FOR_TESTS: [&str; 3] = ["hypothesis>=6,<7", "numpy>=1.23", "pytest>=8,<10"
 /// What the checks of the sources and the build need.
 const FOR_CHECKS: [&str; 3] = ["maturin>=1.16,<2", "mypy>=1.18,<2", "ruff>=0.17,<0.18"];
 
+/// What batches are handed to, and what else tests know how to use.
+const FRAMEWORKS: [&str; 14] = [
+    "accelerate",
+    "jax",
+    "lightning",
+    "maturin>=1.16,<2",
+    "pandas",
+    "pyarrow",
+    "pytest-run-parallel",
+    "ray[data]",
+    "scipy",
+    "tensorflow-cpu",
+    "torch",
+    "torchdata",
+    "torchvision",
+    "transformers",
+];
+
 /// What a wheel for every Linux needs: a compiler that links with an old C library.
 const FOR_WHEELS: [&str; 3] = ["maturin>=1.16,<2", "ziglang>=0.15", "auditwheel>=6"];
 
@@ -57,6 +75,16 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     environment.test(arguments)
 }
 
+/// Builds the package and runs the tests where everything is installed that they can make use of,
+/// with these arguments for pytest.
+pub(crate) fn frameworks(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+    let environment = Environment::make("frameworks", PYTHON)?;
+    environment.install(FOR_TESTS.iter().chain(&FRAMEWORKS))?;
+    let wheel = environment.build("checked", &[])?;
+    environment.install_wheel(&wheel)?;
+    environment.test(arguments)
+}
+
 /// Builds the wheel as it is published, and runs the tests with it in a fresh environment of each
 /// version of Python that is there.
 pub(crate) fn wheel() -> Result<(), Box<dyn Error>> {
@@ -72,7 +100,7 @@ pub(crate) fn wheel() -> Result<(), Box<dyn Error>> {
             results.push(format!("{python}: not here"));
             continue;
         };
-        let fresh = Environment::make(python, python)?;
+        let fresh = Environment::fresh(python, python)?;
         fresh.install(&FOR_TESTS)?;
         fresh.install_wheel(&wheel)?;
         fresh.test(&[])?;
@@ -98,6 +126,15 @@ impl Environment {
             command::run(Command::new(python).args(["-m", "venv"]).arg(&folder))?;
         }
         Ok(Self { folder })
+    }
+
+    /// The environment of this name, made of nothing.
+    fn fresh(name: &str, python: &str) -> Result<Self, Box<dyn Error>> {
+        let folder = target().join(name);
+        if folder.exists() {
+            fs::remove_dir_all(folder)?;
+        }
+        Self::make(name, python)
     }
 
     /// Runs a module in the package's folder.
