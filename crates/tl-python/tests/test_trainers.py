@@ -1,0 +1,107 @@
+"""Trainers that others wrote: each step gets the samples that the loader has there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import turboloader as tl
+from conftest import HEIGHT, WIDTH, image
+from turboloader import transforms as T  # noqa: N812
+
+torch = pytest.importorskip("torch")
+from turboloader.torch import Dataset, IterableDataset  # noqa: E402
+
+pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
+
+EPOCHS = 2
+SETTINGS = {"shuffle": True, "transform": T.ToTensor()}
+
+
+class Classifier(torch.nn.Module):
+    """Something to train, which keeps the numbers of the samples of each step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(HEIGHT * WIDTH * 3, 7)
+        self.seen: list[list[int]] = []
+
+    def forward(self, pixel_values, labels, index):
+        self.seen.append(index.tolist())
+        for pixels, number in zip(pixel_values, index.tolist(), strict=True):
+            expected = image(number).transpose(2, 0, 1) / np.float32(255)
+            np.testing.assert_array_equal(pixels.numpy(), expected)
+        logits = self.layer(pixel_values.flatten(1))
+        return {"loss": torch.nn.functional.cross_entropy(logits, labels)}
+
+
+def steps(data) -> list[list[int]]:
+    """The samples of each batch of all epochs."""
+    loader = tl.DataLoader(data, 8, **SETTINGS)
+    return [batch["index"].numpy().tolist() for _ in range(EPOCHS) for batch in loader]
+
+
+def batches(data) -> torch.utils.data.DataLoader:
+    dataset = IterableDataset(data, 8, fields=("image", "label", "index"), **SETTINGS)
+    return torch.utils.data.DataLoader(dataset, batch_size=None)
+
+
+def test_lightning(data, tmp_path):
+    lightning = pytest.importorskip("lightning")
+
+    class Module(lightning.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = Classifier()
+
+        def training_step(self, batch, number):
+            return self.model(*batch)
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), 0.1)
+
+    module = Module()
+    trainer = lightning.Trainer(
+        max_epochs=EPOCHS,
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_model_summary=False,
+        enable_progress_bar=False,
+        default_root_dir=tmp_path,
+    )
+    trainer.fit(module, batches(data))
+    assert module.model.seen == steps(data)
+
+
+def test_accelerate(data):
+    accelerate = pytest.importorskip("accelerate")
+    accelerator = accelerate.Accelerator(cpu=True)
+    model = Classifier()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    prepared, optimizer, loader = accelerator.prepare(model, optimizer, batches(data))
+    for _ in range(EPOCHS):
+        for batch in loader:
+            accelerator.backward(prepared(*batch)["loss"])
+            optimizer.step()
+            optimizer.zero_grad()
+    assert model.seen == steps(data)
+
+
+def test_transformers(data, tmp_path):
+    transformers = pytest.importorskip("transformers")
+    fields = {"pixel_values": "image", "labels": "label", "index": "index"}
+    model = Classifier()
+    arguments = transformers.TrainingArguments(
+        str(tmp_path),
+        num_train_epochs=EPOCHS,
+        per_device_train_batch_size=8,
+        use_cpu=True,
+        report_to="none",
+        save_strategy="no",
+        disable_tqdm=True,
+    )
+    dataset = Dataset(data, T.ToTensor(), fields=fields)
+    transformers.Trainer(model, arguments, train_dataset=dataset).train()
+    # In the order of the trainer's own sampler, each once an epoch.
+    numbers = [number for step in model.seen for number in step]
+    assert sorted(numbers[:100]) == sorted(numbers[100:]) == list(range(100))
