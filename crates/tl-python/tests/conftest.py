@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import doctest
 import json
 import pathlib
+import re
 import struct
 import subprocess
+import types
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -37,6 +41,20 @@ def write(path: pathlib.Path, count: int, **sizes: int) -> pathlib.Path:
             key = f"{index:05d}.bmp"
             writer.add_sample(bmp(image(index, **sizes)), key=key, label=index % 7)
     return path
+
+
+IMPORTED = re.compile(r"^(?:import|from) (\w+)", re.MULTILINE)
+
+
+def run_examples(module: types.ModuleType) -> None:
+    """Run the examples in the docstrings of a module, but for those that need what is not there."""
+    names = {"T": tl.transforms, "np": np, "pathlib": pathlib}
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    for test in doctest.DocTestFinder().find(module, extraglobs=names):
+        needed = IMPORTED.findall("".join(example.source for example in test.examples))
+        if all(find_spec(package) for package in needed):
+            runner.run(test)
+    assert (runner.failures, runner.tries > 0) == (0, True)
 
 
 @pytest.fixture(scope="session")

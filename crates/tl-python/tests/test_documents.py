@@ -1,4 +1,4 @@
-"""The code in the documents runs as it stands there.
+"""The code in the documents and docstrings runs as it stands there.
 
 Blocks that begin with ```` ```python ```` are run, those of one document one behind the other with
 the same names. ```` ```python theirs ```` marks code of another library, and ```` ```python torch
@@ -7,6 +7,7 @@ the same names. ```` ```python theirs ```` marks code of another library, and ``
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import pathlib
@@ -16,6 +17,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 import turboloader as tl
+from conftest import run_examples
 from stored import ring, write_segment, write_table
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -45,6 +47,7 @@ def folder(tmp_path, photos, monkeypatch):
     tl.convert(photos, tmp_path / "train.tar", sync=False)
     tl.convert(photos, tmp_path / "train.tbl", sync=False)
     os.symlink(photos, tmp_path / "photos")
+    os.symlink(photos / "animals" / "chelsea.jpg", tmp_path / "photo.jpg")
     write_table(tmp_path / "table.idv", 100)
     vectors = np.arange(100, dtype=np.float32).reshape(20, 5)
     write_segment(tmp_path / "nodes.tbf", vectors, ring(20), "float32")
@@ -63,6 +66,21 @@ def test_the_code_of_a_document_runs(document, folder):
         exec(compile("\n" * line + text, str(document), "exec"), names)
         ran += 1
     assert ran > 0
+
+
+# Those of turboloader.ray are run where its cluster is.
+MODULES = ["_files", "_idv", "_paths", "_tbf", "compat", "loader", "torch", "transforms"]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_in_docstrings_run(name, folder):
+    if name == "torch":
+        pytest.importorskip("torch")
+    run_examples(importlib.import_module(f"turboloader.{name}"))
+
+
+def test_the_examples_of_the_package_run(folder):
+    run_examples(tl)
 
 
 def test_the_five_lines_are_the_same_everywhere():

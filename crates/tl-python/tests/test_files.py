@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tarfile
@@ -25,6 +26,9 @@ def test_headers_and_pixels(photos):
         tl.decode(stored[:-3])
     with pytest.raises(tl.DecodeError):
         tl.probe(b"GIF89a")
+    # No file of so many zeros.
+    with pytest.raises(TypeError, match="bytes-like"):
+        tl.decode(10**10)
 
 
 def test_a_region_has_the_pixels_of_the_whole(photos):
@@ -106,6 +110,22 @@ def test_an_exception_ends_a_conversion_without_a_file(tmp_path):
     with pytest.raises(RuntimeError, match="enough"):
         tl.convert_tar_to_tbl(source, tmp_path / "output.tbl", progress_callback=stop)
     assert [path.name for path in tmp_path.iterdir()] == ["input.tar"]
+
+
+def test_a_signal_ends_a_check(photos, tmp_path):
+    # Seconds of work.
+    tl.convert([photos] * 200, tmp_path / "long.tbl", sync=False)
+
+    def enough(*_):
+        raise TimeoutError("enough")
+
+    before = signal.signal(signal.SIGALRM, enough)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(TimeoutError, match="enough"):
+            tl.verify(tmp_path / "long.tbl", decode=True)
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_damage_is_found(data, tmp_path):

@@ -13,7 +13,7 @@ import textwrap
 import numpy as np
 import pytest
 import turboloader as tl
-from conftest import image, write
+from conftest import image, run_examples, write
 from turboloader import transforms as T  # noqa: N812
 
 # Nothing leaves this machine: no statistics, no dashboard.
@@ -185,7 +185,8 @@ def test_archives_are_converted_once(archives, tmp_path):
     assert [one.source for one in first] == [str(path) for path in archives]
     assert {(one.samples, one.skipped) for one in first} == {(100, False)}
     assert sorted(done) == sorted(first)
-    # What is there is looked at: a damaged file, a missing one and another archive's are made anew.
+    # What is there is looked at: a damaged file, a missing one, another archive's and one of other
+    # pixels are made anew.
     damaged = folder / "train-1.tbl"
     data = bytearray(damaged.read_bytes())
     data[len(data) // 2] ^= 1
@@ -194,9 +195,23 @@ def test_archives_are_converted_once(archives, tmp_path):
     with tl.TblWriter(folder / "train-3.tbl", overwrite=True) as writer:
         writer.add_sample(b"another", key="another.bmp")
     (folder / "train-4.tbl").write_bytes(b"no TBL file")
+    copy = tl.TblReader(archives[5])
+    with tl.TblWriter(folder / "train-5.tbl", overwrite=True) as writer:
+        for index in range(100):
+            known = copy.entry(index)
+            pixels = copy[index if index != 70 else 71]
+            writer.add_sample(pixels, key=known["key"], label=known["label"])
     second = tlr.convert_tars(str(tmp_path / "tars" / "*.tar"), folder)
-    assert [one.skipped for one in second] == [True, False, False, False, False, True]
+    assert [one.skipped for one in second] == [True, False, False, False, False, False]
     assert digests(folder) == expected
+
+
+def test_the_examples_in_docstrings_run(photos, tmp_path, monkeypatch):
+    for number in range(2):
+        for kind in ("tar", "tbl"):
+            tl.convert(photos, tmp_path / f"train-{number:03d}.{kind}", sync=False)
+    monkeypatch.chdir(tmp_path)
+    run_examples(tlr)
 
 
 def test_archives_of_one_name_are_refused(archives, tmp_path):

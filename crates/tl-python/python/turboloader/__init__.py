@@ -5,7 +5,7 @@
 >>> train = T.Compose([T.RandomResizedCrop(224), T.ToTensor(), T.Normalize()])
 >>> loader = tl.DataLoader("train.tar", batch_size=64, shuffle=True, transform=train)
 >>> for batch in loader:
-...     images, labels = batch["image"].torch(), batch["label"].torch()
+...     images, labels = batch["image"].numpy(), batch["label"].numpy()
 """
 
 from __future__ import annotations

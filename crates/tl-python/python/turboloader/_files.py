@@ -10,7 +10,7 @@ from typing import Any
 from . import _native
 from ._native import ImageInfo, TblReader, TblWriter, Tensor, open_raw_view, verify
 from ._paths import expand
-from .exceptions import PathExistsError, SettingError
+from .exceptions import PathExistsError, SettingError, of_path
 
 __all__ = [
     "TblReader",
@@ -25,22 +25,26 @@ __all__ = [
 ]
 
 PathLike = str | os.PathLike[str]
+Data = bytes | bytearray | memoryview
 
 
-def probe(data: bytes | bytearray | memoryview) -> ImageInfo:
+def _bytes(data: Data) -> bytes:
+    # By way of a memoryview, because `bytes` of a number are as many zeros.
+    return data if isinstance(data, bytes) else bytes(memoryview(data))
+
+
+def probe(data: Data) -> ImageInfo:
     """Read the header of an image: JPEG, PNG, WebP, BMP or TIFF.
 
     Examples
     --------
-    >>> probe(open("photo.jpg", "rb").read()).width
-    1024
+    >>> probe(pathlib.Path("photo.jpg").read_bytes()).width
+    451
     """
-    return _native.probe(bytes(data))
+    return _native.probe(_bytes(data))
 
 
-def decode(
-    data: bytes | bytearray | memoryview, *, gray: bool = False, exif: bool = False
-) -> Tensor:
+def decode(data: Data, *, gray: bool = False, exif: bool = False) -> Tensor:
     """Decode an image of any format to rows of red, green and blue, with Pillow's pixels.
 
     Parameters
@@ -54,14 +58,14 @@ def decode(
 
     Examples
     --------
-    >>> decode(open("photo.jpg", "rb").read()).shape
-    (768, 1024, 3)
+    >>> decode(pathlib.Path("photo.jpg").read_bytes()).shape
+    (300, 451, 3)
     """
-    return _native.decode(bytes(data), gray=gray, exif=exif)
+    return _native.decode(_bytes(data), gray=gray, exif=exif)
 
 
 def decode_jpeg(
-    data: bytes | bytearray | memoryview,
+    data: Data,
     *,
     region: tuple[int, int, int, int] | None = None,
     scale: int = 1,
@@ -82,10 +86,11 @@ def decode_jpeg(
 
     Examples
     --------
-    >>> decode_jpeg(open("photo.jpg", "rb").read(), region=(10, 20, 64, 64), scale=2).shape
+    >>> data = pathlib.Path("photo.jpg").read_bytes()
+    >>> decode_jpeg(data, region=(10, 20, 64, 64), scale=2).shape
     (64, 64, 3)
     """
-    return _native.decode_jpeg(bytes(data), region=region, scale=scale, gray=gray)
+    return _native.decode_jpeg(_bytes(data), region=region, scale=scale, gray=gray)
 
 
 def convert(
@@ -129,8 +134,8 @@ def convert(
     time_unit
         Of Parquet files: ``"us"`` or ``"ns"``.
     progress_callback
-        Called with the samples written and those there are; an exception ends the conversion. For a
-        table it is called once, at its end.
+        Called with the samples written and those there are; of a table with its rows, or the bytes
+        that are read of a CSV file. An exception ends the conversion.
 
     Returns
     -------
@@ -144,11 +149,9 @@ def convert(
         if lz4:
             raise SettingError("lz4 is for TBL files")
         if not overwrite and os.path.lexists(destination):
-            path = os.fspath(destination)
-            error = PathExistsError(f"{path}: exists already: pass overwrite=True")
-            error.errno, error.shard, error.filename = errno.EEXIST, path, path
-            raise error
-        rows = _native.convert_table(
+            said = "exists already: pass overwrite=True"
+            raise of_path(PathExistsError, errno.EEXIST, os.fspath(destination), said)
+        return _native.convert_table(
             paths[0],
             os.fspath(destination),
             to=to,
@@ -157,10 +160,8 @@ def convert(
             time_unit=time_unit,
             overwrite=overwrite,
             sync=sync,
+            progress_callback=progress_callback,
         )
-        if progress_callback is not None:
-            progress_callback(rows, rows)
-        return rows
     if columns is not None or schema is not None:
         raise SettingError("columns and schema are for tables")
     if to is None:
@@ -199,7 +200,8 @@ def convert_tar_to_tbl(
 
     Examples
     --------
-    >>> convert_tar_to_tbl("input.tar", "output.tbl", progress_callback=print)
+    >>> convert_tar_to_tbl("train.tar", "copy.tbl")
+    12
     """
     return convert(
         source,

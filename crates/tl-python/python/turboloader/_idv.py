@@ -62,8 +62,11 @@ class SparseRows(NamedTuple):
 
     Examples
     --------
-    >>> rows = file.sparse("Features")
-    >>> scipy.sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=rows.shape)
+    >>> import scipy.sparse
+    >>> rows = IdvFile("table.idv").sparse("sparse")
+    >>> matrix = scipy.sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=rows.shape)
+    >>> matrix.nnz
+    100
     """
 
     data: npt.NDArray[Any]
@@ -89,11 +92,11 @@ class IdvFile:
 
     Examples
     --------
-    >>> file = IdvFile("train.idv")
-    >>> [column.name for column in file.schema]
-    ['Label', 'Features']
-    >>> file["Features"].shape
-    (32561, 14)
+    >>> file = IdvFile("table.idv")
+    >>> file.names[-4:]
+    ['Label', 'text', 'dense', 'sparse']
+    >>> file["dense"].shape
+    (100, 2, 3)
     """
 
     def __init__(self, path: str | os.PathLike[str], *, time_unit: str = "us") -> None:

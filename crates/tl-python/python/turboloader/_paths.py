@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import re
 from collections.abc import Iterator, Sequence
 
-from .exceptions import SettingError, StorageError
+from .exceptions import PathNotFoundError, SettingError, of_path
 
 _RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 _WILDCARDS = re.compile(r"[*?\[]")
@@ -37,9 +38,7 @@ def _expand_one(path: str) -> list[str]:
         return [path]
     found = sorted(glob.glob(path))
     if not found:
-        error = StorageError(f"{path}: no file matches this pattern")
-        error.shard = path
-        raise error
+        raise of_path(PathNotFoundError, errno.ENOENT, path, "no file matches this pattern")
     return found
 
 

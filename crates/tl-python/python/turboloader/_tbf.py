@@ -72,11 +72,12 @@ class TbfSegment:
 
     Examples
     --------
-    >>> segment = TbfSegment("graph.tbf")
+    >>> segment = TbfSegment("nodes.tbf")
     >>> segment.embeddings.numpy().shape
-    (1000000, 384)
-    >>> rows, scores = segment.similar(17, k=5)
-    >>> graph = segment.edges().to_scipy()
+    (20, 5)
+    >>> rows, scores = segment.similar(17, k=4)
+    >>> segment.edges().indptr[:4].tolist()
+    [0, 2, 4, 6]
     """
 
     def __init__(self, path: str | os.PathLike[str], *, key: bytes | None = None) -> None:

@@ -7,7 +7,8 @@ New code is better served by `turboloader.DataLoader`, which has labels and tens
 >>> loader = DataLoader("train.tar", 64, 8, True, Resize(224, 224) | ImageNetNormalize(),
 ...                     output_format="pytorch")
 >>> for images, meta in loader:
-...     print(images.shape, meta["labels"])
+...     print(images.shape, meta["labels"].shape)
+(12, 3, 224, 224) (12,)
 """
 
 from __future__ import annotations

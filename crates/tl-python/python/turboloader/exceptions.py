@@ -87,6 +87,13 @@ class PathPermissionError(StorageError, PermissionError):
     """A file or folder that this user may not use."""
 
 
+def of_path(kind: type[StorageError], number: int, path: str, message: str) -> StorageError:
+    """Return an exception about a path, with the number that the system has for it."""
+    error = kind(f"{path}: {message}")
+    error.errno, error.shard, error.filename = number, path, path
+    return error
+
+
 class DecodeError(LoaderError, ValueError):
     """A sample is no image, or a damaged one."""
 

@@ -158,11 +158,12 @@ class DataLoader:
 
     Examples
     --------
-    >>> loader = DataLoader("train.tar", batch_size=64, shuffle=True, image_size=224)
+    >>> loader = DataLoader("train.tar", batch_size=4, shuffle=True, image_size=224)
     >>> for batch in loader:
-    ...     images = batch["image"].numpy()
-    ...     for sample in batch:
-    ...         print(sample["label"], sample["image"].shape)
+    ...     print(batch["image"].shape, [sample["label"] for sample in batch])
+    (4, 224, 224, 3) [...]
+    (4, 224, 224, 3) [...]
+    (4, 224, 224, 3) [...]
     """
 
     def __init__(
@@ -251,6 +252,10 @@ class DataLoader:
                 raise SettingError(f"{given}: decode=False gives stored bytes, as they are")
         if worker_id is not None and (world_rank is not None or world_size is not None):
             raise SettingError("worker_id and world_rank say two things: pass one of them")
+        if on_error == "raise" and (max_errors is not None or max_error_rate is not None):
+            raise SettingError('max_errors and max_error_rate go with on_error="skip" and the like')
+        if cache_dir is not None and cache_l2_gb == 0:
+            raise SettingError("cache_dir is for the disk: pass cache_l2_gb, how much it may take")
         rank, world = _place(enable_distributed, world_rank, world_size)
         if worker_id is not None:
             if not 0 <= worker_id < num_workers:

@@ -13,8 +13,9 @@ pin_memory=True)``, or ``batch["image"].torch().pin_memory()`` of a `turboloader
 
 >>> import turboloader.torch
 >>> dataset = turboloader.torch.IterableDataset("train.tar", 64, shuffle=True, image_size=224)
+>>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.LazyLinear(6))
 >>> for images, labels in torch.utils.data.DataLoader(dataset, batch_size=None):
-...     loss = criterion(model(images), labels)
+...     loss = torch.nn.functional.cross_entropy(model(images / 255), labels)
 """
 
 # It is checked with and without torch installed.
@@ -91,11 +92,11 @@ class IterableDataset(TorchIterableDataset):
 
     Examples
     --------
-    >>> dataset = IterableDataset("train.tar", batch_size=64, shuffle=True, image_size=224)
+    >>> dataset = IterableDataset("train.tar", batch_size=4, shuffle=True, image_size=224)
     >>> loader = torch.utils.data.DataLoader(dataset, batch_size=None)
     >>> images, labels = next(iter(loader))
     >>> images.shape
-    torch.Size([64, 224, 224, 3])
+    torch.Size([4, 224, 224, 3])
     """
 
     def __init__(
@@ -280,7 +281,7 @@ class Dataset(TorchDataset):
 
     Examples
     --------
-    >>> dataset = Dataset("train", transform=[T.RandomResizedCrop(224), T.ToTensor()])
+    >>> dataset = Dataset("photos", transform=[T.RandomResizedCrop(224), T.ToTensor()])
     >>> image, label = dataset[0]
     >>> image.shape, dataset.classes[label]
     (torch.Size([3, 224, 224]), 'animals')

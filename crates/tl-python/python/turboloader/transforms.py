@@ -5,7 +5,7 @@ They say what a `DataLoader` does to each sample, and work on their own on NumPy
 
 >>> from turboloader import transforms as T
 >>> train = T.RandomResizedCrop(224) | T.RandomHorizontalFlip() | T.ToTensor() | T.Normalize()
->>> train(image).shape
+>>> train(np.zeros((300, 400, 3), np.uint8)).shape
 (224, 224, 3)
 """
 
@@ -125,7 +125,7 @@ class Compose(Transform):
     Examples
     --------
     >>> Compose([Resize(256), CenterCrop(224), ToTensor()])
-    Compose([Resize(size=256, ...), CenterCrop(size=224), ToTensor()])
+    Compose([Resize(size=256, ...), CenterCrop(size=224), ToFloat()])
     """
 
     def __init__(self, transforms: Iterable[Transform | Callable[[Any], Any]]) -> None:
@@ -166,7 +166,7 @@ class Lambda(Transform):
     Examples
     --------
     >>> Compose([Resize(256), Lambda(lambda image: 255 - image), ToTensor()])
-    Compose([Resize(size=256, ...), Lambda(<lambda>), ToFloat()])
+    Compose([Resize(size=256, ...), Lambda(...<lambda>), ToFloat()])
     """
 
     def __init__(self, lambd: Callable[[Any], Any]) -> None:
