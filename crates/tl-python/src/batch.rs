@@ -347,6 +347,13 @@ impl PyBatch {
         Ok(self.field(py, &name, self.contents.form)?.into_bound(py))
     }
 
+    /// The samples, one after the other.
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let builtins = slf.py().import("builtins")?;
+        let rows = builtins.call_method1("range", (slf.get().__len__(),))?;
+        builtins.call_method1("map", (slf.getattr("__getitem__")?, rows))
+    }
+
     fn __contains__(&self, name: &str) -> bool {
         self.contents.names().contains(&name)
     }

@@ -52,9 +52,18 @@ mod native {
 
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "the name that versions have in Python")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_export]
+    const OPERATIONS: &[&str] = tl_transform::Op::NAMES;
+
+    /// Assigns `__buffer__` once more: Python from 3.12 on asks what is assigned for a memoryview,
+    /// and not a method that the class was made with.
     #[pymodule_init]
-    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("OPERATIONS", tl_transform::Op::NAMES.to_vec())
+    fn init(py: Python<'_>) -> PyResult<()> {
+        let tensor = py.get_type::<Tensor>();
+        tensor.setattr("__buffer__", tensor.getattr("__buffer__")?)
     }
 }

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::{PyBufferError, PyIndexError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyMemoryView, PyTuple};
 
 use crate::element::Element;
 use crate::memory::{ALIGNMENT, CPU, Exported, Memory};
@@ -215,6 +215,11 @@ impl Tensor {
             interface.set_item("strides", PyTuple::new(py, strides)?)?;
         }
         Ok(interface)
+    }
+
+    /// A memoryview of the array.
+    fn __buffer__<'py>(slf: &Bound<'py, Self>, _flags: i32) -> PyResult<Bound<'py, PyMemoryView>> {
+        PyMemoryView::from(&Self::numpy(slf)?)
     }
 
     /// What ``numpy.asarray`` calls where the array interface does not do.

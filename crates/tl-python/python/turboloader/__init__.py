@@ -64,14 +64,6 @@ __all__ = [
 __all__ += exceptions.__all__
 __all__ += transforms.__all__
 
-
-def _buffer(self: Tensor, flags: int) -> memoryview:
-    return memoryview(self.numpy())  # type: ignore[arg-type]
-
-
-# Python from 3.12 on asks here for a memoryview; before, `numpy()` is the way to one.
-Tensor.__buffer__ = _buffer  # type: ignore[method-assign]
-
 # They need NumPy, which is imported when one of them is asked for.
 _LATER = dict.fromkeys(("IdvColumn", "IdvFile", "SparseRows"), "._idv")
 _LATER |= dict.fromkeys(("Edges", "Nearest", "TbfSegment"), "._tbf")
