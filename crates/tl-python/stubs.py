@@ -1,20 +1,43 @@
-"""Writes `transforms.pyi`: the types of the classes that the table makes.
+"""Writes the package's type stubs, or with ``--check`` compares those that are there.
 
-Run it as ``python stubs.py`` after a change of the table, with the package installed; a test
-compares the file with what this would write.
+`_native.pyi` is what maturin generates of the native module, in the form that ruff gives it;
+`transforms.pyi` has the classes that the table makes. ``cargo xtask stubs`` runs this, with the
+package installed and the path of the file that maturin has generated.
 """
 
 from __future__ import annotations
 
+import argparse
 import inspect
 import pathlib
+import subprocess
+import sys
 
 from turboloader import transforms
 from turboloader._table import BATCH_TABLE, TABLE
 
-PATH = pathlib.Path(__file__).parent / "python" / "turboloader" / "transforms.pyi"
+PACKAGE = pathlib.Path(__file__).parent / "python" / "turboloader"
 
-HEAD = """\
+# What annotations in Rust name.
+IMPORTS = """\
+from collections.abc import Callable, Iterator
+from typing import Any, overload
+import numpy.typing as npt
+"""
+
+# The methods behind operators that return this or that, for which PyO3 has no annotation.
+OVERLOADS = {
+    "def __getitem__(self, index: Any, /) -> Any:": [
+        "def __getitem__(self, index: int, /) -> Tensor:",
+        "def __getitem__(self, index: Any, /) -> Any:",
+    ],
+    "def __getitem__(self, key: Any, /) -> Any:": [
+        "def __getitem__(self, key: int, /) -> dict[str, Any]:",
+        "def __getitem__(self, key: str, /) -> Any:",
+    ],
+}
+
+TRANSFORMS_HEAD = """\
 # Written by stubs.py.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -59,7 +82,7 @@ class ToDtype(Transform):
     def __init__(self, dtype: Any, scale: bool = ...) -> None: ...
 """
 
-TAIL = """\
+TRANSFORMS_TAIL = """\
 ToTensor = ToFloat
 ImageNetNormalize = Normalize
 
@@ -102,14 +125,52 @@ def of_value(parameter: inspect.Parameter) -> str:
     return "float" if parameter.name == "p" and parameter.default is not None else "Any"
 
 
-def text() -> str:
-    """Return the whole file."""
+def of_transforms() -> str:
+    """Return `transforms.pyi`."""
     classes = [of_class(name, "Transform") for name in TABLE]
     classes += [of_class(name, "BatchTransform") for name in BATCH_TABLE]
     # Listed, so that `from .transforms import *` has types too.
     names = "".join(f'    "{name}",\n' for name in transforms.__all__)
-    return "\n".join([HEAD, *classes, TAIL, f"__all__ = [\n{names}]\n"])
+    return "\n".join([TRANSFORMS_HEAD, *classes, TRANSFORMS_TAIL, f"__all__ = [\n{names}]\n"])
+
+
+def of_native(generated: str) -> str:
+    """Return `_native.pyi`, of what maturin has generated."""
+    for signature, signatures in OVERLOADS.items():
+        if generated.count(signature) != 1:
+            raise SystemExit(f"not generated once, as OVERLOADS has it: {signature}")
+        *others, last = [f"@overload\n    {signature}" for signature in signatures]
+        overloads = "".join(f"{other} ...\n    " for other in others) + last
+        generated = generated.replace(signature, overloads)
+    head, exports, rest = generated.partition("__all__")
+    text = "# Written by stubs.py.\n" + head + IMPORTS + exports + rest
+    return ruff(ruff(text, "check", "--fix", "--unsafe-fixes"), "format")
+
+
+def ruff(text: str, *task: str) -> str:
+    """Return what ruff makes of the text of `_native.pyi`."""
+    name = ["--stdin-filename", str(PACKAGE / "_native.pyi"), "-"]
+    command = [sys.executable, "-m", "ruff", *task, "--quiet", *name]
+    run = subprocess.run(command, input=text, stdout=subprocess.PIPE, text=True)
+    if run.returncode:
+        raise SystemExit(run.stdout)
+    return run.stdout
+
+
+def main() -> None:
+    """Write the files, or compare them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("generated", type=pathlib.Path)
+    arguments = parser.parse_args()
+    native = of_native(arguments.generated.read_text())
+    for name, text in {"_native.pyi": native, "transforms.pyi": of_transforms()}.items():
+        path = PACKAGE / name
+        if not arguments.check:
+            path.write_text(text)
+        elif path.read_text() != text:
+            raise SystemExit(f"{path} differs from the sources: `cargo xtask stubs` writes it")
 
 
 if __name__ == "__main__":
-    PATH.write_text(text())
+    main()

@@ -30,6 +30,7 @@ usage: cargo xtask <task>
                             check the Python package, build it in target/python, run its tests
   frameworks [PYTEST ARGUMENT...]
                             run the tests with torch, JAX, TensorFlow, Ray and trainers installed
+  stubs                     write the type stubs of the Python package
   wheel                     build the wheel for every Linux, and test it with every Python there is
   tidy                      house rules that the compiler does not check
   bench [GROUP] [--save NAME | --against NAME]
@@ -61,6 +62,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         ("prove", kinds) => prove::run(kinds),
         ("python", rest) => python::run(rest),
         ("frameworks", rest) => python::frameworks(rest),
+        ("stubs", []) => python::stubs(),
         ("wheel", []) => python::wheel(),
         ("goldens", []) => goldens::run(),
         ("fuzz", rest) => fuzz::run(&fuzz::Options::parse(rest)?),

@@ -38,6 +38,10 @@ const FRAMEWORKS: [&str; 14] = [
 /// What a wheel for every Linux needs: a compiler that links with an old C library.
 const FOR_WHEELS: [&str; 3] = ["maturin>=1.16,<2", "ziglang>=0.15", "auditwheel>=6"];
 
+/// For a library that type stubs can be generated from: the feature puts their contents into it,
+/// and maturin finds these by their symbols.
+const STUBS: [&str; 5] = ["--features", "stubs", "--", "-C", "strip=debuginfo"];
+
 /// Linux with glibc 2.17 or later.
 const PLATFORM: &str = "manylinux2014";
 
@@ -61,13 +65,11 @@ pub(crate) fn missing() -> Option<String> {
 /// Checks the sources, builds the package, installs it and runs the tests, with these arguments
 /// for pytest.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
-    let environment = Environment::make("venv", PYTHON)?;
-    environment.install(FOR_TESTS.iter().chain(&FOR_CHECKS))?;
+    let environment = Environment::of_checks()?;
     environment.module("ruff", &["check", "."])?;
     environment.module("ruff", &["format", "--check", "."])?;
-    // As for other tests, our own crates are not optimised further.
-    let wheel = environment.build("checked", &[])?;
-    environment.install_wheel(&wheel)?;
+    environment.install_checked()?;
+    environment.stubs(&["--check"])?;
     environment.module("mypy", &[])?;
     let settings = ["--mypy-config-file", "pyproject.toml", "--ignore-unused-allowlist"];
     let stubtest = ["turboloader", "--allowlist", "stubtest.txt"];
@@ -80,9 +82,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
 pub(crate) fn frameworks(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let environment = Environment::make("frameworks", PYTHON)?;
     environment.install(FOR_TESTS.iter().chain(&FRAMEWORKS))?;
-    let wheel = environment.build("checked", &[])?;
-    environment.install_wheel(&wheel)?;
+    environment.install_checked()?;
     environment.test(arguments)
+}
+
+/// Writes the type stubs.
+pub(crate) fn stubs() -> Result<(), Box<dyn Error>> {
+    let environment = Environment::of_checks()?;
+    environment.install_checked()?;
+    environment.stubs(&[])
 }
 
 /// Builds the wheel as it is published, and runs the tests with it in a fresh environment of each
@@ -90,8 +98,8 @@ pub(crate) fn frameworks(arguments: &[String]) -> Result<(), Box<dyn Error>> {
 pub(crate) fn wheel() -> Result<(), Box<dyn Error>> {
     let environment = Environment::make("build", PYTHON)?;
     environment.install(&FOR_WHEELS)?;
-    let wheel =
-        environment.build("wheels", &["--release", "--zig", "--compatibility", PLATFORM])?;
+    let wheel = environment
+        .build("wheels", &["--release", "--strip", "--zig", "--compatibility", PLATFORM])?;
     environment.module("auditwheel", &["show", &wheel.to_string_lossy()])?;
     let bytes = fs::metadata(&wheel)?.len();
     let mut results = vec![format!("{}: {bytes} bytes", wheel.display())];
@@ -137,6 +145,12 @@ impl Environment {
         Self::make(name, python)
     }
 
+    fn of_checks() -> Result<Self, Box<dyn Error>> {
+        let environment = Self::make("venv", PYTHON)?;
+        environment.install(FOR_TESTS.iter().chain(&FOR_CHECKS))?;
+        Ok(environment)
+    }
+
     /// Runs a module in the package's folder.
     fn module(&self, module: &str, arguments: &[&str]) -> Result<(), Box<dyn Error>> {
         command::run(self.python(module).args(arguments))
@@ -165,6 +179,20 @@ impl Environment {
         command::run(self.pip().args(["--force-reinstall", "--no-deps"]).arg(wheel))
     }
 
+    /// Builds and installs the package as it is now. As for other tests, our own crates are not
+    /// optimised further.
+    fn install_checked(&self) -> Result<(), Box<dyn Error>> {
+        let wheel = self.build("checked", &STUBS)?;
+        self.install_wheel(&wheel)
+    }
+
+    /// Generates the type stubs of the library that was just built, and writes or compares them.
+    fn stubs(&self, options: &[&str]) -> Result<(), Box<dyn Error>> {
+        let folder = self.maturin("generate-stubs", "stubs", &STUBS)?;
+        let generated = folder.join("turboloader/_native.pyi");
+        self.module("stubs", &[options, &[&*generated.to_string_lossy()]].concat())
+    }
+
     fn test(&self, arguments: &[String]) -> Result<(), Box<dyn Error>> {
         command::run(self.python("pytest").arg("-q").args(arguments))
     }
@@ -178,6 +206,19 @@ impl Environment {
 
     /// Builds the wheel into an empty folder.
     fn build(&self, folder: &str, arguments: &[&str]) -> Result<PathBuf, Box<dyn Error>> {
+        let folder = self.maturin("build", folder, arguments)?;
+        let mut built = fs::read_dir(&folder)?.collect::<Result<Vec<_>, _>>()?;
+        let wheel = built.pop().ok_or("maturin has built no wheel")?;
+        Ok(wheel.path())
+    }
+
+    /// Runs maturin's task, which fills an empty folder.
+    fn maturin(
+        &self,
+        task: &str,
+        folder: &str,
+        arguments: &[&str],
+    ) -> Result<PathBuf, Box<dyn Error>> {
         let folder = target().join(folder);
         if folder.exists() {
             fs::remove_dir_all(&folder)?;
@@ -185,11 +226,9 @@ impl Environment {
         let mut maturin = self.python("maturin");
         // The linker is looked for on the path.
         maturin.env("PATH", self.path()?);
-        maturin.args(["build", "--quiet", "--out"]).arg(&folder).args(arguments);
+        maturin.args([task, "--quiet", "--out"]).arg(&folder).args(arguments);
         command::run(&mut maturin)?;
-        let mut built = fs::read_dir(&folder)?.collect::<Result<Vec<_>, _>>()?;
-        let wheel = built.pop().ok_or("maturin has built no wheel")?;
-        Ok(wheel.path())
+        Ok(folder)
     }
 }
 

@@ -11,6 +11,7 @@ use zerocopy::IntoBytes;
 
 use crate::element::Element;
 use crate::error::{Error, text};
+use crate::hint::SampleIterator;
 use crate::memory::{BatchMemory, Memory};
 use crate::tensor::{Form, Tensor, wrap};
 
@@ -348,10 +349,10 @@ impl PyBatch {
     }
 
     /// The samples, one after the other.
-    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<SampleIterator<'py>> {
         let builtins = slf.py().import("builtins")?;
         let rows = builtins.call_method1("range", (slf.get().__len__(),))?;
-        builtins.call_method1("map", (slf.getattr("__getitem__")?, rows))
+        builtins.call_method1("map", (slf.getattr("__getitem__")?, rows)).map(SampleIterator)
     }
 
     fn __contains__(&self, name: &str) -> bool {
@@ -377,7 +378,7 @@ impl PyBatch {
     }
 
     /// Field ``name``, or ``default`` where there is none.
-    #[pyo3(signature = (name, default=None))]
+    #[pyo3(signature = (name, default=None) -> "Any")]
     fn get(
         &self,
         py: Python<'_>,
@@ -391,21 +392,25 @@ impl PyBatch {
     }
 
     /// The fields as a dict of NumPy arrays that share the batch's memory.
+    #[pyo3(signature = () -> "dict[str, Any]")]
     fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.all(py, Form::Numpy)
     }
 
     /// The fields as a dict of ``torch.Tensor`` that share the batch's memory.
+    #[pyo3(signature = () -> "dict[str, Any]")]
     fn torch<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.all(py, Form::Torch)
     }
 
     /// The fields as a dict of ``jax.Array`` that share the batch's memory.
+    #[pyo3(signature = () -> "dict[str, Any]")]
     fn jax<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.all(py, Form::Jax)
     }
 
     /// The fields as a dict of ``tf.Tensor`` that share the batch's memory.
+    #[pyo3(signature = () -> "dict[str, Any]")]
     fn tf<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.all(py, Form::Tf)
     }

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 /// Runs the `tl` command with these arguments, the program's name first, and returns its exit code.
 /// Help and version end the process.
 #[pyfunction]
+#[pyo3(signature = (arguments: "list[str]"))]
 pub(crate) fn tl(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| turboloader::tl_with(arguments))
 }

@@ -25,8 +25,8 @@ use crate::tbf::PyTbfSegment;
 /// conversion. Returns how many samples were written.
 #[pyfunction]
 #[pyo3(signature = (
-    sources, destination, *, to="tbl", lz4=false, overwrite=false, sync=true,
-    progress_callback=None
+    sources: "list[str]", destination, *, to="tbl", lz4=false, overwrite=false, sync=true,
+    progress_callback: "Callable[[int, int], Any] | None" = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "Python has them by name")]
 pub(crate) fn convert(
@@ -117,7 +117,7 @@ impl Heard {
 ///
 /// Of tables ``samples`` are rows, and all that is wrong is ``damage``.
 #[pyfunction]
-#[pyo3(signature = (path, *, decode=false, workers=None))]
+#[pyo3(signature = (path, *, decode=false, workers=None) -> "dict[str, Any]")]
 pub(crate) fn verify<'py>(
     py: Python<'py>,
     path: PathBuf,
@@ -192,8 +192,11 @@ fn verify_table(py: Python<'_>, path: PathBuf, kind: TableKind) -> PyResult<Boun
 /// Converts a table: an IDV file from or to CSV and Parquet, or into another IDV file. Returns how
 /// many rows there are.
 #[pyfunction]
-#[pyo3(signature = (source, destination, *, to=None, columns=None, schema=None, time_unit="us",
-    overwrite=false, sync=true, progress_callback=None))]
+#[pyo3(signature = (
+    source, destination, *, to=None, columns: "list[str] | None" = None,
+    schema: "list[str] | None" = None, time_unit="us", overwrite=false, sync=true,
+    progress_callback: "Callable[[int, int], Any] | None" = None
+))]
 #[expect(clippy::too_many_arguments, reason = "Python has them by name")]
 pub(crate) fn convert_table(
     py: Python<'_>,

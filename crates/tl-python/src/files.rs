@@ -68,6 +68,7 @@ impl PyTblReader {
 
     /// What the index knows of sample ``index``: a dict of key, label, format, width, height, offset,
     /// `stored_bytes` and bytes.
+    #[pyo3(signature = (index) -> "dict[str, Any]")]
     fn entry<'py>(&self, py: Python<'py>, index: u64) -> PyResult<Bound<'py, PyDict>> {
         let entry = self.source.entry(index).map_err(Error::from)?;
         let label = self.labels.label(0, index);
@@ -118,7 +119,9 @@ impl PyTblWriter {
 impl PyTblWriter {
     /// Starts a file that will be called ``path``.
     #[new]
-    #[pyo3(signature = (path, *, lz4=false, overwrite=false, sync=true, class_names=None))]
+    #[pyo3(signature = (
+        path, *, lz4=false, overwrite=false, sync=true, class_names: "list[str] | None" = None
+    ))]
     fn new(
         path: PathBuf,
         lz4: bool,

@@ -163,6 +163,7 @@ impl PyIdvFile {
     }
 
     /// What the table of contents says of every column: a dict each.
+    #[pyo3(signature = () -> "list[dict[str, Any]]")]
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         self.file.columns().iter().map(|entry| described(py, entry)).collect()
     }
@@ -189,6 +190,7 @@ impl PyIdvFile {
     }
 
     /// A column's metadata: for each kind its value in parts, or why it cannot be read.
+    #[pyo3(signature = (column) -> "dict[str, dict[str, Any]]")]
     fn metadata<'py>(&self, py: Python<'py>, column: usize) -> PyResult<Bound<'py, PyDict>> {
         let entries = self.file.metadata(column).map_err(|error| self.error(error))?;
         let metadata = PyDict::new(py);
@@ -208,6 +210,7 @@ impl PyIdvFile {
     }
 
     /// The schema of the columns that can be read, by Arrow's C data interface.
+    #[pyo3(signature = (time_unit) -> "Any")]
     fn arrow_schema<'py>(
         &self,
         py: Python<'py>,
@@ -217,6 +220,7 @@ impl PyIdvFile {
     }
 
     /// Their rows, by Arrow's C stream interface.
+    #[pyo3(signature = (time_unit) -> "Any")]
     fn arrow_stream<'py>(
         &self,
         py: Python<'py>,

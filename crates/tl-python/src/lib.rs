@@ -11,6 +11,7 @@ mod convert;
 mod element;
 mod error;
 mod files;
+mod hint;
 mod idv;
 mod image;
 mod loader;

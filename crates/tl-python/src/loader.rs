@@ -94,6 +94,7 @@ impl PyLoader {
 #[pymethods]
 impl PyLoader {
     #[new]
+    #[pyo3(signature = (paths: "list[str]", settings: "dict[str, Any]"))]
     fn new(py: Python<'_>, paths: Vec<PathBuf>, settings: &Bound<'_, PyAny>) -> PyResult<Self> {
         let settings: Settings<'_> = settings.extract().map_err(|error| wrong_type(py, &error))?;
         let form = Form::named(&settings.form)

@@ -46,6 +46,7 @@ impl PyRecipe {
     /// The recipe of these operations, given as JSON lists: a conversion to floats is put in where
     /// the type or a normalisation takes one.
     #[staticmethod]
+    #[pyo3(signature = (ops, batch_ops, options: "dict[str, Any]"))]
     fn of_ops(ops: &str, batch_ops: &str, options: Options) -> Result<Self, Error> {
         let refused = |error: serde_json::Error| Error::recipe(&error);
         let ops: Vec<Op> = serde_json::from_str(ops).map_err(refused)?;
@@ -124,7 +125,9 @@ impl PyRecipe {
     ///
     /// Recipes with several views make a tensor with these first. `user_transforms` are the functions
     /// that the recipe names.
-    #[pyo3(signature = (pixels, size, draw, user_transforms=None))]
+    #[pyo3(signature = (
+        pixels, size, draw, user_transforms: "dict[str, Callable[[Any], Any]] | None" = None
+    ))]
     fn apply(
         &self,
         py: Python<'_>,

@@ -83,7 +83,10 @@ impl PySamples {
 impl PySamples {
     /// Opens the data set.
     #[new]
-    #[pyo3(signature = (paths, recipe, *, seed, exif=false, user_transforms=None))]
+    #[pyo3(signature = (
+        paths: "list[str]", recipe, *, seed, exif=false,
+        user_transforms: "dict[str, Callable[[Any], Any]] | None" = None
+    ))]
     fn new(
         py: Python<'_>,
         paths: Vec<PathBuf>,
@@ -128,6 +131,7 @@ impl PySamples {
     }
 
     /// Sample ``index``'s name, if it has one.
+    #[pyo3(signature = (index) -> "str | None")]
     fn key<'py>(&self, py: Python<'py>, index: u64) -> PyResult<Option<Bound<'py, PyAny>>> {
         let entry = self.dataset.entry(index).map_err(Error::from)?;
         entry.key.as_deref().map(|key| text(py, key)).transpose()

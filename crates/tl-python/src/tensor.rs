@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyMemoryView, PyTuple};
 
 use crate::element::Element;
+use crate::hint::{Fields, Shape};
 use crate::memory::{ALIGNMENT, CPU, Exported, Memory};
 
 /// What a batch's fields are handed out as.
@@ -135,7 +136,7 @@ struct ArrayInterface {
 #[pymethods]
 impl ArrayInterface {
     #[getter]
-    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Fields<'py>> {
         self.tensor.get().__array_interface__(py)
     }
 }
@@ -144,8 +145,8 @@ impl ArrayInterface {
 impl Tensor {
     /// The dimensions.
     #[getter]
-    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.shape)
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Shape<'py>> {
+        PyTuple::new(py, &self.shape).map(Shape)
     }
 
     /// The type of the numbers, as in ``"float32"``.
@@ -196,7 +197,7 @@ impl Tensor {
 
     /// NumPy's array interface, version 3.
     #[getter]
-    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Fields<'py>> {
         let type_string = self
             .element
             .type_string()
@@ -214,7 +215,7 @@ impl Tensor {
             let strides: Vec<usize> = [stride].into_iter().chain(inner).collect();
             interface.set_item("strides", PyTuple::new(py, strides)?)?;
         }
-        Ok(interface)
+        Ok(Fields(interface))
     }
 
     /// A memoryview of the array.
@@ -223,7 +224,7 @@ impl Tensor {
     }
 
     /// What ``numpy.asarray`` calls where the array interface does not do.
-    #[pyo3(signature = (dtype=None, copy=None))]
+    #[pyo3(signature = (dtype=None, copy=None) -> "npt.NDArray[Any]")]
     fn __array__<'py>(
         slf: &Bound<'py, Self>,
         dtype: Option<Bound<'py, PyAny>>,
@@ -241,6 +242,7 @@ impl Tensor {
     }
 
     /// The tensor as a NumPy array that shares the memory and can be written.
+    #[pyo3(signature = () -> "npt.NDArray[Any]")]
     fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let numpy = py.import("numpy")?;
@@ -287,7 +289,7 @@ impl Tensor {
     }
 
     /// The tensor as a DLPack capsule: a versioned one where ``max_version`` is (1, 0) or more.
-    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None) -> "Any")]
     fn __dlpack__<'py>(
         &self,
         py: Python<'py>,

@@ -1,271 +1,495 @@
-import os
+# Written by stubs.py.
+"""What the package's modules are made of."""
+
 from collections.abc import Callable, Iterator
-from typing import Any, final, overload
+from os import PathLike
+from typing import Any, Final, SupportsFloat, SupportsIndex, final, overload
 
 import numpy.typing as npt
+from _typeshed import SupportsGetItem, SupportsLenAndGetItem
 
-__all__: list[str]
-__version__: str
-OPERATIONS: list[str]
+__all__ = [
+    "OPERATIONS",
+    "Batch",
+    "Epoch",
+    "IdvFile",
+    "ImageInfo",
+    "Loader",
+    "Recipe",
+    "Report",
+    "Samples",
+    "TbfSegment",
+    "TblReader",
+    "TblWriter",
+    "Tensor",
+    "__version__",
+    "convert",
+    "convert_table",
+    "decode",
+    "decode_jpeg",
+    "open_raw_view",
+    "probe",
+    "tl",
+    "verify",
+]
 
-_Path = str | os.PathLike[str]
-
-@final
-class Tensor:
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    @property
-    def dtype(self) -> str: ...
-    @property
-    def ndim(self) -> int: ...
-    @property
-    def nbytes(self) -> int: ...
-    @property
-    def __array_interface__(self) -> dict[str, Any]: ...
-    def data_ptr(self) -> int: ...
-    def numpy(self) -> npt.NDArray[Any]: ...
-    def torch(self) -> Any: ...
-    def jax(self) -> Any: ...
-    def tf(self) -> Any: ...
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]: ...
-    def __buffer__(self, flags: int, /) -> memoryview: ...
-    def __dlpack__(
-        self,
-        *,
-        stream: Any = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
-        copy: bool | None = None,
-    ) -> Any: ...
-    def __dlpack_device__(self) -> tuple[int, int]: ...
-    def __len__(self) -> int: ...
-    @overload
-    def __getitem__(self, index: int, /) -> Tensor: ...
-    @overload
-    def __getitem__(self, index: Any, /) -> Any: ...
+OPERATIONS: Final[list[str]]
+__version__: Final[str]
 
 @final
 class Batch:
-    @property
-    def number(self) -> int: ...
-    def __len__(self) -> int: ...
+    """
+    Samples with their labels, in the order of the epoch.
+
+    ``batch["image"]`` is one tensor for all samples, ``batch[0]`` a dict of the first sample, and
+    iterating gives one sample after the other. ``keys()``, ``values()`` and ``items()`` are those of
+    the fields, so that ``dict(batch)`` and ``**batch`` work.
+
+    The memory belongs to whoever has the batch or a part of it: it can be written, and the loader
+    uses it again only when all of them are gone.
+    """
+
+    def __contains__(self, name: str, /) -> bool: ...
     @overload
     def __getitem__(self, key: int, /) -> dict[str, Any]: ...
     @overload
     def __getitem__(self, key: str, /) -> Any: ...
-    def __iter__(self) -> Iterator[dict[str, Any]]: ...
-    def __contains__(self, name: str, /) -> bool: ...
-    def keys(self) -> list[str]: ...
-    def values(self) -> list[Any]: ...
-    def items(self) -> list[tuple[str, Any]]: ...
-    def get(self, name: str, default: Any = None) -> Any: ...
-    def numpy(self) -> dict[str, Any]: ...
-    def torch(self) -> dict[str, Any]: ...
-    def jax(self) -> dict[str, Any]: ...
-    def tf(self) -> dict[str, Any]: ...
+    def __iter__(self, /) -> Iterator[dict[str, Any]]:
+        """The samples, one after the other."""
+    def __len__(self, /) -> int:
+        """How many samples it has."""
+    def __repr__(self, /) -> str: ...
+    def get(self, /, name: str, default: Any | None = None) -> Any:
+        """Field ``name``, or ``default`` where there is none."""
+    def items(self, /) -> list[tuple[str, Any]]:
+        """The fields with their names."""
+    def jax(self, /) -> dict[str, Any]:
+        """The fields as a dict of ``jax.Array`` that share the batch's memory."""
+    def keys(self, /) -> list[str]:
+        """The names of the fields."""
+    @property
+    def number(self, /) -> int:
+        """The batch's number in its epoch, from 0."""
+    def numpy(self, /) -> dict[str, Any]:
+        """The fields as a dict of NumPy arrays that share the batch's memory."""
+    def tf(self, /) -> dict[str, Any]:
+        """The fields as a dict of ``tf.Tensor`` that share the batch's memory."""
+    def torch(self, /) -> dict[str, Any]:
+        """The fields as a dict of ``torch.Tensor`` that share the batch's memory."""
+    def values(self, /) -> list[Any]:
+        """The fields."""
 
 @final
 class Epoch:
+    """The batches of one epoch, in order."""
+
+    def __iter__(self, /) -> Epoch: ...
+    def __next__(self, /) -> Batch: ...
+    def close(self, /) -> None:
+        """Stops the threads."""
     @property
-    def number(self) -> int: ...
-    def __iter__(self) -> Epoch: ...
-    def __next__(self) -> Batch: ...
-    def remaining(self) -> int: ...
-    def state(self) -> str: ...
-    def close(self) -> None: ...
+    def number(self, /) -> int:
+        """The epoch's number."""
+    def remaining(self, /) -> int:
+        """How many batches are still to come."""
+    def state(self, /) -> str:
+        """The state behind the last batch that was received, as JSON."""
 
 @final
-class Report:
-    @property
-    def rate(self) -> float: ...
-    @property
-    def reachable(self) -> float: ...
-    @property
-    def consumer_wait(self) -> float: ...
-    @property
-    def worker_wait(self) -> float: ...
-    @property
-    def batches(self) -> int: ...
-    @property
-    def samples(self) -> int: ...
-    @property
-    def batches_in_use(self) -> int: ...
-    @property
-    def verdict(self) -> str: ...
+class IdvFile:
+    """An open IDV file."""
 
-@final
-class Loader:
-    def __new__(cls, paths: list[str], settings: dict[str, Any]) -> Loader: ...
-    def __len__(self) -> int: ...
+    def __new__(cls, /, path: str | PathLike[str]) -> IdvFile: ...
+    def arrow_schema(self, /, time_unit: str) -> Any:
+        """The schema of the columns that can be read, by Arrow's C data interface."""
+    def arrow_stream(self, /, time_unit: str) -> Any:
+        """Their rows, by Arrow's C stream interface."""
+    def columns(self, /) -> list[dict[str, Any]]:
+        """What the table of contents says of every column: a dict each."""
+    def find(self, /, name: str) -> int | None:
+        """The number of the last column of this name."""
+    def lend(self, /, column: SupportsIndex) -> Tensor | None:
+        """The values of a column where they lie in the file, or nothing where they have to be read."""
+    def metadata(self, /, column: SupportsIndex) -> dict[str, dict[str, Any]]:
+        """A column's metadata: for each kind its value in parts, or why it cannot be read."""
+    def read(self, /, column: SupportsIndex, start: SupportsIndex, end: SupportsIndex) -> Any:
+        """The values of some rows of a column, in parts."""
     @property
-    def sample_count(self) -> int: ...
-    @property
-    def kinds(self) -> list[str]: ...
-    @property
-    def class_names(self) -> list[str]: ...
-    def epoch(self, epoch: int) -> Epoch: ...
-    def resume(self, state: str) -> Epoch: ...
-    def check(self, state: str) -> int: ...
-    def state(self, epoch: int) -> str: ...
-    def report(self) -> Report: ...
-    def notes(self) -> list[str]: ...
-    def audit(self) -> list[tuple[int, str, str]]: ...
-    def explain(self) -> str: ...
-    def close(self) -> None: ...
-
-@final
-class Recipe:
-    @staticmethod
-    def from_json(text: str) -> Recipe: ...
-    @staticmethod
-    def of_ops(ops: str, batch_ops: str, options: dict[str, Any]) -> Recipe: ...
-    @staticmethod
-    def imagenet_train(size: int = 224) -> Recipe: ...
-    @staticmethod
-    def imagenet_eval(size: int = 224) -> Recipe: ...
-    @property
-    def hash(self) -> str: ...
-    @property
-    def output_size(self) -> tuple[int, int] | None: ...
-    def to_json(self) -> str: ...
-    def apply(
-        self,
-        pixels: bytes,
-        size: tuple[int, int],
-        draw: tuple[int, int, int],
-        user_transforms: dict[str, Callable[[Any], Any]] | None = None,
-    ) -> Tensor: ...
-
-@final
-class Samples:
-    def __new__(
-        cls,
-        paths: list[str],
-        recipe: Recipe,
-        *,
-        seed: int,
-        exif: bool = False,
-        user_transforms: dict[str, Callable[[Any], Any]] | None = None,
-    ) -> Samples: ...
-    def __len__(self) -> int: ...
-    @property
-    def class_names(self) -> list[str]: ...
-    def label(self, index: int) -> int | None: ...
-    def labels(self) -> list[int | None]: ...
-    def key(self, index: int) -> str | None: ...
-    def shards(self) -> list[tuple[int, int]]: ...
-    def nbytes(self, start: int, stop: int) -> int: ...
-    def read(self, index: int) -> bytes: ...
-    def image(self, index: int, epoch: int, number: int | None = None) -> Tensor: ...
+    def row_count(self, /) -> int: ...
 
 @final
 class ImageInfo:
-    @property
-    def format(self) -> str: ...
-    @property
-    def width(self) -> int: ...
-    @property
-    def height(self) -> int: ...
-    @property
-    def channels(self) -> int: ...
-    @property
-    def bit_depth(self) -> int: ...
-    @property
-    def upright_size(self) -> tuple[int, int]: ...
+    """What the header of an image says."""
 
-def probe(data: bytes) -> ImageInfo: ...
-def decode(data: bytes, *, gray: bool = False, exif: bool = False) -> Tensor: ...
-def decode_jpeg(
-    data: bytes,
-    *,
-    region: tuple[int, int, int, int] | None = None,
-    scale: int = 1,
-    gray: bool = False,
-) -> Tensor: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def bit_depth(self, /) -> int:
+        """Bits of one stored sample."""
+    @property
+    def channels(self, /) -> int:
+        """Channels, as stored."""
+    @property
+    def format(self, /) -> str:
+        """The file format, as in ``"JPEG"``."""
+    @property
+    def height(self, /) -> int:
+        """Rows, as stored."""
+    @property
+    def upright_size(self, /) -> tuple[int, int]:
+        """Width and height once the image is turned as its EXIF data say."""
+    @property
+    def width(self, /) -> int:
+        """Pixels in a row, as stored."""
+
+@final
+class Loader:
+    """A data set and what is done with it, open."""
+
+    def __len__(self, /) -> int:
+        """How many batches an epoch has for this rank."""
+    def __new__(cls, /, paths: list[str], settings: dict[str, Any]) -> Loader: ...
+    def audit(self, /) -> list[tuple[int, str, str]]:
+        """The bad samples in the batches received so far: the error, and what became of each."""
+    def check(self, /, state: str) -> int:
+        """Refuses a state that `resume` would refuse, and returns its epoch."""
+    @property
+    def class_names(self, /) -> list[str]:
+        """The names of the classes, indexed by label."""
+    def close(self, /) -> None:
+        """Stops the threads and closes the files, once the last batch is gone."""
+    def epoch(self, /, epoch: SupportsIndex) -> Epoch:
+        """The batches of this epoch."""
+    def explain(self, /) -> str:
+        """The plan in words."""
+    @property
+    def kinds(self, /) -> list[str]:
+        """What the files are: ``"folder"``, ``"tar"``, ``"tbl"`` or ``"table"``, each once."""
+    def notes(self, /) -> list[str]:
+        """What the caches have done, in words; what is to be said of the loader beside its results."""
+    def report(self, /) -> Report:
+        """The counters, read as rates and shares."""
+    def resume(self, /, state: str) -> Epoch:
+        """The batches that are left of the epoch of this state, as JSON."""
+    @property
+    def sample_count(self, /) -> int:
+        """How many samples the data set has."""
+    def state(self, /, epoch: SupportsIndex) -> str:
+        """The state at the start of this epoch, as JSON."""
+
+@final
+class Recipe:
+    """A checked list of transforms and the form of what they make: plain data with a hash."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[str]]:
+        """Pickles as JSON."""
+    def __repr__(self, /) -> str: ...
+    def __str__(self, /) -> str: ...
+    def apply(
+        self,
+        /,
+        pixels: bytes,
+        size: tuple[SupportsIndex, SupportsIndex],
+        draw: tuple[SupportsIndex, SupportsIndex, SupportsIndex],
+        user_transforms: dict[str, Callable[[Any], Any]] | None = None,
+    ) -> Tensor:
+        """
+        What the recipe makes of one image: `width * height` pixels of red, green and blue.
+
+        Recipes with several views make a tensor with these first. `user_transforms` are the functions
+        that the recipe names.
+        """
+    @staticmethod
+    def from_json(text: str) -> Recipe:
+        """The recipe of this JSON text, as `tl explain --json` and `Recipe.to_json` write it."""
+    @property
+    def hash(self, /) -> str:
+        """The hash of all that decides what it makes."""
+    @staticmethod
+    def imagenet_eval(size: SupportsIndex = 224) -> Recipe:
+        """The usual ImageNet evaluation recipe."""
+    @staticmethod
+    def imagenet_train(size: SupportsIndex = 224) -> Recipe:
+        """The usual ImageNet training recipe."""
+    @staticmethod
+    def of_ops(ops: str, batch_ops: str, options: dict[str, Any]) -> Recipe:
+        """
+        The recipe of these operations, given as JSON lists: a conversion to floats is put in where
+        the type or a normalisation takes one.
+        """
+    @property
+    def output_size(self, /) -> tuple[int, int] | None:
+        """Width and height of every result, or nothing where they depend on the image."""
+    def to_json(self, /) -> str:
+        """The recipe as JSON text, which `from_json` reads."""
+
+@final
+class Report:
+    """What a loader's time went to, and what limits it."""
+
+    def __repr__(self, /) -> str: ...
+    def __str__(self, /) -> str: ...
+    @property
+    def batches(self, /) -> int:
+        """Batches received."""
+    @property
+    def batches_in_use(self, /) -> int:
+        """Batches whose memory is in use now: in the making, ready, or with the consumer."""
+    @property
+    def consumer_wait(self, /) -> float:
+        """The part of its time that the consumer waited, 0 to 1."""
+    @property
+    def rate(self, /) -> float:
+        """Samples received in a second."""
+    @property
+    def reachable(self, /) -> float:
+        """Samples a second if what limits took no time."""
+    @property
+    def samples(self, /) -> int:
+        """Samples received."""
+    @property
+    def verdict(self, /) -> str:
+        """What limits the loader, in one sentence."""
+    @property
+    def worker_wait(self, /) -> float:
+        """The part of their time that the workers waited for the consumer, 0 to 1."""
+
+@final
+class Samples:
+    """
+    The samples of a data set, and what a recipe makes of each: the bytes that a loader's batches
+    have of it.
+
+    It has no threads of its own, so that it works on in a forked process.
+    """
+
+    def __len__(self, /) -> int: ...
+    def __new__(
+        cls,
+        /,
+        paths: list[str],
+        recipe: Recipe,
+        *,
+        seed: SupportsIndex,
+        exif: bool = False,
+        user_transforms: dict[str, Callable[[Any], Any]] | None = None,
+    ) -> Samples:
+        """Opens the data set."""
+    @property
+    def class_names(self, /) -> list[str]:
+        """The names of the classes, indexed by label."""
+    def image(
+        self, /, index: SupportsIndex, epoch: SupportsIndex, number: SupportsIndex | None = None
+    ) -> Tensor:
+        """
+        What the recipe makes of sample ``index`` in this epoch, of shape (height, width, 3) or (3,
+        height, width); recipes with several views make a tensor with these first.
+
+        ``number`` is the sample's where this data set is a part of a larger one, whose bytes it has.
+        """
+    def key(self, /, index: SupportsIndex) -> str | None:
+        """Sample ``index``'s name, if it has one."""
+    def label(self, /, index: SupportsIndex) -> int | None:
+        """Sample ``index``'s label, if it has one."""
+    def labels(self, /) -> list[int | None]:
+        """The labels of all samples."""
+    def nbytes(self, /, start: SupportsIndex, stop: SupportsIndex) -> int:
+        """How many bytes these samples have, together."""
+    def read(self, /, index: SupportsIndex) -> bytes:
+        """The bytes of sample ``index``, checked against the checksums that the file has."""
+    def shards(self, /) -> list[tuple[int, int]]:
+        """The first sample of each file or folder, and the one behind its last."""
+
+@final
+class TbfSegment:
+    """An open segment."""
+
+    def __new__(
+        cls, /, path: str | PathLike[str], key: SupportsLenAndGetItem[SupportsIndex] | None = None
+    ) -> TbfSegment: ...
+    def column(self, /, name: str) -> Tensor:
+        """A column of every node."""
+    def decoded(self, /) -> Tensor:
+        """All vectors as `float32`."""
+    @property
+    def dim(self, /) -> int: ...
+    @property
+    def dtype(self, /) -> str:
+        """How vectors are stored."""
+    @property
+    def edge_count(self, /) -> int: ...
+    def edges(self, /, incoming: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Edges by the node they leave, or reach: row pointers, nodes, weights and relations."""
+    def embeddings(self, /) -> Tensor:
+        """The components of all vectors as they are stored, one vector a row."""
+    def find(self, /, id: SupportsLenAndGetItem[SupportsIndex]) -> int | None:
+        """The row of the first node with this id."""
+    def find_time(self, /, start: SupportsIndex, end: SupportsIndex | None) -> Tensor:
+        """The rows of the nodes from `start` on and before `end`, by their timestamps."""
+    @property
+    def node_count(self, /) -> int: ...
+    def quantization(self, /) -> tuple[Tensor, Tensor]:
+        """Scale and zero point of every vector of `int8`: two tensors."""
+    @property
+    def regions(self, /) -> list[str]:
+        """The names of the regions that there are."""
+    def similar(
+        self,
+        /,
+        query: SupportsIndex | SupportsGetItem[int, SupportsFloat | SupportsIndex],
+        k: SupportsIndex,
+        metric: str,
+    ) -> tuple[Tensor, Tensor]:
+        """The `k` nearest rows and their scores, the nearest first."""
+    def text(self, /, row: SupportsIndex) -> str:
+        """The text of a node."""
 
 @final
 class TblReader:
-    def __new__(cls, path: _Path) -> TblReader: ...
-    def __len__(self) -> int: ...
-    def __getitem__(self, index: int, /) -> bytes: ...
+    """
+    An open TBL file, or any other stored data set: numbered samples.
+
+    ``reader[i]`` is the bytes of sample ``i``, ``reader.entry(i)`` what the index knows of it.
+    """
+
+    def __getitem__(self, index: SupportsIndex, /) -> bytes: ...
+    def __len__(self, /) -> int: ...
+    def __new__(cls, /, path: str | PathLike[str]) -> TblReader:
+        """Opens a TBL file, a TAR archive or a folder."""
+    def __repr__(self, /) -> str: ...
     @property
-    def num_samples(self) -> int: ...
+    def class_names(self, /) -> list[str]:
+        """The names of the classes, indexed by label."""
+    def entry(self, /, index: SupportsIndex) -> dict[str, Any]:
+        """
+        What the index knows of sample ``index``: a dict of key, label, format, width, height, offset,
+        `stored_bytes` and bytes.
+        """
     @property
-    def class_names(self) -> list[str]: ...
-    def read_sample(self, index: int) -> bytes: ...
-    def entry(self, index: int) -> dict[str, Any]: ...
+    def num_samples(self, /) -> int:
+        """How many samples there are."""
+    def read_sample(self, /, index: SupportsIndex) -> bytes:
+        """The bytes of sample ``index``, checked against the checksums that the file has."""
 
 @final
 class TblWriter:
+    """
+    Writes a TBL file sample by sample; the file has its name once all is well.
+
+    As a context manager it is finished at the end, and discarded where an exception ended it.
+    """
+
+    def __enter__(self, /) -> TblWriter: ...
+    def __exit__(self, /, kind: Any | None, _value: Any | None, _traceback: Any | None) -> bool: ...
     def __new__(
         cls,
-        path: _Path,
+        /,
+        path: str | PathLike[str],
         *,
         lz4: bool = False,
         overwrite: bool = False,
         sync: bool = True,
         class_names: list[str] | None = None,
-    ) -> TblWriter: ...
-    @property
-    def num_samples(self) -> int: ...
+    ) -> TblWriter:
+        """Starts a file that will be called ``path``."""
     def add_sample(
-        self, data: bytes, *, key: str | None = None, label: int | None = None
-    ) -> None: ...
-    def finish(self) -> int: ...
-    def discard(self) -> None: ...
-    def __enter__(self) -> TblWriter: ...
-    def __exit__(self, kind: Any, value: Any, traceback: Any) -> bool: ...
+        self, /, data: bytes, *, key: str | None = None, label: SupportsIndex | None = None
+    ) -> None:
+        """Adds a sample. What it is, and its size if it is an image, is read from its bytes."""
+    def discard(self, /) -> None:
+        """Gives up what was written."""
+    def finish(self, /) -> int:
+        """Completes the file and gives it its name; returns its size in bytes."""
+    @property
+    def num_samples(self, /) -> int:
+        """How many samples have been written."""
 
 @final
-class IdvFile:
-    def __new__(cls, path: _Path) -> IdvFile: ...
-    @property
-    def row_count(self) -> int: ...
-    def columns(self) -> list[dict[str, Any]]: ...
-    def find(self, name: str) -> int | None: ...
-    def lend(self, column: int) -> Tensor | None: ...
-    def read(self, column: int, start: int, end: int) -> Any: ...
-    def metadata(self, column: int) -> dict[str, dict[str, Any]]: ...
-    def arrow_schema(self, time_unit: str) -> Any: ...
-    def arrow_stream(self, time_unit: str) -> Any: ...
+class Tensor:
+    """
+    Numbers in C order in memory that is shared with whoever imports them. Rows of a mapped file may
+    have bytes between them.
 
-@final
-class TbfSegment:
-    def __new__(cls, path: _Path, key: list[int] | None = None) -> TbfSegment: ...
-    @property
-    def node_count(self) -> int: ...
-    @property
-    def edge_count(self) -> int: ...
-    @property
-    def dim(self) -> int: ...
-    @property
-    def dtype(self) -> str: ...
-    @property
-    def regions(self) -> list[str]: ...
-    def column(self, name: str) -> Tensor: ...
-    def embeddings(self) -> Tensor: ...
-    def quantization(self) -> tuple[Tensor, Tensor]: ...
-    def decoded(self) -> Tensor: ...
-    def text(self, row: int) -> str: ...
-    def edges(self, incoming: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
-    def find(self, id: list[int]) -> int | None: ...
-    def find_time(self, start: int, end: int | None) -> Tensor: ...
-    def similar(self, query: int | list[float], k: int, metric: str) -> tuple[Tensor, Tensor]: ...
+    ``numpy()``, ``torch()``, ``jax()`` and ``tf()`` copy nothing, and ``numpy.asarray`` and every
+    library's ``from_dlpack`` take it. The memory lasts until the last of them is gone.
+    """
 
-def open_raw_view(path: _Path) -> Tensor: ...
+    def __array__(self, /, dtype: Any | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """What ``numpy.asarray`` calls where the array interface does not do."""
+    @property
+    def __array_interface__(self, /) -> dict[str, Any]:
+        """NumPy's array interface, version 3."""
+    def __buffer__(self, /, _flags: SupportsIndex) -> memoryview:
+        """A memoryview of the array."""
+    def __dlpack__(
+        self,
+        /,
+        *,
+        stream: Any | None = None,
+        max_version: tuple[SupportsIndex, SupportsIndex] | None = None,
+        dl_device: tuple[SupportsIndex, SupportsIndex] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """The tensor as a DLPack capsule: a versioned one where ``max_version`` is (1, 0) or more."""
+    def __dlpack_device__(self, /) -> tuple[int, int]:
+        """``(1, 0)``: the CPU."""
+    @overload
+    def __getitem__(self, index: int, /) -> Tensor: ...
+    @overload
+    def __getitem__(self, index: Any, /) -> Any:
+        """Row ``index`` as a tensor that shares the memory; anything else as NumPy does it."""
+    def __len__(self, /) -> int: ...
+    def __repr__(self, /) -> str: ...
+    def data_ptr(self, /) -> int:
+        """The address of the first number."""
+    @property
+    def dtype(self, /) -> str:
+        """The type of the numbers, as in ``"float32"``."""
+    def jax(self, /) -> Any:
+        """
+        The tensor as a ``jax.Array`` that shares the memory, which is not to be written elsewhere
+        then; a copy of what lies in a mapped file, and of 64 bits a number where JAX has 32.
+        """
+    @property
+    def nbytes(self, /) -> int:
+        """Bytes of all numbers."""
+    @property
+    def ndim(self, /) -> int:
+        """How many dimensions there are."""
+    def numpy(self, /) -> npt.NDArray[Any]:
+        """The tensor as a NumPy array that shares the memory and can be written."""
+    @property
+    def shape(self, /) -> tuple[int, ...]:
+        """The dimensions."""
+    def tf(self, /) -> Any:
+        """
+        The tensor as a ``tf.Tensor`` that shares the memory, or a copy of what lies in a mapped file
+        and of a row that does not start at a multiple of 64, which TensorFlow aborts at.
+        """
+    def torch(self, /) -> Any:
+        """The tensor as a ``torch.Tensor`` that shares the memory."""
+
 def convert(
     sources: list[str],
-    destination: _Path,
+    destination: str | PathLike[str],
     *,
     to: str = "tbl",
     lz4: bool = False,
     overwrite: bool = False,
     sync: bool = True,
     progress_callback: Callable[[int, int], Any] | None = None,
-) -> int: ...
+) -> int:
+    """
+    Copies all samples of `sources` into a new TBL file, version 2 or 1, or a TAR archive.
+
+    ``progress_callback(current, total)`` is called as samples are written; what it raises ends the
+    conversion. Returns how many samples were written.
+    """
+
 def convert_table(
-    source: _Path,
-    destination: _Path,
+    source: str | PathLike[str],
+    destination: str | PathLike[str],
     *,
     to: str | None = None,
     columns: list[str] | None = None,
@@ -274,6 +498,51 @@ def convert_table(
     overwrite: bool = False,
     sync: bool = True,
     progress_callback: Callable[[int, int], Any] | None = None,
-) -> int: ...
-def verify(path: _Path, *, decode: bool = False, workers: int | None = None) -> dict[str, Any]: ...
-def tl(arguments: list[str]) -> int: ...
+) -> int:
+    """
+    Converts a table: an IDV file from or to CSV and Parquet, or into another IDV file. Returns how
+    many rows there are.
+    """
+
+def decode(data: bytes, *, gray: bool = False, exif: bool = False) -> Tensor:
+    """Decodes an image of any format to rows of red, green and blue, or of grey."""
+
+def decode_jpeg(
+    data: bytes,
+    *,
+    region: tuple[SupportsIndex, SupportsIndex, SupportsIndex, SupportsIndex] | None = None,
+    scale: SupportsIndex = 1,
+    gray: bool = False,
+) -> Tensor:
+    """
+    Decodes a part of a JPEG image, at 1, 1/2, 1/4 or 1/8 of its size.
+
+    ``region`` is (x, y, width, height) in pixels of the scaled image.
+    """
+
+def open_raw_view(path: str | PathLike[str]) -> Tensor:
+    """
+    The images of a TBL file of raw ones, where they lie in the mapped file: a read-only tensor of
+    shape (samples, height, width, 3).
+
+    No checksum is looked at. A file that is cut short while it is mapped reads as zeros from there on.
+    """
+
+def probe(data: bytes) -> ImageInfo:
+    """Reads the header of an image: JPEG, PNG, WebP, BMP or TIFF."""
+
+def tl(arguments: list[str]) -> int:
+    """
+    Runs the `tl` command with these arguments, the program's name first, and returns its exit code.
+    Help and version end the process.
+    """
+
+def verify(
+    path: str | PathLike[str], *, decode: bool = False, workers: SupportsIndex | None = None
+) -> dict[str, Any]:
+    """
+    Reads a whole data set and returns what is wrong with it: a dict of ``samples``, ``bad``, a list
+    of (sample, offset, message), ``damage``, a list of messages, and ``oddities``.
+
+    Of tables ``samples`` are rows, and all that is wrong is ``damage``.
+    """

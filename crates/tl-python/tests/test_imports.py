@@ -1,15 +1,7 @@
 from __future__ import annotations
 
-import pathlib
-import runpy
 import subprocess
 import sys
-
-
-def test_the_types_of_transforms_are_those_of_the_table():
-    script = pathlib.Path(__file__).parents[1] / "stubs.py"
-    stubs = runpy.run_path(str(script))
-    assert stubs["PATH"].read_text() == stubs["text"]()
 
 
 def test_importing_the_package_imports_no_other():
