@@ -14,7 +14,8 @@ from turboloader.torch import Dataset, IterableDataset  # noqa: E402
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 
 EPOCHS = 2
-SETTINGS = {"shuffle": True, "transform": T.ToTensor()}
+TRANSFORM = T.Compose([T.Resize([HEIGHT, WIDTH]), T.ToTensor()])
+SETTINGS = {"shuffle": True, "transform": TRANSFORM}
 
 
 class Classifier(torch.nn.Module):
@@ -28,7 +29,7 @@ class Classifier(torch.nn.Module):
     def forward(self, pixel_values, labels, index):
         self.seen.append(index.tolist())
         for pixels, number in zip(pixel_values, index.tolist(), strict=True):
-            expected = image(number).transpose(2, 0, 1) / np.float32(255)
+            expected = image(number).transpose(2, 0, 1) * np.float32(1 / 255)
             np.testing.assert_array_equal(pixels.numpy(), expected)
         logits = self.layer(pixel_values.flatten(1))
         return {"loss": torch.nn.functional.cross_entropy(logits, labels)}
@@ -100,7 +101,7 @@ def test_transformers(data, tmp_path):
         save_strategy="no",
         disable_tqdm=True,
     )
-    dataset = Dataset(data, T.ToTensor(), fields=fields)
+    dataset = Dataset(data, TRANSFORM, fields=fields)
     transformers.Trainer(model, arguments, train_dataset=dataset).train()
     # In the order of the trainer's own sampler, each once an epoch.
     numbers = [number for step in model.seen for number in step]

@@ -432,7 +432,7 @@ def from_torchvision(transform: Any) -> Transform:
     --------
     >>> from torchvision.transforms import v2
     >>> from_torchvision(v2.Compose([v2.Resize(256), v2.CenterCrop(224)]))
-    Compose([Resize(size=[256], ...), CenterCrop(size=[224, 224])])
+    Compose([Resize(size=[256], ...), CenterCrop(size=(224, 224))])
     """
     name = type(transform).__name__
     if name == "Compose":
