@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import multiprocessing
+
 import numpy as np
 import pytest
 import turboloader as tl
@@ -39,6 +41,34 @@ def test_batches_are_of_torch_where_that_is_asked_for(data):
     assert isinstance(batch[0]["image"], torch.Tensor)
     expected = torch.from_numpy(image(0).astype(np.float32)).permute(2, 0, 1) * (1 / 255)
     assert torch.equal(batch["image"][0], expected.to(torch.bfloat16))
+
+
+class Cropped(torch.utils.data.Dataset):
+    """Where a random crop of an image is, as its pixel says, which no other pixel is like."""
+
+    pixels = np.arange(3 << 18).astype(">u4").view(np.uint8).reshape(512, -1, 4)[:, :, 1:]
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, index):
+        return T.RandomCrop(1)(self.pixels).astype(int).ravel() @ [1 << 16, 1 << 8, 1]
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
+def test_workers_of_torch_draw_each_their_own():
+    def epochs(seed):
+        torch.manual_seed(seed)
+        context = multiprocessing.get_context("fork")
+        loader = torch.utils.data.DataLoader(
+            Cropped(), num_workers=2, multiprocessing_context=context
+        )
+        return [drawn for _ in range(2) for batch in loader for drawn in batch.tolist()]
+
+    first = epochs(1)
+    assert len(set(first)) == 24
+    assert epochs(1) == first
+    assert not set(epochs(2)) & set(first)
 
 
 def test_transforms_keep_the_layout_of_tensors():

@@ -3,6 +3,7 @@ from __future__ import annotations
 import inspect
 import json
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -153,6 +154,40 @@ def test_draws_follow_the_seed():
         np.testing.assert_array_equal(crop(pixels), before)
     assert not np.array_equal(first[0], first[1])
     np.testing.assert_array_equal(crop(pixels, seed=5, sample=1), first[1])
+
+
+FORKS = """
+import json, os, sys
+import numpy as np
+from turboloader import transforms as T
+
+pixels = np.arange(300_000, dtype=np.uint32).astype(np.uint8).reshape(100, 1000, 3)
+
+def drawn():
+    return [int(T.RandomCrop(1)(pixels).sum()) for _ in range(8)]
+
+def forked(work):
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        os.write(writing, json.dumps(work()).encode())
+        os._exit(0)
+    os.wait()
+    return json.loads(os.read(reading, 1000))
+
+if sys.argv[1]:
+    T.manual_seed(int(sys.argv[1]))
+else:
+    drawn()
+children = [forked(drawn), forked(drawn), forked(lambda: forked(drawn))]
+print(json.dumps([*children, drawn()]))
+"""
+
+
+@pytest.mark.parametrize(("seed", "is_repeated"), [("5", True), ("", False)])
+def test_forked_processes_draw_each_their_own(run, seed, is_repeated):
+    first, second = run([[sys.executable, "-c", FORKS, seed]] * 2)
+    assert len({tuple(drawn) for drawn in first}) == 4
+    assert (first == second) is is_repeated
 
 
 def test_a_loader_does_what_the_transform_does_alone(data):

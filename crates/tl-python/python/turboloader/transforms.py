@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import enum
 import inspect
-import itertools
 import json
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from . import _draws
+from ._draws import manual_seed
 from ._native import Recipe
 from ._table import BATCH_TABLE, REQUIRED, TABLE
 from .exceptions import RecipeError, UnsupportedTransformError
@@ -86,9 +86,10 @@ class Transform:
         self, image: Any, *, seed: int | None = None, epoch: int = 0, sample: int | None = None
     ) -> Any:
         """Do the transform to an image of ``uint8``, and return one in the same layout."""
+        draws = _draws.draws
         if sample is None:
-            sample = next(_draws.numbers)
-        draw = (_draws.seed if seed is None else seed, epoch, sample)
+            sample = draws.number()
+        draw = (draws.seed if seed is None else seed, epoch, sample)
         return _apply(self, image, draw)
 
     def __repr__(self) -> str:
@@ -316,23 +317,6 @@ for _name, (_document, _row) in BATCH_TABLE.items():
 
 ToTensor = globals()["ToFloat"]
 ImageNetNormalize = globals()["Normalize"]
-
-
-class _Draws:
-    """What transforms that are called on their own are random about."""
-
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
-        self.numbers = itertools.count()
-
-
-_draws = _Draws(int.from_bytes(os.urandom(8), "little"))
-
-
-def manual_seed(seed: int) -> None:
-    """Start the draws of transforms that are called on their own anew, from ``seed``."""
-    global _draws
-    _draws = _Draws(seed)
 
 
 def recipe(
