@@ -249,11 +249,30 @@ def test_what_there_is_not_is_refused_by_name(name):
         ("v2.Grayscale()", "three channels"),
         ("v2.ToDtype(torch.float64, scale=True)", "float64"),
         ("v2.ToDtype(torch.float32)", "pass scale=True"),
+        ("v2.ToPILImage('L')", "ToPILImage.* three channels"),
+        ("v2.Compose([FLOATS, v2.ToDtype(torch.uint8, scale=True)])", "uint8.* behind floats"),
+        ("v2.Compose([FLOATS, v2.ConvertImageDtype(torch.uint8)])", "uint8.* behind floats"),
     ],
 )
 def test_parameters_that_cannot_be_had_are_refused(transform, message):
     with pytest.raises(tl.RecipeError, match=message):
-        T.from_torchvision(eval(transform, {"v2": v2, "torch": torch}))
+        floats = v2.ToDtype(torch.float32, scale=True)
+        T.from_torchvision(eval(transform, {"v2": v2, "torch": torch, "FLOATS": floats}))
+
+
+def test_only_torchvision_has_its_transforms():
+    identity = v2.Compose([v2.Resize(4), torch.nn.Identity(), v2.ToPILImage("RGB")])
+    assert T.from_torchvision(identity) == T.Compose([T.Resize([4])])
+    own = type("ToTensor", (torch.nn.Module,), {})()
+    with pytest.raises(tl.UnsupportedTransformError, match=r"ToTensor.* not one of torchvision's"):
+        T.from_torchvision(v2.Compose([v2.Resize(4), own]))
+
+
+def test_normalize_broadcasts_one_number():
+    v1 = pytest.importorskip("torchvision.transforms")
+    expected = T.Normalize([0.5] * 3, [0.25] * 3)
+    for mean, std in ((0.5, 0.25), ((0.5,), [0.25])):
+        assert T.from_torchvision(v1.Normalize(mean, std)) == expected
 
 
 def test_paddings_of_both_versions_are_the_same():

@@ -244,6 +244,47 @@ def test_transforms_of_torchvision_are_converted():
     assert T.recipe(T.from_torchvision(composed)) == T.recipe(expected)
 
 
+NAMED = (*TABLE, "Compose", "ConvertImageDtype", "Identity", "PILToTensor", "RGB", "ToDtype")
+NAMED += ("ToImage", "ToPILImage", "ToPureTensor", "ToTensor")
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_only_torchvision_has_its_transforms(name):
+    for module in ("mine", "torchvisionary.transforms", "references.torchvision"):
+        with pytest.raises(tl.UnsupportedTransformError, match="not one of torchvision's"):
+            T.from_torchvision(Foreign(name, module=module, transforms=[], mode=None))
+
+
+def test_pixels_do_not_become_uint8_again():
+    narrow = T.ToDtype("uint8")
+    T.Compose([narrow, T.ToTensor(), T.ToDtype("float32", scale=True)])
+    for chain in (
+        [T.ToTensor(), narrow],
+        [T.Compose([T.Normalize()]), [T.Resize(4), narrow]],
+        [T.ToDtype("float16", scale=True), T.RandomApply([narrow])],
+    ):
+        nested = [T.Compose(one) if isinstance(one, list) else one for one in chain]
+        with pytest.raises(tl.RecipeError, match=r"ToDtype\(uint8\) behind floats"):
+            T.Compose(nested)
+
+
+def test_what_does_nothing_can_be_chosen():
+    pixels = image(5)
+    choice = T.RandomChoice([T.ToImage(), T.ToDtype("uint8"), T.RandomInvert(p=1)])
+    found = {choice(pixels, seed=1, sample=number).tobytes() for number in range(40)}
+    assert found == {pixels.tobytes(), (255 - pixels).tobytes()}
+    np.testing.assert_array_equal(T.RandomApply([T.ToImage()], p=1)(pixels), pixels)
+
+
+class Halved(T.Resize):
+    """A class of the user's own."""
+
+
+def test_classes_of_the_users_are_what_they_inherit():
+    assert Halved([3, 4]) == T.Resize([3, 4])
+    assert T.recipe([Halved([3, 4])]) == T.recipe([T.Resize([3, 4])])
+
+
 def test_what_torchvision_has_alone_is_named():
     composed = Foreign("Compose", transforms=[Foreign("LinearTransformation")])
     with pytest.raises(tl.UnsupportedTransformError, match="LinearTransformation"):

@@ -228,13 +228,11 @@ class ImageNetNormalize(_Original, T.Normalize):
             raise RecipeError("ImageNetNormalize(to_float=False): normalised images are floats")
         T.Normalize.__init__(self)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the operation as recipes in JSON have it."""
-        return {**super().to_dict(), "op": "normalize"}
-
 
 class ToTensor(_Original):
     """Map 0 to 255 to 0 to 1. Where channels are in batches is up to the loader."""
+
+    _op = "to_float"
 
     def __init__(
         self, format: TensorFormat = TensorFormat.PYTORCH_CHW, normalize: bool = True
@@ -243,10 +241,6 @@ class ToTensor(_Original):
         if not normalize:
             raise RecipeError("ToTensor(normalize=False): leave it out to keep 0 to 255")
         self.format = TensorFormat(format)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the operation as recipes in JSON have it."""
-        return {"op": "to_float"}
 
     def apply(self, image: Any) -> Any:
         """Return floats, channels first for `TensorFormat.PYTORCH_CHW`."""

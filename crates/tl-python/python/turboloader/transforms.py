@@ -15,7 +15,7 @@ import enum
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from . import _draws
@@ -44,6 +44,7 @@ __all__ = [
 _FRAMEWORKS = ("torch", "torchvision", "albumentations", "kornia", "PIL")
 
 _FLOATS = ("float16", "bfloat16", "float32")
+_MAKE_FLOATS = ("to_float", "normalize")
 
 
 class Transform:
@@ -54,6 +55,8 @@ class Transform:
     """
 
     _parameters: ClassVar[Mapping[str, Any]] = {}
+    # What recipes call it, also where a class of the user's inherits it.
+    _op: ClassVar[str] = "transform"
 
     def __init__(self, **parameters: Any) -> None:
         self.__dict__.update(parameters)
@@ -66,7 +69,7 @@ class Transform:
     def to_dict(self) -> dict[str, Any]:
         """Return the operation as recipes in JSON have it."""
         given = ((name, _plain(value)) for name, value in self.parameters.items())
-        operation = {"op": _snake_case(type(self).__name__)}
+        operation: dict[str, Any] = {"op": self._op}
         operation.update({_OP_NAMES.get(k, k): v for k, v in given if v is not None})
         return operation
 
@@ -109,6 +112,7 @@ class BatchTransform:
     """A way of mixing the images of a batch, for `DataLoader`'s ``batch_transform``."""
 
     _parameters: ClassVar[Mapping[str, Any]] = {}
+    _op: ClassVar[str] = "batch_transform"
     __init__ = Transform.__init__
     __repr__ = Transform.__repr__
     parameters = Transform.parameters
@@ -132,6 +136,7 @@ class Compose(Transform):
     def __init__(self, transforms: Iterable[Transform | Callable[[Any], Any]]) -> None:
         super().__init__()
         self.transforms = [_checked(transform) for transform in transforms]
+        _refuse_narrowing(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the operation as recipes in JSON have it."""
@@ -198,6 +203,10 @@ class Lambda(Transform):
 class ToImage(Transform):
     """Nothing: images are pixels already. For code that was written for torchvision."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return an operation that is never done: one of several has to be something."""
+        return next(iter(self.operations()), {"op": "random_invert", "p": 0.0})
+
     def operations(self) -> list[dict[str, Any]]:
         """Return no operation."""
         return []
@@ -222,6 +231,8 @@ class ToDtype(Transform):
             raise RecipeError(f"ToDtype({self.dtype}) has to scale: pass scale=True")
         if self.dtype not in (*_FLOATS, "uint8"):
             raise RecipeError(f"ToDtype({self.dtype}): expected uint8 or one of {_FLOATS}")
+
+    to_dict = ToImage.to_dict
 
     def operations(self) -> list[dict[str, Any]]:
         """Return the conversion, if it is one."""
@@ -258,6 +269,22 @@ def _plain(value: Any) -> Any:
     if type(value).__module__ == "numpy":
         return value.item()
     return value
+
+
+def _refuse_narrowing(transform: Transform) -> None:
+    """Refuse a conversion to ``uint8`` behind one to floats: no operation does it."""
+    floats = False
+    for one in _leaves(transform):
+        floats = floats or any(made.get("op") in _MAKE_FLOATS for made in one.operations())
+        if floats and isinstance(one, ToDtype) and one.dtype == "uint8":
+            raise RecipeError("ToDtype(uint8) behind floats: pixels do not become uint8 again")
+
+
+def _leaves(transform: Transform) -> Iterator[Transform]:
+    if "transforms" not in transform.__dict__:
+        yield transform
+    for one in transform.__dict__.get("transforms", ()):
+        yield from _leaves(one)
 
 
 def _checked(transform: Any) -> Transform:
@@ -306,6 +333,7 @@ def _define(name: str, base: type, document: str, parameters: Mapping[str, Any])
         "__init__": __init__,
         "__module__": __name__,
         "_parameters": dict(parameters),
+        "_op": _snake_case(name),
     }
     return type(name, (base,), body)
 
@@ -418,9 +446,14 @@ def from_torchvision(transform: Any) -> Transform:
     >>> from_torchvision(v2.Compose([v2.Resize(256), v2.CenterCrop(224)]))
     Compose([Resize(size=[256], ...), CenterCrop(size=(224, 224))])
     """
-    name = type(transform).__name__
+    name, module = type(transform).__name__, type(transform).__module__
+    is_identity = name == "Identity" and module.startswith("torch.nn.")
+    if not is_identity and not module.startswith("torchvision."):
+        raise UnsupportedTransformError(f"{transform!r} is not one of torchvision's")
     if name == "Compose":
         return Compose([from_torchvision(one) for one in transform.transforms])
+    if name == "ToPILImage" and transform.mode not in (None, "RGB"):
+        raise UnsupportedTransformError(f"{transform!r}: batches have three channels")
     # Images are pixels of red, green and blue already.
     if name in ("ToImage", "PILToTensor", "ToPureTensor", "ToPILImage", "Identity", "RGB"):
         return ToImage()
@@ -430,7 +463,7 @@ def from_torchvision(transform: Any) -> Transform:
         if isinstance(transform.dtype, Mapping):
             raise UnsupportedTransformError(f"{transform!r} has a type for each kind of input")
         return ToDtype(transform.dtype, scale=getattr(transform, "scale", True))
-    if name not in TABLE or not type(transform).__module__.startswith("torchvision."):
+    if name not in TABLE:
         raise UnsupportedTransformError(f"{transform!r} has no counterpart here")
     return _converted(name, transform)
 
@@ -458,6 +491,11 @@ def _converted(name: str, transform: Any) -> Transform:
         parameters["value"] = "random"
     if name == "Grayscale" and parameters["num_output_channels"] != 3:
         raise UnsupportedTransformError(f"{transform!r}: batches have three channels")
+    if name == "Normalize":
+        # It broadcasts one number.
+        for parameter, value in parameters.items():
+            numbers = list(value) if isinstance(value, Sequence) else [value]
+            parameters[parameter] = numbers * 3 if len(numbers) == 1 else numbers
     if name == "RandomChoice":
         chances = parameters["p"]
         parameters["p"] = None if len(set(chances or [])) < 2 else chances
