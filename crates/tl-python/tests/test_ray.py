@@ -96,6 +96,12 @@ def test_images_are_those_of_the_loader(data):
     assert batch["image"].shape == (4, 3, 5, 5)
 
 
+def test_rows_are_not_mixed(data):
+    recipe = T.recipe([T.Resize(4), T.ToTensor()], batch_transform=T.MixUp(num_classes=7))
+    with pytest.raises(tl.SettingError, match="mixes batches"):
+        tlr.read_tbl(data, transform=recipe)
+
+
 def test_images_keep_their_sizes(data, more):
     rows = tlr.read_tbl([data, more], decode=True, override_num_blocks=1).take_all()
     assert [row["image"].shape for row in rows] == [(6, 10, 3)] * 100 + [(9, 10, 3)] * 5

@@ -75,6 +75,26 @@ def test_images_keep_their_size_without_a_transform(data):
     np.testing.assert_array_equal(pixels.permute(1, 2, 0).numpy(), image(8))
 
 
+def test_a_recipe_changes_nothing_about_channels(data):
+    for steps, shape in (
+        ([T.Resize((4, 5))], (3, 4, 5)),
+        ([T.Resize((4, 5)), T.ToTensor()], (3, 4, 5)),
+        ([T.FiveCrop((2, 3))], (5, 3, 2, 3)),
+        ([], (3, HEIGHT, WIDTH)),
+    ):
+        expected = tlt.Dataset(data, steps)[3][0]
+        assert expected.shape == shape
+        for last in (True, False, None):
+            dataset = tlt.Dataset(data, T.recipe(steps, channels_last=last))
+            assert torch.equal(dataset[3][0], expected)
+
+
+def test_samples_that_come_alone_are_not_mixed(data):
+    steps = [T.Resize((4, 5)), T.ToTensor()]
+    with pytest.raises(tl.SettingError, match="mixes batches"):
+        tlt.Dataset(data, T.recipe(steps, batch_transform=T.MixUp(num_classes=7)))
+
+
 def test_several_files_are_one_data_set(data, tmp_path):
     more = write(tmp_path / "more.tbl", 5, height=9)
     dataset = tlt.Dataset([data, more], fields=("index", "key", "image", "label"))

@@ -545,6 +545,14 @@ def _recipe(
     return recipe(transform, **options)
 
 
+def _recipe_of_samples(transform: Any, image_size: Any, last: bool | None, **options: Any) -> Recipe:
+    """Return the recipe for samples that come alone."""
+    made = _recipe(transform, image_size, last, **options)
+    if json.loads(made.to_json()).get("batch_ops"):
+        raise SettingError("transform mixes batches: samples that come alone are not mixed")
+    return made
+
+
 def _place(enable: bool, rank: int | None, world: int | None) -> tuple[int, int]:
     """Return rank and world size."""
     if rank is not None or world is not None:

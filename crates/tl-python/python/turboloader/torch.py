@@ -40,7 +40,7 @@ from . import _native
 from ._paths import expand
 from ._turns import Turns
 from .exceptions import SampleIndexError, SettingError, StateError
-from .loader import DataLoader, _local, _place, _recipe
+from .loader import DataLoader, _local, _place, _recipe_of_samples
 from .transforms import functions
 
 __all__ = ["Dataset", "IterableDataset"]
@@ -262,7 +262,7 @@ class Dataset(TorchDataset):
     target_transform
         What is done to a label, as in torchvision.
     image_size, dtype, decode_margin, parity, exif
-        As those of `turboloader.DataLoader`. Channels come first.
+        As those of `turboloader.DataLoader`. Channels come first, whatever a `Recipe` says.
     seed
         What transforms are random about.
     threads
@@ -305,10 +305,11 @@ class Dataset(TorchDataset):
         super().__init__()
         self._paths = expand(_local(data_path))
         options = {"dtype": dtype, "decode_margin": decode_margin, "parity": parity}
-        self._recipe = _recipe(transform, image_size, False, **options)
+        self._recipe = _recipe_of_samples(transform, image_size, False, **options)
         self._functions = functions(transform)
+        said = json.loads(self._recipe.to_json())
         # Pixels that nothing is done to have their channels last.
-        self._is_decoded_only = not json.loads(self._recipe.to_json())["ops"]
+        self._is_channels_last = not said["ops"] or said["output"]["layout"] == "hwc"
         self._seed, self._exif, self._threads = seed, exif, threads
         self._target_transform, self._fields = target_transform, fields
         self._epoch = torch.zeros(1, dtype=torch.int64).share_memory_()
@@ -360,7 +361,7 @@ class Dataset(TorchDataset):
 
         def image() -> Any:
             made = samples.image(number, epoch).torch()
-            return made.permute(2, 0, 1).contiguous() if self._is_decoded_only else made
+            return made.movedim(-1, -3).contiguous() if self._is_channels_last else made
 
         values: dict[str, Callable[[], Any]] = {
             "image": image,
