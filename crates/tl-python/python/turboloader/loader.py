@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from . import _native
+from . import _native, _settings
 from ._native import Recipe, Report
 from ._paths import expand
 from .exceptions import SettingError
-from .transforms import (
-    BatchTransform,
-    Resize,
-    Transform,
-    dtype_name,
-    from_torchvision,
-    functions,
-    recipe,
-)
+from .transforms import BatchTransform, functions
 
 __all__ = ["DataLoader"]
 
@@ -48,8 +39,6 @@ _KINDS = {
     "tbl": "tbl",
     **dict.fromkeys(_TABLES, "table"),
 }
-
-_REMOTE = ("http://", "https://", "s3://", "gs://", "gcs://", "az://", "azure://")
 
 _MIB, _GIB = 1 << 20, 1 << 30
 
@@ -220,8 +209,8 @@ class DataLoader:
     ) -> None:
         named = {name: value for name, value in locals().items() if name not in ("self", "named")}
         self._arguments = {name: value for name, value in named.items() if name != "__class__"}
-        data_path = _one_of("data_path", data_path, "source", source)
-        transform = _one_of("transform", transform, "transforms", transforms)
+        data_path = _settings.one_of("data_path", data_path, "source", source)
+        transform = _settings.one_of("transform", transform, "transforms", transforms)
         if data_path is None:
             raise SettingError("no data set is named: pass data_path")
         if format not in (None, "auto", *_KINDS):
@@ -235,7 +224,7 @@ class DataLoader:
                 "prefetch_batches and prefetch_factor are the same, pass one of them"
             )
         form, last = _FORMATS[output_format]
-        self._paths = expand(_local(data_path))
+        self._paths = expand(_settings.local(data_path))
         self._recipe = None
         of_images = {
             "dtype": dtype,
@@ -245,10 +234,10 @@ class DataLoader:
             "batch_transform": batch_transform,
         }
         if decode:
-            self._recipe = _recipe(transform, image_size, last, **of_images)
+            self._recipe = _settings.recipe_of(transform, image_size, last, **of_images)
         else:
             said = {"transform": transform, "image_size": image_size, **of_images}
-            if given := _given(said):
+            if given := _settings.given(said):
                 raise SettingError(f"{given}: decode=False gives stored bytes, as they are")
         if worker_id is not None and (world_rank is not None or world_size is not None):
             raise SettingError("worker_id and world_rank say two things: pass one of them")
@@ -256,7 +245,7 @@ class DataLoader:
             raise SettingError('max_errors and max_error_rate go with on_error="skip" and the like')
         if cache_dir is not None and cache_l2_gb == 0:
             raise SettingError("cache_dir is for the disk: pass cache_l2_gb, how much it may take")
-        rank, world = _place(enable_distributed, world_rank, world_size)
+        rank, world = _settings.place(enable_distributed, world_rank, world_size)
         if worker_id is not None:
             if not 0 <= worker_id < num_workers:
                 raise SettingError(f"worker_id is {worker_id}, num_workers {num_workers}")
@@ -283,20 +272,20 @@ class DataLoader:
             "max_errors": max_errors,
             "max_error_rate": max_error_rate,
             "keys": keys,
-            "columns": _requests("columns", columns),
-            "features": _names("features", features),
+            "columns": _settings.requests("columns", columns),
+            "features": _settings.names("features", features),
             "label": label,
             "neighbors": list(neighbors),
             "neighbor_direction": neighbor_direction,
-            "neighbor_columns": _requests("neighbor_columns", neighbor_columns),
+            "neighbor_columns": _settings.requests("neighbor_columns", neighbor_columns),
             "block_bytes": block_bytes,
             "user_transforms": functions(transform),
-            "boxes": _dict_of("boxes", boxes, ("column", "boxes"), _BOXES),
-            "mask": _dict_of("mask", mask, ("column",), _MASK),
+            "boxes": _settings.dict_of("boxes", boxes, ("column", "boxes"), _BOXES),
+            "mask": _settings.dict_of("mask", mask, ("column",), _MASK),
             "cache_decoded": cache_decoded,
             "cache_memory_bytes": memory,
             "cache_disk_bytes": cache_l2_gb * _GIB,
-            "cache_dir": os.fspath(cache_dir) if cache_dir is not None else _cache_dir(),
+            "cache_dir": os.fspath(cache_dir) if cache_dir is not None else _settings.cache_dir(),
             "exif": exif,
             "bucket_window": window,
             "bucket_multiple": multiple,
@@ -305,7 +294,7 @@ class DataLoader:
         kinds = self._native.kinds
         if "table" in kinds:
             self._recipe = None
-            _refuse_of_images(transform, image_size, dtype, batch_transform, boxes, mask)
+            _settings.refuse_of_images(transform, image_size, dtype, batch_transform, boxes, mask)
         if (kind := _KINDS.get(format or "auto")) and kinds != [kind]:
             found = ", ".join(kinds)
             self._native.close()
@@ -445,129 +434,3 @@ class DataLoader:
         work = rows if self._recipe is None else self._recipe
         size = self._arguments["batch_size"]
         return f"DataLoader({paths}, {len(self)} batches of {size}: {work})"
-
-
-def _one_of(name: str, value: Any, other_name: str, other: Any) -> Any:
-    if value is not None and other is not None:
-        raise SettingError(f"{name} and {other_name} are the same, pass one of them")
-    return other if value is None else value
-
-
-def _names(setting: str, names: Sequence[str]) -> list[str]:
-    if isinstance(names, str):
-        raise SettingError(f"{setting} is the text {names!r}, expected a list of names")
-    return list(names)
-
-
-def _requests(
-    setting: str, columns: Sequence[str] | Mapping[str, Any]
-) -> list[tuple[str, str | None]]:
-    """Return names with the types that are asked for."""
-    if isinstance(columns, Mapping):
-        types = columns.items()
-        return [(name, None if dtype is None else dtype_name(dtype)) for name, dtype in types]
-    return [(name, None) for name in _names(setting, columns)]
-
-
-def _refuse_of_images(
-    transform: Any, image_size: Any, dtype: Any, mixing: Any, *fields: Any
-) -> None:
-    named = {"transform": transform, "image_size": image_size, "dtype": dtype}
-    named |= dict(zip(("boxes", "mask"), fields, strict=True))
-    given = [name for name, value in named.items() if value is not None]
-    if mixing:
-        given.append("batch_transform")
-    if given:
-        raise SettingError(f"{', '.join(given)}: rows of a table are no images")
-
-
-def _local(paths: Any) -> Any:
-    listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    for path in listed:
-        if os.fspath(path).startswith(_REMOTE):
-            raise SettingError(f"{path}: remote data sets cannot be loaded yet, copy it first")
-    return listed
-
-
-def _cache_dir() -> str:
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(home, "turboloader")
-
-
-def _given(settings: Mapping[str, Any]) -> str:
-    """Return the names of those that are said."""
-    return ", ".join(
-        name
-        for name, value in settings.items()
-        if value is not None and not (isinstance(value, (tuple, list)) and not value)
-    )
-
-
-def _dict_of(
-    setting: str, said: dict[str, Any] | None, needed: Sequence[str], others: dict[str, Any]
-) -> dict[str, Any] | None:
-    """Return what is said of a field with the defaults of the rest."""
-    if said is None:
-        return None
-    known = (*needed, *others)
-    if unknown := [name for name in said if name not in known]:
-        raise SettingError(f"{setting} has no {unknown[0]!r}, only {', '.join(known)}")
-    if missing := [name for name in needed if name not in said]:
-        raise SettingError(f"{setting} needs {missing[0]!r}")
-    return {**others, **said}
-
-
-def _recipe(
-    transform: Any,
-    image_size: int | tuple[int, int] | None,
-    last: bool | None,
-    **options: Any,
-) -> Recipe:
-    """Return the recipe; ``last`` is whether channels come last where nothing says so."""
-    if isinstance(transform, Recipe):
-        if named := _given({"image_size": image_size, **options}):
-            raise SettingError(f"{named}: a recipe says this itself, pass it alone")
-        return transform
-    if options.get("channels_last") is None:
-        options["channels_last"] = last
-    if transform is None:
-        if image_size is not None:
-            size = (image_size, image_size) if isinstance(image_size, int) else image_size
-            return recipe(Resize(list(size)), **options)
-        return recipe(None, **options)
-    if image_size is not None:
-        raise SettingError("image_size goes without a transform: resize in the transform")
-    if type(transform).__module__.partition(".")[0] == "torchvision":
-        transform = from_torchvision(transform)
-    if not isinstance(transform, (Transform, Sequence)) and not callable(transform):
-        name = type(transform).__qualname__
-        raise SettingError(f"transform is a {name}, expected transforms of turboloader")
-    return recipe(transform, **options)
-
-
-def _recipe_of_samples(transform: Any, image_size: Any, last: bool | None, **options: Any) -> Recipe:
-    """Return the recipe for samples that come alone."""
-    made = _recipe(transform, image_size, last, **options)
-    if json.loads(made.to_json()).get("batch_ops"):
-        raise SettingError("transform mixes batches: samples that come alone are not mixed")
-    return made
-
-
-def _place(enable: bool, rank: int | None, world: int | None) -> tuple[int, int]:
-    """Return rank and world size."""
-    if rank is not None or world is not None:
-        if rank is None or world is None:
-            raise SettingError("world_rank and world_size go together")
-        return rank, world
-    if not enable:
-        return 0, 1
-    distributed = sys.modules.get("torch.distributed")
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        return distributed.get_rank(), distributed.get_world_size()
-    try:
-        return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    except (KeyError, ValueError):
-        raise SettingError(
-            "enable_distributed: neither torch.distributed is initialised nor are RANK and "
-            "WORLD_SIZE set; pass world_rank and world_size"
-        ) from None

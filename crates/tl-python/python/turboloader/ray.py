@@ -31,8 +31,8 @@ from ray.data.datasource import Datasink, Datasource, ReadTask
 from . import _native
 from ._files import PathLike, TblReader, TblWriter, convert, verify
 from ._paths import expand
+from ._settings import local, recipe_of_samples
 from .exceptions import LoaderError, SampleError, SettingError
-from .loader import _local, _recipe_of_samples
 from .transforms import functions
 
 __all__ = ["Conversion", "TblDatasink", "TblDatasource", "convert_tars", "read_tbl", "write_tbl"]
@@ -125,9 +125,9 @@ class TblDatasource(Datasource):
     ) -> None:
         super().__init__()
         # Tasks may run in other folders than this one.
-        self._paths = [os.path.abspath(path) for path in expand(_local(paths))]
+        self._paths = [os.path.abspath(path) for path in expand(local(paths))]
         is_decoded = decode or transform is not None or image_size is not None
-        self._recipe = _recipe_of_samples(transform, image_size, None)
+        self._recipe = recipe_of_samples(transform, image_size, None)
         self._epoch = epoch
         self._options: dict[str, Any] = {
             "seed": seed,

@@ -38,9 +38,10 @@ from torch.utils.data import get_worker_info
 
 from . import _native
 from ._paths import expand
+from ._settings import local, place, recipe_of_samples
 from ._turns import Turns
 from .exceptions import SampleIndexError, SettingError, StateError
-from .loader import DataLoader, _local, _place, _recipe_of_samples
+from .loader import DataLoader
 from .transforms import functions
 
 __all__ = ["Dataset", "IterableDataset"]
@@ -113,7 +114,7 @@ class IterableDataset(TorchIterableDataset):
                 raise SettingError(f"{name} is not for a data set of torch: leave it out")
         distributed = settings.pop("enable_distributed", False)
         given = settings.pop("world_rank", None), settings.pop("world_size", None)
-        self._rank, self._world = _place(distributed, *given)
+        self._rank, self._world = place(distributed, *given)
         self._settings = {
             **settings,
             "data_path": data_path,
@@ -303,9 +304,9 @@ class Dataset(TorchDataset):
         fields: Sequence[str] | Mapping[str, str] = _BOTH,
     ) -> None:
         super().__init__()
-        self._paths = expand(_local(data_path))
+        self._paths = expand(local(data_path))
         options = {"dtype": dtype, "decode_margin": decode_margin, "parity": parity}
-        self._recipe = _recipe_of_samples(transform, image_size, False, **options)
+        self._recipe = recipe_of_samples(transform, image_size, False, **options)
         self._functions = functions(transform)
         said = json.loads(self._recipe.to_json())
         # Pixels that nothing is done to have their channels last.

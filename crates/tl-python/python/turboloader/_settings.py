@@ -1,0 +1,141 @@
+"""What is said of a loader, checked and brought into one form."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ._native import Recipe
+from .exceptions import SettingError
+from .transforms import Resize, Transform, dtype_name, from_torchvision, recipe
+
+_REMOTE = ("http://", "https://", "s3://", "gs://", "gcs://", "az://", "azure://")
+
+
+def one_of(name: str, value: Any, other_name: str, other: Any) -> Any:
+    if value is not None and other is not None:
+        raise SettingError(f"{name} and {other_name} are the same, pass one of them")
+    return other if value is None else value
+
+
+def names(setting: str, names: Sequence[str]) -> list[str]:
+    if isinstance(names, str):
+        raise SettingError(f"{setting} is the text {names!r}, expected a list of names")
+    return list(names)
+
+
+def requests(
+    setting: str, columns: Sequence[str] | Mapping[str, Any]
+) -> list[tuple[str, str | None]]:
+    """Return names with the types that are asked for."""
+    if isinstance(columns, Mapping):
+        types = columns.items()
+        return [(name, None if dtype is None else dtype_name(dtype)) for name, dtype in types]
+    return [(name, None) for name in names(setting, columns)]
+
+
+def refuse_of_images(
+    transform: Any, image_size: Any, dtype: Any, mixing: Any, *fields: Any
+) -> None:
+    named = {"transform": transform, "image_size": image_size, "dtype": dtype}
+    named |= dict(zip(("boxes", "mask"), fields, strict=True))
+    given = [name for name, value in named.items() if value is not None]
+    if mixing:
+        given.append("batch_transform")
+    if given:
+        raise SettingError(f"{', '.join(given)}: rows of a table are no images")
+
+
+def local(paths: Any) -> Any:
+    listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    for path in listed:
+        if os.fspath(path).startswith(_REMOTE):
+            raise SettingError(f"{path}: remote data sets cannot be loaded yet, copy it first")
+    return listed
+
+
+def cache_dir() -> str:
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(home, "turboloader")
+
+
+def given(settings: Mapping[str, Any]) -> str:
+    """Return the names of those that are said."""
+    return ", ".join(
+        name
+        for name, value in settings.items()
+        if value is not None and not (isinstance(value, (tuple, list)) and not value)
+    )
+
+
+def dict_of(
+    setting: str, said: dict[str, Any] | None, needed: Sequence[str], others: dict[str, Any]
+) -> dict[str, Any] | None:
+    """Return what is said of a field with the defaults of the rest."""
+    if said is None:
+        return None
+    known = (*needed, *others)
+    if unknown := [name for name in said if name not in known]:
+        raise SettingError(f"{setting} has no {unknown[0]!r}, only {', '.join(known)}")
+    if missing := [name for name in needed if name not in said]:
+        raise SettingError(f"{setting} needs {missing[0]!r}")
+    return {**others, **said}
+
+
+def recipe_of(
+    transform: Any,
+    image_size: int | tuple[int, int] | None,
+    last: bool | None,
+    **options: Any,
+) -> Recipe:
+    """Return the recipe; ``last`` is whether channels come last where nothing says so."""
+    if isinstance(transform, Recipe):
+        if named := given({"image_size": image_size, **options}):
+            raise SettingError(f"{named}: a recipe says this itself, pass it alone")
+        return transform
+    if options.get("channels_last") is None:
+        options["channels_last"] = last
+    if transform is None:
+        if image_size is not None:
+            size = (image_size, image_size) if isinstance(image_size, int) else image_size
+            return recipe(Resize(list(size)), **options)
+        return recipe(None, **options)
+    if image_size is not None:
+        raise SettingError("image_size goes without a transform: resize in the transform")
+    if type(transform).__module__.partition(".")[0] == "torchvision":
+        transform = from_torchvision(transform)
+    if not isinstance(transform, (Transform, Sequence)) and not callable(transform):
+        name = type(transform).__qualname__
+        raise SettingError(f"transform is a {name}, expected transforms of turboloader")
+    return recipe(transform, **options)
+
+
+def recipe_of_samples(transform: Any, image_size: Any, last: bool | None, **options: Any) -> Recipe:
+    """Return the recipe for samples that come alone."""
+    made = recipe_of(transform, image_size, last, **options)
+    if json.loads(made.to_json()).get("batch_ops"):
+        raise SettingError("transform mixes batches: samples that come alone are not mixed")
+    return made
+
+
+def place(enable: bool, rank: int | None, world: int | None) -> tuple[int, int]:
+    """Return rank and world size."""
+    if rank is not None or world is not None:
+        if rank is None or world is None:
+            raise SettingError("world_rank and world_size go together")
+        return rank, world
+    if not enable:
+        return 0, 1
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    try:
+        return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    except (KeyError, ValueError):
+        raise SettingError(
+            "enable_distributed: neither torch.distributed is initialised nor are RANK and "
+            "WORLD_SIZE set; pass world_rank and world_size"
+        ) from None
