@@ -37,11 +37,146 @@ from turboloader import transforms as T  # noqa: N812
         ({"format": "tar"}, "format is tar, but the data set is of tbl"),
         ({"format": "idv"}, "format is idv, but the data set is of tbl"),
         ({"format": "zip"}, "format is zip, none of auto, folder"),
+        ({"format": ["tbl"]}, r"format is \['tbl'\], none of auto, folder"),
+        ({"output_format": ["x"]}, "output_format is .*none of dict"),
+        ({"image_size": (224,)}, r"image_size is \(224,\), expected one number or"),
+        ({"image_size": 4.0}, "image_size is 4.0, expected a whole number"),
+        ({"image_size": True}, "image_size is True, expected a whole number"),
+        ({"num_workers": -1}, "num_workers is -1, expected a whole number, 0 or more"),
+        ({"num_workers": 1.5}, "num_workers is 1.5"),
+        ({"prefetch_batches": -1}, "prefetch_batches is -1"),
+        ({"prefetch_factor": "2"}, "prefetch_factor is '2'"),
+        ({"world_rank": -1, "world_size": 2}, "world_rank is -1"),
+        ({"world_rank": 0, "world_size": 1 << 32}, "world_size is 4294967296, at most"),
+        ({"buckets": (1, 2, 3)}, r"buckets is \(1, 2, 3\), expected a window or"),
+        ({"buckets": (1, "8")}, "buckets is '8'"),
+        ({"cache_l1_mb": -1}, "cache_l1_mb is -1"),
+        ({"enable_cache": True, "cache_l2_gb": 1.5}, "cache_l2_gb is 1.5"),
+        ({"neighbors": 2}, "neighbors is 2, expected a list of numbers"),
+        ({"features": 3}, "features is 3, expected a list of names"),
+        ({"boxes": 3}, "boxes is 3, expected a dict of column, boxes"),
+        ({"drop_last": "no"}, "drop_last is 'no', expected True or False"),
+        ({"decode": None}, "decode is None, expected True or False"),
+        ({"enable_cache": 1}, "enable_cache is 1, expected True or False"),
+        ({"enable_distributed": "no"}, "enable_distributed is 'no'"),
+        ({"decode": False, "exif": True}, "exif: decode=False"),
+        ({"neighbor_direction": "bogus"}, "neighbor_direction is for tables"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(data, settings, message):
     with pytest.raises(tl.SettingError, match=message):
         tl.DataLoader(data, **settings)
+
+
+@pytest.mark.parametrize("mixing", [["x"], 3, [T.MixUp(), T.Resize(3)]])
+def test_what_does_not_mix_batches_is_no_batch_transform(data, mixing):
+    with pytest.raises(TypeError, match=r"batch_transform: .* is no way of mixing"):
+        tl.DataLoader(data, image_size=4, batch_transform=mixing)
+
+
+def test_numbers_of_numpy_are_numbers(data):
+    expected = next(iter(tl.DataLoader(data, 8, image_size=(4, 5), num_workers=1)))["image"].numpy()
+    for size in (np.array([4, 5]), [np.int64(4), np.uint8(5)]):
+        loader = tl.DataLoader(
+            data, np.int64(8), np.int32(1), image_size=size, drop_last=np.bool_(False)
+        )
+        np.testing.assert_array_equal(next(iter(loader))["image"].numpy(), expected)
+    assert tl.DataLoader(data, image_size=np.int64(4)).recipe.output_size == (4, 4)
+    mean, std = [0.5, 0.25, 0.125], [0.25, 0.5, 0.5]
+    said = T.Normalize(np.array(mean), np.array(std, np.float32))
+    assert said == T.Normalize(mean, std)
+    assert said(np.zeros((2, 2, 3), np.uint8)).tolist() == [[[-2, -0.5, -0.25]] * 2] * 2
+
+
+def test_epochs_are_whole_numbers(data):
+    loader = tl.DataLoader(data, image_size=4)
+    for epoch in (-1, 1.5, "1", 1 << 32):
+        with pytest.raises(tl.SettingError, match="epoch is "):
+            loader.set_epoch(epoch)
+    loader.set_epoch(np.int64(3))
+    assert iter(loader).number == 3
+    state = {name: np.int64(value) if value == 3 else value for name, value in state_of(loader)}
+    loader.load_state_dict(state)
+    assert loader.epoch == 3
+
+
+def state_of(loader):
+    return loader.state_dict().items()
+
+
+@pytest.mark.parametrize("tail", ["drop", "pad", "uneven"])
+def test_a_finished_epoch_is_followed_by_the_next(data, tail):
+    loader = tl.DataLoader(data, 16, image_size=4, tail=tail)
+    states = [loader.state_dict()]
+    for _ in loader:
+        states.append(loader.state_dict())
+    for number, state in enumerate(states):
+        loader.load_state_dict(state)
+        assert loader.epoch == (number == len(loader))
+        assert iter(loader).number == (number == len(loader))
+
+
+def test_batches_have_no_numbers(data):
+    with pytest.raises(TypeError, match=r"turboloader\.torch\.IterableDataset"):
+        tl.DataLoader(data)[0]
+
+
+def test_a_closed_loader_still_has_a_form(data):
+    loader = tl.DataLoader(data, 8, image_size=4)
+    said = repr(loader)
+    loader.close()
+    assert "13 batches of 8" in said
+    assert repr(loader) == said
+
+
+class Named(tl.DataLoader):
+    """With arguments of its own."""
+
+    def __init__(self, name, path):
+        self.name = name
+        super().__init__(path, batch_size=4, shuffle=True, image_size=4)
+
+
+def indices(loader):
+    return [batch["index"].numpy().tolist() for batch in loader]
+
+
+def test_classes_that_inherit_can_be_pickled(data):
+    copy = pickle.loads(pickle.dumps(Named("mine", data)))
+    assert (type(copy), copy.name) == (Named, "mine")
+    assert indices(copy) == indices(Named("other", data))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"enable_distributed": True},
+        {"enable_distributed": True, "worker_id": 1, "num_workers": 3},
+        {"enable_distributed": True, "worker_id": 1, "num_workers": 3, "drop_last": True},
+        {"worker_id": 1, "num_workers": 2},
+        {"world_rank": 2, "world_size": 3},
+    ],
+)
+def test_a_loader_keeps_its_part_in_another_process(data, monkeypatch, settings):
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    loader = tl.DataLoader(data, 4, image_size=4, **settings)
+    sent = pickle.dumps(loader)
+    monkeypatch.setenv("RANK", "0")
+    first = pickle.loads(sent)
+    monkeypatch.delenv("RANK")
+    second = pickle.loads(pickle.dumps(first))
+    expected = indices(loader)
+    assert indices(first) == indices(second) == expected
+
+
+def test_a_list_that_changes_changes_no_loader(data, tmp_path):
+    paths, steps = [data], [T.Resize(4)]
+    loader = tl.DataLoader(paths, transform=steps)
+    paths.append(tmp_path / "none.tbl")
+    steps.append(T.ToTensor())
+    assert pickle.loads(pickle.dumps(loader)).recipe == T.recipe([T.Resize(4)])
+    assert pickle.loads(pickle.dumps(tl.DataLoader(iter([data])))).num_samples == 100
 
 
 def test_settings_that_agree_are_taken(data):

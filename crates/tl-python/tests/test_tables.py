@@ -160,6 +160,19 @@ def test_tables_in_torch(table):
 def test_what_does_not_go_together_is_named(table, data, tmp_path):
     with pytest.raises(tl.SettingError, match="transform, dtype: rows of a table"):
         tl.DataLoader(table, transform=tl.Resize(3), dtype="uint8")
+    for name, value in {
+        "channels_last": True,
+        "decode_margin": 2.0,
+        "parity": "tensor",
+        "exif": True,
+        "decode": False,
+        "keys": True,
+    }.items():
+        with pytest.raises(tl.SettingError, match=f"^{name}: rows of a table are no images"):
+            tl.DataLoader(table, **{name: value})
+    with pytest.raises(tl.SettingError, match="format is tbf, but the data set is another table"):
+        tl.DataLoader(table, format="tbf")
+    assert tl.DataLoader(table, format="idv").num_samples == ROWS
     with pytest.raises(tl.SettingError, match="features is for tables"):
         tl.DataLoader(data, features=["x"])
     with pytest.raises(tl.SettingError, match="label is for tables"):

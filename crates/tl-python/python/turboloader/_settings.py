@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ._native import Recipe
 from .exceptions import SettingError
 from .transforms import Resize, Transform, dtype_name, from_torchvision, recipe
+
+# Of workers, ranks, sides, epochs and so on.
+_MOST = (1 << 32) - 1
 
 _REMOTE = ("http://", "https://", "s3://", "gs://", "gcs://", "az://", "azure://")
 
@@ -21,9 +25,73 @@ def one_of(name: str, value: Any, other_name: str, other: Any) -> Any:
     return other if value is None else value
 
 
+def check_choice(setting: str, value: Any, choices: Iterable[str]) -> None:
+    """Refuse a value that is none of the choices."""
+    listed = list(choices)
+    if value not in listed:
+        raise SettingError(f"{setting} is {value}, none of {', '.join(listed)}")
+
+
+def check_flags(**flags: Any) -> None:
+    """Refuse what is neither true nor false, also of NumPy."""
+    for setting, value in flags.items():
+        if type(value).__name__ not in ("bool", "bool_"):
+            raise SettingError(f"{setting} is {value!r}, expected True or False")
+
+
+def whole(setting: str, value: Any) -> int:
+    """Return a whole number from 0 on, also of NumPy or torch."""
+    try:
+        number = -1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise SettingError(f"{setting} is {value!r}, expected a whole number, 0 or more")
+    if number > _MOST:
+        raise SettingError(f"{setting} is {number}, at most {_MOST}")
+    return number
+
+
+def wholes(setting: str, values: Any) -> list[int]:
+    """Return a list of whole numbers."""
+    try:
+        listed = list(values)
+    except TypeError:
+        raise SettingError(f"{setting} is {values!r}, expected a list of numbers") from None
+    return [whole(setting, value) for value in listed]
+
+
+def sides(setting: str, value: Any) -> list[int]:
+    """Return a height and a width, or what is said of both."""
+    listed = wholes(setting, value if isinstance(value, Iterable) else [value, value])
+    if len(listed) != 2:
+        raise SettingError(f"{setting} is {value!r}, expected one number or (height, width)")
+    return listed
+
+
+def buckets(value: Any) -> tuple[int | None, int]:
+    """Return the window in batches, if there is one, and what sides are a multiple of."""
+    if value is None:
+        return None, 1
+    if not isinstance(value, (tuple, list)):
+        return whole("buckets", value), 1
+    if len(value) != 2:
+        raise SettingError(f"buckets is {value!r}, expected a window or (window, multiple)")
+    window, multiple = wholes("buckets", value)
+    return window, multiple
+
+
+def begins(path: str, magic: bytes) -> bool:
+    """Return whether a file begins so."""
+    with open(path, "rb") as file:
+        return file.read(len(magic)) == magic
+
+
 def names(setting: str, names: Sequence[str]) -> list[str]:
     if isinstance(names, str):
         raise SettingError(f"{setting} is the text {names!r}, expected a list of names")
+    if not isinstance(names, Iterable):
+        raise SettingError(f"{setting} is {names!r}, expected a list of names")
     return list(names)
 
 
@@ -35,18 +103,6 @@ def requests(
         types = columns.items()
         return [(name, None if dtype is None else dtype_name(dtype)) for name, dtype in types]
     return [(name, None) for name in names(setting, columns)]
-
-
-def refuse_of_images(
-    transform: Any, image_size: Any, dtype: Any, mixing: Any, *fields: Any
-) -> None:
-    named = {"transform": transform, "image_size": image_size, "dtype": dtype}
-    named |= dict(zip(("boxes", "mask"), fields, strict=True))
-    given = [name for name, value in named.items() if value is not None]
-    if mixing:
-        given.append("batch_transform")
-    if given:
-        raise SettingError(f"{', '.join(given)}: rows of a table are no images")
 
 
 def local(paths: Any) -> Any:
@@ -77,6 +133,8 @@ def dict_of(
     """Return what is said of a field with the defaults of the rest."""
     if said is None:
         return None
+    if not isinstance(said, Mapping):
+        raise SettingError(f"{setting} is {said!r}, expected a dict of {', '.join(needed)}")
     known = (*needed, *others)
     if unknown := [name for name in said if name not in known]:
         raise SettingError(f"{setting} has no {unknown[0]!r}, only {', '.join(known)}")
@@ -100,8 +158,7 @@ def recipe_of(
         options["channels_last"] = last
     if transform is None:
         if image_size is not None:
-            size = (image_size, image_size) if isinstance(image_size, int) else image_size
-            return recipe(Resize(list(size)), **options)
+            return recipe(Resize(sides("image_size", image_size)), **options)
         return recipe(None, **options)
     if image_size is not None:
         raise SettingError("image_size goes without a transform: resize in the transform")
@@ -126,7 +183,7 @@ def place(enable: bool, rank: int | None, world: int | None) -> tuple[int, int]:
     if rank is not None or world is not None:
         if rank is None or world is None:
             raise SettingError("world_rank and world_size go together")
-        return rank, world
+        return whole("world_rank", rank), whole("world_size", world)
     if not enable:
         return 0, 1
     distributed = sys.modules.get("torch.distributed")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import operator
 import os
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from . import _native, _settings
 from ._native import Recipe, Report
@@ -29,7 +31,8 @@ _FORMATS: dict[str, tuple[str, bool | None]] = {
     "tf": ("tf", True),
 }
 
-_TABLES = ("idv", "tbf")
+# What tables begin with.
+_TABLES = {"idv": b"CML\0DVB\0", "tbf": b"TALB"}
 # What files of a format are.
 _KINDS = {
     "folder": "folder",
@@ -208,15 +211,27 @@ class DataLoader:
         prefetch_factor: int | None = None,
     ) -> None:
         named = {name: value for name, value in locals().items() if name not in ("self", "named")}
-        self._arguments = {name: value for name, value in named.items() if name != "__class__"}
+        # Lists and dicts may change while somebody else has them.
+        self._arguments = {
+            name: copy.copy(value) if isinstance(value, (list, dict)) else value
+            for name, value in named.items()
+            if name != "__class__"
+        }
+        _settings.check_flags(
+            drop_last=drop_last,
+            enable_distributed=enable_distributed,
+            decode=decode,
+            keys=keys,
+            exif=exif,
+            enable_cache=enable_cache,
+            cache_decoded=cache_decoded,
+        )
         data_path = _settings.one_of("data_path", data_path, "source", source)
         transform = _settings.one_of("transform", transform, "transforms", transforms)
         if data_path is None:
             raise SettingError("no data set is named: pass data_path")
-        if format not in (None, "auto", *_KINDS):
-            raise SettingError(f"format is {format}, none of auto, {', '.join(_KINDS)}")
-        if output_format not in _FORMATS:
-            raise SettingError(f"output_format is {output_format}, none of {', '.join(_FORMATS)}")
+        _settings.check_choice("format", format or "auto", ("auto", *_KINDS))
+        _settings.check_choice("output_format", output_format, _FORMATS)
         if drop_last and tail not in (None, "drop"):
             raise SettingError(f"drop_last and tail={tail!r} say two things: pass one of them")
         if prefetch_batches and prefetch_factor is not None:
@@ -225,7 +240,6 @@ class DataLoader:
             )
         form, last = _FORMATS[output_format]
         self._paths = expand(_settings.local(data_path))
-        self._recipe = None
         of_images = {
             "dtype": dtype,
             "channels_last": channels_last,
@@ -233,33 +247,53 @@ class DataLoader:
             "parity": parity,
             "batch_transform": batch_transform,
         }
+        said = {
+            "transform": transform,
+            "image_size": image_size,
+            **of_images,
+            "exif": exif or None,
+        }
+        self._recipe = None
         if decode:
             self._recipe = _settings.recipe_of(transform, image_size, last, **of_images)
-        else:
-            said = {"transform": transform, "image_size": image_size, **of_images}
-            if given := _settings.given(said):
-                raise SettingError(f"{given}: decode=False gives stored bytes, as they are")
+        elif given := _settings.given(said):
+            raise SettingError(f"{given}: decode=False gives stored bytes, as they are")
         if worker_id is not None and (world_rank is not None or world_size is not None):
             raise SettingError("worker_id and world_rank say two things: pass one of them")
         if on_error == "raise" and (max_errors is not None or max_error_rate is not None):
             raise SettingError('max_errors and max_error_rate go with on_error="skip" and the like')
         if cache_dir is not None and cache_l2_gb == 0:
             raise SettingError("cache_dir is for the disk: pass cache_l2_gb, how much it may take")
+        num_workers = _settings.whole("num_workers", num_workers)
         rank, world = _settings.place(enable_distributed, world_rank, world_size)
+        if drop_last:
+            tail = "drop"
         if worker_id is not None:
             if not 0 <= worker_id < num_workers:
                 raise SettingError(f"worker_id is {worker_id}, num_workers {num_workers}")
             # The other workers have the rest of this rank's part: together each sample once.
             rank, world, num_workers = worker_id * world + rank, num_workers * world, 0
             tail = tail or "uneven"
-        memory = cache_l1_mb * _MIB if enable_cache or cache_decoded else 0
-        window, multiple = (buckets, 1) if isinstance(buckets, int) else buckets or (None, 1)
+        # What was found out about this process is kept where the loader goes to another.
+        self._arguments.update(
+            data_path=self._paths,
+            source=None,
+            num_workers=num_workers,
+            tail=tail,
+            enable_distributed=False,
+            world_rank=rank,
+            world_size=world,
+            worker_id=None,
+        )
+        memory = _settings.whole("cache_l1_mb", cache_l1_mb) * _MIB
+        prefetch = "prefetch_batches" if prefetch_factor is None else "prefetch_factor"
+        window, multiple = _settings.buckets(buckets)
         settings = {
             "recipe": self._recipe,
             "form": form,
             "batch_size": batch_size,
             "workers": num_workers,
-            "prefetch": prefetch_batches if prefetch_factor is None else prefetch_factor,
+            "prefetch": _settings.whole(prefetch, named[prefetch]),
             "prefetch_bytes": prefetch_bytes,
             "memory_budget": memory_budget,
             "readers": readers,
@@ -267,7 +301,7 @@ class DataLoader:
             "seed": seed,
             "rank": rank,
             "world": world,
-            "tail": "drop" if drop_last else tail,
+            "tail": tail,
             "on_error": on_error,
             "max_errors": max_errors,
             "max_error_rate": max_error_rate,
@@ -275,7 +309,7 @@ class DataLoader:
             "columns": _settings.requests("columns", columns),
             "features": _settings.names("features", features),
             "label": label,
-            "neighbors": list(neighbors),
+            "neighbors": _settings.wholes("neighbors", neighbors),
             "neighbor_direction": neighbor_direction,
             "neighbor_columns": _settings.requests("neighbor_columns", neighbor_columns),
             "block_bytes": block_bytes,
@@ -283,27 +317,41 @@ class DataLoader:
             "boxes": _settings.dict_of("boxes", boxes, ("column", "boxes"), _BOXES),
             "mask": _settings.dict_of("mask", mask, ("column",), _MASK),
             "cache_decoded": cache_decoded,
-            "cache_memory_bytes": memory,
-            "cache_disk_bytes": cache_l2_gb * _GIB,
+            "cache_memory_bytes": memory if enable_cache or cache_decoded else 0,
+            "cache_disk_bytes": _settings.whole("cache_l2_gb", cache_l2_gb) * _GIB,
             "cache_dir": os.fspath(cache_dir) if cache_dir is not None else _settings.cache_dir(),
             "exif": exif,
             "bucket_window": window,
             "bucket_multiple": multiple,
         }
         self._native = _native.Loader(self._paths, settings)
-        kinds = self._native.kinds
-        if "table" in kinds:
-            self._recipe = None
-            _settings.refuse_of_images(transform, image_size, dtype, batch_transform, boxes, mask)
-        if (kind := _KINDS.get(format or "auto")) and kinds != [kind]:
-            found = ", ".join(kinds)
+        try:
+            self._refuse(format or "auto", {**said, "boxes": boxes, "mask": mask}, named)
+        except SettingError:
             self._native.close()
-            raise SettingError(f"format is {format}, but the data set is of {found}")
+            raise
         self._next = 0
         self._current: _native.Epoch | None = None
         self._state: str | None = None
         # Whether the next epoch was chosen by hand.
         self._is_chosen = False
+
+    def _refuse(self, format: str, of_images: dict[str, Any], named: dict[str, Any]) -> None:
+        """Refuse what this kind of data set has nothing to do with."""
+        kinds = self._native.kinds
+        self._is_table = "table" in kinds
+        if self._is_table:
+            self._recipe = None
+            names = {"keys": named["keys"] or None, "decode": None if named["decode"] else False}
+            if given := _settings.given({**of_images, **names}):
+                raise SettingError(f"{given}: rows of a table are no images")
+        elif named["neighbor_direction"] != "outgoing":
+            raise SettingError("neighbor_direction is for tables: IDV files and TBF segments")
+        if format in _TABLES and self._is_table:
+            if not all(_settings.begins(path, _TABLES[format]) for path in self._paths):
+                raise SettingError(f"format is {format}, but the data set is another table")
+        elif format != "auto" and kinds != [_KINDS[format]]:
+            raise SettingError(f"format is {format}, but the data set is of {', '.join(kinds)}")
 
     def __len__(self) -> int:
         """Return how many batches an epoch has for this rank, exactly."""
@@ -327,6 +375,7 @@ class DataLoader:
 
         A state that was loaded stays where it is of this epoch.
         """
+        epoch = _settings.whole("epoch", epoch)
         if self._state is not None and json.loads(self._state)["epoch"] != epoch:
             self._state = None
         self._next, self._is_chosen = epoch, True
@@ -353,7 +402,7 @@ class DataLoader:
         StateError
             For a state of another data set, transform, order, seed or global batch.
         """
-        text = json.dumps(state)
+        text = json.dumps(state, default=operator.index)
         # Refused here and not when training begins again; what goes on then goes on.
         epoch = self._native.check(text)
         self._end()
@@ -363,7 +412,11 @@ class DataLoader:
     @property
     def epoch(self) -> int:
         """The epoch of the next iteration."""
-        return self._next
+        if self._state is None or self._is_chosen:
+            return self._next
+        state = json.loads(self._state)
+        is_over = state["consumed"] >= len(self) * state["global_batch"]
+        return self._next + int(is_over)
 
     @property
     def recipe(self) -> Recipe | None:
@@ -414,23 +467,29 @@ class DataLoader:
     ) -> None:
         self.close()
 
+    def __getitem__(self, index: Any) -> NoReturn:
+        raise TypeError(
+            "a DataLoader has batches in turn, none by number: samples by number are in "
+            "turboloader.torch.Dataset, and turboloader.torch.IterableDataset goes into torch's "
+            "DataLoader"
+        )
+
     def __getstate__(self) -> dict[str, Any]:
         if self._current is not None:
             raise TypeError(
                 "a DataLoader that has begun an epoch has threads, which cannot be pickled: "
                 "pickle it before, and send its state_dict()"
             )
-        chosen = {"next": self._next, "state": self._state, "is_chosen": self._is_chosen}
-        return {"arguments": self._arguments, **chosen}
+        return {name: value for name, value in self.__dict__.items() if name != "_native"}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
-        self.__init__(**kept["arguments"])  # type: ignore[misc]
-        self._next, self._state = kept["next"], kept["state"]
-        self._is_chosen = kept["is_chosen"]
+        # Of this class: those that inherit from it have arguments of their own.
+        DataLoader.__init__(self, **kept["_arguments"])
+        self.__dict__.update(kept)
 
     def __repr__(self) -> str:
         paths = self._paths[0] if len(self._paths) == 1 else f"{len(self._paths)} sources"
-        rows = "columns" if "table" in self._native.kinds else "stored bytes"
+        rows = "columns" if self._is_table else "stored bytes"
         work = rows if self._recipe is None else self._recipe
         size = self._arguments["batch_size"]
         return f"DataLoader({paths}, {len(self)} batches of {size}: {work})"

@@ -266,9 +266,8 @@ def _plain(value: Any) -> Any:
         return value.value
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    if type(value).__module__ == "numpy":
-        return value.item()
-    return value
+    # Numbers and arrays of NumPy, and tensors.
+    return value.tolist() if callable(getattr(value, "tolist", None)) else value
 
 
 def _refuse_narrowing(transform: Transform) -> None:
@@ -377,7 +376,10 @@ def recipe(
     """
     composed = _composed(transform)
     operations = [] if composed is None else composed.operations()
-    mixing = [batch_transform] if isinstance(batch_transform, BatchTransform) else batch_transform
+    mixing = batch_transform if isinstance(batch_transform, (list, tuple)) else [batch_transform]
+    for one in mixing:
+        if not isinstance(one, BatchTransform):
+            raise TypeError(f"batch_transform: {one!r} is no way of mixing a batch")
     options = {
         "dtype": None if dtype is None else dtype_name(dtype),
         "channels_last": channels_last,
