@@ -206,9 +206,24 @@ impl<'a> Adjacency<'a> {
         self.pointers.as_bytes().len() + self.edges.as_bytes().len()
     }
 
-    /// Checks that rows follow one another and that padding is zero, and counts the edges to rows
-    /// that are not there.
-    pub(crate) fn verify(&self, node_count: u64) -> Result<Targets, FormatError> {
+    /// Checks that rows follow one another from the first edge on, and that edges lead to nodes, of
+    /// which there are `node_count`: what code that takes them without looking relies on.
+    ///
+    /// # Errors
+    /// [`FormatError::RowPointers`], [`FormatError::EdgeTarget`].
+    pub fn check(&self, node_count: u64) -> Result<(), FormatError> {
+        self.check_rows()?;
+        let beyond = |(_, edge): &(usize, &Edge)| u64::from(edge.target()) >= node_count;
+        match self.edges.iter().enumerate().find(beyond) {
+            Some((edge, found)) => {
+                let (edge, target) = (edge as u64, found.target());
+                Err(FormatError::EdgeTarget { edge, target, node_count })
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn check_rows(&self) -> Result<(), FormatError> {
         let mut expected = 0;
         for (row, start) in self.pointers.iter().take(self.rows()).enumerate() {
             if start != expected {
@@ -222,6 +237,13 @@ impl<'a> Adjacency<'a> {
             }
             expected = start.saturating_add(self.row(row)?.len() as u64);
         }
+        Ok(())
+    }
+
+    /// Checks that rows follow one another and that padding is zero, and counts the edges to rows
+    /// that are not there.
+    pub(crate) fn verify(&self, node_count: u64) -> Result<Targets, FormatError> {
+        self.check_rows()?;
         let mut targets = Targets::default();
         for (number, edge) in self.edges.iter().enumerate() {
             if !edge.is_padded() {
@@ -281,6 +303,9 @@ mod tests {
             assert_eq!(adjacency.row(usize::MAX), Err(no_row(usize::MAX as u64)));
             assert_eq!(adjacency.verify(3), Ok(Targets::default()));
             assert_eq!(adjacency.verify(1).unwrap().first, Some((0, 1)));
+            assert_eq!(adjacency.check(3), Ok(()));
+            let beyond = FormatError::EdgeTarget { edge: 1, target: 2, node_count: 2 };
+            assert_eq!(adjacency.check(2), Err(beyond));
         }
     }
 
@@ -294,6 +319,7 @@ mod tests {
         assert_eq!(adjacency.row(1), Err(bad(1, 3, 1)));
         assert_eq!(adjacency.row(2).unwrap().len(), 1);
         assert_eq!(adjacency.verify(3), Err(bad(0, 0, 3)));
+        assert_eq!(adjacency.check(3), Err(bad(0, 0, 3)));
         let stored = bytes(&[1, 2], &edges);
         let late = Adjacency::parse(&stored, 1).unwrap();
         assert!(matches!(late.verify(1), Err(FormatError::RowPointers { row: 0, .. })));

@@ -144,7 +144,16 @@ impl PyTbfSegment {
 
     fn adjacency(&self, incoming: bool) -> Result<Adjacency<'_>, Error> {
         let region = self.needed(Region::Edges)?;
-        edges::adjacency(region, &self.header, incoming).map_err(|error| self.error(error))
+        let adjacency = if !incoming {
+            Adjacency::parse(region, self.header.node_count())
+        } else if self.header.has_reverse() {
+            Adjacency::parse_reverse(region, self.header.node_count())
+        } else {
+            let path = self.path.display();
+            let message = format!("{path}: no reverse index, by which incoming edges are found");
+            return Err(Error::setting(&message));
+        };
+        adjacency.map_err(|error| self.error(error))
     }
 
     fn rows(&self) -> usize {
@@ -273,7 +282,10 @@ impl PyTbfSegment {
     /// Edges by the node they leave, or reach: row pointers, nodes, weights and relations.
     fn edges(&self, py: Python<'_>, incoming: bool) -> PyResult<(Tensor, Tensor, Tensor, Tensor)> {
         let adjacency = self.adjacency(incoming)?;
-        py.detach(|| edges::csr(&adjacency))
+        py.detach(|| {
+            adjacency.check(self.header.node_count()).map_err(|error| self.error(error))?;
+            edges::csr(&adjacency)
+        })
     }
 
     /// The row of the first node with this id.

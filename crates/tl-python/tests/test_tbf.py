@@ -113,7 +113,7 @@ def test_edges_are_compressed_rows(segment):
     assert edges.data[:4].tolist() == [0.25, 0.5, 1.25, 1.5]
     assert edges.relations[:4].tolist() == [0, 0, 1, 0]
     assert edges.indptr.dtype == edges.indices.dtype == np.int32
-    with pytest.raises(tl.SettingError, match="edge region"):
+    with pytest.raises(tl.SettingError, match=r"float32\.tbf: no reverse index"):
         segment.edges(incoming=True)
     sparse = pytest.importorskip("scipy.sparse")
     matrix = edges.to_scipy()
@@ -218,3 +218,27 @@ def test_verify_looks_at_every_region(paths, tmp_path):
     found = tl.verify(tmp_path / "bad.tbf")
     assert not found["is_good"]
     assert "65535" in found["damage"][0]
+
+
+@pytest.mark.parametrize(
+    ("place", "stored", "message"),
+    [
+        # The second row pointer, below and past what there are, and the first edge's target.
+        (8, (2**64 - 1).to_bytes(8, "little"), "edges of row 0"),
+        (8, (41).to_bytes(8, "little"), "edges of row 0 are 0..41 of 40"),
+        (16, (1).to_bytes(8, "little"), "edges of row 1 are 2..1 of 40"),
+        (0, (1).to_bytes(8, "little"), "edges of row 0"),
+        (8 * (COUNT + 1), COUNT.to_bytes(4, "little"), "edge 0 leads to node 20 of 20"),
+        (8 * (COUNT + 1), (2**30).to_bytes(4, "little"), "edge 0 leads to node 1073741824 of 20"),
+    ],
+)
+def test_damaged_edges_are_refused(paths, tmp_path, place, stored, message):
+    data = bytearray(paths["float32"].read_bytes())
+    start = int(np.frombuffer(data, "<u8", 7, 48)[2]) + place
+    data[start : start + len(stored)] = stored
+    damaged = tmp_path / "damaged.tbf"
+    damaged.write_bytes(data)
+    segment = tl.TbfSegment(damaged)
+    with pytest.raises(tl.FormatError, match=message) as raised:
+        segment.edges()
+    assert raised.value.shard == str(damaged)
