@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -115,13 +116,13 @@ pub(crate) struct PyBatch {
     element: Element,
     soft_labels: Option<Memory>,
     /// Images and masks in their own sizes, copied when they are first asked for.
-    lists: [PyOnceLock<Py<PyList>>; 2],
+    copies: [PyOnceLock<Vec<Option<Tensor>>>; 2],
 }
 
 /// Makes the value of one row.
 type ValueOfRow<'a> = Box<dyn Fn(usize) -> PyResult<Option<Py<PyAny>>> + 'a>;
 
-/// The lists that are kept.
+/// The copies that are kept.
 const IMAGES: usize = 0;
 const MASKS: usize = 1;
 
@@ -137,8 +138,8 @@ impl PyBatch {
         contents.specs.get_or_init(|| batch.columns().map(|column| column.spec.clone()).collect());
         let batch = Arc::new(batch);
         let memory = BatchMemory::new(&batch);
-        let (contents, lists) = (Arc::clone(contents), [PyOnceLock::new(), PyOnceLock::new()]);
-        Ok(Self { contents, batch, memory, shape, element, soft_labels, lists })
+        let (contents, copies) = (Arc::clone(contents), [PyOnceLock::new(), PyOnceLock::new()]);
+        Ok(Self { contents, batch, memory, shape, element, soft_labels, copies })
     }
 
     /// The tensor of a field that has one.
@@ -184,44 +185,19 @@ impl PyBatch {
         })
     }
 
-    /// The values of a field that has no tensor, one for each sample.
-    fn list<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyList>>> {
-        let Some(value) = self.values_of(py, name) else { return Ok(None) };
-        let make = || -> PyResult<Bound<'py, PyList>> {
-            let values = (0..self.batch.len()).map(value).collect::<PyResult<Vec<_>>>()?;
-            PyList::new(py, values)
-        };
-        let kept = match name {
-            "image" => &self.lists[IMAGES],
-            "mask" => &self.lists[MASKS],
-            _ => return make().map(Some),
-        };
-        let list = kept.get_or_try_init(py, || make().map(Bound::unbind))?;
-        Ok(Some(list.bind(py).clone()))
-    }
-
-    /// The value of one sample in a field that has no tensor.
-    fn value<'py>(
-        &self,
-        py: Python<'py>,
-        name: &str,
-        row: usize,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        if matches!(name, "image" | "mask") {
-            return self.list(py, name)?.map(|list| list.get_item(row)).transpose();
-        }
-        let Some(value) = self.values_of(py, name) else { return Ok(None) };
-        Ok(value(row)?.map(|value| value.into_bound(py)))
-    }
-
     /// What makes the value of a row, of a field that has no tensor; none where a sample has none.
-    fn values_of<'a>(&'a self, py: Python<'a>, name: &str) -> Option<ValueOfRow<'a>> {
+    fn values_of<'a>(&'a self, py: Python<'a>, name: &str, form: Form) -> Option<ValueOfRow<'a>> {
         let contents = &*self.contents;
+        let formed = move |tensor: Option<Tensor>| {
+            tensor.map(|tensor| tensor.into_form(py, form)).transpose()
+        };
         Some(match name {
             "image" if contents.samples == Samples::Images => {
-                Box::new(move |row| self.image(py, row))
+                Box::new(move |row| formed(self.copy(py, IMAGES, row, |row| self.image(row))?))
             }
-            "mask" if contents.mask.is_some() => Box::new(move |row| self.mask(py, row)),
+            "mask" if contents.mask.is_some() => {
+                Box::new(move |row| formed(self.copy(py, MASKS, row, |row| self.mask(row))?))
+            }
             "bytes" if contents.samples == Samples::Bytes => Box::new(move |row| {
                 let sample = self.batch.sample(row);
                 Ok(sample.map(|sample| PyBytes::new(py, sample.bytes).into_any().unbind()))
@@ -232,12 +208,13 @@ impl PyBatch {
             }),
             "boxes" if contents.boxes => Box::new(move |row| {
                 let boxes = self.batch.boxes(row);
-                let shape = vec![boxes.len(), 4];
-                self.owned(py, boxes.as_bytes(), shape, Element::F32).map(Some)
+                let (memory, shape) = (Memory::of(boxes.as_bytes())?, vec![boxes.len(), 4]);
+                formed(Some(Tensor::new(memory, shape, Element::F32)))
             }),
             "box_labels" if contents.box_labels => Box::new(move |row| {
                 let labels = self.batch.box_labels(row);
-                self.owned(py, labels.as_bytes(), vec![labels.len()], Element::I64).map(Some)
+                let (memory, shape) = (Memory::of(labels.as_bytes())?, vec![labels.len()]);
+                formed(Some(Tensor::new(memory, shape, Element::I64)))
             }),
             _ => {
                 let column = contents.columns.iter().position(|column| column == name)?;
@@ -249,37 +226,42 @@ impl PyBatch {
         })
     }
 
-    fn image(&self, py: Python<'_>, row: usize) -> PyResult<Option<Py<PyAny>>> {
-        let Some(sample) = self.batch.sample(row) else { return Ok(None) };
-        let shape = vec![sample.height as usize, sample.width as usize, 3];
-        self.owned(py, sample.bytes, shape, Element::U8).map(Some)
+    /// Row `row` of the copies that are kept of a field, which are made at once by `make`.
+    fn copy(
+        &self,
+        py: Python<'_>,
+        field: usize,
+        row: usize,
+        make: impl Fn(usize) -> PyResult<Option<Tensor>>,
+    ) -> PyResult<Option<Tensor>> {
+        let make = || (0..self.batch.len()).map(make).collect();
+        let copies = self.copies[field].get_or_try_init(py, make)?;
+        Ok(copies.get(row).cloned().flatten())
     }
 
-    fn mask(&self, py: Python<'_>, row: usize) -> PyResult<Option<Py<PyAny>>> {
+    /// A copy of an image, which lies in no field of the slab.
+    fn image(&self, row: usize) -> PyResult<Option<Tensor>> {
+        let Some(sample) = self.batch.sample(row) else { return Ok(None) };
+        let shape = vec![sample.height as usize, sample.width as usize, 3];
+        Ok(Some(Tensor::new(Memory::of(sample.bytes)?, shape, Element::U8)))
+    }
+
+    /// A copy of a mask that lies in none either.
+    fn mask(&self, row: usize) -> PyResult<Option<Tensor>> {
         let (Some(mask), Some(sample)) = (self.batch.mask(row), self.batch.sample(row)) else {
             return Ok(None);
         };
         let shape = vec![sample.height as usize, sample.width as usize];
-        self.owned(py, mask, shape, Element::U8).map(Some)
-    }
-
-    /// A copy of what lies in no field of the slab.
-    fn owned(
-        &self,
-        py: Python<'_>,
-        bytes: &[u8],
-        shape: Vec<usize>,
-        element: Element,
-    ) -> PyResult<Py<PyAny>> {
-        Tensor::new(Memory::of(bytes)?, shape, element).into_form(py, self.contents.form)
+        Ok(Some(Tensor::new(Memory::of(mask)?, shape, Element::U8)))
     }
 
     fn field(&self, py: Python<'_>, name: &str, form: Form) -> PyResult<Py<PyAny>> {
         if let Some(tensor) = self.tensor(name) {
             return tensor.into_form(py, form);
         }
-        if let Some(list) = self.list(py, name)? {
-            return Ok(list.into_any().unbind());
+        if let Some(value) = self.values_of(py, name, form) {
+            let values = (0..self.batch.len()).map(value).collect::<PyResult<Vec<_>>>()?;
+            return Ok(PyList::new(py, values)?.into_any().unbind());
         }
         let names = self.contents.names().join(", ");
         Err(PyKeyError::new_err(format!("{name}: a batch has {names}")))
@@ -296,22 +278,14 @@ impl PyBatch {
                     Bound::new(py, tensor)?.call_method0("numpy")?.call_method1("item", (row,))?
                 }
                 Some(tensor) => tensor.row(row).into_form(py, form)?.into_bound(py),
-                None => match self.value(py, name, row)? {
-                    Some(value) => self.as_array(value)?,
-                    None => py.None().into_bound(py),
-                },
+                None => {
+                    let value = self.values_of(py, name, form).map(|value| value(row));
+                    value.transpose()?.flatten().into_bound_py_any(py)?
+                }
             };
             sample.set_item(name, value)?;
         }
         Ok(sample)
-    }
-
-    /// A sample's tensor as a NumPy array, unless another form was asked for.
-    fn as_array<'py>(&self, value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        if self.contents.form == Form::Tensor && value.is_instance_of::<Tensor>() {
-            return value.call_method0("numpy");
-        }
-        Ok(value)
     }
 
     fn all<'py>(&self, py: Python<'py>, form: Form) -> PyResult<Bound<'py, PyDict>> {

@@ -38,6 +38,7 @@ impl Form {
 ///
 /// ``numpy()``, ``torch()``, ``jax()`` and ``tf()`` copy nothing, and ``numpy.asarray`` and every
 /// library's ``from_dlpack`` take it. The memory lasts until the last of them is gone.
+#[derive(Clone)]
 #[pyclass(frozen, weakref, module = "turboloader")]
 pub(crate) struct Tensor {
     memory: Memory,
@@ -191,8 +192,8 @@ impl Tensor {
         Ok(Bound::new(slf.py(), this.row(row))?.into_any())
     }
 
-    fn __repr__(&self) -> String {
-        format!("Tensor(shape={:?}, dtype={})", self.shape, self.element.name())
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("Tensor(shape={}, dtype={})", self.shape(py)?.0, self.element.name()))
     }
 
     /// NumPy's array interface, version 3.

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import gc
+import io
+import json
+import tarfile
 import tracemalloc
 import weakref
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 import turboloader as tl
-from conftest import HEIGHT, WIDTH, image
+from conftest import HEIGHT, WIDTH, bmp, image
 from turboloader import transforms as T  # noqa: N812
 
 FLOATS = T.Compose([T.ToTensor(), T.Normalize()])
@@ -167,14 +171,46 @@ def test_images_of_their_own_sizes_are_a_list(photos):
     sizes = batch["size"].numpy().tolist()
     assert [list(image.shape) for image in images] == [[*size, 3] for size in sizes]
     assert all(image.data_ptr() % 64 == 0 for image in images)
-    assert batch["image"] is images
+    again = batch["image"]
+    assert [image.data_ptr() for image in again] == [image.data_ptr() for image in images]
+    again.clear()
+    assert len(batch["image"]) == len(batch) == len([batch[row]["image"] for row in range(4)])
     decoded = tl.decode(tl.TblReader(photos)[int(batch["index"].numpy()[0])])
     np.testing.assert_array_equal(images[0].numpy(), decoded.numpy())
 
 
-def test_stored_bytes_are_bytes(data):
-    from conftest import bmp
+def test_lists_are_of_the_form_that_is_asked_for(photos):
+    batch = next(iter(tl.DataLoader(photos, batch_size=3)))
+    images = batch["image"]
+    arrays = batch.numpy()["image"]
+    assert [type(array) for array in arrays] == [np.ndarray] * 3
+    for array, tensor in zip(arrays, images, strict=True):
+        assert array.__array_interface__["data"][0] == tensor.data_ptr()
+    assert isinstance(batch[0]["image"], np.ndarray)
+    for package, method in {"torch": "torch", "jax": "jax", "tensorflow": "tf"}.items():
+        if find_spec(package):
+            fields = getattr(batch, method)()
+            assert type(fields["image"][0]) is type(fields["label"])
+            np.testing.assert_array_equal(np.asarray(fields["image"][2]), arrays[2])
 
+
+def test_boxes_are_of_the_form_that_is_asked_for(tmp_path):
+    boxes = json.dumps({"boxes": [[1, 1, 4, 4]], "labels": [2]}).encode()
+    with tarfile.open(tmp_path / "boxes.tar", "w") as archive:
+        for name, data in (("0.bmp", bmp(image(0))), ("0.json", boxes)):
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    said = {"column": "json", "boxes": "/boxes/*", "labels": "/labels/*"}
+    loader = tl.DataLoader(tmp_path / "boxes.tar", batch_size=1, image_size=6, boxes=said)
+    batch = next(iter(loader))
+    arrays = batch.numpy()
+    assert (type(arrays["boxes"][0]), type(arrays["box_labels"][0])) == (np.ndarray, np.ndarray)
+    assert arrays["box_labels"][0].tolist() == [2]
+    assert type(batch["boxes"][0]) is tl.Tensor
+
+
+def test_stored_bytes_are_bytes(data):
     batch = next(iter(tl.DataLoader(data, batch_size=3, decode=False)))
     assert batch["bytes"] == [bmp(image(index)) for index in range(3)]
     assert batch.keys() == ["bytes", "label", "index", "valid"]
