@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use pyo3::prelude::*;
 use tbl_io::{ConvertError, Escaped, ReadError, WriteError};
 use tl_decode::DecodeError;
-use tl_pipeline::{PipelineError, SampleError, SampleFault, SamplerError};
+use tl_pipeline::{PipelineError, SampleError, SampleFault, SamplerError, TableError};
 use tl_transform::{PlanError, RecipeError, StepError};
 
 /// An exception to be: its class and what it says.
@@ -325,6 +325,24 @@ impl From<&SampleError> for Error {
     }
 }
 
+/// What is wrong with a table.
+fn table(path: &Path, error: &TableError) -> Error {
+    let place = |offset| Place { offset, ..Place::file(path) };
+    let found = match error {
+        TableError::Read(error) => read(error),
+        TableError::Idv(error) => Error::idv(path, error),
+        TableError::Tbf(error) => Error::tbf(path, error),
+        TableError::Block { offset, .. } => {
+            Error { place: place(Some(*offset)), ..Error::new(Class::Format, error) }
+        }
+        TableError::Label { .. } | TableError::Limit { .. } => {
+            Error { place: place(None), ..Error::new(Class::Format, error) }
+        }
+        _ => Error { place: place(None), ..Error::new(Class::Setting, error) },
+    };
+    Error { message: in_file(path, error), ..found }
+}
+
 impl From<PipelineError> for Error {
     fn from(error: PipelineError) -> Self {
         match &error {
@@ -332,6 +350,7 @@ impl From<PipelineError> for Error {
                 let PipelineError::Open(error) = error else { unreachable!("matched above") };
                 error.into()
             }
+            PipelineError::Table { path, source } => table(path, source),
             PipelineError::Sample(sample)
             | PipelineError::SizeUnknown(sample)
             | PipelineError::ErrorBudget { last: sample, .. } => {
@@ -342,6 +361,7 @@ impl From<PipelineError> for Error {
             | PipelineError::StateWithinBatch { .. } => Self::new(Class::State, &error),
             PipelineError::OutOfMemory { .. }
             | PipelineError::BatchesHeld { .. }
+            | PipelineError::EpochRunning
             | PipelineError::BatchMemory { .. } => Self::new(Class::Memory, &error),
             PipelineError::Forked => Self::new(Class::Forked, &error),
             PipelineError::Label { index, .. } => {

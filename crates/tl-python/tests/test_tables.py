@@ -205,3 +205,15 @@ def test_own_columns_come_before_the_loaders(tmp_path):
     batch = next(iter(tl.DataLoader(tmp_path / "a.idv")))
     assert batch.keys() == ["index", "valid"]
     assert batch["index"].numpy().tolist() == [9, 8, 7, 6]
+
+
+@pytest.mark.parametrize("kind", ["idv", "tbf"])
+def test_damaged_tables_are_format_errors_with_their_file(tmp_path, table, kind):
+    whole = table if kind == "idv" else write_segment(tmp_path / "whole", vectors(), ring(20))
+    data = whole.read_bytes()
+    cut = tmp_path / f"cut.{kind}"
+    for length in range(8, len(data) - 1, len(data) // 40):
+        cut.write_bytes(data[:length])
+        with pytest.raises(tl.FormatError, match=rf"cut\.{kind}: ") as raised:
+            next(iter(tl.DataLoader(cut, batch_size=8)))
+        assert raised.value.shard == str(cut)
