@@ -40,7 +40,7 @@ const FOR_WHEELS: [&str; 3] = ["maturin>=1.16,<2", "ziglang>=0.15", "auditwheel>
 
 /// For a library that type stubs can be generated from: the feature puts their contents into it,
 /// and maturin finds these by their symbols.
-const STUBS: [&str; 5] = ["--features", "stubs", "--", "-C", "strip=debuginfo"];
+const STUBS: [&str; 7] = ["--profile", "dev", "--features", "stubs", "--", "-C", "strip=debuginfo"];
 
 /// Linux with glibc 2.17 or later.
 const PLATFORM: &str = "manylinux2014";
@@ -98,8 +98,7 @@ pub(crate) fn stubs() -> Result<(), Box<dyn Error>> {
 pub(crate) fn wheel() -> Result<(), Box<dyn Error>> {
     let environment = Environment::make("build", PYTHON)?;
     environment.install(&FOR_WHEELS)?;
-    let wheel = environment
-        .build("wheels", &["--release", "--strip", "--zig", "--compatibility", PLATFORM])?;
+    let wheel = environment.build("wheels", &["--zig", "--compatibility", PLATFORM])?;
     environment.module("auditwheel", &["show", &wheel.to_string_lossy()])?;
     let bytes = fs::metadata(&wheel)?.len();
     let mut results = vec![format!("{}: {bytes} bytes", wheel.display())];
