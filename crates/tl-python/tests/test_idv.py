@@ -37,6 +37,12 @@ def test_the_schema_says_what_columns_are(file):
     assert (by_name["Double"].compression, by_name["Double"].rows_per_block) == ("DEFLATE", 16)
 
 
+def test_a_file_has_its_readable_columns_by_name(file):
+    assert list(file) == file.names
+    assert ("Single" in file, "unknown" in file, "absent" in file) == (True, False, False)
+    np.testing.assert_array_equal(file[np.int64(1)], file[1])
+
+
 def test_columns_are_arrays_of_what_is_stored(file):
     rows = np.arange(ROWS)
     expected = {codec.name: rows % 100 for codec in IDV["NUMBERS"]}
@@ -235,7 +241,7 @@ def test_arrow_has_the_unit_that_is_asked_for(tmp_path):
     with pytest.raises(pa.ArrowInvalid, match="15 ticks of 100 ns at 1"):
         pa.table(tl.IdvFile(tmp_path / "a.idv"))
     with pytest.raises(tl.SettingError, match="time_unit is s, none of us and ns"):
-        pa.table(tl.IdvFile(tmp_path / "a.idv", time_unit="s"))
+        tl.IdvFile(tmp_path / "a.idv", time_unit="s")
 
 
 def test_polars_takes_the_capsules(file):

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import turboloader as tl
 from turboloader import transforms as T  # noqa: N812
+from turboloader._paths import expand
 
 TRAIN = [T.RandomResizedCrop(5), T.RandomHorizontalFlip(), T.ToTensor()]
 
@@ -363,8 +364,30 @@ def test_lists_patterns_and_ranges_are_one_data_set(data, tmp_path):
     assert count(str(tmp_path / "train-*.tbl")) == 300
     assert count(str(tmp_path / "train-{01..02}.tbl")) == 200
     assert count([data, tmp_path / "train-01.tbl"]) == 200
+    assert count(str(tmp_path / "train-{03..02}.tbl")) == 200
     with pytest.raises(FileNotFoundError, match="no file matches"):
         count(str(tmp_path / "val-*.tbl"))
+
+
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        ("{8..11}", ["8", "9", "10", "11"]),
+        ("{11..8}", ["11", "10", "9", "8"]),
+        ("{08..10}", ["08", "09", "10"]),
+        ("{10..08}", ["10", "09", "08"]),
+        ("{1..010}", [f"{number:03d}" for number in range(1, 11)]),
+        ("{0..1}{1..0}", ["01", "00", "11", "10"]),
+        ("{3..3}", ["3"]),
+    ],
+)
+def test_ranges_count_up_and_down(path, names):
+    assert expand(f"train-{path}.tar") == [f"train-{name}.tar" for name in names]
+
+
+def test_a_range_has_an_end():
+    with pytest.raises(tl.SettingError, match="names 100000000000 files, at most 1000000"):
+        expand("train-{0..99999999999}.tar")
 
 
 def test_loaders_explain_themselves(data):

@@ -136,6 +136,30 @@ def test_nodes_are_found(segment):
     assert segment.find_time(utc).tolist() == list(range(COUNT))[::-1]
 
 
+def test_every_time_is_before_or_after(segment):
+    everything = list(range(COUNT))[::-1]
+    for late in (
+        datetime.datetime(2100, 1, 1),
+        datetime.datetime(2600, 1, 1),
+        datetime.datetime(9999, 12, 31, 23, 59, 59, 999_999),
+        np.datetime64("2300-01-01"),
+        np.datetime64(30_000, "Y"),
+        "2555-01-01",
+        1 << 64,
+    ):
+        assert segment.find_time(0, late).tolist() == everything
+        assert segment.find_time(end=late).tolist() == everything
+        assert segment.find_time(late).tolist() == []
+    for early in (datetime.datetime(1, 1, 1), "1969-12-31T23:59:59.999999999", -5):
+        assert segment.find_time(early).tolist() == everything
+        assert segment.find_time(early, 0).tolist() == []
+        assert segment.find_time(0, early).tolist() == []
+    nanosecond = np.datetime64("1970-01-01T00:00:00.000000991")
+    assert segment.find_time(nanosecond, "1970-01-01T00:00:00.000001").tolist() == [3, 2, 1]
+    with pytest.raises(tl.SettingError, match="no point of time"):
+        segment.find_time(np.datetime64("NaT"))
+
+
 @pytest.mark.parametrize("metric", ["cosine", "dot", "l2"])
 def test_the_nearest_are_those_of_numpy(segment, metric):
     query = VECTORS[4]
@@ -158,8 +182,9 @@ def test_the_nearest_are_those_of_numpy(segment, metric):
 def test_what_there_is_not_is_named(segment, paths, tmp_path):
     with pytest.raises(tl.SettingError, match="none of cosine, dot and l2"):
         segment.similar(0, metric="l1")
-    with pytest.raises(IndexError, match="20"):
-        segment.similar(20)
+    for row in (20, -1, np.int64(20)):
+        with pytest.raises(tl.SampleIndexError, match=f"there is no row {row}: .* 20"):
+            segment.similar(row)
     with pytest.raises(tl.SettingError, match="a vector of 3 numbers, those of the segment have 5"):
         segment.similar([1, 2, 3])
     with pytest.raises(tl.SettingError, match="string table"):

@@ -13,9 +13,11 @@ from . import _native
 from .exceptions import SettingError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["IdvColumn", "IdvFile", "SparseRows"]
+
+_TIME_UNITS = ("us", "ns")
 
 _UNIX_EPOCH_TICKS = 621_355_968_000_000_000
 _TICKS_PER_MINUTE = 600_000_000
@@ -100,6 +102,8 @@ class IdvFile:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, time_unit: str = "us") -> None:
+        if time_unit not in _TIME_UNITS:
+            raise SettingError(f"time_unit is {time_unit}, none of us and ns")
         self._path, self._time_unit = os.fspath(path), time_unit
         self._native = _native.IdvFile(self._path)
         self._schema = [_column(described) for described in self._native.columns()]
@@ -123,15 +127,21 @@ class IdvFile:
         return self._schema[self._place(name)].unreadable is None
 
     def _place(self, column: str | int) -> int:
-        if isinstance(column, int):
+        if isinstance(column, (int, np.integer)):
             if not 0 <= column < len(self._schema):
                 raise SettingError(f"{self._path}: column {column} of {len(self._schema)}")
-            return column
+            return int(column)
         place = self._native.find(column)
         if place is None:
             names = ", ".join(repr(one.name) for one in self._schema)
             raise SettingError(f"{self._path}: there is no column {column!r}; there are {names}")
         return place
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
 
     def __getitem__(self, column: str | int) -> npt.NDArray[Any]:
         return self.column(column)

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from .exceptions import PathNotFoundError, SettingError, of_path
 
 _RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
+# Of one range: more than any data set has, and names that take no time to make.
+_MOST_FILES = 1_000_000
 _WILDCARDS = re.compile(r"[*?\[]")
 
 
@@ -48,6 +50,11 @@ def _ranges(path: str) -> Iterator[str]:
         yield path
         return
     first, last = match.groups()
-    for number in range(int(first), int(last) + 1):
-        one = f"{path[: match.start()]}{number:0{len(first)}d}{path[match.end() :]}"
+    width = max(map(len, (first, last))) if "0" in (first[0], last[0]) else 0
+    start, stop = int(first), int(last)
+    step = 1 if start <= stop else -1
+    if abs(stop - start) >= _MOST_FILES:
+        raise SettingError(f"{path} names {abs(stop - start) + 1} files, at most {_MOST_FILES}")
+    for number in range(start, stop + step, step):
+        one = f"{path[: match.start()]}{number:0{width}d}{path[match.end() :]}"
         yield from _ranges(one)

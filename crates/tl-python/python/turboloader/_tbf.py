@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from . import _native
 from ._native import Tensor
+from .exceptions import SampleIndexError, SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["Edges", "Nearest", "TbfSegment"]
 
 Id = uuid.UUID | str | bytes
+# Timestamps are unsigned and have eight bytes.
+_LAST_TIME = (1 << 64) - 1
+
 Time = int | str | datetime.datetime | np.datetime64
 
 
@@ -185,10 +189,16 @@ class TbfSegment:
         Parameters
         ----------
         start, end
-            Nanoseconds since 1970, datetimes, or what ``numpy.datetime64`` takes; in UTC.
+            Nanoseconds since 1970, datetimes, or what ``numpy.datetime64`` takes; in UTC. Nodes
+            have timestamps of the years 1970 to 2554; any other time is before or after them all.
         """
+        first = _nanoseconds(start)
         last = None if end is None else _nanoseconds(end)
-        return self._native.find_time(_nanoseconds(start), last).numpy()
+        if first > _LAST_TIME:
+            return np.empty(0, np.int64)
+        if last is not None:
+            last = None if last > _LAST_TIME else max(last, 0)
+        return self._native.find_time(max(first, 0), last).numpy()
 
     def similar(
         self,
@@ -209,6 +219,8 @@ class TbfSegment:
             ``"cosine"``, ``"dot"`` or ``"l2"``, the squared distance.
         """
         if isinstance(query, (int, np.integer)):
+            if not 0 <= query < len(self):
+                raise SampleIndexError(f"there is no row {query}: the segment has {len(self)}")
             asked: Any = int(query)
         else:
             asked = np.asarray(query, np.float32).tolist()
@@ -225,4 +237,10 @@ def _nanoseconds(time: Time) -> int:
         return int(time)
     if isinstance(time, datetime.datetime) and time.tzinfo is not None:
         time = time.astimezone(datetime.timezone.utc).replace(tzinfo=None)
-    return int(np.array(time, "datetime64[ns]").astype(np.int64))
+    point = np.datetime64(time)
+    if np.isnat(point):
+        raise SettingError(f"{time!r} is no point of time")
+    # NumPy's nanoseconds end in 2262, its seconds do not.
+    second = point.astype("datetime64[s]")
+    rest = (point - second).astype("timedelta64[ns]")
+    return int(second.astype(np.int64)) * 1_000_000_000 + int(rest.astype(np.int64))
