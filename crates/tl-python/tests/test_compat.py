@@ -267,8 +267,12 @@ def test_transforms_on_their_own():
     assert compat.ToTensor().apply(PIXELS).shape == (3, 256, 200)
     floats = compat.ToTensor(compat.TensorFormat.TENSORFLOW_HWC).apply(PIXELS)
     assert (floats.shape, floats.dtype) == (PIXELS.shape, np.float32)
-    chain = compat.Resize(64, 64) | compat.ImageNetNormalize() | compat.ToTensor()
-    assert compat.Compose(chain.transforms).is_deterministic()
+    chain = compat.Resize(64, 64) | compat.ToTensor() | compat.ImageNetNormalize()
+    assert (chain.is_deterministic(), chain.name()) == (True, "Compose")
+    assert not (compat.RandAugment() | chain).is_deterministic()
+    assert chain.apply(PIXELS).shape == (3, 64, 64)
+    half = compat.ComposedTransforms([compat.Resize(8, 4)])
+    assert (half | compat.RandomCrop(2, 3)).apply(PIXELS).shape == (3, 2, 3)
     normalised = compat.Normalize([0.5] * 3, [0.5] * 3).apply(PIXELS)
     assert -1 <= normalised.min() < normalised.max() <= 1
 
@@ -324,12 +328,50 @@ def test_pictures_are_decoded(photos):
         compat.decode_jpeg(b"not a jpeg")
 
 
+def test_states_know_the_epoch_that_was_chosen(archive):
+    """test_state_dict_resume.py: a loop that calls set_epoch goes on where it was."""
+    loader, other = (make(archive, shuffle=True) for _ in range(2))
+    loader.set_epoch(5)
+    assert loader.state_dict()["epoch"] == 5
+    expected = epoch(loader)
+    loader.set_epoch(6)
+    between = loader.state_dict()
+    assert (between["epoch"], between["batches_served"]) == (6, 0)
+    other.load_state_dict(between)
+    other.set_epoch(6)
+    sixth = epoch(other)
+    assert sixth == epoch(loader) != expected
+    # An epoch that is over is followed by the next, unless it is chosen.
+    finished = loader.state_dict()
+    other.load_state_dict(finished)
+    other.set_epoch(6)
+    assert epoch(other) == []
+    other.load_state_dict(finished)
+    loader.set_epoch(7)
+    assert epoch(other) == epoch(other) == epoch(loader)
+
+
+def test_next_batch_begins_anew_behind_an_iteration(archive):
+    loader = make(archive)
+    first = loader.next_batch()[1]["indices"]
+    assert next(iter(loader))[1]["indices"] == first
+    assert loader.next_batch()[1]["indices"] == first
+    assert loader.next_batch()[1]["indices"] != first
+
+
 def test_loaders_by_their_kinds(archive):
     """test_v260_features.py: create_loader."""
     fast = compat.create_loader(archive, "fast", batch_size=4, target_height=6, target_width=10)
     assert isinstance(fast, compat.FastDataLoader)
     assert next(iter(fast))[0].shape == (4, 6, 10, 3)
-    thrifty = compat.create_loader(archive, "memory_efficient", batch_size=4, max_memory_mb=256)
-    assert len(next(iter(thrifty))) == 4
+    size = {"target_height": 6, "target_width": 10}
+    thrifty = compat.create_loader(archive, "memory_efficient", batch_size=4, **size)
+    assert next(iter(thrifty))[1]["batch_size"] == 4
+    sized = compat.MemoryEfficientDataLoader(archive, 4, 1, 256, "pytorch", 6, 10)
+    assert next(iter(sized))[0].shape == (4, 3, 6, 10)
+    with pytest.raises(tl.SettingError, match="budget"):
+        next(iter(compat.MemoryEfficientDataLoader(archive, 4, max_memory_mb=0, **size)))
+    with pytest.raises(tl.SettingError, match="target_height and target_width go together"):
+        compat.FastDataLoader(archive, target_height=4)
     with pytest.raises(tl.SettingError, match="loader_type"):
         compat.create_loader(archive, "magic")

@@ -88,6 +88,9 @@ class _Original(T.Transform):
         if seed is not None:
             self._draws = (seed, itertools.count())
 
+    def __or__(self, other: T.Transform) -> Compose:
+        return Compose([self, other])
+
     def apply(self, image: Any) -> Any:
         """Do the transform to an image of (height, width, 3) and ``uint8``."""
         if self._draws is None:
@@ -108,6 +111,9 @@ class _Original(T.Transform):
 
 class Compose(T.Compose, _Original):
     """Transforms one behind the other."""
+
+    def __or__(self, other: T.Transform) -> Compose:
+        return Compose([*self.transforms, other])
 
     def is_deterministic(self) -> bool:
         """Return whether all of them do the same each time."""

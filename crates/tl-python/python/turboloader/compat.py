@@ -45,7 +45,7 @@ __all__ = [
 # In the form that Pyright knows.
 __all__ += _compat_transforms.__all__
 
-ComposedTransforms = T.Compose
+ComposedTransforms = _compat_transforms.Compose
 
 # For each output format: whether it is arrays with their numbers, and whether channels come last.
 _FORMATS = {
@@ -71,6 +71,8 @@ class DataLoader:
 
     Images that do not decode are zeros, counted, and warned about once, as they were.
     """
+
+    _memory_budget: int | None = None
 
     def __init__(
         self,
@@ -146,8 +148,10 @@ class DataLoader:
             cache_l2_gb=cache_l2_gb,
             cache_dir=cache_dir,
             cache_decoded=cache_decoded,
+            memory_budget=self._memory_budget,
         )
-        self._epoch = 0
+        # None where a state says it.
+        self._epoch: int | None = 0
         # Of `next_batch`; it does not refer to this loader, which goes when nobody has it.
         self._batches: _native.Epoch | None = None
         self._is_finished = False
@@ -159,12 +163,16 @@ class DataLoader:
 
     def __iter__(self) -> Batches:
         """Begin the epoch that `set_epoch` named, or go on with that of a state."""
+        self._batches = None
         return self._made(self._begun())
 
     def _begun(self) -> _native.Epoch:
-        self._loader.set_epoch(self._epoch)
+        if self._epoch is not None:
+            self._loader.set_epoch(self._epoch)
         self._is_finished = False
-        return iter(self._loader)
+        epoch = iter(self._loader)
+        self._epoch = epoch.number
+        return epoch
 
     def _made(self, epoch: _native.Epoch) -> Batches:
         for batch in epoch:
@@ -205,6 +213,7 @@ class DataLoader:
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch iterations are."""
+        self._loader.set_epoch(epoch)
         self._epoch, self._batches = epoch, None
 
     def state_dict(self) -> dict[str, Any]:
@@ -214,9 +223,9 @@ class DataLoader:
         return {**state, "batches_served": -(-state["consumed"] // of_global_batch)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from ``state`` with the next iteration."""
+        """Go on from ``state`` with the next iteration, behind a finished epoch with the next."""
         self._loader.load_state_dict({k: v for k, v in state.items() if k != "batches_served"})
-        self._epoch, self._batches = state["epoch"], None
+        self._epoch, self._batches = None, None
 
     def is_finished(self) -> bool:
         """Return whether the last iteration came to its end."""
@@ -270,14 +279,16 @@ class FastDataLoader(DataLoader):
         shuffle: bool = False,
         **settings: Any,
     ) -> None:
-        size = (target_height, target_width) if target_height and target_width else None
+        if bool(target_height) != bool(target_width):
+            raise SettingError("target_height and target_width go together")
+        size = (target_height, target_width) if target_height else None
         super().__init__(
             data_path, batch_size, num_workers, shuffle, transform, size, output_format, **settings
         )
 
 
-class MemoryEfficientDataLoader(_Loader):
-    """``turboloader.DataLoader`` within ``max_memory_mb``."""
+class MemoryEfficientDataLoader(FastDataLoader):
+    """`FastDataLoader` within ``max_memory_mb``."""
 
     def __init__(
         self,
@@ -285,10 +296,11 @@ class MemoryEfficientDataLoader(_Loader):
         batch_size: int = 32,
         num_workers: int | None = None,
         max_memory_mb: int = 512,
+        *arguments: Any,
         **settings: Any,
     ) -> None:
-        budget = max_memory_mb << 20
-        super().__init__(data_path, batch_size, num_workers or 0, memory_budget=budget, **settings)
+        self._memory_budget = max_memory_mb << 20
+        super().__init__(data_path, batch_size, num_workers or 0, *arguments, **settings)
 
 
 _LOADERS = {
