@@ -247,3 +247,11 @@ def test_the_readme_runs(photos, monkeypatch):
     scope = {}
     exec(code.group(1), scope)
     assert scope["images"].shape[1:] == (3, 224, 224)
+
+
+def test_columns_are_a_list_of_names(tmp_path):
+    table = tmp_path / "a.csv"
+    table.write_text("c,d\n1,2\n")
+    with pytest.raises(tl.SettingError, match="columns is the text 'c', expected a list of names"):
+        tl.convert(table, tmp_path / "a.idv", columns="c")
+    assert tl.convert(table, tmp_path / "a.idv", columns=["c"], sync=False) == 1

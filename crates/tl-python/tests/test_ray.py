@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import pathlib
@@ -8,18 +9,21 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import textwrap
+import types
 
 import numpy as np
 import pytest
 import turboloader as tl
-from conftest import image, run_examples, write
+from conftest import bmp, image, run_examples, write
 from turboloader import transforms as T  # noqa: N812
 
 # Nothing leaves this machine: no statistics, no dashboard.
 os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_enable_metrics_collection="0")
 ray = pytest.importorskip("ray")
 pytest.importorskip("ray.data")
+pa = pytest.importorskip("pyarrow")
 import turboloader.ray as tlr  # noqa: E402
 
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore")]
@@ -97,7 +101,7 @@ def test_images_are_those_of_the_loader(data):
 
 
 def test_rows_are_not_mixed(data):
-    recipe = T.recipe([T.Resize(4), T.ToTensor()], batch_transform=T.MixUp(num_classes=7))
+    recipe = T.recipe([T.Resize((4, 4)), T.ToTensor()], batch_transform=T.MixUp(num_classes=7))
     with pytest.raises(tl.SettingError, match="mixes batches"):
         tlr.read_tbl(data, transform=recipe)
 
@@ -144,6 +148,39 @@ def test_a_folder_is_emptied_of_what_was_killed_or_left_as_it_was(tmp_path):
     sink.on_write_failed(refused.value)
     assert sorted(path.name for path in tmp_path.iterdir()) == names
     tlr.TblDatasink(tmp_path, overwrite=True).on_write_start()
+    assert not any(tmp_path.iterdir())
+
+
+def test_names_that_are_no_text_are_readable(tmp_path):
+    path = tmp_path / "a.tar"
+    with tarfile.open(path, "w") as tar:
+        for name in (b"caf\xe9.bmp", "caf\u00e9.bmp".encode()):
+            member = tarfile.TarInfo(os.fsdecode(name))
+            member.size = len(bmp(image(0)))
+            tar.addfile(member, io.BytesIO(bmp(image(0))))
+    keys = [row["key"] for row in tlr.read_tbl(path).take_all()]
+    assert keys == [r"caf\xe9.bmp", "caf\u00e9.bmp"]
+
+
+def test_a_data_set_without_rows_makes_the_folder(data, tmp_path):
+    tlr.write_tbl(tlr.read_tbl(data).filter(lambda row: False), tmp_path / "none")
+    assert (tmp_path / "none").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("label", "cat", "column label has a str in row 2, expected a whole number"),
+        ("label", 1.5, "column label has a float in row 2"),
+        ("key", 7, "column key has a int in row 2, expected a name"),
+    ],
+)
+def test_what_is_no_name_or_label_is_named(tmp_path, column, value, message):
+    sink = tlr.TblDatasink(tmp_path)
+    rows = {"bytes": [b"a", b"b"], "key": ["a", "b"], "label": [0, 1]}
+    wrong = {"bytes": [b"c"], "key": ["c"], "label": [2], column: [value]}
+    with pytest.raises(tl.SampleError, match=message):
+        sink.write([pa.table(rows), pa.table(wrong)], types.SimpleNamespace(task_idx=0))
     assert not any(tmp_path.iterdir())
 
 

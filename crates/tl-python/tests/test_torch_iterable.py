@@ -5,6 +5,7 @@ import pickle
 import sys
 import textwrap
 
+import numpy as np
 import pytest
 import turboloader as tl
 from turboloader import transforms as T  # noqa: N812
@@ -230,6 +231,20 @@ def test_states_of_others_are_refused(data):
         dataset(data).load_state_dict({**state, "worker": 1, "workers": 2})
     with pytest.raises(tl.StateError, match="3 rows behind"):
         dataset(data).load_state_dict({**state, "consumed": 10})
+    whole = len(dataset(data))
+    dataset(data).load_state_dict({**state, "consumed": np.int64(7 * whole)})
+    with pytest.raises(tl.StateError, match=f"behind {whole + 1} batches, an epoch has {whole}"):
+        dataset(data).load_state_dict({**state, "consumed": 7 * (whole + 1)})
+    for name in ("epoch", "consumed"):
+        for changed in ({name: -7}, {name: "7"}, {name: None}):
+            with pytest.raises(tl.StateError, match=f"the state's {name} is .*whole number"):
+                dataset(data).load_state_dict({**state, **changed})
+        rest = {key: value for key, value in state.items() if key != name}
+        with pytest.raises(tl.StateError, match=f"the state's {name} is None"):
+            dataset(data).load_state_dict(rest)
+    for none in ({}, None):
+        with pytest.raises(tl.StateError):
+            dataset(data).load_state_dict(none)
 
 
 def test_fields_have_the_names_that_are_asked_for(data):

@@ -10,6 +10,7 @@ from typing import Any
 from . import _native
 from ._native import ImageInfo, TblReader, TblWriter, Tensor, open_raw_view, verify
 from ._paths import expand
+from ._settings import names
 from .exceptions import PathExistsError, SettingError, of_path
 
 __all__ = [
@@ -108,7 +109,8 @@ def convert(
 ) -> int:
     """Copy all samples of one or several data sets into a TBL file or a TAR archive.
 
-    Or a table into another: an IDV file from or to CSV and Parquet, or into another IDV file.
+    Or a table into another: an IDV file from or to CSV and Parquet, or into another IDV file. Which
+    of them a table is, the end of its name says.
 
     Parameters
     ----------
@@ -155,7 +157,7 @@ def convert(
             paths[0],
             os.fspath(destination),
             to=to,
-            columns=None if columns is None else list(columns),
+            columns=None if columns is None else names("columns", columns),
             schema=None if schema is None else [f"{name}={kind}" for name, kind in schema.items()],
             time_unit=time_unit,
             overwrite=overwrite,

@@ -214,11 +214,18 @@ def _blocks(samples: _native.Samples, part: _Part, epoch: int, is_decoded: bool)
             rows, begin, held = [], index + 1, 0
 
 
+def _readable(key: str | None) -> str | None:
+    """Return a name as UTF-8, which Arrow's texts are, with numbers in the place of other bytes."""
+    if key is None:
+        return None
+    return key.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
 def _block(
     keys: list[str | None], labels: np.ndarray[Any, Any], rows: list[Any], is_decoded: bool
 ) -> Any:
     columns = {
-        "key": pa.array(keys, pa.string()),
+        "key": pa.array([_readable(key) for key in keys], pa.string()),
         "label": pa.array(labels, mask=labels == _NO_LABEL),
     }
     if not is_decoded:
@@ -267,6 +274,8 @@ def write_tbl(
     """
     sink = TblDatasink(folder, column=column, class_names=class_names, overwrite=overwrite)
     dataset.write_datasink(sink, concurrency=concurrency, ray_remote_args=ray_remote_args)
+    # A data set without rows begins no write.
+    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
 
 
 class TblDatasink(Datasink):
@@ -323,9 +332,10 @@ class TblDatasink(Datasink):
         )
         for data, key, label in zip(table[self._column], keys, labels, strict=True):
             stored = data.as_py()
-            if not isinstance(stored, bytes):
-                kind = type(stored).__name__
-                raise SampleError(f"column {self._column} has a {kind}, expected stored bytes")
+            row = writer.num_samples
+            _check(self._column, row, stored, (bytes,), "stored bytes")
+            _check("key", row, key, (str, type(None)), "a name")
+            _check("label", row, label, (int, type(None)), "a whole number")
             writer.add_sample(stored, key=key, label=label)
 
     def on_write_failed(self, error: Exception) -> None:
@@ -333,6 +343,12 @@ class TblDatasink(Datasink):
         if self._has_begun:
             for path in self._folder.glob("part-*.tbl"):
                 path.unlink(missing_ok=True)
+
+
+def _check(column: str, row: int, value: Any, kinds: tuple[type, ...], expected: str) -> None:
+    if not isinstance(value, kinds):
+        kind = type(value).__name__
+        raise SampleError(f"column {column} has a {kind} in row {row}, expected {expected}")
 
 
 class Conversion(NamedTuple):

@@ -193,21 +193,27 @@ class IterableDataset(TorchIterableDataset):
             For a state of another data set, transform, order, seed or global batch, or of a worker
             where there are not as many.
         """
+        if not isinstance(state, Mapping):
+            raise StateError(f"a state is a dict, not {state!r}")
         for name in _IDENTITY:
             if state.get(name) != self._start[name]:
                 ours, theirs = self._start[name], state.get(name)
                 raise StateError(f"the state's {name} is {theirs}, this data set's is {ours}")
         worker, workers = _worker()
         made = state.get("worker", 0), state.get("workers", 1)
-        batch, rest = divmod(state["consumed"], self._start["global_batch"])
+        epoch, consumed = (_number(state, name) for name in ("epoch", "consumed"))
+        batch, rest = divmod(consumed, self._start["global_batch"])
         if rest != 0:
             raise StateError(f"the state is {rest} rows behind the start of a batch")
+        # Each of several workers is up to all of them further than the last batch.
+        if batch >= self._len + workers:
+            raise StateError(f"the state is behind {batch} batches, an epoch has {self._len}")
         self._present = None
         if made == (0, 1):
-            self._turns.choose(state["epoch"], batch)
+            self._turns.choose(epoch, batch)
             self._resumed = None
         elif made == (worker, workers):
-            self._resumed = state["epoch"], batch
+            self._resumed = epoch, batch
         else:
             raise StateError(
                 f"the state is that of worker {made[0]} of {made[1]}, this is worker {worker} of "
@@ -402,6 +408,16 @@ class _Called:
         if name not in self.values:
             raise SettingError(f"fields names {name}, a sample has {', '.join(self.values)}")
         return self.values[name]()
+
+
+def _number(state: Mapping[str, Any], name: str) -> int:
+    try:
+        number = operator.index(state[name])
+    except (KeyError, TypeError):
+        number = -1
+    if number < 0:
+        raise StateError(f"the state's {name} is {state.get(name)!r}, expected a whole number")
+    return number
 
 
 def _named(fields: Sequence[str] | Mapping[str, str], values: Any) -> Any:
