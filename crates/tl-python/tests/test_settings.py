@@ -50,6 +50,11 @@ from turboloader import transforms as T  # noqa: N812
         ({"world_rank": 0, "world_size": 1 << 32}, "world_size is 4294967296, at most"),
         ({"buckets": (1, 2, 3)}, r"buckets is \(1, 2, 3\), expected a window or"),
         ({"buckets": (1, "8")}, "buckets is '8'"),
+        ({"buckets": 0}, "buckets is 0, expected a window or"),
+        ({"buckets": (2, 0)}, r"buckets is \(2, 0\), expected a window or"),
+        ({"world_rank": 3, "world_size": 2}, "world_rank is 3, world_size 2"),
+        ({"worker_id": "x", "num_workers": 2}, "worker_id is 'x', expected a whole number"),
+        ({"data_path": 3}, "data_path is 3, expected a path or a list"),
         ({"cache_l1_mb": -1}, "cache_l1_mb is -1"),
         ({"enable_cache": True, "cache_l2_gb": 1.5}, "cache_l2_gb is 1.5"),
         ({"neighbors": 2}, "neighbors is 2, expected a list of numbers"),
@@ -65,7 +70,25 @@ from turboloader import transforms as T  # noqa: N812
 )
 def test_what_cannot_be_is_refused_by_name(data, settings, message):
     with pytest.raises(tl.SettingError, match=message):
-        tl.DataLoader(data, **settings)
+        tl.DataLoader(**{"data_path": data, **settings})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"channels_last": "x"}, "channels_last is 'x', expected True, False or None"),
+        ({"decode_margin": "x"}, "decode_margin is 'x', expected a number"),
+        ({"dtype": 3}, "3 is no dtype"),
+    ],
+)
+def test_wrong_types_are_named(data, settings, message):
+    with pytest.raises(TypeError, match=message):
+        tl.DataLoader(data, image_size=4, **settings)
+
+
+def test_refused_sizes_are_in_no_line(data):
+    with pytest.raises(tl.RecipeError, match=r"a size is 1 to 65535 pixels.*of such$"):
+        tl.DataLoader(data, transform=T.Resize(-1))
 
 
 @pytest.mark.parametrize("mixing", [["x"], 3, [T.MixUp(), T.Resize(3)]])

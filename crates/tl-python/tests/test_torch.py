@@ -71,6 +71,11 @@ def test_workers_of_torch_draw_each_their_own():
     assert not set(epochs(2)) & set(first)
 
 
+def test_parameters_may_be_tensors():
+    mean, std = [0.5, 0.25, 0.125], [0.25, 0.5, 0.5]
+    assert T.Normalize(torch.tensor(mean), torch.tensor(std)) == T.Normalize(mean, std)
+
+
 def test_transforms_keep_the_layout_of_tensors():
     pixels = torch.from_numpy(image(0)).permute(2, 0, 1)
     flipped = T.RandomHorizontalFlip(p=1)(pixels)

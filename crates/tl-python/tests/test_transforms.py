@@ -154,6 +154,10 @@ def test_draws_follow_the_seed():
         np.testing.assert_array_equal(crop(pixels), before)
     assert not np.array_equal(first[0], first[1])
     np.testing.assert_array_equal(crop(pixels, seed=5, sample=1), first[1])
+    T.manual_seed(np.int64(-1))
+    np.testing.assert_array_equal(crop(pixels), crop(pixels, seed=(1 << 64) - 1, sample=0))
+    with pytest.raises(TypeError):
+        T.manual_seed("5")
 
 
 FORKS = """

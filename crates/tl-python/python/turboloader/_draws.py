@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import os
 import sys
+
+# Seeds have eight bytes; negative ones are taken as torch takes them.
+_MOST = (1 << 64) - 1
 
 
 class Draws:
@@ -61,7 +65,7 @@ def manual_seed(seed: int) -> None:
     from the system's.
     """
     global draws
-    draws = Draws(seed)
+    draws = Draws(operator.index(seed) & _MOST)
 
 
 def _follow_fork() -> None:

@@ -73,11 +73,10 @@ def buckets(value: Any) -> tuple[int | None, int]:
     """Return the window in batches, if there is one, and what sides are a multiple of."""
     if value is None:
         return None, 1
-    if not isinstance(value, (tuple, list)):
-        return whole("buckets", value), 1
-    if len(value) != 2:
+    numbers = wholes("buckets", value if isinstance(value, Iterable) else [value, 1])
+    if len(numbers) != 2 or min(numbers) < 1:
         raise SettingError(f"buckets is {value!r}, expected a window or (window, multiple)")
-    window, multiple = wholes("buckets", value)
+    window, multiple = numbers
     return window, multiple
 
 
@@ -106,6 +105,8 @@ def requests(
 
 
 def local(paths: Any) -> Any:
+    if not isinstance(paths, (str, os.PathLike, Iterable)):
+        raise SettingError(f"data_path is {paths!r}, expected a path or a list of paths")
     listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     for path in listed:
         if os.fspath(path).startswith(_REMOTE):
@@ -183,7 +184,10 @@ def place(enable: bool, rank: int | None, world: int | None) -> tuple[int, int]:
     if rank is not None or world is not None:
         if rank is None or world is None:
             raise SettingError("world_rank and world_size go together")
-        return whole("world_rank", rank), whole("world_size", world)
+        rank, world = whole("world_rank", rank), whole("world_size", world)
+        if rank >= world:
+            raise SettingError(f"world_rank is {rank}, world_size {world}")
+        return rank, world
     if not enable:
         return 0, 1
     distributed = sys.modules.get("torch.distributed")

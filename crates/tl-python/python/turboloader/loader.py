@@ -269,7 +269,8 @@ class DataLoader:
         if drop_last:
             tail = "drop"
         if worker_id is not None:
-            if not 0 <= worker_id < num_workers:
+            worker_id = _settings.whole("worker_id", worker_id)
+            if worker_id >= num_workers:
                 raise SettingError(f"worker_id is {worker_id}, num_workers {num_workers}")
             # The other workers have the rest of this rank's part: together each sample once.
             rank, world, num_workers = worker_id * world + rank, num_workers * world, 0

@@ -248,7 +248,10 @@ def dtype_name(dtype: Any) -> str:
     # NumPy takes longer to import than all of this package, and not everybody needs it.
     import numpy as np
 
-    return np.dtype(dtype).name
+    try:
+        return np.dtype(dtype).name
+    except TypeError:
+        raise TypeError(f"{dtype!r} is no dtype") from None
 
 
 _OP_NAMES = {"transforms": "ops"}
@@ -380,14 +383,24 @@ def recipe(
     for one in mixing:
         if not isinstance(one, BatchTransform):
             raise TypeError(f"batch_transform: {one!r} is no way of mixing a batch")
+    if channels_last is not None and not isinstance(channels_last, bool):
+        raise TypeError(f"channels_last is {channels_last!r}, expected True, False or None")
+    try:
+        margin = None if decode_margin is None else float(decode_margin)
+    except (TypeError, ValueError):
+        raise TypeError(f"decode_margin is {decode_margin!r}, expected a number") from None
     options = {
         "dtype": None if dtype is None else dtype_name(dtype),
         "channels_last": channels_last,
-        "decode_margin": decode_margin,
+        "decode_margin": margin,
         "parity": parity,
     }
     batch_operations = [one.to_dict() for one in mixing]
-    return Recipe.of_ops(json.dumps(operations), json.dumps(batch_operations), options)
+    try:
+        return Recipe.of_ops(json.dumps(operations), json.dumps(batch_operations), options)
+    except RecipeError as error:
+        # Places in the text that was made here.
+        raise RecipeError(re.sub(r" at line \d+ column \d+$", "", str(error))) from None
 
 
 def _composed(transform: Any) -> Transform | None:
