@@ -277,6 +277,19 @@ def test_transforms_on_their_own():
     assert -1 <= normalised.min() < normalised.max() <= 1
 
 
+def test_tensors_come_last(archive):
+    """The chain of its documentation; `ToTensor` says where channels are."""
+    resize, normalize, tensor = compat.Resize(5, 4), compat.ImageNetNormalize(), compat.ToTensor()
+    expected = (resize | normalize).apply(PIXELS)
+    made = (resize | normalize | tensor).apply(PIXELS)
+    np.testing.assert_array_equal(made, expected.transpose(2, 0, 1))
+    first, second = (
+        epoch(make(archive, image_size=None, transform=chain))
+        for chain in (resize | normalize, resize | normalize | tensor)
+    )
+    assert first == second
+
+
 def test_seeds_repeat_draws():
     """test_pytorch_transforms.py: the same seed does the same."""
     one, other = compat.RandomCrop(16, 16, seed=5), compat.RandomCrop(16, 16, seed=5)

@@ -115,6 +115,14 @@ class Compose(T.Compose, _Original):
     def __or__(self, other: T.Transform) -> Compose:
         return Compose([*self.transforms, other])
 
+    def operations(self) -> list[dict[str, Any]]:
+        """Return the operations; what is normalised is floats already where `ToTensor` comes."""
+        made: list[dict[str, Any]] = []
+        for one in super().operations():
+            if one["op"] != "to_float" or not any(other["op"] == "normalize" for other in made):
+                made.append(one)
+        return made
+
     def is_deterministic(self) -> bool:
         """Return whether all of them do the same each time."""
         return all(getattr(one, "is_deterministic", lambda: False)() for one in self.transforms)

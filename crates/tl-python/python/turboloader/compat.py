@@ -132,7 +132,7 @@ class DataLoader:
             batch_size,
             num_workers,
             shuffle,
-            steps,
+            ComposedTransforms(steps),
             output_format="numpy",
             seed=seed,
             drop_last=drop_last,
