@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import turboloader as tl
 from conftest import HEIGHT, WIDTH, image
+from turboloader import _draws
 from turboloader import transforms as T  # noqa: N812
 
 torch = pytest.importorskip("torch")
@@ -56,19 +57,22 @@ class Cropped(torch.utils.data.Dataset):
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
-def test_workers_of_torch_draw_each_their_own():
-    def epochs(seed):
-        torch.manual_seed(seed)
+def test_workers_of_torch_draw_each_their_own(monkeypatch):
+    def epochs(seed, manual_seed=torch.manual_seed):
+        manual_seed(seed)
         context = multiprocessing.get_context("fork")
         loader = torch.utils.data.DataLoader(
             Cropped(), num_workers=2, multiprocessing_context=context
         )
         return [drawn for _ in range(2) for batch in loader for drawn in batch.tolist()]
 
-    first = epochs(1)
-    assert len(set(first)) == 24
-    assert epochs(1) == first
-    assert not set(epochs(2)) & set(first)
+    # As where nobody has called manual_seed before.
+    monkeypatch.setattr(_draws, "draws", _draws.Draws())
+    for manual_seed in (torch.manual_seed, T.manual_seed):
+        first = epochs(1, manual_seed)
+        assert len(set(first)) == 24
+        assert epochs(1, manual_seed) == first
+        assert not set(epochs(2, manual_seed)) & set(first)
 
 
 def test_parameters_may_be_tensors():

@@ -5,6 +5,8 @@ Everything else about a transform is in the native library, which refuses what i
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Mapping
 from typing import Any, Final
 
 
@@ -189,3 +191,15 @@ BATCH_TABLE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     ),
     "Mosaic": ("Make each image of a batch of parts of four.", {"num_classes": None, "p": 1.0}),
 }
+
+
+def signature_of(parameters: Mapping[str, Any]) -> inspect.Signature:
+    """Return the signature of a row."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    empty = inspect.Parameter.empty
+    return inspect.Signature(
+        [
+            inspect.Parameter(name, kind, default=empty if default is REQUIRED else default)
+            for name, default in parameters.items()
+        ]
+    )

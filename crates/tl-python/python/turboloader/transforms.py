@@ -15,13 +15,13 @@ import enum
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from . import _draws
 from ._draws import manual_seed
 from ._native import Recipe
-from ._table import BATCH_TABLE, REQUIRED, TABLE
+from ._table import BATCH_TABLE, REQUIRED, TABLE, signature_of
 from .exceptions import RecipeError, UnsupportedTransformError
 
 __all__ = [
@@ -257,10 +257,6 @@ def dtype_name(dtype: Any) -> str:
 _OP_NAMES = {"transforms": "ops"}
 
 
-def _snake_case(name: str) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-
-
 def _plain(value: Any) -> Any:
     """Return what JSON has for a parameter."""
     if isinstance(value, Transform):
@@ -282,11 +278,9 @@ def _refuse_narrowing(transform: Transform) -> None:
             raise RecipeError("ToDtype(uint8) behind floats: pixels do not become uint8 again")
 
 
-def _leaves(transform: Transform) -> Iterator[Transform]:
-    if "transforms" not in transform.__dict__:
-        yield transform
-    for one in transform.__dict__.get("transforms", ()):
-        yield from _leaves(one)
+def _leaves(transform: Transform) -> list[Transform]:
+    inner = transform.__dict__.get("transforms")
+    return [transform] if inner is None else [leaf for one in inner for leaf in _leaves(one)]
 
 
 def _checked(transform: Any) -> Transform:
@@ -302,19 +296,8 @@ def _checked(transform: Any) -> Transform:
     )
 
 
-def _signature(parameters: Mapping[str, Any]) -> inspect.Signature:
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    empty = inspect.Parameter.empty
-    return inspect.Signature(
-        [
-            inspect.Parameter(name, kind, default=empty if default is REQUIRED else default)
-            for name, default in parameters.items()
-        ]
-    )
-
-
 def _define(name: str, base: type, document: str, parameters: Mapping[str, Any]) -> type:
-    signature = _signature(parameters)
+    signature = signature_of(parameters)
 
     def __init__(self: Any, *arguments: Any, **named: Any) -> None:  # noqa: N807
         try:
@@ -335,7 +318,7 @@ def _define(name: str, base: type, document: str, parameters: Mapping[str, Any])
         "__init__": __init__,
         "__module__": __name__,
         "_parameters": dict(parameters),
-        "_op": _snake_case(name),
+        "_op": re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower(),
     }
     return type(name, (base,), body)
 
