@@ -275,7 +275,8 @@ impl Batch {
     /// of [`Mixing::weights`]; otherwise the label's class has 1.
     ///
     /// # Errors
-    /// [`PipelineError::Label`] for the first label that is none of `0..num_classes`.
+    /// [`PipelineError::Label`] for the first label that is none of `0..num_classes`,
+    /// [`PipelineError::OutOfMemory`].
     pub fn soft_labels(&self, num_classes: usize) -> Result<Vec<f32>, PipelineError> {
         let classes = self.labels().iter().zip(self.indices()).map(|(&label, &index)| {
             let class = usize::try_from(label).ok().filter(|class| *class < num_classes);
@@ -283,8 +284,12 @@ impl Batch {
         });
         let classes = classes.collect::<Result<Vec<usize>, _>>()?;
         let need = classes.len().checked_mul(num_classes);
-        let need = need.ok_or(PipelineError::OutOfMemory { bytes: u64::MAX })?;
-        let mut soft = vec![0.0; need];
+        let bytes = need.and_then(|need| need.checked_mul(size_of::<f32>()));
+        let bytes = bytes.map_or(u64::MAX, |bytes| bytes as u64);
+        let need = need.ok_or(PipelineError::OutOfMemory { bytes })?;
+        let mut soft = Vec::new();
+        soft.try_reserve_exact(need).map_err(|_| PipelineError::OutOfMemory { bytes })?;
+        soft.resize(need, 0.0);
         let num_classes = num_classes.max(1);
         for (&class, soft) in classes.iter().zip(soft.chunks_exact_mut(num_classes)) {
             soft[class] = 1.0;

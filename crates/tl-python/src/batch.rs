@@ -127,14 +127,16 @@ const IMAGES: usize = 0;
 const MASKS: usize = 1;
 
 impl PyBatch {
-    pub(crate) fn new(batch: Batch, contents: &Arc<Contents>) -> PyResult<Self> {
+    pub(crate) fn new(py: Python<'_>, batch: Batch, contents: &Arc<Contents>) -> PyResult<Self> {
         let shape = batch.shape().map(|shape| shape.to_vec());
         let element = batch.spec().map_or(Ok(Element::U8), |spec| spec.output.dtype.try_into())?;
-        let soft_labels = contents.num_classes.map(|classes| {
-            let soft_labels = batch.soft_labels(classes).map_err(Error::from)?;
-            Memory::of(soft_labels.as_slice().as_bytes())
-        });
-        let soft_labels = soft_labels.transpose()?;
+        let soft_labels = py.detach(|| {
+            let soft_labels = contents.num_classes.map(|classes| {
+                let soft_labels = batch.soft_labels(classes).map_err(Error::from)?;
+                Memory::of(soft_labels.as_slice().as_bytes())
+            });
+            soft_labels.transpose()
+        })?;
         contents.specs.get_or_init(|| batch.columns().map(|column| column.spec.clone()).collect());
         let batch = Arc::new(batch);
         let memory = BatchMemory::new(&batch);

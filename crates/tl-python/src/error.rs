@@ -101,6 +101,11 @@ impl Error {
         Self::new(Class::State, message)
     }
 
+    /// Bytes that there are not.
+    pub(crate) fn memory(bytes: usize) -> Self {
+        Self::new(Class::Memory, &format_args!("no memory for {bytes} bytes"))
+    }
+
     /// What is used after it was closed.
     pub(crate) fn closed(message: &dyn std::fmt::Display) -> Self {
         Self::new(Class::Closed, message)

@@ -242,7 +242,7 @@ impl PyEpoch {
             match next {
                 None => return Err(Error::closed(&"this iteration is over").into()),
                 Some(None) => return Ok(None),
-                Some(Some(Ok(batch))) => return PyBatch::new(batch, &self.contents).map(Some),
+                Some(Some(Ok(batch))) => return PyBatch::new(py, batch, &self.contents).map(Some),
                 Some(Some(Err(PipelineError::TimedOut { .. }))) => py.check_signals()?,
                 Some(Some(Err(error))) => return Err(Error::from(error).into()),
             }

@@ -4,7 +4,8 @@
 //!
 //! 1. A [`Memory`] has an owner, which is counted and keeps the bytes where they are until the last
 //!    count is gone: a batch (its slab returns to the pool only then), an allocation of this module,
-//!    or the mapping of a file, or what was unpacked from it. Every tensor and every exported capsule has a count of its own.
+//!    or the mapping of a file, or what was unpacked from it. Every tensor and every exported
+//!    capsule has a count of its own.
 //! 2. Nothing in this crate makes a reference to the bytes of an owner that can be written once it
 //!    is in a `Memory`; those that cannot are only ever read, here and elsewhere. What is copied out
 //!    of a `Memory` goes through raw pointers. So code that writes through an exported
@@ -19,13 +20,14 @@ use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3::{PyErr, ffi};
 use tbf_format::AlignedBytes;
 use tbl_io::{Mapped, RawView, ReadError};
 use tl_pipeline::{Batch, FieldPointers};
+
+use crate::error::Error;
 
 /// Where every field of a batch starts, and what JAX and TensorFlow want: a cache line.
 pub(crate) const ALIGNMENT: usize = 64;
@@ -155,8 +157,7 @@ impl Memory {
     fn reserved(bytes: usize) -> PyResult<(Self, NonNull<u8>)> {
         let count = bytes.div_ceil(ALIGNMENT);
         let mut lines: Vec<Line> = Vec::new();
-        let refused = |_| PyMemoryError::new_err(format!("no memory for {bytes} bytes"));
-        lines.try_reserve_exact(count).map_err(refused)?;
+        lines.try_reserve_exact(count).map_err(|_| Error::memory(bytes))?;
         lines.resize(count, Line([0; ALIGNMENT]));
         let start = NonNull::from(lines.as_mut_slice()).cast();
         // The allocation stays in its place when the vector moves.

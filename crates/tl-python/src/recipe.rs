@@ -173,7 +173,9 @@ impl PyRecipe {
             recipe.plan_view_into((width, height), draw, view, &mut plan)?;
             size = plan.output_size();
             let start = numbers.len();
-            numbers.resize(start + renderer.output_bytes(size), 0);
+            let bytes = renderer.output_bytes(size);
+            numbers.try_reserve_exact(bytes).map_err(|_| Error::memory(bytes))?;
+            numbers.resize(start + bytes, 0);
             renderer.render(&plan, pixels, width, height, &mut numbers[start..])?;
         }
         let (width, height) = (size.0 as usize, size.1 as usize);

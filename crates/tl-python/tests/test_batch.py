@@ -283,3 +283,13 @@ def test_an_array_is_made_without_going_round(data, monkeypatch):
     assert not asked
     assert array.__array_interface__["data"][0] == tensor.data_ptr()
     assert np.asarray(tensor).__array_interface__["data"][0] == tensor.data_ptr()
+
+
+def test_labels_that_there_is_no_memory_for_are_an_error(data):
+    # 1.7 TB.
+    mixing = T.MixUp(num_classes=2**32 - 1)
+    loader = tl.DataLoader(
+        data, batch_size=100, image_size=4, dtype="float32", batch_transform=mixing
+    )
+    with pytest.raises(tl.OutOfMemoryError, match="no memory for a batch of 1717986918000 bytes"):
+        next(iter(loader))
