@@ -43,7 +43,11 @@ enum Samples {
 }
 
 impl Contents {
-    pub(crate) fn new(config: &LoaderConfig, form: Form) -> Self {
+    /// What batches of this configuration have.
+    ///
+    /// # Errors
+    /// Where two fields would have one name; the pipeline refuses that of tables.
+    pub(crate) fn new(config: &LoaderConfig, form: Form) -> Result<Self, Error> {
         let fields = &config.fields;
         let (samples, recipe) = match &config.work {
             Work::Images(recipe) => (Samples::Images, Some(recipe)),
@@ -52,7 +56,7 @@ impl Contents {
         };
         let label =
             if let Work::Columns(columns) = &config.work { columns.label.is_some() } else { true };
-        Self {
+        let contents = Self {
             form,
             samples,
             label,
@@ -63,7 +67,14 @@ impl Contents {
             box_labels: fields.boxes.as_ref().is_some_and(|boxes| boxes.labels.is_some()),
             mask: fields.mask.as_ref().map(|mask| mask.dtype),
             num_classes: recipe.and_then(|recipe| recipe.num_classes()).map(|count| count as usize),
+        };
+        let names = contents.names();
+        let twice = (1..names.len()).find(|&end| names[..end].contains(&names[end]));
+        if let Some(place) = twice.filter(|_| samples != Samples::Rows) {
+            let message = format!("columns: a batch would have two fields `{}`", names[place]);
+            return Err(Error::setting(&message));
         }
+        Ok(contents)
     }
 
     /// The names of the fields, in order.

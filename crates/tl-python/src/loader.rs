@@ -101,7 +101,7 @@ impl PyLoader {
             .ok_or_else(|| Error::setting(&format!("no form of output {}", settings.form)))?;
         let dataset = py.detach(|| Dataset::open(&paths)).map_err(Error::from)?;
         let config = settings.config(&dataset)?;
-        let contents = Arc::new(Contents::new(&config, form));
+        let contents = Arc::new(Contents::new(&config, form)?);
         let loader = py.detach(|| Loader::new(dataset, config)).map_err(Error::from)?;
         let (len, functions) = (loader.len(), settings.user_transforms);
         Ok(Self { loader: Closable::new(Arc::new(loader)), functions, contents, len })

@@ -293,3 +293,15 @@ def test_labels_that_there_is_no_memory_for_are_an_error(data):
     )
     with pytest.raises(tl.OutOfMemoryError, match="no memory for a batch of 1717986918000 bytes"):
         next(iter(loader))
+
+
+@pytest.mark.parametrize("columns", [["label"], ["json", "index"], ["json", "json"], ["image"]])
+def test_files_beside_samples_have_names_of_their_own(data, columns):
+    with pytest.raises(tl.SettingError, match=f"two fields `{columns[-1]}`"):
+        fixed(data, columns=columns)
+
+
+def test_files_may_be_called_what_batches_do_not_have(data):
+    batch = next(iter(fixed(data, columns=["key", "mask", "boxes"])))
+    assert batch.keys()[-3:] == ["key", "mask", "boxes"]
+    assert batch["key"] == batch["mask"] == batch["boxes"] == [None] * 8
