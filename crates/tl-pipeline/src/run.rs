@@ -321,7 +321,7 @@ impl Run {
 /// recurses as deep as it may there. Only what is used of it takes memory.
 const STACK_BYTES: usize = 8 << 20;
 
-/// A run and its threads. Dropping them stops and joins.
+/// A run and its threads. Dropping them stops and joins, all but the thread that drops them.
 pub(crate) struct Workers {
     run: Arc<Run>,
     threads: Vec<thread::JoinHandle<()>>,
@@ -378,7 +378,9 @@ impl Drop for Workers {
             turn.close();
         }
         self.run.close_window();
-        for thread in threads {
+        // A user's transform may let go of its own loader: its worker ends when that returns.
+        let own = thread::current().id();
+        for thread in threads.into_iter().filter(|thread| thread.thread().id() != own) {
             // A worker that panicked has reported it through its `Watch`.
             drop(thread.join());
         }

@@ -36,7 +36,7 @@ pub(crate) use loom::sync::{
 pub(crate) use std::sync::{Arc, PoisonError, Weak};
 #[cfg(loom)]
 pub(crate) mod thread {
-    pub(crate) use loom::thread::{Builder, JoinHandle, spawn};
+    pub(crate) use loom::thread::{Builder, JoinHandle, current, spawn};
     // Not modelled.
     #[cfg(test)]
     pub(crate) use std::thread::scope;

@@ -1,7 +1,10 @@
 //! The user's own code in recipes.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, mpsc};
+
 use serde_json::{Value, json};
-use tl_pipeline::{Loader, LoaderConfig, OnError, PipelineError, SampleFault, Work};
+use tl_pipeline::{Epoch, Loader, LoaderConfig, OnError, PipelineError, SampleFault, Work};
 use tl_transform::op::{CenterCrop, UserTransform};
 use tl_transform::{
     Dtype, Layout, OutputSpec, Recipe, Rng, StepError, UserError, UserFault, UserTransformError,
@@ -93,5 +96,40 @@ fn what_is_not_registered_is_refused_at_once() {
         }
         Err(error) => panic!("{error}"),
         Ok(_) => panic!("a loader without the code"),
+    }
+}
+
+/// Lets go of what it receives, on the worker that calls it, and says whether that went well.
+struct LetGo {
+    loaders: Mutex<mpsc::Receiver<(Loader, Epoch)>>,
+    is_gone: mpsc::Sender<bool>,
+}
+
+impl tl_transform::UserTransform for LetGo {
+    fn apply(&self, _: &mut [u8], _: (u32, u32), _: &mut Rng, _: &Value) -> Result<(), UserError> {
+        let received = self.loaders.lock().unwrap().recv();
+        if let Ok(loader) = received {
+            self.is_gone.send(catch_unwind(AssertUnwindSafe(|| drop(loader))).is_ok())?;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_loader_is_let_go_of_on_its_own_worker() {
+    for workers in [1, 3] {
+        let (send, loaders) = mpsc::channel();
+        let (is_gone, gone) = mpsc::channel();
+        let let_go = UserTransform { name: "let_go".into(), parameters: json!({}) };
+        let output = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
+        let recipe = Recipe::new(vec![CenterCrop::new(4).into(), let_go.into()], output).unwrap();
+        let mut user_transforms = UserTransforms::new();
+        user_transforms.insert("let_go", LetGo { loaders: Mutex::new(loaders), is_gone });
+        let config = LoaderConfig { user_transforms, workers, ..config(Work::Images(recipe)) };
+        let loader = loader(bmps(23), config);
+        let epoch = loader.epoch(0);
+        send.send((loader, epoch)).unwrap();
+        drop(send);
+        assert_eq!(gone.recv(), Ok(true));
     }
 }
