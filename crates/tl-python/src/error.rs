@@ -6,8 +6,10 @@
 )]
 
 use std::io;
+use std::iter;
 use std::path::{Path, PathBuf};
 
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use tbl_io::{ConvertError, Escaped, ReadError, WriteError};
 use tl_decode::DecodeError;
@@ -18,9 +20,11 @@ use tl_transform::{PlanError, RecipeError, StepError};
 #[derive(Debug)]
 pub(crate) struct Error {
     class: Class,
-    message: String,
+    message: Box<str>,
     place: Place,
     errno: Option<i32>,
+    /// What a function of the user's raised.
+    cause: Option<Box<PyErr>>,
 }
 
 /// `ENOENT`.
@@ -83,7 +87,8 @@ impl Place {
 
 impl Error {
     fn new(class: Class, error: &dyn std::fmt::Display) -> Self {
-        Self { class, message: error.to_string(), place: Place::default(), errno: None }
+        let (message, place) = (error.to_string().into(), Place::default());
+        Self { class, message, place, errno: None, cause: None }
     }
 
     /// A setting that cannot be.
@@ -171,7 +176,7 @@ impl Error {
             (class, _) => class.name(),
         };
         let class = py.import("turboloader.exceptions")?.getattr(class)?;
-        let exception = class.call1((&self.message,))?;
+        let exception = class.call1((&*self.message,))?;
         let Place { shard, sample, key, offset } = &self.place;
         exception.setattr("shard", shard.as_deref().map(|shard| shard.as_os_str()))?;
         exception.setattr("sample", sample)?;
@@ -181,13 +186,31 @@ impl Error {
             exception.setattr("errno", self.errno)?;
             exception.setattr("filename", shard.as_deref().map(|shard| shard.as_os_str()))?;
         }
-        Ok(PyErr::from_value(exception))
+        let raised = PyErr::from_value(exception);
+        raised.set_cause(py, self.cause.as_ref().map(|cause| cause.clone_ref(py)));
+        Ok(raised)
+    }
+
+    /// The exception for the thread that has called the user's functions itself: what is no failure
+    /// of theirs, such as Ctrl-C, goes on as it is.
+    pub(crate) fn of_call(self, py: Python<'_>) -> PyErr {
+        match self.cause {
+            Some(cause) if !cause.is_instance_of::<PyException>(py) => *cause,
+            _ => self.into(),
+        }
     }
 }
 
+/// What a function of the user's raised, where that is behind an error.
+fn raised(error: &(dyn std::error::Error + 'static)) -> Option<Box<PyErr>> {
+    let mut sources = iter::successors(Some(error), |error| error.source());
+    let raised = sources.find_map(|error| error.downcast_ref::<PyErr>())?;
+    Python::try_attach(|py| Box::new(raised.clone_ref(py)))
+}
+
 /// A message that names its file.
-fn in_file(path: &Path, error: &dyn std::fmt::Display) -> String {
-    format!("{}: {error}", Escaped(path.as_os_str().as_encoded_bytes()))
+fn in_file(path: &Path, error: &dyn std::fmt::Display) -> Box<str> {
+    format!("{}: {error}", Escaped(path.as_os_str().as_encoded_bytes())).into()
 }
 
 /// A name that need not be UTF-8, as Python has those of files.
@@ -203,7 +226,7 @@ impl From<Error> for PyErr {
 
 impl From<ReadError> for Error {
     fn from(error: ReadError) -> Self {
-        Self { message: error.to_string(), ..read(&error) }
+        Self { message: error.to_string().into(), ..read(&error) }
     }
 }
 
@@ -212,9 +235,10 @@ fn read(error: &ReadError) -> Error {
     let place = Place::file(error.path());
     let at = |class, offset: Option<u64>, errno| Error {
         class,
-        message: String::new(),
+        message: Box::default(),
         place: Place { offset, ..place },
         errno,
+        cause: None,
     };
     match error {
         ReadError::Io { source, .. } => at(Class::Storage, None, number(source)),
@@ -302,7 +326,7 @@ impl From<PlanError> for Error {
 
 impl From<StepError> for Error {
     fn from(error: StepError) -> Self {
-        Self::new(Class::Recipe, &error)
+        Self { cause: raised(&error), ..Self::new(Class::Recipe, &error) }
     }
 }
 
@@ -326,7 +350,7 @@ impl From<&SampleError> for Error {
         let SampleError { index, key, shard, offset, .. } = error;
         let (sample, key, offset) = (Some(*index), key.clone(), *offset);
         let place = Place { sample, key, offset, ..Place::file(shard) };
-        Self { class, message: error.to_string(), place, errno }
+        Self { class, message: error.to_string().into(), place, errno, cause: raised(error) }
     }
 }
 
@@ -359,7 +383,7 @@ impl From<PipelineError> for Error {
             PipelineError::Sample(sample)
             | PipelineError::SizeUnknown(sample)
             | PipelineError::ErrorBudget { last: sample, .. } => {
-                Self { message: error.to_string(), ..Self::from(&**sample) }
+                Self { message: error.to_string().into(), ..Self::from(&**sample) }
             }
             PipelineError::StateMismatch { .. }
             | PipelineError::StateBeyondEpoch { .. }

@@ -118,12 +118,14 @@ impl PyLoader {
 
     /// The batches of this epoch.
     fn epoch(slf: &Bound<'_, Self>, epoch: u32) -> PyResult<PyEpoch> {
+        slf.get().functions.refuse_within()?;
         let loader = slf.get().open()?;
         Ok(Self::begun(slf, slf.py().detach(|| loader.epoch(epoch))))
     }
 
     /// The batches that are left of the epoch of this state, as JSON.
     fn resume(slf: &Bound<'_, Self>, state: &str) -> PyResult<PyEpoch> {
+        slf.get().functions.refuse_within()?;
         let loader = slf.get().open()?;
         let state = parsed(state)?;
         let epoch = slf.py().detach(|| loader.resume(&state)).map_err(Error::from)?;
@@ -195,8 +197,10 @@ impl PyLoader {
     }
 
     /// Stops the threads and closes the files, once the last batch is gone.
-    fn close(&self) {
+    fn close(&self) -> Result<(), Error> {
+        self.functions.refuse_within()?;
         self.loader.close();
+        Ok(())
     }
 }
 
@@ -268,8 +272,10 @@ impl PyEpoch {
     }
 
     /// Stops the threads.
-    fn close(&self) {
+    fn close(&self) -> Result<(), Error> {
+        self.loader.get().functions.refuse_within()?;
         self.epoch.close();
+        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
-use tl_pipeline::Renderer;
+use tl_pipeline::{OnError, Renderer};
 use tl_transform::op::ToFloat;
 use tl_transform::{
     BatchOp, BoundTransforms, DecodeMode, Draw, Dtype, Layout, Op, OutputSpec, Parity, Plan, Recipe,
@@ -144,10 +144,10 @@ impl PyRecipe {
             return Err(PyValueError::new_err(message));
         }
         let (seed, epoch, sample) = draw;
-        let user_transforms = user_transforms.unwrap_or_default().of_loader();
+        let user_transforms = user_transforms.unwrap_or_default().of_loader(OnError::Raise);
         let bound = user_transforms.bind(&self.recipe).map_err(|error| Error::recipe(&error))?;
         let drawn = py.detach(|| self.run(pixels, size, Draw { seed, epoch, sample }, bound));
-        let (numbers, shape) = drawn?;
+        let (numbers, shape) = drawn.map_err(|error| error.of_call(py))?;
         Ok(Tensor::new(
             Memory::of(&numbers)?,
             shape,

@@ -8,7 +8,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tl_decode::{DecodeOptions, Exif, Image};
-use tl_pipeline::{Dataset, PipelineError, SampleError, SampleRenderer, Stored, Target};
+use tl_pipeline::{Dataset, OnError, PipelineError, SampleError, SampleRenderer, Stored, Target};
 use tl_transform::{BoundTransforms, Draw, Layout, OutputSpec, Plan, Recipe};
 
 use crate::element::Element;
@@ -96,7 +96,7 @@ impl PySamples {
         user_transforms: Option<UserTransforms>,
     ) -> Result<Self, Error> {
         let functions = user_transforms.unwrap_or_default();
-        let user_transforms = functions.of_loader();
+        let user_transforms = functions.of_loader(OnError::Raise);
         let user_transforms =
             user_transforms.bind(&recipe.recipe).map_err(|error| Error::recipe(&error))?;
         let dataset = py.detach(|| Dataset::open(&paths))?;
@@ -176,7 +176,8 @@ impl PySamples {
         number: Option<u64>,
     ) -> PyResult<Tensor> {
         let draw = Draw { seed: self.seed, epoch, sample: number.unwrap_or(index) };
-        let (image, (width, height)) = py.detach(|| self.render(index, draw))?;
+        let rendered = py.detach(|| self.render(index, draw));
+        let (image, (width, height)) = rendered.map_err(|error| error.of_call(py))?;
         let (width, height) = (width as usize, height as usize);
         let OutputSpec { dtype, layout } = self.recipe.output();
         // Decoded pixels that nothing is done to stay as they are.

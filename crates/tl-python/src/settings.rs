@@ -109,7 +109,7 @@ impl Settings<'_> {
             config.batching = Batching::Buckets(Buckets { window, multiple });
         }
         config.decode.exif = if self.exif { Exif::Apply } else { Exif::Ignore };
-        config.user_transforms = self.user_transforms.of_loader();
+        config.user_transforms = self.user_transforms.of_loader(config.on_error);
         Ok(config)
     }
 

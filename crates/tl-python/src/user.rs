@@ -1,5 +1,8 @@
 //! Transforms of the user's in Python: functions of an image, called on the loader's threads.
 
+use std::cell::RefCell;
+use std::error::Error;
+use std::fmt;
 use std::sync::Arc;
 
 use pyo3::Borrowed;
@@ -8,11 +11,17 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use serde_json::Value;
+use tl_pipeline::OnError;
 use tl_transform::{Rng, UserError, UserTransform};
 
 use crate::element::Element;
 use crate::memory::Memory;
 use crate::tensor::Tensor;
+
+thread_local! {
+    /// The functions that this thread is in, by their addresses.
+    static ENTERED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
 
 /// Functions by the names that a recipe has for them.
 #[derive(Clone, Debug, Default)]
@@ -42,18 +51,37 @@ impl UserTransforms {
         self.functions.iter().try_for_each(|(_, function)| visit.call(&**function))
     }
 
-    /// The functions as a loader has them.
-    pub(crate) fn of_loader(&self) -> tl_transform::UserTransforms {
+    /// Refuses what waits for the threads that call the functions, where this is one of them.
+    pub(crate) fn refuse_within(&self) -> Result<(), crate::error::Error> {
+        let entered = |function: &Arc<Py<PyAny>>| {
+            ENTERED.with_borrow(|entered| entered.contains(&Arc::as_ptr(function).addr()))
+        };
+        match self.functions.iter().find(|(_, function)| entered(function)) {
+            Some((name, _)) => {
+                let message =
+                    format!("{name} is called by this loader, which it cannot begin or close");
+                Err(crate::error::Error::setting(&message))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The functions as a loader has them. What they raise is kept where it ends the epoch.
+    pub(crate) fn of_loader(&self, on_error: OnError) -> tl_transform::UserTransforms {
         let mut transforms = tl_transform::UserTransforms::new();
         for (name, function) in &self.functions {
-            transforms.insert(name.clone(), Function(Arc::clone(function)));
+            let function = Arc::clone(function);
+            transforms.insert(name.clone(), Function { function, on_error });
         }
         transforms
     }
 }
 
 /// A function that takes an image as a NumPy array and returns one of the same size.
-struct Function(Arc<Py<PyAny>>);
+struct Function {
+    function: Arc<Py<PyAny>>,
+    on_error: OnError,
+}
 
 impl UserTransform for Function {
     fn apply(
@@ -65,8 +93,10 @@ impl UserTransform for Function {
     ) -> Result<(), UserError> {
         let gone = || UserError::from("the interpreter is gone");
         Python::try_attach(|py| self.call(py, pixels, size)).ok_or_else(gone)?.map_err(|error| {
-            // With the exception's name, and without the interpreter from here on.
-            UserError::from(Python::attach(|py| in_words(&error, py)))
+            let words = Python::attach(|py| in_words(&error, py));
+            // Its traceback has the function's images: of a list of bad samples too many.
+            let error = (self.on_error == OnError::Raise).then_some(error);
+            UserError::from(Raised { words, error })
         })
     }
 }
@@ -76,7 +106,10 @@ impl Function {
         let shape = vec![size.1 as usize, size.0 as usize, 3];
         let image = Bound::new(py, Tensor::new(Memory::of(pixels)?, shape, Element::U8))?;
         let image = image.call_method0("numpy")?;
-        let made = self.0.bind(py).call1((&image,))?;
+        let made = {
+            let _entered = Entered::new(&self.function);
+            self.function.bind(py).call1((&image,))?
+        };
         let made = py.import("numpy")?.call_method1("asarray", (made,))?;
         let same = |name| -> PyResult<bool> { made.getattr(name)?.eq(image.getattr(name)?) };
         if !(same("shape")? && same("dtype")?) {
@@ -93,6 +126,41 @@ impl Function {
         let bytes = made.call_method0("tobytes")?;
         pixels.copy_from_slice(bytes.cast::<PyBytes>()?.as_bytes());
         Ok(())
+    }
+}
+
+/// Says that this thread is in a function, as long as it is there.
+struct Entered;
+
+impl Entered {
+    fn new(function: &Arc<Py<PyAny>>) -> Self {
+        ENTERED.with_borrow_mut(|entered| entered.push(Arc::as_ptr(function).addr()));
+        Self
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        ENTERED.with_borrow_mut(Vec::pop);
+    }
+}
+
+/// What a function raised, and in words that need no interpreter.
+#[derive(Debug)]
+struct Raised {
+    words: String,
+    error: Option<PyErr>,
+}
+
+impl fmt::Display for Raised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words)
+    }
+}
+
+impl Error for Raised {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.error.as_ref().map(|error| error as _)
     }
 }
 

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import gc
 import json
 import threading
+import traceback
+import weakref
 
 import numpy as np
 import pytest
 import turboloader as tl
 from conftest import HEIGHT, WIDTH, image
+from turboloader import _native
 from turboloader import transforms as T  # noqa: N812
 
 
@@ -112,3 +116,111 @@ def test_what_is_no_function_of_an_image_is_named(data):
             T.Compose([wrong])
     with pytest.raises(tl.SettingError, match="inverted"):
         tl.DataLoader(data, transform=T.recipe([inverted, T.Resize(3)]))
+
+
+def called_alone(function):
+    T.Compose([T.Resize([HEIGHT, WIDTH]), function])(image(5))
+
+
+def called_for_a_sample(data, function):
+    steps = [function]
+    samples = _native.Samples(
+        [data], T.recipe(steps), seed=0, user_transforms=T.functions(T.Compose(steps))
+    )
+    samples.image(5, 0)
+
+
+def called_by_a_loader(data, function):
+    list(tl.DataLoader(data, batch_size=8, transform=[function]))
+
+
+def test_exceptions_are_the_cause_with_their_traceback(data):
+    for call, kind in (
+        (lambda: called_alone(refuse_five), tl.RecipeError),
+        (lambda: called_for_a_sample(data, refuse_five), tl.SampleError),
+        (lambda: called_by_a_loader(data, refuse_five), tl.SampleError),
+    ):
+        with pytest.raises(kind, match="KeyError: 'five'") as raised:
+            call()
+        cause = raised.value.__cause__
+        assert isinstance(cause, KeyError)
+        names = [frame.name for frame in traceback.extract_tb(cause.__traceback__)]
+        assert names[-1] == "refuse_five"
+
+
+def test_exceptions_of_samples_that_are_passed_over_are_not_kept(data):
+    kept = []
+
+    class Refused(Exception):
+        pass
+
+    def refuse(pixels):
+        error = Refused()
+        kept.append(weakref.ref(error))
+        raise error
+
+    loader = tl.DataLoader(data, batch_size=8, transform=[refuse], on_error="skip")
+    assert sum(len(batch) for batch in loader) == 0
+    # The next epoch may have begun.
+    assert len(loader.audit) == 100 <= len(kept)
+    epoch = iter(loader)
+    next(epoch)
+    epoch.close()
+    gc.collect()
+    assert not any(error() for error in kept)
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_what_is_no_failure_ends_the_caller(data, kind):
+    def end(pixels):
+        raise kind
+
+    with pytest.raises(kind):
+        called_alone(end)
+    with pytest.raises(kind):
+        called_for_a_sample(data, end)
+    # Threads of the loader's own have no caller that it could end.
+    with pytest.raises(tl.SampleError, match=kind.__name__) as raised:
+        called_by_a_loader(data, end)
+    assert isinstance(raised.value.__cause__, kind)
+
+
+@pytest.mark.parametrize("misuse", ["close", "__iter__", "__exit__"])
+def test_a_function_can_neither_begin_nor_close_its_own_loader(data, misuse):
+    def function(pixels):
+        arguments = (None, None, None) if misuse == "__exit__" else ()
+        getattr(loader, misuse)(*arguments)
+        return pixels
+
+    loader = tl.DataLoader(data, batch_size=8, transform=[function], num_workers=2)
+    with pytest.raises(tl.SampleError, match="cannot begin or close") as raised:
+        next(iter(loader))
+    assert isinstance(raised.value.__cause__, tl.SettingError)
+    loader.close()
+
+
+def test_a_function_may_use_another_loader(data):
+    def function(pixels):
+        with tl.DataLoader(data, batch_size=1, image_size=(HEIGHT, WIDTH)) as other:
+            return next(iter(other))["image"].numpy()[0]
+
+    loader = tl.DataLoader(data, batch_size=8, transform=[function])
+    np.testing.assert_array_equal(next(iter(loader))["image"][3].numpy(), image(0))
+
+
+def test_a_loader_is_let_go_of_on_its_own_thread(data):
+    kept, begun, gone = [], threading.Event(), threading.Event()
+
+    def function(pixels):
+        begun.wait(60)
+        kept.clear()
+        gone.set()
+        return pixels
+
+    loader = tl.DataLoader(data, batch_size=8, transform=[function], num_workers=2)
+    kept += [iter(loader), loader]
+    died = weakref.ref(loader)
+    del loader
+    begun.set()
+    assert gone.wait(60)
+    assert died() is None
