@@ -1,5 +1,6 @@
 //! Tensors: numbers in memory that Python's libraries take without copying.
 
+use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyBufferError, PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyMemoryView, PyTuple};
@@ -35,6 +36,8 @@ impl Form {
 
 /// Numbers in C order in memory that is shared with whoever imports them. Rows of a mapped file may
 /// have bytes between them.
+///
+/// It is compared and made into Python's numbers as NumPy's arrays are.
 ///
 /// ``numpy()``, ``torch()``, ``jax()`` and ``tf()`` copy nothing, and ``numpy.asarray`` and every
 /// library's ``from_dlpack`` take it. The memory lasts until the last of them is gone.
@@ -190,6 +193,40 @@ impl Tensor {
         let rows = this.__len__()?;
         let row = wrap(index, rows)?;
         Ok(Bound::new(slf.py(), this.row(row))?.into_any())
+    }
+
+    fn __richcmp__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        comparison: CompareOp,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Self::numpy(slf)?.rich_compare(other, comparison)
+    }
+
+    fn __bool__(slf: &Bound<'_, Self>) -> PyResult<bool> {
+        Self::numpy(slf)?.is_truthy()
+    }
+
+    fn __int__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::numpy(slf)?.call_method0("__int__")
+    }
+
+    fn __float__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::numpy(slf)?.call_method0("__float__")
+    }
+
+    /// One number as Python has it: the only one, or that at ``index``.
+    #[pyo3(signature = (*index: "int"))]
+    fn item<'py>(
+        slf: &Bound<'py, Self>,
+        index: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Self::numpy(slf)?.call_method1("item", index)
+    }
+
+    /// The numbers as nested lists, or the only one.
+    fn tolist<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::numpy(slf)?.call_method0("tolist")
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

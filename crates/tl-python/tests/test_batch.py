@@ -305,3 +305,31 @@ def test_files_may_be_called_what_batches_do_not_have(data):
     batch = next(iter(fixed(data, columns=["key", "mask", "boxes"])))
     assert batch.keys()[-3:] == ["key", "mask", "boxes"]
     assert batch["key"] == batch["mask"] == batch["boxes"] == [None] * 8
+
+
+def test_tensors_are_compared_and_counted_as_arrays_are(data):
+    labels = next(iter(fixed(data)))["label"]
+    expected = [0, 1, 2, 3, 4, 5, 6, 0]
+    assert (labels == np.array(expected)).all()
+    assert (np.array(expected) == labels).all()
+    assert (labels == labels).tolist() == [True] * 8
+    assert (labels != 3).tolist() == [number != 3 for number in expected]
+    assert (labels < 2).tolist() == [number < 2 for number in expected]
+    assert labels[3] == 3
+    assert labels[3] != 4
+    assert labels.tolist() == expected
+    assert (labels.item(3), type(labels.item(3)), labels[3].item()) == (3, int, 3)
+    assert (int(labels[2]), float(labels[2])) == (2, 2.0)
+    assert (bool(labels[1]), bool(labels[0])) == (True, False)
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(labels)
+    with pytest.raises(TypeError, match="scalar"):
+        int(labels)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(labels)
+    assert repr(labels) == "Tensor(shape=(8,), dtype=int64)"
+    if find_spec("torch"):
+        import torch
+
+        assert (torch.tensor(expected) == labels).all()
+        assert (labels == torch.tensor(expected)).all()
