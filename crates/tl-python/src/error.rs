@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
 use tbl_io::{ConvertError, Escaped, ReadError, WriteError};
 use tl_decode::DecodeError;
 use tl_pipeline::{PipelineError, SampleError, SampleFault, SamplerError, TableError};
@@ -104,6 +105,11 @@ impl Error {
     /// A state that is none.
     pub(crate) fn state(message: &dyn std::fmt::Display) -> Self {
         Self::new(Class::State, message)
+    }
+
+    /// A sample or a row that there is not.
+    pub(crate) fn index(message: &dyn std::fmt::Display) -> Self {
+        Self::new(Class::Index, message)
     }
 
     /// Bytes that there are not.
@@ -208,6 +214,19 @@ fn raised(error: &(dyn std::error::Error + 'static)) -> Option<Box<PyErr>> {
     Python::try_attach(|py| Box::new(raised.clone_ref(py)))
 }
 
+/// What Python calls a setting.
+fn setting_name(setting: &str) -> &str {
+    match setting {
+        "workers" => "num_workers",
+        "prefetch" => "prefetch_batches",
+        "rank" => "world_rank",
+        "world" => "world_size",
+        "window" => "the window of buckets",
+        "multiple" => "the multiple of buckets",
+        other => other,
+    }
+}
+
 /// A message that names its file.
 fn in_file(path: &Path, error: &dyn std::fmt::Display) -> Box<str> {
     format!("{}: {error}", Escaped(path.as_os_str().as_encoded_bytes())).into()
@@ -215,7 +234,15 @@ fn in_file(path: &Path, error: &dyn std::fmt::Display) -> Box<str> {
 
 /// A name that need not be UTF-8, as Python has those of files.
 pub(crate) fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    pyo3::types::PyBytes::new(py, bytes).call_method1("decode", ("utf-8", "surrogateescape"))
+    PyBytes::new(py, bytes).call_method1("decode", ("utf-8", "surrogateescape"))
+}
+
+/// The bytes of such a name, or of one that is given as bytes.
+pub(crate) fn name_bytes(name: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    if !name.is_instance_of::<PyString>() {
+        return name.extract();
+    }
+    name.call_method1("encode", ("utf-8", "surrogateescape"))?.extract()
 }
 
 impl From<Error> for PyErr {
@@ -264,10 +291,13 @@ fn read(error: &ReadError) -> Error {
     }
 }
 
-/// The system's number of an error, also of the one that the writers make themselves.
+/// The system's number of an error, also of those that the writers make themselves.
 fn number(error: &io::Error) -> Option<i32> {
-    let exists = error.kind() == io::ErrorKind::AlreadyExists;
-    error.raw_os_error().or(exists.then_some(EXISTS))
+    error.raw_os_error().or(match error.kind() {
+        io::ErrorKind::NotFound => Some(NOT_FOUND),
+        io::ErrorKind::AlreadyExists => Some(EXISTS),
+        _ => None,
+    })
 }
 
 impl From<WriteError> for Error {
@@ -378,6 +408,15 @@ impl From<PipelineError> for Error {
             PipelineError::Open(_) => {
                 let PipelineError::Open(error) = error else { unreachable!("matched above") };
                 error.into()
+            }
+            PipelineError::Setting { setting, value, expected } => {
+                let setting = setting_name(setting);
+                let message = format_args!("{setting} is {value}, expected {expected}");
+                Self::new(Class::Setting, &message)
+            }
+            PipelineError::ErrorRate { rate } => {
+                let message = format_args!("max_error_rate is {rate}, expected 0 to 1");
+                Self::new(Class::Setting, &message)
             }
             PipelineError::Table { path, source } => table(path, source),
             PipelineError::Sample(sample)

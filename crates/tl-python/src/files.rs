@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyMemoryView};
 use tbl_format::SampleFormat;
 use tbl_io::{Entry, Labels, NewSample, SampleSource, StreamWriter, TblFile, WriteOptions};
 
 use crate::element::Element;
-use crate::error::{Error, text};
+use crate::error::{Error, name_bytes, text};
 use crate::memory::Memory;
 use crate::tensor::{Tensor, wrap};
 
@@ -70,7 +70,7 @@ impl PyTblReader {
     /// `stored_bytes` and bytes.
     #[pyo3(signature = (index) -> "dict[str, Any]")]
     fn entry<'py>(&self, py: Python<'py>, index: u64) -> PyResult<Bound<'py, PyDict>> {
-        let entry = self.source.entry(index).map_err(Error::from)?;
+        let entry = py.detach(|| self.source.entry(index)).map_err(Error::from)?;
         let label = self.labels.label(0, index);
         let Entry { key, format, width, height, offset, stored_bytes, bytes, .. } = entry;
         let dict = PyDict::new(py);
@@ -123,6 +123,7 @@ impl PyTblWriter {
         path, *, lz4=false, overwrite=false, sync=true, class_names: "list[str] | None" = None
     ))]
     fn new(
+        py: Python<'_>,
         path: PathBuf,
         lz4: bool,
         overwrite: bool,
@@ -130,7 +131,7 @@ impl PyTblWriter {
         class_names: Option<Vec<String>>,
     ) -> Result<Self, Error> {
         let options = WriteOptions { lz4, overwrite, sync, ..WriteOptions::default() };
-        let mut writer = StreamWriter::create(&path, options)?;
+        let mut writer = py.detach(|| StreamWriter::create(&path, options))?;
         if let Some(names) = class_names {
             writer.set_class_names(&names);
         }
@@ -138,20 +139,30 @@ impl PyTblWriter {
     }
 
     /// Adds a sample. What it is, and its size if it is an image, is read from its bytes.
-    #[pyo3(signature = (data, *, key=None, label=None))]
+    ///
+    /// A key that is no UTF-8 is given as it is read, in surrogate escapes, or as bytes.
+    #[pyo3(signature = (
+        data: "bytes | bytearray | memoryview", *, key: "str | bytes | None" = None, label=None
+    ))]
     fn add_sample(
         &self,
         py: Python<'_>,
-        data: &[u8],
-        key: Option<String>,
+        data: &Bound<'_, PyAny>,
+        key: Option<Bound<'_, PyAny>>,
         label: Option<i64>,
-    ) -> Result<(), Error> {
+    ) -> PyResult<()> {
+        let copied = match data.cast::<PyBytes>() {
+            Ok(data) => data.clone(),
+            Err(_) => PyMemoryView::from(data)?.call_method0("tobytes")?.cast_into()?,
+        };
+        let data = copied.as_bytes();
+        let key = key.as_ref().map(name_bytes).transpose()?;
         let info = tl_decode::probe(data).ok();
         let format = info.map_or(SampleFormat::Unknown, |info| sample_format(info.format));
         let (width, height) = info.map_or((0, 0), |info| (info.width, info.height));
-        let key = key.as_deref().map(str::as_bytes);
+        let key = key.as_deref();
         let sample = NewSample { format, width, height, key, label, ..NewSample::new(data) };
-        py.detach(|| self.with(|writer| Ok(writer.write_sample(&sample)?)))
+        Ok(py.detach(|| self.with(|writer| Ok(writer.write_sample(&sample)?)))?)
     }
 
     /// How many samples have been written.
@@ -207,8 +218,8 @@ const fn sample_format(format: tl_decode::Format) -> SampleFormat {
 ///
 /// No checksum is looked at. A file that is cut short while it is mapped reads as zeros from there on.
 #[pyfunction]
-pub(crate) fn open_raw_view(path: PathBuf) -> Result<Tensor, Error> {
-    let view = TblFile::open(path)?.raw_view()?;
+pub(crate) fn open_raw_view(py: Python<'_>, path: PathBuf) -> Result<Tensor, Error> {
+    let view = py.detach(|| TblFile::open(path)?.raw_view())?;
     let (height, width) = (usize::from(view.height()), usize::from(view.width()));
     let count = usize::try_from(view.sample_count()).unwrap_or(usize::MAX);
     let memory = Memory::of_file(Arc::new(view))?;

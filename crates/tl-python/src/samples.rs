@@ -126,8 +126,8 @@ impl PySamples {
     }
 
     /// The labels of all samples.
-    fn labels(&self) -> Vec<Option<i64>> {
-        (0..self.dataset.len()).map(|index| self.dataset.label(index)).collect()
+    fn labels(&self, py: Python<'_>) -> Vec<Option<i64>> {
+        py.detach(|| (0..self.dataset.len()).map(|index| self.dataset.label(index)).collect())
     }
 
     /// Sample ``index``'s name, if it has one.
@@ -145,12 +145,14 @@ impl PySamples {
     }
 
     /// How many bytes these samples have, together.
-    fn nbytes(&self, start: u64, stop: u64) -> Result<u64, Error> {
-        let mut sum = 0_u64;
-        for index in start..stop {
-            sum = sum.saturating_add(self.dataset.facts(index)?.bytes);
-        }
-        Ok(sum)
+    fn nbytes(&self, py: Python<'_>, start: u64, stop: u64) -> Result<u64, Error> {
+        py.detach(|| {
+            let mut sum = 0_u64;
+            for index in start..stop {
+                sum = sum.saturating_add(self.dataset.facts(index)?.bytes);
+            }
+            Ok(sum)
+        })
     }
 
     /// The bytes of sample ``index``, checked against the checksums that the file has.

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import pathlib
 import re
 import signal
@@ -255,3 +256,36 @@ def test_columns_are_a_list_of_names(tmp_path):
     with pytest.raises(tl.SettingError, match="columns is the text 'c', expected a list of names"):
         tl.convert(table, tmp_path / "a.idv", columns="c")
     assert tl.convert(table, tmp_path / "a.idv", columns=["c"], sync=False) == 1
+
+
+def test_keys_are_written_as_they_are_read(tmp_path):
+    keys = ["a.jpg", b"caf\xe9.jpg", "caf\udce9.jpg", "ä.jpg"]
+    with tl.TblWriter(tmp_path / "keys.tbl") as writer:
+        for key in keys:
+            writer.add_sample(b"x", key=key)
+    reader = tl.TblReader(tmp_path / "keys.tbl")
+    read = [reader.entry(index)["key"] for index in range(len(reader))]
+    assert read == ["a.jpg", "caf\udce9.jpg", "caf\udce9.jpg", "ä.jpg"]
+    with tl.TblWriter(tmp_path / "again.tbl") as writer:
+        for key in read:
+            writer.add_sample(b"x", key=key)
+    assert tl.TblReader(tmp_path / "again.tbl").entry(1)["key"] == read[1]
+
+
+def test_samples_are_any_bytes_in_memory(tmp_path):
+    data = b"0123456789"
+    with tl.TblWriter(tmp_path / "bytes.tbl") as writer:
+        array = np.frombuffer(data, np.uint8)
+        for buffer in (data, bytearray(data), memoryview(data)[::2], array, array.reshape(2, 5)):
+            writer.add_sample(buffer)
+        with pytest.raises(TypeError):
+            writer.add_sample("text")
+    reader = tl.TblReader(tmp_path / "bytes.tbl")
+    assert [reader[index] for index in range(5)] == [data, data, data[::2], data, data]
+
+
+def test_a_writer_names_the_folder_that_is_not_there(tmp_path):
+    path = tmp_path / "none" / "new.tbl"
+    with pytest.raises(tl.PathNotFoundError) as raised:
+        tl.TblWriter(path)
+    assert (raised.value.errno, raised.value.filename) == (errno.ENOENT, str(path))
