@@ -219,8 +219,6 @@ fn setting_name(setting: &str) -> &str {
     match setting {
         "workers" => "num_workers",
         "prefetch" => "prefetch_batches",
-        "rank" => "world_rank",
-        "world" => "world_size",
         "window" => "the window of buckets",
         "multiple" => "the multiple of buckets",
         other => other,

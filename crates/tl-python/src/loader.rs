@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
+use serde_json::Value;
 use tbl_io::SourceKind;
 use tl_pipeline::{Columns, Dataset, Epoch, Loader, LoaderState, PipelineError, Report, Work};
 
@@ -218,7 +219,9 @@ fn wrong_type(py: Python<'_>, error: &PyErr) -> PyErr {
 }
 
 fn parsed(state: &str) -> Result<LoaderState, Error> {
-    serde_json::from_str(state).map_err(|error| Error::state(&error))
+    // By way of a value, so that no error names a place in what nobody has written.
+    let value = serde_json::from_str::<Value>(state).and_then(serde_json::from_value);
+    value.map_err(|error| Error::state(&error))
 }
 
 fn json(state: &LoaderState) -> PyResult<String> {

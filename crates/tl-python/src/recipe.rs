@@ -49,8 +49,8 @@ impl PyRecipe {
     #[pyo3(signature = (ops, batch_ops, options: "dict[str, Any]"))]
     fn of_ops(ops: &str, batch_ops: &str, options: Options) -> Result<Self, Error> {
         let refused = |error: serde_json::Error| Error::recipe(&error);
-        let ops: Vec<Op> = serde_json::from_str(ops).map_err(refused)?;
-        let batch_ops: Vec<BatchOp> = serde_json::from_str(batch_ops).map_err(refused)?;
+        let ops: Vec<Op> = serde_json::from_value(value(ops)?).map_err(refused)?;
+        let batch_ops: Vec<BatchOp> = serde_json::from_value(value(batch_ops)?).map_err(refused)?;
         let dtype = options.dtype.as_deref().map(dtype).transpose()?;
         let ops = with_floats(ops, dtype.is_some_and(|dtype| dtype != Dtype::U8));
         let makes_floats = ops.iter().any(|op| matches!(op, Op::ToFloat(_)));
@@ -184,6 +184,12 @@ impl PyRecipe {
         let views = (recipe.views() > 1).then_some(recipe.views() as usize);
         Ok((numbers, views.into_iter().chain(image).collect()))
     }
+}
+
+/// What JSON that nobody has written says, so that no error names a place in it. Python writes what
+/// is no JSON of numbers that are not finite.
+fn value(json: &str) -> Result<Value, Error> {
+    serde_json::from_str(json).map_err(|_| Error::recipe(&"numbers of transforms are finite"))
 }
 
 /// Puts the conversion to floats in where there is none: before a normalisation, or at the end

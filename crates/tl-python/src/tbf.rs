@@ -300,6 +300,7 @@ impl PyTbfSegment {
     }
 
     /// The `k` nearest rows and their scores, the nearest first.
+    #[pyo3(signature = (query: "int | list[float]", k, metric))]
     fn similar(
         &self,
         py: Python<'_>,

@@ -319,3 +319,29 @@ def test_functions_of_an_epoch_that_is_left_stay_whole(data):
     batches = iter(Trainer(data).loader)
     gc.collect()
     assert sum(len(batch) for batch in batches) == 100
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"num_workers": 5000}, "^num_workers is 5000, expected at most 1024"),
+        ({"prefetch_batches": 10**6}, "^prefetch_batches is 1000000, expected"),
+        ({"on_error": "skip", "max_error_rate": 2}, "^max_error_rate is 2, expected 0 to 1"),
+        ({"buckets": (2**31, 1)}, "^the window of buckets is 2147483648, expected at least 1"),
+        ({"buckets": (2, 70000)}, "^the multiple of buckets is 70000, expected 1 to 65535"),
+    ],
+)
+def test_errors_call_settings_as_python_does(data, settings, message):
+    with pytest.raises(tl.SettingError, match=message):
+        tl.DataLoader(data, **settings)
+
+
+def test_errors_of_transforms_name_no_place_in_json(data):
+    with pytest.raises(tl.RecipeError, match=r"^a size is 1 to 65535 pixels") as raised:
+        T.recipe([T.Resize(-1)])
+    assert "line" not in str(raised.value)
+    with pytest.raises(tl.RecipeError, match=r"^numbers of transforms are finite"):
+        T.recipe([T.Normalize([float("nan")] * 3)])
+    loader = tl.DataLoader(data, batch_size=8)
+    with pytest.raises(tl.StateError, match=r"^missing field `dataset`$"):
+        loader.load_state_dict({"version": loader.state_dict()["version"]})

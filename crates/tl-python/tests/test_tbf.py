@@ -267,3 +267,9 @@ def test_damaged_edges_are_refused(paths, tmp_path, place, stored, message):
     with pytest.raises(tl.FormatError, match=message) as raised:
         segment.edges()
     assert raised.value.shard == str(damaged)
+
+
+@pytest.mark.parametrize("row", [-1, COUNT, 2**70])
+def test_rows_that_are_not_there_have_nothing_near(segment, row):
+    with pytest.raises(tl.SampleIndexError, match=f"row {row}"):
+        segment.similar(row)

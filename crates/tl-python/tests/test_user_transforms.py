@@ -151,11 +151,11 @@ def test_exceptions_are_the_cause_with_their_traceback(data):
 def test_exceptions_of_samples_that_are_passed_over_are_not_kept(data):
     kept = []
 
-    class Refused(Exception):
+    class RefusedError(Exception):
         pass
 
     def refuse(pixels):
-        error = Refused()
+        error = RefusedError()
         kept.append(weakref.ref(error))
         raise error
 

@@ -3,10 +3,10 @@
 
 from collections.abc import Callable, Iterator
 from os import PathLike
-from typing import Any, Final, SupportsFloat, SupportsIndex, final, overload
+from typing import Any, Final, SupportsIndex, final, overload
 
 import numpy.typing as npt
-from _typeshed import SupportsGetItem, SupportsLenAndGetItem
+from _typeshed import SupportsLenAndGetItem
 
 __all__ = [
     "OPERATIONS",
@@ -165,7 +165,7 @@ class Loader:
     def kinds(self, /) -> list[str]:
         """What the files are: ``"folder"``, ``"tar"``, ``"tbl"`` or ``"table"``, each once."""
     def notes(self, /) -> list[str]:
-        """What the caches have done, in words; what is to be said of the loader beside its results."""
+        """What is to be said of the loader beside its results."""
     def report(self, /) -> Report:
         """The counters, read as rates and shares."""
     def resume(self, /, state: str) -> Epoch:
@@ -335,11 +335,7 @@ class TbfSegment:
     def regions(self, /) -> list[str]:
         """The names of the regions that there are."""
     def similar(
-        self,
-        /,
-        query: SupportsIndex | SupportsGetItem[int, SupportsFloat | SupportsIndex],
-        k: SupportsIndex,
-        metric: str,
+        self, /, query: int | list[float], k: SupportsIndex, metric: str
     ) -> tuple[Tensor, Tensor]:
         """The `k` nearest rows and their scores, the nearest first."""
     def text(self, /, row: SupportsIndex) -> str:
@@ -394,9 +390,18 @@ class TblWriter:
     ) -> TblWriter:
         """Starts a file that will be called ``path``."""
     def add_sample(
-        self, /, data: bytes, *, key: str | None = None, label: SupportsIndex | None = None
+        self,
+        /,
+        data: bytes | bytearray | memoryview,
+        *,
+        key: str | bytes | None = None,
+        label: SupportsIndex | None = None,
     ) -> None:
-        """Adds a sample. What it is, and its size if it is an image, is read from its bytes."""
+        """
+        Adds a sample. What it is, and its size if it is an image, is read from its bytes.
+
+        A key that is no UTF-8 is given as it is read, in surrogate escapes, or as bytes.
+        """
     def discard(self, /) -> None:
         """Gives up what was written."""
     def finish(self, /) -> int:
@@ -411,6 +416,8 @@ class Tensor:
     Numbers in C order in memory that is shared with whoever imports them. Rows of a mapped file may
     have bytes between them.
 
+    It is compared and made into Python's numbers as NumPy's arrays are.
+
     ``numpy()``, ``torch()``, ``jax()`` and ``tf()`` copy nothing, and ``numpy.asarray`` and every
     library's ``from_dlpack`` take it. The memory lasts until the last of them is gone.
     """
@@ -420,6 +427,7 @@ class Tensor:
     @property
     def __array_interface__(self, /) -> dict[str, Any]:
         """NumPy's array interface, version 3."""
+    def __bool__(self, /) -> bool: ...
     def __buffer__(self, /, _flags: SupportsIndex) -> memoryview:
         """A memoryview of the array."""
     def __dlpack__(
@@ -434,18 +442,28 @@ class Tensor:
         """The tensor as a DLPack capsule: a versioned one where ``max_version`` is (1, 0) or more."""
     def __dlpack_device__(self, /) -> tuple[int, int]:
         """``(1, 0)``: the CPU."""
+    def __eq__(self, other: object, /) -> Any: ...
+    def __float__(self, /) -> Any: ...
+    def __ge__(self, other: object, /) -> Any: ...
     @overload
     def __getitem__(self, index: int, /) -> Tensor: ...
     @overload
     def __getitem__(self, index: Any, /) -> Any:
         """Row ``index`` as a tensor that shares the memory; anything else as NumPy does it."""
+    def __gt__(self, other: object, /) -> Any: ...
+    def __int__(self, /) -> Any: ...
+    def __le__(self, other: object, /) -> Any: ...
     def __len__(self, /) -> int: ...
+    def __lt__(self, other: object, /) -> Any: ...
+    def __ne__(self, other: object, /) -> Any: ...
     def __repr__(self, /) -> str: ...
     def data_ptr(self, /) -> int:
         """The address of the first number."""
     @property
     def dtype(self, /) -> str:
         """The type of the numbers, as in ``"float32"``."""
+    def item(self, /, *index: int) -> Any:
+        """One number as Python has it: the only one, or that at ``index``."""
     def jax(self, /) -> Any:
         """
         The tensor as a ``jax.Array`` that shares the memory, which is not to be written elsewhere
@@ -467,6 +485,8 @@ class Tensor:
         The tensor as a ``tf.Tensor`` that shares the memory, or a copy of what lies in a mapped file
         and of a row that does not start at a multiple of 64, which TensorFlow aborts at.
         """
+    def tolist(self, /) -> Any:
+        """The numbers as nested lists, or the only one."""
     def torch(self, /) -> Any:
         """The tensor as a ``torch.Tensor`` that shares the memory."""
 
