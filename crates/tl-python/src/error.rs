@@ -5,8 +5,10 @@
     reason = "what else there is, or will be, belongs to the last class"
 )]
 
+use std::ffi::OsStr;
 use std::io;
 use std::iter;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyException;
@@ -190,7 +192,14 @@ impl Error {
         exception.setattr("offset", offset)?;
         if self.errno.is_some() {
             exception.setattr("errno", self.errno)?;
-            exception.setattr("filename", shard.as_deref().map(|shard| shard.as_os_str()))?;
+            // Of a folder its file, which the key names.
+            let file = match (shard, key) {
+                (Some(folder), Some(key)) if folder.is_dir() => {
+                    Some(folder.join(OsStr::from_bytes(key)))
+                }
+                _ => shard.clone(),
+            };
+            exception.setattr("filename", file.as_deref().map(Path::as_os_str))?;
         }
         let raised = PyErr::from_value(exception);
         raised.set_cause(py, self.cause.as_ref().map(|cause| cause.clone_ref(py)));

@@ -289,3 +289,16 @@ def test_a_writer_names_the_folder_that_is_not_there(tmp_path):
     with pytest.raises(tl.PathNotFoundError) as raised:
         tl.TblWriter(path)
     assert (raised.value.errno, raised.value.filename) == (errno.ENOENT, str(path))
+
+
+def test_a_photograph_that_is_gone_is_named(tmp_path):
+    (tmp_path / "class").mkdir()
+    gone = tmp_path / "class" / "b.bmp"
+    for path in (tmp_path / "class" / "a.bmp", gone):
+        path.write_bytes(bmp(image(0)))
+    loader = tl.DataLoader(tmp_path, batch_size=1)
+    gone.unlink()
+    with pytest.raises(tl.PathNotFoundError) as raised:
+        list(loader)
+    error = raised.value
+    assert (error.filename, error.shard, error.key) == (str(gone), str(tmp_path), "class/b.bmp")
