@@ -178,7 +178,7 @@ impl PyLoader {
         Ok(PyReport { report: self.open()?.report() })
     }
 
-    /// What the caches have done, in words; what is to be said of the loader beside its results.
+    /// What is to be said of the loader beside its results.
     fn notes(&self) -> Result<Vec<String>, Error> {
         Ok(self.open()?.notes().iter().map(ToString::to_string).collect())
     }

@@ -217,3 +217,15 @@ def test_damaged_tables_are_format_errors_with_their_file(tmp_path, table, kind)
         with pytest.raises(tl.FormatError, match=rf"cut\.{kind}: ") as raised:
             next(iter(tl.DataLoader(cut, batch_size=8)))
         assert raised.value.shard == str(cut)
+
+
+def test_damaged_names_of_classes_are_a_note(tmp_path, table):
+    assert tl.DataLoader(table, label="Label").notes == []
+    data = table.read_bytes()
+    names = b"".join(name.encode() for name in ("cat", "dog", "emu"))
+    assert data.count(names) == 1
+    (tmp_path / "damaged.idv").write_bytes(data.replace(names, b"\xff" * len(names)))
+    loader = tl.DataLoader(tmp_path / "damaged.idv", label="Label")
+    assert loader.class_names == []
+    assert len(loader.notes) == 1
+    assert next(iter(loader))["label"].tolist()[:4] == [-1, 0, 1, 2]

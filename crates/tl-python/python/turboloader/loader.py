@@ -439,6 +439,11 @@ class DataLoader:
         """The bad samples received so far: number, error, and what became of it."""
         return self._native.audit()
 
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said besides: that reading ahead ended, that class names are damaged."""
+        return self._native.notes()
+
     def report(self) -> Report:
         """Return what the loader's time went to, and what limits it."""
         return self._native.report()
