@@ -45,6 +45,10 @@ assert np.asarray(fields["label"]).tolist() == [999 % 7]
 # Rows do not start at a cache line, and a mapped file cannot be written.
 batch = next(iter(tl.DataLoader(path, batch_size=8, image_size=(HEIGHT, WIDTH))))
 np.testing.assert_array_equal(np.asarray(getattr(batch["image"][3], form)()), image(3))
+# Images in their own sizes are a list of such.
+fields = getattr(next(iter(tl.DataLoader(path, batch_size=3))), form)()
+assert type(fields["image"][2]) is type(fields["label"])
+np.testing.assert_array_equal(np.asarray(fields["image"][2]), image(2))
 vectors = np.arange(100, dtype=np.float32).reshape(20, 5)
 segment = tl.TbfSegment(write_segment(folder / "a.tbf", vectors, ring(20), "bfloat16"))
 stored = getattr(segment.embeddings, form)()
