@@ -50,7 +50,7 @@ pub enum DecodeError {
 #[non_exhaustive]
 pub enum Defect {
     /// No decoder knows the first bytes.
-    #[error("not a JPEG, PNG, WebP, BMP or TIFF file (starts with {}, {length} bytes long)", Hex(.start))]
+    #[error("not a JPEG, PNG, WebP, BMP or TIFF file ({}{length} bytes long)", Start(.start, *.length))]
     UnknownFormat {
         /// The first four bytes, zero where the file is shorter.
         start: [u8; 4],
@@ -311,6 +311,19 @@ impl fmt::Write for OneLine<'_, '_> {
     }
 }
 
+/// What is there of the first bytes.
+struct Start<'a>(&'a [u8; 4], usize);
+
+impl fmt::Display for Start<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(start, length) = *self;
+        match start.get(..length).unwrap_or(start) {
+            [] => Ok(()),
+            start => write!(f, "starts with {}, ", Hex(start)),
+        }
+    }
+}
+
 struct Hex<'a>(&'a [u8]);
 
 impl fmt::Display for Hex<'_> {
@@ -334,6 +347,17 @@ mod tests {
         assert_eq!(text(7), "unsupported: JPEG with hierarchical coding (SOF7)");
         let twelve_bits = DecodeError::from(Feature::JpegPrecision(12)).to_string();
         assert_eq!(twelve_bits, "unsupported: JPEG with 12 bits per sample");
+    }
+
+    #[test]
+    fn what_is_no_image_is_shown_as_far_as_it_goes() {
+        let text = |start, length| Defect::UnknownFormat { start, length }.to_string();
+        let no_image = "not a JPEG, PNG, WebP, BMP or TIFF file";
+        assert_eq!(text([0; 4], 0), format!("{no_image} (0 bytes long)"));
+        let expected = format!("{no_image} (starts with ff d8, 2 bytes long)");
+        assert_eq!(text([0xff, 0xd8, 0, 0], 2), expected);
+        let expected = format!("{no_image} (starts with 00 01 02 03, 90 bytes long)");
+        assert_eq!(text([0, 1, 2, 3], 90), expected);
     }
 
     #[test]

@@ -173,7 +173,9 @@ impl Error {
             None if error.is_about_data() => (Class::Format, None),
             None => (Class::Setting, None),
         };
-        Self { errno, ..Self::new(class, error) }
+        // It is no option here.
+        let message = error.to_string().replacen("--schema", "schema", 1).into();
+        Self { errno, message, ..Self::new(class, error) }
     }
 
     fn raise(&self, py: Python<'_>) -> PyResult<PyErr> {

@@ -319,3 +319,10 @@ def test_tables_are_converted(tmp_path):
     with pytest.raises(ZeroDivisionError):
         tl.convert(tmp_path / "a.idv", tmp_path / "d.idv", progress_callback=lambda *_: 1 / 0)
     assert not (tmp_path / "d.idv").exists()
+
+
+def test_a_wrong_schema_is_called_what_it_is(tmp_path):
+    (tmp_path / "a.csv").write_text("age\n1\n")
+    with pytest.raises(tl.SettingError, match=r'schema: column "age": there is no') as raised:
+        tl.convert(tmp_path / "a.csv", tmp_path / "a.idv", schema={"age": "nothing"})
+    assert "--" not in str(raised.value)
