@@ -10,8 +10,10 @@ use std::time::Duration;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use serde_json::Value;
-use tbl_io::SourceKind;
-use tl_pipeline::{Columns, Dataset, Epoch, Loader, LoaderState, PipelineError, Report, Work};
+use tbl_io::{Source, SourceKind};
+use tl_pipeline::{
+    Columns, Dataset, Epoch, Loader, LoaderState, PipelineError, Report, TableKind, Work,
+};
 
 use crate::batch::{Contents, PyBatch};
 use crate::error::Error;
@@ -154,17 +156,22 @@ impl PyLoader {
         Ok(self.open()?.dataset().len())
     }
 
-    /// What the files are: ``"folder"``, ``"tar"``, ``"tbl"`` or ``"table"``, each once.
+    /// What the files are: ``"folder"``, ``"tar"``, ``"tbl"``, ``"idv"`` or ``"tbf"``, each once.
     #[getter]
     fn kinds(&self) -> Result<Vec<&'static str>, Error> {
-        let loader = self.open()?;
-        let kinds = loader.dataset().shards().iter().map(|shard| match shard.kind() {
-            SourceKind::Folder => "folder",
-            SourceKind::Tar => "tar",
-            SourceKind::Tbl1 | SourceKind::Tbl2 => "tbl",
-            SourceKind::Table | _ => "table",
-        });
-        Ok(kinds.collect::<BTreeSet<_>>().into_iter().collect())
+        let mut kinds = BTreeSet::new();
+        for shard in self.open()?.dataset().shards() {
+            kinds.insert(match shard.kind() {
+                SourceKind::Folder => "folder",
+                SourceKind::Tar => "tar",
+                SourceKind::Tbl1 | SourceKind::Tbl2 => "tbl",
+                SourceKind::Table | _ => {
+                    let source = Source::open(shard.path())?;
+                    TableKind::of(shard.path(), &source)?.map_or("table", TableKind::name)
+                }
+            });
+        }
+        Ok(kinds.into_iter().collect())
     }
 
     /// The names of the classes, indexed by label.

@@ -170,7 +170,7 @@ def test_what_does_not_go_together_is_named(table, data, tmp_path):
     }.items():
         with pytest.raises(tl.SettingError, match=f"^{name}: rows of a table are no images"):
             tl.DataLoader(table, **{name: value})
-    with pytest.raises(tl.SettingError, match="format is tbf, but the data set is another table"):
+    with pytest.raises(tl.SettingError, match="format is tbf, but the data set is of idv"):
         tl.DataLoader(table, format="tbf")
     assert tl.DataLoader(table, format="idv").num_samples == ROWS
     with pytest.raises(tl.SettingError, match="features is for tables"):

@@ -163,7 +163,7 @@ class Loader:
         """The plan in words."""
     @property
     def kinds(self, /) -> list[str]:
-        """What the files are: ``"folder"``, ``"tar"``, ``"tbl"`` or ``"table"``, each once."""
+        """What the files are: ``"folder"``, ``"tar"``, ``"tbl"``, ``"idv"`` or ``"tbf"``, each once."""
     def notes(self, /) -> list[str]:
         """What is to be said of the loader beside its results."""
     def report(self, /) -> Report:

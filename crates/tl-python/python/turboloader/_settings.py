@@ -80,12 +80,6 @@ def buckets(value: Any) -> tuple[int | None, int]:
     return window, multiple
 
 
-def begins(path: str, magic: bytes) -> bool:
-    """Return whether a file begins so."""
-    with open(path, "rb") as file:
-        return file.read(len(magic)) == magic
-
-
 def names(setting: str, names: Sequence[str]) -> list[str]:
     if isinstance(names, str):
         raise SettingError(f"{setting} is the text {names!r}, expected a list of names")

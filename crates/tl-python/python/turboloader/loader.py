@@ -31,8 +31,6 @@ _FORMATS: dict[str, tuple[str, bool | None]] = {
     "tf": ("tf", True),
 }
 
-# What tables begin with.
-_TABLES = {"idv": b"CML\0DVB\0", "tbf": b"TALB"}
 # What files of a format are.
 _KINDS = {
     "folder": "folder",
@@ -40,7 +38,8 @@ _KINDS = {
     "tar": "tar",
     "webdataset": "tar",
     "tbl": "tbl",
-    **dict.fromkeys(_TABLES, "table"),
+    "idv": "idv",
+    "tbf": "tbf",
 }
 
 _MIB, _GIB = 1 << 20, 1 << 30
@@ -340,7 +339,7 @@ class DataLoader:
     def _refuse(self, format: str, of_images: dict[str, Any], named: dict[str, Any]) -> None:
         """Refuse what this kind of data set has nothing to do with."""
         kinds = self._native.kinds
-        self._is_table = "table" in kinds
+        self._is_table = "idv" in kinds or "tbf" in kinds
         if self._is_table:
             self._recipe = None
             names = {"keys": named["keys"] or None, "decode": None if named["decode"] else False}
@@ -348,10 +347,7 @@ class DataLoader:
                 raise SettingError(f"{given}: rows of a table are no images")
         elif named["neighbor_direction"] != "outgoing":
             raise SettingError("neighbor_direction is for tables: IDV files and TBF segments")
-        if format in _TABLES and self._is_table:
-            if not all(_settings.begins(path, _TABLES[format]) for path in self._paths):
-                raise SettingError(f"format is {format}, but the data set is another table")
-        elif format != "auto" and kinds != [_KINDS[format]]:
+        if format != "auto" and kinds != [_KINDS[format]]:
             raise SettingError(f"format is {format}, but the data set is of {', '.join(kinds)}")
 
     def __len__(self) -> int:
