@@ -258,14 +258,16 @@ def test_loaders_go_to_other_processes(data, method):
 
 # A batch that takes minutes; the process ends without waiting for the workers.
 SLOW = """
-    import os, sys, threading
+    import os, signal, sys, threading
     import turboloader as tl
     from turboloader import transforms as T
     blurs = [T.GaussianBlur(255, (60.0, 60.0)) for _ in range(50)]
     transform = [T.Resize([500, 500]), *blurs]
     epoch = iter(tl.DataLoader(sys.argv[1], batch_size=64, num_workers=1, transform=transform))
-    print("waiting", flush=True)
+    # What runs in the background of a shell does not hear of Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
+        print("waiting", flush=True)
         next(epoch)
     except KeyboardInterrupt:
         print("interrupted", flush=True)
@@ -282,7 +284,7 @@ def test_threads_of_python_run_while_one_waits(data):
         os._exit(0)
     threading.Timer(0.2, count).start()
     """
-    slow = textwrap.dedent(SLOW).replace("print(", textwrap.dedent(count) + "print(", 1)
+    slow = textwrap.dedent(SLOW).replace("try:", textwrap.dedent(count) + "try:", 1)
     command = [sys.executable, "-c", slow, str(data)]
     result = subprocess.run(command, stdout=subprocess.PIPE, timeout=60, text=True)
     assert result.stdout.splitlines()[-1] == "counted"

@@ -157,7 +157,7 @@ def test_every_time_is_before_or_after(segment):
     nanosecond = np.datetime64("1970-01-01T00:00:00.000000991")
     assert segment.find_time(nanosecond, "1970-01-01T00:00:00.000001").tolist() == [3, 2, 1]
     with pytest.raises(tl.SettingError, match="no point of time"):
-        segment.find_time(np.datetime64("NaT"))
+        segment.find_time(np.datetime64("NaT", "ns"))
 
 
 @pytest.mark.parametrize("metric", ["cosine", "dot", "l2"])
