@@ -379,11 +379,7 @@ def recipe(
         "parity": parity,
     }
     batch_operations = [one.to_dict() for one in mixing]
-    try:
-        return Recipe.of_ops(json.dumps(operations), json.dumps(batch_operations), options)
-    except RecipeError as error:
-        # Places in the text that was made here.
-        raise RecipeError(re.sub(r" at line \d+ column \d+$", "", str(error))) from None
+    return Recipe.of_ops(json.dumps(operations), json.dumps(batch_operations), options)
 
 
 def _composed(transform: Any) -> Transform | None:
