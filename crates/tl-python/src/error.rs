@@ -109,11 +109,6 @@ impl Error {
         Self::new(Class::State, message)
     }
 
-    /// A sample or a row that there is not.
-    pub(crate) fn index(message: &dyn std::fmt::Display) -> Self {
-        Self::new(Class::Index, message)
-    }
-
     /// Bytes that there are not.
     pub(crate) fn memory(bytes: usize) -> Self {
         Self::new(Class::Memory, &format_args!("no memory for {bytes} bytes"))

@@ -1,8 +1,6 @@
 //! Nodes by id, by time and by their vectors.
 
-use pyo3::Borrowed;
 use pyo3::prelude::*;
-use pyo3::types::PyInt;
 use tbf_format::{Bloom, BloomKey, Dtype, Embeddings, FormatError, Index, Region};
 use tl_simd::Level;
 use tl_simd::similarity::{self, Match, Matrix, Metric, Query};
@@ -63,22 +61,11 @@ fn index(segment: &PyTbfSegment) -> Result<Option<Index<'_>>, Error> {
 }
 
 /// What rows are compared with.
+#[derive(FromPyObject)]
 pub(super) enum Asked {
     /// A row, which is then no answer.
     Row(usize),
     Vector(Vec<f32>),
-}
-
-impl<'a, 'py> FromPyObject<'a, 'py> for Asked {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        if !object.is_instance_of::<PyInt>() {
-            return Ok(Self::Vector(object.extract()?));
-        }
-        let no_row = |_| Error::index(&format_args!("there is no row {}", *object));
-        Ok(Self::Row(object.extract().map_err(no_row)?))
-    }
 }
 
 /// The nearest rows, the nearest first.
