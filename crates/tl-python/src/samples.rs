@@ -169,15 +169,18 @@ impl PySamples {
     /// height, width); recipes with several views make a tensor with these first.
     ///
     /// ``number`` is the sample's where this data set is a part of a larger one, whose bytes it has.
-    #[pyo3(signature = (index, epoch, number=None))]
+    /// ``seed`` replaces that of the data set.
+    #[pyo3(signature = (index, epoch, number=None, seed=None))]
     fn image(
         &self,
         py: Python<'_>,
         index: u64,
         epoch: u32,
         number: Option<u64>,
+        seed: Option<u64>,
     ) -> PyResult<Tensor> {
-        let draw = Draw { seed: self.seed, epoch, sample: number.unwrap_or(index) };
+        let (seed, sample) = (seed.unwrap_or(self.seed), number.unwrap_or(index));
+        let draw = Draw { seed, epoch, sample };
         let rendered = py.detach(|| self.render(index, draw));
         let (image, (width, height)) = rendered.map_err(|error| error.of_call(py))?;
         let (width, height) = (width as usize, height as usize);

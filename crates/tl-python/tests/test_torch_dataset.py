@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import multiprocessing
 import pickle
 import sys
@@ -44,10 +45,11 @@ def test_samples_are_those_of_the_loader(data, epoch):
     for index, (pixels, label) in enumerate(dataset):
         assert torch.equal(pixels, expected[index][0])
         assert label == expected[index][1] == index % 7
+    dataset.set_epoch(epoch)
     for index in (0, 17, 99):
-        assert torch.equal(dataset[index][0], dataset[index - 100][0])
+        assert torch.equal(dataset[index - 100][0], expected[index][0])
     # Any order, several at a time, by one thread or more.
-    numbers = [5, 99, 5, 0, 41, 2]
+    numbers = [5, 99, 0, 41, 2]
     for threads in (1, 3):
         several = tlt.Dataset(data, TRAIN, seed=9, threads=threads)
         several.set_epoch(epoch)
@@ -60,12 +62,109 @@ def test_samples_are_those_of_the_loader(data, epoch):
 def test_epoch_and_seed_decide_what_is_random(data):
     dataset, other = tlt.Dataset(data, TRAIN), tlt.Dataset(data, TRAIN, seed=43)
     first = dataset[3][0]
-    assert torch.equal(dataset[3][0], first)
     assert not torch.equal(other[3][0], first)
     dataset.set_epoch(1)
     assert not torch.equal(dataset[3][0], first)
     dataset.set_epoch(0)
     assert torch.equal(dataset[3][0], first)
+
+
+@pytest.mark.parametrize("workers", [0, 2, "persistent"])
+def test_a_plain_loop_draws_each_epoch_anew(data, workers):
+    options = {} if workers == 0 else {"num_workers": 2, "multiprocessing_context": "fork"}
+    dataset = tlt.Dataset(data, TRAIN, seed=9, fields=("index", "image"))
+    loader = torch.utils.data.DataLoader(
+        dataset,
+        batch_size=8,
+        shuffle=True,
+        persistent_workers=workers == "persistent",
+        **options,
+    )
+    for epoch in range(3):
+        expected = pixels_of_loader(data, epoch, transform=TRAIN, seed=9)
+        seen = 0
+        for indices, images in loader:
+            for index, pixels in zip(indices.tolist(), images, strict=True):
+                assert torch.equal(pixels, expected[index][0])
+                seen += 1
+        assert seen == 100
+
+
+def test_every_access_draws_anew(data):
+    crops = [T.RandomResizedCrop(5)]
+    for chosen in (None, 0, 4):
+        dataset = tlt.Dataset(data, crops)
+        if chosen is not None:
+            dataset.set_epoch(chosen)
+        images = [dataset[3][0] for _ in range(3)] + [
+            one[0] for one in dataset.__getitems__([3] * 3)
+        ]
+        assert len({tuple(image.flatten().tolist()) for image in images}) == 6
+        # The first access of a chosen epoch is that of the loader, and all of them come again.
+        again = tlt.Dataset(data, crops)
+        again.set_epoch(chosen or 0)
+        assert torch.equal(again[3][0], images[0])
+        if chosen is not None:
+            assert torch.equal(again[3][0], images[1])
+    weighted = torch.utils.data.WeightedRandomSampler([0.0] * 99 + [1.0], 5)
+    loader = torch.utils.data.DataLoader(tlt.Dataset(data, crops), batch_size=5, sampler=weighted)
+    images, _ = next(iter(loader))
+    assert len({tuple(image.flatten().tolist()) for image in images}) == 5
+
+
+def test_copies_count_on(data):
+    # Picklers that are not torch's copy shared memory; workers of the copy have to share it again.
+    for copied in (copy.deepcopy, lambda dataset: pickle.loads(pickle.dumps(dataset))):
+        dataset = copied(tlt.Dataset(data, TRAIN, fields=("image",)))
+        loader = torch.utils.data.DataLoader(
+            dataset, batch_size=100, num_workers=1, multiprocessing_context="fork"
+        )
+        first, second = next(iter(loader))[0], next(iter(loader))[0]
+        assert not torch.equal(first, second)
+
+
+def test_ranks_draw_apart_unless_an_epoch_is_chosen(data, monkeypatch):
+    images = {}
+    for rank in (0, 1):
+        monkeypatch.setenv("RANK", str(rank))
+        dataset = tlt.Dataset(data, TRAIN)
+        images[rank, None] = dataset[3][0]
+        dataset.set_epoch(0)
+        images[rank, 0] = dataset[3][0]
+    # A distributed sampler may give rank 1 in epoch 1 what rank 0 had in epoch 0.
+    assert not torch.equal(images[0, None], images[1, None])
+    assert torch.equal(images[0, 0], images[1, 0])
+    assert torch.equal(images[0, 0], images[0, None])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_stateful_loader_resumes_in_the_middle_of_an_epoch(data, workers):
+    stateful = pytest.importorskip("torchdata.stateful_dataloader").StatefulDataLoader
+
+    def made():
+        dataset = tlt.Dataset(data, TRAIN, fields=("index", "image"))
+        context = "fork" if workers else None
+        return stateful(dataset, batch_size=8, num_workers=workers, multiprocessing_context=context)
+
+    loader = made()
+    assert len(list(loader)) == 13
+    batches = iter(loader)
+    for _ in range(4):
+        next(batches)
+    state = loader.state_dict()
+    expected = list(batches)
+    resumed = made()
+    resumed.load_state_dict(state)
+    found = list(resumed)
+    assert len(found) == len(expected) == 9
+    for (indices, images), (expected_indices, expected_images) in zip(found, expected, strict=True):
+        assert torch.equal(indices, expected_indices)
+        assert torch.equal(images, expected_images)
+    dataset = tlt.Dataset(data, TRAIN)
+    for bad in ({}, {"epoch": -1, "is_chosen": False}, [], {"epoch": 1}):
+        with pytest.raises(tl.StateError):
+            dataset.load_state_dict(bad)
 
 
 def test_images_keep_their_size_without_a_transform(data):
@@ -178,6 +277,7 @@ def test_workers_have_the_samples_and_the_epoch(data, start):
     for epoch in (0, 2):
         dataset.set_epoch(epoch)
         expected = [dataset[index][0] for index in range(100)]
+        dataset.set_epoch(epoch)
         images = torch.cat([images for images, _ in loader])
         assert torch.equal(images, torch.stack(expected))
 
@@ -186,6 +286,7 @@ def test_data_sets_can_be_pickled(data):
     dataset = tlt.Dataset(data, TRAIN, seed=3)
     dataset.set_epoch(7)
     other = pickle.loads(pickle.dumps(dataset))
+    assert other.state_dict() == {"epoch": 7, "is_chosen": True}
     assert torch.equal(other[4][0], dataset[4][0])
     assert other.classes == dataset.classes
 

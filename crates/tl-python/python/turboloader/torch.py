@@ -31,14 +31,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import torch
 from torch.utils.data import Dataset as TorchDataset
 from torch.utils.data import IterableDataset as TorchIterableDataset
 from torch.utils.data import get_worker_info
 
 from . import _native
+from ._accesses import Accesses
 from ._paths import expand
-from ._settings import local, place, recipe_of_samples
+from ._settings import local, place, recipe_of_samples, whole
 from ._turns import Turns
 from .exceptions import SampleIndexError, SettingError, StateError
 from .loader import DataLoader
@@ -254,10 +254,16 @@ class IterableDataset(TorchIterableDataset):
 class Dataset(TorchDataset):
     """Samples by number: an image tensor and a label, as ``ImageFolder`` of torchvision has them.
 
-    What sample ``i`` looks like is a function of the data set, the transforms, the seed, the epoch
-    and ``i``: the image that a `turboloader.DataLoader` has of it, whoever asks for it and when.
-    Samplers of torch decide on the order, ``DistributedSampler`` too; `set_epoch` of the data set
-    goes beside that of the sampler, and reaches workers of torch's DataLoader.
+    Every access to a sample draws its augmentation anew. Access ``n`` to sample ``i`` gives the
+    image that a `turboloader.DataLoader` has of ``i`` in epoch ``n``, so a loop that visits each
+    sample once an epoch needs no further call, with or without workers.
+    Samplers of torch decide on the order.
+
+    `set_epoch` chooses the epoch: the first access to each sample gives the image of that epoch, on
+    every rank, and repetitions within the epoch have draws of their own. Call it before each epoch,
+    next to ``DistributedSampler.set_epoch``, where results must not depend on how an earlier epoch
+    ended: workers of torch's DataLoader make samples ahead, and those count even if the loop never
+    receives them. Without it, each rank above 0 draws from a seed of its own.
 
     Parameters
     ----------
@@ -319,8 +325,8 @@ class Dataset(TorchDataset):
         self._is_channels_last = not said["ops"] or said["output"]["layout"] == "hwc"
         self._seed, self._exif, self._threads = seed, exif, threads
         self._target_transform, self._fields = target_transform, fields
-        self._epoch = torch.zeros(1, dtype=torch.int64).share_memory_()
         self._open()
+        self._accesses = Accesses(seed, len(self))
 
     def _open(self) -> None:
         paths, recipe = self._paths, self._recipe
@@ -338,19 +344,20 @@ class Dataset(TorchDataset):
         return len(self._samples)
 
     def __getitem__(self, index: int) -> Any:
-        """Return one sample in the present epoch."""
-        return self._sample(self._checked(index), int(self._epoch[0]))
+        """Return one sample, with a draw of its own."""
+        number = self._checked(index)
+        return self._sample(number, *self._accesses.next(number))
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
         """Return several samples, which threads make at the same time."""
-        epoch = int(self._epoch[0])
         numbers = [self._checked(index) for index in indices]
+        draws = [(number, *self._accesses.next(number)) for number in numbers]
         in_worker = get_worker_info() is not None
         threads = self._threads or (1 if in_worker else _cores())
         if threads == 1 or len(numbers) < 2:
-            return [self._sample(number, epoch) for number in numbers]
+            return [self._sample(*draw) for draw in draws]
         pool = _pool(os.getpid(), threads)
-        return list(pool.map(lambda number: self._sample(number, epoch), numbers))
+        return list(pool.map(lambda draw: self._sample(*draw), draws))
 
     def _checked(self, index: int) -> int:
         number, count = operator.index(index), len(self._samples)
@@ -358,7 +365,7 @@ class Dataset(TorchDataset):
             raise SampleIndexError(f"there is no sample {number}: the data set has {count}")
         return number % count
 
-    def _sample(self, number: int, epoch: int) -> Any:
+    def _sample(self, number: int, epoch: int, seed: int) -> Any:
         samples = self._samples
 
         def label() -> Any:
@@ -367,7 +374,7 @@ class Dataset(TorchDataset):
             return known if self._target_transform is None else self._target_transform(known)
 
         def image() -> Any:
-            made = samples.image(number, epoch).torch()
+            made = samples.image(number, epoch, seed=seed).torch()
             return made.movedim(-1, -3).contiguous() if self._is_channels_last else made
 
         values: dict[str, Callable[[], Any]] = {
@@ -384,8 +391,28 @@ class Dataset(TorchDataset):
         return [-1 if label is None else label for label in self._samples.labels()]
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch it is, in this process and in workers of torch's DataLoader."""
-        self._epoch[0] = epoch
+        """Choose the epoch, in this process and in workers of torch's DataLoader."""
+        self._accesses.choose(whole("epoch", epoch))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the epoch of the last access, for ``StatefulDataLoader`` of torchdata.
+
+        A state that was saved between two epochs belongs to the earlier one: call `set_epoch` after
+        loading it.
+        """
+        return self._accesses.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue in the epoch of ``state``.
+
+        Raises
+        ------
+        StateError
+            For anything but a state of such a data set.
+        """
+        if not isinstance(state, Mapping) or not isinstance(state.get("is_chosen"), bool):
+            raise StateError(f"invalid state {state!r}: expected one of turboloader.torch.Dataset")
+        self._accesses.load_state_dict({**state, "epoch": _number(state, "epoch")})
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_samples"}
