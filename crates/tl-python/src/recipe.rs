@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use tl_pipeline::{OnError, Renderer};
 use tl_transform::op::ToFloat;
 use tl_transform::{
-    BatchOp, BoundTransforms, DecodeMode, Draw, Dtype, Layout, Op, OutputSpec, Parity, Plan, Recipe,
+    BatchOp, BoundTransforms, DecodeMode, Draw, Dtype, Layout, Op, OutputSpec, Parity, Plan,
+    Recipe, RecipeError,
 };
 
 use crate::element::Element;
@@ -52,12 +53,13 @@ impl PyRecipe {
         let ops: Vec<Op> = serde_json::from_value(value(ops)?).map_err(refused)?;
         let batch_ops: Vec<BatchOp> = serde_json::from_value(value(batch_ops)?).map_err(refused)?;
         let dtype = options.dtype.as_deref().map(dtype).transpose()?;
-        let ops = with_floats(ops, dtype.is_some_and(|dtype| dtype != Dtype::U8));
+        let (ops, inserted) = with_floats(ops, dtype.is_some_and(|dtype| dtype != Dtype::U8));
         let makes_floats = ops.iter().any(|op| matches!(op, Op::ToFloat(_)));
         let dtype = dtype.unwrap_or(if makes_floats { Dtype::F32 } else { Dtype::U8 });
         let channels_last = options.channels_last.unwrap_or(!makes_floats);
         let layout = if channels_last { Layout::Hwc } else { Layout::Chw };
-        let mut recipe = Recipe::new(ops, OutputSpec { dtype, layout })?;
+        let mut recipe = Recipe::new(ops, OutputSpec { dtype, layout })
+            .map_err(|error| Error::from(as_given(error, inserted)))?;
         if let Some(decode_margin) = options.decode_margin {
             recipe = recipe.with_decode(DecodeMode::Fast { decode_margin })?;
         }
@@ -66,6 +68,22 @@ impl PyRecipe {
             recipe = recipe.with_parity(parity);
         }
         Ok(Self { recipe: recipe.with_batch_ops(batch_ops)? })
+    }
+
+    /// Refuses an operation, given as JSON, for its parameters and for what is within it.
+    #[staticmethod]
+    fn check_operation(op: &str) -> Result<(), Error> {
+        let op: Op = serde_json::from_value(value(op)?).map_err(|error| Error::recipe(&error))?;
+        let name = op.name();
+        let output = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
+        match Recipe::new(vec![op], output) {
+            Err(RecipeError::Parameter { invalid, .. }) => {
+                Err(Error::recipe(&format_args!("{name}: {invalid}")))
+            }
+            Err(error @ RecipeError::Nested { .. }) => Err(error.into()),
+            // What may stand before and after it is known when a recipe is made.
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     /// The usual ImageNet training recipe.
@@ -192,18 +210,30 @@ fn value(json: &str) -> Result<Value, Error> {
     serde_json::from_str(json).map_err(|_| Error::recipe(&"numbers of transforms are finite"))
 }
 
-/// Puts the conversion to floats in where there is none: before a normalisation, or at the end
-/// where floats are wanted.
-fn with_floats(mut ops: Vec<Op>, wanted: bool) -> Vec<Op> {
+/// Inserts the conversion to floats if there is none: before a normalisation, or at the end where
+/// floats are wanted. Returns where it was inserted.
+fn with_floats(mut ops: Vec<Op>, wanted: bool) -> (Vec<Op>, Option<usize>) {
     if ops.iter().any(|op| matches!(op, Op::ToFloat(_))) {
-        return ops;
+        return (ops, None);
     }
-    match ops.iter().position(|op| matches!(op, Op::Normalize(_))) {
-        Some(position) => ops.insert(position, ToFloat {}.into()),
-        None if wanted => ops.push(ToFloat {}.into()),
-        None => {}
+    let normalization = ops.iter().position(|op| matches!(op, Op::Normalize(_)));
+    let inserted = normalization.or_else(|| wanted.then_some(ops.len()));
+    if let Some(position) = inserted {
+        ops.insert(position, ToFloat {}.into());
     }
-    ops
+    (ops, inserted)
+}
+
+/// Counts operations as the caller gave them, without the one that was inserted.
+fn as_given(mut error: RecipeError, inserted: Option<usize>) -> RecipeError {
+    if let RecipeError::Order { position, .. }
+    | RecipeError::Nested { position, .. }
+    | RecipeError::Parameter { position, .. } = &mut error
+        && inserted.is_some_and(|inserted| inserted < *position)
+    {
+        *position -= 1;
+    }
+    error
 }
 
 /// The type of this name in NumPy and PyTorch.

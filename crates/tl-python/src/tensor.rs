@@ -34,6 +34,9 @@ impl Form {
     }
 }
 
+/// How many numbers are shown at most.
+const SHOWN: usize = 64;
+
 /// Numbers in C order in memory that is shared with whoever imports them. Rows of a mapped file may
 /// have bytes between them.
 ///
@@ -215,6 +218,33 @@ impl Tensor {
         Self::numpy(slf)?.call_method0("__float__")
     }
 
+    fn __index__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::numpy(slf)?.call_method0("__index__")
+    }
+
+    fn __hash__(slf: &Bound<'_, Self>) -> PyResult<isize> {
+        let shape = &slf.get().shape;
+        if !shape.is_empty() {
+            let message = format!("unhashable tensor of shape {shape:?}: expected one number");
+            return Err(PyTypeError::new_err(message));
+        }
+        Self::numpy(slf)?.call_method0("item")?.hash()
+    }
+
+    /// One number formatted as Python formats it; without a format any tensor as ``str`` has it.
+    fn __format__<'py>(slf: &Bound<'py, Self>, format: &str) -> PyResult<Bound<'py, PyAny>> {
+        if format.is_empty() || !slf.get().shape.is_empty() {
+            return slf.str()?.call_method1("__format__", (format,));
+        }
+        Self::numpy(slf)?.call_method0("item")?.call_method1("__format__", (format,))
+    }
+
+    #[pyo3(signature = (ndigits=None))]
+    fn __round__<'py>(slf: &Bound<'py, Self>, ndigits: Option<i32>) -> PyResult<Bound<'py, PyAny>> {
+        let number = Self::numpy(slf)?.call_method0("item")?;
+        number.py().import("builtins")?.call_method1("round", (number, ndigits))
+    }
+
     /// One number as Python has it: the only one, or that at ``index``.
     #[pyo3(signature = (*index: "int"))]
     fn item<'py>(
@@ -229,8 +259,15 @@ impl Tensor {
         Self::numpy(slf)?.call_method0("tolist")
     }
 
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("Tensor(shape={}, dtype={})", self.shape(py)?.0, self.element.name()))
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let this = slf.get();
+        let described = format!("shape={}, dtype={}", this.shape(slf.py())?.0, this.element.name());
+        let numbers: usize = this.shape.iter().product();
+        // NumPy has no bfloat16 of its own.
+        if numbers > SHOWN || this.element == Element::Bf16 {
+            return Ok(format!("Tensor({described})"));
+        }
+        Ok(format!("Tensor({}, {described})", Self::tolist(slf)?))
     }
 
     /// NumPy's array interface, version 3.

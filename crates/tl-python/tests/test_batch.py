@@ -306,6 +306,21 @@ def test_files_may_be_called_what_batches_do_not_have(data):
     assert batch["key"] == batch["mask"] == batch["boxes"] == [None] * 8
 
 
+def test_a_tensor_of_one_number_is_used_as_a_number(data):
+    label = next(iter(fixed(data)))["label"][2]
+    assert ["a", "b", "c"][label] == "c"
+    assert list(range(label)) == [0, 1]
+    assert (f"{label:03d}", f"{label}") == ("002", str(label))
+    assert {2: "two"}.get(label) == "two"
+    assert (hash(label), round(label)) == (hash(2), 2)
+    labels = next(iter(fixed(data)))["label"]
+    assert f"{labels}" == str(labels)
+    with pytest.raises(TypeError):
+        ["a", "b"][labels]
+    with pytest.raises(ValueError, match="format code"):
+        f"{labels:d}"
+
+
 def test_tensors_are_compared_and_counted_as_arrays_are(data):
     labels = next(iter(fixed(data)))["label"]
     expected = [0, 1, 2, 3, 4, 5, 6, 0]
@@ -326,7 +341,10 @@ def test_tensors_are_compared_and_counted_as_arrays_are(data):
         int(labels)
     with pytest.raises(TypeError, match="unhashable"):
         hash(labels)
-    assert repr(labels) == "Tensor(shape=(8,), dtype=int64)"
+    assert repr(labels) == f"Tensor({expected}, shape=(8,), dtype=int64)"
+    assert repr(labels[2]) == "Tensor(2, shape=(), dtype=int64)"
+    images = next(iter(fixed(data)))["image"]
+    assert repr(images) == f"Tensor(shape={images.shape}, dtype={images.dtype})"
     if find_spec("torch"):
         import torch
 

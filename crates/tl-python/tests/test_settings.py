@@ -40,6 +40,8 @@ from turboloader import transforms as T  # noqa: N812
         ({"format": ["tbl"]}, r"format is \['tbl'\], none of auto, folder"),
         ({"output_format": ["x"]}, "output_format is .*none of dict"),
         ({"image_size": (224,)}, r"image_size is \(224,\), expected one number or"),
+        ({"image_size": "224"}, "image_size is '224', expected a whole number"),
+        ({"buckets": "12"}, "buckets is '12', expected a whole number"),
         ({"image_size": 4.0}, "image_size is 4.0, expected a whole number"),
         ({"image_size": True}, "image_size is True, expected a whole number"),
         ({"num_workers": -1}, "num_workers is -1, expected a whole number, 0 or more"),
@@ -345,3 +347,31 @@ def test_errors_of_transforms_name_no_place_in_json(data):
     loader = tl.DataLoader(data, batch_size=8)
     with pytest.raises(tl.StateError, match=r"^missing field `dataset`$"):
         loader.load_state_dict({"version": loader.state_dict()["version"]})
+
+
+def test_a_transform_is_refused_where_it_is_made():
+    for make, message in (
+        (lambda: T.Resize("224"), r"Resize|size"),
+        (lambda: T.Resize(-1), "size"),
+        (lambda: T.GaussianBlur(4), "GaussianBlur: kernel_size is 4"),
+        (lambda: T.RandomApply([T.RandomHorizontalFlip()], p=2), "RandomApply: p is 2"),
+        (lambda: T.ColorJitter(brightness=-1), "ColorJitter: brightness"),
+    ):
+        with pytest.raises(tl.RecipeError, match=message):
+            make()
+    # What has to stand before an operation is known when there is a list of them.
+    assert T.RandomErasing().p == 0.5
+
+
+def test_operations_are_counted_as_they_were_given(data):
+    with pytest.raises(tl.RecipeError, match="operation 1: Resize cannot follow"):
+        tl.DataLoader(data, transform=[T.Normalize(), T.Resize(8)])
+
+
+def test_objects_of_other_libraries_are_not_taken_for_functions_of_an_image(data):
+    processor = type("ViTImageProcessor", (), {"__call__": lambda self, image: image})
+    processor.__module__ = "transformers.models.vit"
+    with pytest.raises(TypeError, match="ViTImageProcessor is no transform"):
+        tl.DataLoader(data, transform=[processor()])
+    with pytest.raises(TypeError, match="ViTImageProcessor is no transform"):
+        tl.DataLoader(data, transform=processor())

@@ -74,6 +74,46 @@ def test_lightning(data, tmp_path):
     assert module.model.seen == steps(data)
 
 
+def test_lightning_resumes_in_the_middle_of_an_epoch(data, tmp_path):
+    lightning = pytest.importorskip("lightning")
+
+    class Module(lightning.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = Classifier()
+
+        def training_step(self, batch, number):
+            return self.model(batch["image"], batch["label"], batch["index"])
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), 0.1)
+
+    def fit(folder, steps, checkpoint=None):
+        module = Module()
+        trainer = lightning.Trainer(
+            max_epochs=EPOCHS,
+            max_steps=steps,
+            accelerator="cpu",
+            logger=False,
+            callbacks=[lightning.pytorch.callbacks.ModelCheckpoint(folder, every_n_train_steps=4)],
+            enable_model_summary=False,
+            enable_progress_bar=False,
+            default_root_dir=folder,
+        )
+        loader = tl.DataLoader(data, 8, output_format="pytorch", **SETTINGS)
+        trainer.fit(module, loader, ckpt_path=checkpoint)
+        return module.model.seen
+
+    expected = steps(data)
+    assert fit(tmp_path / "whole", -1) == expected
+    # 13 steps an epoch: within the first and the second.
+    for stop in (4, 16):
+        folder = tmp_path / str(stop)
+        assert fit(folder, stop) == expected[:stop]
+        (checkpoint,) = folder.glob("*.ckpt")
+        assert fit(tmp_path / f"{stop} resumed", -1, checkpoint) == expected[stop:]
+
+
 def test_accelerate(data):
     accelerate = pytest.importorskip("accelerate")
     accelerator = accelerate.Accelerator(cpu=True)

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 from typing import Any
 
 import torch
 from torch.utils.data import get_worker_info
+
+from ._ranks import initialized
 
 # Counts have 16 bits, because shared memory is scarce in containers.
 _MASK = (1 << 16) - 1
@@ -98,7 +99,5 @@ class Accesses:
 
 def initialized_rank() -> int | None:
     """Return the rank in ``torch.distributed``, where that is initialised."""
-    distributed = sys.modules.get("torch.distributed")
-    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
-        return None
-    return int(distributed.get_rank())
+    distributed = initialized()
+    return None if distributed is None else int(distributed.get_rank())

@@ -201,6 +201,9 @@ class Recipe:
         that the recipe names.
         """
     @staticmethod
+    def check_operation(op: str) -> None:
+        """Refuses an operation, given as JSON, for its parameters and for what is within it."""
+    @staticmethod
     def from_json(text: str) -> Recipe:
         """The recipe of this JSON text, as `tl explain --json` and `Recipe.to_json` write it."""
     @property
@@ -280,13 +283,19 @@ class Samples:
     def class_names(self, /) -> list[str]:
         """The names of the classes, indexed by label."""
     def image(
-        self, /, index: SupportsIndex, epoch: SupportsIndex, number: SupportsIndex | None = None
+        self,
+        /,
+        index: SupportsIndex,
+        epoch: SupportsIndex,
+        number: SupportsIndex | None = None,
+        seed: SupportsIndex | None = None,
     ) -> Tensor:
         """
         What the recipe makes of sample ``index`` in this epoch, of shape (height, width, 3) or (3,
         height, width); recipes with several views make a tensor with these first.
 
         ``number`` is the sample's where this data set is a part of a larger one, whose bytes it has.
+        ``seed`` replaces that of the data set.
         """
     def key(self, /, index: SupportsIndex) -> str | None:
         """Sample ``index``'s name, if it has one."""
@@ -444,6 +453,8 @@ class Tensor:
         """``(1, 0)``: the CPU."""
     def __eq__(self, other: object, /) -> Any: ...
     def __float__(self, /) -> Any: ...
+    def __format__(self, /, format: str) -> Any:
+        """One number formatted as Python formats it; without a format any tensor as ``str`` has it."""
     def __ge__(self, other: object, /) -> Any: ...
     @overload
     def __getitem__(self, index: int, /) -> Tensor: ...
@@ -451,12 +462,15 @@ class Tensor:
     def __getitem__(self, index: Any, /) -> Any:
         """Row ``index`` as a tensor that shares the memory; anything else as NumPy does it."""
     def __gt__(self, other: object, /) -> Any: ...
+    def __hash__(self, /) -> int: ...
+    def __index__(self, /) -> Any: ...
     def __int__(self, /) -> Any: ...
     def __le__(self, other: object, /) -> Any: ...
     def __len__(self, /) -> int: ...
     def __lt__(self, other: object, /) -> Any: ...
     def __ne__(self, other: object, /) -> Any: ...
     def __repr__(self, /) -> str: ...
+    def __round__(self, /, ndigits: SupportsIndex | None = None) -> Any: ...
     def data_ptr(self, /) -> int:
         """The address of the first number."""
     @property

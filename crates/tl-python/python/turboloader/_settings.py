@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import operator
 import os
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ._native import Recipe
+from ._ranks import detected_ranks
 from .exceptions import SettingError
 from .transforms import Resize, Transform, dtype_name, from_torchvision, recipe
 
@@ -62,18 +62,23 @@ def wholes(setting: str, values: Any) -> list[int]:
 
 
 def sides(setting: str, value: Any) -> list[int]:
-    """Return a height and a width, or what is said of both."""
-    listed = wholes(setting, value if isinstance(value, Iterable) else [value, value])
-    if len(listed) != 2:
+    """Return a height and a width."""
+    is_text = isinstance(value, (str, bytes))
+    listed = value if isinstance(value, Iterable) and not is_text else [value, value]
+    sides = wholes(setting, listed)
+    if len(sides) != 2:
         raise SettingError(f"{setting} is {value!r}, expected one number or (height, width)")
-    return listed
+    return sides
 
 
 def buckets(value: Any) -> tuple[int | None, int]:
     """Return the window in batches, if there is one, and what sides are a multiple of."""
     if value is None:
         return None, 1
-    numbers = wholes("buckets", value if isinstance(value, Iterable) else [value, 1])
+    is_text = isinstance(value, (str, bytes))
+    numbers = wholes(
+        "buckets", value if isinstance(value, Iterable) and not is_text else [value, 1]
+    )
     if len(numbers) != 2 or min(numbers) < 1:
         raise SettingError(f"buckets is {value!r}, expected a window or (window, multiple)")
     window, multiple = numbers
@@ -184,13 +189,10 @@ def place(enable: bool, rank: int | None, world: int | None) -> tuple[int, int]:
         return rank, world
     if not enable:
         return 0, 1
-    distributed = sys.modules.get("torch.distributed")
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        return distributed.get_rank(), distributed.get_world_size()
-    try:
-        return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    except (KeyError, ValueError):
+    detected = detected_ranks()
+    if detected is None:
         raise SettingError(
             "enable_distributed: neither torch.distributed is initialised nor are RANK and "
             "WORLD_SIZE set; pass world_rank and world_size"
-        ) from None
+        )
+    return detected

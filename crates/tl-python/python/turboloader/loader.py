@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from . import _native, _settings
 from ._native import Recipe, Report
 from ._paths import expand
+from ._ranks import ShardingCheck
 from .exceptions import SettingError
 from .transforms import BatchTransform, functions
 
@@ -265,6 +266,8 @@ class DataLoader:
             raise SettingError("cache_dir is for the disk: pass cache_l2_gb, how much it may take")
         num_workers = _settings.whole("num_workers", num_workers)
         rank, world = _settings.place(enable_distributed, world_rank, world_size)
+        is_chosen = enable_distributed or world_rank is not None or worker_id is not None
+        self._sharding = ShardingCheck(world, is_chosen)
         if drop_last:
             tail = "drop"
         if worker_id is not None:
@@ -281,8 +284,8 @@ class DataLoader:
             num_workers=num_workers,
             tail=tail,
             enable_distributed=False,
-            world_rank=rank,
-            world_size=world,
+            world_rank=rank if is_chosen else None,
+            world_size=world if is_chosen else None,
             worker_id=None,
         )
         memory = _settings.whole("cache_l1_mb", cache_l1_mb) * _MIB
@@ -332,6 +335,8 @@ class DataLoader:
             raise
         self._next = 0
         self._current: _native.Epoch | None = None
+        # The batches that the present iteration began with.
+        self._left = 0
         self._state: str | None = None
         # Whether the next epoch was chosen by hand.
         self._is_chosen = False
@@ -355,7 +360,15 @@ class DataLoader:
         return len(self._native)
 
     def __iter__(self) -> _native.Epoch:
-        """Begin the next epoch, or what a state leaves of its own, and end the present one."""
+        """Begin the next epoch, or what a state leaves of its own, and end the present one.
+
+        An epoch of which no batch was requested begins again, because trainers make iterators that
+        they do not use. Warns if this is one of several ranks that each load the whole data set.
+        """
+        self._sharding.begin()
+        if self._current is not None and self._state is None and not self._is_chosen:
+            left = self._current.remaining()
+            self._state = self._current.state() if left == self._left > 0 else None
         self._end()
         if self._state is None:
             epoch = self._native.epoch(self._next)
@@ -365,6 +378,7 @@ class DataLoader:
                 epoch = self._native.epoch(epoch.number + 1)
         self._state, self._is_chosen = None, False
         self._current, self._next = epoch, epoch.number + 1
+        self._left = epoch.remaining()
         return epoch
 
     def set_epoch(self, epoch: int) -> None:

@@ -1,16 +1,19 @@
 """PyTorch: data sets that its loaders, samplers and trainers take.
 
-A `turboloader.DataLoader` goes into a training loop as it is, with threads of its own. What is here
-is for code that wants a data set of torch:
+A training loop iterates over a `turboloader.DataLoader` directly, and so does Lightning, which also
+resumes it. This module is for code that requires a data set of torch:
 
-- `IterableDataset` has whole batches, for ``DataLoader(dataset, batch_size=None)`` of torch or
-  torchdata, and with it for Lightning and Accelerate.
+- `IterableDataset` yields whole batches, for ``DataLoader(dataset, batch_size=None)`` of torch or
+  torchdata, and with it for Accelerate.
 - `Dataset` has samples by number, as ``ImageFolder`` of torchvision has them, for samplers and for
   trainers that make batches themselves, such as Hugging Face's.
+
+``docs/trainers.md`` says which class goes with which trainer.
 
 Tensors lie in memory that can be pinned as any other: ``DataLoader(dataset, batch_size=None,
 pin_memory=True)``, or ``batch["image"].torch().pin_memory()`` of a `turboloader.DataLoader`.
 
+>>> import torch
 >>> import turboloader.torch
 >>> dataset = turboloader.torch.IterableDataset("train.tar", 64, shuffle=True, image_size=224)
 >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.LazyLinear(6))
@@ -38,6 +41,7 @@ from torch.utils.data import get_worker_info
 from . import _native
 from ._accesses import Accesses
 from ._paths import expand
+from ._ranks import ShardingCheck
 from ._settings import local, place, recipe_of_samples, whole
 from ._turns import Turns
 from .exceptions import SampleIndexError, SettingError, StateError
@@ -93,6 +97,7 @@ class IterableDataset(TorchIterableDataset):
 
     Examples
     --------
+    >>> import torch
     >>> dataset = IterableDataset("train.tar", batch_size=4, shuffle=True, image_size=224)
     >>> loader = torch.utils.data.DataLoader(dataset, batch_size=None)
     >>> images, labels = next(iter(loader))
@@ -115,6 +120,7 @@ class IterableDataset(TorchIterableDataset):
         distributed = settings.pop("enable_distributed", False)
         given = settings.pop("world_rank", None), settings.pop("world_size", None)
         self._rank, self._world = place(distributed, *given)
+        self._sharding = ShardingCheck(self._world, distributed or given != (None, None))
         self._settings = {
             **settings,
             "data_path": data_path,
@@ -147,7 +153,9 @@ class IterableDataset(TorchIterableDataset):
         return self._batches(self._iteration)
 
     def _batches(self, iteration: int) -> Iterator[Any]:
-        _, workers = _worker()
+        worker, workers = _worker()
+        if worker == 0:
+            self._sharding.begin()
         epoch, first = self._resumed or self._turns.next(iteration)
         self._resumed = None
         self._turns.begin(iteration, epoch)

@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 # Their transforms take tensors or images of Pillow.
-_FRAMEWORKS = ("torch", "torchvision", "albumentations", "kornia", "PIL")
+_FRAMEWORKS = ("torch", "torchvision", "albumentations", "kornia", "PIL", "timm", "transformers")
 
 _FLOATS = ("float16", "bfloat16", "float32")
 _MAKE_FLOATS = ("to_float", "normalize")
@@ -309,6 +309,9 @@ def _define(name: str, base: type, document: str, parameters: Mapping[str, Any])
             listed = bound.arguments["transforms"]
             bound.arguments["transforms"] = [_checked(one) for one in listed]
         base.__init__(self, **bound.arguments)  # type: ignore[misc]
+        if isinstance(self, Transform):
+            for operation in self.operations():
+                Recipe.check_operation(json.dumps(operation))
 
     receiver = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     listed = [receiver, *signature.parameters.values()]
