@@ -14,7 +14,7 @@ use tbl_format::{FormatError, v1};
 use crate::error::ReadError;
 use crate::identity::Told;
 use crate::limits::ReadLimits;
-use crate::sample::{Entry, Facts, Field, SampleSource, SourceKind, StoredBytes};
+use crate::sample::{Entry, Facts, Field, SampleName, SampleSource, SourceKind, StoredBytes};
 use crate::source::Source;
 use crate::tbl_version::TblVersion;
 use crate::view::ViewMap;
@@ -26,6 +26,7 @@ mod open;
 mod payload;
 mod raw;
 mod region;
+mod scan;
 mod section;
 
 pub use metadata::MetadataBlock;
@@ -324,6 +325,13 @@ impl SampleSource for TblFile {
 
     fn stored_labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
         self.metadata.labels()
+    }
+
+    fn scan(
+        &self,
+        take: &mut dyn FnMut(Result<SampleName<'_>, ReadError>) -> ControlFlow<()>,
+    ) -> Result<bool, ReadError> {
+        scan::scan(self, take)
     }
 
     fn content_id(&self, index: u64, id: &mut Vec<u8>) -> Result<bool, ReadError> {

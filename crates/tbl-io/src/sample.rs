@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use tbl_format::SampleFormat;
@@ -63,6 +64,19 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
     /// As for [`entry`](Self::entry).
     fn stored_labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
         Ok(None)
+    }
+
+    /// Calls `take` with name and size of every sample in order, as [`entry`](Self::entry) has them,
+    /// in a single pass over the index, until `take` breaks. False, the default, where there is no
+    /// faster way than to ask for each entry: `take` is not called then.
+    ///
+    /// # Errors
+    /// When the file changed meanwhile: what `take` was given is not to be used then.
+    fn scan(
+        &self,
+        _take: &mut dyn FnMut(Result<SampleName<'_>, ReadError>) -> ControlFlow<()>,
+    ) -> Result<bool, ReadError> {
+        Ok(false)
     }
 
     /// Replaces `bytes` with the sample's original (uncompressed) bytes, checked against the
@@ -230,6 +244,15 @@ pub struct Facts {
     pub offset: u64,
     /// Bytes the sample occupies in the container.
     pub stored_bytes: u64,
+    /// Bytes of the sample itself, after decompression.
+    pub bytes: u64,
+}
+
+/// Name and size of one sample, as [`SampleSource::scan`] gives them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SampleName<'a> {
+    /// The name, as [`Entry::key`] has it.
+    pub key: Option<&'a [u8]>,
     /// Bytes of the sample itself, after decompression.
     pub bytes: u64,
 }

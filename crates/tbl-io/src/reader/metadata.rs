@@ -11,7 +11,7 @@ use tbl_format::metadata::MetadataType;
 
 use super::json::JsonFacts;
 use super::region::Region;
-use super::section::{BlockMap, Defect, Directory, verify};
+use super::section::{BlockMap, Defect, Directory, Names, verify};
 use crate::error::ReadError;
 use crate::sample::Field;
 use crate::source::Source;
@@ -126,6 +126,21 @@ impl Metadata {
         Ok((key, label))
     }
 
+    /// Calls `read` with the lists of names, or with `None` where
+    /// [`key_and_label`](Self::key_and_label) has to look for each: names stand in blocks of the
+    /// samples, or labels are looked for in blocks that are damaged.
+    pub(super) fn with_names<R>(
+        &self,
+        read: impl FnOnce(Option<NameLists<'_>>) -> Result<R, ReadError>,
+    ) -> Result<R, ReadError> {
+        let Some(section) = &self.0 else { return read(Some(NameLists(None))) };
+        let is_whole = section.directory.has_labels() || section.map()?.is_whole();
+        section.read(|bytes| {
+            let names = Names::new(&section.directory, bytes).filter(|_| is_whole);
+            Ok(read(names.map(|names| NameLists(Some((section, names))))))
+        })?
+    }
+
     /// Calls `take` with kind and data of each block of sample `index`, in stored order.
     pub(super) fn for_each_block(
         &self,
@@ -168,19 +183,33 @@ impl Metadata {
     }
 }
 
+/// The names of all samples; none of them has one where there is no section.
+pub(super) struct NameLists<'a>(Option<(&'a Section, Names<'a>)>);
+
+impl<'a> NameLists<'a> {
+    /// The name of sample `index`: fastest in ascending order.
+    pub(super) fn name(&mut self, index: u64) -> Result<Option<&'a [u8]>, ReadError> {
+        let Some((section, names)) = &mut self.0 else { return Ok(None) };
+        names.name(index).map_err(|defect| section.error(defect))
+    }
+}
+
 impl Section {
     /// Calls `read` with the whole section and says which file and where its defect is in.
     fn read<T>(&self, read: impl FnOnce(&[u8]) -> Result<T, Defect>) -> Result<T, ReadError> {
         let start = self.region.offset();
-        self.region.with(start, self.region.len(), read)?.map_err(|defect| {
-            let path = self.path.clone();
-            match defect {
-                Defect::Format { offset, source } => {
-                    ReadError::Format { path, offset: start + offset, source }
-                }
-                Defect::Limit { what, limit, need } => ReadError::Limit { path, what, limit, need },
+        self.region.with(start, self.region.len(), read)?.map_err(|defect| self.error(defect))
+    }
+
+    /// A defect of the section as one of the file.
+    fn error(&self, defect: Defect) -> ReadError {
+        let path = self.path.clone();
+        match defect {
+            Defect::Format { offset, source } => {
+                ReadError::Format { path, offset: self.region.offset() + offset, source }
             }
-        })
+            Defect::Limit { what, limit, need } => ReadError::Limit { path, what, limit, need },
+        }
     }
 
     /// What the first JSON block of sample `index` says.

@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 
 use tbl_format::FormatError;
 use tbl_format::checksum::crc32c;
-use tbl_format::extension::{Extension, ExtensionHeader, Integrity, NO_LABEL};
+use tbl_format::extension::{Extension, ExtensionHeader, Integrity, NO_LABEL, SampleNames};
 use tbl_format::metadata::{Block, BlockHeader, Blocks, MetadataType};
 
 /// Whole-file blocks, and blocks of samples, that a section may have beside those allowed for each
@@ -223,6 +223,54 @@ impl Directory {
     }
 }
 
+/// The lists of names of a section, looked into in the order of the samples.
+pub(super) struct Names<'a> {
+    section: &'a [u8],
+    runs: &'a [Run],
+    /// The list looked into last, and the samples that it is for.
+    current: Option<(Range<u64>, Named<'a>)>,
+}
+
+/// The names of a run, and where their list is.
+struct Named<'a> {
+    names: SampleNames<'a>,
+    offset: u64,
+}
+
+impl<'a> Names<'a> {
+    /// The lists of `section`; `None` where names stand in blocks of the samples, or the list of
+    /// labels is damaged.
+    pub(super) fn new(directory: &'a Directory, section: &'a [u8]) -> Option<Self> {
+        let has_blocks = directory.sample_blocks < section.len() as u64;
+        let is_complete = directory.has_names() || !has_blocks;
+        let is_complete = is_complete && directory.label(section, 0).is_ok();
+        is_complete.then_some(Self { section, runs: &directory.names, current: None })
+    }
+
+    /// The name of sample `index`, as [`Directory::name`] has it.
+    pub(super) fn name(&mut self, index: u64) -> Result<Option<&'a [u8]>, Defect> {
+        if self.current.as_ref().is_none_or(|(samples, _)| !samples.contains(&index)) {
+            self.current = self.list_of(index)?;
+        }
+        match &self.current {
+            Some((_, Named { names, offset })) => names.name(index).map_err(at(*offset)),
+            None => Ok(None),
+        }
+    }
+
+    fn list_of(&self, index: u64) -> Result<Option<(Range<u64>, Named<'a>)>, Defect> {
+        let after = self.runs.partition_point(|run| run.first <= index);
+        let Some(run) = Run::find(self.runs, index) else { return Ok(None) };
+        let Some(Extension::SampleNames(names)) = extension(self.section, &run.data)? else {
+            return Ok(None);
+        };
+        // A list that starts within another one has the names from there on.
+        let next = self.runs.get(after).map_or(u64::MAX, |next| next.first);
+        let end = run.first.saturating_add(run.count).min(next);
+        Ok(Some((index..end, Named { names, offset: run.data.start as u64 })))
+    }
+}
+
 /// Where each sample's blocks are.
 #[derive(Debug)]
 pub(super) struct BlockMap {
@@ -234,6 +282,11 @@ pub(super) struct BlockMap {
 }
 
 impl BlockMap {
+    /// Whether all blocks could be walked.
+    pub(super) fn is_whole(&self) -> bool {
+        self.damage.is_none()
+    }
+
     /// Walks all blocks of `section` from `start` on.
     pub(super) fn new(section: &[u8], start: u64, sample_count: u64) -> Self {
         let mut map = Self { runs: Vec::new(), damage: None };

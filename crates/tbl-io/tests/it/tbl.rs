@@ -11,6 +11,7 @@ use tbl_io::{
 mod golden;
 mod hostile;
 mod raw;
+mod scanning;
 mod writing;
 
 /// Everything that a reader returns of one sample.

@@ -1,0 +1,35 @@
+//! Names and sizes of all samples in one pass over the index and the lists of names.
+
+use std::ops::ControlFlow;
+
+use super::TblFile;
+use crate::error::ReadError;
+use crate::sample::SampleName;
+
+/// As [`SampleSource::scan`](crate::SampleSource::scan): false where each sample has to be asked for.
+pub(super) fn scan(
+    file: &TblFile,
+    take: &mut dyn FnMut(Result<SampleName<'_>, ReadError>) -> ControlFlow<()>,
+) -> Result<bool, ReadError> {
+    let entry_bytes = file.version().entry_bytes();
+    let len = file.sample_count.saturating_mul(entry_bytes as u64);
+    file.metadata.with_names(|names| {
+        let Some(mut names) = names else { return Ok(false) };
+        file.index.with(file.entry_offset(0), len, |index| {
+            for (number, bytes) in (0..).zip(index.chunks_exact(entry_bytes)) {
+                let entry = file.header.parse_entry(bytes).map_err(|defect| {
+                    let error = file.format_error(file.entry_offset(number), defect);
+                    error.for_sample(number, None)
+                });
+                let sample = entry.and_then(|entry| {
+                    let bytes = u64::from(entry.bytes);
+                    Ok(SampleName { key: names.name(number)?, bytes })
+                });
+                if take(sample).is_break() {
+                    break;
+                }
+            }
+            true
+        })
+    })
+}
