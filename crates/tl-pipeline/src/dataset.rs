@@ -192,6 +192,11 @@ impl Dataset {
         label.or_else(|| self.table_labels.label(index))
     }
 
+    /// The label of sample `index` of source number `shard`, where labels are not those of a table.
+    pub(crate) fn shard_label(&self, shard: usize, index: u64) -> Option<i64> {
+        self.labels.label(shard, index)
+    }
+
     /// Replaces `bytes` with those of sample `index`.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! Fingerprints: what a saved state is compared by.
 
 use std::fmt;
+use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -59,7 +60,8 @@ impl Dataset {
     /// and the length of its name, all as 8 little-endian bytes, and the name. A sample whose index
     /// entry is damaged, or whose file is gone, has the size 2^64 - 1 and neither label nor name.
     ///
-    /// This looks at every index entry: a second for some millions of samples.
+    /// This looks at every index entry: a second for tens of millions of samples of TBL files, more
+    /// where each has to be asked for.
     ///
     /// Of a table these are the rows, and name, type and shape of every column, with the numbers in
     /// the first and the last row: not how they are stored.
@@ -77,25 +79,86 @@ impl Dataset {
             return Ok(Fingerprint(hash.finalize().into()));
         }
         hash.update(self.len().to_le_bytes());
-        for index in 0..self.len() {
-            let label = self.label(index).unwrap_or(i64::MIN);
-            match self.entry(index) {
-                Ok(entry) => {
-                    let key = entry.key.as_deref().unwrap_or_default();
-                    hash.update(entry.bytes.to_le_bytes());
-                    hash.update(label.to_le_bytes());
-                    hash.update((key.len() as u64).to_le_bytes());
-                    hash.update(key);
-                }
-                Err(error) if !is_lasting(&error) => return Err(error.into()),
-                Err(_) => {
-                    hash.update(u64::MAX.to_le_bytes());
-                    hash.update(i64::MIN.to_le_bytes());
-                    hash.update(0u64.to_le_bytes());
+        let mut samples = SampleHash { hash, pending: Vec::with_capacity(2 * PENDING_BYTES) };
+        for shard in 0..self.shards().len() {
+            samples = self.add_shard(shard, samples)?;
+        }
+        Ok(samples.finish())
+    }
+
+    /// Adds the samples of source number `shard`.
+    fn add_shard(&self, shard: usize, samples: SampleHash) -> Result<SampleHash, PipelineError> {
+        let source = &*self.shards()[shard];
+        let mut scanned = samples.clone();
+        let (mut failure, mut index) = (None, 0);
+        let scan = source.scan(&mut |sample| {
+            let label = self.shard_label(shard, index);
+            index += 1;
+            match scanned.add(sample.map(|sample| (sample.bytes, label, sample.key))) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failure = Some(error);
+                    ControlFlow::Break(())
                 }
             }
+        });
+        match (scan, failure) {
+            (Ok(true), None) => return Ok(scanned),
+            (Ok(true), Some(failure)) => return Err(failure.into()),
+            // Where there is no scan, or the file changed meanwhile, each sample is asked for.
+            (Ok(false) | Err(_), _) => {}
         }
-        Ok(Fingerprint(hash.finalize().into()))
+        let mut samples = samples;
+        for index in 0..source.sample_count() {
+            let label = self.shard_label(shard, index);
+            match source.entry(index) {
+                Ok(entry) => samples.add(Ok((entry.bytes, label, entry.key.as_deref())))?,
+                Err(error) => samples.add(Err(error))?,
+            }
+        }
+        Ok(samples)
+    }
+}
+
+/// Bytes that are hashed at once: for each number alone the hash takes longer than for the bytes.
+const PENDING_BYTES: usize = 16 << 10;
+
+/// The hash of samples, in order.
+#[derive(Clone)]
+struct SampleHash {
+    hash: Sha256,
+    pending: Vec<u8>,
+}
+
+impl SampleHash {
+    /// Adds a sample's size, label and name, or that the sample is damaged.
+    ///
+    /// # Errors
+    /// The error, if it may be gone the next time.
+    fn add(
+        &mut self,
+        sample: Result<(u64, Option<i64>, Option<&[u8]>), ReadError>,
+    ) -> Result<(), ReadError> {
+        let (bytes, label, key) = match sample {
+            Err(error) if !is_lasting(&error) => return Err(error),
+            Err(_) => (u64::MAX, None, None),
+            Ok(sample) => sample,
+        };
+        let key = key.unwrap_or_default();
+        self.pending.extend_from_slice(&bytes.to_le_bytes());
+        self.pending.extend_from_slice(&label.unwrap_or(i64::MIN).to_le_bytes());
+        self.pending.extend_from_slice(&(key.len() as u64).to_le_bytes());
+        self.pending.extend_from_slice(key);
+        if self.pending.len() >= PENDING_BYTES {
+            self.hash.update(&self.pending);
+            self.pending.clear();
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Fingerprint {
+        self.hash.update(&self.pending);
+        Fingerprint(self.hash.finalize().into())
     }
 }
 
