@@ -1,6 +1,7 @@
 //! Batching: which samples come into a batch together, and how images of different sizes become one
 //! array.
 
+use tbl_io::{Facts, SampleSource, SourceKind};
 use tl_decode::Exif;
 
 use crate::config::{LoaderConfig, Work};
@@ -86,16 +87,21 @@ impl Buckets {
         if config.decode.exif == Exif::Apply {
             return Err(PipelineError::TurnedSizes { recipe: recipe.to_string() });
         }
-        for shard in dataset.shards() {
-            if shard.sample_count() > 0
-                && let Ok(facts) = shard.facts(0)
-                && (facts.width == 0 || facts.height == 0)
-            {
-                return Err(PipelineError::UnknownSizes { path: shard.path().to_path_buf() });
-            }
+        match dataset.shards().iter().find(|shard| !has_sizes(&***shard)) {
+            Some(shard) => Err(PipelineError::UnknownSizes { path: shard.path().to_path_buf() }),
+            None => Ok(()),
         }
-        Ok(())
     }
+}
+
+/// Whether the index says how large images are. Damaged images of a TBL file have no size there, so
+/// one that has is looked for; other containers have the sizes of all or of none.
+fn has_sizes(shard: &dyn SampleSource) -> bool {
+    let count = shard.sample_count();
+    let looked_at = if shard.kind() == SourceKind::Tbl2 { count } else { count.min(1) };
+    // An entry that cannot be read leaves the question open.
+    let has_size = |facts: Facts| facts.width > 0 && facts.height > 0;
+    count == 0 || (0..looked_at).any(|index| shard.facts(index).map_or(true, has_size))
 }
 
 /// Pixels of images and of what is added around them.

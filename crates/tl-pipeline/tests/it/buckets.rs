@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tbl_format::SampleFormat;
-use tbl_io::ReadError;
+use tbl_io::{NewSample, ReadError, StreamWriter, WriteOptions};
 use tl_decode::{DecodeOptions, Exif};
 use tl_pipeline::{
-    Batch, Batching, Buckets, CacheConfig, CacheKind, Loader, LoaderConfig, MemoryCache, OnError,
-    Outcome, PaddingStats, PipelineError, Readers, Renderer, SampleFault, Sampler, Shard, Shuffle,
-    Tail, Work,
+    Batch, Batching, Buckets, CacheConfig, CacheKind, Dataset, Loader, LoaderConfig, MemoryCache,
+    OnError, Outcome, PaddingStats, PipelineError, Readers, Renderer, SampleFault, Sampler, Shard,
+    Shuffle, Tail, Work,
 };
 use tl_transform::op::{RandomHorizontalFlip, RandomShortestSize, ToFloat};
 use tl_transform::{Draw, Dtype, Interpolation, Layout, Op, OutputSpec, Recipe};
@@ -424,4 +424,33 @@ fn a_cache_of_one_rank_of_several_keeps_what_came_first() {
         }
         assert!(hits > kept as u64, "{hits}");
     }
+}
+
+/// A TBL file has no size of an image that it could not decode: that is the sample's error, also of
+/// the first one.
+#[test]
+fn a_file_whose_first_sample_is_damaged_has_sizes() {
+    let root = tempfile::tempdir().unwrap();
+    let write = |bad: &dyn Fn(u32) -> bool| {
+        let path = root.path().join("a.tbl");
+        let options = WriteOptions { overwrite: true, ..WriteOptions::default() };
+        let mut writer = StreamWriter::create(&path, options).unwrap();
+        for number in 0..20 {
+            let format = SampleFormat::Bmp;
+            let Stored { bytes, size: (width, height), .. } = sample(number, format);
+            let image = NewSample { format, width, height, ..NewSample::new(&bytes) };
+            let damaged = NewSample { format, ..NewSample::new(&bytes[..60]) };
+            writer.write_sample(if bad(number) { &damaged } else { &image }).unwrap();
+        }
+        writer.finish().unwrap();
+        Dataset::open(&[path]).unwrap()
+    };
+    let skipping = || LoaderConfig { on_error: OnError::Skip, ..buckets(2, 1) };
+    for first in [0, 7] {
+        let loader = loader(write(&|number| number == first), skipping());
+        assert_eq!(received(&loader, 0).iter().map(Batch::len).sum::<usize>(), 19);
+        assert_eq!(loader.audit()[0].error.index, u64::from(first));
+    }
+    let error = Loader::new(write(&|_| true), skipping()).unwrap_err();
+    assert!(matches!(error, PipelineError::UnknownSizes { .. }), "{error}");
 }
