@@ -63,20 +63,18 @@ impl Epoch {
         self.shared.schedule.batches().saturating_sub(self.received)
     }
 
-    /// The state to go on from: what this consumer has received, and not what was prepared for it.
+    /// The state to resume from: what this consumer has received, and not what was prepared for it.
     ///
-    /// It is the same on every rank after the same number of batches, and at the end. A rank that
-    /// has a batch less than others ([`Tail::Uneven`](crate::Tail::Uneven)) is at the end of the
-    /// epoch with its own last batch.
+    /// It is the same on every rank after the same number of batches. A rank that has one batch less
+    /// than others ([`Tail::Uneven`](crate::Tail::Uneven)) ends before the last global batch, because
+    /// it does not know whether the others have received theirs. So no sample is lost with any rank's
+    /// state.
     ///
     /// # Errors
     /// When the data set's fingerprint cannot be made, on the first call for a loader;
     /// [`PipelineError::Forked`].
     pub fn state(&self) -> Result<LoaderState, PipelineError> {
-        let schedule = &self.shared.schedule;
-        let is_through = self.received >= schedule.batches();
-        let received = if is_through { schedule.global_batches() } else { self.received };
-        self.shared.state(self.number, received)
+        self.shared.state(self.number, self.received)
     }
 
     /// As `next`, for at most `timeout`. [`PipelineError::TimedOut`] is no end: the batch can be asked

@@ -225,8 +225,8 @@ pub enum PipelineError {
         /// How many classes there are.
         num_classes: usize,
     },
-    /// A state of another data set, recipe, order, seed, global batch, mixing group, replacement
-    /// group or tail.
+    /// A state of another data set, recipe, order, seed, global batch, mixing group or replacement
+    /// group, or one where incomplete batches are dropped on one side only.
     #[error("the state's {what} is {state}, this loader's is {loader}")]
     StateMismatch {
         /// What differs.

@@ -187,11 +187,13 @@ impl Loader {
     ///
     /// The number of workers, the prefetch and the policy for bad samples may be others, and so may
     /// the number of ranks as long as all of them together have the same global batch (and do not
-    /// replace bad samples within padded batches, which are those of one rank).
+    /// replace bad samples within padded batches, which are those of one rank). The last global
+    /// batch is padded or short as this loader's tail says, whichever of the two the state's was.
     ///
     /// # Errors
     /// [`PipelineError::StateMismatch`] for another data set, recipe, order, seed, global batch,
-    /// mixing group, replacement group or tail, with both values; [`PipelineError::StateBeyondEpoch`] and
+    /// mixing group or replacement group, or where one of both tails is [`Tail::Drop`](crate::Tail),
+    /// with both values; [`PipelineError::StateBeyondEpoch`] and
     /// [`PipelineError::StateWithinBatch`] for a place that no epoch of this loader has;
     /// [`PipelineError::Forked`].
     pub fn resume(&self, state: &LoaderState) -> Result<Epoch, PipelineError> {

@@ -44,6 +44,16 @@ pub enum Tail {
     Uneven,
 }
 
+impl Tail {
+    /// Whether every sample of the epoch is in a batch.
+    pub(crate) const fn serves_all(self) -> bool {
+        match self {
+            Self::Drop => false,
+            Self::Pad | Self::Uneven => true,
+        }
+    }
+}
+
 impl fmt::Display for Tail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -192,7 +202,7 @@ impl Schedule {
     pub(crate) fn is_served(&self, position: u64) -> (bool, bool) {
         let global = self.global_batch();
         let (whole, _) = self.whole_and_rest();
-        let any = self.tail != Tail::Drop || position / global < whole;
+        let any = self.tail.serves_all() || position / global < whole;
         (any && position % global / self.batch_size == self.rank, any)
     }
 

@@ -40,6 +40,8 @@ pub struct LoaderState {
     #[serde(default)]
     pub replacement_group: u64,
     /// What becomes of the last global batch when there are not enough samples for it.
+    /// Loaders with [`Tail::Pad`] resume states with [`Tail::Uneven`] and the reverse, and make the
+    /// last global batch by their own setting.
     pub tail: Tail,
     /// Rows of the epoch that all ranks together have received.
     pub consumed: u64,
@@ -53,7 +55,7 @@ impl LoaderState {
     /// and returns the number of the next batch.
     pub(crate) fn next_batch(&self, own: &Self) -> Result<u64, PipelineError> {
         let Self { version, dataset, recipe, order, seed, .. } = self;
-        let Self { global_batch, mixing_group, replacement_group: group, tail, .. } = self;
+        let Self { global_batch, mixing_group, replacement_group: group, .. } = self;
         let mismatch = |what, state: String, loader: String| {
             if state == loader {
                 return Ok(());
@@ -71,7 +73,11 @@ impl LoaderState {
             let own = own.replacement_group.to_string();
             mismatch("replacement group", group.to_string(), own)?;
         }
-        mismatch("tail", tail.to_string(), own.tail.to_string())?;
+        // Whole global batches are equal under `Pad` and `Uneven`, and a state is taken after a whole
+        // one or at the end of the epoch.
+        if self.tail.serves_all() != own.tail.serves_all() {
+            mismatch("tail", self.tail.to_string(), own.tail.to_string())?;
+        }
         if self.consumed > own.consumed {
             let (consumed, rows) = (self.consumed, own.consumed);
             return Err(PipelineError::StateBeyondEpoch { consumed, rows });
@@ -176,6 +182,9 @@ mod tests {
         assert!(LoaderState { replacement_group: 0, ..OWN }.next_batch(&OWN).is_ok());
         assert!(OWN.next_batch(&LoaderState { replacement_group: 0, ..OWN }).is_ok());
         check(LoaderState { tail: Tail::Drop, ..OWN }, "tail is drop, this loader's is pad");
+        let uneven = LoaderState { tail: Tail::Uneven, consumed: 24, ..OWN };
+        assert_eq!(uneven.next_batch(&OWN).unwrap(), 2);
+        assert_eq!(OWN.next_batch(&LoaderState { consumed: 36, ..uneven }).unwrap(), 3);
         check(LoaderState { consumed: 13, ..OWN }, "13 consumed rows");
         check(LoaderState { consumed: 48, ..OWN }, "48 consumed rows of an epoch of 36");
     }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tl_pipeline::{Batch, Loader, LoaderConfig, LoaderState, PipelineError, Shard, Tail, Work};
+use tl_pipeline::{
+    Batch, Epoch, Loader, LoaderConfig, LoaderState, PipelineError, Shard, Tail, Work,
+};
 use tl_transform::batch_op::MixUp;
 use tl_transform::{BatchOp, Recipe};
 
@@ -13,12 +15,22 @@ const SAMPLES: u32 = 23;
 const GLOBAL_BATCH: usize = 6;
 
 fn ranks(world: usize, workers: usize, tail: Tail, work: &Work) -> Vec<Loader> {
+    ranks_of((SAMPLES, GLOBAL_BATCH), world, workers, Some(tail), work)
+}
+
+fn ranks_of(
+    (samples, global_batch): (u32, usize),
+    world: usize,
+    workers: usize,
+    tail: Option<Tail>,
+    work: &Work,
+) -> Vec<Loader> {
     let rank = |rank| {
-        let shard = Shard { rank, world: world.try_into().unwrap(), tail: Some(tail) };
-        let batch_size = GLOBAL_BATCH / world;
+        let shard = Shard { rank, world: world.try_into().unwrap(), tail };
+        let batch_size = global_batch / world;
         let mixing_group = 2;
         let config = config(work.clone());
-        loader(bmps(SAMPLES), LoaderConfig { batch_size, shard, workers, mixing_group, ..config })
+        loader(bmps(samples), LoaderConfig { batch_size, shard, workers, mixing_group, ..config })
     };
     (0..world.try_into().unwrap()).map(rank).collect()
 }
@@ -77,6 +89,86 @@ fn resuming_on_other_ranks_concatenates_to_the_whole_epoch() {
             for (worlds, every) in [(&[1][..], 1), (&[3], 1), (&[1, 3], 1), (&[3, 1], 2)] {
                 let parts = elastic(worlds, every, tail, &work);
                 assert!(parts == whole, "{worlds:?} every {every}, {tail:?}");
+            }
+        }
+    }
+}
+
+/// Rows that count, as all ranks receive them of epoch 3 when `from` ranks stop after `steps` steps
+/// and `to` ranks resume from the state of each of them, with the default tail on both sides.
+fn with_default_tails(from: usize, to: usize, steps: u64, work: &Work) {
+    const OF: (u32, usize) = (23, 8);
+    let counted = |epochs: &mut [Epoch], steps: u64| {
+        let mut rows = Vec::new();
+        for _ in 0..steps {
+            for batch in epochs.iter_mut().filter_map(Iterator::next) {
+                append(&mut rows, &batch.unwrap());
+            }
+        }
+        rows.retain(|row| row.1);
+        rows
+    };
+    let mut alone = [ranks_of(OF, 1, 1, None, work).remove(0).epoch(3)];
+    let expected = counted(&mut alone, 3);
+    assert_eq!(expected.len(), 23);
+    let before = ranks_of(OF, from, 2, None, work);
+    let mut epochs: Vec<Epoch> = before.iter().map(|rank| rank.epoch(3)).collect();
+    let front = counted(&mut epochs, steps);
+    let after = ranks_of(OF, to, 3, None, work);
+    for state in epochs.iter().map(|epoch| epoch.state().unwrap()) {
+        let resume = |rank: &Loader| rank.resume(&state).unwrap();
+        let mut resumed: Vec<Epoch> = after.iter().map(resume).collect();
+        let rows = [front.clone(), counted(&mut resumed, 3)].concat();
+        // Mixing in the last batch has the rows that fill it up in it too.
+        let mixes = matches!(work, Work::Images(recipe) if !recipe.batch_ops().is_empty());
+        let compared = if mixes { 16 } else { 23 };
+        assert_eq!(rows.len(), 23);
+        assert!(rows[..compared] == expected[..compared], "{from} to {to} after {steps}");
+        let sample = |row: &(u64, bool, Vec<u8>)| row.0;
+        assert!(rows.iter().map(sample).eq(expected.iter().map(sample)));
+    }
+}
+
+#[test]
+fn states_resume_on_more_and_fewer_ranks_by_default() {
+    for work in [Work::Images(Recipe::imagenet_eval(8).unwrap()), train(), Work::Images(mixed())] {
+        for (from, to) in [(2, 1), (1, 2), (4, 2), (2, 4), (4, 1), (1, 4), (1, 1), (2, 2)] {
+            for steps in 0..=3 {
+                with_default_tails(from, to, steps, &work);
+            }
+        }
+    }
+}
+
+/// 13 positions in global batches of 12: rank 1 of 2 has no row of the second.
+#[test]
+fn a_rank_that_ends_early_has_a_state_that_loses_no_sample() {
+    let of = (13, 12);
+    let uneven = |world| ranks_of(of, world, 1, Some(Tail::Uneven), &train());
+    for steps in 1..=2 {
+        let before = uneven(2);
+        let mut epochs: Vec<Epoch> = before.iter().map(|rank| rank.epoch(0)).collect();
+        let mut rows = Vec::new();
+        for _ in 0..steps {
+            for batch in epochs.iter_mut().filter_map(Iterator::next) {
+                append(&mut rows, &batch.unwrap());
+            }
+        }
+        let states: Vec<LoaderState> = epochs.iter().map(|epoch| epoch.state().unwrap()).collect();
+        assert_eq!(states[1].consumed, 12);
+        assert_eq!(states[0].consumed, 12 * steps);
+        for state in states {
+            for world in [1, 2] {
+                let after = uneven(world);
+                let mut all: Vec<u64> = rows.iter().map(|row| row.0).collect();
+                for rank in &after {
+                    for batch in rank.resume(&state).unwrap() {
+                        all.extend(batch.unwrap().indices());
+                    }
+                }
+                all.sort_unstable();
+                all.dedup();
+                assert!(all.into_iter().eq(0..13), "{state:?} with {world} ranks");
             }
         }
     }
@@ -181,8 +273,10 @@ fn states_of_something_else_are_refused_by_name() {
             .is_ok()
     );
     let tail = |tail| LoaderConfig { shard: Shard { tail, ..Shard::default() }, ..settings() };
-    assert_eq!(refused(SAMPLES, tail(Some(Tail::Pad))), "tail");
-    assert!(loader(bmps(SAMPLES), tail(Some(Tail::Uneven))).resume(&state).is_ok());
+    assert_eq!(refused(SAMPLES, tail(Some(Tail::Drop))), "tail");
+    for both in [Tail::Uneven, Tail::Pad] {
+        assert!(loader(bmps(SAMPLES), tail(Some(both))).resume(&state).is_ok());
+    }
     let beyond = LoaderState { consumed: 28, ..state };
     let error = loader(bmps(SAMPLES), settings()).resume(&beyond).unwrap_err();
     assert!(matches!(error, PipelineError::StateBeyondEpoch { consumed: 28, rows: 24 }), "{error}");
