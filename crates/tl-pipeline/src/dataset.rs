@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use tbl_io::{Entry, Facts, Field, Labels, ReadError, SampleSource};
+use tbl_io::{Entry, Facts, Field, LabelOrigin, Labels, ReadError, SampleSource};
 
 use crate::error::{PipelineError, SampleError, SampleFault};
 use crate::guard::guarded;
@@ -120,6 +120,11 @@ impl Dataset {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Whether samples have labels, as far as their containers say; rows of a table get theirs later.
+    pub(crate) fn is_labelled(&self) -> bool {
+        self.labels.origin() != LabelOrigin::None
     }
 
     /// The sources, in order.

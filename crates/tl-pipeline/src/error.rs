@@ -1,6 +1,7 @@
 //! What can go wrong between opening a data set and receiving its last batch.
 
 mod annotation;
+mod class_count;
 mod sampler;
 mod table;
 
@@ -13,6 +14,7 @@ use tl_transform::{PlanError, StepError, UserFault, UserTransformError};
 
 use crate::sync::Arc;
 use crate::threads::ThreadError;
+use class_count::ClassCount;
 
 pub use annotation::AnnotationFault;
 pub use sampler::SamplerError;
@@ -193,6 +195,18 @@ pub enum PipelineError {
         /// The last of them.
         #[source]
         last: Arc<SampleError>,
+    },
+    /// The recipe mixes images whose labels are class numbers, and does not say how many classes
+    /// there are.
+    #[error(
+        "{op} without num_classes mixes images and leaves their labels as they are: set \
+        num_classes{}", ClassCount(*classes)
+    )]
+    NoClassCount {
+        /// The name of the batch operation.
+        op: &'static str,
+        /// How many class names the data set has; 0 where it has none.
+        classes: usize,
     },
     /// A worker cannot run where or as it was told to.
     #[error(transparent)]

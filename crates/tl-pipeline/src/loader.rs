@@ -94,10 +94,12 @@ impl Loader {
     /// A loader for `dataset`. No thread is started and no batch allocated yet.
     ///
     /// # Errors
-    /// Settings out of range, a recipe that gives no fixed size where one is needed or names a
-    /// user's transform that there is not, or a batch larger than the address space.
+    /// Settings out of range, a recipe that gives no fixed size where one is needed, names a
+    /// user's transform that there is not, or mixes labelled images without a number of classes, or a
+    /// batch larger than the address space.
     pub fn new(dataset: Dataset, config: LoaderConfig) -> Result<Self, PipelineError> {
         let mut config = config.resolve()?;
+        check_class_count(&dataset, &config)?;
         let (mut dataset, mut notes) = (dataset, Vec::new());
         if let Work::Columns(Columns { label: Some(label), .. }) = &config.work {
             notes.extend(label_by(&mut dataset, label, &config.sampler.samples)?);
@@ -281,6 +283,18 @@ impl Loader {
             parked.unwrap_or_else(|| Workers::start(Arc::clone(shared), epoch, batches))
         });
         Epoch::new(Arc::clone(shared), workers, epoch, batch)
+    }
+}
+
+/// Checks that labels can follow the images that the recipe mixes, where there are labels.
+fn check_class_count(dataset: &Dataset, config: &LoaderConfig) -> Result<(), PipelineError> {
+    let Work::Images(recipe) = &config.work else { return Ok(()) };
+    match recipe.batch_ops().first() {
+        Some(op) if recipe.num_classes().is_none() && dataset.is_labelled() => {
+            let (op, classes) = (op.name(), dataset.class_names().len());
+            Err(PipelineError::NoClassCount { op, classes })
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -39,7 +39,7 @@ pub struct MixUp {
     pub alpha: f64,
     /// The probability.
     pub p: f64,
-    /// How many classes soft labels have; not needed to mix images.
+    /// How many classes soft labels have. A loader requires it where samples have labels.
     pub num_classes: Option<u32>,
 }
 
@@ -52,7 +52,7 @@ pub struct CutMix {
     pub alpha: f64,
     /// The probability.
     pub p: f64,
-    /// How many classes soft labels have; not needed to mix images.
+    /// How many classes soft labels have. A loader requires it where samples have labels.
     pub num_classes: Option<u32>,
 }
 
@@ -68,7 +68,7 @@ pub struct CutMix {
 pub struct Mosaic {
     /// The probability.
     pub p: f64,
-    /// How many classes soft labels have; not needed to mix images.
+    /// How many classes soft labels have. A loader requires it where samples have labels.
     pub num_classes: Option<u32>,
 }
 

@@ -92,7 +92,8 @@ fn filtered_and_mixed() -> Recipe {
         ToFloat {}.into(),
         RandomErasing { value: ErasingValue::RANDOM, ..erasing }.into(),
     ];
-    let ways = vec![MixUp::default().into(), CutMix::default().into(), Mosaic::default().into()];
+    let cut_mix = CutMix { num_classes: Some(5), ..CutMix::default() };
+    let ways = vec![MixUp::default().into(), cut_mix.into(), Mosaic::default().into()];
     Recipe::new(ops, output).unwrap().with_batch_ops(ways).unwrap()
 }
 

@@ -369,7 +369,8 @@ fn unusable_settings_are_refused_at_once() {
     let huge = LoaderConfig { batch_size: usize::MAX, ..config(train()) };
     assert!(matches!(refused(huge), PipelineError::Setting { setting: "batch_size", .. }));
     let mixing = Recipe::imagenet_train(16).unwrap();
-    let mixing = mixing.with_batch_ops(vec![CutMix::default().into()]).unwrap();
+    let cut_mix = CutMix { num_classes: Some(5), ..CutMix::default() };
+    let mixing = mixing.with_batch_ops(vec![cut_mix.into()]).unwrap();
     let filled = LoaderConfig { on_error: OnError::Fill, ..config(Work::Images(mixing)) };
     assert!(matches!(refused(filled), PipelineError::MixedFill { .. }));
     let planar = Work::Images(Recipe::decode().into_pixels(Layout::Chw));

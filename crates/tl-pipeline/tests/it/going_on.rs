@@ -36,7 +36,7 @@ fn ranks_of(
 }
 
 fn mixed() -> Recipe {
-    let mixing: BatchOp = MixUp::default().into();
+    let mixing: BatchOp = MixUp { num_classes: Some(5), ..MixUp::default() }.into();
     Recipe::imagenet_train(16).unwrap().with_batch_ops(vec![mixing]).unwrap()
 }
 

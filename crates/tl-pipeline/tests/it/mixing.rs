@@ -1,13 +1,13 @@
 //! Batches whose images are mixed: which, how, with which labels, and that workers have no part in it.
 
-use tl_pipeline::{Batch, LoaderConfig, Mixed, OnError, PipelineError, Work};
+use tl_pipeline::{Batch, Dataset, Loader, LoaderConfig, Mixed, OnError, PipelineError, Work};
 use tl_simd::Level;
 use tl_transform::batch_op::{CutMix, MixUp, Mosaic};
 use tl_transform::op::{GridMask, Normalize, RandomErasing, RandomResizedCrop, ToFloat};
 use tl_transform::{BatchOp, Dtype, Layout, Mixing, OutputSpec, Recipe};
 
 use crate::content::record;
-use crate::memory::{bmps, config, dataset, loader, sample};
+use crate::memory::{Stored, bmp, bmps, config, dataset, loader, pixels, sample};
 
 fn recipe(batch_ops: Vec<BatchOp>) -> Recipe {
     let output = OutputSpec { dtype: Dtype::F32, layout: Layout::Chw };
@@ -25,11 +25,50 @@ fn recipe(batch_ops: Vec<BatchOp>) -> Recipe {
 }
 
 fn ways() -> Vec<BatchOp> {
+    let num_classes = Some(5);
     vec![
-        MixUp::default().into(),
-        CutMix::default().into(),
-        Mosaic { p: 0.5, ..Mosaic::default() }.into(),
+        MixUp { num_classes, ..MixUp::default() }.into(),
+        CutMix { num_classes, ..CutMix::default() }.into(),
+        Mosaic { p: 0.5, num_classes }.into(),
     ]
+}
+
+#[test]
+fn labelled_images_are_not_mixed_without_a_number_of_classes() {
+    let samples = || (0..8).map(|number| sample(number, tbl_format::SampleFormat::Bmp));
+    let unlabelled = || dataset(samples().map(|own| Stored { label: None, ..own }).collect());
+    for (op, name) in [
+        (BatchOp::from(MixUp::default()), "MixUp"),
+        (CutMix::default().into(), "CutMix"),
+        (Mosaic::default().into(), "Mosaic"),
+    ] {
+        let settings = config(Work::Images(recipe(vec![op])));
+        let refused = Loader::new(dataset(samples().collect()), settings.clone()).map(drop);
+        let message = refused.unwrap_err().to_string();
+        let expected = format!("{name} without num_classes mixes images and leaves their labels");
+        assert!(message.starts_with(&expected), "{message}");
+        assert!(message.ends_with("set num_classes to the number of classes"), "{message}");
+        // Where there are no labels, none are wrong.
+        let loader = loader(unlabelled(), settings);
+        assert!(loader.epoch(0).all(|batch| batch.is_ok_and(|batch| batch.mixed().len() == 1)));
+    }
+}
+
+#[test]
+fn a_data_set_that_names_its_classes_says_how_many_there_are() {
+    let root = tempfile::tempdir().unwrap();
+    for class in ["ant", "bee", "cat"] {
+        let (width, height, pixels) = pixels(1);
+        std::fs::create_dir(root.path().join(class)).unwrap();
+        std::fs::write(root.path().join(class).join("1.bmp"), bmp(width, height, &pixels)).unwrap();
+    }
+    let open = || Dataset::open(&[root.path()]).unwrap();
+    let settings = |op| config(Work::Images(recipe(vec![op])));
+    let refused = Loader::new(open(), settings(CutMix::default().into())).map(drop);
+    let message = refused.unwrap_err().to_string();
+    assert!(message.ends_with("set num_classes, the data set names 3 classes"), "{message}");
+    let cut_mix = CutMix { num_classes: Some(3), ..CutMix::default() };
+    assert!(Loader::new(open(), settings(cut_mix.into())).is_ok());
 }
 
 #[test]

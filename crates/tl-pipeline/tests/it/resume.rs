@@ -418,7 +418,7 @@ fn tables() -> impl Strategy<Value = (Table, Columns)> {
 }
 
 fn works() -> impl Strategy<Value = (Work, Batching, Option<Table>)> {
-    let mixing: BatchOp = MixUp::default().into();
+    let mixing: BatchOp = MixUp { num_classes: Some(5), ..MixUp::default() }.into();
     let mixed = Recipe::imagenet_train(8).unwrap().with_batch_ops(vec![mixing]).unwrap();
     let in_order = |work| Just((work, Batching::InOrder, None));
     let columns = tables()
