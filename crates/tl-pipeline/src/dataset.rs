@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tbl_io::{Entry, Facts, Field, LabelOrigin, Labels, ReadError, SampleSource};
 
-use crate::error::{PipelineError, SampleError, SampleFault};
+use crate::error::{EmptyError, PipelineError, SampleError, SampleFault};
 use crate::guard::guarded;
 use crate::table::{self, Table, TableLabels, TableSource};
 
@@ -120,6 +120,19 @@ impl Dataset {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Fails for a data set without samples, such as an empty folder, with the kind of files that
+    /// were looked for. Opening one does not fail, so that it can be examined.
+    ///
+    /// # Errors
+    /// [`EmptyError::NoSamples`].
+    pub fn require_samples(&self) -> Result<(), EmptyError> {
+        if !self.is_empty() {
+            return Ok(());
+        }
+        let first = self.shards.first().map(|shard| (shard.path().to_path_buf(), shard.kind()));
+        Err(EmptyError::NoSamples { first, others: self.shards.len().saturating_sub(1) })
     }
 
     /// Whether samples have labels, as far as their containers say; rows of a table get theirs later.

@@ -2,6 +2,7 @@
 
 mod annotation;
 mod class_count;
+mod empty;
 mod sampler;
 mod table;
 
@@ -17,6 +18,7 @@ use crate::threads::ThreadError;
 use class_count::ClassCount;
 
 pub use annotation::AnnotationFault;
+pub use empty::EmptyError;
 pub use sampler::SamplerError;
 pub use table::{ColumnsError, TableError};
 
@@ -196,6 +198,9 @@ pub enum PipelineError {
         #[source]
         last: Arc<SampleError>,
     },
+    /// Epochs without a batch.
+    #[error(transparent)]
+    Empty(#[from] EmptyError),
     /// The recipe mixes images whose labels are class numbers, and does not say how many classes
     /// there are.
     #[error(

@@ -56,8 +56,8 @@ pub use config::{LoaderConfig, Work};
 pub use dataset::Dataset;
 pub use epoch::Epoch;
 pub use error::{
-    AnnotationFault, ColumnsError, PipelineError, SampleError, SampleFault, SamplerError,
-    TableError,
+    AnnotationFault, ColumnsError, EmptyError, PipelineError, SampleError, SampleFault,
+    SamplerError, TableError,
 };
 pub use fields::{BoxField, Fields, MaskField, MaskType, Sanitize};
 pub use fingerprint::Fingerprint;

@@ -11,7 +11,7 @@ use crate::cache::{CacheConfig, CacheStats, Caches};
 use crate::config::{LoaderConfig, Work};
 use crate::dataset::Dataset;
 use crate::epoch::Epoch;
-use crate::error::{ColumnsError, PipelineError};
+use crate::error::{ColumnsError, EmptyError, PipelineError};
 use crate::fingerprint::Fingerprint;
 use crate::form::Form;
 use crate::memory::MemoryReport;
@@ -95,17 +95,26 @@ impl Loader {
     ///
     /// # Errors
     /// Settings out of range, a recipe that gives no fixed size where one is needed, names a
-    /// user's transform that there is not, or mixes labelled images without a number of classes, or a
-    /// batch larger than the address space.
+    /// user's transform that there is not, or mixes labelled images without a number of classes, a
+    /// batch larger than the address space; a data set without samples, a sampler that selects none,
+    /// or fewer samples than a global batch where incomplete ones are dropped.
     pub fn new(dataset: Dataset, config: LoaderConfig) -> Result<Self, PipelineError> {
         let mut config = config.resolve()?;
+        dataset.require_samples()?;
         check_class_count(&dataset, &config)?;
         let (mut dataset, mut notes) = (dataset, Vec::new());
         if let Work::Columns(Columns { label: Some(label), .. }) = &config.work {
             notes.extend(label_by(&mut dataset, label, &config.sampler.samples)?);
         }
         let sequence = config.sampler.resolve(&dataset)?;
+        if sequence.is_empty() {
+            return Err(EmptyError::NothingSelected { sample_count: dataset.len() }.into());
+        }
         let schedule = Schedule::new(sequence.len(), config.batch_size, config.shard)?;
+        if schedule.global_batches() == 0 {
+            let (positions, global_batch) = (schedule.positions(), schedule.global_batch());
+            return Err(EmptyError::NoBatch { positions, global_batch }.into());
+        }
         let user_transforms = config.bind()?;
         if let Batching::Buckets(buckets) = config.batching {
             buckets.check(&config, &dataset, schedule.global_batch())?;
@@ -146,7 +155,7 @@ impl Loader {
         self.shared.schedule.batches()
     }
 
-    /// Whether an epoch has no batch.
+    /// Whether an epoch has no batch for this rank: other ranks have all of them.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

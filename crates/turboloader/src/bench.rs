@@ -154,13 +154,9 @@ pub(crate) fn loader(dataset: Dataset, config: LoaderConfig) -> Result<Loader, F
         return Ok(loader);
     }
     let LoaderConfig { shard: Shard { rank, world, .. }, batch_size, .. } = *loader.config();
-    Err(match loader.order(0).len() {
-        0 => Failure::NoSamples,
-        positions => {
-            let global_batch = batch_size as u64 * u64::from(world);
-            Failure::NoBatch { rank, world, positions, global_batch }
-        }
-    })
+    let positions = loader.order(0).len();
+    let global_batch = batch_size as u64 * u64::from(world);
+    Err(Failure::NoBatch { rank, world, positions, global_batch })
 }
 
 /// How random the order is.

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use tl_decode::DecodeOptions;
 use tl_pipeline::{
-    CacheConfig, Dataset, Limit, LoaderConfig, OnError, Readers, Report, Shuffle, Stage, Work,
+    CacheConfig, Dataset, Limit, LoaderConfig, OnError, PipelineError, Readers, Report, Shuffle,
+    Stage, Work,
 };
 use tl_transform::{DecodeMode, Dtype, OutputSpec, Recipe};
 
@@ -70,9 +71,7 @@ impl Examination<'_> {
         if dataset.tables().next().is_some() {
             return Err(Failure::Usage { what: TABLES });
         }
-        if dataset.is_empty() {
-            return Err(Failure::NoSamples);
-        }
+        dataset.require_samples().map_err(PipelineError::from)?;
         let open_s = opened.elapsed().as_secs_f64();
         dataset.shards().iter().for_each(|shard| data_set::note(shard.as_ref()));
         let data = DataFigures::look(&dataset, LOOKED_AT, open_s);

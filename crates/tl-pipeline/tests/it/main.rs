@@ -9,6 +9,7 @@ mod cache_kills;
 mod caches;
 mod containers;
 mod content;
+mod empties;
 mod errors;
 mod fast;
 mod fields;

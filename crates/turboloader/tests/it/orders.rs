@@ -146,7 +146,7 @@ fn what_does_not_fit_together_is_named() {
     assert!(error.contains("sample 0 has no label to balance classes by"), "{error}");
     // What has no batch does not keep the doctor waiting for one.
     let none = ["doctor".as_ref(), data.as_os_str(), "--samples=1..1".as_ref()];
-    assert_eq!(tl(none).error(2), "tl: no samples to measure");
+    assert_eq!(tl(none).error(2), "tl: the sampler selects none of 5 samples");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use tl_pipeline::{
 use tl_transform::Recipe;
 
 use super::files::{SLOTS, columns_of, dense, key, loader_with, sparse, text, write_idv, x};
-use crate::memory::config;
+use crate::memory::{bmps, config};
 
 const ROWS: u64 = 23;
 
@@ -198,8 +198,7 @@ fn what_cannot_be_had_is_refused_by_name() {
     let recipe = Recipe::imagenet_train(8).unwrap();
     check(refused(config(Work::Images(recipe))), "a.idv: a table, which has columns and no images");
     check(refused(config(Work::Views)), "a.idv: a table, which has columns and no samples");
-    let images = Dataset::open(&[root.path()]).unwrap();
-    let error = Loader::new(images, all()).unwrap_err();
+    let error = Loader::new(bmps(1), all()).unwrap_err();
     assert!(matches!(error, PipelineError::Columns(ColumnsError::NoTable { .. })), "{error}");
 }
 

@@ -1,0 +1,83 @@
+//! Epochs without a batch: no samples, none selected, or too few.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use tbl_io::{Escaped, SourceKind};
+
+/// Why epochs would have no batch.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EmptyError {
+    /// A data set without samples.
+    #[error("{}", Missing(first.as_ref(), *others))]
+    NoSamples {
+        /// The first source, and its kind; `None` where there is no source at all.
+        first: Option<(PathBuf, SourceKind)>,
+        /// How many sources there are besides.
+        others: usize,
+    },
+    /// A sampler that selects no sample.
+    #[error("the sampler selects none of {sample_count} samples")]
+    NothingSelected {
+        /// How many samples the data set has.
+        sample_count: u64,
+    },
+    /// Too few samples for one batch, where incomplete batches are dropped.
+    #[error(
+        "{positions} samples do not fill one global batch of {global_batch}, and drop leaves an \
+        incomplete one out: lower batch_size, or set tail to pad or uneven"
+    )]
+    NoBatch {
+        /// Positions of an epoch.
+        positions: u64,
+        /// Rows of a global batch.
+        global_batch: u64,
+    },
+}
+
+/// What was looked for in the first source, and how many others there are.
+struct Missing<'a>(Option<&'a (PathBuf, SourceKind)>, usize);
+
+impl fmt::Display for Missing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let &Self(Some((path, kind)), others) = self else {
+            return f.write_str("the data set has no source: name at least one file or folder");
+        };
+        write!(f, "{}: ", Escaped(path.as_os_str().as_encoded_bytes()))?;
+        f.write_str(match kind {
+            SourceKind::Folder => {
+                "no images found in this folder or the folders in it, expected files such as \
+                 CLASS/NAME.jpg, .png or .webp"
+            }
+            SourceKind::Tar => "the archive has no samples, expected members such as NAME.jpg",
+            SourceKind::Tbl1 | SourceKind::Tbl2 => "the TBL file has no samples",
+            SourceKind::Table => "the table has no rows",
+            _ => "no samples",
+        })?;
+        match others {
+            0 => Ok(()),
+            1 => f.write_str("; one other source has none either"),
+            others => write!(f, "; {others} other sources have none either"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_looked_for_is_said() {
+        let text = |kind, others| {
+            EmptyError::NoSamples { first: Some(("a\nb".into(), kind)), others }.to_string()
+        };
+        let folder = text(SourceKind::Folder, 0);
+        assert!(folder.starts_with("a\\x0ab: no images found in this folder"), "{folder}");
+        assert!(text(SourceKind::Tar, 1).ends_with("; one other source has none either"));
+        assert!(text(SourceKind::Tbl2, 2).ends_with("; 2 other sources have none either"));
+        assert_eq!(text(SourceKind::Table, 0), "a\\x0ab: the table has no rows");
+        let none = EmptyError::NoSamples { first: None, others: 0 }.to_string();
+        assert!(none.starts_with("the data set has no source"), "{none}");
+    }
+}

@@ -1,0 +1,89 @@
+//! Data sets, samplers and epochs without anything in them.
+
+use std::fs;
+use std::path::Path;
+
+use tl_pipeline::{
+    Dataset, Loader, LoaderConfig, Part, Replacement, Sampler, Samples, Shard, Shuffle, Subset,
+    Tail, Work,
+};
+
+use crate::memory::{bmp, bmps, config, dataset, pixels, train};
+
+fn refused(dataset: Dataset, config: LoaderConfig) -> String {
+    Loader::new(dataset, config).map(drop).unwrap_err().to_string()
+}
+
+fn write_image(path: &Path) {
+    let (width, height, pixels) = pixels(1);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, bmp(width, height, &pixels)).unwrap();
+}
+
+#[test]
+fn a_data_set_without_samples_is_refused_with_what_was_looked_for() {
+    let root = tempfile::tempdir().unwrap();
+    let (empty, texts) = (root.path().join("empty"), root.path().join("texts"));
+    fs::create_dir(&empty).unwrap();
+    fs::create_dir_all(texts.join("cats")).unwrap();
+    fs::write(texts.join("cats/notes.txt"), b"no image").unwrap();
+    let (tar, one) = (root.path().join("a.tar"), root.path().join("one/1.bmp"));
+    fs::write(&tar, [0; 1024]).unwrap();
+    write_image(&one);
+    let open = |paths: &[&Path]| Dataset::open(paths).unwrap();
+    for (paths, expected) in [
+        (&[&*empty][..], "empty: no images found in this folder or the folders in it"),
+        (&[&*texts], "texts: no images found in this folder or the folders in it"),
+        (&[&*tar], "a.tar: the archive has no samples, expected members such as NAME.jpg"),
+        (&[&*tar, &*empty], "; one other source has none either"),
+    ] {
+        assert!(open(paths).is_empty());
+        for work in [train(), Work::Bytes] {
+            let message = refused(open(paths), config(work));
+            assert!(message.contains(expected), "{message}");
+        }
+    }
+    let message = refused(dataset(Vec::new()), config(Work::Bytes));
+    assert!(message.starts_with("in memory: no images found"), "{message}");
+    // One that has samples is enough.
+    let some = open(&[&tar, one.parent().unwrap(), &empty]);
+    assert_eq!(Loader::new(some, config(Work::Bytes)).unwrap().len(), 1);
+}
+
+#[test]
+fn a_sampler_that_selects_nothing_is_refused() {
+    let subset = |subset: Subset| Samples::Subset(subset);
+    let parts = Vec::<Part>::new();
+    for samples in [
+        subset((3..3).into()),
+        subset(Subset::List(Vec::new())),
+        Samples::Mix { parts, length: tl_pipeline::Length::Samples },
+        Samples::Weighted {
+            weights: vec![0u32; 9].into(),
+            replacement: Replacement::Without,
+            count: None,
+        },
+    ] {
+        let sampler = Sampler { samples, ..Shuffle::Full.into() };
+        let message = refused(bmps(9), LoaderConfig { sampler, ..config(Work::Bytes) });
+        assert_eq!(message, "the sampler selects none of 9 samples");
+    }
+}
+
+#[test]
+fn fewer_samples_than_a_global_batch_cannot_all_be_dropped() {
+    let sharded = |rank, world, tail| {
+        let shard = Shard { rank, world, tail: Some(tail) };
+        LoaderConfig { shard, ..config(Work::Bytes) }
+    };
+    for rank in 0..2 {
+        let message = refused(bmps(7), sharded(rank, 2, Tail::Drop));
+        assert!(message.starts_with("7 samples do not fill one global batch of 8"), "{message}");
+    }
+    assert!(refused(bmps(3), sharded(0, 1, Tail::Drop)).contains("lower batch_size"));
+    let batches =
+        |rank, tail| Loader::new(bmps(3), sharded(rank, 2, tail)).unwrap().epoch(0).count();
+    assert_eq!([0, 1].map(|rank| batches(rank, Tail::Pad)), [1, 1]);
+    // The other rank has the one batch that there is.
+    assert_eq!([0, 1].map(|rank| batches(rank, Tail::Uneven)), [1, 0]);
+}
