@@ -20,6 +20,7 @@ mod guard;
 mod latest;
 mod loader;
 mod memory;
+mod note;
 mod observe;
 mod order;
 mod padding;
@@ -63,13 +64,14 @@ pub use fields::{BoxField, Fields, MaskField, MaskType, Sanitize};
 pub use fingerprint::Fingerprint;
 pub use loader::Loader;
 pub use memory::MemoryReport;
+pub use note::LoaderNote;
 pub use observe::Replay;
 pub use order::{
     Length, Order, Part, Randomness, Replacement, Sampler, Samples, Sequence, Shuffle,
     ShuffleQuality, Subset, Together, Weights,
 };
 pub use policy::{ErrorBudget, OnError};
-pub use reader::{LoaderNote, ReaderStats, Readers};
+pub use reader::{ReaderStats, Readers};
 pub use render::Renderer;
 pub use report::{Limit, Report};
 pub use sample::{SampleRenderer, Stored, Target};

@@ -15,9 +15,10 @@ use crate::error::{ColumnsError, EmptyError, PipelineError};
 use crate::fingerprint::Fingerprint;
 use crate::form::Form;
 use crate::memory::MemoryReport;
+use crate::note::LoaderNote;
 use crate::order::{Order, Samples, Sequence};
 use crate::pool::Pool;
-use crate::reader::{LoaderNote, Readers};
+use crate::reader::Readers;
 use crate::room::Room;
 use crate::run::Workers;
 use crate::schedule::Schedule;
@@ -103,6 +104,7 @@ impl Loader {
         dataset.require_samples()?;
         check_class_count(&dataset, &config)?;
         let (mut dataset, mut notes) = (dataset, Vec::new());
+        notes.extend(LoaderNote::folders_like_splits(dataset.class_folders()));
         if let Work::Columns(Columns { label: Some(label), .. }) = &config.work {
             notes.extend(label_by(&mut dataset, label, &config.sampler.samples)?);
         }

@@ -7,7 +7,6 @@ mod counters;
 pub(crate) mod window;
 
 use std::cell::Cell;
-use std::fmt;
 use std::io;
 use std::mem;
 use std::time::{Duration, Instant};
@@ -16,6 +15,7 @@ use tbl_io::{PageCache, StoredBytes};
 
 use crate::config::Work;
 use crate::guard::guarded;
+use crate::note::LoaderNote;
 use crate::run::{EpochOrder, Run};
 use crate::stage::Stage;
 use crate::sync::{Arc, thread};
@@ -52,60 +52,6 @@ const THREADS_INSTEAD: usize = 4;
 
 /// More readers, or reads under way, than this are a mistake in the caller's arithmetic.
 pub(crate) const MAX_READERS: usize = 1024;
-
-/// Something about a loader that is no error, but that whoever uses it should hear of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LoaderNote {
-    /// Threads read instead of `io_uring`.
-    NoUring {
-        /// How many.
-        threads: usize,
-        /// What the system said; `None` where the feature is not built in.
-        error: Option<String>,
-    },
-    /// The workers read from here on: a reader could not be started, or `io_uring` failed.
-    ReadersGone {
-        /// What the system said.
-        error: String,
-    },
-    /// The source of a sample panicked when it was asked before the sample's turn: to announce it,
-    /// where its bytes are, or for them. The first of such panics. The sample is read in its turn,
-    /// and if that panics too it is the sample's error.
-    ReadAheadPanicked {
-        /// The sample's number in the data set.
-        sample: u64,
-        /// The panic's message on one line, or empty.
-        message: String,
-    },
-    /// The names of a label's categories are damaged; the labels are there.
-    NoClassNames {
-        /// What is wrong with them.
-        error: String,
-    },
-}
-
-impl fmt::Display for LoaderNote {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoUring { threads, error: Some(error) } => {
-                write!(f, "io_uring is refused here ({error}), {threads} threads read instead")
-            }
-            Self::NoUring { threads, error: None } => {
-                write!(f, "built without io_uring, {threads} threads read instead")
-            }
-            Self::ReadersGone { error } => {
-                write!(f, "nobody reads ahead any more ({error}), the workers read")
-            }
-            Self::ReadAheadPanicked { sample, message } => {
-                write!(f, "reading ahead panicked at sample {sample}: {message}")
-            }
-            Self::NoClassNames { error } => {
-                write!(f, "the names of classes cannot be read: {error}")
-            }
-        }
-    }
-}
 
 impl Readers {
     /// The buffers that are between two uses at most.

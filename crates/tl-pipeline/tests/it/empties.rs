@@ -1,11 +1,11 @@
-//! Data sets, samplers and epochs without anything in them.
+//! Data sets, samplers and epochs without anything in them, and class folders that are none.
 
 use std::fs;
 use std::path::Path;
 
 use tl_pipeline::{
-    Dataset, Loader, LoaderConfig, Part, Replacement, Sampler, Samples, Shard, Shuffle, Subset,
-    Tail, Work,
+    Dataset, Loader, LoaderConfig, LoaderNote, Part, Replacement, Sampler, Samples, Shard, Shuffle,
+    Subset, Tail, Work,
 };
 
 use crate::memory::{bmp, bmps, config, dataset, pixels, train};
@@ -86,4 +86,30 @@ fn fewer_samples_than_a_global_batch_cannot_all_be_dropped() {
     assert_eq!([0, 1].map(|rank| batches(rank, Tail::Pad)), [1, 1]);
     // The other rank has the one batch that there is.
     assert_eq!([0, 1].map(|rank| batches(rank, Tail::Uneven)), [1, 0]);
+}
+
+#[test]
+fn class_folders_with_the_names_of_splits_are_noted() {
+    for (folders, is_noted) in [
+        (&["train", "val"][..], true),
+        (&["Train", "Test", "valid"], true),
+        (&["images", "masks"], true),
+        (&["train", "plane"], false),
+        (&["train", "images"], false),
+        (&["ant", "bee"], false),
+    ] {
+        let root = tempfile::tempdir().unwrap();
+        for folder in folders {
+            write_image(&root.path().join(folder).join("1.bmp"));
+        }
+        let dataset = Dataset::open(&[root.path()]).unwrap();
+        let notes = Loader::new(dataset, config(train())).unwrap().notes();
+        match &notes[..] {
+            [note @ LoaderNote::FoldersLikeSplits { names }] => {
+                assert!(is_noted && names.len() == folders.len(), "{note}");
+                assert!(note.to_string().contains("look like parts of a data set"), "{note}");
+            }
+            notes => assert!(notes.is_empty() && !is_noted, "{folders:?}: {notes:?}"),
+        }
+    }
 }

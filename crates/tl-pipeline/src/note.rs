@@ -1,0 +1,112 @@
+//! Notes: what a user of a loader should know that is not an error.
+
+use std::fmt;
+
+/// A finding about a loader that is not an error, but that its user should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LoaderNote {
+    /// Threads read instead of `io_uring`.
+    NoUring {
+        /// How many.
+        threads: usize,
+        /// What the system said; `None` where the feature is not built in.
+        error: Option<String>,
+    },
+    /// The workers read from here on: a reader could not be started, or `io_uring` failed.
+    ReadersGone {
+        /// What the system said.
+        error: String,
+    },
+    /// The source of a sample panicked when it was asked before the sample's turn: to announce it,
+    /// where its bytes are, or for them. The first of such panics. The sample is read in its turn,
+    /// and if that panics too it is the sample's error.
+    ReadAheadPanicked {
+        /// The sample's number in the data set.
+        sample: u64,
+        /// The panic's message on one line, or empty.
+        message: String,
+    },
+    /// The folders that classes are made of have the usual names of splits, or of images and masks:
+    /// most often the folder above the data set was opened.
+    FoldersLikeSplits {
+        /// The class names.
+        names: Vec<String>,
+    },
+    /// The names of a label's categories are damaged; the labels are there.
+    NoClassNames {
+        /// What is wrong with them.
+        error: String,
+    },
+}
+
+impl LoaderNote {
+    /// The note on class folders with such names.
+    pub(crate) fn folders_like_splits(class_names: &[String]) -> Option<Self> {
+        let is_known = |known: &[&str]| {
+            let is = |name: &String| known.contains(&name.to_ascii_lowercase().as_str());
+            class_names.len() > 1 && class_names.iter().all(is)
+        };
+        let found = is_known(SPLITS) || is_known(PARTS);
+        found.then(|| Self::FoldersLikeSplits { names: class_names.to_vec() })
+    }
+}
+
+/// Usual names of the folders that a data set is split into.
+const SPLITS: &[&str] = &[
+    "train",
+    "training",
+    "val",
+    "valid",
+    "validation",
+    "dev",
+    "eval",
+    "test",
+    "testing",
+    "trainval",
+];
+
+/// Usual names of the folders of a data set whose images have masks or boxes.
+const PARTS: &[&str] = &[
+    "image",
+    "images",
+    "img",
+    "imgs",
+    "mask",
+    "masks",
+    "label",
+    "labels",
+    "annotation",
+    "annotations",
+];
+
+impl fmt::Display for LoaderNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoUring { threads, error: Some(error) } => {
+                write!(f, "io_uring is refused here ({error}), {threads} threads read instead")
+            }
+            Self::NoUring { threads, error: None } => {
+                write!(f, "built without io_uring, {threads} threads read instead")
+            }
+            Self::ReadersGone { error } => {
+                write!(f, "nobody reads ahead any more ({error}), the workers read")
+            }
+            Self::ReadAheadPanicked { sample, message } => {
+                write!(f, "reading ahead panicked at sample {sample}: {message}")
+            }
+            Self::FoldersLikeSplits { names } => {
+                let (last, others) = names.split_last().map_or(("", &[][..]), |(l, o)| (l, o));
+                write!(
+                    f,
+                    "the classes are the folders {} and {last}, which look like parts of a data set: \
+                     open one of them, unless these are the classes",
+                    others.join(", ")
+                )
+            }
+            Self::NoClassNames { error } => {
+                write!(f, "the names of classes cannot be read: {error}")
+            }
+        }
+    }
+}
