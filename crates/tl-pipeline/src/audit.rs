@@ -47,6 +47,15 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Whether the error budget counts it. A kept sample is in its batch, and a raised one ends the
+    /// epoch anyway.
+    pub(crate) fn is_counted(self) -> bool {
+        match self {
+            Self::Skipped | Self::Replaced { .. } | Self::Filled => true,
+            Self::Raised | Self::Kept => false,
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Raised => "raised",

@@ -215,7 +215,8 @@ impl Batch {
         self.number
     }
 
-    /// How many samples it has. With [`OnError::Skip`](crate::OnError::Skip) that can be none.
+    /// How many samples it has: none only in a batch that was asked for
+    /// [by its number](crate::Loader::batch).
     #[must_use]
     pub fn len(&self) -> usize {
         self.len

@@ -102,7 +102,7 @@ pub struct LoaderConfig {
     pub on_error: OnError,
     /// What is kept of samples for the next time. Default nothing. It changes no batch.
     pub cache: CacheConfig,
-    /// How many bad samples are too many. Default any number.
+    /// How many bad samples are too many. Default more than half of an epoch.
     pub error_budget: ErrorBudget,
     /// How images are decoded. Batches hold RGB whatever the colour says here.
     pub decode: DecodeOptions,

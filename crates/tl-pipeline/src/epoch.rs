@@ -1,14 +1,16 @@
 //! The consumer's side: the batches of one epoch, in order.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::batch::Batch;
 use crate::error::PipelineError;
 use crate::loader::Shared;
+use crate::note::LoaderNote;
 use crate::policy::ErrorCount;
 use crate::ring::Taken;
 use crate::run::Workers;
+use crate::schedule::Tail;
 use crate::state::LoaderState;
 use crate::sync::Arc;
 use crate::tally::ConsumerWatch;
@@ -16,6 +18,9 @@ use crate::trace::Trace;
 use crate::worker::Filled;
 
 /// The batches of one epoch, in order.
+///
+/// Batches without a sample, because [`OnError::Skip`](crate::OnError::Skip) left all of theirs out,
+/// are not returned: their numbers are missing, and the state counts them as received.
 ///
 /// After an error there are no more, but for the two that are no end:
 /// [`TimedOut`](PipelineError::TimedOut) and [`BatchesHeld`](PipelineError::BatchesHeld), behind which
@@ -54,7 +59,8 @@ impl Epoch {
         self.number
     }
 
-    /// How many batches are still to come, if nothing goes wrong.
+    /// How many batches are still to come, if nothing goes wrong: fewer where all samples of a batch
+    /// are left out.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         if self.has_failed {
@@ -84,7 +90,29 @@ impl Epoch {
         self.receive(Some(timeout))
     }
 
+    /// How many samples of the epoch were skipped, replaced or filled so far, among those received;
+    /// a resumed epoch counts anew.
+    #[must_use]
+    pub fn bad_samples(&self) -> u64 {
+        self.errors.errors()
+    }
+
     fn receive(&mut self, timeout: Option<Duration>) -> Option<Result<Batch, PipelineError>> {
+        let asked = Instant::now();
+        loop {
+            let timeout = timeout.map(|timeout| timeout.saturating_sub(asked.elapsed()));
+            match self.receive_any(timeout)? {
+                Ok(batch) if batch.is_empty() => {}
+                result => return Some(result),
+            }
+        }
+    }
+
+    /// As `next`, but also returns a batch without a sample.
+    pub(crate) fn receive_any(
+        &mut self,
+        timeout: Option<Duration>,
+    ) -> Option<Result<Batch, PipelineError>> {
         if self.remaining() == 0 {
             return None;
         }
@@ -118,18 +146,41 @@ impl Epoch {
         counters.asked(wait, busy, ready);
         match taken {
             Taken::Ready(Filled { batch, rows, audit }) => {
+                let is_first = self.errors.errors() == 0;
+                let first = audit.iter().find(|entry| is_first && entry.outcome.is_counted());
+                if let Some(first) = first {
+                    self.shared.note(LoaderNote::bad_sample(first));
+                }
                 let counted = self.errors.count(rows, &audit);
                 counters.note(audit);
                 let batch = batch?.received();
                 counted?;
-                counters.batch(batch.len());
-                counters.pad(batch.padding());
+                if batch.is_empty() {
+                    self.check_empty()?;
+                } else {
+                    counters.batch(batch.len());
+                    counters.pad(batch.padding());
+                }
                 Ok(batch)
             }
             Taken::Failed(error) => Err(error),
             Taken::TimedOut => Err(PipelineError::TimedOut { waited: waited + slept }),
             Taken::Ended => unreachable!("a run has every batch of its epochs, or a failure"),
         }
+    }
+}
+
+impl Epoch {
+    /// Fails where the batch that is received now cannot be left out: with several ranks, which take
+    /// their steps together, unless it is the last one and ranks may end one batch apart.
+    fn check_empty(&self) -> Result<(), PipelineError> {
+        let schedule = &self.shared.schedule;
+        let is_last = self.received + 1 == schedule.batches();
+        if schedule.is_alone() || is_last && schedule.tail() == Tail::Uneven {
+            return Ok(());
+        }
+        let world = self.shared.config.shard.world;
+        Err(PipelineError::EmptyBatch { epoch: self.number, batch: self.received, world })
     }
 }
 

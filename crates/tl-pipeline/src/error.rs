@@ -198,6 +198,19 @@ pub enum PipelineError {
         #[source]
         last: Arc<SampleError>,
     },
+    /// Every sample of a batch was left out, and several ranks take their steps together.
+    #[error(
+        "every sample of batch {batch} of epoch {epoch} is bad and was left out, but {world} ranks \
+        need a batch in each step: set on_error to replace or fill"
+    )]
+    EmptyBatch {
+        /// The epoch.
+        epoch: u32,
+        /// The batch's number in it.
+        batch: u64,
+        /// How many ranks there are.
+        world: u32,
+    },
     /// Epochs without a batch.
     #[error(transparent)]
     Empty(#[from] EmptyError),

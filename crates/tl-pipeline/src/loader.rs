@@ -151,7 +151,9 @@ impl Loader {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// How many batches an epoch has for this rank, exactly.
+    /// How many batches an epoch has for this rank, exactly. With
+    /// [`OnError::Skip`](crate::OnError::Skip) an epoch returns fewer where all samples of a batch are
+    /// bad.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.shared.schedule.batches()
@@ -228,7 +230,8 @@ impl Loader {
     }
 
     /// Batch `number` of `epoch` alone: its bytes are those it has in its epoch. Under a memory budget
-    /// what was prepared of an epoch that nobody has asked for yet is given up for it.
+    /// what was prepared of an epoch that nobody has asked for yet is given up for it. Where all of
+    /// its samples are left out, it is empty.
     ///
     /// # Errors
     /// As the epoch's, under a memory budget [`PipelineError::EpochRunning`] while there is an
@@ -247,7 +250,8 @@ impl Loader {
         }
         let one = number..number.saturating_add(1);
         let workers = runs.then(|| Workers::start(Arc::clone(shared), epoch, one));
-        Epoch::new(Arc::clone(shared), workers, epoch, number).next().unwrap_or(Err(none))
+        let mut epoch = Epoch::new(Arc::clone(shared), workers, epoch, number);
+        epoch.receive_any(None).unwrap_or(Err(none))
     }
 
     /// What the loader takes of memory, and what it may take; nothing in a forked process.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::audit::{AuditEntry, Outcome};
+
 /// A finding about a loader that is not an error, but that its user should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -27,6 +29,15 @@ pub enum LoaderNote {
         /// The panic's message on one line, or empty.
         message: String,
     },
+    /// A sample was bad, and was skipped, replaced or filled: the first one of the loader.
+    /// [`Loader::audit`](crate::Loader::audit) lists all, [`Loader::stats`](crate::Loader::stats)
+    /// counts them.
+    BadSample {
+        /// What became of it.
+        outcome: Outcome,
+        /// Which sample it is, and what is wrong with it.
+        error: String,
+    },
     /// The folders that classes are made of have the usual names of splits, or of images and masks:
     /// most often the folder above the data set was opened.
     FoldersLikeSplits {
@@ -41,6 +52,11 @@ pub enum LoaderNote {
 }
 
 impl LoaderNote {
+    /// The note on the first bad sample.
+    pub(crate) fn bad_sample(entry: &AuditEntry) -> Self {
+        Self::BadSample { outcome: entry.outcome, error: entry.error.to_string() }
+    }
+
     /// The note on class folders with such names.
     pub(crate) fn folders_like_splits(class_names: &[String]) -> Option<Self> {
         let is_known = |known: &[&str]| {
@@ -94,6 +110,14 @@ impl fmt::Display for LoaderNote {
             }
             Self::ReadAheadPanicked { sample, message } => {
                 write!(f, "reading ahead panicked at sample {sample}: {message}")
+            }
+            Self::BadSample { outcome, error } => {
+                let policy = match outcome {
+                    Outcome::Replaced { .. } => "replaced",
+                    Outcome::Filled => "filled with zeros",
+                    Outcome::Skipped | Outcome::Raised | Outcome::Kept => "skipped",
+                };
+                write!(f, "bad samples are {policy}, the first: {error}")
             }
             Self::FoldersLikeSplits { names } => {
                 let (last, others) = names.split_last().map_or(("", &[][..]), |(l, o)| (l, o));

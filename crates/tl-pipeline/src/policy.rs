@@ -2,7 +2,7 @@
 
 use tl_transform::Rng;
 
-use crate::audit::{AuditEntry, Outcome};
+use crate::audit::AuditEntry;
 use crate::error::PipelineError;
 use crate::sync::Arc;
 
@@ -18,7 +18,8 @@ pub enum OnError {
     #[default]
     Raise,
     /// The sample is left out, counted and listed. Its batch is shorter by one; no other sample
-    /// moves into it, so what the other batches hold does not change.
+    /// moves into it, so what the other batches hold does not change. A batch without any sample left
+    /// is left out too, or with several ranks the error [`PipelineError::EmptyBatch`].
     Skip,
     /// Another sample of the epoch takes its row, drawn from the seed, the epoch and the position (of
     /// its own batch where images are padded, so that there is room for it); if that one is bad too,
@@ -33,7 +34,8 @@ pub enum OnError {
 /// [`PipelineError::ErrorBudget`].
 ///
 /// Counted in the order of the batches, so that the epoch ends at the same batch for any number of
-/// workers; every rank counts its own samples, and a resumed epoch begins to count anew.
+/// workers; every rank counts its own samples, and a resumed epoch begins to count anew. By default
+/// more than half of an epoch is too many.
 ///
 /// ```
 /// use tl_pipeline::{ErrorBudget, LoaderConfig, OnError, Work};
@@ -42,13 +44,29 @@ pub enum OnError {
 /// let config = LoaderConfig { error_budget, on_error: OnError::Skip, ..LoaderConfig::new(Work::Bytes) };
 /// # let _ = config;
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ErrorBudget {
-    /// At most so many. Default any number.
+    /// The greatest number of bad samples. `None`, the default, allows any number.
     pub count: Option<u64>,
-    /// At most this part of what was received, from 0 to 1, rounded down. So many samples that ten
-    /// may be bad, or 1000, are looked at together before it counts. Default any part.
+    /// The greatest part of what was received, from 0 to 1, rounded down. So many samples that ten
+    /// may be bad, or 1000, are looked at together before it counts. `None` allows any part; the
+    /// default is [`ErrorBudget::DEFAULT_RATE`].
     pub rate: Option<f64>,
+}
+
+impl ErrorBudget {
+    /// The part of an epoch that may be bad by default: one half. Where more is bad, the data set
+    /// or the settings are wrong, and not a few samples.
+    pub const DEFAULT_RATE: f64 = 0.5;
+
+    /// Any number of bad samples, also all.
+    pub const UNLIMITED: Self = Self { count: None, rate: None };
+}
+
+impl Default for ErrorBudget {
+    fn default() -> Self {
+        Self { count: None, rate: Some(Self::DEFAULT_RATE) }
+    }
 }
 
 /// Fewer samples than this say nothing about a rate, and neither do so few that fewer than this many
@@ -96,16 +114,17 @@ impl ErrorCount {
         Self { budget, samples, received: 0, errors: 0 }
     }
 
+    /// How many were bad so far.
+    pub(crate) const fn errors(&self) -> u64 {
+        self.errors
+    }
+
     /// Counts a batch of `rows` samples and what was wrong with some of them.
     ///
     /// # Errors
     /// [`PipelineError::ErrorBudget`] when those are too many now.
     pub(crate) fn count(&mut self, rows: u64, audit: &[AuditEntry]) -> Result<(), PipelineError> {
-        // What was kept is in its batch; what was raised ends the epoch by itself.
-        let counts = |entry: &&AuditEntry| match entry.outcome {
-            Outcome::Skipped | Outcome::Replaced { .. } | Outcome::Filled => true,
-            Outcome::Raised | Outcome::Kept => false,
-        };
+        let counts = |entry: &&AuditEntry| entry.outcome.is_counted();
         self.received += rows;
         self.errors += audit.iter().filter(counts).count() as u64;
         let allowed = self.budget.allowed(self.received, self.samples);
@@ -147,6 +166,7 @@ pub(crate) fn replacements(
 #[cfg(not(any(shuttle, loom)))]
 mod tests {
     use super::*;
+    use crate::audit::Outcome;
     use crate::error::{SampleError, SampleFault};
 
     fn skipped(position: u64) -> AuditEntry {
@@ -196,7 +216,20 @@ mod tests {
         assert_eq!(end(rate(0.0), 1_000, &[0, 1]), Some((1, 2_000, 0)));
         let both = ErrorBudget { count: Some(12), rate: Some(0.01) };
         assert_eq!(end(both, 100, &[1; 30]), Some((13, 1_300, 12)));
-        assert_eq!(end(ErrorBudget::default(), 1, &[1; 100]), None);
+        assert_eq!(end(ErrorBudget::UNLIMITED, 1, &[1; 100]), None);
+    }
+
+    #[test]
+    fn by_default_more_than_half_of_an_epoch_is_too_much() {
+        let default = ErrorBudget::default();
+        assert_eq!(end(default, 1, &[1]), Some((1, 1, 0)));
+        assert_eq!(end(default, 1, &[1, 0]), None);
+        assert_eq!(end(default, 1, &[1, 1, 0]), Some((2, 2, 1)));
+        assert_eq!(end(default, 4, &[2, 2, 2, 2]), None);
+        assert_eq!(end(default, 4, &[2, 3, 2, 2]), Some((9, 16, 8)));
+        // A cluster of damage at the start of a large epoch is less than half of it.
+        assert_eq!(end(default, 100, &[&[100; 5][..], &[0; 15]].concat()), None);
+        assert_eq!(end(default, 100, &[100; 20]), Some((600, 600, 500)));
     }
 
     #[test]

@@ -274,7 +274,8 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let LoaderStats { samples, bytes_read, skipped, damaged, .. } = self.stats;
+        let LoaderStats { samples, bytes_read, skipped, replaced, filled, damaged, .. } =
+            self.stats;
         let LoaderStats { workers, prefetch, slabs, slab_bytes, .. } = self.stats;
         let elapsed = self.elapsed();
         writeln!(
@@ -311,8 +312,12 @@ impl fmt::Display for Report {
             self.ready()
         )?;
         writeln!(f, "{slabs} slabs of {:.1} MB", float(slab_bytes) / 1e6)?;
-        if skipped + damaged > 0 {
-            writeln!(f, "{skipped} samples left out, {damaged} kept with damage")?;
+        if skipped + replaced + filled + damaged > 0 {
+            writeln!(
+                f,
+                "bad samples: {skipped} skipped, {replaced} replaced, {filled} filled with zeros, \
+                 {damaged} kept with damage"
+            )?;
         }
         f.write_str(&self.verdict())
     }
@@ -462,6 +467,17 @@ mod tests {
         let report = Report::new(LoaderStats::default());
         assert_eq!((report.limit(), report.rate(), report.reachable()), (None, 0.0, 0.0));
         assert_eq!(report.to_string().lines().last(), Some(&*report.verdict()));
+    }
+
+    #[test]
+    fn bad_samples_are_counted_in_the_text() {
+        let Report { stats } = report([200, 1200, 100, 350, 30, 20], 100, (900, 100));
+        let is_counted = |line: &str| line.starts_with("bad samples: ");
+        assert!(!Report::new(stats.clone()).to_string().lines().any(is_counted));
+        let stats = LoaderStats { skipped: 1, replaced: 2, filled: 3, damaged: 4, ..stats };
+        let text = Report::new(stats).to_string();
+        let line = "bad samples: 1 skipped, 2 replaced, 3 filled with zeros, 4 kept with damage";
+        assert_eq!(text.lines().find(|line| is_counted(line)), Some(line));
     }
 
     #[test]

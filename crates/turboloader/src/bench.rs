@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use tl_decode::DecodeOptions;
 use tl_pipeline::{
-    Dataset, Loader, LoaderConfig, Outcome, PipelineError, Replay, Report, Shard, Shuffle,
-    ShuffleQuality, Work,
+    Dataset, Loader, LoaderConfig, LoaderNote, Outcome, PipelineError, Replay, Report, Shard,
+    Shuffle, ShuffleQuality, Work,
 };
 
 use crate::args::{BenchArgs, BenchRecipe, GlobalArgs, RecipeName};
@@ -47,7 +47,9 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
     // Also of an epoch that ended early, which is when it is looked for.
     report_bad_samples(&loader, args.audit.as_deref(), args.observe.force)?;
     let (warm_up, before) = (warm_up?, loader.stats());
-    loader.notes().iter().for_each(|said| note(&said));
+    // What became of bad samples is reported one by one.
+    let is_new = |said: &&LoaderNote| !matches!(said, LoaderNote::BadSample { .. });
+    loader.notes().iter().filter(is_new).for_each(|said| note(&said));
     let mut replay = args.observe.replay.then(|| loader.replay(0, REPLAYED)).transpose()?;
     let mut epoch = 0;
     let rates = measure::measure(at_least, || {

@@ -299,7 +299,9 @@ impl Failure {
             Self::Pipeline(PipelineError::Table { source, .. }) => table::is_about_table(source),
             Self::Convert(error) => error.is_damage(),
             Self::TableConversion { source, .. } => source.is_damage(),
-            Self::Pipeline(PipelineError::ErrorBudget { .. })
+            Self::Pipeline(
+                PipelineError::ErrorBudget { .. } | PipelineError::EmptyBatch { .. },
+            )
             | Self::Decode { .. }
             | Self::RawSize { .. }
             | Self::Damaged { .. }

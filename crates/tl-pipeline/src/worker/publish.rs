@@ -65,6 +65,8 @@ pub(super) fn publish(
             let batch = Batch::new(Arc::clone(lease), place.batch, len, form, mixed, left_out);
             let held = batch.held();
             let batch = within.and_then(|()| match &run.config().collate {
+                // Nobody receives a batch without a sample.
+                _ if batch.is_empty() => Ok(batch),
                 Some(collate) => collate.run(&batch).map(|collated| batch.with_collated(collated)),
                 None => Ok(batch),
             });

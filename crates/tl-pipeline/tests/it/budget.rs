@@ -15,7 +15,7 @@ use serde_json::Value;
 use tbl_format::SampleFormat;
 use tbl_io::{Entry, Field, ReadError, SampleSource, SourceKind};
 use tl_pipeline::{
-    Batch, Batching, Buckets, Collate, Dataset, Fields, Loader, LoaderConfig, OnError,
+    Batch, Batching, Buckets, Collate, Dataset, ErrorBudget, Fields, Loader, LoaderConfig, OnError,
     PipelineError, Readers, SampleFault, Shuffle, Work,
 };
 use tl_transform::op::{CenterCrop, UserTransform};
@@ -237,8 +237,9 @@ fn sidecar_files_are_read_where_they_are_asked_for_and_fit() {
     let received = |column: &str| {
         let fields = Fields { columns: vec![column.into()], ..Fields::default() };
         let (memory_budget, on_error) = (Some(96 * MIB), OnError::Skip);
-        let config =
-            LoaderConfig { workers: 1, fields, on_error, memory_budget, ..config(small()) };
+        let error_budget = ErrorBudget::UNLIMITED;
+        let config = LoaderConfig { workers: 1, error_budget, ..config(small()) };
+        let config = LoaderConfig { fields, on_error, memory_budget, ..config };
         let dataset = source(Generated { samples: 8, side: |_| 8, sidecar: 30 << 20 });
         let loader = loader(dataset, LoaderConfig { prefetch_next_epoch: false, ..config });
         let rows: usize = loader.epoch(0).map(|batch| batch.unwrap().len()).sum();

@@ -10,8 +10,8 @@ use tbl_format::SampleFormat;
 use tbl_io::{NewSample, PageCache, SampleSource, StreamWriter, WriteOptions};
 use tl_decode::{DecodeOptions, Limits, OnDamaged};
 use tl_pipeline::{
-    CacheConfig, CacheKind, CacheStats, Dataset, DiskCache, Loader, LoaderConfig, MemoryCache,
-    OnError, PipelineError, Readers, Shard, Work,
+    CacheConfig, CacheKind, CacheStats, Dataset, DiskCache, ErrorBudget, Loader, LoaderConfig,
+    MemoryCache, OnError, PipelineError, Readers, Shard, Work,
 };
 use tl_transform::{DecodeMode, Recipe};
 
@@ -381,7 +381,8 @@ fn a_limit_is_one_also_for_what_another_run_has_cached() {
     let open = || Dataset::open(&[&path]).unwrap();
     let limits = Limits { max_pixels: 700, ..Limits::default() };
     let strict = DecodeOptions { limits, ..DecodeOptions::default() };
-    let settings = LoaderConfig { on_error: OnError::Skip, ..config(exact()) };
+    let error_budget = ErrorBudget::UNLIMITED;
+    let settings = LoaderConfig { on_error: OnError::Skip, error_budget, ..config(exact()) };
     let expected = run(open(), LoaderConfig { decode: strict, ..settings.clone() });
     assert!(!expected.1.is_empty());
     let settings = LoaderConfig {

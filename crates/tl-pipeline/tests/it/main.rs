@@ -23,6 +23,7 @@ mod reading_ahead;
 mod resume;
 mod samplers;
 mod shutdown;
+mod skipping;
 mod sources;
 mod steps;
 mod tables;

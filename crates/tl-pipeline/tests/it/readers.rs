@@ -7,7 +7,7 @@ use tbl_io::{
     TarArchive, TarOptions, TarWriter, TblFile, WriteOptions,
 };
 use tl_pipeline::{
-    Dataset, Loader, LoaderConfig, LoaderNote, OnError, PipelineError, Readers, Work,
+    Dataset, ErrorBudget, Loader, LoaderConfig, LoaderNote, OnError, PipelineError, Readers, Work,
 };
 
 use crate::containers::containers;
@@ -85,7 +85,8 @@ fn readers_change_no_error() {
         let cut = dataset.facts(10).unwrap().offset + 1;
         let whole = std::fs::read(path).unwrap();
         File::options().write(true).open(path).unwrap().set_len(cut).unwrap();
-        let config = LoaderConfig { readers, on_error: OnError::Skip, ..config(Work::Bytes) };
+        let (on_error, error_budget) = (OnError::Skip, ErrorBudget::UNLIMITED);
+        let config = LoaderConfig { readers, on_error, error_budget, ..config(Work::Bytes) };
         let loader = loader(dataset, config);
         let samples: usize = loader.epoch(0).map(|batch| batch.unwrap().len()).sum();
         assert_eq!((samples, loader.stats().skipped), (10, 13), "{readers:?}");
@@ -122,7 +123,8 @@ fn a_sample_beyond_the_limit_is_an_error_whoever_asks_for_it() {
     for open in sources {
         for readers in [Readers::Workers].into_iter().chain(stages()) {
             for work in [Work::Bytes, Work::Views, train()] {
-                let config = LoaderConfig { readers, on_error: OnError::Skip, ..config(work) };
+                let (on_error, error_budget) = (OnError::Skip, ErrorBudget::UNLIMITED);
+                let config = LoaderConfig { readers, on_error, error_budget, ..config(work) };
                 let loader = loader(Dataset::from_sources(vec![open()]).unwrap(), config);
                 loader.epoch(0).for_each(|batch| drop(batch.unwrap()));
                 let skipped = loader.audit();

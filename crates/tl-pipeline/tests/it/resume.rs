@@ -11,9 +11,10 @@ use tbf_format::BuildOptions;
 use tbl_format::SampleFormat;
 use tempfile::TempDir;
 use tl_pipeline::{
-    Batch, Batching, Buckets, CacheConfig, CacheKind, Columns, Dataset, Direction, Epoch, Fields,
-    Length, Loader, LoaderConfig, LoaderState, Neighbors, OnError, Order, Part, PipelineError,
-    Readers, Replacement, Sampler, Samples, Shard, Shuffle, Subset, Tail, Work,
+    Batch, Batching, Buckets, CacheConfig, CacheKind, Columns, Dataset, Direction, Epoch,
+    ErrorBudget, Fields, Length, Loader, LoaderConfig, LoaderState, Neighbors, OnError, Order,
+    Part, PipelineError, Readers, Replacement, Sampler, Samples, Shard, Shuffle, Subset, Tail,
+    Work,
 };
 use tl_transform::batch_op::MixUp;
 use tl_transform::{BatchOp, Dtype, Layout, Recipe};
@@ -175,6 +176,8 @@ impl Run {
             mixing_group: if self.has_mixing_group { self.rows } else { 0 },
             batching: self.batching,
             on_error: self.on_error,
+            // The few rows of a rank may all be bad.
+            error_budget: ErrorBudget { count: None, rate: None },
             workers,
             prefetch,
             prefetch_next_epoch,
@@ -220,7 +223,8 @@ impl Run {
             let mut rows = Vec::new();
             let mut epochs: Vec<Epoch> = ranks.iter().map(|rank| rank.epoch(epoch)).collect();
             while epochs.iter().any(|epoch| epoch.remaining() > 0) {
-                self.steps(&mut epochs, 1, &mut rows);
+                self.steps(&mut epochs, 1, &mut rows)
+                    .expect("ranks that replace leave nothing out");
             }
             rows
         })
@@ -301,7 +305,7 @@ impl Run {
                 };
                 let epochs: Result<Vec<Epoch>, _> = ranks.iter().map(resume).collect();
                 let mut epochs = epochs.unwrap();
-                self.steps(&mut epochs, every, rows);
+                self.steps(&mut epochs, every, rows)?;
                 if epochs.iter().all(|epoch| epoch.remaining() == 0) {
                     // The next epoch is that of the same loaders, which have it prepared.
                     (state, *ended_by) = (None, last);
@@ -326,15 +330,23 @@ impl Run {
         Some(ended)
     }
 
-    /// Takes up to `count` batches of every rank, in the order of steps and ranks.
-    fn steps(&self, epochs: &mut [Epoch], count: usize, rows: &mut Vec<Row>) {
+    /// Takes up to `count` batches of every rank, in the order of steps and ranks; `None` where one
+    /// of several ranks has a batch without a sample.
+    fn steps(&self, epochs: &mut [Epoch], count: usize, rows: &mut Vec<Row>) -> Option<()> {
+        let world = epochs.len();
         for _ in 0..count {
             for epoch in &mut *epochs {
-                if let Some(batch) = epoch.next() {
-                    self.append(rows, &batch.unwrap());
+                match epoch.next() {
+                    Some(Err(PipelineError::EmptyBatch { .. })) => {
+                        assert!(self.on_error == OnError::Skip && world > 1);
+                        return None;
+                    }
+                    Some(batch) => self.append(rows, &batch.unwrap()),
+                    None => {}
                 }
             }
         }
+        Some(())
     }
 
     fn append(&self, rows: &mut Vec<Row>, batch: &Batch) {

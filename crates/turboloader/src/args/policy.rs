@@ -15,7 +15,7 @@ pub(crate) struct PolicyArgs {
     on_error: Option<OnErrorChoice>,
 
     /// How many bad samples of an epoch are too many: more than a number (100), than a part of what
-    /// was read (0.1%), or than either (100,0.1%)
+    /// was read (0.1%), or than either (100,0.1%); 100% allows any number (default: 50%)
     #[arg(long, value_name = "LIMIT", value_parser = error_budget, requires = "on_error")]
     error_budget: Option<ErrorBudget>,
 }
@@ -86,7 +86,7 @@ impl From<OnErrorChoice> for OnError {
 /// Reads `100`, `0.1%` or both with a comma between them.
 fn error_budget(text: &str) -> Result<ErrorBudget, &'static str> {
     const EXPECTED: &str = "expected a number, a percentage, or both: 100,0.1%";
-    let mut budget = ErrorBudget::default();
+    let mut budget = ErrorBudget::UNLIMITED;
     for part in text.split(',') {
         let twice = match part.strip_suffix('%') {
             Some(percent) => {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use idv_format::{Compression, IdvFile};
 use tbf_format::BuildOptions;
-use tl_pipeline::{Columns, LoaderConfig, OnError, PipelineError, SampleFault};
+use tl_pipeline::{Columns, ErrorBudget, LoaderConfig, OnError, PipelineError, SampleFault};
 
 use super::files::{loader_with, row_of, write_idv, write_tbf};
 
@@ -113,7 +113,9 @@ fn a_table_that_is_cut_short_is_an_error() {
         write_tbf(&tbf, 23, BuildOptions::default());
         for path in [&idv, &tbf] {
             for part in [2, 3] {
-                let change = |config| LoaderConfig { on_error: OnError::Skip, ..config };
+                let error_budget = ErrorBudget::UNLIMITED;
+                let change =
+                    |config| LoaderConfig { on_error: OnError::Skip, error_budget, ..config };
                 let loader = loader_with(&[path], Columns::default(), change);
                 let whole = fs::read(path).unwrap();
                 let file = File::options().write(true).open(path).unwrap();
@@ -153,6 +155,7 @@ fn no_byte_of_a_table_makes_anybody_panic() {
             let columns = Columns { neighbors, ..Columns::default() };
             let config = LoaderConfig {
                 on_error: OnError::Skip,
+                error_budget: ErrorBudget::UNLIMITED,
                 memory_budget: Some(1 << 28),
                 workers: 1,
                 ..LoaderConfig::new(tl_pipeline::Work::Columns(columns))
