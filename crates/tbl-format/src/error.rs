@@ -74,6 +74,28 @@ pub enum FormatError {
         /// The uncompressed size.
         bytes: u32,
     },
+    /// A raw image is not `width * height * 3` bytes long, or has no pixels.
+    #[error("raw image of {width}x{height} pixels declares {bytes} bytes, expected {expected}")]
+    RawImageSize {
+        /// Width in pixels.
+        width: u16,
+        /// Height in pixels.
+        height: u16,
+        /// The declared size.
+        bytes: u32,
+        /// The size of that many pixels; an image without pixels cannot be stored.
+        expected: u64,
+    },
+    /// An entry has a format code that its version does not define.
+    #[error("format code is {code}, expected at most {limit} in TBL version {version}")]
+    FormatCode {
+        /// The code.
+        code: u8,
+        /// The largest code of the version.
+        limit: u8,
+        /// The version.
+        version: u32,
+    },
     /// A compressed sample declares a size that its stored bytes cannot expand to or come from.
     #[error("LZ4 block of {stored_bytes} bytes cannot be one of {bytes} bytes")]
     Lz4Size {

@@ -146,6 +146,8 @@ const _: () = assert!(size_of::<IndexEntry>() == IndexEntry::SIZE);
 impl IndexEntry {
     /// An entry's size in bytes.
     pub const SIZE: usize = 16;
+    /// The largest format code of this version.
+    pub const MAX_FORMAT_CODE: u8 = SampleFormat::Tiff.code();
 
     /// An entry for a payload of `stored_bytes` bytes at `offset`.
     pub fn new(offset: u64, stored_bytes: u32, format: SampleFormat) -> Self {
@@ -188,6 +190,19 @@ impl IndexEntry {
     /// What the payload is.
     pub fn format(&self) -> SampleFormat {
         SampleFormat::from_code(self.format)
+    }
+
+    /// The format, which must be one that this version defines.
+    ///
+    /// # Errors
+    /// [`FormatError::FormatCode`]. The index has no checksum, so an impossible code is one of the
+    /// few signs of damage.
+    pub fn checked_format(&self) -> Result<SampleFormat, FormatError> {
+        if self.format <= Self::MAX_FORMAT_CODE {
+            return Ok(self.format());
+        }
+        let (code, limit, version) = (self.format, Self::MAX_FORMAT_CODE, FileHeader::VERSION);
+        Err(FormatError::FormatCode { code, limit, version })
     }
 
     /// Where the payload lies, if it lies between the index and the end of the file.

@@ -342,8 +342,21 @@ impl IndexEntry {
     /// # Errors
     /// [`FormatError::RawSize`] when a raw sample has two sizes, [`FormatError::Lz4Size`] when a
     /// compressed one declares nothing, more than LZ4 can expand to, or less than any compressor
-    /// makes so long a block of.
+    /// makes so long a block of, [`FormatError::RawImageSize`] when a raw image has another size
+    /// than its pixels.
     pub fn sample_bytes(&self) -> Result<u32, FormatError> {
+        let bytes = self.declared_bytes()?;
+        if self.format() == SampleFormat::RawU8 {
+            let (width, height) = (self.width(), self.height());
+            let expected = 3 * u64::from(width) * u64::from(height);
+            if expected == 0 || u64::from(bytes) != expected {
+                return Err(FormatError::RawImageSize { width, height, bytes, expected });
+            }
+        }
+        Ok(bytes)
+    }
+
+    fn declared_bytes(&self) -> Result<u32, FormatError> {
         let (stored_bytes, bytes) = (self.stored_bytes(), self.bytes.get());
         if self.flags().contains(EntryFlags::COMPRESSED) {
             let most = u64::from(stored_bytes) * Self::MAX_LZ4_EXPANSION;

@@ -78,7 +78,11 @@ impl Container {
         if metadata.is_dir() {
             return Folder::open(path).map(Self::Folder);
         }
-        let source = Source::open(path)?;
+        Self::of_file(Source::open(path)?, options)
+    }
+
+    /// As [`open`](Self::open) for a file that is open already.
+    pub(crate) fn of_file(source: Source, options: ReadOptions) -> Result<Self, ReadError> {
         // The version after these letters is the reader's to judge.
         let mut magic = *b"???";
         if source.len() >= magic.len() as u64 {

@@ -276,7 +276,7 @@ impl TblFile {
         let (offset, len) = (self.entry_offset(index), self.version().entry_bytes() as u64);
         self.index
             .with(offset, len, |bytes| self.header.parse_entry(bytes))?
-            .map_err(|defect| self.format_error(offset, defect).for_sample(index, None))
+            .map_err(|defect| self.of_sample(index, self.format_error(offset, defect)))
     }
 
     /// Where entry `index`, which is below the sample count, stands in the file.
@@ -313,6 +313,7 @@ impl SampleSource for TblFile {
 
     fn facts(&self, index: u64) -> Result<Facts, ReadError> {
         let entry = self.index_entry(index)?;
+        self.check_extent(index, &entry).map_err(|error| self.of_sample(index, error))?;
         Ok(Facts {
             format: entry.format,
             width: u32::from(entry.width),

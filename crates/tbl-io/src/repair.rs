@@ -81,23 +81,38 @@ pub struct RepairSummary {
     pub damaged_metadata: bool,
     /// Damage outside the samples.
     pub damaged_structures: u64,
-    /// The size of the new file.
+    /// The sample count was worked out from the index, and nothing in the header confirms it:
+    /// samples may be lost without being counted.
+    pub guessed_count: bool,
+    /// The size of the new file; 0 if none was written.
     pub file_bytes: u64,
 }
 
 impl RepairSummary {
     /// Whether everything of the damaged file is in the new one.
     pub fn is_complete(&self) -> bool {
-        self.lost == 0 && self.without_fields == 0 && !self.damaged_metadata
+        self.lost == 0
+            && self.without_fields == 0
+            && !self.damaged_metadata
+            && !self.guessed_count
+            && self.is_worth_writing()
+    }
+
+    /// Whether there is something to write: an empty file in the place of a damaged one would
+    /// hide that everything is lost.
+    fn is_worth_writing(&self) -> bool {
+        self.kept > 0 || (self.lost == 0 && self.damaged_structures == 0 && !self.guessed_count)
     }
 }
 
-/// Writes what is good in the file at `path` to `destination`, in the same format.
+/// Writes what is good in the file at `path` to `destination`, in the same format. If everything
+/// in a damaged file is lost, `destination` is not written.
 ///
 /// `prepare` measures samples of TBL files whose index cannot be trusted.
 ///
 /// # Errors
-/// When the file cannot be read at all, or the new one cannot be written.
+/// [`ConvertError::Read`] if the file is neither a TBL file nor a TAR archive, or the system cannot
+/// read it; [`ConvertError::Write`] if the new file cannot be written.
 pub fn repair<P: Prepare>(
     path: &Path,
     destination: &Path,

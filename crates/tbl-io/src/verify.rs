@@ -4,6 +4,7 @@
 mod duplicates;
 mod overlaps;
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -16,7 +17,7 @@ use crate::escape::Escaped;
 use crate::open::Container;
 use crate::ordered::{self, Plan};
 use crate::reader::{ReadOptions, TblFile, Verify};
-use crate::sample::{SampleSource, SourceKind};
+use crate::sample::{Entry, SampleSource, SourceKind};
 use crate::tar::{SkippedMember, TarArchive};
 
 /// Samples that are being looked at hold at most this together, unless a single one is larger.
@@ -185,13 +186,13 @@ pub fn verify<C: Prepare>(
             Err(BadSample::System(error)) => return Err(ConvertError::Read(error)),
             Err(BadSample::Damaged(reason)) => {
                 summary.bad_samples += 1;
-                let entry = source.entry(index).ok();
-                heard(on_finding(Finding::BadSample {
-                    index,
-                    key: entry.as_ref().and_then(|entry| entry.key.as_deref()),
-                    offset: entry.as_ref().map(|entry| entry.offset),
-                    reason: &*reason,
-                }))?;
+                let (key, offset) = match source.entry(index) {
+                    Ok(Entry { key, offset, .. }) => (key, Some(offset)),
+                    Err(ReadError::Sample { key, .. }) => (key.map(Cow::Owned), None),
+                    Err(_) => (None, None),
+                };
+                let key = key.as_deref();
+                heard(on_finding(Finding::BadSample { index, key, offset, reason: &*reason }))?;
             }
         }
         heard(on_finding(Finding::Progress { samples: index + 1, of }))

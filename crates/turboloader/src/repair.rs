@@ -28,6 +28,7 @@ struct Report<'a> {
     without_row_index: u64,
     damaged_metadata: bool,
     damaged_structures: u64,
+    guessed_count: bool,
     bytes: u64,
     /// The first [`MAX_LISTED`].
     losses: Vec<Loss>,
@@ -80,9 +81,13 @@ pub(crate) fn run(args: &RepairArgs, _global: GlobalArgs) -> Result<Verdict, Fai
             without_row_index: summary.without_row_index,
             damaged_metadata: summary.damaged_metadata,
             damaged_structures: summary.damaged_structures,
+            guessed_count: summary.guessed_count,
             bytes: summary.file_bytes,
             losses,
         })?;
+    } else if summary.file_bytes == 0 {
+        stdout
+            .line(&format_args!("{}: not written, nothing can be saved", args.output.display()))?;
     } else {
         let output = args.output.display();
         stdout.line(&format_args!(
@@ -99,10 +104,12 @@ pub(crate) fn run(args: &RepairArgs, _global: GlobalArgs) -> Result<Verdict, Fai
     if summary.is_complete() {
         return Ok(Verdict::Good);
     }
+    let lost = if summary.file_bytes == 0 { "all".to_owned() } else { lost.to_string() };
     output::report(&format_args!(
-        "{}: {lost} samples are lost, {without_fields} lost their sidecar fields{}",
+        "{}: {lost} samples are lost, {without_fields} lost their sidecar fields{}{}",
         Escaped(args.file.as_os_str().as_bytes()),
-        if summary.damaged_metadata { ", names and labels may be missing" } else { "" }
+        if summary.damaged_metadata { ", names and labels may be missing" } else { "" },
+        if summary.guessed_count { ", more may be lost: the sample count is damaged" } else { "" }
     ));
     Ok(Verdict::Bad)
 }

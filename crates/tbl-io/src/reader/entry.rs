@@ -51,7 +51,7 @@ impl Header {
                     bytes: entry.stored_bytes(),
                     width: 0,
                     height: 0,
-                    format: entry.format(),
+                    format: entry.checked_format()?,
                     flags: EntryFlags::NONE,
                     checksum: None,
                 })

@@ -69,7 +69,7 @@ impl TblFile {
     }
 
     /// Says which sample an error is about, unless it says so.
-    fn of_sample(&self, index: u64, error: ReadError) -> ReadError {
+    pub(super) fn of_sample(&self, index: u64, error: ReadError) -> ReadError {
         match error.sample_index() {
             Some(_) => error,
             None => error.for_sample(index, self.key_for_error(index).as_deref()),
@@ -79,11 +79,17 @@ impl TblFile {
     /// Entry `index` with its payload known to lie inside the file and below the size limit.
     pub(super) fn payload_entry(&self, index: u64) -> Result<IndexEntry, ReadError> {
         let entry = self.index_entry(index)?;
-        v2::payload_range(entry.offset, entry.stored_bytes, self.index_end, self.source.len())
-            .map_err(|defect| self.format_error(self.entry_offset(index), defect))?;
+        self.check_extent(index, &entry)?;
         let most = u64::from(entry.bytes.max(entry.stored_bytes));
         self.options.limits.check_sample_bytes(self.source.path(), most)?;
         Ok(entry)
+    }
+
+    /// Checks that the payload of entry `index` lies between the index and the end of the file.
+    pub(super) fn check_extent(&self, index: u64, entry: &IndexEntry) -> Result<(), ReadError> {
+        v2::payload_range(entry.offset, entry.stored_bytes, self.index_end, self.source.len())
+            .map_err(|defect| self.format_error(self.entry_offset(index), defect))?;
+        Ok(())
     }
 
     /// Resizes `bytes` so that it holds a compressed sample and behind it the sample's block, and

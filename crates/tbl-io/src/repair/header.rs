@@ -47,6 +47,8 @@ pub(super) struct Rebuilt {
     pub(super) sample_count: u64,
     /// How many samples the file says it has.
     pub(super) claimed: u64,
+    /// Neither the header's count nor its size of header and index confirms `sample_count`.
+    pub(super) guessed_count: bool,
     /// The metadata section is not all there.
     pub(super) cuts_metadata: bool,
     /// What was wrong with the stored header.
@@ -66,19 +68,22 @@ pub(super) fn rebuild_v1(source: &Source) -> Result<Rebuilt, ReadError> {
     } else {
         layout.sample_count(source, &front)?
     };
+    let guessed_count = !said_twice && !layout.is_stored_count(&front, sample_count);
     if claimed != sample_count {
         let (sample_count, file_bytes) = (claimed, source.len());
         defects.push(FormatError::IndexBeyondEnd { sample_count, file_bytes });
     }
-    // A count said twice is that of a file cut short; any other is a damaged one.
-    if !said_twice {
+    // A count said twice is that of a file cut short, and one that fits may be right. Any other is
+    // a damaged one.
+    let may_be_right = guessed_count && layout.fits(source, claimed);
+    if !said_twice && !may_be_right {
         claimed = sample_count;
     }
     let front = v1::FileHeader::new(sample_count)
         .map_err(|defect| format_error(source, 0, defect))?
         .to_bytes()
         .to_vec();
-    Ok(Rebuilt { front, sample_count, claimed, cuts_metadata: false, defects })
+    Ok(Rebuilt { front, sample_count, claimed, guessed_count, cuts_metadata: false, defects })
 }
 
 /// The header of a version 2 file. A header whose checksum is right is believed, but for what
@@ -103,13 +108,17 @@ pub(super) fn rebuild_v2(source: &Source) -> Result<Rebuilt, ReadError> {
             (found, v2::FileFlags::HAS_CHECKSUMS)
         }
     };
+    // A count that the header's checksum confirms is not a guess, even if the file was cut short.
+    let guessed_count = claimed == sample_count && !layout.is_stored_count(&front, sample_count);
     let (start, end) = (le_u64(&front, 24), le_u64(&front, 24).saturating_add(le_u64(&front, 32)));
     let payload_end = layout.payload_end(source, sample_count)?;
     // Where the header may be wrong about the section, the longest run of blocks is the likeliest.
     let tries = [(start, end), (start, source.len()), (payload_end, source.len())];
     let mut section = None;
+    // Blocks of samples that do not exist are odd, but do not end a section that is known.
+    let described = if defects.is_empty() { u64::MAX } else { sample_count };
     for (start, end) in tries.into_iter().take(if defects.is_empty() { 1 } else { tries.len() }) {
-        let found = whole_blocks(source, start, end, sample_count)?;
+        let found = whole_blocks(source, start, end, described)?;
         let bytes = |section: &Option<Range<u64>>| {
             section.as_ref().map_or(0, |section| section.end - section.start)
         };
@@ -131,7 +140,7 @@ pub(super) fn rebuild_v2(source: &Source) -> Result<Rebuilt, ReadError> {
         .map_err(|defect| format_error(source, 0, defect))?
         .to_bytes()
         .to_vec();
-    Ok(Rebuilt { front, sample_count, claimed, cuts_metadata, defects })
+    Ok(Rebuilt { front, sample_count, claimed, guessed_count, cuts_metadata, defects })
 }
 
 /// The blocks from `start` on that lie whole before `end` and describe samples that exist.
@@ -151,7 +160,7 @@ fn whole_blocks(
         let data_bytes = le_u32(&header, 8);
         let is_sample = sample_index < sample_count || sample_index == BlockHeader::WHOLE_FILE;
         let next = at + header_bytes + data_bytes;
-        if !is_sample || header[14..] != [0, 0] || next > end {
+        if !is_sample || next > end {
             break;
         }
         at = next;
@@ -176,6 +185,12 @@ struct Extent {
 impl Layout {
     fn index_end(&self, sample_count: u64) -> Option<u64> {
         sample_count.checked_mul(self.entry)?.checked_add(self.header)
+    }
+
+    /// Whether the header says that there are this many samples, in either of its two fields.
+    fn is_stored_count(&self, front: &[u8], sample_count: u64) -> bool {
+        le_u64(front, 8) == sample_count
+            || self.index_end(sample_count) == Some(le_u32(front, self.size_at))
     }
 
     fn fits(&self, source: &Source, sample_count: u64) -> bool {

@@ -6,9 +6,12 @@ use std::path::Path;
 use super::{RepairEvent, RepairOptions, RepairSummary, unless_damage};
 use crate::convert::ConvertError;
 use crate::error::{ReadError, TarDefect};
+use crate::open::Container;
+use crate::reader::ReadOptions;
 use crate::source::Source;
-use crate::tar::header::{BLOCK_BYTES, Block, Header, text};
-use crate::tar::index::MAX_METADATA_BYTES;
+use crate::tar::MemberKind;
+use crate::tar::header::{BLOCK_BYTES, Block, Header, SPARSE_MAP_CONTINUES, is_zero, text};
+use crate::tar::index::{MAX_METADATA_BYTES, find_header};
 use crate::tar::pax::PaxRecords;
 use crate::tar::window::Window;
 use crate::tar_writer::{TarOptions, TarWriter};
@@ -22,6 +25,7 @@ pub(super) fn repair(
     options: RepairOptions,
     on_event: &mut dyn FnMut(RepairEvent<'_>),
 ) -> Result<RepairSummary, ConvertError> {
+    check_is_archive(source)?;
     let RepairOptions { sync, overwrite } = options;
     let writer = TarWriter::create(destination, TarOptions { sync, overwrite })?;
     let mut salvage = Salvage {
@@ -34,8 +38,21 @@ pub(super) fn repair(
     };
     salvage.run()?;
     let Salvage { writer, mut summary, .. } = salvage;
-    summary.file_bytes = writer.finish()?.bytes;
+    if summary.is_worth_writing() {
+        summary.file_bytes = writer.finish()?.bytes;
+    }
     Ok(summary)
+}
+
+/// Refuses a file without any TAR header, with the error of opening it.
+fn check_is_archive(source: &Source) -> Result<(), ReadError> {
+    // Headers of V7 have no magic to look for, but the first one stands where the file starts.
+    let starts_with_header =
+        source.len() >= BLOCK_BYTES && Header::parse(Window::new(source).block(0)?).is_ok();
+    if starts_with_header || find_header(source, 0)?.is_some() {
+        return Ok(());
+    }
+    Container::of_file(source.clone(), ReadOptions::default()).map(drop)
 }
 
 struct Salvage<'a> {
@@ -59,7 +76,8 @@ struct Member {
 /// What is at an offset.
 enum Found {
     Member(Member),
-    Zeros,
+    /// Zeros from this offset on.
+    Zeros(u64),
     End,
 }
 
@@ -77,10 +95,13 @@ impl Salvage<'_> {
         loop {
             match self.find(offset)? {
                 Ok(Found::End) => return Ok(()),
-                Ok(Found::Zeros) => {
-                    let end = self.window.end_of_zeros(offset)?;
-                    ended = end - offset >= 2 * BLOCK_BYTES;
-                    offset = (end - end % BLOCK_BYTES).max(offset + BLOCK_BYTES);
+                Ok(Found::Zeros(start)) => {
+                    let end = self.window.end_of_zeros(start)?;
+                    let rest = end - end % BLOCK_BYTES;
+                    // A stray byte in the last block of an end marker cuts nothing off.
+                    let is_damaged_marker = end > rest && self.source.len() - rest <= BLOCK_BYTES;
+                    ended = end - start >= 2 * BLOCK_BYTES || is_damaged_marker;
+                    offset = rest.max(start + BLOCK_BYTES);
                 }
                 Ok(Found::Member(member)) => {
                     self.copy(&member)?;
@@ -90,8 +111,9 @@ impl Salvage<'_> {
                 }
                 Err(defect) => {
                     let next = self.resume(defect.offset)?;
+                    let is_last = self.block(next)?.is_none();
                     // What follows an end marker and is no other archive was never a member.
-                    if ended && self.block(next)?.is_none() {
+                    if ended && is_last {
                         return Ok(());
                     }
                     self.summary.lost += 1;
@@ -103,6 +125,9 @@ impl Salvage<'_> {
                         reason: &defect.reason,
                     });
                     self.member_number += 1;
+                    if is_last {
+                        return Ok(());
+                    }
                     offset = next;
                 }
             }
@@ -113,11 +138,20 @@ impl Salvage<'_> {
     fn find(&mut self, start: u64) -> Result<Result<Found, Defect>, ConvertError> {
         let mut pax = PaxRecords::default();
         let mut long_name = None;
+        // The last extended header that belongs to the member; a global one does not.
+        let mut pending = None;
         let mut offset = start;
         loop {
-            let Some(block) = self.block(offset)? else { return Ok(Ok(Found::End)) };
-            if block.iter().all(|&byte| byte == 0) {
-                return Ok(Ok(Found::Zeros));
+            let block = self.block(offset)?;
+            let ends = block.is_none_or(|block| is_zero(&block));
+            if ends && let Some(offset) = pending {
+                let reason = TarDefect::Dangling { what: "extended header" };
+                let path = pax.path.or(long_name).unwrap_or_default();
+                return Ok(Err(Defect { path, offset, reason }));
+            }
+            let Some(block) = block else { return self.end(offset) };
+            if ends {
+                return Ok(Ok(Found::Zeros(offset)));
             }
             let name = text(&block[..100]).to_vec();
             let defect = |path, reason| Ok(Err(Defect { path, offset, reason }));
@@ -130,11 +164,21 @@ impl Salvage<'_> {
             let type_flag = header.type_flag();
             let is_metadata = matches!(type_flag, b'x' | b'X' | b'g' | b'L' | b'K');
             let size = if is_metadata { size } else { pax.size.unwrap_or(size) };
-            let data = offset + BLOCK_BYTES;
+            let mut data = offset + BLOCK_BYTES;
+            let mut map_continues = type_flag == b'S' && header.sparse_map_continues();
+            while map_continues && let Some(map) = self.block(data)? {
+                map_continues = map[SPARSE_MAP_CONTINUES] != 0;
+                data += BLOCK_BYTES;
+            }
             let have = self.source.len().saturating_sub(data);
-            // Links, devices and folders have no bytes, whatever their size field says.
-            let size = if matches!(type_flag, b'1'..=b'6') { 0 } else { size };
-            if size > have {
+            let size = if MemberKind::of(type_flag, false, &path).may_lack_data()
+                && !self.window.is_data(data)?
+            {
+                0
+            } else {
+                size
+            };
+            if size > have || map_continues {
                 let what = "member";
                 return defect(path, TarDefect::Truncated { what, need: size, have });
             }
@@ -147,6 +191,9 @@ impl Salvage<'_> {
                 return defect(path, TarDefect::MetadataTooLarge { what, size, limit });
             }
             let content = self.window.bytes(data, size)?;
+            if type_flag != b'g' {
+                pending = Some(offset);
+            }
             match type_flag {
                 b'x' | b'X' => {
                     if let Err(reason) = pax.apply(content) {
@@ -158,6 +205,16 @@ impl Salvage<'_> {
             }
             offset = data_end.next_multiple_of(BLOCK_BYTES);
         }
+    }
+
+    /// Judges the rest of the file from `offset` on, which is less than a block.
+    fn end(&mut self, offset: u64) -> Result<Result<Found, Defect>, ConvertError> {
+        let have = self.source.len().saturating_sub(offset);
+        if have == 0 || self.window.bytes(offset, have)?.iter().all(|&byte| byte == 0) {
+            return Ok(Ok(Found::End));
+        }
+        let reason = TarDefect::Truncated { what: "header", need: BLOCK_BYTES, have };
+        Ok(Err(Defect { path: Vec::new(), offset, reason }))
     }
 
     /// The block at `offset`; `None` where the file has no whole block left.

@@ -2,6 +2,7 @@
 //! entry points to the wrong place, the gap between its neighbours is tried.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::path::Path;
 
 use lz4::block::decompress_to_buffer;
@@ -16,8 +17,7 @@ use crate::reader::{Damage, ReadOptions, TblFile, Verify};
 use crate::sample::{Entry, Field, SampleSource};
 use crate::source::Source;
 use crate::tbl_version::TblVersion;
-use crate::write_error::WriteError;
-use crate::writer::{Encoded, Encoder, NewSample, StreamWriter, WriteOptions};
+use crate::writer::{EncodeError, Encoded, Encoder, NewSample, StreamWriter, WriteOptions};
 
 pub(super) fn repair<P: Prepare>(
     source: &Source,
@@ -31,7 +31,8 @@ pub(super) fn repair<P: Prepare>(
         TblVersion::V1 => header::rebuild_v1(source)?,
         TblVersion::V2 => header::rebuild_v2(source)?,
     };
-    let mut summary = RepairSummary::default();
+    let guessed_count = rebuilt.guessed_count;
+    let mut summary = RepairSummary { guessed_count, ..RepairSummary::default() };
     let open = |verify| {
         let options = ReadOptions { verify, damage: Damage::LeaveOut, ..ReadOptions::default() };
         TblFile::with_front(source.clone(), &rebuilt.front, options)
@@ -78,7 +79,7 @@ pub(super) fn repair<P: Prepare>(
                 summary.without_fields += u64::from(without_fields);
                 summary.without_row_index += u64::from(without_row_index);
             }
-            Err(reason) => {
+            Err(loss) => {
                 summary.lost += 1;
                 let entry = file.facts(index).ok();
                 let key = file.key_and_label(index).ok().and_then(|(key, _)| key);
@@ -86,13 +87,32 @@ pub(super) fn repair<P: Prepare>(
                     index,
                     key: key.as_deref(),
                     offset: entry.as_ref().map(|entry| entry.offset),
-                    reason: &Detail(reason),
+                    reason: &loss,
                 });
             }
         }
     }
-    summary.file_bytes = writer.finish()?.bytes;
+    if summary.is_worth_writing() {
+        summary.file_bytes = writer.finish()?.bytes;
+    }
     Ok(summary)
+}
+
+/// The reason why a sample is lost.
+enum Loss {
+    /// Its index entry or its bytes are damaged.
+    Damaged(ReadError),
+    /// No index entry can describe it.
+    Refused(EncodeError),
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Damaged(error) => error.detail().fmt(f),
+            Self::Refused(error) => error.fmt(f),
+        }
+    }
 }
 
 /// What can be trusted.
@@ -170,7 +190,7 @@ struct Found {
 
 impl<P: Prepare> Salvage<'_, P> {
     /// Reads sample `index`. The outer error is the system's, the inner one the sample's.
-    fn sample(&mut self, index: u64) -> Result<Result<Saved, ReadError>, ConvertError> {
+    fn sample(&mut self, index: u64) -> Result<Result<Saved, Loss>, ConvertError> {
         let read = self.file.read_with_block(index, &mut self.bytes, &mut self.block);
         let read = read.and_then(|has_block| {
             let entry = Entry::new(self.file.facts(index)?, None, None);
@@ -180,7 +200,7 @@ impl<P: Prepare> Salvage<'_, P> {
             Ok(found) => found,
             Err(error) => match self.between_neighbours(index)? {
                 Some(found) => found,
-                None => return Ok(Err(error)),
+                None => return Ok(Err(Loss::Damaged(error))),
             },
         };
         let Found { mut entry, has_block, restored } = found;
@@ -211,15 +231,15 @@ impl<P: Prepare> Salvage<'_, P> {
         } else {
             self.encoder.encode(&sample)
         };
-        let path = || self.source.path().to_path_buf();
-        let encoded =
-            encoded.map_err(|source| WriteError::Sample { path: path(), index, source })?;
-        Ok(Ok(Saved { encoded, restored, without_fields, without_row_index }))
+        Ok(encoded
+            .map(|encoded| Saved { encoded, restored, without_fields, without_row_index })
+            .map_err(Loss::Refused))
     }
 
     /// Format and dimensions: the index's, or measured where it cannot be trusted.
     fn measure(&mut self, entry: &Entry<'_>, restored: bool) -> Prepared {
-        if self.sound.index && !restored {
+        // Only images say their own dimensions.
+        if (self.sound.index && !restored) || !entry.format.is_image() {
             return Prepared::as_stored(entry);
         }
         let unmeasured = Entry { width: 0, height: 0, ..entry.clone() };

@@ -25,6 +25,9 @@ const STAR_TRAILER: Range<usize> = 508..512;
 /// GNU sparse headers say here whether blocks with more of the map follow.
 const GNU_SPARSE_EXTENDED: usize = 482;
 
+/// Where a block that continues a GNU sparse map says whether another one follows.
+pub(crate) const SPARSE_MAP_CONTINUES: usize = 504;
+
 /// Numbers that the index has no use for. That they are numbers tells a header from bytes whose
 /// sum is right by chance.
 const OTHER_NUMBERS: [(&str, Range<usize>); 4] =
@@ -130,6 +133,11 @@ fn is_number(field: &[u8]) -> bool {
             number(digits.strip_prefix(b"-").unwrap_or(digits)).is_some() || digits.is_empty()
         }
     }
+}
+
+/// Whether every byte of `block` is zero.
+pub(crate) fn is_zero(block: &Block) -> bool {
+    block.iter().fold(0, |all, &byte| all | byte) == 0
 }
 
 /// A text field: all of it, or up to the first NUL.

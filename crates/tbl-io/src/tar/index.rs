@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::header::{BLOCK_BYTES, Block, Header, text};
+use super::header::{BLOCK_BYTES, Block, Header, SPARSE_MAP_CONTINUES, is_zero, text};
 use super::member::{MemberCounts, MemberKind, SkippedMember};
 use super::pax::PaxRecords;
 use super::window::Window;
@@ -113,7 +113,7 @@ impl Index {
 
 /// The first header in `source` at `start` or behind it, by its checksum and its magic: a checksum
 /// alone can be right by chance.
-pub(super) fn find_header(source: &Source, start: u64) -> Result<Option<u64>, ReadError> {
+pub(crate) fn find_header(source: &Source, start: u64) -> Result<Option<u64>, ReadError> {
     let mut window = Window::new(source);
     let mut offset = start - start % BLOCK_BYTES;
     while source.len().saturating_sub(offset) >= BLOCK_BYTES {
@@ -306,17 +306,7 @@ impl Scan<'_> {
             data_offset = self.end_of_sparse_map(data_offset)?;
         }
         let kind = MemberKind::of(found.type_flag, pax.is_sparse || global.is_sparse, path);
-        let has_data = match kind {
-            MemberKind::Regular
-            | MemberKind::Sparse
-            | MemberKind::MultiVolume
-            | MemberKind::Unknown(_) => true,
-            MemberKind::Directory
-            | MemberKind::SymbolicLink
-            | MemberKind::HardLink
-            | MemberKind::Device
-            | MemberKind::Fifo => size > 0 && self.is_followed_by_data(data_offset)?,
-        };
+        let has_data = !kind.may_lack_data() || (size > 0 && self.window.is_data(data_offset)?);
         let next = if has_data {
             self.end_of_data(data_offset, size, "member with its padding")?
         } else {
@@ -382,27 +372,14 @@ impl Scan<'_> {
 
     /// Passes over the blocks that continue a GNU sparse member's map.
     fn end_of_sparse_map(&mut self, mut offset: u64) -> Result<u64, ReadError> {
-        /// In these blocks the mark for yet another one.
-        const CONTINUES: usize = 504;
         loop {
             self.end_of_data(offset, BLOCK_BYTES, "sparse map")?;
-            let continues = self.window.block(offset)?[CONTINUES] != 0;
+            let continues = self.window.block(offset)?[SPARSE_MAP_CONTINUES] != 0;
             offset += BLOCK_BYTES;
             if !continues {
                 return Ok(offset);
             }
         }
-    }
-
-    /// Directories, links and devices have no data in most archives, whatever their size field
-    /// says, and some in others (PAX hard links, GNU directory listings). What follows decides:
-    /// a header, or the zeros at the end, cannot be data by chance.
-    fn is_followed_by_data(&mut self, offset: u64) -> Result<bool, ReadError> {
-        if self.source.len() - offset < BLOCK_BYTES {
-            return Ok(true);
-        }
-        let block = self.window.block(offset)?;
-        Ok(!is_zero(block) && Header::parse(block).is_err())
     }
 
     fn check_nothing_pending(&self, pending: &Pending) -> Result<(), ReadError> {
@@ -426,8 +403,4 @@ fn compressor_of(block: &Block) -> Option<&'static str> {
         (b"BZh", "bzip2"),
     ];
     MAGICS.iter().find(|(magic, _)| block.starts_with(magic)).map(|&(_, name)| name)
-}
-
-fn is_zero(block: &Block) -> bool {
-    block.iter().fold(0, |all, &byte| all | byte) == 0
 }

@@ -27,7 +27,7 @@ pub enum MemberKind {
 }
 
 impl MemberKind {
-    pub(super) fn of(type_flag: u8, is_sparse: bool, path: &[u8]) -> Self {
+    pub(crate) fn of(type_flag: u8, is_sparse: bool, path: &[u8]) -> Self {
         match type_flag {
             b'0' | b'\0' | b'7' if is_sparse => Self::Sparse,
             // V7 had no type for directories; GNU tar and others still read them so.
@@ -41,6 +41,17 @@ impl MemberKind {
             b'S' => Self::Sparse,
             b'M' => Self::MultiVolume,
             other => Self::Unknown(other),
+        }
+    }
+
+    /// Whether members of this kind have no data in most archives, whatever their size field says,
+    /// and some in others (PAX hard links, GNU directory listings). What follows the header decides.
+    pub(crate) fn may_lack_data(self) -> bool {
+        match self {
+            Self::Directory | Self::SymbolicLink | Self::HardLink | Self::Device | Self::Fifo => {
+                true
+            }
+            Self::Regular | Self::Sparse | Self::MultiVolume | Self::Unknown(_) => false,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A moving view of the file for the header scan: large steps over bodies read one small piece
 //! per header, small steps share large pieces.
 
-use super::header::{BLOCK_BYTES, Block};
+use super::header::{BLOCK_BYTES, Block, Header, is_zero};
 use crate::error::ReadError;
 use crate::source::Source;
 
@@ -52,6 +52,16 @@ impl<'a> Window<'a> {
     pub(crate) fn block(&mut self, offset: u64) -> Result<&Block, ReadError> {
         let bytes = self.bytes(offset, BLOCK_BYTES)?;
         Ok(bytes.first_chunk().expect("bytes() returns as many as asked for"))
+    }
+
+    /// Whether bytes of a member stand at `offset`, rather than a header or the zeros at the end:
+    /// neither of those can be data by chance.
+    pub(crate) fn is_data(&mut self, offset: u64) -> Result<bool, ReadError> {
+        if self.source.len().saturating_sub(offset) < BLOCK_BYTES {
+            return Ok(true);
+        }
+        let block = self.block(offset)?;
+        Ok(!is_zero(block) && Header::parse(block).is_err())
     }
 
     /// The offset of the first byte from `offset` on that is not zero, or the file's length.

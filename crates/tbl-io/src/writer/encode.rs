@@ -192,7 +192,7 @@ impl Encoder {
             return Err(FormatError::TooLarge { what: "row index", bytes, limit }.into());
         }
         let (dimensions, compressed, checksums, blocks) = match self.version {
-            TblVersion::V1 if sample.format.code() > SampleFormat::Tiff.code() => {
+            TblVersion::V1 if sample.format.code() > v1::IndexEntry::MAX_FORMAT_CODE => {
                 return Err(EncodeError::Format { format: sample.format });
             }
             TblVersion::V1 => ((0, 0), None, (0, 0), SampleBlocks::default()),

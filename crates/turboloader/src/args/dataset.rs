@@ -154,7 +154,9 @@ pub(crate) struct SplitArgs {
 
 /// Copy the good samples of a damaged file into a new one and list the lost
 ///
-/// Exits with 0 when nothing was lost and with 1 when something was.
+/// Exits with 0 when nothing was lost and with 1 when something was. If everything
+/// was lost, no file is written. A file that is neither a TBL file nor a TAR archive
+/// is refused with 1.
 ///
 /// Example:
 ///   tl repair damaged.tbl -o saved.tbl

@@ -2,6 +2,7 @@
 
 mod benchmark;
 mod converting;
+mod damage;
 mod decoding;
 mod doctor;
 mod extraction;
