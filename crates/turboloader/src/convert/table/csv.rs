@@ -8,6 +8,7 @@ mod header;
 mod read;
 mod schema;
 mod survey;
+mod uninterrupted;
 mod write;
 
 pub(crate) use cells::{CellError, Expected};

@@ -11,6 +11,7 @@ use super::cells::{self, Expected};
 use super::header::{CsvColumn, columns};
 use super::schema::Schema;
 use super::survey::Survey;
+use super::uninterrupted::Uninterrupted;
 use crate::convert::table::Told;
 use crate::convert::table::error::{TableError, heard};
 
@@ -55,8 +56,10 @@ pub(in crate::convert::table) fn read(
     write(open(path)?, &columns, output, options, told)
 }
 
-fn open(path: &Path) -> Result<Reader<File>, TableError> {
-    Ok(ReaderBuilder::new().from_reader(File::open(path)?))
+type CsvReader = Reader<Uninterrupted<File>>;
+
+fn open(path: &Path) -> Result<CsvReader, TableError> {
+    Ok(ReaderBuilder::new().from_reader(Uninterrupted(File::open(path)?)))
 }
 
 type Surveyed = Vec<(CsvColumn, Survey)>;
@@ -87,7 +90,7 @@ type Heard<'a> = &'a mut dyn FnMut(u64) -> Result<(), TableError>;
 
 /// Looks at all cells.
 fn survey(
-    mut reader: Reader<File>,
+    mut reader: CsvReader,
     mut columns: Surveyed,
     told: Heard<'_>,
 ) -> Result<Surveyed, TableError> {
@@ -110,7 +113,7 @@ fn survey(
 }
 
 fn write(
-    mut reader: Reader<File>,
+    mut reader: CsvReader,
     columns: &Surveyed,
     output: &File,
     options: WriteOptions,
