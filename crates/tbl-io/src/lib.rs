@@ -47,7 +47,7 @@ pub use open::{allow_open_files, open, open_all};
 pub use reader::{Damage, MetadataBlock, RawView, ReadOptions, RowIndexTotals, TblFile, Verify};
 pub use repair::{RepairEvent, RepairOptions, RepairSummary, repair};
 pub use sample::{Entry, Facts, Field, SampleName, SampleSource, SourceKind, StoredBytes};
-pub use source::{PageCache, Source};
+pub use source::{PageCache, Source, open_file};
 pub use tar::{MemberCounts, MemberKind, SkippedMember, TarArchive};
 pub use tar_writer::{TarOptions, TarSummary, TarWriter};
 pub use tbl_version::TblVersion;

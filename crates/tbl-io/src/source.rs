@@ -1,6 +1,6 @@
 //! Positioned reads from one file, or from bytes in memory with the same rules.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::num::NonZeroU64;
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
@@ -57,21 +57,7 @@ impl Source {
     /// [`ReadError::Io`] or [`ReadError::NotAFile`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         let path = path.as_ref();
-        let io_error = |error| ReadError::io(path, error);
-        let check = |file_type: std::fs::FileType| match file_kind(file_type) {
-            None => Ok(()),
-            Some(found) => Err(ReadError::NotAFile { path: path.to_path_buf(), found }),
-        };
-        check(std::fs::metadata(path).map_err(io_error)?.file_type())?;
-        // The path may have been replaced since; O_NONBLOCK keeps the open from waiting for a
-        // FIFO's writer and means nothing to a regular file.
-        let file = File::options()
-            .read(true)
-            .custom_flags(libc::O_NONBLOCK)
-            .open(path)
-            .map_err(io_error)?;
-        let metadata = file.metadata().map_err(io_error)?;
-        check(metadata.file_type())?;
+        let (file, metadata) = open_with_metadata(path)?;
         let backing = Backing::File(Arc::new(file));
         Ok(Self { path: path.into(), len: metadata.len(), backing, times: Times::default() })
     }
@@ -218,6 +204,34 @@ impl Source {
     fn changed(&self, offset: u64, expected: u64) -> ReadError {
         ReadError::ChangedWhileOpen { path: self.path.to_path_buf(), offset, expected }
     }
+}
+
+/// Opens a regular file for reading. Anything else is refused by name without waiting for it: a
+/// FIFO may have no writer, a device no end, and opening one may have effects.
+///
+/// Files of `/proc` are regular ones that do not say their length: callers that read to the end
+/// still need a limit.
+///
+/// # Errors
+/// [`ReadError::Io`] or [`ReadError::NotAFile`].
+pub fn open_file(path: impl AsRef<Path>) -> Result<File, ReadError> {
+    open_with_metadata(path.as_ref()).map(|(file, _)| file)
+}
+
+fn open_with_metadata(path: &Path) -> Result<(File, Metadata), ReadError> {
+    let io_error = |error| ReadError::io(path, error);
+    let check = |file_type: std::fs::FileType| match file_kind(file_type) {
+        None => Ok(()),
+        Some(found) => Err(ReadError::NotAFile { path: path.to_path_buf(), found }),
+    };
+    check(std::fs::metadata(path).map_err(io_error)?.file_type())?;
+    // The path may have been replaced since; O_NONBLOCK keeps the open from waiting for a FIFO's
+    // writer and means nothing to a regular file.
+    let file =
+        File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(io_error)?;
+    let metadata = file.metadata().map_err(io_error)?;
+    check(metadata.file_type())?;
+    Ok((file, metadata))
 }
 
 #[derive(Clone, Copy)]

@@ -1,6 +1,5 @@
 //! From a file or a sample to RGB pixels, with errors that say which one it was.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -19,7 +18,7 @@ const MAX_FILE_BYTES: u64 = 1 << 30;
 /// Reads a file that should be an image.
 pub(crate) fn read_image_file(path: &Path) -> Result<Vec<u8>, Failure> {
     let failure = |source| Failure::Io { path: path.to_owned(), source };
-    let file = File::open(path).map_err(failure)?;
+    let file = tbl_io::open_file(path)?;
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failure)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {

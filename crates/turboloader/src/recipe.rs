@@ -1,10 +1,10 @@
 //! From the name of a recipe to the recipe: built in, or read from a JSON or TOML file.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use serde::Deserialize;
+use tbl_io::ReadError;
 use tl_transform::{Op, Recipe};
 
 use crate::args::RecipeName;
@@ -58,11 +58,11 @@ pub(crate) fn load(name: &RecipeName, size: Option<u32>) -> Result<Option<Recipe
 fn read(path: &Path) -> Result<Recipe, Failure> {
     let wrong = |source| Failure::RecipeFile { path: path.to_owned(), source };
     let io_failure = |source| Failure::Io { path: path.to_owned(), source };
-    let file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+    let file = match tbl_io::open_file(path) {
+        Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             return Err(wrong(RecipeFileError::Unknown));
         }
-        opened => opened.map_err(io_failure)?,
+        opened => opened?,
     };
     let mut text = String::new();
     file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(io_failure)?;

@@ -1,6 +1,5 @@
 //! A file of weights: a number on each line, one for each sample.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -14,7 +13,7 @@ const MAX_LINE_BYTES: u64 = 400;
 /// Reads the weights in `path`.
 pub(crate) fn read(path: &Path) -> Result<Weights, Failure> {
     let io_failure = |source| Failure::Io { path: path.to_owned(), source };
-    let mut file = BufReader::new(File::open(path).map_err(io_failure)?);
+    let mut file = BufReader::new(tbl_io::open_file(path)?);
     let (mut weights, mut line) = (Vec::new(), Vec::new());
     loop {
         line.clear();

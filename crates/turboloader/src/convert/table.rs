@@ -39,21 +39,15 @@ pub(crate) enum Kind {
 impl Kind {
     /// What a file is: by its first bytes, or CSV by its name.
     pub(crate) fn of_file(path: &Path) -> io::Result<Option<Self>> {
-        if path.is_dir() {
-            return Ok(None);
-        }
-        if Self::of_name(path) == Some(Self::Csv) {
+        if Self::of_name(path) == Some(Self::Csv) && !path.is_dir() {
             return Ok(Some(Self::Csv));
         }
-        let mut front = [0; Header::MAGIC.len()];
-        let mut file = File::open(path)?;
-        let mut have = 0;
-        while let Some(rest) = front.get_mut(have..).filter(|rest| !rest.is_empty()) {
-            match file.read(rest)? {
-                0 => break,
-                more => have += more,
-            }
+        // The reader of data sets says what a folder, FIFO or device is.
+        if !path.metadata()?.is_file() {
+            return Ok(None);
         }
+        let mut front = Vec::new();
+        File::open(path)?.take(Header::MAGIC.len() as u64).read_to_end(&mut front)?;
         if front == Header::MAGIC {
             Ok(Some(Self::Idv))
         } else {
