@@ -21,6 +21,16 @@ pub enum ReadError {
         /// What the source said.
         source: io::Error,
     },
+    /// The system refused to start a thread.
+    #[error("worker {worker} of {workers} cannot be started: {source}")]
+    Spawn {
+        /// The worker's number, from 0.
+        worker: usize,
+        /// How many were to work, the caller's thread included.
+        workers: usize,
+        /// The error of the system.
+        source: io::Error,
+    },
     /// Header, table of contents, a lookup table or a table of metadata breaks the format.
     #[error(transparent)]
     Format(#[from] FormatError),
@@ -100,7 +110,8 @@ impl ReadError {
             Self::Format(source) | Self::Block { source, .. } | Self::Metadata { source, .. } => {
                 !matches!(source, FormatError::Limit { .. })
             }
-            Self::Dead { .. }
+            Self::Spawn { .. }
+            | Self::Dead { .. }
             | Self::NoColumn { .. }
             | Self::NoBlock { .. }
             | Self::NoRows { .. }

@@ -19,6 +19,16 @@ pub enum WriteError {
         /// What the destination said.
         source: io::Error,
     },
+    /// The system refused to start a thread.
+    #[error("worker {worker} of {workers} cannot be started: {source}")]
+    Spawn {
+        /// The worker's number, from 0.
+        worker: usize,
+        /// How many were to work, the caller's thread included.
+        workers: usize,
+        /// The error of the system.
+        source: io::Error,
+    },
     /// A column's codec is one that no reader accepts.
     #[error("column {column:?}: {source}")]
     Codec {

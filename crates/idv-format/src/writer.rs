@@ -290,7 +290,7 @@ impl<W: Write + Seek> Writer<W> {
                 .iter()
                 .flat_map(|&start| rows.iter().enumerate().filter_map(move |row| job(start, row)))
                 .collect();
-            let encoded = self.encoders.encode(&jobs);
+            let encoded = self.encoders.encode(&jobs)?;
             drop(jobs);
             for (number, encoded) in encoded {
                 let Some(column) = self.columns.get_mut(number) else { continue };

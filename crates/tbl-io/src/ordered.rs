@@ -2,6 +2,7 @@
 //! memory of everything in flight bounded.
 
 use std::collections::VecDeque;
+use std::io;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -26,6 +27,16 @@ pub(crate) struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Panicked(pub(crate) u64);
 
+/// The system refused to start a thread.
+#[derive(Debug)]
+pub(crate) struct NotStarted {
+    /// The thread's number, from 0.
+    pub(crate) worker: usize,
+    /// How many were to be started.
+    pub(crate) workers: usize,
+    pub(crate) source: io::Error,
+}
+
 /// Makes one worker per thread with `new_worker`, has each item worked on once, and gives the
 /// results to `consume` on the calling thread, in order. The first error of `consume` stops the
 /// work and is returned.
@@ -35,7 +46,7 @@ pub(crate) struct Panicked(pub(crate) u64);
 ///
 /// # Errors
 /// That of `consume`, or what `E` makes of a panic on a thread: of `new_worker` (at the item that
-/// the worker was for), of `cost` or of the worker.
+/// the worker was for), of `cost` or of the worker, or of a thread that cannot be started.
 pub(crate) fn in_order<W, T, E>(
     plan: Plan,
     cost: impl Fn(u64) -> u64 + Sync,
@@ -45,7 +56,7 @@ pub(crate) fn in_order<W, T, E>(
 where
     W: FnMut(u64) -> (T, u64),
     T: Send,
-    E: From<Panicked>,
+    E: From<Panicked> + From<NotStarted>,
 {
     let threads = plan.workers.get().min(usize::try_from(plan.item_count).unwrap_or(usize::MAX));
     if threads <= 1 {
@@ -56,8 +67,13 @@ where
     thread::scope(|scope| {
         // Whatever way this closure is left, the threads must end, or the scope never would.
         let stop = StopOnDrop(&line);
-        for _ in 0..threads {
-            scope.spawn(|| line.work(&cost, &new_worker));
+        for worker in 0..threads {
+            let work = || line.work(&cost, &new_worker);
+            thread::Builder::new().spawn_scoped(scope, work).map_err(|source| NotStarted {
+                worker,
+                workers: threads,
+                source,
+            })?;
         }
         for item in 0..plan.item_count {
             let result = line.take().ok_or(Panicked(item))?;
@@ -260,11 +276,18 @@ mod tests {
     enum Stop {
         At(u64),
         Panic(u64),
+        NotStarted(usize),
     }
 
     impl From<Panicked> for Stop {
         fn from(Panicked(item): Panicked) -> Self {
             Self::Panic(item)
+        }
+    }
+
+    impl From<NotStarted> for Stop {
+        fn from(NotStarted { worker, .. }: NotStarted) -> Self {
+            Self::NotStarted(worker)
         }
     }
 

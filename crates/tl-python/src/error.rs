@@ -334,6 +334,10 @@ impl From<ConvertError> for Error {
                 let place = Place { sample, key, ..Place::file(path) };
                 Self { place, ..Self::new(Class::Sample, &error) }
             }
+            ConvertError::WorkerNotStarted { ref source, .. } => {
+                let errno = number(source);
+                Self { errno, ..Self::new(Class::Storage, &error) }
+            }
             ConvertError::TooManySamples { .. } => Self::new(Class::Format, &error),
             _ => Self::new(Class::Internal, &error),
         }

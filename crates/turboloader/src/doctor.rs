@@ -93,7 +93,7 @@ impl Examination<'_> {
         let [one_reader, all_readers] = disk;
         let disk = (one_reader?, all_readers?);
         progress.set(42);
-        let copy_rate = memory::copy_rate(workers, self.share(3));
+        let copy_rate = memory::copy_rate(workers, self.share(3))?;
         let one = self.pass(&work, None, |config| LoaderConfig { workers: 1, ..config })?;
         let one = one.run(Training::again(covered, self.share(10)))?.report;
         progress.set(55);

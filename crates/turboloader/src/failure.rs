@@ -247,6 +247,16 @@ pub(crate) enum Failure {
         /// What is wrong with the name.
         defect: NameDefect,
     },
+    /// The system refused to start a thread.
+    #[error("worker {worker} of {workers} cannot be started: {source}")]
+    Spawn {
+        /// The worker's number, from 0.
+        worker: usize,
+        /// How many were to work.
+        workers: usize,
+        /// The error of the system.
+        source: io::Error,
+    },
     /// A conversion stopped.
     #[error(transparent)]
     Convert(ConvertError),
@@ -323,6 +333,7 @@ impl Failure {
             | Self::Seconds { .. }
             | Self::SheetTooLarge { .. }
             | Self::NoField { .. }
+            | Self::Spawn { .. }
             | Self::Side { .. }
             | Self::CommandLine { .. }
             | Self::Usage { .. }

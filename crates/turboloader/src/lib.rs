@@ -30,6 +30,7 @@ mod split;
 mod table;
 mod tar_to_tbl;
 mod text;
+mod threads;
 mod verify;
 mod weights;
 

@@ -46,11 +46,16 @@ impl<R: ReadAt + Sync> Column<'_, R> {
         };
         let helpers = threads.get().min(usize::try_from(count).unwrap_or(usize::MAX));
         thread::scope(|scope| {
-            for _ in 1..helpers {
-                scope.spawn(work);
+            for worker in 1..helpers {
+                let started = thread::Builder::new().spawn_scoped(scope, work);
+                if let Err(source) = started {
+                    next.fetch_max(count, Ordering::Relaxed);
+                    return Err(ReadError::Spawn { worker, workers: helpers, source });
+                }
             }
             work();
-        });
+            Ok(())
+        })?;
         let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
         failure.map_or(Ok(()), |(_, error)| Err(error))
     }

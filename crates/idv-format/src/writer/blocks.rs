@@ -10,6 +10,7 @@ use crate::codec::{Codec, ValuesError, count};
 use crate::compression::Deflater;
 use crate::toc::Compression;
 use crate::values::Values;
+use crate::write_error::WriteError;
 
 /// Blocks for each thread before their results are written.
 const JOBS_PER_THREAD: usize = 4;
@@ -73,10 +74,13 @@ impl Encoders {
     }
 
     /// Makes blocks. Each comes with the column of its job, in the order of the jobs.
+    ///
+    /// # Errors
+    /// [`WriteError::Spawn`].
     pub(super) fn encode(
         &mut self,
         jobs: &[Job<'_>],
-    ) -> Vec<(usize, Result<Encoded, ValuesError>)> {
+    ) -> Result<Vec<(usize, Result<Encoded, ValuesError>)>, WriteError> {
         let next = AtomicUsize::new(0);
         let mut spare = core::mem::take(&mut self.spare).into_iter();
         let share = spare.len().div_ceil(self.deflaters.len());
@@ -88,24 +92,29 @@ impl Encoders {
             }
             done
         };
+        let workers = self.deflaters.len().min(jobs.len());
         let mut done = thread::scope(|scope| {
             let mut handles = Vec::new();
             let mut deflaters = self.deflaters.iter_mut();
             let own = deflaters.next();
             let own_spare: Vec<Encoded> = spare.by_ref().take(share).collect();
-            for deflater in deflaters.take(jobs.len().saturating_sub(1)) {
+            for (worker, deflater) in (1..workers).zip(deflaters) {
                 let spare = spare.by_ref().take(share).collect();
-                handles.push(scope.spawn(|| work(deflater, spare)));
+                let started = thread::Builder::new().spawn_scoped(scope, || work(deflater, spare));
+                handles.push(started.map_err(|source| {
+                    next.fetch_max(jobs.len(), Ordering::Relaxed);
+                    WriteError::Spawn { worker, workers, source }
+                })?);
             }
             let mut done = own.map(|deflater| work(deflater, own_spare)).unwrap_or_default();
             for handle in handles {
                 done.extend(handle.join().unwrap_or_else(|panic| resume_unwind(panic)));
             }
-            done
-        });
+            Ok(done)
+        })?;
         done.sort_unstable_by_key(|&(number, _)| number);
         let columns = jobs.iter().map(|job| job.column);
-        columns.zip(done).map(|(column, (_, encoded))| (column, encoded)).collect()
+        Ok(columns.zip(done).map(|(column, (_, encoded))| (column, encoded)).collect())
     }
 
     /// Makes the block of one value, compressed where that is smaller.

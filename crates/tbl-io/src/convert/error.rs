@@ -1,12 +1,13 @@
 //! Why a conversion stopped.
 
 use std::error::Error;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use crate::error::ReadError;
 use crate::escape::Escaped;
-use crate::ordered::Panicked;
+use crate::ordered::{NotStarted, Panicked};
 use crate::write_error::WriteError;
 use crate::writer::EncodeError;
 
@@ -42,6 +43,16 @@ pub enum ConvertError {
         /// The sample's number, counted over all sources.
         index: u64,
     },
+    /// The system refused to start a thread.
+    #[error("worker {worker} of {workers} cannot be started: {source}")]
+    WorkerNotStarted {
+        /// The worker's number, from 0.
+        worker: usize,
+        /// How many were to be started.
+        workers: usize,
+        /// The error of the system.
+        source: io::Error,
+    },
     /// The caller's function that hears of progress broke off.
     #[error("stopped")]
     Stopped,
@@ -61,6 +72,7 @@ impl ConvertError {
             Self::Prepare { .. } => true,
             Self::Write(_)
             | Self::WorkerPanicked { .. }
+            | Self::WorkerNotStarted { .. }
             | Self::Stopped
             | Self::TooManySamples { .. } => false,
         }
@@ -79,6 +91,12 @@ pub(super) enum PackError {
 impl From<Panicked> for ConvertError {
     fn from(Panicked(index): Panicked) -> Self {
         Self::WorkerPanicked { index }
+    }
+}
+
+impl From<NotStarted> for ConvertError {
+    fn from(NotStarted { worker, workers, source }: NotStarted) -> Self {
+        Self::WorkerNotStarted { worker, workers, source }
     }
 }
 

@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 use tbl_io::{ReadError, SampleSource, Source, SourceKind};
 use tl_pipeline::{Dataset, Order};
 
+use crate::failure::Failure;
+use crate::threads;
+
 /// What reading single samples in random order gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct ReadRate {
@@ -28,7 +31,7 @@ pub(super) fn cold_reads(
     first: u64,
     threads: usize,
     time: Duration,
-) -> Result<ReadRate, ReadError> {
+) -> Result<ReadRate, Failure> {
     let files = Files::open(dataset)?;
     let next = AtomicU64::new(first);
     let start = Instant::now();
@@ -49,7 +52,8 @@ pub(super) fn cold_reads(
         reads
     };
     thread::scope(|scope| {
-        let readers: Vec<_> = (0..threads).map(|_| scope.spawn(read)).collect();
+        let readers = (0..threads).map(|worker| threads::spawn(scope, worker, threads, read));
+        let readers: Vec<_> = readers.collect::<Result<_, _>>()?;
         let mut rate = ReadRate::default();
         for reader in readers {
             let reads = reader.join().unwrap_or_else(|panic| resume_unwind(panic));

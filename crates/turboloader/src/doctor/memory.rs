@@ -5,6 +5,9 @@ use std::hint::black_box;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::failure::Failure;
+use crate::threads;
+
 /// Larger than the caches of most processors, small enough to have twice for every core.
 const COPIED_BYTES: usize = 32 << 20;
 
@@ -20,10 +23,12 @@ fn parse_available(meminfo: &str) -> Option<u64> {
 }
 
 /// Bytes a second that `threads` threads copy together, measured for about `time`.
-pub(super) fn copy_rate(threads: usize, time: Duration) -> f64 {
+pub(super) fn copy_rate(threads: usize, time: Duration) -> Result<f64, Failure> {
     thread::scope(|scope| {
-        let copies: Vec<_> = (0..threads).map(|_| scope.spawn(|| copy_for(time))).collect();
-        copies.into_iter().map(|copy| copy.join().unwrap_or(0.0)).sum()
+        let copy = || copy_for(time);
+        let copies = (0..threads).map(|worker| threads::spawn(scope, worker, threads, copy));
+        let copies: Vec<_> = copies.collect::<Result<_, _>>()?;
+        Ok(copies.into_iter().map(|copy| copy.join().unwrap_or(0.0)).sum())
     })
 }
 
@@ -56,6 +61,6 @@ mod tests {
 
     #[test]
     fn memory_is_copied() {
-        assert!(copy_rate(2, Duration::from_millis(1)) > 1e6);
+        assert!(copy_rate(2, Duration::from_millis(1)).unwrap() > 1e6);
     }
 }

@@ -110,7 +110,7 @@ fn check_idv(
     let mut progress = Progress::new(global, parts);
     let mut done = 0;
     for (index, entry) in columns.iter().enumerate() {
-        let errors = damaged_blocks(table, index, workers);
+        let errors = damaged_blocks(table, index, workers)?;
         done += entry.block_count(rows);
         progress.set(done);
         for error in errors.into_iter().chain(damaged_metadata(table, index)) {

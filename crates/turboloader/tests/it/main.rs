@@ -9,6 +9,8 @@ mod extraction;
 mod formats;
 #[cfg(target_os = "linux")]
 mod interrupts;
+#[cfg(target_os = "linux")]
+mod limits;
 mod listing;
 mod orders;
 mod recipes;

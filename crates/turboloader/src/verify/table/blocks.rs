@@ -7,21 +7,23 @@ use std::thread;
 
 use idv_format::{ReadError, Scratch};
 
+use crate::failure::Failure;
 use crate::table::IdvTable;
+use crate::threads;
 
 /// What is wrong with the blocks of a column, in their order.
 pub(super) fn damaged_blocks(
     table: &IdvTable,
     column: usize,
     workers: NonZeroUsize,
-) -> Vec<ReadError> {
+) -> Result<Vec<ReadError>, Failure> {
     let column = match table.file().column(column) {
         Ok(column) => column,
         // The blocks of a dead column still have a place.
         Err(dead @ ReadError::Dead { .. }) => {
-            return table.blocks(column).err().into_iter().chain([dead]).collect();
+            return Ok(table.blocks(column).err().into_iter().chain([dead]).collect());
         }
-        Err(error) => return vec![error],
+        Err(error) => return Ok(vec![error]),
     };
     let count = column.blocks().len() as u64;
     let next = AtomicU64::new(0);
@@ -40,12 +42,17 @@ pub(super) fn damaged_blocks(
     };
     let workers = workers.get().min(usize::try_from(count).unwrap_or(usize::MAX));
     thread::scope(|scope| {
-        for _ in 1..workers {
-            scope.spawn(work);
+        for worker in 1..workers {
+            if let Err(failure) = threads::spawn(scope, worker, workers, work) {
+                // Those that run end before the next block.
+                next.fetch_max(count, Ordering::Relaxed);
+                return Err(failure);
+            }
         }
         work();
-    });
+        Ok(())
+    })?;
     let mut errors = errors.into_inner().unwrap_or_else(PoisonError::into_inner);
     errors.sort_unstable_by_key(|&(block, _)| block);
-    errors.into_iter().map(|(_, error)| error).collect()
+    Ok(errors.into_iter().map(|(_, error)| error).collect())
 }
