@@ -249,8 +249,8 @@ pub(crate) struct DecodeArgs {
     #[arg(long, value_enum, value_name = "CHOICE", default_value_t = DamageChoice::Error)]
     pub(crate) on_damaged: DamageChoice,
 
-    /// Write to this file instead of standard output
-    #[arg(short, long, value_name = "OUT")]
+    /// Write the PPM to this file instead of standard output
+    #[arg(short, long, value_name = "OUT", requires = "ppm")]
     pub(crate) output: Option<PathBuf>,
 
     /// Replace the output file if it exists

@@ -115,3 +115,13 @@ fn damage_can_be_kept() {
     assert!(kept[..rows] == pixels[..rows], "the upper rows are kept");
     assert!(kept != pixels);
 }
+
+#[test]
+fn a_file_is_written_only_as_a_ppm() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("out");
+    let photo = photos().join("animals/chelsea.jpg");
+    let run = tl(["decode".as_ref(), photo.as_os_str(), "-o".as_ref(), output.as_ref()]);
+    assert!(run.error(2).contains("--ppm"));
+    assert!(!output.exists());
+}
