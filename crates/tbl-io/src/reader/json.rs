@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use tbl_format::extension::NO_LABEL;
 
 /// What is used of a sample's JSON metadata. The original's examples say `name`, ours `key`.
 #[derive(Debug, Default)]
@@ -23,7 +24,8 @@ impl JsonFacts {
             _ => None,
         };
         let label = match label {
-            Some(Value::Integer(label)) => Some(label),
+            // The number that stands for none wherever labels are stored.
+            Some(Value::Integer(label)) if label != NO_LABEL => Some(label),
             _ => None,
         };
         Self { key, label }
