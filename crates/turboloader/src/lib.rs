@@ -36,6 +36,7 @@ mod weights;
 
 use std::env;
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::panic::{self, PanicHookInfo};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -60,12 +61,15 @@ pub fn tl() -> ExitCode {
 }
 
 /// The `tl` command with these arguments, of which the first is the program's name: for programs
-/// that bring it along. Returns the exit code; help and version end the process.
+/// that bring it along. Returns the exit code; a command line without a command ends the process.
 #[must_use]
 pub fn tl_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     guarded(|| {
-        let cli = Cli::try_parse_from(arguments).map_err(|error| refused(&error))?;
+        let cli = match Cli::try_parse_from(arguments) {
+            Ok(cli) => cli,
+            Err(error) => return refused(&error),
+        };
         output::set_color(cli.global.color);
         run(cli.command, cli.global)
     })
@@ -74,9 +78,9 @@ pub fn tl_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 /// The `tar_to_tbl` command: as [`tl`], for converting one archive.
 #[must_use]
 pub fn tar_to_tbl() -> ExitCode {
-    guarded(|| {
-        let args = tar_to_tbl::TarToTblArgs::try_parse().map_err(|error| refused(&error))?;
-        tar_to_tbl::run(&args)
+    guarded(|| match tar_to_tbl::TarToTblArgs::try_parse() {
+        Ok(args) => tar_to_tbl::run(&args),
+        Err(error) => refused(&error),
     })
     .into()
 }
@@ -107,10 +111,14 @@ fn guarded(command: impl FnOnce() -> Result<Verdict, Failure> + panic::UnwindSaf
     }
 }
 
-/// A wrong command line as an error of one line, like every other. Help and version, asked for
-/// or in the place of a missing command, end the process.
-fn refused(error: &clap::Error) -> Failure {
-    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+/// Prints help or version, or makes a wrong command line an error of one line, like every other.
+/// Help in place of a missing command ends the process.
+fn refused(error: &clap::Error) -> Result<Verdict, Failure> {
+    if !error.use_stderr() {
+        let printed = error.print().and_then(|()| io::stdout().flush());
+        return printed.map(|()| Verdict::Good).map_err(Failure::stdout);
+    }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         error.exit();
     }
     let text = error.render().to_string();
@@ -120,7 +128,8 @@ fn refused(error: &clap::Error) -> Failure {
         .filter(|line| !line.is_empty())
         .collect();
     let said = said.join(" ");
-    Failure::CommandLine { said: said.strip_prefix("error: ").unwrap_or(&said).to_owned() }
+    let said = said.strip_prefix("error: ").unwrap_or(&said).to_owned();
+    Err(Failure::CommandLine { said })
 }
 
 fn run(command: Command, global: GlobalArgs) -> Result<Verdict, Failure> {

@@ -10,7 +10,7 @@ use crate::failure::{Failure, Verdict};
 use crate::output::{self, Stdout};
 use crate::prepare::Probe;
 use crate::table;
-use crate::text::{json_text, printable};
+use crate::text::Key;
 
 /// Losses listed in a JSON object; the counts are exact all the same.
 const MAX_LISTED: usize = 10_000;
@@ -43,7 +43,7 @@ struct Loss {
     #[serde(skip_serializing_if = "Option::is_none")]
     count: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<String>,
+    key: Option<Key>,
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
     reason: String,
@@ -129,7 +129,7 @@ impl Loss {
             RepairEvent::Lost { index, key, offset, reason } => {
                 loss.kind = "lost";
                 loss.index = Some(index);
-                loss.key = key.map(|key| json_text(key).into_owned());
+                loss.key = key.map(|key| Key(key.to_vec()));
                 loss.offset = offset;
                 loss.reason = reason.to_string();
             }
@@ -155,7 +155,7 @@ impl Loss {
             (None, _) => {}
         }
         if let Some(key) = key {
-            line.push_str(&format!(" ({})", printable(key.as_bytes())));
+            line.push_str(&format!(" ({key})"));
         }
         if let Some(offset) = offset {
             line.push_str(&format!(" at byte {offset}"));

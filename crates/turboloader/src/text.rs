@@ -54,6 +54,22 @@ pub(crate) fn one_line(message: &dyn fmt::Display) -> String {
     short
 }
 
+/// The name of a sample: [`printable`] as text, [`json_text`] in JSON.
+#[derive(Clone, Debug)]
+pub(crate) struct Key(pub(crate) Vec<u8>);
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&printable(&self.0))
+    }
+}
+
+impl Serialize for Key {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&json_text(&self.0))
+    }
+}
+
 /// A SHA-256 as 64 lower-case digits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hex(pub(crate) [u8; 32]);

@@ -14,7 +14,7 @@ use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress, Stdout};
 use crate::prepare::StrictDecode;
 use crate::table::Table;
-use crate::text::{json_text, one_line, printable};
+use crate::text::{Key, one_line};
 
 /// Findings listed in a JSON object; the counts are exact all the same.
 const MAX_LISTED: usize = 10_000;
@@ -60,7 +60,7 @@ struct Listed {
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<String>,
+    key: Option<Key>,
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
     reason: String,
@@ -161,7 +161,7 @@ impl Listed {
             Finding::BadSample { index, key, offset, reason } => {
                 listed.kind = "sample";
                 listed.index = Some(index);
-                listed.key = key.map(|key| json_text(key).into_owned());
+                listed.key = key.map(|key| Key(key.to_vec()));
                 listed.offset = offset;
                 listed.reason = reason.to_string();
             }
@@ -182,7 +182,7 @@ impl Listed {
             line.push_str(&format!(" {index}"));
         }
         if let Some(key) = key {
-            line.push_str(&format!(" ({})", printable(key.as_bytes())));
+            line.push_str(&format!(" ({key})"));
         }
         if let Some(offset) = offset {
             line.push_str(&format!(" at byte {offset}"));

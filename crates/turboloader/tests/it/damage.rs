@@ -6,7 +6,7 @@ use std::path::Path;
 use tbl_format::checksum::payload_crc16;
 use tbl_format::{SampleFormat, v1, v2};
 
-use crate::support::{tl, write};
+use crate::support::{tar, tl, write};
 
 const PAYLOAD: &[u8] = b"four";
 
@@ -119,4 +119,19 @@ fn a_repair_that_saves_nothing_says_so() {
     let run = tl([Path::new("repair"), &guessed, Path::new("-o"), &output]);
     assert!(run.error(1).contains("more may be lost: the sample count is damaged"));
     assert!(output.exists());
+}
+
+#[test]
+fn names_are_escaped_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut archive = tar(&[(b"a\xff\\.jpg", b"1"), (b"b.jpg", b"2")]);
+    archive[100] ^= 1;
+    let path = write(folder.path(), "a.tar", &archive);
+    let output = folder.path().join("saved.tar");
+    let run = tl([Path::new("repair"), &path, Path::new("-o"), &output]);
+    let listed = String::from_utf8(run.stdout.clone()).unwrap();
+    assert!(listed.starts_with("lost 0 (a\\xff\\x5c.jpg) at byte 0: "), "{listed}");
+    let run = tl([Path::new("repair"), &path, "-fo".as_ref(), &output, "--json".as_ref()]);
+    let report: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!(report["losses"][0]["key"], "a\\xff\\.jpg");
 }

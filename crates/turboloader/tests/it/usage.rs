@@ -79,8 +79,10 @@ fn a_closed_pipe_is_a_silent_success() {
 
 #[test]
 fn a_full_device_is_an_error() {
-    let full = File::options().write(true).open("/dev/full").expect("Linux has /dev/full");
-    let output = command(["completions", "bash"]).stdout(full).output().expect("tl starts");
-    let message = finished(output).error(2);
-    assert!(message.starts_with("tl: standard output: No space left"), "{message}");
+    for args in [&["completions", "bash"][..], &["--help"], &["--version"], &["verify", "-h"]] {
+        let full = File::options().write(true).open("/dev/full").expect("Linux has /dev/full");
+        let output = command(args).stdout(full).output().expect("tl starts");
+        let message = finished(output).error(2);
+        assert!(message.starts_with("tl: standard output: No space left"), "{args:?}: {message}");
+    }
 }
