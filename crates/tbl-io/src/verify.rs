@@ -140,6 +140,8 @@ impl VerifySummary {
 /// extent there is. `new_check` makes, for each thread, what looks at the bytes: [`AsStored`] or
 /// a decoder. It ends where `on_finding` breaks off.
 ///
+/// An archive or a folder without a single sample is not good.
+///
 /// [`AsStored`]: crate::AsStored
 ///
 /// # Errors
@@ -159,6 +161,11 @@ pub fn verify<C: Prepare>(
         let reason = &Detail(error);
         summary.damaged_structures += 1;
         heard(on_finding(Finding::Damage { reason }))?;
+    }
+    // A TBL file says that it is empty. Nothing tells an empty archive or folder from a wrong one.
+    if of == 0 && matches!(source.kind(), SourceKind::Tar | SourceKind::Folder) {
+        summary.damaged_structures += 1;
+        heard(on_finding(Finding::Damage { reason: &NoSamples }))?;
     }
     let mut odd = |oddity: &Oddity| {
         summary.oddities += 1;
@@ -269,6 +276,11 @@ impl From<ReadError> for BadSample {
         if error.is_damage() { Self::Damaged(Box::new(Detail(error))) } else { Self::System(error) }
     }
 }
+
+/// An archive or a folder in which nothing is a sample.
+#[derive(Debug, thiserror::Error)]
+#[error("no samples")]
+struct NoSamples;
 
 /// The dimensions in the index are not those of the image.
 #[derive(Debug, thiserror::Error)]

@@ -186,7 +186,8 @@ pub(crate) struct RepairArgs {
 
 /// Check a data set or table: header, index, metadata, every sample, block and region
 ///
-/// Exits with 1 and names every bad sample when there is damage.
+/// Exits with 1 and names every bad sample when there is damage, and with 1 for an
+/// archive or a folder without samples.
 ///
 /// Of an IDV file, which has no checksums, every block and piece of metadata is read and decoded;
 /// of a TBF segment every checksum, gap and region is looked at, compressed ones as well, and

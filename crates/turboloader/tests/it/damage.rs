@@ -135,3 +135,19 @@ fn names_are_escaped_once() {
     let report: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
     assert_eq!(report["losses"][0]["key"], "a\\xff\\.jpg");
 }
+
+#[test]
+fn an_archive_or_folder_without_samples_is_not_good() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let archive = write(folder.path(), "empty.tar", &[0; 1024]);
+    for path in [&empty, &archive] {
+        let run = tl([Path::new("verify"), path]);
+        assert_eq!(run.stdout, b"damage: no samples\n");
+        assert!(run.error(1).ends_with("the first: damage: no samples"));
+    }
+    let flags = v2::FileFlags::HAS_CHECKSUMS;
+    let header = v2::FileHeader::new(0, 0..0, flags).unwrap().to_bytes();
+    tl([Path::new("verify"), &write(folder.path(), "empty.tbl", &header)]).good();
+}
