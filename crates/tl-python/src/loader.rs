@@ -2,17 +2,21 @@
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
 use std::collections::BTreeSet;
+use std::ffi::CString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use pyo3::exceptions::PyUserWarning;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use serde_json::Value;
 use tbl_io::{Source, SourceKind};
 use tl_pipeline::{
-    Columns, Dataset, Epoch, Loader, LoaderState, PipelineError, Report, TableKind, Work,
+    Columns, Dataset, Epoch, Loader, LoaderNote, LoaderState, PipelineError, Report, TableKind,
+    Work,
 };
 
 use crate::batch::{Contents, PyBatch};
@@ -33,6 +37,8 @@ pub(crate) struct PyLoader {
     functions: UserTransforms,
     contents: Arc<Contents>,
     len: u64,
+    /// Whether a warning has said that there are bad samples.
+    has_warned: AtomicBool,
 }
 
 /// The batches of one epoch, in order.
@@ -88,6 +94,20 @@ impl PyLoader {
         self.loader.lock()?.clone().ok_or_else(|| Error::closed(&"the loader is closed"))
     }
 
+    /// Warns once that samples were bad and were skipped, replaced or filled.
+    fn warn_of_bad_samples(&self, py: Python<'_>) -> PyResult<()> {
+        if self.has_warned.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let notes = self.open()?.notes();
+        let first = notes.iter().find(|note| matches!(note, LoaderNote::BadSample { .. }));
+        let Some(first) = first else { return Ok(()) };
+        let text = format!("{first} (DataLoader.audit lists all, max_errors bounds them)");
+        // A message has no NUL, whatever a name has.
+        let text = CString::new(text.replace('\0', "\\0")).unwrap_or_default();
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)
+    }
+
     fn begun(slf: &Bound<'_, Self>, epoch: Epoch) -> PyEpoch {
         let (contents, number) = (Arc::clone(&slf.get().contents), epoch.number());
         PyEpoch { epoch: Closable::new(epoch), loader: slf.clone().unbind(), contents, number }
@@ -107,7 +127,8 @@ impl PyLoader {
         let contents = Arc::new(Contents::new(&config, form)?);
         let loader = py.detach(|| Loader::new(dataset, config)).map_err(Error::from)?;
         let (len, functions) = (loader.len(), settings.user_transforms);
-        Ok(Self { loader: Closable::new(Arc::new(loader)), functions, contents, len })
+        let (loader, has_warned) = (Closable::new(Arc::new(loader)), AtomicBool::new(false));
+        Ok(Self { loader, functions, contents, len, has_warned })
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -251,14 +272,22 @@ impl PyEpoch {
             // without holding the interpreter.
             let next = py.detach(|| {
                 let mut epoch = self.epoch.lock()?;
-                Ok::<_, Error>(epoch.as_mut().map(|epoch| epoch.next_timeout(PATIENCE)))
+                Ok::<_, Error>(epoch.as_mut().map(|epoch| {
+                    let next = epoch.next_timeout(PATIENCE);
+                    (next, epoch.bad_samples())
+                }))
             })?;
+            let Some((next, bad_samples)) = next else {
+                return Err(Error::closed(&"this iteration is over").into());
+            };
+            if bad_samples > 0 {
+                self.loader.get().warn_of_bad_samples(py)?;
+            }
             match next {
-                None => return Err(Error::closed(&"this iteration is over").into()),
-                Some(None) => return Ok(None),
-                Some(Some(Ok(batch))) => return PyBatch::new(py, batch, &self.contents).map(Some),
-                Some(Some(Err(PipelineError::TimedOut { .. }))) => py.check_signals()?,
-                Some(Some(Err(error))) => return Err(Error::from(error).into()),
+                None => return Ok(None),
+                Some(Ok(batch)) => return PyBatch::new(py, batch, &self.contents).map(Some),
+                Some(Err(PipelineError::TimedOut { .. })) => py.check_signals()?,
+                Some(Err(error)) => return Err(Error::from(error).into()),
             }
         }
     }

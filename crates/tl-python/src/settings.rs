@@ -96,7 +96,10 @@ impl Settings<'_> {
             seed: self.seed,
             shard: Shard { rank: self.rank, world: self.world, tail: self.tail()? },
             on_error: self.on_error()?,
-            error_budget: ErrorBudget { count: self.max_errors, rate: self.max_error_rate },
+            error_budget: match (self.max_errors, self.max_error_rate) {
+                (None, None) => ErrorBudget::default(),
+                (count, rate) => ErrorBudget { count, rate },
+            },
             fields: self.fields(columns)?,
             cache: self.cache(),
             ..LoaderConfig::new(work)

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tarfile
 import textwrap
 import threading
 import time
@@ -312,9 +313,40 @@ def test_bad_samples_are_errors_with_their_place(tmp_path):
     assert isinstance(error, (tl.LoaderError, ValueError))
     assert (error.shard, error.sample, error.key) == (str(path), 0, "a.jpg")
     assert error.offset is not None
-    loader = tl.DataLoader(path, batch_size=1, on_error="skip")
-    assert [len(batch) for batch in loader] == [0]
-    assert [(index, outcome) for index, _, outcome in loader.audit] == [(0, "Skipped")]
+
+
+def test_skipping_warns_once_and_ends_where_too_much_is_bad(data, tmp_path):
+    path = tmp_path / "bad.tbl"
+    with tl.TblWriter(path, sync=False) as writer:
+        for index in range(4):
+            writer.add_sample(b"no image", key=f"{index}.jpg", label=1)
+    sized = {"image_size": (HEIGHT, WIDTH), "batch_size": 2}
+    for policy, word in (("skip", "skipped"), ("replace", "replaced"), ("fill", "filled")):
+        loader = tl.DataLoader([data, path], on_error=policy, **sized)
+        with pytest.warns(UserWarning, match=f"bad samples are {word}.*bad.tbl: sample") as caught:
+            lengths = [len(batch) for batch in loader]
+        assert len(caught) == 1
+        # A batch of which nothing is left is left out.
+        assert lengths == [2] * (50 if policy == "skip" else 52)
+        assert [len(batch) for batch in loader] == lengths
+        assert [index for index, _, _ in loader.audit] == 2 * [100, 101, 102, 103]
+        assert "4" in str(loader.report())
+    with pytest.warns(UserWarning), pytest.raises(tl.LoaderError, match="of 4 samples are bad"):
+        list(tl.DataLoader(path, on_error="skip", **sized))
+    with pytest.warns(UserWarning):
+        assert list(tl.DataLoader(path, on_error="skip", max_error_rate=1.0, **sized)) == []
+
+
+def test_data_sets_without_a_batch_are_refused(data, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "README.md").write_text("nothing")
+    tarfile.open(tmp_path / "empty.tar", "w").close()
+    for name in ("empty", "texts", "empty.tar"):
+        with pytest.raises(tl.LoaderError, match=name):
+            tl.DataLoader(tmp_path / name, image_size=8)
+    with pytest.raises(tl.SettingError, match="100"):
+        tl.DataLoader(data, 101, drop_last=True, image_size=8)
 
 
 def test_what_cannot_be_opened_is_an_os_error(tmp_path):

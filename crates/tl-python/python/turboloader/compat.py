@@ -142,6 +142,8 @@ class DataLoader:
             dtype=dtype if self._is_array else None,
             channels_last=last or channels_last,
             on_error="fill" if self._is_array else "raise",
+            # The first turboloader filled any number of samples.
+            max_error_rate=1.0 if self._is_array else None,
             keys=not self._is_array,
             enable_cache=enable_cache,
             cache_l1_mb=cache_l1_mb,

@@ -105,9 +105,12 @@ class DataLoader:
         What becomes of a short last batch: ``"drop"``, ``"pad"`` with rows that are not ``valid``,
         or ``"uneven"``. By default the last for one process and ``"pad"`` for several.
     on_error
-        What to do with bad samples: ``"raise"``, ``"skip"``, ``"replace"`` or ``"fill"``.
+        What to do with bad samples: ``"raise"``, ``"skip"``, ``"replace"`` or ``"fill"``. The first
+        one that is not raised is a warning. A batch of which every sample is skipped is left out,
+        or with several ranks an error.
     max_errors, max_error_rate
-        How many bad samples are too many.
+        The greatest number of bad samples in an epoch, and the greatest part of it from 0 to 1. If
+        neither is given, more than half of an epoch is an error.
     keys
         Whether batches have the samples' names.
     columns
