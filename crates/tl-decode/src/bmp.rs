@@ -10,7 +10,7 @@ mod rle;
 use crate::decoder::{Color, DecodeOptions};
 use crate::error::{DecodeError, Defect};
 use crate::format::Format;
-use crate::image::{Image, ImageInfo};
+use crate::image::{Image, ImageInfo, SampleFormat};
 use crate::orientation::Orientation;
 use crate::pixel::{self, Layout};
 use header::{Coding, Header, Masks};
@@ -28,6 +28,8 @@ pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
         height: header.height,
         channels,
         bit_depth,
+        sample_format: SampleFormat::Unsigned,
+        has_alpha: channels == 4,
         orientation: Orientation::Upright,
     })
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::decoder::Color;
 use crate::error::DecodeError;
 use crate::format::Format;
 use crate::limits::Limits;
@@ -85,11 +86,67 @@ pub struct ImageInfo {
     pub channels: u8,
     /// Bits of one stored sample; of a palette index in a palette image.
     pub bit_depth: u8,
+    /// The number type of the stored samples.
+    pub sample_format: SampleFormat,
+    /// Whether pixels have transparency: an alpha channel, or a tRNS chunk in a PNG file.
+    pub has_alpha: bool,
     /// How the image has to be turned to be upright.
     pub orientation: Orientation,
 }
 
+/// The number type of stored samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SampleFormat {
+    /// Unsigned integers.
+    #[default]
+    Unsigned,
+    /// Signed integers.
+    Signed,
+    /// Floating-point numbers.
+    Float,
+}
+
+/// The properties of a stored image that its decoded pixels do not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Reductions {
+    /// Samples of more than 8 bits become 8 bits.
+    pub bit_depth: bool,
+    /// Signed or floating-point samples become unsigned integers.
+    pub sample_format: bool,
+    /// Transparency is dropped.
+    pub alpha: bool,
+    /// One channel becomes three, equal ones unless the file has a palette.
+    pub one_channel: bool,
+}
+
+impl Reductions {
+    /// Whether decoding keeps all properties of the stored image.
+    pub fn is_none(self) -> bool {
+        self == Self::default()
+    }
+}
+
 impl ImageInfo {
+    /// The properties that decoding to `color` does not keep.
+    ///
+    /// ```
+    /// use tl_decode::{Color, probe};
+    ///
+    /// let info = probe(include_bytes!("../testdata/png/grey16.png"))?;
+    /// let reductions = info.reductions(Color::L8);
+    /// assert!(reductions.bit_depth && !reductions.one_channel);
+    /// # Ok::<(), tl_decode::DecodeError>(())
+    /// ```
+    pub fn reductions(&self, color: Color) -> Reductions {
+        Reductions {
+            bit_depth: self.bit_depth > 8,
+            sample_format: self.sample_format != SampleFormat::Unsigned,
+            alpha: self.has_alpha,
+            one_channel: color == Color::Rgb8 && self.channels <= 2,
+        }
+    }
+
     /// Width and height after turning by the orientation.
     pub fn upright_size(&self) -> (u32, u32) {
         if self.orientation.swaps_axes() {

@@ -26,7 +26,7 @@ use tl_simd::Level;
 
 use crate::error::{DecodeError, Feature};
 use crate::format::Format;
-use crate::image::{Image, ImageInfo};
+use crate::image::{Image, ImageInfo, SampleFormat};
 use crate::limits::Limits;
 use frame::Process;
 use geometry::Geometry;
@@ -48,6 +48,8 @@ pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
         height: frame.height.into(),
         channels: frame.component_count,
         bit_depth: frame.precision,
+        sample_format: SampleFormat::Unsigned,
+        has_alpha: false,
         orientation: prologue.orientation(),
     })
 }

@@ -18,7 +18,7 @@ mod webp;
 pub use decoder::{Color, DecodeOptions, Decoder, Exif, probe};
 pub use error::{CodecError, DecodeError, Defect, Feature, Limit};
 pub use format::Format;
-pub use image::{Image, ImageInfo};
+pub use image::{Image, ImageInfo, Reductions, SampleFormat};
 pub use jpeg::{
     Damage, Decoded, JpegDecoder, JpegRequest, OnDamaged, Plane, PlaneColor, Planes, RowIndex,
 };

@@ -8,7 +8,7 @@ use ::png::{ColorType, InterlaceInfo, Reader, Transformations};
 use crate::decoder::{Color, DecodeOptions};
 use crate::error::{CodecError, DecodeError, Defect, Feature};
 use crate::format::Format;
-use crate::image::{Image, ImageInfo};
+use crate::image::{Image, ImageInfo, SampleFormat};
 use crate::orientation::Orientation;
 use crate::pixel::{self, Layout, Palette};
 
@@ -37,22 +37,36 @@ pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
     if width == 0 || height == 0 {
         return Err(Defect::Value { format: Format::Png, what: "width or height", found: 0 }.into());
     }
-    let orientation = exif_chunk(bytes).map(Orientation::from_exif).unwrap_or_default();
-    Ok(ImageInfo { format: Format::Png, width, height, channels, bit_depth: *depth, orientation })
+    let find = |kind| chunks(bytes).find(|chunk| &chunk.kind == kind);
+    let exif = find(b"eXIf").map(|chunk| chunk.data);
+    Ok(ImageInfo {
+        format: Format::Png,
+        width,
+        height,
+        channels,
+        bit_depth: *depth,
+        sample_format: SampleFormat::Unsigned,
+        has_alpha: matches!(channels, 2 | 4) || find(b"tRNS").is_some(),
+        orientation: exif.map(Orientation::from_exif).unwrap_or_default(),
+    })
 }
 
-/// The data of the eXIf chunk, if there is one.
-fn exif_chunk(bytes: &[u8]) -> Option<&[u8]> {
-    let mut rest = bytes.get(SIGNATURE_SIZE..)?;
-    loop {
+struct Chunk<'a> {
+    kind: [u8; 4],
+    data: &'a [u8],
+}
+
+/// The chunks of `bytes`; ends at the first that does not fit in the file.
+fn chunks(bytes: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
+    let mut rest = bytes.get(SIGNATURE_SIZE..).unwrap_or_default();
+    std::iter::from_fn(move || {
         let (head, data) = rest.split_first_chunk::<8>()?;
         let [l0, l1, l2, l3, kind @ ..] = *head;
         let length = usize::try_from(u32::from_be_bytes([l0, l1, l2, l3])).ok()?;
-        if &kind == b"eXIf" {
-            return data.get(..length);
-        }
-        rest = rest.get(length.checked_add(CHUNK_OVERHEAD)?..)?;
-    }
+        let chunk = Chunk { kind, data: data.get(..length)? };
+        rest = rest.get(length.checked_add(CHUNK_OVERHEAD)?..).unwrap_or_default();
+        Some(chunk)
+    })
 }
 
 pub(crate) fn decode(

@@ -53,6 +53,8 @@ pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
         height,
         channels: u8::try_from(samples).unwrap_or(u8::MAX),
         bit_depth: u8::try_from(bits).unwrap_or(u8::MAX),
+        sample_format: layout::sample_format(&directory)?.unwrap_or_default(),
+        has_alpha: layout::has_alpha(&directory, samples)?,
         orientation: layout::orientation(&directory)?,
     })
 }

@@ -8,7 +8,7 @@ use image_webp::WebPDecoder;
 use crate::decoder::{Color, DecodeOptions};
 use crate::error::{CodecError, DecodeError, Defect};
 use crate::format::Format;
-use crate::image::{Image, ImageInfo};
+use crate::image::{Image, ImageInfo, SampleFormat};
 use crate::orientation::Orientation;
 use crate::pixel::Layout;
 
@@ -55,7 +55,16 @@ pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
         .map(|chunk| Orientation::from_exif(chunk.data))
         .unwrap_or_default();
     let channels = if alpha { 4 } else { 3 };
-    Ok(ImageInfo { format: Format::WebP, width, height, channels, bit_depth: 8, orientation })
+    Ok(ImageInfo {
+        format: Format::WebP,
+        width,
+        height,
+        channels,
+        bit_depth: 8,
+        sample_format: SampleFormat::Unsigned,
+        has_alpha: alpha,
+        orientation,
+    })
 }
 
 fn lossy_header(data: &[u8]) -> Option<(u32, u32, bool)> {

@@ -3,6 +3,7 @@
 use super::directory::{Directory, Order, Values};
 use crate::error::{DecodeError, Defect, Feature, Limit};
 use crate::format::Format;
+use crate::image::SampleFormat;
 use crate::limits::{Limits, check};
 use crate::orientation::Orientation;
 use crate::pixel::Palette;
@@ -43,14 +44,6 @@ pub(super) enum Photometric {
     Cmyk,
     YCbCr,
     CieLab,
-}
-
-/// What the bits of a sample mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SampleFormat {
-    Unsigned,
-    Signed,
-    Float,
 }
 
 /// Where strips or tiles lie, and what they cover.
@@ -136,7 +129,7 @@ impl<'a> Layout<'a> {
             height,
             bits,
             samples,
-            format: sample_format(directory, bits)?,
+            format: require_sample_format(directory, bits)?,
             photometric: photometric(directory, bits, samples)?,
             planar,
             compression: number(tag::COMPRESSION, "Compression", 1)?,
@@ -184,18 +177,41 @@ fn subsampling(directory: &Directory<'_>, planar: bool) -> Result<(u16, u16), De
     Ok((short("YCbCrSubSampling", across)?, short("YCbCrSubSampling", down)?))
 }
 
-fn sample_format(directory: &Directory<'_>, bits: u16) -> Result<SampleFormat, DecodeError> {
+/// Whether the samples after those of the colour are alpha.
+pub(super) fn has_alpha(directory: &Directory<'_>, samples: u16) -> Result<bool, DecodeError> {
+    let extra = directory.find(tag::EXTRA_SAMPLES)?;
+    let is_alpha = |index| extra.and_then(|extra| extra.get(index)).is_some_and(is_alpha);
+    Ok(samples > 1 && (0..extra.map_or(0, |extra| extra.len())).any(is_alpha))
+}
+
+/// Associated or unassociated alpha, by the value of `ExtraSamples`.
+fn is_alpha(extra_sample: u64) -> bool {
+    matches!(extra_sample, 1 | 2)
+}
+
+/// `None` for formats that are not decoded, such as complex numbers.
+pub(super) fn sample_format(
+    directory: &Directory<'_>,
+) -> Result<Option<SampleFormat>, DecodeError> {
     /// The format of data that nobody described.
     const VOID: u64 = 4;
-    match directory.number(tag::SAMPLE_FORMAT, 1)? {
-        1 | VOID => Ok(SampleFormat::Unsigned),
-        2 => Ok(SampleFormat::Signed),
-        3 => Ok(SampleFormat::Float),
-        other => {
-            let format = u16::try_from(other).unwrap_or(u16::MAX);
-            Err(Feature::TiffSamples { bits, format }.into())
-        }
+    Ok(match directory.number(tag::SAMPLE_FORMAT, 1)? {
+        1 | VOID => Some(SampleFormat::Unsigned),
+        2 => Some(SampleFormat::Signed),
+        3 => Some(SampleFormat::Float),
+        _ => None,
+    })
+}
+
+fn require_sample_format(
+    directory: &Directory<'_>,
+    bits: u16,
+) -> Result<SampleFormat, DecodeError> {
+    if let Some(format) = sample_format(directory)? {
+        return Ok(format);
     }
+    let found = directory.number(tag::SAMPLE_FORMAT, 1)?;
+    Err(Feature::TiffSamples { bits, format: u16::try_from(found).unwrap_or(u16::MAX) }.into())
 }
 
 fn photometric(

@@ -2,9 +2,10 @@
 
 use super::chunk::JPEG;
 use super::directory::Order;
-use super::layout::{Layout, Photometric, SampleFormat};
+use super::layout::{Layout, Photometric};
 use crate::decoder::Color;
 use crate::error::{DecodeError, Feature};
+use crate::image::SampleFormat;
 use crate::pixel::{self, Layout as Pixels};
 
 /// How samples become bytes.

@@ -13,4 +13,5 @@ mod jpeg_rules;
 mod manifest;
 mod masks;
 mod memory;
+mod probe;
 mod reuse;
