@@ -30,10 +30,10 @@ impl Color {
     }
 }
 
-/// What to do with the orientation tag of an image.
+/// What to do with the orientation in the EXIF block or the XMP packet of an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Exif {
-    /// Give the pixels as stored, as `Image.open` does for all but TIFF files.
+    /// Decode the pixels as `Image.open` does: TIFF images upright, others as stored.
     #[default]
     Ignore,
     /// Turn the image upright, as `ImageOps.exif_transpose` does.
@@ -145,7 +145,11 @@ impl Decoder {
             Format::Png => png::decode(bytes, options, scratch, image),
             Format::WebP => webp::decode(bytes, options, scratch, image),
             Format::Bmp => bmp::decode(bytes, options, scratch, image),
-            Format::Tiff => tiff::decode(bytes, options, (&mut self.tiff, &mut self.jpeg), image),
+            Format::Tiff => {
+                let buffers = (&mut self.tiff, &mut self.jpeg);
+                let orientation = tiff::decode(bytes, options, buffers, image)?;
+                return self.turn(orientation, image);
+            }
         }?;
         self.upright(orientation, image)
     }
@@ -168,17 +172,22 @@ impl Decoder {
         self.upright(orientation, image)
     }
 
-    /// Turns the image as the options say.
+    /// Turns the image if the options say so.
     fn upright(&mut self, orientation: Orientation, image: &mut Image) -> Result<(), DecodeError> {
-        let (options, scratch) = (&self.options, &mut self.scratch);
-        if options.exif == Exif::Apply && orientation != Orientation::Upright {
-            options.limits.charge_working(image.data.len() as u64)?;
+        match self.options.exif {
+            Exif::Ignore => Ok(()),
+            Exif::Apply => self.turn(orientation, image),
+        }
+    }
+
+    fn turn(&mut self, orientation: Orientation, image: &mut Image) -> Result<(), DecodeError> {
+        if orientation != Orientation::Upright {
+            self.options.limits.charge_working(image.data.len() as u64)?;
             let stored = (image.width as usize, image.height as usize);
-            orientation.turn(&image.data, stored, usize::from(image.channels), scratch);
-            mem::swap(&mut image.data, scratch);
-            if orientation.swaps_axes() {
-                mem::swap(&mut image.width, &mut image.height);
-            }
+            let channels = usize::from(image.channels);
+            orientation.turn(&image.data, stored, channels, &mut self.scratch);
+            mem::swap(&mut image.data, &mut self.scratch);
+            (image.width, image.height) = orientation.shown_size((image.width, image.height));
         }
         Ok(())
     }

@@ -73,14 +73,14 @@ impl fmt::Debug for Image {
     }
 }
 
-/// What the header of an encoded image says.
+/// The description of an encoded image, from its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageInfo {
     /// The file format.
     pub format: Format,
-    /// Pixels in a row, as stored.
+    /// Pixels in a row, before `orientation` is applied.
     pub width: u32,
-    /// Rows, as stored.
+    /// Rows, before `orientation` is applied.
     pub height: u32,
     /// Channels as stored: 1 for grey and palette images, 2 with alpha, 3, 4 for RGBA and CMYK.
     pub channels: u8,
@@ -90,7 +90,8 @@ pub struct ImageInfo {
     pub sample_format: SampleFormat,
     /// Whether pixels have transparency: an alpha channel, or a tRNS chunk in a PNG file.
     pub has_alpha: bool,
-    /// How the image has to be turned to be upright.
+    /// How decoded pixels have to be turned to be upright. TIFF images are decoded upright, as
+    /// Pillow does, so theirs is always [`Orientation::Upright`].
     pub orientation: Orientation,
 }
 
@@ -149,10 +150,6 @@ impl ImageInfo {
 
     /// Width and height after turning by the orientation.
     pub fn upright_size(&self) -> (u32, u32) {
-        if self.orientation.swaps_axes() {
-            (self.height, self.width)
-        } else {
-            (self.width, self.height)
-        }
+        self.orientation.shown_size((self.width, self.height))
     }
 }

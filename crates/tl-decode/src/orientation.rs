@@ -1,4 +1,7 @@
-//! The EXIF orientation: reading it from a TIFF structure and turning pixels by it.
+//! The orientation of an image: reading it from metadata and turning pixels by it.
+
+pub(crate) mod exif;
+pub(crate) mod xmp;
 
 /// How a stored image has to be turned to be shown upright (EXIF and TIFF tag 274).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -43,12 +46,16 @@ impl Orientation {
         matches!(self, Self::Transpose | Self::Rotate90 | Self::Transverse | Self::Rotate270)
     }
 
-    /// Reads tag 274 from an EXIF block, with or without the `Exif\0\0` in front of its TIFF
-    /// header. Anything that is not a whole tag with a value from 1 to 8 counts as upright, as in
-    /// Pillow's `exif_transpose`: a damaged EXIF block does not make the pixels unusable.
-    pub(crate) fn from_exif(exif: &[u8]) -> Self {
-        let tiff = exif.strip_prefix(b"Exif\0\0").unwrap_or(exif);
-        find_in_tiff(tiff).and_then(Self::from_tag).unwrap_or_default()
+    /// The size of an image stored as `width` x `height` once it is turned.
+    pub(crate) fn shown_size(self, (width, height): (u32, u32)) -> (u32, u32) {
+        if self.swaps_axes() { (height, width) } else { (width, height) }
+    }
+
+    /// The orientation that Pillow's `exif_transpose` applies: that of the EXIF block, or that of
+    /// the XMP packet where the EXIF block has none.
+    pub(crate) fn of_metadata(exif: Option<&[u8]>, xmp: Option<&[u8]>) -> Self {
+        let from_exif = exif.and_then(exif::orientation);
+        from_exif.or_else(|| xmp.and_then(xmp::orientation)).unwrap_or_default()
     }
 
     /// Where the pixel shown at `(x, y)` is stored, in an image stored as `width` x `height`.
@@ -87,33 +94,6 @@ impl Orientation {
     }
 }
 
-/// The value of tag 274 in the first directory of the TIFF structure `tiff`.
-fn find_in_tiff(tiff: &[u8]) -> Option<u64> {
-    const ORIENTATION: u16 = 274;
-    const SHORT: u16 = 3;
-    const ENTRY: usize = 12;
-    let big_endian = match tiff.get(..4)? {
-        [b'I', b'I', 42, 0] => false,
-        [b'M', b'M', 0, 42] => true,
-        _ => return None,
-    };
-    let u16_at = |at: usize| -> Option<u16> {
-        let pair: [u8; 2] = tiff.get(at..at.checked_add(2)?)?.try_into().ok()?;
-        Some(if big_endian { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) })
-    };
-    let four: [u8; 4] = tiff.get(4..8)?.try_into().ok()?;
-    let offset = if big_endian { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) };
-    let directory = usize::try_from(offset).ok()?;
-    let count = usize::from(u16_at(directory)?);
-    (0..count).find_map(|i| {
-        let entry = directory.checked_add(2 + i * ENTRY)?;
-        if u16_at(entry)? != ORIENTATION || u16_at(entry + 2)? != SHORT {
-            return None;
-        }
-        u16_at(entry + 8).map(u64::from)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,18 +117,6 @@ mod tests {
             let mut shown = Vec::new();
             orientation.turn(b"abcdef", (2, 3), 1, &mut shown);
             assert_eq!(shown, expected, "tag {tag}");
-        }
-    }
-
-    #[test]
-    fn orientation_is_found_in_both_byte_orders() {
-        let little = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
-        let big = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x08\0\0\0\0\0\0";
-        assert_eq!(Orientation::from_exif(little), Orientation::Rotate90);
-        assert_eq!(Orientation::from_exif(big), Orientation::Rotate270);
-        for end in 0..little.len() - 6 {
-            let cut = Orientation::from_exif(&little[..end]);
-            assert!(matches!(cut, Orientation::Upright | Orientation::Rotate90), "{end}");
         }
     }
 }

@@ -1,6 +1,8 @@
 //! PNG through the `png` crate: rows are converted one by one, so that a 1-bit image never exists
 //! in full next to its RGB form. Chunk checksums and the Adler-32 of the pixels are checked.
 
+mod chunk;
+
 use std::io::Cursor;
 
 use ::png::{ColorType, InterlaceInfo, Reader, Transformations};
@@ -11,9 +13,9 @@ use crate::format::Format;
 use crate::image::{Image, ImageInfo, SampleFormat};
 use crate::orientation::Orientation;
 use crate::pixel::{self, Layout, Palette};
+use chunk::chunks;
 
 const SIGNATURE_SIZE: usize = 8;
-const CHUNK_OVERHEAD: usize = 12;
 
 pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
     let header = bytes.get(SIGNATURE_SIZE..).and_then(|rest| rest.first_chunk::<21>());
@@ -37,8 +39,7 @@ pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
     if width == 0 || height == 0 {
         return Err(Defect::Value { format: Format::Png, what: "width or height", found: 0 }.into());
     }
-    let find = |kind| chunks(bytes).find(|chunk| &chunk.kind == kind);
-    let exif = find(b"eXIf").map(|chunk| chunk.data);
+    let transparent = chunks(bytes).any(|chunk| &chunk.kind == b"tRNS");
     Ok(ImageInfo {
         format: Format::Png,
         width,
@@ -46,27 +47,33 @@ pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
         channels,
         bit_depth: *depth,
         sample_format: SampleFormat::Unsigned,
-        has_alpha: matches!(channels, 2 | 4) || find(b"tRNS").is_some(),
-        orientation: exif.map(Orientation::from_exif).unwrap_or_default(),
+        has_alpha: matches!(channels, 2 | 4) || transparent,
+        orientation: orientation(bytes),
     })
 }
 
-struct Chunk<'a> {
-    kind: [u8; 4],
-    data: &'a [u8],
+/// That of the eXIf chunk, or of ImageMagick's EXIF profile where there is none, or of XMP.
+fn orientation(bytes: &[u8]) -> Orientation {
+    let exif_chunk = chunks(bytes).filter(|chunk| &chunk.kind == b"eXIf").last();
+    let profile = match exif_chunk {
+        None => chunk::text(bytes, b"Raw profile type exif").and_then(|text| hex_of_profile(&text)),
+        Some(_) => None,
+    };
+    let exif = exif_chunk.map(|chunk| chunk.data).or(profile.as_deref());
+    Orientation::of_metadata(exif, chunk::text(bytes, b"XML:com.adobe.xmp").as_deref())
 }
 
-/// The chunks of `bytes`; ends at the first that does not fit in the file.
-fn chunks(bytes: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
-    let mut rest = bytes.get(SIGNATURE_SIZE..).unwrap_or_default();
-    std::iter::from_fn(move || {
-        let (head, data) = rest.split_first_chunk::<8>()?;
-        let [l0, l1, l2, l3, kind @ ..] = *head;
-        let length = usize::try_from(u32::from_be_bytes([l0, l1, l2, l3])).ok()?;
-        let chunk = Chunk { kind, data: data.get(..length)? };
-        rest = rest.get(length.checked_add(CHUNK_OVERHEAD)?..).unwrap_or_default();
-        Some(chunk)
-    })
+/// The bytes of a profile that ImageMagick stores as text: its name and size on the first three
+/// lines, then hexadecimal digits.
+fn hex_of_profile(text: &[u8]) -> Option<Vec<u8>> {
+    let digits = text.splitn(4, |byte| *byte == b'\n').nth(3)?;
+    let mut nibbles = (digits.iter().filter(|byte| !byte.is_ascii_whitespace()))
+        .map(|digit| char::from(*digit).to_digit(16));
+    let mut data = Vec::with_capacity(digits.len() / 2);
+    while let Some(high) = nibbles.next() {
+        data.push(u8::try_from(high? << 4 | nibbles.next()??).ok()?);
+    }
+    Some(data)
 }
 
 pub(crate) fn decode(

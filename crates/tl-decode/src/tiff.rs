@@ -45,7 +45,8 @@ impl Buffers {
 
 pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
     let directory = Directory::first(bytes, &Limits::default())?;
-    let (width, height) = layout::size(&directory)?;
+    let stored = layout::size(&directory)?;
+    let (width, height) = layout::orientation(bytes, &directory)?.shown_size(stored);
     let (bits, samples) = layout::samples(&directory)?;
     Ok(ImageInfo {
         format: Format::Tiff,
@@ -55,7 +56,8 @@ pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
         bit_depth: u8::try_from(bits).unwrap_or(u8::MAX),
         sample_format: layout::sample_format(&directory)?.unwrap_or_default(),
         has_alpha: layout::has_alpha(&directory, samples)?,
-        orientation: layout::orientation(&directory)?,
+        // The decoder turns the pixels, so that nothing is left to be turned.
+        orientation: Orientation::Upright,
     })
 }
 
@@ -76,7 +78,7 @@ pub(crate) fn decode(
     reader.require_chunks()?;
     image.reset((layout.width, layout.height), options.color.channels(), limits)?;
     reader.read(buffers, jpeg, image)?;
-    Ok(layout.orientation)
+    layout::orientation(bytes, &directory)
 }
 
 struct Reader<'a> {

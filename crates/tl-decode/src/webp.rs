@@ -16,6 +16,8 @@ const RIFF_HEADER: usize = 12;
 const CHUNK_HEADER: usize = 8;
 /// Alpha flag of the VP8X chunk and, as bit 28, of the lossless header.
 const VP8X_ALPHA: u8 = 0x10;
+const VP8X_EXIF: u8 = 0x08;
+const VP8X_XMP: u8 = 0x04;
 const VP8X_ANIMATION: u8 = 0x02;
 
 /// One chunk of a RIFF file.
@@ -50,10 +52,10 @@ pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
         b"VP8X" => extended_header(data).ok_or_else(|| missing("a VP8X header"))?,
         _ => return Err(missing("a VP8, VP8L or VP8X chunk")),
     };
-    let orientation = chunks(bytes)
-        .find(|chunk| &chunk.kind == b"EXIF")
-        .map(|chunk| Orientation::from_exif(chunk.data))
-        .unwrap_or_default();
+    let orientation = Orientation::of_metadata(
+        metadata(bytes, VP8X_EXIF, *b"EXIF"),
+        metadata(bytes, VP8X_XMP, *b"XMP "),
+    );
     let channels = if alpha { 4 } else { 3 };
     Ok(ImageInfo {
         format: Format::WebP,
@@ -65,6 +67,18 @@ pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
         has_alpha: alpha,
         orientation,
     })
+}
+
+/// The flags of the VP8X chunk, which is the first.
+fn extended_flags(bytes: &[u8]) -> Option<u8> {
+    let first = chunks(bytes).next().filter(|first| &first.kind == b"VP8X")?;
+    first.data.first().copied()
+}
+
+/// The first chunk of this kind, which libwebp finds only where the VP8X chunk has its flag.
+fn metadata(bytes: &[u8], flag: u8, kind: [u8; 4]) -> Option<&[u8]> {
+    extended_flags(bytes).filter(|flags| flags & flag != 0)?;
+    chunks(bytes).find(|chunk| chunk.kind == kind).map(|chunk| chunk.data)
 }
 
 fn lossy_header(data: &[u8]) -> Option<(u32, u32, bool)> {
@@ -119,10 +133,7 @@ pub(crate) fn decode(
 
 /// What is held besides the image: planes or 32-bit pixels of the codec, and a copy with alpha.
 fn working_bytes_per_pixel(bytes: &[u8], info: &ImageInfo, color: Color) -> u64 {
-    let animated = chunks(bytes).next().is_some_and(|first| {
-        &first.kind == b"VP8X"
-            && first.data.first().is_some_and(|flags| flags & VP8X_ANIMATION != 0)
-    });
+    let animated = extended_flags(bytes).is_some_and(|flags| flags & VP8X_ANIMATION != 0);
     let lossless = chunks(bytes).any(|chunk| &chunk.kind == b"VP8L");
     let codec = match (animated, lossless, info.channels == 4) {
         // A frame and the canvas.

@@ -14,7 +14,7 @@ import zlib
 
 import numpy
 import tifffile
-from PIL import Image
+from PIL import Image, ImageOps
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WIDTH, HEIGHT = 21, 13
@@ -58,6 +58,8 @@ def add(name, data, why, rgb=None, tolerance=None, error=None, orientation=None)
             lines.append(f'l8_sha256 = "{hashlib.sha256(grey.tobytes()).hexdigest()}"')
     if orientation:
         lines.append(f"orientation = {orientation}")
+        upright = numpy.asarray(ImageOps.exif_transpose(Image.open(io.BytesIO(data))).convert("RGB"))
+        lines.append(f'upright_sha256 = "{hashlib.sha256(upright.tobytes()).hexdigest()}"')
     lines.append(f'why = "{why}"')
     ENTRIES.append("[[image]]\n" + "\n".join(lines) + "\n")
 
@@ -76,6 +78,17 @@ def exif(orientation):
     block = Image.Exif()
     block[274] = orientation
     return block.tobytes()
+
+
+def exif_of(kind, value, order="<"):
+    """An EXIF block whose orientation has this TIFF type, without the prefix `Exif\\0\\0`."""
+    head = (b"II" if order == "<" else b"MM") + struct.pack(order + "HIH", 42, 8, 1)
+    number = struct.pack(order + {3: "H", 4: "I", 9: "i"}[kind], value).ljust(4, b"\0")
+    return head + struct.pack(order + "HHI", 274, kind, 1) + number + bytes(4)
+
+
+XMP_ATTRIBUTE = b'<x:xmpmeta><rdf:Description tiff:Orientation="8"/></x:xmpmeta>'
+XMP_ELEMENT = b"<x:xmpmeta><tiff:Orientation>5</tiff:Orientation></x:xmpmeta>"
 
 
 # PNG, written here because Pillow writes neither all depths nor interlaced files.
@@ -140,6 +153,15 @@ def make_png():
     add("png/many_idats.png", png(RGB, 2, 8, idats=9), "pixel data over chunk borders")
     tiff = exif(6)[6:]
     add("png/exif6.png", png(RGB, 2, 8, extra=chunk(b"eXIf", tiff)), "orientation from eXIf", RGB, orientation=6)
+    block = exif_of(4, 8, ">")
+    add("png/exif_long.png", png(RGB, 2, 8, tail=chunk(b"eXIf", block)), "orientation of type LONG, after the pixels", RGB, orientation=8)
+    text = b"XML:com.adobe.xmp\0\0\0\0\0" + XMP_ATTRIBUTE
+    add("png/xmp.png", png(RGB, 2, 8, extra=chunk(b"iTXt", text)), "orientation from XMP alone", RGB, orientation=8)
+    text = b"XML:com.adobe.xmp\0\1\0\0\0" + zlib.compress(XMP_ELEMENT)
+    add("png/xmp_compressed.png", png(RGB, 2, 8, extra=chunk(b"iTXt", text)), "orientation from compressed XMP", RGB, orientation=5)
+    profile = f"\nexif\n{len(block) + 6:8}\n{(b'Exif' + bytes(2) + block).hex()}\n".encode()
+    text = b"Raw profile type exif\0\0" + zlib.compress(profile)
+    add("png/exif_profile.png", png(RGB, 2, 8, extra=chunk(b"zTXt", text)), "EXIF as ImageMagick stores it", RGB, orientation=8)
     frame = struct.pack(">IIIIIHHBB", 0, WIDTH, HEIGHT, 0, 0, 1, 1, 0, 0)
     second = struct.pack(">IIIIIHHBB", 1, WIDTH, HEIGHT, 0, 0, 1, 1, 0, 0)
     raw = zlib.compress(b"".join(b"\0" + row.tobytes() for row in 255 - RGB))
@@ -174,6 +196,17 @@ def make_jpeg():
     exif6 = saved(image, "JPEG", quality=90, exif=exif(6))
     add("jpeg/exif6.jpg", exif6, "orientation from APP1", orientation=6)
     good = saved(image, "JPEG", quality=90, subsampling=2)
+
+    def app1(body):
+        return good[:2] + b"\xff\xe1" + struct.pack(">H", len(body) + 2) + body + good[2:]
+
+    xmp = b"http://ns.adobe.com/xap/1.0/\0"
+    add("jpeg/exif_long.jpg", app1(b"Exif\0\0" + exif_of(4, 6)), "orientation of type LONG", orientation=6)
+    add("jpeg/exif_slong.jpg", app1(b"Exif\0\0" + exif_of(9, 7, ">")), "orientation of type SLONG, big endian", orientation=7)
+    add("jpeg/xmp_attribute.jpg", app1(xmp + XMP_ATTRIBUTE), "orientation from XMP alone", orientation=8)
+    add("jpeg/xmp_element.jpg", app1(xmp + XMP_ELEMENT), "orientation from XMP alone, as an element", orientation=5)
+    block = b"Exif\0\0" + exif_of(3, 3)
+    add("jpeg/exif_and_xmp.jpg", app1(block)[:-2].replace(block, block + b"\xff\xe1" + struct.pack(">H", len(xmp + XMP_ATTRIBUTE) + 2) + xmp + XMP_ATTRIBUTE) + good[-2:], "EXIF wins over XMP", orientation=3)
     add("jpeg/trailing.jpg", good + b"\0\xff\xd8 more", "bytes behind the end are allowed")
     add("jpeg/no_eoi.jpg", good[:-2], "the end marker is missing", error="Malformed")
     add("jpeg/cut.jpg", good[:len(good) * 2 // 3], "cut in the scan", error="Malformed")
@@ -219,6 +252,11 @@ def make_webp():
     add("webp/lossless_alpha.webp", saved(alpha, "WEBP", lossless=True, exact=True), "VP8L with alpha", RGB)
     add("webp/animated.webp", saved(image, "WEBP", save_all=True, append_images=[opaque], lossless=True), "the first frame", RGB)
     add("webp/exif6.webp", saved(image, "WEBP", lossless=True, exif=exif(6)), "orientation from the EXIF chunk", orientation=6)
+    block = exif_of(9, 4)
+    add("webp/exif_slong.webp", saved(image, "WEBP", lossless=True, exif=block), "orientation of type SLONG", orientation=4)
+    add("webp/xmp.webp", saved(image, "WEBP", lossless=True, xmp=XMP_ELEMENT), "orientation from XMP alone", orientation=5)
+    flagged = saved(image, "WEBP", lossless=True, exif=block)
+    add("webp/exif_without_flag.webp", flagged[:20] + b"\0" + flagged[21:], "libwebp finds no EXIF without its flag")
     good = saved(image, "WEBP", quality=80)
     add("webp/cut.webp", good[:-9], "cut in the pixel data", error="Malformed")
 
@@ -337,7 +375,13 @@ def make_tiff():
             (277, 3, 1, 3), (278, 3, 1, HEIGHT), (279, 4, 1, len(units)), (530, 3, 2, 2 | 2 << 16)]
     body = struct.pack("<H", len(tags)) + b"".join(struct.pack("<HHII", *entry) for entry in tags) + bytes(4)
     add("tiff/ycc_2x2.tif", (b"II*\0" + struct.pack("<I", 8) + body).ljust(134, b"\0") + units, "YCbCr with shared chroma, no JPEG", flat, tolerance=1)
-    add("tiff/orientation6.tif", tiff(RGB, photometric="rgb", extratags=[(274, 3, 1, 6, True)]), "the orientation tag, not applied", RGB, orientation=6)
+    for value in range(2, 9):
+        data = tiff(RGB, photometric="rgb", extratags=[(274, 3, 1, value, True)])
+        add(f"tiff/orientation{value}.tif", data, "turned when it is decoded, as Pillow does", orientation=1)
+    data = tiff(RGB, photometric="rgb", compression="lzw", byteorder=">", extratags=[(274, 4, 1, 6, True)])
+    add("tiff/orientation_long.tif", data, "orientation of type LONG", orientation=1)
+    data = tiff(RGB, photometric="rgb", bigtiff=True, extratags=[(700, 1, len(XMP_ATTRIBUTE), XMP_ATTRIBUTE, True)])
+    add("tiff/orientation_xmp.tif", data, "orientation from XMP alone", orientation=1)
     good = tiff(RGB, photometric="rgb", compression="lzw")
     add("tiff/cut.tif", tiff(RGB, photometric="rgb")[:-5], "the strip is short", error="Malformed")
     head = bytearray(tiff(RGB, photometric="rgb", compression="deflate"))

@@ -4,7 +4,7 @@ use super::marker::{self, Segment};
 use super::scan::MAX_COMPONENTS;
 use crate::error::{DecodeError, Defect, Feature};
 use crate::format::Format;
-use crate::orientation::Orientation;
+use crate::orientation::{Orientation, exif, xmp};
 
 /// How the frame is coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,7 +171,11 @@ pub enum PlaneColor {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Prologue {
     pub(super) frame: Option<Frame>,
+    /// Whether there was an EXIF block; the first one counts.
+    exif: bool,
     orientation: Option<Orientation>,
+    /// That of the last XMP packet.
+    xmp_orientation: Option<Orientation>,
     jfif: bool,
     /// The transform flag of an Adobe segment.
     adobe: Option<u8>,
@@ -187,8 +191,16 @@ impl Prologue {
             marker::APP0 => {
                 self.jfif |= data.len() >= JFIF_BYTES && data.starts_with(b"JFIF\0");
             }
-            marker::APP1 if self.orientation.is_none() && data.starts_with(b"Exif\0\0") => {
-                self.orientation = Some(Orientation::from_exif(data));
+            marker::APP1 if data.starts_with(b"Exif\0\0") => {
+                if !self.exif {
+                    self.orientation = exif::orientation(data);
+                }
+                self.exif = true;
+            }
+            marker::APP1 => {
+                if let Some(packet) = data.strip_prefix(b"http://ns.adobe.com/xap/1.0/\0") {
+                    self.xmp_orientation = xmp::orientation(packet);
+                }
             }
             marker::APP14 if data.starts_with(b"Adobe") => {
                 self.adobe = data.get(ADOBE_TRANSFORM).copied().or(self.adobe);
@@ -209,7 +221,7 @@ impl Prologue {
     }
 
     pub(super) fn orientation(&self) -> Orientation {
-        self.orientation.unwrap_or_default()
+        self.orientation.or(self.xmp_orientation).unwrap_or_default()
     }
 
     /// The colours of `frame`, guessed as libjpeg does where the file does not say. `None` for a

@@ -16,7 +16,6 @@ mod tag {
     pub(super) const PHOTOMETRIC: u16 = 262;
     pub(super) const FILL_ORDER: u16 = 266;
     pub(super) const STRIP_OFFSETS: u16 = 273;
-    pub(super) const ORIENTATION: u16 = 274;
     pub(super) const SAMPLES_PER_PIXEL: u16 = 277;
     pub(super) const ROWS_PER_STRIP: u16 = 278;
     pub(super) const STRIP_BYTE_COUNTS: u16 = 279;
@@ -32,6 +31,7 @@ mod tag {
     pub(super) const SAMPLE_FORMAT: u16 = 339;
     pub(super) const JPEG_TABLES: u16 = 347;
     pub(super) const SUBSAMPLING: u16 = 530;
+    pub(super) const XMP: u16 = 700;
 }
 
 /// What the samples of a pixel mean.
@@ -76,7 +76,6 @@ pub(super) struct Layout<'a> {
     /// Columns and rows of pixels that share a Cb and a Cr, stored as one unit; JPEG has its own.
     pub(super) subsampling: (u16, u16),
     pub(super) order: Order,
-    pub(super) orientation: Orientation,
     pub(super) chunks: Chunks<'a>,
 }
 
@@ -112,10 +111,13 @@ pub(super) fn samples(directory: &Directory<'_>) -> Result<(u16, u16), DecodeErr
     Ok((short("BitsPerSample", first)?, short("SamplesPerPixel", samples)?))
 }
 
-/// The orientation tag.
-pub(super) fn orientation(directory: &Directory<'_>) -> Result<Orientation, DecodeError> {
-    let found = directory.number(tag::ORIENTATION, 1)?;
-    Ok(Orientation::from_tag(found).unwrap_or_default())
+/// How the stored image has to be turned, which Pillow does when it opens a TIFF file.
+pub(super) fn orientation(
+    file: &[u8],
+    directory: &Directory<'_>,
+) -> Result<Orientation, DecodeError> {
+    let packet = directory.find(tag::XMP)?.map(|values| values.data);
+    Ok(Orientation::of_metadata(Some(file), packet))
 }
 
 impl<'a> Layout<'a> {
@@ -139,7 +141,6 @@ impl<'a> Layout<'a> {
             jpeg_tables: directory.find(tag::JPEG_TABLES)?.map(|values| values.data),
             subsampling: subsampling(directory, planar)?,
             order: directory.order(),
-            orientation: orientation(directory)?,
             chunks: Chunks::read(directory, (width, height), limits)?,
         })
     }

@@ -87,6 +87,13 @@ fn check(entry: &Entry) {
     assert_eq!((info.width, info.height), (image.width, image.height), "{file}");
     assert_eq!(info.orientation as u8 + 1, entry.get("orientation").map_or(1, parse), "{file}");
 
+    let upright = decode(&bytes, Color::Rgb8, Exif::Apply).expect(file);
+    assert_eq!(info.upright_size(), (upright.width, upright.height), "{file}");
+    match entry.get("upright_sha256") {
+        Some(expected) => assert_eq!(sha256(&upright.data), expected, "{file} upright"),
+        None => assert!(upright == image, "{file}: nothing to turn"),
+    }
+
     if let Some(expected) = entry.get("rgb8_sha256") {
         assert_eq!(sha256(&image.data), expected, "{file}");
         let grey = decode(&bytes, Color::L8, Exif::Ignore).expect(file);

@@ -55,7 +55,8 @@ def decode(data: Data, *, gray: bool = False, exif: bool = False) -> Tensor:
     gray
         Whether to decode to grey instead, of shape (height, width).
     exif
-        Whether to turn the image as its EXIF data say.
+        Whether to turn the image upright by its EXIF or XMP orientation, as Pillow's
+        ``exif_transpose`` does. TIFF images are always upright.
 
     Examples
     --------

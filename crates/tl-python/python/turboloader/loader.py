@@ -133,7 +133,8 @@ class DataLoader:
         Where boxes and masks are: dicts of ``column`` and ``boxes``, optionally ``labels``,
         ``format`` and ``output``; of ``column``, optionally ``dtype`` and ``padding``.
     exif
-        Whether to turn images as their EXIF data say.
+        Whether to turn images upright by their EXIF or XMP orientation, as Pillow's
+        ``exif_transpose`` does. TIFF images are always upright.
     enable_cache, cache_l1_mb, cache_l2_gb, cache_dir, cache_decoded
         Keeps stored bytes, or decoded images, in memory and on disk. It changes no batch.
     memory_budget, prefetch_bytes

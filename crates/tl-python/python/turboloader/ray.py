@@ -82,7 +82,8 @@ def read_tbl(
     seed, epoch
         What transforms are random about.
     exif
-        Whether to turn images as their EXIF data say.
+        Whether to turn images upright by their EXIF or XMP orientation, as Pillow's
+        ``exif_transpose`` does. TIFF images are always upright.
     override_num_blocks, concurrency, ray_remote_args
         As for the readers of Ray Data: tasks, tasks at a time, and what Ray is told of each. Rows
         come in the order of the samples where Ray is told to keep it, with ``preserve_order``.

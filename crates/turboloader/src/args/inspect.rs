@@ -229,7 +229,9 @@ pub(crate) struct DecodeArgs {
     #[arg(long, value_name = "INDEX")]
     pub(crate) index: Option<u64>,
 
-    /// Whether to turn the image as its EXIF orientation says
+    /// Whether to turn the image upright, by its EXIF or XMP orientation
+    ///
+    /// TIFF images are always decoded upright, as Pillow opens them.
     #[arg(long, value_enum, value_name = "CHOICE", default_value_t = ExifChoice::Ignore)]
     pub(crate) exif: ExifChoice,
 

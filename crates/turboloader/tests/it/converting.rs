@@ -93,6 +93,25 @@ fn dimensions_are_measured() {
     }
 }
 
+/// The index, `verify --decode`, which compares with it, and `decode` agree on a turned image.
+#[test]
+fn dimensions_of_a_tiff_image_are_those_of_its_decoded_pixels() {
+    let tiff =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../tl-decode/testdata/tiff/orientation6.tif");
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("a.tbl");
+    let bytes = fs::read(tiff).unwrap();
+    let input = write(folder.path(), "in.tar", &tar(&[(b"a.tif".as_slice(), &*bytes)]));
+    convert(&input, &output, &[]);
+    let listing = tl(["ls".as_ref(), output.as_path(), "--json".as_ref()]).text();
+    let line: Value = serde_json::from_str(&listing).expect("a line is JSON");
+    assert_eq!((&line["width"], &line["height"]), (&13.into(), &21.into()), "{line}");
+    assert!(tl(["verify".as_ref(), output.as_path(), "--decode".as_ref()]).text().contains("good"));
+    let decoded = tl(["decode".as_ref(), output.as_path(), "--index".as_ref(), "0".as_ref()]);
+    let text = decoded.text();
+    assert!(text.contains(": 13x21 TIFF"), "{text}");
+}
+
 #[test]
 fn pixels_are_squares_of_the_size_asked_for() {
     let folder = tempfile::tempdir().unwrap();

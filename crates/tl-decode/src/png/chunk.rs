@@ -1,0 +1,62 @@
+//! The chunks of a file, read without the codec: those that say how to turn the image.
+
+use std::borrow::Cow;
+use std::io::Read;
+
+use flate2::read::ZlibDecoder;
+
+use super::SIGNATURE_SIZE;
+
+/// Length, kind and checksum.
+const OVERHEAD: usize = 12;
+
+#[derive(Clone, Copy)]
+pub(super) struct Chunk<'a> {
+    pub(super) kind: [u8; 4],
+    pub(super) data: &'a [u8],
+}
+
+/// The chunks of `bytes`; ends at the first that does not fit in the file.
+pub(super) fn chunks(bytes: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
+    let mut rest = bytes.get(SIGNATURE_SIZE..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let (head, data) = rest.split_first_chunk::<8>()?;
+        let [l0, l1, l2, l3, kind @ ..] = *head;
+        let length = usize::try_from(u32::from_be_bytes([l0, l1, l2, l3])).ok()?;
+        let chunk = Chunk { kind, data: data.get(..length)? };
+        rest = rest.get(length.checked_add(OVERHEAD)?..).unwrap_or_default();
+        Some(chunk)
+    })
+}
+
+/// The text of the last chunk with this keyword, if it can be read.
+pub(super) fn text<'a>(bytes: &'a [u8], keyword: &[u8]) -> Option<Cow<'a, [u8]>> {
+    chunks(bytes).filter_map(|chunk| text_of(&chunk, keyword)).last()
+}
+
+fn text_of<'a>(chunk: &Chunk<'a>, keyword: &[u8]) -> Option<Cow<'a, [u8]>> {
+    let after_keyword = || chunk.data.strip_prefix(keyword)?.strip_prefix(b"\0");
+    match &chunk.kind {
+        b"tEXt" => after_keyword().map(Cow::Borrowed),
+        b"zTXt" => inflate(after_keyword()?.strip_prefix(b"\0")?),
+        b"iTXt" => {
+            let (&[compressed, method], rest) = after_keyword()?.split_first_chunk()?;
+            // The language and the translated keyword.
+            let text = rest.splitn(3, |byte| *byte == 0).nth(2)?;
+            match (compressed, method) {
+                (0, _) => Some(Cow::Borrowed(text)),
+                (_, 0) => inflate(text),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Compressed text of up to 1 MiB; Pillow refuses longer text.
+fn inflate<'a>(data: &[u8]) -> Option<Cow<'a, [u8]>> {
+    const MAX_TEXT: u64 = 1 << 20;
+    let mut text = Vec::new();
+    let read = ZlibDecoder::new(data).take(MAX_TEXT + 1).read_to_end(&mut text);
+    (read.is_ok() && text.len() as u64 <= MAX_TEXT).then_some(Cow::Owned(text))
+}
