@@ -12,7 +12,8 @@ use crate::error::{DecodeError, Limit};
 pub struct Limits {
     /// Width times height. Default 178 956 970, where Pillow raises `DecompressionBombError`.
     pub max_pixels: u64,
-    /// Width and height. Default 65 535, the largest JPEG and the largest in a TBL v2 index.
+    /// Width and height. Default 1 048 576. JPEG has at most 65 535 and WebP 16 383; a TBL v2
+    /// index has no place for more than 65 535 and stores such a size as unknown.
     pub max_dimension: u32,
     /// Bytes of the decoded image. Default 512 MiB: `max_pixels` of RGB.
     pub max_decoded_bytes: u64,
@@ -32,7 +33,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             max_pixels: 178_956_970,
-            max_dimension: 65_535,
+            max_dimension: 1 << 20,
             max_decoded_bytes: 512 << 20,
             max_working_bytes: 384 << 20,
             jpeg_scans: 500,

@@ -111,6 +111,7 @@ fn read(
     let (size, channels) = ((info.width, info.height), samples.channels());
     // Charged before the reader allocates its row buffers.
     options.limits.charge_image(info.width, info.height, channels)?;
+    chunk::require_whole(bytes)?;
     require_plausible(bytes, &info)?;
     let mut reader = open(bytes, options).map_err(codec)?;
     image.reset(size, channels, &options.limits)?;

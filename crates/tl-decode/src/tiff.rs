@@ -94,7 +94,8 @@ impl Reader<'_> {
         let spare = self.layout.reversed_bits || self.layout.subsampling != (1, 1);
         let chunks = self.converter.planes_used() as u64 + u64::from(spare);
         let width = u64::from(self.layout.chunks.width);
-        let rows = width.saturating_mul(self.converter.samples() as u64 + 5);
+        // A row of samples on its way, and the colour changes of two rows of CCITT data.
+        let rows = width.saturating_mul(self.converter.samples() as u64 + 5 + 2 * 4);
         limits.charge_working(chunk_bytes.saturating_mul(chunks).saturating_add(rows))
     }
 

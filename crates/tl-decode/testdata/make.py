@@ -174,8 +174,14 @@ def make_png():
     data = bytearray(good[at + 4:at + 4 + length])
     data[-1] ^= 1
     add("png/bad_adler.png", good[:at - 4] + chunk(b"IDAT", bytes(data)) + chunk(b"IEND", b""), "wrong Adler-32, right CRC", error="Malformed")
+    for kind, size in [(b"cHRM", 32), (b"gAMA", 4), (b"pHYs", 9), (b"sRGB", 1), (b"acTL", 8), (b"tRNS", 6)]:
+        name = kind.decode()
+        add(f"png/short_{name}.png", png(RGB, 2, 8, extra=chunk(kind, bytes(size - 1))), f"a {name} chunk without its last byte", error="Malformed")
     add("png/no_iend.png", good[:-12], "cut after the pixels", error="Malformed")
     add("png/huge.png", b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 60000, 60000, 8, 2, 0, 0, 0)) + good[33:], "3.6 gigapixels", error="LimitExceeded")
+    wide = (numpy.arange(70_000) // 977 % 2)[None, :]
+    add("png/wide.png", png(wide, 0, 1), "a side of more than 65 535 pixels")
+    add("png/too_wide.png", b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", (1 << 20) + 1, 1, 1, 0, 0, 0, 0)) + good[33:], "a side of more than 1 048 576 pixels", error="LimitExceeded")
     add("png/large_claim.png", b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 13000, 13000, 8, 2, 0, 0, 0)) + good[33:], "500 MB of pixels claimed by 200 bytes", error="Malformed")
 
 
@@ -307,6 +313,7 @@ def make_bmp():
     rle8 = b"".join(bytes([5, 9, 0, 5, 1, 2, 3, 4, 5, 0]) + bytes([WIDTH - 10, y + 20]) + b"\0\0" for y in range(HEIGHT)) + b"\0\1"
     add("bmp/rle8.bmp", bmp(8, rle8, compression=1, palette=quads(256)), "runs, literals, ends of lines")
     delta = b"\x15\x05\0\0" * 4 + b"\x05\x07\0\x02\x04\x03" + b"\x0c\x09\0\0" + b"\x15\x06\0\0" * (HEIGHT - 8) + b"\0\1"
+    add("bmp/rle8_wide.bmp", bmp(8, (b"\xfa\x07\xfa\x09" * 140) + b"\0\0\0\1", width=70_000, height=1, compression=1, palette=quads(256)), "a side of more than 65 535 pixels")
     add("bmp/rle8_delta.bmp", bmp(8, delta, compression=1, palette=quads(256)), "a delta leaves index 0")
     rle4 = (b"\x09\x3a\0\x05\x12\x34\x50\0" + bytes([WIDTH - 14, 0x77]) + b"\0\0") * HEIGHT + b"\0\1"
     add("bmp/rle4.bmp", bmp(4, rle4, compression=2, palette=quads(16)), "two pixels a byte, padded literals")
@@ -382,6 +389,8 @@ def make_tiff():
     add("tiff/orientation_long.tif", data, "orientation of type LONG", orientation=1)
     data = tiff(RGB, photometric="rgb", bigtiff=True, extratags=[(700, 1, len(XMP_ATTRIBUTE), XMP_ATTRIBUTE, True)])
     add("tiff/orientation_xmp.tif", data, "orientation from XMP alone", orientation=1)
+    high = (numpy.arange(70_000) // 9_770 * 31).astype(numpy.uint8)[:, None]
+    add("tiff/high.tif", tiff(high, photometric="minisblack", compression="deflate"), "a side of more than 65 535 pixels")
     good = tiff(RGB, photometric="rgb", compression="lzw")
     add("tiff/cut.tif", tiff(RGB, photometric="rgb")[:-5], "the strip is short", error="Malformed")
     head = bytearray(tiff(RGB, photometric="rgb", compression="deflate"))

@@ -1,4 +1,4 @@
-//! The chunks of a file, read without the codec: those that say how to turn the image.
+//! The chunks of a file, read without the codec: their lengths and their text.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -6,27 +6,63 @@ use std::io::Read;
 use flate2::read::ZlibDecoder;
 
 use super::SIGNATURE_SIZE;
+use crate::error::{DecodeError, Defect};
+use crate::format::Format;
 
 /// Length, kind and checksum.
 const OVERHEAD: usize = 12;
 
 #[derive(Clone, Copy)]
 pub(super) struct Chunk<'a> {
+    /// Where it starts in the file.
+    at: usize,
     pub(super) kind: [u8; 4],
     pub(super) data: &'a [u8],
 }
 
 /// The chunks of `bytes`; ends at the first that does not fit in the file.
 pub(super) fn chunks(bytes: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
-    let mut rest = bytes.get(SIGNATURE_SIZE..).unwrap_or_default();
+    let mut at = SIGNATURE_SIZE;
     std::iter::from_fn(move || {
+        let rest = bytes.get(at..)?;
         let (head, data) = rest.split_first_chunk::<8>()?;
         let [l0, l1, l2, l3, kind @ ..] = *head;
         let length = usize::try_from(u32::from_be_bytes([l0, l1, l2, l3])).ok()?;
-        let chunk = Chunk { kind, data: data.get(..length)? };
-        rest = rest.get(length.checked_add(OVERHEAD)?..).unwrap_or_default();
+        let chunk = Chunk { at, kind, data: data.get(..length)? };
+        at = at.checked_add(length)?.checked_add(OVERHEAD)?;
         Some(chunk)
     })
+}
+
+/// Refuses ancillary chunks that are shorter than their fields, as Pillow and pngcheck do. The
+/// codec passes over them.
+pub(super) fn require_whole(bytes: &[u8]) -> Result<(), DecodeError> {
+    /// Where IHDR has the colour type.
+    const COLOR_TYPE: usize = SIGNATURE_SIZE + 17;
+    let color_type = bytes.get(COLOR_TYPE);
+    for chunk in chunks(bytes) {
+        let (what, need) = match (&chunk.kind, color_type) {
+            (b"cHRM", _) => ("cHRM chunk", 32),
+            (b"gAMA", _) => ("gAMA chunk", 4),
+            (b"pHYs", _) => ("pHYs chunk", 9),
+            (b"sRGB", _) => ("sRGB chunk", 1),
+            (b"acTL", _) => ("acTL chunk", 8),
+            (b"tRNS", Some(0)) => ("tRNS chunk", 2),
+            (b"tRNS", Some(2)) => ("tRNS chunk", 6),
+            _ => continue,
+        };
+        if chunk.data.len() < need {
+            return Err(Defect::Truncated {
+                format: Format::Png,
+                what,
+                offset: chunk.at as u64,
+                need: need as u64,
+                have: chunk.data.len() as u64,
+            }
+            .into());
+        }
+    }
+    Ok(())
 }
 
 /// The text of the last chunk with this keyword, if it can be read.
