@@ -166,7 +166,7 @@ pub enum Feature {
     #[error("BMP channel mask {0:#010x}")]
     BmpMask(u32),
     /// TIFF compression.
-    #[error("TIFF compression {0}")]
+    #[error("TIFF compression {_0}{}", tiff_compression(*_0))]
     TiffCompression(u16),
     /// TIFF photometric interpretation.
     #[error("TIFF photometric interpretation {0}")]
@@ -207,6 +207,18 @@ fn jpeg_process(kind: u8) -> &'static str {
         9 | 10 => "arithmetic coding",
         11 => "lossless arithmetic coding",
         _ => "hierarchical coding",
+    }
+}
+
+/// The name of a compression that is not decoded, and the feature that decodes it.
+fn tiff_compression(number: u16) -> &'static str {
+    match number {
+        6 => " (JPEG of TIFF 6.0)",
+        34_925 => " (LZMA): tl-decode is built without its feature tiff-lzma",
+        50_000 => " (Zstandard): tl-decode is built without its feature tiff-zstd",
+        50_001 => " (WebP)",
+        50_002 => " (JPEG XL)",
+        _ => "",
     }
 }
 
@@ -347,6 +359,18 @@ mod tests {
         assert_eq!(text(7), "unsupported: JPEG with hierarchical coding (SOF7)");
         let twelve_bits = DecodeError::from(Feature::JpegPrecision(12)).to_string();
         assert_eq!(twelve_bits, "unsupported: JPEG with 12 bits per sample");
+    }
+
+    #[test]
+    fn refused_compressions_of_tiff_have_names() {
+        let text = |number| DecodeError::from(Feature::TiffCompression(number)).to_string();
+        assert_eq!(
+            text(34_925),
+            "unsupported: TIFF compression 34925 (LZMA): tl-decode is built without its feature \
+             tiff-lzma"
+        );
+        assert_eq!(text(50_001), "unsupported: TIFF compression 50001 (WebP)");
+        assert_eq!(text(32_809), "unsupported: TIFF compression 32809");
     }
 
     #[test]

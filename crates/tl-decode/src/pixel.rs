@@ -1,6 +1,6 @@
 //! Rows of stored samples to rows of RGB or grey, by the rules of Pillow's `convert`.
 //!
-//! Alpha is dropped and never blended; samples of 16 bits have already lost their low byte.
+//! Alpha is dropped and never blended; samples of 9 to 16 bits have already lost their low bits.
 
 use crate::decoder::Color;
 

@@ -52,7 +52,7 @@ pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
     })
 }
 
-/// That of the eXIf chunk, or of ImageMagick's EXIF profile where there is none, or of XMP.
+/// That of the eXIf chunk, or of `ImageMagick`'s EXIF profile where there is none, or of XMP.
 fn orientation(bytes: &[u8]) -> Orientation {
     let exif_chunk = chunks(bytes).filter(|chunk| &chunk.kind == b"eXIf").last();
     let profile = match exif_chunk {
@@ -63,7 +63,7 @@ fn orientation(bytes: &[u8]) -> Orientation {
     Orientation::of_metadata(exif, chunk::text(bytes, b"XML:com.adobe.xmp").as_deref())
 }
 
-/// The bytes of a profile that ImageMagick stores as text: its name and size on the first three
+/// The bytes of a profile that `ImageMagick` stores as text: its name and size on the first three
 /// lines, then hexadecimal digits.
 fn hex_of_profile(text: &[u8]) -> Option<Vec<u8>> {
     let digits = text.splitn(4, |byte| *byte == b'\n').nth(3)?;
@@ -156,7 +156,7 @@ fn open<'a>(
     strict.set_ignore_iccp_chunk(true);
     let mut decoder = ::png::Decoder::new_with_options(Cursor::new(bytes), strict);
     decoder.set_limits(::png::Limits { bytes: options.limits.working_bytes() });
-    // 16-bit samples lose their low byte, as in Pillow. Palettes and samples below 8 bits are
+    // 16-bit samples lose their low byte; Pillow clips those of grey instead. Palettes and samples below 8 bits are
     // expanded here, without the alpha channel the crate would add for a tRNS chunk.
     decoder.set_transformations(Transformations::STRIP_16);
     decoder.read_info()

@@ -1,13 +1,18 @@
 //! TIFF 6.0 and `BigTIFF`, first directory: strips and tiles, interleaved and planar, 1 to 32 bits,
-//! uncompressed, `PackBits`, LZW, Deflate, JPEG and CCITT. The codecs are crates; reading the
-//! structure is ours, so that every size is checked before it is used.
+//! uncompressed, `PackBits`, LZW, Deflate, JPEG, CCITT and, as features, LZMA and Zstandard. The
+//! codecs are crates; reading the structure is ours, so that every size is checked before it is
+//! used.
 
 mod chunk;
 mod directory;
 mod fax;
 mod layout;
+#[cfg(feature = "tiff-lzma")]
+mod lzma;
 mod predictor;
 mod sample;
+#[cfg(feature = "tiff-zstd")]
+mod zstd;
 
 use crate::decoder::DecodeOptions;
 use crate::error::DecodeError;
@@ -73,7 +78,7 @@ pub(crate) fn decode(
     limits.charge_image(layout.width, layout.height, options.color.channels())?;
     let converter = RowConverter::new(&layout, options.color)?;
     let decoder = ChunkDecoder::new(bytes, &layout)?;
-    let reader = Reader { layout: &layout, converter, decoder };
+    let mut reader = Reader { layout: &layout, converter, decoder };
     reader.charge(limits)?;
     reader.require_chunks()?;
     image.reset((layout.width, layout.height), options.color.channels(), limits)?;
@@ -89,14 +94,18 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Charges the chunks held at once and the rows on their way through.
-    fn charge(&self, limits: &Limits) -> Result<(), DecodeError> {
+    /// Leaves the rest of the working memory to the decoder of a chunk.
+    fn charge(&mut self, limits: &Limits) -> Result<(), DecodeError> {
         let chunk_bytes = self.layout.row_bytes().saturating_mul(self.layout.chunks.height.into());
         let spare = self.layout.reversed_bits || self.layout.subsampling != (1, 1);
         let chunks = self.converter.planes_used() as u64 + u64::from(spare);
         let width = u64::from(self.layout.chunks.width);
         // A row of samples on its way, and the colour changes of two rows of CCITT data.
         let rows = width.saturating_mul(self.converter.samples() as u64 + 5 + 2 * 4);
-        limits.charge_working(chunk_bytes.saturating_mul(chunks).saturating_add(rows))
+        let need = chunk_bytes.saturating_mul(chunks).saturating_add(rows);
+        limits.charge_working(need)?;
+        self.decoder.room = limits.max_working_bytes - need;
+        Ok(())
     }
 
     /// Checks that the bytes of every chunk are in the file before the image is allocated.

@@ -35,7 +35,7 @@ DEEP = (GREY.astype(numpy.uint16) * 257) ^ 0x00A5
 DEEP_RGB = (RGB.astype(numpy.uint16) * 257) ^ 0x003C
 
 
-def add(name, data, why, rgb=None, tolerance=None, error=None, orientation=None):
+def add(name, data, why, rgb=None, tolerance=None, error=None, orientation=None, feature=None):
     path = os.path.join(HERE, name)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "wb") as file:
@@ -60,6 +60,8 @@ def add(name, data, why, rgb=None, tolerance=None, error=None, orientation=None)
         lines.append(f"orientation = {orientation}")
         upright = numpy.asarray(ImageOps.exif_transpose(Image.open(io.BytesIO(data))).convert("RGB"))
         lines.append(f'upright_sha256 = "{hashlib.sha256(upright.tobytes()).hexdigest()}"')
+    if feature:
+        lines.append(f'feature = "{feature}"')
     lines.append(f'why = "{why}"')
     ENTRIES.append("[[image]]\n" + "\n".join(lines) + "\n")
 
@@ -342,6 +344,9 @@ def make_tiff():
     add("tiff/rgb16_predictor_big_endian.tif", tiff(DEEP_RGB, photometric="rgb", compression="lzw", predictor=2, byteorder=">"), "16-bit differences in file order", (DEEP_RGB >> 8).astype(numpy.uint8))
     add("tiff/bigtiff.tif", tiff(RGB, photometric="rgb", bigtiff=True, compression="deflate"), "8-byte offsets", RGB)
     add("tiff/grey16.tif", tiff(DEEP, photometric="minisblack"), "the low byte is dropped", grey3(DEEP >> 8))
+    for bits in (10, 12, 14):
+        data = tiff(DEEP >> (16 - bits), photometric="minisblack", bitspersample=bits)
+        add(f"tiff/grey{bits}.tif", data, f"the 8 most significant of {bits} bits are kept, where Pillow clips", grey3(DEEP >> 8))
     add("tiff/grey8_white_is_zero.tif", tiff(255 - GREY, photometric="miniswhite"), "0 is white", grey3(GREY))
     ramp = numpy.linspace(-20, 300, GREY.size, dtype=numpy.float32).reshape(GREY.shape)
     clipped = grey3(numpy.clip(ramp, 0, 255).astype(numpy.uint8))
@@ -393,10 +398,14 @@ def make_tiff():
     add("tiff/high.tif", tiff(high, photometric="minisblack", compression="deflate"), "a side of more than 65 535 pixels")
     good = tiff(RGB, photometric="rgb", compression="lzw")
     add("tiff/cut.tif", tiff(RGB, photometric="rgb")[:-5], "the strip is short", error="Malformed")
-    head = bytearray(tiff(RGB, photometric="rgb", compression="deflate"))
-    at = head.index(struct.pack("<HHI", 259, 3, 1)) + 8
-    head[at:at + 2] = struct.pack("<H", 34925)
-    add("tiff/lzma.tif", bytes(head), "LZMA compression", error="Unsupported")
+    add("tiff/webp.tif", tiff(RGB, photometric="rgb", compression="webp"), "WebP compression", error="Unsupported")
+    for codec in ("lzma", "zstd"):
+        feature = f"tiff-{codec}"
+        add(f"tiff/{codec}.tif", saved(image, "TIFF", compression=f"tiff_{codec}" if codec == "lzma" else codec), "written by libtiff", RGB, feature=feature)
+        for order in "<>":
+            data = tiff(DEEP_RGB, photometric="rgb", tile=(16, 16), compression=codec, predictor=2, byteorder=order)
+            add(f"tiff/{codec}_predictor_{'little' if order == '<' else 'big'}.tif", data, "tiles of 16 bits with predictor 2", (DEEP_RGB >> 8).astype(numpy.uint8), feature=feature)
+        add(f"tiff/{codec}_cut.tif", tiff(RGB, photometric="rgb", compression=codec)[:-30], "the strip is short", error="Malformed", feature=feature)
     head = bytearray(good)
     for tag in (256, 257):
         at = head.index(struct.pack("<HH", tag, 3)) + 8 if struct.pack("<HH", tag, 3) in head else head.index(struct.pack("<HH", tag, 4)) + 8

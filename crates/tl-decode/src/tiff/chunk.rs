@@ -20,12 +20,16 @@ pub(super) const JPEG: u16 = 7;
 pub(super) const DEFLATE: u16 = 8;
 pub(super) const ADOBE_DEFLATE: u16 = 32_946;
 const PACK_BITS: u16 = 32_773;
+pub(super) const LZMA: u16 = 34_925;
+pub(super) const ZSTD: u16 = 50_000;
 
 /// Decodes the chunks of one image into its buffers.
 pub(super) struct ChunkDecoder<'a> {
     file: &'a [u8],
     layout: &'a Layout<'a>,
     row_bytes: usize,
+    /// Bytes of working memory that decompression may take besides the chunk.
+    pub(super) room: u64,
 }
 
 impl<'a> ChunkDecoder<'a> {
@@ -41,6 +45,9 @@ impl<'a> ChunkDecoder<'a> {
                 | ADOBE_DEFLATE
                 | PACK_BITS
         );
+        let known = known
+            || cfg!(feature = "tiff-lzma") && layout.compression == LZMA
+            || cfg!(feature = "tiff-zstd") && layout.compression == ZSTD;
         if !known {
             return Err(Feature::TiffCompression(layout.compression).into());
         }
@@ -52,7 +59,7 @@ impl<'a> ChunkDecoder<'a> {
         }
         predictor::check(layout)?;
         let row_bytes = usize::try_from(layout.row_bytes()).unwrap_or(usize::MAX);
-        Ok(Self { file, layout, row_bytes })
+        Ok(Self { file, layout, row_bytes, room: 0 })
     }
 
     pub(super) fn row_bytes(&self) -> usize {
@@ -104,6 +111,10 @@ impl<'a> ChunkDecoder<'a> {
             PACK_BITS => unpack_bits(data, out)?,
             LZW => lzw(data, out)?,
             DEFLATE | ADOBE_DEFLATE => inflate(data, out)?,
+            #[cfg(feature = "tiff-lzma")]
+            LZMA => super::lzma::decode(data, out, self.room)?,
+            #[cfg(feature = "tiff-zstd")]
+            ZSTD => super::zstd::decode(data, out, self.room)?,
             CCITT_RLE | CCITT_T4 | CCITT_T6 => {
                 let kind = match layout.compression {
                     CCITT_RLE => Fax::ModifiedHuffman,
@@ -154,6 +165,10 @@ impl<'a> ChunkDecoder<'a> {
             DEFLATE | ADOBE_DEFLATE => 1032,
             // A 12-bit code stands for at most 4 096 bytes.
             LZW => 2731,
+            // A match of 273 bytes takes 14 decisions of at least 0.022 bits each.
+            LZMA => 7100,
+            // A block of 128 KiB takes at least 4 bytes.
+            ZSTD => 32_768,
             // One bit codes a whole row.
             _ => self.row_bytes.saturating_mul(8),
         };

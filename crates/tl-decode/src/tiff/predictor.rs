@@ -1,6 +1,6 @@
 //! Predictors 2 (TIFF 6.0 section 14) and 3 (Adobe Photoshop TIFF technical note 3).
 
-use super::chunk::{ADOBE_DEFLATE, DEFLATE, LZW};
+use super::chunk::{ADOBE_DEFLATE, DEFLATE, LZMA, LZW, ZSTD};
 use super::directory::Order;
 use super::layout::Layout;
 use crate::error::{DecodeError, Feature};
@@ -24,7 +24,7 @@ pub(super) fn check(layout: &Layout<'_>) -> Result<(), DecodeError> {
 
 /// Only these codecs have a predictor; elsewhere libtiff ignores the tag.
 fn applies(layout: &Layout<'_>) -> bool {
-    matches!(layout.compression, LZW | DEFLATE | ADOBE_DEFLATE)
+    matches!(layout.compression, LZW | DEFLATE | ADOBE_DEFLATE | LZMA | ZSTD)
 }
 
 /// Turns the differences in rows of `row_bytes` bytes back into samples.

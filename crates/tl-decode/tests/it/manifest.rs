@@ -40,7 +40,24 @@ pub(crate) fn entries_of(folder: &Path) -> Vec<Entry> {
             let pairs = part.lines().filter_map(|line| line.split_once(" = "));
             Entry(pairs.map(|(k, v)| (k.to_owned(), v.trim_matches('"').to_owned())).collect())
         })
+        .map(Entry::for_this_build)
         .collect()
+}
+
+impl Entry {
+    /// The entry as it is for a build without the feature that the file needs: refused by name.
+    fn for_this_build(mut self) -> Self {
+        let is_built = match self.get("feature") {
+            Some("tiff-lzma") => cfg!(feature = "tiff-lzma"),
+            Some("tiff-zstd") => cfg!(feature = "tiff-zstd"),
+            Some(other) => panic!("unknown feature {other}"),
+            None => true,
+        };
+        if !is_built {
+            self.0.insert("error".to_owned(), "Unsupported".to_owned());
+        }
+        self
+    }
 }
 
 pub(crate) fn decode(bytes: &[u8], color: Color, exif: Exif) -> Result<Image, DecodeError> {

@@ -48,6 +48,8 @@ def probe(data: Data) -> ImageInfo:
 def decode(data: Data, *, gray: bool = False, exif: bool = False) -> Tensor:
     """Decode an image of any format to rows of red, green and blue, with Pillow's pixels.
 
+    Grey of 9 to 16 bits keeps its 8 most significant bits, where Pillow clips to 255.
+
     Parameters
     ----------
     data

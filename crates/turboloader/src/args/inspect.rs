@@ -207,7 +207,8 @@ pub(crate) struct DigestArgs {
 /// Decode one image, strictly: damaged or truncated data is an error
 ///
 /// With --ppm writes a binary PPM (P6, 8 bits, RGB); without it prints what the image is.
-/// Alpha is dropped, 16-bit samples keep their high byte, colour profiles are not applied.
+/// Alpha is dropped, samples of 9 to 16 bits keep their 8 most significant bits (for grey,
+/// Pillow clips instead), colour profiles are not applied.
 /// A region, a scale and a level are for JPEG only.
 ///
 /// Examples:
