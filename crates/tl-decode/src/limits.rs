@@ -75,6 +75,37 @@ impl Limits {
     }
 }
 
+/// The working memory of an image, of which a part is charged already.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(
+    not(any(feature = "tiff-lzma", feature = "tiff-zstd")),
+    expect(dead_code, reason = "only these codecs have memory of their own")
+)]
+pub(crate) struct WorkingMemory {
+    max: u64,
+    charged: u64,
+}
+
+impl WorkingMemory {
+    /// The working memory of `limits` after `bytes` of it are charged.
+    pub(crate) fn charge(limits: &Limits, bytes: u64) -> Result<Self, DecodeError> {
+        limits.charge_working(bytes)?;
+        Ok(Self { max: limits.max_working_bytes, charged: bytes })
+    }
+
+    /// Checks what a decoder needs besides what is charged.
+    #[cfg(any(feature = "tiff-lzma", feature = "tiff-zstd"))]
+    pub(crate) fn check(self, bytes: u64) -> Result<(), DecodeError> {
+        check(Limit::WorkingBytes, self.max, self.charged.saturating_add(bytes))
+    }
+
+    /// The bytes that are left.
+    #[cfg(feature = "tiff-lzma")]
+    pub(crate) fn left(self) -> u64 {
+        self.max - self.charged
+    }
+}
+
 /// Fails when `need` is above `max`.
 pub(crate) fn check(limit: Limit, max: u64, need: u64) -> Result<(), DecodeError> {
     if need > max { Err(DecodeError::LimitExceeded { limit, max, need }) } else { Ok(()) }

@@ -19,7 +19,7 @@ use crate::error::DecodeError;
 use crate::format::Format;
 use crate::image::{Image, ImageInfo};
 use crate::jpeg::JpegDecoder;
-use crate::limits::Limits;
+use crate::limits::{Limits, WorkingMemory};
 use crate::orientation::Orientation;
 use chunk::ChunkDecoder;
 use directory::Directory;
@@ -78,11 +78,11 @@ pub(crate) fn decode(
     limits.charge_image(layout.width, layout.height, options.color.channels())?;
     let converter = RowConverter::new(&layout, options.color)?;
     let decoder = ChunkDecoder::new(bytes, &layout)?;
-    let mut reader = Reader { layout: &layout, converter, decoder };
-    reader.charge(limits)?;
+    let reader = Reader { layout: &layout, converter, decoder };
+    let memory = reader.charge(limits)?;
     reader.require_chunks()?;
     image.reset((layout.width, layout.height), options.color.channels(), limits)?;
-    reader.read(buffers, jpeg, image)?;
+    reader.read(buffers, jpeg, memory, image)?;
     layout::orientation(bytes, &directory)
 }
 
@@ -94,8 +94,8 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Charges the chunks held at once and the rows on their way through.
-    /// Leaves the rest of the working memory to the decoder of a chunk.
-    fn charge(&mut self, limits: &Limits) -> Result<(), DecodeError> {
+    /// The rest of the working memory is for the decoder of a chunk.
+    fn charge(&self, limits: &Limits) -> Result<WorkingMemory, DecodeError> {
         let chunk_bytes = self.layout.row_bytes().saturating_mul(self.layout.chunks.height.into());
         let spare = self.layout.reversed_bits || self.layout.subsampling != (1, 1);
         let chunks = self.converter.planes_used() as u64 + u64::from(spare);
@@ -103,9 +103,7 @@ impl Reader<'_> {
         // A row of samples on its way, and the colour changes of two rows of CCITT data.
         let rows = width.saturating_mul(self.converter.samples() as u64 + 5 + 2 * 4);
         let need = chunk_bytes.saturating_mul(chunks).saturating_add(rows);
-        limits.charge_working(need)?;
-        self.decoder.room = limits.max_working_bytes - need;
-        Ok(())
+        WorkingMemory::charge(limits, need)
     }
 
     /// Checks that the bytes of every chunk are in the file before the image is allocated.
@@ -135,6 +133,7 @@ impl Reader<'_> {
         &self,
         buffers: &mut Buffers,
         jpeg: &mut JpegDecoder,
+        memory: WorkingMemory,
         image: &mut Image,
     ) -> Result<(), DecodeError> {
         let chunks = &self.layout.chunks;
@@ -147,7 +146,8 @@ impl Reader<'_> {
                 for (plane, out) in buffers.planes.iter_mut().enumerate() {
                     if plane < self.converter.planes_used() {
                         let index = (plane * down + chunk_y) * across + chunk_x;
-                        self.decoder.decode(index, stored, (&mut buffers.spare, jpeg), out)?;
+                        let scratch = (&mut buffers.spare, &mut *jpeg);
+                        self.decoder.decode(index, stored, scratch, memory, out)?;
                     }
                 }
                 let left = chunk_x * chunks.width as usize;

@@ -333,6 +333,19 @@ def tiff(array, **options):
     return out.getvalue()
 
 
+def zstd_claim(frame):
+    """A frame of the same size whose window has 1 GiB."""
+    return (frame[:4] + b"\0" + bytes([20 << 3])).ljust(len(frame), b"\0")
+
+
+def lzma_claim(stream):
+    """The same stream with a dictionary of 4 GiB."""
+    size = (stream[12] + 1) * 4
+    header = bytearray(stream[12:12 + size - 4])
+    header[header.index(b"\x21\x01") + 2] = 40
+    return stream[:12] + bytes(header) + struct.pack("<I", zlib.crc32(header)) + stream[12 + size:]
+
+
 def make_tiff():
     image, grey = Image.fromarray(RGB), Image.fromarray(GREY)
     bilevel = Image.fromarray(GREY > 120)
@@ -406,6 +419,13 @@ def make_tiff():
             data = tiff(DEEP_RGB, photometric="rgb", tile=(16, 16), compression=codec, predictor=2, byteorder=order)
             add(f"tiff/{codec}_predictor_{'little' if order == '<' else 'big'}.tif", data, "tiles of 16 bits with predictor 2", (DEEP_RGB >> 8).astype(numpy.uint8), feature=feature)
         add(f"tiff/{codec}_cut.tif", tiff(RGB, photometric="rgb", compression=codec)[:-30], "the strip is short", error="Malformed", feature=feature)
+    for codec, claim in (("lzma", lzma_claim), ("zstd", zstd_claim)):
+        data = tiff(RGB, photometric="rgb", compression=codec)
+        with tifffile.TiffFile(io.BytesIO(data)) as file:
+            page = file.pages[0]
+            at, size = page.dataoffsets[0], page.databytecounts[0]
+        claimed = data[:at] + claim(data[at:at + size]) + data[at + size:]
+        add(f"tiff/{codec}_large_memory.tif", claimed, "1 GiB or more of memory claimed by a few hundred bytes", error="LimitExceeded", feature=f"tiff-{codec}")
     head = bytearray(good)
     for tag in (256, 257):
         at = head.index(struct.pack("<HH", tag, 3)) + 8 if struct.pack("<HH", tag, 3) in head else head.index(struct.pack("<HH", tag, 4)) + 8

@@ -10,6 +10,7 @@ use crate::error::{DecodeError, Defect, Feature};
 use crate::format::Format;
 use crate::image::Image;
 use crate::jpeg::{JpegDecoder, StoredColor};
+use crate::limits::WorkingMemory;
 
 const NONE: u16 = 1;
 const CCITT_RLE: u16 = 2;
@@ -28,8 +29,6 @@ pub(super) struct ChunkDecoder<'a> {
     file: &'a [u8],
     layout: &'a Layout<'a>,
     row_bytes: usize,
-    /// Bytes of working memory that decompression may take besides the chunk.
-    pub(super) room: u64,
 }
 
 impl<'a> ChunkDecoder<'a> {
@@ -59,7 +58,7 @@ impl<'a> ChunkDecoder<'a> {
         }
         predictor::check(layout)?;
         let row_bytes = usize::try_from(layout.row_bytes()).unwrap_or(usize::MAX);
-        Ok(Self { file, layout, row_bytes, room: 0 })
+        Ok(Self { file, layout, row_bytes })
     }
 
     pub(super) fn row_bytes(&self) -> usize {
@@ -90,8 +89,12 @@ impl<'a> ChunkDecoder<'a> {
         index: usize,
         rows: u32,
         (spare, jpeg): (&mut Vec<u8>, &mut JpegDecoder),
+        memory: WorkingMemory,
         out: &mut Vec<u8>,
     ) -> Result<(), DecodeError> {
+        // Only the optional codecs need memory of their own.
+        #[cfg(not(any(feature = "tiff-lzma", feature = "tiff-zstd")))]
+        let _ = memory;
         let layout = self.layout;
         let size = self.packed_size(rows);
         let mut data = self.stored(index, rows)?;
@@ -112,9 +115,9 @@ impl<'a> ChunkDecoder<'a> {
             LZW => lzw(data, out)?,
             DEFLATE | ADOBE_DEFLATE => inflate(data, out)?,
             #[cfg(feature = "tiff-lzma")]
-            LZMA => super::lzma::decode(data, out, self.room)?,
+            LZMA => super::lzma::decode(data, out, memory)?,
             #[cfg(feature = "tiff-zstd")]
-            ZSTD => super::zstd::decode(data, out, self.room)?,
+            ZSTD => super::zstd::decode(data, out, memory)?,
             CCITT_RLE | CCITT_T4 | CCITT_T6 => {
                 let kind = match layout.compression {
                     CCITT_RLE => Fax::ModifiedHuffman,

@@ -5,16 +5,20 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 use zstd::zstd_safe::{DParameter, get_frame_content_size};
 
 use super::chunk::short_output;
-use crate::error::{DecodeError, Limit};
-use crate::limits::check;
+use crate::error::DecodeError;
+use crate::limits::WorkingMemory;
 
-/// Fills `out` from `data`; the decoder takes at most `room` bytes of memory.
-pub(super) fn decode(data: &[u8], out: &mut [u8], room: u64) -> Result<(), DecodeError> {
-    /// The library's largest window, so that only `room` limits it.
+/// Fills `out` from `data`; the decoder takes no more than `memory` has left.
+pub(super) fn decode(
+    data: &[u8],
+    out: &mut [u8],
+    memory: WorkingMemory,
+) -> Result<(), DecodeError> {
+    /// The library's largest window, so that only `memory` limits it.
     const LARGEST_WINDOW_LOG: u32 = 31;
     let size = out.len();
     let short = |have| short_output("Zstandard data", size, have);
-    check(Limit::WorkingBytes, room, window_bytes(data).ok_or_else(|| short(0))?)?;
+    memory.check(window_bytes(data).ok_or_else(|| short(0))?)?;
     let mut decoder = Decoder::new().map_err(|_| short(0))?;
     decoder.set_parameter(DParameter::WindowLogMax(LARGEST_WINDOW_LOG)).map_err(|_| short(0))?;
     let (mut input, mut output) = (InBuffer::around(data), OutBuffer::around(out));
