@@ -22,9 +22,16 @@ pub(super) struct KeyValues {
     values: Values<'static>,
     /// By the bytes that tell values apart.
     numbers: HashMap<Box<[u8]>, u64>,
-    /// The dictionary seen last, with the number of each of its values: most often the next array
-    /// has the same.
-    last: Option<(ArrayRef, Vec<u64>)>,
+    /// The dictionary of the last array: most often the next one has the same.
+    last: Option<Numbered>,
+}
+
+/// A dictionary, with the number of each of its values.
+#[derive(Debug)]
+struct Numbered {
+    dictionary: ArrayRef,
+    filler: Option<usize>,
+    numbers: Vec<u64>,
 }
 
 impl KeyValues {
@@ -56,7 +63,7 @@ impl KeyValues {
         number: Number,
     ) -> Result<Values<'static>, Refusal> {
         let dictionary = array.as_any_dictionary();
-        let numbers = self.numbers_of(dictionary.values())?;
+        let numbers = self.numbers_of(dictionary.values(), filler(array))?;
         let places = downcast_dictionary_array!(
             array => array.keys_iter().collect::<Vec<Option<usize>>>(),
             _ => Vec::new()
@@ -83,21 +90,26 @@ impl KeyValues {
         }
     }
 
-    /// The number of each value of a dictionary; 0 for one that is null.
-    fn numbers_of(&mut self, dictionary: &ArrayRef) -> Result<&[u64], Refusal> {
-        let is_last = |(last, _): &(ArrayRef, Vec<u64>)| Arc::ptr_eq(last, dictionary);
-        if !self.last.as_ref().is_some_and(is_last) {
-            let numbers = self.add(dictionary)?;
-            self.last = Some((Arc::clone(dictionary), numbers));
+    /// The number of each value of a dictionary; 0 for one that is null, and for `filler`.
+    fn numbers_of(
+        &mut self,
+        dictionary: &ArrayRef,
+        filler: Option<usize>,
+    ) -> Result<&[u64], Refusal> {
+        let is_same =
+            |last: &Numbered| Arc::ptr_eq(&last.dictionary, dictionary) && last.filler == filler;
+        if !self.last.as_ref().is_some_and(is_same) {
+            let (numbers, dictionary) = (self.add(dictionary, filler)?, Arc::clone(dictionary));
+            self.last = Some(Numbered { dictionary, filler, numbers });
         }
-        Ok(self.last.as_ref().map_or(&[], |(_, numbers)| numbers))
+        Ok(self.last.as_ref().map_or(&[], |last| &last.numbers))
     }
 
-    fn add(&mut self, dictionary: &ArrayRef) -> Result<Vec<u64>, Refusal> {
+    fn add(&mut self, dictionary: &ArrayRef, filler: Option<usize>) -> Result<Vec<u64>, Refusal> {
         let mut numbers = Vec::with_capacity(dictionary.len());
         let mut bytes = Vec::new();
         for index in 0..dictionary.len() {
-            if dictionary.is_null(index) {
+            if dictionary.is_null(index) || filler == Some(index) {
                 numbers.push(0);
                 continue;
             }
@@ -118,6 +130,32 @@ impl KeyValues {
         }
         Ok(numbers)
     }
+}
+
+/// The empty text of a dictionary that stands for nulls alone, which is not a value. The reader of
+/// Parquet files makes such dictionaries of pages without one.
+fn filler(array: &dyn Array) -> Option<usize> {
+    let dictionary = array.as_any_dictionary();
+    let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0)?;
+    if dictionary.values().is_empty() {
+        return None;
+    }
+    let places = dictionary.normalized_keys();
+    let rows = || places.iter().copied().zip(nulls.iter());
+    let is_empty_text = |place: usize| is_empty_text(dictionary.values().as_ref(), place);
+    let (filler, _) = rows().find(|&(place, present)| !present && is_empty_text(place))?;
+    let is_value = rows().any(|(place, present)| present && place == filler);
+    (!is_value).then_some(filler)
+}
+
+fn is_empty_text(values: &dyn Array, index: usize) -> bool {
+    if values.is_null(index) {
+        return false;
+    }
+    let is_empty = |text: &str| text.is_empty();
+    values.as_string_opt::<i32>().is_some_and(|texts| is_empty(texts.value(index)))
+        || values.as_string_opt::<i64>().is_some_and(|texts| is_empty(texts.value(index)))
+        || values.as_string_view_opt().is_some_and(|texts| is_empty(texts.value(index)))
 }
 
 /// Keys as they are stored.

@@ -189,6 +189,28 @@ fn keys_have_numbers_for_all_their_values() {
     assert_eq!(error(array), expected);
 }
 
+/// The reader of Parquet files lets an empty text stand for nulls.
+#[test]
+fn an_empty_text_that_only_nulls_have_is_no_value() {
+    let array = |places: Vec<i32>, is_present: Vec<bool>| {
+        let keys = Int32Array::new(places.into(), Some(is_present.into()));
+        let values = Arc::new(StringArray::from(vec!["y", "", "x"]));
+        batch(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, values).unwrap()))
+    };
+    let check = |batches: &[RecordBatch], count: u64, expected: Vec<u32>| {
+        let file = written(batches).unwrap();
+        let (found_count, found) = keys(&file.column(0).unwrap());
+        assert_eq!((found_count, hash(&found)), (count, hash(&Values::UInt32(expected.into()))));
+    };
+    let filled = array(vec![0, 1, 2], vec![true, false, true]);
+    check(std::slice::from_ref(&filled), 2, vec![1, 0, 2]);
+    // It is one where a row has it, and in a dictionary at which nulls do not point.
+    check(&[array(vec![0, 1, 1], vec![true, false, true])], 3, vec![1, 0, 2]);
+    check(&[array(vec![0, 0, 2], vec![true, false, true])], 3, vec![1, 0, 3]);
+    let used = array(vec![1, 1, 2], vec![true, false, true]);
+    check(&[filled, used], 3, vec![1, 0, 2, 3, 0, 2]);
+}
+
 /// A slice has other arrays around it, which are not its own.
 #[test]
 fn slices_are_what_they_show() {
