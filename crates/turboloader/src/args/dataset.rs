@@ -24,6 +24,9 @@ use super::table::KeyArgs;
 /// A table is an IDV, Parquet or CSV file. IDV files become any of them, the others IDV files:
 ///   tl convert data.idv -o data.parquet
 ///   tl convert data.csv -o data.idv --schema label=key,price=single
+///
+/// CSV files follow RFC 4180, with up to 262144 columns: damaged quotes and rows of another length
+/// than the header are errors.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct ConvertArgs {

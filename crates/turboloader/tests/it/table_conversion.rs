@@ -18,6 +18,9 @@ use sha2::{Digest, Sha256};
 
 use crate::support::{Run, data_folder, files_below, tl, write};
 
+#[cfg(feature = "parquet")]
+mod parquet;
+
 type Table = IdvFile<File>;
 
 fn open(path: &Path) -> Table {
@@ -212,13 +215,61 @@ fn what_is_wrong_with_a_csv_file_is_said_with_its_place() {
     let no_time = "column \"t\", row 0: `2013-02-29` is no DateTime";
     check("t\n2013-02-29\n", &["--schema", "t=datetime"], 1, no_time);
     check("", &[], 1, "there is no header");
-    let unequal = "CSV error: record 1 (line: 2, byte: 4): found record with 3 fields, but the \
-                   previous record has 2 fields";
+    let unequal = "line 2, byte 4: row of 3 cells, expected 2 as in the header";
     check("a,b\n1,2,3\n", &[], 1, unequal);
+    check("\na\n", &[], 1, "there is no header");
+    let unclosed = "line 2, byte 7: the quote that opens this cell is never closed";
+    check("a,b\r\n1,\"x\r\n2,y\r\n", &[], 1, unclosed);
+    let after = "line 2, byte 10: text after the closing quote of a cell, expected a comma or the \
+                 end of the line (write a quote within a cell as two)";
+    check("a,b\r\n1,\"x\"y\r\n", &[], 1, after);
+    let blank = "line 3, byte 8: empty line, expected 2 cells as in the header";
+    check("a,b\n1,2\n\n3,4\n", &[], 1, blank);
+    let same = "columns 1 and 3 are both named \"a\" (rename one, or choose others with --columns)";
+    check("a,b,a\n1,2,3\n", &[], 1, same);
+    check("a,b,a\n1,2,3\n", &["--columns", "b,a"], 1, same);
+    let twice = "--columns names \"b\" twice";
+    check("a,b,a\n1,2,3\n", &["--columns", "b,b"], 2, twice);
+    let unnamed = same.replace("1 and 3", "1 and 2").replace("\"a\"", "\"\"");
+    check(",,,\n", &[], 1, &unnamed);
+    let apart = "column \"v.1\" is apart from the vector \"v\": slots must follow each other in \
+                 order, from .0 on (reorder or rename the columns)";
+    check("v.1,v.0\n1,2\n", &[], 1, apart);
+    let wide = "line 1, byte 0: row of more than 262144 cells";
+    check(&",".repeat(5_000_000), &[], 1, wide);
     check("a\n", &["--schema", "a"], 2, "--schema: `a` is not NAME=TYPE");
     check("a\n", &["--schema", "b=text"], 2, "--schema: there is no column \"b\"");
     let no_type = "--schema: column \"a\": there is no type `int`";
     check("a\n", &["--schema", "a=int"], 2, no_type);
+}
+
+#[test]
+fn no_row_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("out.idv");
+    let single = Codec::number(Number::Single);
+    // Blank lines of one column are empty cells.
+    let source = write(folder.path(), "blank.csv", b"a\n1\n\n2\n");
+    let table = convert(&source, &output, &["--schema", "a=single", "-f"]);
+    check(&table, "a", &single, &Values::Single(vec![1.0, f32::NAN, 2.0].into()));
+    // Of two columns of one name the other can be had.
+    let source = write(folder.path(), "same.csv", b"a,b,a\n1,2,3\n");
+    let table = convert(&source, &output, &["--schema", "b=single", "--columns", "b", "-f"]);
+    check(&table, "b", &single, &Values::Single(vec![2.0].into()));
+}
+
+/// In a time that is linear in their number.
+#[test]
+fn many_columns_go_over() {
+    const COLUMNS: usize = 100_000;
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let names: Vec<String> = (0..COLUMNS).map(|column| format!("c{column}")).collect();
+    let csv = format!("{}\r\n{}\r\n", names.join(","), vec!["1"; COLUMNS].join(","));
+    let source = write(folder.path(), "in.csv", csv.as_bytes());
+    assert_eq!(convert(&source, &at("out.idv"), &[]).columns().len(), COLUMNS);
+    run(&at("out.idv"), &at("out.csv"), &[]).good();
+    assert_eq!(fs::read_to_string(at("out.csv")).unwrap(), csv);
 }
 
 #[test]
@@ -381,110 +432,4 @@ fn every_file_comes_back_from_csv() {
         }
     }
     assert!(columns >= 20 && refused < columns, "{columns} columns, {refused} refused");
-}
-
-#[cfg(feature = "parquet")]
-mod parquet {
-    use super::*;
-
-    #[test]
-    fn a_table_is_parquet_and_a_table_again() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        let mut columns = columns();
-        // The year 1 and a tick of 100 ns have no unit in common.
-        for (column, values) in &mut columns {
-            let seconds = |ticks: &[i64]| -> Vec<i64> {
-                ticks
-                    .iter()
-                    .map(|&tick| if tick == i64::MIN { tick } else { tick - tick % 10 })
-                    .collect()
-            };
-            *values = match std::mem::replace(values, Values::Byte(vec![].into())) {
-                Values::Int64(ticks) if column.name != "n" => Values::Int64(seconds(&ticks).into()),
-                Values::OffsetTime { ticks, .. } => Values::OffsetTime {
-                    offset_minutes: vec![-90, 60, 0].into(),
-                    ticks: seconds(&ticks).into(),
-                },
-                other => other,
-            };
-        }
-        let source = write(folder.path(), "in.idv", &idv(&columns));
-        run(&source, &at("t.parquet"), &[]).good();
-        let back = convert(&at("t.parquet"), &at("back.idv"), &[]);
-        for (column, values) in &columns {
-            if column.name == "label" {
-                let renumbered = Values::UInt32(vec![1, 0, 2].into());
-                check(&back, "label", &column.codec, &renumbered);
-            } else {
-                check(&back, &column.name, &column.codec, values);
-            }
-        }
-        let chosen = convert(&at("t.parquet"), &at("some.idv"), &["--columns", "f"]);
-        assert_eq!(chosen.columns().len(), 1);
-    }
-
-    /// What keys stand for, one after the other, and the lengths of vectors.
-    fn meanings(table: &Table, name: &str) -> (Vec<u32>, Vec<Option<Vec<u8>>>) {
-        let metadata = table.metadata(table.find(name).unwrap()).unwrap();
-        let entry = metadata.iter().find(|entry| entry.kind == "KeyValues").unwrap();
-        let Values::Vector(meanings) = table.metadata_value(entry).unwrap() else { panic!() };
-        let meanings = meanings.dense_items(1 << 30).unwrap();
-        let (keys, lengths) = match read(table, name).1 {
-            Values::Vector(vectors) => {
-                let items = vectors.dense_items(1 << 30).unwrap().into_owned();
-                (items, vectors.rows().map(|row| row.length()).collect())
-            }
-            keys => (keys, Vec::new()),
-        };
-        let keys: Vec<usize> = match keys {
-            Values::Byte(keys) => keys.iter().map(|&key| usize::from(key)).collect(),
-            Values::UInt16(keys) => keys.iter().map(|&key| usize::from(key)).collect(),
-            Values::UInt32(keys) => keys.iter().map(|&key| key as usize).collect(),
-            other => panic!("{other:?}"),
-        };
-        let meaning = |key: usize| hash(&meanings.slice(key - 1..key));
-        (lengths, keys.into_iter().map(|key| (key > 0).then(|| meaning(key))).collect())
-    }
-
-    #[test]
-    fn every_file_comes_back_from_parquet() {
-        let folder = tempfile::tempdir().unwrap();
-        let (parquet, back) = (folder.path().join("t.parquet"), folder.path().join("t.idv"));
-        let (mut columns, mut refused) = (0, 0);
-        for path in samples() {
-            let table = open(&path);
-            for (name, codec) in visible(&table) {
-                if name.contains([',', '=']) || name.is_empty() {
-                    continue;
-                }
-                let write =
-                    |unit| run(&path, &parquet, &["--columns", &name, "-f", "--time-unit", unit]);
-                let mut written = write("us");
-                if written.code != Some(0) {
-                    written = write("ns");
-                }
-                if written.code != Some(0) {
-                    let is_time = matches!(codec.item(), Item::DateTime | Item::DateTimeOffset);
-                    assert!(is_time && written.stderr.contains("have no number of"), "{written:?}");
-                    refused += 1;
-                    continue;
-                }
-                let back = convert(&parquet, &back, &["-f"]);
-                let (before, after) = (read(&table, &name).1, read(&back, &name).1);
-                if matches!(codec.item(), Item::Key(_)) && has_key_values(&table, &name) {
-                    let [before, after] = [&table, &back].map(|table| meanings(table, &name));
-                    assert_eq!(before, after, "{}: {name}", path.display());
-                } else {
-                    let expected = match before {
-                        before @ Values::OffsetTime { .. } => as_csv_has_them(&before),
-                        before => before,
-                    };
-                    assert_eq!(hash(&expected), hash(&after), "{}: {name}", path.display());
-                }
-                columns += 1;
-            }
-        }
-        assert!(columns >= 20 && refused < columns, "{columns} columns, {refused} refused");
-    }
 }

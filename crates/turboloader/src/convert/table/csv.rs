@@ -4,14 +4,16 @@
 //! `docs/idv.md` says what every value looks like, and what does not come back.
 
 mod cells;
+mod error;
 mod header;
 mod read;
+mod rows;
 mod schema;
 mod survey;
-mod uninterrupted;
 mod write;
 
 pub(crate) use cells::{CellError, Expected};
+pub(crate) use error::CsvError;
 pub(super) use read::read;
 pub(crate) use schema::SchemaError;
 pub(super) use write::write;

@@ -9,7 +9,7 @@ use idv_format::{ArrowError, ArrowWriteError};
 use idv_format::{ReadError, WriteError};
 use tbl_io::Escaped;
 
-use super::csv::{CellError, Expected, SchemaError};
+use super::csv::{CellError, CsvError, Expected, SchemaError};
 
 /// Why a table cannot be converted. The file is named by who knows it.
 #[derive(Debug, thiserror::Error)]
@@ -36,9 +36,9 @@ pub(crate) enum TableError {
     #[cfg(feature = "parquet")]
     #[error("{}", Short(.0))]
     Decode(#[from] arrow_schema::ArrowError),
-    /// A CSV file breaks its format, or the system refused.
+    /// A CSV file breaks its format or a limit.
     #[error(transparent)]
-    Csv(#[from] csv::Error),
+    Csv(#[from] CsvError),
     /// A Parquet file cannot be written.
     #[cfg(feature = "parquet")]
     #[error("{}", Short(.0))]
@@ -62,6 +62,12 @@ pub(crate) enum TableError {
     /// A column that was asked for.
     #[error("there is no column {name:?}")]
     NoColumn {
+        /// Its name.
+        name: String,
+    },
+    /// A column that was asked for more than once.
+    #[error("--columns names {name:?} twice")]
+    ColumnTwice {
         /// Its name.
         name: String,
     },
@@ -99,9 +105,6 @@ pub(crate) enum TableError {
         /// What it should be.
         expected: Expected,
     },
-    /// A file of nothing, or of empty lines.
-    #[error("there is no header")]
-    NoHeader,
     /// CSV that comes from a pipe.
     #[error("is no regular file, but CSV is read twice: once for the types of its columns")]
     NotAFile,
@@ -121,7 +124,7 @@ impl TableError {
         if let Self::Io(error) = self {
             return Some(error);
         }
-        let (Self::Csv(csv_error) | Self::CsvWrite(csv_error)) = self else { return None };
+        let Self::CsvWrite(csv_error) = self else { return None };
         if let csv::ErrorKind::Io(error) = csv_error.kind() { Some(error) } else { None }
     }
 
@@ -141,8 +144,7 @@ impl TableError {
             }
             #[cfg(feature = "parquet")]
             Self::Parquet(_) | Self::Decode(_) => true,
-            Self::Csv(error) => !error.is_io_error(),
-            Self::Cell { .. } | Self::NoHeader | Self::Value { .. } => true,
+            Self::Csv(_) | Self::Cell { .. } | Self::Value { .. } => true,
             #[cfg(feature = "parquet")]
             Self::ParquetWrite(_) => false,
             #[cfg(not(feature = "parquet"))]
@@ -153,6 +155,7 @@ impl TableError {
             | Self::Io(_)
             | Self::NoColumns
             | Self::NoColumn { .. }
+            | Self::ColumnTwice { .. }
             | Self::VariableVectors { .. }
             | Self::Schema(_)
             | Self::NotAFile

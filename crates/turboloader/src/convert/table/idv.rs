@@ -1,5 +1,6 @@
 //! IDV files as they are read and written again.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::BufWriter;
 use std::iter;
@@ -29,8 +30,13 @@ impl Table {
         let columns = if names.is_empty() {
             readable(&file, path)
         } else {
+            // Of several columns of one name the last is the one that is seen.
+            let entries = file.columns().iter().enumerate();
+            let numbers: HashMap<&str, usize> =
+                entries.map(|(index, entry)| (&*entry.name, index)).collect();
             let find = |name: &String| {
-                file.find(name).ok_or_else(|| TableError::NoColumn { name: name.clone() })
+                let found = numbers.get(&**name).copied();
+                found.ok_or_else(|| TableError::NoColumn { name: name.clone() })
             };
             names.iter().map(find).collect::<Result<_, _>>()?
         };
@@ -45,12 +51,10 @@ impl Table {
     pub(super) fn without_hidden(mut self, path: &Path) -> Self {
         let before = self.columns.len();
         let name = |index: usize| self.file.columns().get(index).map(|entry| &entry.name);
-        let mut columns = Vec::new();
-        for &index in self.columns.iter().rev() {
-            if !columns.iter().any(|&seen| name(seen) == name(index)) {
-                columns.push(index);
-            }
-        }
+        let mut seen = HashSet::new();
+        let last_first = self.columns.iter().copied().rev();
+        let mut columns: Vec<usize> =
+            last_first.filter(|&index| seen.insert(name(index))).collect();
         columns.reverse();
         let hidden = before - columns.len();
         if hidden > 0 {
@@ -65,9 +69,8 @@ impl Table {
 
     /// Rows to be read together: whole blocks, so that none is read twice.
     pub(super) fn row_ranges(&self) -> impl Iterator<Item = Range<u64>> + use<> {
-        let entries = self.file.columns().iter().enumerate();
-        let chosen = entries.filter(|(index, _)| self.columns.contains(index));
-        let step = chosen.map(|(_, entry)| entry.rows_per_block).max().unwrap_or(1).max(1);
+        let chosen = self.columns.iter().filter_map(|&index| self.file.columns().get(index));
+        let step = chosen.map(|entry| entry.rows_per_block).max().unwrap_or(1).max(1);
         let (mut start, end) = (0u64, self.file.row_count());
         iter::from_fn(move || {
             let rows = start..end.min(start.saturating_add(step));

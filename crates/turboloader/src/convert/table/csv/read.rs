@@ -1,28 +1,29 @@
 //! CSV as an IDV file.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
-use csv::{Reader, ReaderBuilder, StringRecord};
 use idv_format::{Codec, Item, NewColumn, Values, Vectors, WriteOptions, WriteSummary, Writer};
 
 use super::cells::{self, Expected};
+use super::error::{CsvError, shown};
 use super::header::{CsvColumn, columns};
+use super::rows::{Row, RowReader};
 use super::schema::Schema;
 use super::survey::Survey;
-use super::uninterrupted::Uninterrupted;
 use crate::convert::table::Told;
 use crate::convert::table::error::{TableError, heard};
 
 /// Rows that are handed to the writer together.
 const ROWS: usize = 8192;
 
-/// Bytes of cells after which they are handed over sooner.
+/// Bytes of rows after which they are handed over sooner.
 const BYTES: usize = 16 << 20;
 
-/// How much of a cell is in a message.
-const CELL_CHARS: usize = 40;
+/// The most memory of a value besides its text.
+const VALUE_BYTES: usize = 16;
 
 /// Makes a file of the rows of `path`.
 pub(in crate::convert::table) fn read(
@@ -34,12 +35,9 @@ pub(in crate::convert::table) fn read(
     told: Told<'_>,
 ) -> Result<WriteSummary, TableError> {
     let schema = Schema::parse(schema)?;
-    let mut reader = open(path)?;
-    let header = reader.headers()?.clone();
-    if header.is_empty() {
-        return Err(TableError::NoHeader);
-    }
-    let all = columns(header.iter());
+    let (reader, header) = open(path)?;
+    let all = columns(header.cells())?;
+    drop(header);
     let types = schema.of(&all)?;
     let columns = chosen(all, types.into_iter().map(Survey::new), names)?;
     let metadata = path.metadata()?;
@@ -53,13 +51,17 @@ pub(in crate::convert::table) fn read(
     let (once, twice) = (metadata.len(), metadata.len().saturating_mul(2));
     let columns = survey(reader, columns, &mut |read| heard(told(read, twice)))?;
     let told = &mut |read: u64| heard(told(once.saturating_add(read), twice));
-    write(open(path)?, &columns, output, options, told)
+    write(open(path)?.0, &columns, output, options, told)
 }
 
-type CsvReader = Reader<Uninterrupted<File>>;
-
-fn open(path: &Path) -> Result<CsvReader, TableError> {
-    Ok(ReaderBuilder::new().from_reader(Uninterrupted(File::open(path)?)))
+/// A reader of the rows after the header, and the header.
+fn open(path: &Path) -> Result<(RowReader<File>, Row), TableError> {
+    let mut reader = RowReader::new(File::open(path)?)?;
+    let mut header = Row::default();
+    if !reader.read(&mut header)? || header.is_blank() {
+        return Err(CsvError::NoHeader.into());
+    }
+    Ok((reader, header))
 }
 
 type Surveyed = Vec<(CsvColumn, Survey)>;
@@ -70,17 +72,28 @@ fn chosen(
     surveys: impl Iterator<Item = Survey>,
     names: &[String],
 ) -> Result<Surveyed, TableError> {
+    let wanted: HashSet<&str> = names.iter().map(String::as_str).collect();
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    for (number, column) in columns.iter().enumerate() {
+        if !names.is_empty() && !wanted.contains(&*column.name) {
+            continue;
+        }
+        if let Some(before) = numbers.insert(column.name.clone(), number) {
+            let place = |number: usize| columns.get(number).map_or(0, |c| c.fields.start + 1);
+            let (name, first, second) = (shown(&column.name), place(before), place(number));
+            return Err(CsvError::SameName { name, first, second }.into());
+        }
+    }
     let mut all: Vec<Option<(CsvColumn, Survey)>> =
         columns.into_iter().zip(surveys).map(Some).collect();
     if names.is_empty() {
         return Ok(all.into_iter().flatten().collect());
     }
     let find = |name: &String| {
-        let is_named = |place: &&mut Option<(CsvColumn, Survey)>| {
-            place.as_ref().is_some_and(|(column, _)| column.name == *name)
-        };
-        let found = all.iter_mut().rev().find(is_named).and_then(Option::take);
-        found.ok_or_else(|| TableError::NoColumn { name: name.clone() })
+        let name = || name.clone();
+        let number = numbers.get(&name()).ok_or_else(|| TableError::NoColumn { name: name() })?;
+        let found = all.get_mut(*number).and_then(Option::take);
+        found.ok_or_else(|| TableError::ColumnTwice { name: name() })
     };
     names.iter().map(find).collect()
 }
@@ -90,15 +103,15 @@ type Heard<'a> = &'a mut dyn FnMut(u64) -> Result<(), TableError>;
 
 /// Looks at all cells.
 fn survey(
-    mut reader: CsvReader,
+    mut reader: RowReader<File>,
     mut columns: Surveyed,
     told: Heard<'_>,
 ) -> Result<Surveyed, TableError> {
-    let mut record = StringRecord::new();
+    let mut record = Row::default();
     let mut row = 0;
-    while reader.read_record(&mut record)? {
+    while reader.read(&mut record)? {
         for (column, survey) in &mut columns {
-            for cell in column.fields.clone().filter_map(|field| record.get(field)) {
+            for cell in column.fields.clone().filter_map(|field| record.cell(field)) {
                 if !survey.see(cell) {
                     return Err(refused(column, row, cell, survey.item()));
                 }
@@ -106,14 +119,14 @@ fn survey(
         }
         row += 1;
         if row % ROWS as u64 == 0 {
-            told(reader.position().byte())?;
+            told(reader.position().byte)?;
         }
     }
     Ok(columns)
 }
 
 fn write(
-    mut reader: CsvReader,
+    mut reader: RowReader<File>,
     columns: &Surveyed,
     output: &File,
     options: WriteOptions,
@@ -125,11 +138,12 @@ fn write(
     let empty = || items.iter().map(|item| Codec::Item(item.clone()).empty_values());
     let mut writer = Writer::new(BufWriter::new(output), new, options)?;
     let mut values: Vec<Values<'static>> = empty().collect();
-    let mut record = StringRecord::new();
+    let mut record = Row::default();
+    let fields: usize = columns.iter().map(|(column, _)| column.fields.len()).sum();
     let (mut row, mut pending, mut bytes) = (0, 0, 0);
-    while reader.read_record(&mut record)? {
+    while reader.read(&mut record)? {
         for (((column, survey), item), values) in columns.iter().zip(&items).zip(&mut values) {
-            for cell in column.fields.clone().filter_map(|field| record.get(field)) {
+            for cell in column.fields.clone().filter_map(|field| record.cell(field)) {
                 let pushed = match (survey, &mut *values) {
                     (Survey::Categories(categories), Values::UInt32(keys)) => {
                         categories.key(cell).map(|key| keys.to_mut().push(key))
@@ -139,16 +153,17 @@ fn write(
                 pushed.ok_or_else(|| refused(column, row, cell, item.clone()))?;
             }
         }
-        (row, pending, bytes) = (row + 1, pending + 1, bytes + record.as_slice().len());
+        (row, pending) = (row + 1, pending + 1);
+        bytes += record.bytes() + VALUE_BYTES * fields;
         if pending == ROWS || bytes >= BYTES {
             let rows = std::mem::replace(&mut values, empty().collect());
             writer.write(&vectors(rows, columns, pending))?;
             (pending, bytes) = (0, 0);
-            told(reader.position().byte())?;
+            told(reader.position().byte)?;
         }
     }
     writer.write(&vectors(values, columns, pending))?;
-    told(reader.position().byte())?;
+    told(reader.position().byte)?;
     Ok(writer.finish()?.1)
 }
 
@@ -164,9 +179,9 @@ fn vectors(values: Vec<Values<'static>>, columns: &Surveyed, rows: usize) -> Vec
 
 fn refused(column: &CsvColumn, row: u64, cell: &str, item: Item) -> TableError {
     TableError::Cell {
-        column: column.name.clone(),
+        column: shown(&column.name),
         row,
-        cell: cell.chars().take(CELL_CHARS).collect(),
+        cell: shown(cell),
         expected: Expected(item),
     }
 }

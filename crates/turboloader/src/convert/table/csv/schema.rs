@@ -1,5 +1,7 @@
 //! Types that `--schema` names.
 
+use std::collections::{HashMap, HashSet};
+
 use idv_format::{Item, Key, Number};
 
 use super::cells::KEY_NUMBER;
@@ -60,16 +62,14 @@ impl Schema {
 
     /// The types of columns, `None` for those that are not named.
     pub(super) fn of(&self, columns: &[CsvColumn]) -> Result<Vec<Option<CellType>>, SchemaError> {
-        for (name, _) in &self.0 {
-            if !columns.iter().any(|column| column.name == *name) {
-                return Err(SchemaError::NoColumn { name: name.clone() });
-            }
+        let named: HashSet<&str> = columns.iter().map(|column| &*column.name).collect();
+        if let Some((name, _)) = self.0.iter().find(|(name, _)| !named.contains(&**name)) {
+            return Err(SchemaError::NoColumn { name: name.clone() });
         }
-        let named = |column: &CsvColumn| {
-            let mut types = self.0.iter().rev();
-            types.find(|(name, _)| *name == column.name).map(|(_, cell_type)| cell_type.clone())
-        };
-        Ok(columns.iter().map(named).collect())
+        // Of several types of one column the last counts.
+        let types: HashMap<&str, &CellType> =
+            self.0.iter().map(|(name, cell_type)| (&**name, cell_type)).collect();
+        Ok(columns.iter().map(|column| types.get(&*column.name).copied().cloned()).collect())
     }
 }
 

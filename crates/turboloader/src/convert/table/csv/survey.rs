@@ -17,7 +17,7 @@ pub(super) enum Survey {
     /// Its type is known.
     Known(Item),
     /// Texts in the order in which they were first seen.
-    Categories(Categories),
+    Categories(Box<Categories>),
     /// Its cells tell.
     Cells(Cells),
 }
@@ -26,7 +26,7 @@ impl Survey {
     pub(super) fn new(cell_type: Option<CellType>) -> Self {
         match cell_type {
             Some(CellType::Item(item)) => Self::Known(item),
-            Some(CellType::Categories) => Self::Categories(Categories::default()),
+            Some(CellType::Categories) => Self::Categories(Box::default()),
             None => Self::Cells(Cells::default()),
         }
     }
