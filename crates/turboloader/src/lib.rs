@@ -21,6 +21,8 @@ mod info;
 mod ls;
 mod merge;
 mod output;
+#[cfg(feature = "parquet")]
+mod panics;
 mod pixels;
 mod prepare;
 mod preview;
@@ -164,6 +166,10 @@ fn catch_file_size_signal() {
 
 /// Says in one line where the bug is, on whichever thread it struck.
 fn report_panic(info: &PanicHookInfo<'_>) {
+    #[cfg(feature = "parquet")]
+    if panics::catches() {
+        return;
+    }
     let message = info.payload_as_str().unwrap_or("no message");
     match info.location() {
         Some(at) => output::report(&format_args!(

@@ -10,6 +10,8 @@ use idv_format::{ReadError, WriteError};
 use tbl_io::Escaped;
 
 use super::csv::{CellError, CsvError, Expected, SchemaError};
+#[cfg(feature = "parquet")]
+use crate::panics::CaughtPanic;
 
 /// Why a table cannot be converted. The file is named by who knows it.
 #[derive(Debug, thiserror::Error)]
@@ -32,10 +34,27 @@ pub(crate) enum TableError {
     #[cfg(feature = "parquet")]
     #[error("{}", Short(.0))]
     Parquet(#[from] parquet::errors::ParquetError),
-    /// Arrays of a Parquet file cannot be decoded.
+    /// The columns of a Parquet file cannot be read as arrays.
     #[cfg(feature = "parquet")]
     #[error("{}", Short(.0))]
     Decode(#[from] arrow_schema::ArrowError),
+    /// Rows of a Parquet file cannot be decoded.
+    #[cfg(feature = "parquet")]
+    #[error("row group {row_group}, rows {first} to {last}: {}", Short(source))]
+    DecodeRows {
+        /// The row group's number, from 0.
+        row_group: usize,
+        /// The first row that was read together with the damaged one, from 0.
+        first: u64,
+        /// The last of them.
+        last: u64,
+        /// What is wrong.
+        source: Box<Self>,
+    },
+    /// The Parquet decoder panicked: it does so on some damaged files.
+    #[cfg(feature = "parquet")]
+    #[error("damaged, the Parquet decoder panicked: {}", Short(.0))]
+    ParquetPanic(#[from] CaughtPanic),
     /// A CSV file breaks its format or a limit.
     #[error(transparent)]
     Csv(#[from] CsvError),
@@ -143,7 +162,9 @@ impl TableError {
                 !source.is::<std::io::Error>()
             }
             #[cfg(feature = "parquet")]
-            Self::Parquet(_) | Self::Decode(_) => true,
+            Self::DecodeRows { source, .. } => source.is_damage(),
+            #[cfg(feature = "parquet")]
+            Self::Parquet(_) | Self::Decode(_) | Self::ParquetPanic(_) => true,
             Self::Csv(_) | Self::Cell { .. } | Self::Value { .. } => true,
             #[cfg(feature = "parquet")]
             Self::ParquetWrite(_) => false,

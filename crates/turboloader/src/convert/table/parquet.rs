@@ -3,18 +3,25 @@
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_schema::TimeUnit;
 use idv_format::{ArrowOptions, ArrowReader, ArrowWriter, WriteOptions, WriteSummary};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::properties::WriterProperties;
 
 use super::Told;
 use super::error::{TableError, heard};
 use super::idv::Table;
 use crate::args::Unit;
+use crate::panics;
+
+mod checked;
+
+use checked::Checked;
 
 /// Slots of vectors that become arrays together.
 const SLOTS: u64 = 1 << 22;
@@ -66,8 +73,10 @@ pub(super) fn read(
     options: WriteOptions,
     told: Told<'_>,
 ) -> Result<WriteSummary, TableError> {
-    let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?)?;
-    let total = u64::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
+    let file = Checked::new(File::open(path)?)?;
+    let builder = panics::catch(|| ParquetRecordBatchReaderBuilder::try_new(file))??;
+    let metadata = Arc::clone(builder.metadata());
+    let total = u64::try_from(metadata.file_metadata().num_rows()).unwrap_or(0);
     let builder = if names.is_empty() {
         builder
     } else {
@@ -79,18 +88,36 @@ pub(super) fn read(
         let mask = ProjectionMask::roots(builder.parquet_schema(), fields);
         builder.with_projection(mask)
     };
-    let reader = builder.with_batch_size(ROWS).build()?;
+    let mut reader = panics::catch(|| builder.with_batch_size(ROWS).build())??;
     let schema = arrow_array::RecordBatchReader::schema(&reader);
     if schema.fields().is_empty() {
         return Err(TableError::NoColumns);
     }
     let mut writer = ArrowWriter::new(BufWriter::new(output), &schema, options)?;
     let mut done = 0;
-    for batch in reader {
-        let batch = batch?;
+    loop {
+        let batch = match panics::catch(|| reader.next().transpose()) {
+            Ok(Ok(None)) => break,
+            Ok(Ok(Some(batch))) => batch,
+            Ok(Err(error)) => return Err(in_rows(&metadata, done, error.into())),
+            Err(panic) => return Err(in_rows(&metadata, done, panic.into())),
+        };
         writer.write(&batch)?;
         done += batch.num_rows() as u64;
         heard(told(done, total))?;
     }
     Ok(writer.finish()?.1)
+}
+
+/// An error of decoding the rows from `first` on.
+fn in_rows(metadata: &ParquetMetaData, first: u64, source: TableError) -> TableError {
+    let rows = |group: &RowGroupMetaData| u64::try_from(group.num_rows()).unwrap_or(0);
+    let groups = metadata.row_groups().iter().map(rows);
+    let ends = groups.scan(0u64, |end, rows| {
+        *end = end.saturating_add(rows);
+        Some(*end)
+    });
+    let (row_group, end) = ends.enumerate().find(|&(_, end)| first < end).unwrap_or_default();
+    let last = first.saturating_add(ROWS as u64).min(end).saturating_sub(1).max(first);
+    TableError::DecodeRows { row_group, first, last, source: Box::new(source) }
 }
