@@ -10,6 +10,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use tl_pipeline::{Batch, ColumnSpec, LoaderConfig, MaskType, Work};
 use zerocopy::IntoBytes;
 
+use crate::detached::detached;
 use crate::element::Element;
 use crate::error::{Error, text};
 use crate::hint::SampleIterator;
@@ -141,13 +142,13 @@ impl PyBatch {
     pub(crate) fn new(py: Python<'_>, batch: Batch, contents: &Arc<Contents>) -> PyResult<Self> {
         let shape = batch.shape().map(|shape| shape.to_vec());
         let element = batch.spec().map_or(Ok(Element::U8), |spec| spec.output.dtype.try_into())?;
-        let soft_labels = py.detach(|| {
+        let soft_labels = detached(py, || {
             let soft_labels = contents.num_classes.map(|classes| {
                 let soft_labels = batch.soft_labels(classes).map_err(Error::from)?;
                 Memory::of(soft_labels.as_slice().as_bytes())
             });
             soft_labels.transpose()
-        })?;
+        })??;
         contents.specs.get_or_init(|| batch.columns().map(|column| column.spec.clone()).collect());
         let batch = Arc::new(batch);
         let memory = BatchMemory::new(&batch);

@@ -15,6 +15,7 @@ use tbl_io::{
 use tl_pipeline::TableKind;
 use turboloader::{Probe, StrictDecode, TableConversion};
 
+use crate::detached::detached;
 use crate::error::Error;
 use crate::idv::PyIdvFile;
 use crate::tbf::PyTbfSegment;
@@ -51,7 +52,7 @@ pub(crate) fn convert(
     };
     let options = ConvertOptions { sync, overwrite, ..ConvertOptions::new(target) };
     let mut heard = Heard::new(progress_callback);
-    let summary = py.detach(|| -> Result<ConvertSummary, Error> {
+    let summary = detached(py, || -> Result<ConvertSummary, Error> {
         let sources = tbl_io::open_all(&sources)?;
         let labels = Labels::resolve(&sources)?;
         let selection = Selection::all(&sources, &labels)?;
@@ -68,7 +69,7 @@ pub(crate) fn convert(
         } else {
             tbl_io::convert(&selection, to, &options, AsStored::default, &mut on_event)?
         })
-    });
+    })?;
     Ok(heard.unless_raised(summary)?.samples)
 }
 
@@ -132,7 +133,7 @@ pub(crate) fn verify<'py>(
         workers.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
     let (mut bad, mut damage, mut oddities) = (Vec::new(), Vec::new(), Vec::new());
     let mut heard = Heard::new(None);
-    let summary = py.detach(|| -> Result<VerifySummary, Error> {
+    let summary = detached(py, || -> Result<VerifySummary, Error> {
         let mut on_finding = |finding: Finding<'_>| {
             match finding {
                 Finding::Damage { reason } => damage.push(reason.to_string()),
@@ -150,7 +151,7 @@ pub(crate) fn verify<'py>(
         } else {
             tbl_io::verify(&path, workers, AsStored::default, &mut on_finding)?
         })
-    });
+    })?;
     let summary = heard.unless_raised(summary)?;
     let result = PyDict::new(py);
     result.set_item("samples", summary.samples)?;
@@ -170,7 +171,7 @@ fn table_kind(path: &Path) -> Option<TableKind> {
 
 /// Reads every block or every region.
 fn verify_table(py: Python<'_>, path: PathBuf, kind: TableKind) -> PyResult<Bound<'_, PyDict>> {
-    let (rows, damage, oddities) = py.detach(|| -> Result<_, Error> {
+    let (rows, damage, oddities) = detached(py, || -> Result<_, Error> {
         Ok(match kind {
             TableKind::Idv => {
                 let file = PyIdvFile::open(path)?;
@@ -179,7 +180,7 @@ fn verify_table(py: Python<'_>, path: PathBuf, kind: TableKind) -> PyResult<Boun
             }
             TableKind::Tbf => PyTbfSegment::damage(&path)?,
         })
-    })?;
+    })??;
     let result = PyDict::new(py);
     result.set_item("samples", rows)?;
     result.set_item("is_good", damage.is_empty())?;
@@ -219,9 +220,9 @@ pub(crate) fn convert_table(
         sync,
     };
     let mut heard = Heard::new(progress_callback);
-    let rows = py.detach(|| {
+    let rows = detached(py, || {
         let rows = conversion.run(&source, &destination, &mut |done, of| heard.tell(done, of));
         rows.map_err(|error| Error::command(&error))
-    });
+    })?;
     heard.unless_raised(rows)
 }

@@ -114,6 +114,17 @@ impl Error {
         Self::new(Class::Memory, &format_args!("no memory for {bytes} bytes"))
     }
 
+    /// A panic, which is a bug of ours.
+    pub(crate) fn panic(message: &str) -> Self {
+        let message = Escaped(message.as_bytes());
+        Self::new(Class::Internal, &format_args!("panic, please report it: {message}"))
+    }
+
+    /// The message.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// What is used after it was closed.
     pub(crate) fn closed(message: &dyn std::fmt::Display) -> Self {
         Self::new(Class::Closed, message)

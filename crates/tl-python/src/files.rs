@@ -9,6 +9,7 @@ use pyo3::types::{PyBytes, PyDict, PyMemoryView};
 use tbl_format::SampleFormat;
 use tbl_io::{Entry, Labels, NewSample, SampleSource, StreamWriter, TblFile, WriteOptions};
 
+use crate::detached::detached;
 use crate::element::Element;
 use crate::error::{Error, name_bytes, text};
 use crate::memory::Memory;
@@ -28,12 +29,12 @@ impl PyTblReader {
     /// Opens a TBL file, a TAR archive or a folder.
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> Result<Self, Error> {
-        py.detach(|| {
+        detached(py, || {
             let mut sources = tbl_io::open_all(&[path])?;
             let labels = Labels::resolve(&sources)?;
             let source = sources.swap_remove(0);
             Ok(Self { source, labels })
-        })
+        })?
     }
 
     fn __len__(&self) -> usize {
@@ -58,10 +59,10 @@ impl PyTblReader {
 
     /// The bytes of sample ``index``, checked against the checksums that the file has.
     fn read_sample<'py>(&self, py: Python<'py>, index: u64) -> PyResult<Bound<'py, PyBytes>> {
-        let read = py.detach(|| {
+        let read = detached(py, || {
             let mut bytes = Vec::new();
             self.source.read_into(index, &mut bytes).map(|()| bytes)
-        });
+        })?;
         let read = read.map_err(|error| Error::from(error.for_sample(index, None)))?;
         Ok(PyBytes::new(py, &read))
     }
@@ -70,7 +71,7 @@ impl PyTblReader {
     /// `stored_bytes` and bytes.
     #[pyo3(signature = (index) -> "dict[str, Any]")]
     fn entry<'py>(&self, py: Python<'py>, index: u64) -> PyResult<Bound<'py, PyDict>> {
-        let entry = py.detach(|| self.source.entry(index)).map_err(Error::from)?;
+        let entry = detached(py, || self.source.entry(index))?.map_err(Error::from)?;
         let label = self.labels.label(0, index);
         let Entry { key, format, width, height, offset, stored_bytes, bytes, .. } = entry;
         let dict = PyDict::new(py);
@@ -131,7 +132,7 @@ impl PyTblWriter {
         class_names: Option<Vec<String>>,
     ) -> Result<Self, Error> {
         let options = WriteOptions { lz4, overwrite, sync, ..WriteOptions::default() };
-        let mut writer = py.detach(|| StreamWriter::create(&path, options))?;
+        let mut writer = detached(py, || StreamWriter::create(&path, options))??;
         if let Some(names) = class_names {
             writer.set_class_names(&names);
         }
@@ -162,7 +163,7 @@ impl PyTblWriter {
         let (width, height) = info.map_or((0, 0), |info| (info.width, info.height));
         let key = key.as_deref();
         let sample = NewSample { format, width, height, key, label, ..NewSample::new(data) };
-        Ok(py.detach(|| self.with(|writer| Ok(writer.write_sample(&sample)?)))?)
+        Ok(detached(py, || self.with(|writer| Ok(writer.write_sample(&sample)?)))??)
     }
 
     /// How many samples have been written.
@@ -175,7 +176,7 @@ impl PyTblWriter {
     fn finish(&self, py: Python<'_>) -> Result<u64, Error> {
         let closed = || Error::closed(&"the writer is finished, or was discarded");
         let writer = self.take().ok_or_else(closed)?;
-        Ok(py.detach(|| writer.finish())?.bytes)
+        Ok(detached(py, || writer.finish())??.bytes)
     }
 
     /// Gives up what was written.
@@ -195,7 +196,7 @@ impl PyTblWriter {
         _traceback: Option<Py<PyAny>>,
     ) -> Result<bool, Error> {
         match self.take() {
-            Some(writer) if kind.is_none() => py.detach(|| writer.finish()).map(|_| false),
+            Some(writer) if kind.is_none() => detached(py, || writer.finish())?.map(|_| false),
             Some(_) | None => Ok(false),
         }
         .map_err(Error::from)
@@ -219,7 +220,7 @@ const fn sample_format(format: tl_decode::Format) -> SampleFormat {
 /// No checksum is looked at. A file that is cut short while it is mapped reads as zeros from there on.
 #[pyfunction]
 pub(crate) fn open_raw_view(py: Python<'_>, path: PathBuf) -> Result<Tensor, Error> {
-    let view = py.detach(|| TblFile::open(path)?.raw_view())?;
+    let view = detached(py, || TblFile::open(path)?.raw_view())??;
     let (height, width) = (usize::from(view.height()), usize::from(view.width()));
     let count = usize::try_from(view.sample_count()).unwrap_or(usize::MAX);
     let memory = Memory::of_file(Arc::new(view))?;

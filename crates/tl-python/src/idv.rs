@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use tbl_io::{Mapped, Source};
 
+use crate::detached::detached;
 use crate::error::Error;
 use crate::memory::Memory;
 use crate::tensor::Tensor;
@@ -154,7 +155,7 @@ struct LentShape {
 impl PyIdvFile {
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> Result<Self, Error> {
-        py.detach(|| Self::open(path))
+        detached(py, || Self::open(path))?
     }
 
     #[getter]
@@ -175,17 +176,17 @@ impl PyIdvFile {
 
     /// The values of a column where they lie in the file, or nothing where they have to be read.
     fn lend(&self, py: Python<'_>, column: usize) -> Result<Option<Tensor>, Error> {
-        let Some((memory, shape)) = py.detach(|| self.lent(column))? else { return Ok(None) };
+        let Some((memory, shape)) = detached(py, || self.lent(column))?? else { return Ok(None) };
         let LentShape { rows, width, element } = shape;
         Ok(Some(Tensor::new(memory, [rows].into_iter().chain(width).collect(), element)))
     }
 
     /// The values of some rows of a column, in parts.
     fn read(&self, py: Python<'_>, column: usize, start: u64, end: u64) -> PyResult<Py<PyAny>> {
-        let values = py.detach(|| {
+        let values = detached(py, || {
             let column = self.file.column(column)?;
             column.read(start..end)
-        });
+        })?;
         parts::parts(py, &values.map_err(|error| self.error(error))?)
     }
 

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use tl_decode::{Color, DecodeOptions, Decoder, Exif, Image, ImageInfo, JpegRequest, Rect, Scale};
 
+use crate::detached::detached;
 use crate::element::Element;
 use crate::error::Error;
 use crate::memory::Memory;
@@ -54,10 +55,10 @@ pub(crate) fn decode(py: Python<'_>, data: &[u8], gray: bool, exif: bool) -> PyR
         exif: if exif { Exif::Apply } else { Exif::Ignore },
         ..DecodeOptions::default()
     };
-    let decoded = py.detach(|| {
+    let decoded = detached(py, || {
         let mut image = Image::new();
         Decoder::new(options).decode_into(data, &mut image).map(|()| image)
-    });
+    })?;
     tensor(&decoded.map_err(Error::from)?)
 }
 
@@ -86,10 +87,10 @@ pub(crate) fn decode_jpeg(
     };
     let region = region.map(|(x, y, width, height)| Rect { x, y, width, height });
     let request = JpegRequest { scale, region, color: color(gray), ..JpegRequest::default() };
-    let decoded = py.detach(|| {
+    let decoded = detached(py, || {
         let mut image = Image::new();
         Decoder::default().jpeg().decode(data, &request, &mut image).map(|_| image)
-    });
+    })?;
     tensor(&decoded.map_err(Error::from)?)
 }
 

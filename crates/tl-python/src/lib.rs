@@ -8,6 +8,7 @@
 mod batch;
 mod command;
 mod convert;
+mod detached;
 mod element;
 mod error;
 mod files;

@@ -20,6 +20,7 @@ use tl_pipeline::{
 };
 
 use crate::batch::{Contents, PyBatch};
+use crate::detached::detached;
 use crate::error::Error;
 use crate::settings::Settings;
 use crate::tensor::Form;
@@ -122,10 +123,10 @@ impl PyLoader {
         let settings: Settings<'_> = settings.extract().map_err(|error| wrong_type(py, &error))?;
         let form = Form::named(&settings.form)
             .ok_or_else(|| Error::setting(&format!("no form of output {}", settings.form)))?;
-        let dataset = py.detach(|| Dataset::open(&paths)).map_err(Error::from)?;
+        let dataset = detached(py, || Dataset::open(&paths))?.map_err(Error::from)?;
         let config = settings.config(&dataset)?;
         let contents = Arc::new(Contents::new(&config, form)?);
-        let loader = py.detach(|| Loader::new(dataset, config)).map_err(Error::from)?;
+        let loader = detached(py, || Loader::new(dataset, config))?.map_err(Error::from)?;
         let (len, functions) = (loader.len(), settings.user_transforms);
         let (loader, has_warned) = (Closable::new(Arc::new(loader)), AtomicBool::new(false));
         Ok(Self { loader, functions, contents, len, has_warned })
@@ -144,7 +145,7 @@ impl PyLoader {
     fn epoch(slf: &Bound<'_, Self>, epoch: u32) -> PyResult<PyEpoch> {
         slf.get().functions.refuse_within()?;
         let loader = slf.get().open()?;
-        Ok(Self::begun(slf, slf.py().detach(|| loader.epoch(epoch))))
+        Ok(Self::begun(slf, detached(slf.py(), || loader.epoch(epoch))?))
     }
 
     /// The batches that are left of the epoch of this state, as JSON.
@@ -152,7 +153,7 @@ impl PyLoader {
         slf.get().functions.refuse_within()?;
         let loader = slf.get().open()?;
         let state = parsed(state)?;
-        let epoch = slf.py().detach(|| loader.resume(&state)).map_err(Error::from)?;
+        let epoch = detached(slf.py(), || loader.resume(&state))?.map_err(Error::from)?;
         Ok(Self::begun(slf, epoch))
     }
 
@@ -160,14 +161,14 @@ impl PyLoader {
     fn check(&self, py: Python<'_>, state: &str) -> PyResult<u32> {
         let loader = self.open()?;
         let state = parsed(state)?;
-        py.detach(|| loader.check(&state)).map_err(Error::from)?;
+        detached(py, || loader.check(&state))?.map_err(Error::from)?;
         Ok(state.epoch)
     }
 
     /// The state at the start of this epoch, as JSON.
     fn state(&self, py: Python<'_>, epoch: u32) -> PyResult<String> {
         let loader = self.open()?;
-        let state = py.detach(|| loader.state(epoch)).map_err(Error::from)?;
+        let state = detached(py, || loader.state(epoch))?.map_err(Error::from)?;
         json(&state)
     }
 
@@ -270,13 +271,13 @@ impl PyEpoch {
         loop {
             // Other threads of Python go on meanwhile, and whoever else wants the lock waits
             // without holding the interpreter.
-            let next = py.detach(|| {
+            let next = detached(py, || {
                 let mut epoch = self.epoch.lock()?;
                 Ok::<_, Error>(epoch.as_mut().map(|epoch| {
                     let next = epoch.next_timeout(PATIENCE);
                     (next, epoch.bad_samples())
                 }))
-            })?;
+            })??;
             let Some((next, bad_samples)) = next else {
                 return Err(Error::closed(&"this iteration is over").into());
             };
@@ -300,12 +301,13 @@ impl PyEpoch {
 
     /// How many batches are still to come.
     fn remaining(&self, py: Python<'_>) -> Result<u64, Error> {
-        py.detach(|| Ok(self.epoch.lock()?.as_ref().map_or(0, Epoch::remaining)))
+        detached(py, || Ok(self.epoch.lock()?.as_ref().map_or(0, Epoch::remaining)))?
     }
 
     /// The state behind the last batch that was received, as JSON.
     fn state(&self, py: Python<'_>) -> PyResult<String> {
-        let state = py.detach(|| Ok::<_, Error>(self.epoch.lock()?.as_ref().map(Epoch::state)))?;
+        let state =
+            detached(py, || Ok::<_, Error>(self.epoch.lock()?.as_ref().map(Epoch::state)))??;
         let state = state.ok_or_else(|| Error::closed(&"this iteration is over"))?;
         json(&state.map_err(Error::from)?)
     }

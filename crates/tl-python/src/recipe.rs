@@ -10,6 +10,7 @@ use tl_transform::{
     Recipe, RecipeError,
 };
 
+use crate::detached::detached;
 use crate::element::Element;
 use crate::error::Error;
 use crate::memory::Memory;
@@ -164,7 +165,7 @@ impl PyRecipe {
         let (seed, epoch, sample) = draw;
         let user_transforms = user_transforms.unwrap_or_default().of_loader(OnError::Raise);
         let bound = user_transforms.bind(&self.recipe).map_err(|error| Error::recipe(&error))?;
-        let drawn = py.detach(|| self.run(pixels, size, Draw { seed, epoch, sample }, bound));
+        let drawn = detached(py, || self.run(pixels, size, Draw { seed, epoch, sample }, bound))?;
         let (numbers, shape) = drawn.map_err(|error| error.of_call(py))?;
         Ok(Tensor::new(
             Memory::of(&numbers)?,

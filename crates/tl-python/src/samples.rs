@@ -11,6 +11,7 @@ use tl_decode::{DecodeOptions, Exif, Image};
 use tl_pipeline::{Dataset, OnError, PipelineError, SampleError, SampleRenderer, Stored, Target};
 use tl_transform::{BoundTransforms, Draw, Layout, OutputSpec, Plan, Recipe};
 
+use crate::detached::detached;
 use crate::element::Element;
 use crate::error::{Error, text};
 use crate::memory::Memory;
@@ -99,7 +100,7 @@ impl PySamples {
         let user_transforms = functions.of_loader(OnError::Raise);
         let user_transforms =
             user_transforms.bind(&recipe.recipe).map_err(|error| Error::recipe(&error))?;
-        let dataset = py.detach(|| Dataset::open(&paths))?;
+        let dataset = detached(py, || Dataset::open(&paths))??;
         let exif = if exif { Exif::Apply } else { Exif::Ignore };
         let options = DecodeOptions { exif, ..DecodeOptions::default() };
         let (recipe, renderers) = (recipe.recipe.clone(), Mutex::default());
@@ -126,8 +127,8 @@ impl PySamples {
     }
 
     /// The labels of all samples.
-    fn labels(&self, py: Python<'_>) -> Vec<Option<i64>> {
-        py.detach(|| (0..self.dataset.len()).map(|index| self.dataset.label(index)).collect())
+    fn labels(&self, py: Python<'_>) -> Result<Vec<Option<i64>>, Error> {
+        detached(py, || (0..self.dataset.len()).map(|index| self.dataset.label(index)).collect())
     }
 
     /// Sample ``index``'s name, if it has one.
@@ -146,21 +147,21 @@ impl PySamples {
 
     /// How many bytes these samples have, together.
     fn nbytes(&self, py: Python<'_>, start: u64, stop: u64) -> Result<u64, Error> {
-        py.detach(|| {
+        detached(py, || {
             let mut sum = 0_u64;
             for index in start..stop {
                 sum = sum.saturating_add(self.dataset.facts(index)?.bytes);
             }
             Ok(sum)
-        })
+        })?
     }
 
     /// The bytes of sample ``index``, checked against the checksums that the file has.
     fn read<'py>(&self, py: Python<'py>, index: u64) -> PyResult<Bound<'py, PyBytes>> {
-        let read = py.detach(|| {
+        let read = detached(py, || {
             let mut bytes = Vec::new();
             self.dataset.read_into(index, &mut bytes).map(|()| bytes)
-        });
+        })?;
         let read = read.map_err(|error| Error::from(error.for_sample(index, None)))?;
         Ok(PyBytes::new(py, &read))
     }
@@ -181,7 +182,7 @@ impl PySamples {
     ) -> PyResult<Tensor> {
         let (seed, sample) = (seed.unwrap_or(self.seed), number.unwrap_or(index));
         let draw = Draw { seed, epoch, sample };
-        let rendered = py.detach(|| self.render(index, draw));
+        let rendered = detached(py, || self.render(index, draw))?;
         let (image, (width, height)) = rendered.map_err(|error| error.of_call(py))?;
         let (width, height) = (width as usize, height as usize);
         let OutputSpec { dtype, layout } = self.recipe.output();

@@ -14,6 +14,7 @@ use tbf_format::{
 };
 use tbl_io::{Mapped, Source};
 
+use crate::detached::detached;
 use crate::element::Element;
 use crate::error::Error;
 use crate::memory::Memory;
@@ -181,7 +182,7 @@ impl PyTbfSegment {
     #[pyo3(signature = (path, key=None))]
     fn new(py: Python<'_>, path: PathBuf, key: Option<[u8; 32]>) -> Result<Self, Error> {
         let key = key.map(Key::new);
-        py.detach(|| Self::open(path, key.as_ref()))
+        detached(py, || Self::open(path, key.as_ref()))?
     }
 
     #[getter]
@@ -261,7 +262,7 @@ impl PyTbfSegment {
     fn decoded(&self, py: Python<'_>) -> PyResult<Tensor> {
         let vectors = self.vectors()?;
         let row_bytes = vectors.dim() * size_of::<f32>();
-        let memory = py.detach(|| {
+        let memory = detached(py, || {
             Memory::filled(vectors.len() * row_bytes, |out| {
                 let mut numbers = vec![0f32; vectors.dim()];
                 for (row, place) in out.chunks_exact_mut(row_bytes.max(1)).enumerate() {
@@ -270,7 +271,7 @@ impl PyTbfSegment {
                 }
                 Ok::<(), PyErr>(())
             })
-        });
+        })?;
         Ok(Tensor::new(memory?, vec![vectors.len(), vectors.dim()], Element::F32))
     }
 
@@ -282,10 +283,10 @@ impl PyTbfSegment {
     /// Edges by the node they leave, or reach: row pointers, nodes, weights and relations.
     fn edges(&self, py: Python<'_>, incoming: bool) -> PyResult<(Tensor, Tensor, Tensor, Tensor)> {
         let adjacency = self.adjacency(incoming)?;
-        py.detach(|| {
+        detached(py, || {
             adjacency.check(self.header.node_count()).map_err(|error| self.error(error))?;
             edges::csr(&adjacency)
-        })
+        })?
     }
 
     /// The row of the first node with this id.
@@ -295,7 +296,7 @@ impl PyTbfSegment {
 
     /// The rows of the nodes from `start` on and before `end`, by their timestamps.
     fn find_time(&self, py: Python<'_>, start: u64, end: Option<u64>) -> PyResult<Tensor> {
-        let rows = py.detach(|| search::in_time(self, start, end))?;
+        let rows = detached(py, || search::in_time(self, start, end))??;
         search::tensor(&rows)
     }
 
@@ -308,7 +309,7 @@ impl PyTbfSegment {
         k: usize,
         metric: &str,
     ) -> PyResult<(Tensor, Tensor)> {
-        let found = py.detach(|| search::similar(self, &query, k, metric))?;
+        let found = detached(py, || search::similar(self, &query, k, metric))??;
         search::tensors(&found)
     }
 }

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use super::{Bytes, PyIdvFile};
+use crate::detached::{caught, detached};
 use crate::error::Error;
 
 /// Rows of a batch at least, unless there are fewer: whole blocks, as many as that takes.
@@ -50,9 +51,13 @@ impl Iterator for Batches {
         }
         let rows = self.next..self.next.saturating_add(self.batch_rows).min(count);
         self.next = rows.end;
-        let read = ArrowReader::new(&self.file, &self.columns, self.options);
-        let batch = read.and_then(|reader| reader.read(rows));
-        Some(batch.map_err(|error| ArrowError::ExternalError(Box::new(error))))
+        let batch =
+            caught(|| ArrowReader::new(&self.file, &self.columns, self.options)?.read(rows));
+        Some(match batch {
+            Ok(batch) => batch.map_err(|error| ArrowError::ExternalError(Box::new(error))),
+            // A panic must not reach the C interface: it would end the process.
+            Err(panic) => Err(ArrowError::ComputeError(panic.message().to_owned())),
+        })
     }
 }
 
@@ -89,5 +94,6 @@ fn batches(py: Python<'_>, file: &PyIdvFile, time_unit: &str) -> Result<Batches,
         "ns" => TimeUnit::Nanosecond,
         other => return Err(Error::setting(&format!("time_unit is {other}, none of us and ns"))),
     };
-    py.detach(|| Batches::new(file, time_unit)).map_err(|error| Error::arrow(&file.path, &error))
+    detached(py, || Batches::new(file, time_unit))?
+        .map_err(|error| Error::arrow(&file.path, &error))
 }
