@@ -321,6 +321,30 @@ def test_tables_are_converted(tmp_path):
     assert not (tmp_path / "d.idv").exists()
 
 
+def test_damaged_tables_are_format_errors(tmp_path):
+    """Some damage makes the decoder of Parquet files panic, which is such an error as well."""
+    (tmp_path / "a.csv").write_text("n,t,c\n1,a,x\n2,b,\n,b,y\n")
+    tl.convert(tmp_path / "a.csv", tmp_path / "a.idv", schema={"c": "key"})
+    tl.convert(tmp_path / "a.idv", tmp_path / "a.parquet")
+    data = (tmp_path / "a.parquet").read_bytes()
+    panics = 0
+    for place in range(4, len(data)):
+        damaged = bytearray(data)
+        damaged[place] ^= 1 << (place % 8)
+        (tmp_path / "b.parquet").write_bytes(damaged)
+        try:
+            tl.convert(tmp_path / "b.parquet", tmp_path / "b.idv", overwrite=True, sync=False)
+        except (tl.FormatError, tl.SettingError) as error:
+            assert "b.parquet: " in str(error)
+            if "the Parquet decoder panicked" in str(error):
+                assert isinstance(error, tl.FormatError)
+                panics += 1
+    assert panics > 0
+    (tmp_path / "cut.csv").write_text('a,b\n1,"x\n2,y\n')
+    with pytest.raises(tl.FormatError, match="line 2, byte 6: the quote that opens this cell"):
+        tl.convert(tmp_path / "cut.csv", tmp_path / "c.idv")
+
+
 def test_a_wrong_schema_is_called_what_it_is(tmp_path):
     (tmp_path / "a.csv").write_text("age\n1\n")
     with pytest.raises(tl.SettingError, match=r'schema: column "age": there is no') as raised:
