@@ -9,6 +9,7 @@ mod idv;
 mod jpeg;
 mod jpeg_file;
 mod recipe;
+mod table;
 mod tbf;
 
 pub use decode::{decode_bmp, decode_jpeg, decode_png, decode_tiff, decode_webp};
@@ -17,4 +18,5 @@ pub use idv::{idv_codecs, idv_open};
 pub use jpeg::{jpeg_levels_agree, jpeg_region_equals_full, jpeg_row_index};
 pub use jpeg_file::jpeg_file;
 pub use recipe::recipe;
+pub use table::{csv, parquet};
 pub use tbf::{fix_tbf_checksums, tbf_open};

@@ -107,6 +107,16 @@ fn recipe_seeds_pass() {
     });
 }
 
+#[test]
+fn csv_seeds_pass() {
+    replay("csv", turboloader_fuzz::csv);
+}
+
+#[test]
+fn parquet_seeds_pass() {
+    replay("parquet", turboloader_fuzz::parquet);
+}
+
 /// What the fuzzer makes of its inputs is whole images.
 #[test]
 fn described_jpeg_files_decode() {

@@ -1,0 +1,4 @@
+//! CSV files as tables, and back.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| turboloader_fuzz::csv(data));
