@@ -109,7 +109,7 @@ impl PageSizes {
                 if byte & 0x80 == 0 {
                     header = rest;
                     // Odd numbers stand for negative ones.
-                    return (zigzag % 2 == 0).then_some(zigzag / 2);
+                    return zigzag.is_multiple_of(2).then_some(zigzag / 2);
                 }
             }
             None

@@ -9,9 +9,9 @@ fn rows(csv: &[u8], step: usize) -> Result<Vec<Vec<String>>, CsvError> {
             self.0.read(&mut buffer[..count])
         }
     }
-    let defect = |error| match error {
-        TableError::Csv(defect) => defect,
-        other => panic!("{other}"),
+    let defect = |error| {
+        let TableError::Csv(defect) = error else { panic!("{error}") };
+        defect
     };
     let mut reader = RowReader::new(Steps(csv, step)).map_err(defect)?;
     let (mut row, mut rows) = (Row::default(), Vec::new());
