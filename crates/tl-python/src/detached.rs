@@ -10,8 +10,8 @@ use crate::error::Error;
 /// Calls `work` while other threads of Python run, and returns its result.
 ///
 /// # Errors
-/// `InternalError` if it panics: what PyO3 raises for a panic is no `Exception`, so that Python
-/// code would not catch it. The message on standard error tells where it was.
+/// `InternalError` if it panics. The default of `PyO3` is `PanicException`, which is not an
+/// `Exception`, so that Python code does not catch it. Standard error names the place of the panic.
 pub(crate) fn detached<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> T + Send,
