@@ -9,6 +9,7 @@ mod escape;
 mod folder;
 mod grouping;
 mod identity;
+mod json;
 mod label;
 mod labels;
 mod limits;

@@ -20,7 +20,6 @@ use crate::tbl_version::TblVersion;
 use crate::view::ViewMap;
 
 mod entry;
-mod json;
 mod metadata;
 mod open;
 mod payload;

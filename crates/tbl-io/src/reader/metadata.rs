@@ -9,7 +9,7 @@ use tbl_format::FormatError;
 use tbl_format::extension::Extension;
 use tbl_format::metadata::MetadataType;
 
-use super::json::JsonFacts;
+use crate::json::JsonFacts;
 use super::region::Region;
 use super::section::{BlockMap, Defect, Directory, Names, verify};
 use crate::error::ReadError;

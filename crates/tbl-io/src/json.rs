@@ -9,15 +9,15 @@ use tbl_format::extension::NO_LABEL;
 
 /// What is used of a sample's JSON metadata. The original's examples say `name`, ours `key`.
 #[derive(Debug, Default)]
-pub(super) struct JsonFacts {
-    pub(super) key: Option<Vec<u8>>,
-    pub(super) label: Option<i64>,
+pub(crate) struct JsonFacts {
+    pub(crate) key: Option<Vec<u8>>,
+    pub(crate) label: Option<i64>,
 }
 
 impl JsonFacts {
     /// Metadata that is not a JSON object is somebody else's and says nothing to us. Whatever else
     /// an object holds is passed over without keeping it: as values, 2 bytes of text take 32.
-    pub(super) fn parse(data: &[u8]) -> Self {
+    pub(crate) fn parse(data: &[u8]) -> Self {
         let Members { key, name, label } = serde_json::from_slice(data).unwrap_or_default();
         let key = match key.or(name) {
             Some(Value::Text(text)) => Some(text.into_bytes()),
