@@ -246,7 +246,8 @@ struct Worker<'a, K, P> {
 
 impl<K: Pack, P: Prepare> Worker<'_, K, P> {
     fn work(&mut self, number: u64) -> Result<Work<K>, ConvertError> {
-        let Located { source, index, label } = self.selection.locate(number);
+        let Located { source, index, .. } = self.selection.locate(number);
+        let label = self.selection.try_label(number)?;
         let entry = source.entry(index)?;
         let key = entry.key.as_deref();
         let for_sample = |error: crate::ReadError| error.for_sample(index, key);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use tbl_format::{FormatError, SampleFormat};
 
 use crate::escape::Escaped;
+use crate::label::LabelDefect;
 
 /// Why a data set, or one sample of it, cannot be read.
 ///
@@ -107,6 +108,35 @@ pub enum ReadError {
         label: i64,
         /// How many class names its source has.
         class_count: usize,
+    },
+    /// A stored label cannot be read.
+    Label {
+        /// The file or folder.
+        path: PathBuf,
+        /// The member that holds the label.
+        member: Vec<u8>,
+        /// The defect.
+        source: LabelDefect,
+    },
+    /// Labels are numbers without class names, and those of another source are classes by name.
+    UnnamedLabels {
+        /// The source with the numbers.
+        path: PathBuf,
+        /// Its first sample with a label.
+        index: u64,
+        /// That label.
+        label: i64,
+        /// The source with the classes.
+        other: PathBuf,
+    },
+    /// Two sources have class folders at different depths and no class in common.
+    ClassFolderDepths {
+        /// The source whose class folders lie deeper.
+        path: PathBuf,
+        /// The folder in it that holds the class folders.
+        parent: Vec<u8>,
+        /// The other source.
+        other: PathBuf,
     },
     /// The file is shorter than it was when it was opened.
     ChangedWhileOpen {
@@ -295,6 +325,9 @@ impl ReadError {
             | Self::SampleOutOfRange { path, .. }
             | Self::Limit { path, .. }
             | Self::LabelWithoutClass { path, .. }
+            | Self::Label { path, .. }
+            | Self::UnnamedLabels { path, .. }
+            | Self::ClassFolderDepths { path, .. }
             | Self::ChangedWhileOpen { path, .. } => path,
             Self::Sample { source, .. } => source.path(),
         }
@@ -314,6 +347,9 @@ impl ReadError {
             | Self::Tar { .. }
             | Self::Checksum { .. }
             | Self::Limit { .. }
+            | Self::Label { .. }
+            | Self::UnnamedLabels { .. }
+            | Self::ClassFolderDepths { .. }
             | Self::ChangedWhileOpen { .. } => None,
         }
     }
@@ -327,11 +363,14 @@ impl ReadError {
             | Self::Checksum { .. }
             | Self::Limit { .. }
             | Self::LabelWithoutClass { .. }
+            | Self::Label { .. }
             | Self::ChangedWhileOpen { .. } => true,
             Self::Io { .. }
             | Self::NotAFile { .. }
             | Self::NotAFolder { .. }
             | Self::NotRaw { .. }
+            | Self::UnnamedLabels { .. }
+            | Self::ClassFolderDepths { .. }
             | Self::SampleOutOfRange { .. } => false,
             Self::Sample { source, .. } => source.is_damage(),
         }
@@ -383,6 +422,22 @@ impl ReadError {
             Self::LabelWithoutClass { index, label, class_count, .. } => write!(
                 f,
                 "sample {index}: label {label} is no class, expected one of {class_count}"
+            ),
+            Self::Label { member, source, .. } => {
+                write!(f, "{}: {source}", Escaped(member))
+            }
+            Self::UnnamedLabels { index, label, other, .. } => write!(
+                f,
+                "labels are numbers (sample {index}: {label}), those of {} are classes by name; \
+                 load the two apart, or give both class folders",
+                Escaped(other.as_os_str().as_bytes())
+            ),
+            Self::ClassFolderDepths { parent, other, .. } => write!(
+                f,
+                "classes are folders in {}, those of {} lie elsewhere and none has the same name; \
+                 load the two apart, or bring the class folders to one depth",
+                Escaped(parent),
+                Escaped(other.as_os_str().as_bytes())
             ),
             Self::ChangedWhileOpen { offset, expected, .. } => write!(
                 f,

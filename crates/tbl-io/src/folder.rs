@@ -13,7 +13,7 @@ use tbl_format::SampleFormat;
 use crate::error::{FileKind, ReadError};
 use crate::grouping::{Grouping, WithoutImage, push_field, split_base};
 use crate::identity::{self, Times, Told};
-use crate::label::{LabelField, choose_label, label_field};
+use crate::label::{LabelDefect, LabelField, deciding_field};
 use crate::limits::ReadLimits;
 use crate::names::{Names, TooManyNames};
 use crate::note::Note;
@@ -43,7 +43,8 @@ pub struct Folder {
     limits: ReadLimits,
     names: Names,
     grouping: Grouping,
-    /// By sample, the label in its fields: [`UNREAD`] until it is asked for, [`NO_LABEL`] for none.
+    /// By sample, the label in its fields: [`UNREAD`] until it is asked for, [`NO_LABEL`] for none,
+    /// [`UNREADABLE`] for one that is not an integer.
     /// Empty when no sample has a field that could hold one.
     labels: Vec<AtomicI64>,
     skipped: FolderSkips,
@@ -52,8 +53,9 @@ pub struct Folder {
 }
 
 const NO_LABEL: i64 = i64::MIN;
-/// As a label it would be read each time it is asked for.
 const UNREAD: i64 = i64::MIN + 1;
+/// Labels from here down count as unreadable.
+const UNREADABLE: i64 = i64::MIN + 2;
 
 /// What a folder holds beside samples and their fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,35 +137,42 @@ impl Folder {
         source.read_range_into(0, source.len(), bytes)
     }
 
-    /// The label in the fields of sample `index`, which are read once.
-    fn label(&self, index: u64) -> Result<Option<i64>, ReadError> {
+    /// What is known of the label of sample `index`; its file is read once.
+    fn label_state(&self, index: u64) -> Result<i64, ReadError> {
         let Some(known) = usize::try_from(index).ok().and_then(|index| self.labels.get(index))
         else {
-            return Ok(None);
+            return Ok(NO_LABEL);
         };
-        let mut label = known.load(Ordering::Relaxed);
-        if label == UNREAD {
-            let fields = self.grouping.fields(index);
-            let read: Vec<_> = fields
-                .filter_map(|field| self.read_label(field).transpose())
-                .collect::<Result<_, _>>()?;
-            label = choose_label(read.into_iter()).unwrap_or(NO_LABEL);
-            known.store(label, Ordering::Relaxed);
+        let state = known.load(Ordering::Relaxed);
+        if state != UNREAD {
+            return Ok(state);
         }
-        Ok((label != NO_LABEL).then_some(label))
+        let state = match self.read_label(index) {
+            Ok(label) => label.unwrap_or(NO_LABEL),
+            Err(ReadError::Label { .. }) => UNREADABLE,
+            Err(error) => return Err(error),
+        };
+        known.store(state, Ordering::Relaxed);
+        Ok(state)
     }
 
-    fn read_label(&self, file: u32) -> Result<Option<(LabelField, Option<i64>)>, ReadError> {
-        let Some(field) = LabelField::of(split_base(self.names.base(file)).1) else {
-            return Ok(None);
-        };
+    /// Reads the label in the fields of sample `index`.
+    fn read_label(&self, index: u64) -> Result<Option<i64>, ReadError> {
+        let fields = self.grouping.fields(index).filter_map(|file| {
+            LabelField::of(split_base(self.names.base(file)).1).map(|field| (field, file))
+        });
+        let Some((field, file)) = deciding_field(fields) else { return Ok(None) };
         let source = Source::open(self.file_path(file))?;
-        if source.len() > field.max_bytes() {
-            return Ok(Some((field, None)));
-        }
         let mut content = Vec::new();
-        source.read_range_into(0, source.len(), &mut content)?;
-        Ok(Some((field, label_field(field, &content))))
+        let label = match field.check_len(source.len()) {
+            Ok(()) => {
+                source.read_range_into(0, source.len(), &mut content)?;
+                field.parse(&content)
+            }
+            Err(defect) => Err(defect),
+        };
+        let (path, member) = (self.root.clone(), self.names.path(file));
+        label.map_err(|source| ReadError::Label { path, member: member.into_owned(), source })
     }
 }
 
@@ -182,8 +191,22 @@ impl SampleSource for Folder {
 
     fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
         let key = self.names.path(self.file(index)?);
-        let label = self.label(index).map_err(|error| error.for_sample(index, Some(&key)))?;
+        let label = self.label_state(index).map_err(|error| error.for_sample(index, Some(&key)))?;
+        let label = Some(label).filter(|&label| label > UNREADABLE);
         Ok(Entry::new(self.facts(index)?, Some(key), label))
+    }
+
+    fn check_label(&self, index: u64) -> Result<(), ReadError> {
+        let key = self.names.path(self.file(index)?);
+        let check = || {
+            if self.label_state(index)? != UNREADABLE {
+                return Ok(());
+            }
+            self.read_label(index)?;
+            let (path, member) = (self.root.clone(), key.to_vec());
+            Err(ReadError::Label { path, member, source: LabelDefect::Changed })
+        };
+        check().map_err(|error| error.for_sample(index, Some(&key)))
     }
 
     fn facts(&self, index: u64) -> Result<Facts, ReadError> {

@@ -1,5 +1,8 @@
 //! Explicit labels: the text of a `.cls` member, the key `label` of a `.json` member.
 
+use crate::escape::Escaped;
+use crate::json::{self, Value};
+
 /// A sidecar field that can hold a label. The order is that of precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum LabelField {
@@ -7,6 +10,35 @@ pub(crate) enum LabelField {
     Cls,
     /// `json`: an object whose key `label` holds an integer.
     Json,
+}
+
+/// A defect of a stored label.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabelDefect {
+    /// The value is not an integer of 64 bits, or is -2^63, which means "no label" in TBL files.
+    #[error("the label is {found}, expected an integer (class folders give classes by name)")]
+    NotAnInteger {
+        /// The value, printable and shortened.
+        found: String,
+    },
+    /// A `.json` member that may hold a label is not JSON.
+    #[error("not JSON ({reason}), expected an object with an integer `label`, or without `label`")]
+    NotJson {
+        /// The parser's message.
+        reason: String,
+    },
+    /// The content is too long for a label.
+    #[error("{bytes} bytes are too many for a label, expected at most {limit}")]
+    TooLong {
+        /// Its size.
+        bytes: u64,
+        /// The largest accepted size.
+        limit: u64,
+    },
+    /// The label became readable after the data set was opened.
+    #[error("the label changed after the data set was opened; open it again")]
+    Changed,
 }
 
 impl LabelField {
@@ -20,36 +52,74 @@ impl LabelField {
         }
     }
 
-    /// The longest content that is looked at: an integer with some blanks around it, or the
-    /// annotations of one image.
-    pub(crate) fn max_bytes(self) -> u64 {
-        match self {
+    /// Fails for content longer than an integer with some blanks around it, or than the annotations
+    /// of one image.
+    pub(crate) fn check_len(self, bytes: u64) -> Result<(), LabelDefect> {
+        let limit = match self {
             Self::Cls => 64,
-            Self::Json => 64 << 10,
+            Self::Json => 16 << 20,
+        };
+        if bytes > limit { Err(LabelDefect::TooLong { bytes, limit }) } else { Ok(()) }
+    }
+
+    /// The label in the field's content. JSON without the key `label` is metadata of another kind
+    /// and has none.
+    pub(crate) fn parse(self, content: &[u8]) -> Result<Option<i64>, LabelDefect> {
+        self.check_len(content.len() as u64)?;
+        match self {
+            Self::Cls => {
+                let text = content.trim_ascii();
+                let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+                let label = number.filter(|&label| label != i64::MIN);
+                label.map(Some).ok_or_else(|| LabelDefect::NotAnInteger { found: shown(text) })
+            }
+            Self::Json => match json::Members::parse(content) {
+                Ok(members) => members.label.as_ref().map(json_label).transpose(),
+                Err(error) if error.is_data() => Ok(None),
+                Err(error) => Err(LabelDefect::NotJson { reason: error.to_string() }),
+            },
         }
     }
 }
 
-/// The label in a field's content. Content without one is no error: the field may be meant for
-/// something else.
-pub(crate) fn label_field(field: LabelField, content: &[u8]) -> Option<i64> {
-    match field {
-        LabelField::Cls => std::str::from_utf8(content.trim_ascii()).ok()?.parse().ok(),
-        LabelField::Json => {
-            let annotation: serde_json::Value = serde_json::from_slice(content).ok()?;
-            annotation.get("label")?.as_i64()
+/// The label that a JSON value is: an integer, which JSON may also write as `2.0`.
+pub(crate) fn json_label(value: &Value) -> Result<i64, LabelDefect> {
+    /// Larger floating-point numbers stand for several integers.
+    const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+    let found = match value {
+        Value::Integer(label) if *label != i64::MIN => return Ok(*label),
+        #[expect(clippy::cast_possible_truncation, reason = "an integer within 53 bits")]
+        Value::Float(number) if number.fract() == 0.0 && number.abs() <= MAX_EXACT => {
+            return Ok(*number as i64);
         }
-    }
+        Value::Integer(label) => label.to_string(),
+        Value::Float(number) => number.to_string(),
+        Value::Text(text) => format!("text {}", shown(text.as_bytes())),
+        Value::Other(kind) => (*kind).to_owned(),
+    };
+    Err(LabelDefect::NotAnInteger { found })
 }
 
-/// The label that a sample's fields hold, each given as its kind and what it said, in stored
-/// order: the last field of a kind counts, `cls` before `json`.
-pub(crate) fn choose_label(fields: impl Iterator<Item = (LabelField, Option<i64>)>) -> Option<i64> {
+/// The text for a message.
+fn shown(text: &[u8]) -> String {
+    const MAX_BYTES: usize = 40;
+    if text.is_empty() {
+        return "empty".to_owned();
+    }
+    let more = if text.len() > MAX_BYTES { "..." } else { "" };
+    format!("`{}{more}`", Escaped(&text[..text.len().min(MAX_BYTES)]))
+}
+
+/// The field that decides a sample's label, among its fields in stored order: the last `cls`, else
+/// the last `json`.
+pub(crate) fn deciding_field<F>(
+    fields: impl Iterator<Item = (LabelField, F)>,
+) -> Option<(LabelField, F)> {
     let (mut cls, mut json) = (None, None);
-    for (field, label) in fields {
-        match field {
-            LabelField::Cls => cls = label,
-            LabelField::Json => json = label,
+    for (kind, field) in fields {
+        match kind {
+            LabelField::Cls => cls = Some((kind, field)),
+            LabelField::Json => json = Some((kind, field)),
         }
     }
     cls.or(json)
@@ -60,25 +130,88 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_are_integers() {
-        let cls = |content: &str| label_field(LabelField::Cls, content.as_bytes());
-        assert_eq!([cls("7"), cls(" -3\n"), cls("+5")], [Some(7), Some(-3), Some(5)]);
-        assert_eq!([cls(""), cls("cat"), cls("1.0"), cls("9223372036854775808")], [None; 4]);
-        let json = |content: &str| label_field(LabelField::Json, content.as_bytes());
-        assert_eq!(json(r#"{"label": 12, "boxes": [1, {"label": 3}]}"#), Some(12));
-        for other in
-            ["", "{", "[]", "{}", r#"{"label": "12"}"#, r#"{"label": 1.5}"#, r#"{"label": null}"#]
-        {
-            assert_eq!(json(other), None, "{other}");
+    fn a_cls_label_is_an_integer() {
+        let cls = |content: &str| LabelField::Cls.parse(content.as_bytes());
+        for (content, label) in [
+            ("3", 3),
+            (" 4 ", 4),
+            ("5\n", 5),
+            ("007", 7),
+            ("+2", 2),
+            ("-3\r\n", -3),
+            ("-9223372036854775807", -i64::MAX),
+        ] {
+            assert_eq!(cls(content), Ok(Some(label)), "{content:?}");
         }
+        for (content, found) in [
+            ("dog", "`dog`"),
+            ("1.5", "`1.5`"),
+            ("2.0", "`2.0`"),
+            ("1e3", "`1e3`"),
+            ("0x10", "`0x10`"),
+            ("1 2", "`1 2`"),
+            ("", "empty"),
+            (" \n", "empty"),
+            ("\u{feff}3", r"`\xef\xbb\xbf3`"),
+            ("-9223372036854775808", "`-9223372036854775808`"),
+            ("9223372036854775808", "`9223372036854775808`"),
+        ] {
+            let found = found.to_owned();
+            let error = cls(content).unwrap_err();
+            let bom = content.starts_with('\u{feff}');
+            assert!(bom || error == LabelDefect::NotAnInteger { found }, "{content:?}: {error}");
+        }
+        assert_eq!(cls(&"1".repeat(65)), Err(LabelDefect::TooLong { bytes: 65, limit: 64 }));
+        let long = cls(&"x".repeat(64)).unwrap_err().to_string();
+        assert!(long.contains(&format!("`{}...`", "x".repeat(40))), "{long}");
+    }
+
+    #[test]
+    fn a_json_label_is_an_integer_or_not_there() {
+        let json = |content: &str| LabelField::Json.parse(content.as_bytes());
+        for (content, label) in [
+            (r#"{"label": 3}"#, Some(3)),
+            (r#"{"label": 2.0}"#, Some(2)),
+            (r#"{"label": -1e3}"#, Some(-1000)),
+            (r#"{"label": 12, "boxes": [1, {"label": "x"}]}"#, Some(12)),
+            (r#"{"label": "a", "label": 4}"#, Some(4)),
+            (r#"{"caption": "a cat"}"#, None),
+            ("{}", None),
+            ("[1, 2]", None),
+            ("3", None),
+            ("null", None),
+        ] {
+            assert_eq!(json(content), Ok(label), "{content}");
+        }
+        for (content, found) in [
+            (r#"{"label": "cat"}"#, "text `cat`"),
+            (r#"{"label": "12"}"#, "text `12`"),
+            (r#"{"label": 2.5}"#, "2.5"),
+            (r#"{"label": null}"#, "null"),
+            (r#"{"label": true}"#, "true or false"),
+            (r#"{"label": [1, 2]}"#, "a list"),
+            (r#"{"label": {"id": 1}}"#, "an object"),
+            (r#"{"label": 100000000000000000000}"#, "100000000000000000000"),
+            (r#"{"label": 18446744073709551615}"#, "18446744073709552000"),
+            (r#"{"label": -9223372036854775808}"#, "-9223372036854775808"),
+        ] {
+            let found = found.to_owned();
+            assert_eq!(json(content), Err(LabelDefect::NotAnInteger { found }), "{content}");
+        }
+        for content in ["", "{", "dog", r#"{"label": 1} x"#, r#"{"label": 1e999}"#] {
+            let error = json(content).unwrap_err();
+            assert!(matches!(error, LabelDefect::NotJson { .. }), "{content}: {error}");
+        }
+        let large = LabelField::Json.check_len((16 << 20) + 1);
+        assert!(matches!(large, Err(LabelDefect::TooLong { .. })));
     }
 
     #[test]
     fn the_last_of_a_kind_counts_and_cls_comes_first() {
         use LabelField::{Cls, Json};
-        let choose = |fields: &[(LabelField, Option<i64>)]| choose_label(fields.iter().copied());
-        assert_eq!(choose(&[]), None);
-        assert_eq!(choose(&[(Cls, Some(1)), (Json, Some(2)), (Cls, Some(3))]), Some(3));
-        assert_eq!(choose(&[(Json, Some(2)), (Cls, Some(1)), (Cls, None)]), Some(2));
+        let decides = |fields: &[(LabelField, u8)]| deciding_field(fields.iter().copied());
+        assert_eq!(decides(&[]), None);
+        assert_eq!(decides(&[(Cls, 1), (Json, 2), (Cls, 3)]), Some((Cls, 3)));
+        assert_eq!(decides(&[(Json, 1), (Json, 2)]), Some((Json, 2)));
     }
 }

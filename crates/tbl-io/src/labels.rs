@@ -1,16 +1,29 @@
 //! One label per sample over all the sources of a data set, and what the classes are called.
 
-use std::collections::{BTreeSet, HashMap};
+mod folders;
+mod found;
+mod merge;
+
+use std::borrow::Cow;
+use std::path::Path;
 
 use crate::error::ReadError;
-use crate::escape::Escaped;
-use crate::sample::SampleSource;
+use crate::label::{LabelDefect, LabelField};
+use crate::note::{Note, NotedSample};
+use crate::sample::{SampleSource, SourceKind};
+use folders::{Classes, Folders};
+use found::{Found, Problem};
 
 /// The labels of a data set that consists of one or more sources.
 ///
-/// Explicit labels (`.cls`, `.json`, TBL) count when any sample of any source has one. Otherwise
-/// class folders give them: the first folder below the one that all samples share, the classes
-/// sorted by name and numbered from 0. A single class is none.
+/// Each source has labels of one kind. Stored labels (`.cls`, `.json`, TBL) count in a TBL file that
+/// has any, and in a TAR archive or folder where more than half of the samples have one. Otherwise
+/// class folders give the labels of the source, if it has at least two: the first folder below the
+/// one that all its samples share, the classes sorted by name and numbered from 0. If neither
+/// applies, the few stored labels count.
+///
+/// Sources are joined by class name: equal lists of names keep their numbers, different ones are
+/// renumbered by the sorted union of their names. Numbers without names cannot be joined with names.
 ///
 /// ```
 /// use tbl_io::{Folder, LabelOrigin, Labels, SampleSource};
@@ -27,12 +40,15 @@ use crate::sample::SampleSource;
 /// assert_eq!(labels.label(0, 1), Some(1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labels {
     /// By source and sample; [`NONE`] for a sample without one. Empty for a source without any.
     labels: Vec<Vec<i64>>,
+    /// Samples whose label cannot be read, as source and sample, ascending.
+    unreadable: Vec<(usize, u64)>,
     class_names: Vec<String>,
     origin: LabelOrigin,
+    notes: Vec<Note>,
 }
 
 /// Where labels come from.
@@ -45,79 +61,164 @@ pub enum LabelOrigin {
     Explicit,
     /// They follow from the folders that the samples lie in.
     ClassFolders,
+    /// Some sources store them, others have class folders.
+    Mixed,
 }
 
 const NONE: i64 = i64::MIN;
 
+/// A source, as far as its labels depend on it.
+#[derive(Clone, Copy)]
+struct SourceFacts<'a> {
+    path: &'a Path,
+    class_names: &'a [String],
+    sample_count: u64,
+    /// A TAR archive or a folder: labels are files beside the samples, and a stray one is no
+    /// statement on the others.
+    has_label_files: bool,
+}
+
 impl Labels {
     /// Finds the labels of all samples of `sources`: 8 bytes for each.
     ///
-    /// Labels that cannot be read are none; reading the sample reports the damage.
+    /// A label that cannot be read is none here; [`try_label`](Self::try_label) fails for it.
     ///
     /// # Errors
-    /// [`ReadError::Io`] when an entry or a label cannot be read, [`ReadError::LabelWithoutClass`]
-    /// when sources have different class names and a label is beyond those of its own.
+    /// [`ReadError::Io`] when an entry or a label cannot be read, [`ReadError::UnnamedLabels`] and
+    /// [`ReadError::ClassFolderDepths`] for sources that cannot be joined by class name, and
+    /// [`ReadError::LabelWithoutClass`] when a label to be renumbered is beyond the names of its
+    /// source.
     pub fn resolve(sources: &[Box<dyn SampleSource>]) -> Result<Self, ReadError> {
         let mut folders = Folders::default();
-        let mut explicit = Vec::with_capacity(sources.len());
-        let mut folder_ids = Vec::with_capacity(sources.len());
-        let mut any_explicit = false;
+        let (mut facts, mut found) = (Vec::new(), Vec::new());
         for source in sources {
-            // Lists that cannot be read leave it to each sample what is wrong with it.
-            let stored = unless_damaged(source.stored_labels())?.flatten();
-            let stored = stored.filter(|labels| labels.iter().any(|&label| label != NONE));
-            let (mut labels, mut ids) = (Vec::new(), Vec::new());
-            if let Some(stored) = stored {
-                any_explicit = true;
-                explicit.push(stored);
-                folder_ids.push(ids);
-                continue;
-            }
-            for index in 0..source.sample_count() {
-                let entry = unless_damaged(source.entry(index))?;
-                let (label, key) = entry.map_or((None, None), |entry| (entry.label, entry.key));
-                any_explicit |= label.is_some();
-                labels.push(label.unwrap_or(NONE));
-                if !any_explicit {
-                    ids.push(key.map_or(NO_FOLDER, |key| folders.id(&key)));
+            let source = &**source;
+            let of_source = SourceFacts {
+                path: source.path(),
+                class_names: source.class_names(),
+                sample_count: source.sample_count(),
+                has_label_files: matches!(source.kind(), SourceKind::Folder | SourceKind::Tar),
+            };
+            found.push(Found::read(source, of_source, &mut folders)?);
+            facts.push(of_source);
+        }
+        let (mut labels, conflict) = Self::of_found(&facts, &folders, found)?;
+        let note_sample = |(number, index): (usize, u64)| {
+            let source = &sources[number];
+            let key = source.entry(index).ok().and_then(|entry| entry.key).map(Cow::into_owned);
+            NotedSample { path: source.path().to_owned(), index, key }
+        };
+        if let Some(Conflict { samples, first, stored, class }) = conflict {
+            let first = note_sample(first);
+            labels.notes.push(Note::LabelConflict { samples, first, stored, class });
+        }
+        if let Some((samples, first)) = labels.unlabelled(&facts) {
+            labels.notes.push(Note::PartlyLabelled { samples, first: note_sample(first) });
+        }
+        Ok(labels)
+    }
+
+    /// The labels that a TAR archive of these samples has as source 0. Each has a name, which is none
+    /// in a folder if it is not known, and the label in its fields or the field that has none that
+    /// can be read.
+    pub(crate) fn of_archive<'a>(
+        samples: impl Iterator<Item = (Option<Cow<'a, [u8]>>, Result<Option<i64>, LabelField>)>,
+    ) -> Result<Self, ReadError> {
+        let (path, mut folders, mut found) = (Path::new(""), Folders::default(), Found::default());
+        for (key, label) in samples {
+            found.push(label.map_err(Problem::of), folders.id(&key.unwrap_or_default()));
+        }
+        let sample_count = found.sample_count();
+        let facts = SourceFacts { path, class_names: &[], sample_count, has_label_files: true };
+        let found = found.settle(facts);
+        Ok(Self::of_found(&[facts], &folders, vec![found])?.0)
+    }
+
+    fn of_found(
+        facts: &[SourceFacts<'_>],
+        folders: &Folders,
+        mut found: Vec<Found>,
+    ) -> Result<(Self, Option<Conflict>), ReadError> {
+        let named = facts.iter().zip(&found).filter(|(_, found)| found.has_stored_only());
+        let named = named.flat_map(|(facts, _)| facts.class_names).map(String::as_str).collect();
+        let ids = facts.iter().zip(&found);
+        let ids: Vec<_> =
+            ids.map(|(facts, found)| (facts.path, found.distinct_folders())).collect();
+        let classes = folders.classes(&ids, &named)?;
+        let (mut conflict, mut unreadable) = (None, Vec::new());
+        let has_classes = |number: usize| !classes.of_source[number].is_empty();
+        let mut labels = Vec::with_capacity(found.len());
+        for (number, found) in found.iter_mut().enumerate() {
+            let (of_source, problems) = if has_classes(number) {
+                Conflict::add(&mut conflict, number, found, &classes);
+                found.by_folder(&classes.of_source[number])
+            } else {
+                found.take_stored()
+            };
+            labels.push(of_source);
+            unreadable.extend(problems.into_iter().map(|index| (number, index)));
+        }
+        let class_names = merge::by_name(facts, &classes, &mut labels)?;
+        let labelled = |number: &usize| !labels[*number].is_empty();
+        let mut from_folders = (0..facts.len()).filter(labelled).map(has_classes);
+        let origin = match from_folders.next() {
+            None => LabelOrigin::None,
+            Some(first) if from_folders.any(|other| other != first) => LabelOrigin::Mixed,
+            Some(true) => LabelOrigin::ClassFolders,
+            Some(false) => LabelOrigin::Explicit,
+        };
+        Ok((Self { labels, unreadable, class_names, origin, notes: Vec::new() }, conflict))
+    }
+
+    /// How many samples have no label although others have one, and the first of them.
+    fn unlabelled(&self, facts: &[SourceFacts<'_>]) -> Option<(u64, (usize, u64))> {
+        let (mut labelled, mut unlabelled, mut first) = (0_u64, 0_u64, None);
+        for (number, facts) in facts.iter().enumerate() {
+            let labels = &self.labels[number];
+            for index in 0..facts.sample_count {
+                let at = usize::try_from(index).unwrap_or(usize::MAX);
+                if labels.get(at).is_some_and(|&label| label != NONE) {
+                    labelled += 1;
+                } else if !self.is_unreadable(number, index) {
+                    unlabelled += 1;
+                    first = first.or(Some((number, index)));
                 }
             }
-            explicit.push(labels);
-            folder_ids.push(ids);
         }
-        if any_explicit {
-            let class_names = merge_class_names(sources, &mut explicit)?;
-            return Ok(Self { labels: explicit, class_names, origin: LabelOrigin::Explicit });
-        }
-        drop(explicit);
-        Ok(Self::from_folders(&folders, folder_ids))
+        first.filter(|_| labelled > 0).map(|first| (unlabelled, first))
     }
 
-    /// The labels that class folders give to samples with these names, as those of source 0.
-    pub(crate) fn of_class_folders<'a>(
-        keys: impl Iterator<Item = Option<std::borrow::Cow<'a, [u8]>>>,
-    ) -> Self {
-        let mut folders = Folders::default();
-        let ids = keys.map(|key| key.map_or(NO_FOLDER, |key| folders.id(&key))).collect();
-        Self::from_folders(&folders, vec![ids])
-    }
-
-    fn from_folders(folders: &Folders, folder_ids: Vec<Vec<u32>>) -> Self {
-        let (class_of, class_names) = folders.classes();
-        if class_names.len() < 2 {
-            let labels = vec![Vec::new(); folder_ids.len()];
-            return Self { labels, class_names: Vec::new(), origin: LabelOrigin::None };
-        }
-        let label = |id: u32| class_of.get(id as usize).copied().unwrap_or(NONE);
-        let labels =
-            folder_ids.into_iter().map(|ids| ids.into_iter().map(label).collect()).collect();
-        Self { labels, class_names, origin: LabelOrigin::ClassFolders }
-    }
-
-    /// The label of sample `index` of source number `source`.
+    /// The label of sample `index` of source number `source`; `None` also for one that cannot be
+    /// read.
     pub fn label(&self, source: usize, index: u64) -> Option<i64> {
         let index = usize::try_from(index).ok()?;
         self.labels.get(source)?.get(index).copied().filter(|&label| label != NONE)
+    }
+
+    /// As [`label`](Self::label), but fails where the label cannot be read. `sources` are those that
+    /// the labels were resolved for.
+    ///
+    /// # Errors
+    /// [`ReadError::Label`], or the damage that hides the label.
+    pub fn try_label(
+        &self,
+        sources: &[Box<dyn SampleSource>],
+        source: usize,
+        index: u64,
+    ) -> Result<Option<i64>, ReadError> {
+        if !self.is_unreadable(source, index) {
+            return Ok(self.label(source, index));
+        }
+        let Some(source) = sources.get(source) else { return Ok(None) };
+        let key = source.entry(index)?.key;
+        source.check_label(index)?;
+        let (path, member) = (source.path().to_owned(), key.unwrap_or_default().into_owned());
+        let changed = ReadError::Label { path, member, source: LabelDefect::Changed };
+        Err(changed.for_sample(index, None))
+    }
+
+    fn is_unreadable(&self, source: usize, index: u64) -> bool {
+        self.unreadable.binary_search(&(source, index)).is_ok()
     }
 
     /// The classes' names by label; empty when they have none. Names that are not UTF-8 are
@@ -130,111 +231,35 @@ impl Labels {
     pub fn origin(&self) -> LabelOrigin {
         self.origin
     }
-}
 
-fn unless_damaged<T>(result: Result<T, ReadError>) -> Result<Option<T>, ReadError> {
-    match result {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if error.is_damage() => Ok(None),
-        Err(error) => Err(error),
+    /// Oddities of the labels that are not errors: samples without a label among others, labels in
+    /// files that differ from the class folders. Most often none.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
     }
 }
 
-/// Stands for the folder of a sample without a name.
-const NO_FOLDER: u32 = u32::MAX;
-
-/// The distinct folders of samples.
-#[derive(Default)]
-struct Folders {
-    ids: HashMap<Vec<u8>, u32>,
-    last: Option<(Vec<u8>, u32)>,
+/// Samples whose stored label is not that of their class folder.
+struct Conflict {
+    samples: u64,
+    /// Source and sample of the first.
+    first: (usize, u64),
+    /// Its stored label; `None` for one that cannot be read.
+    stored: Option<i64>,
+    /// The class of its folder.
+    class: String,
 }
 
-impl Folders {
-    fn id(&mut self, key: &[u8]) -> u32 {
-        let slash = key.iter().rposition(|&byte| byte == b'/');
-        let folder = &key[..slash.map_or(0, |at| at + 1)];
-        if let Some((last, id)) = &self.last
-            && last == folder
-        {
-            return *id;
-        }
-        let new = u32::try_from(self.ids.len()).unwrap_or(NO_FOLDER);
-        let id = *self.ids.entry(folder.to_vec()).or_insert(new);
-        self.last = Some((folder.to_vec(), id));
-        id
-    }
-
-    /// Each folder's label by id, and the classes in the order of their names.
-    fn classes(&self) -> (Vec<i64>, Vec<String>) {
-        let shared = self.shared_prefix();
-        let class = |folder: &[u8]| components(folder).nth(shared).map(<[u8]>::to_vec);
-        let names: BTreeSet<Vec<u8>> = self.ids.keys().filter_map(|folder| class(folder)).collect();
-        let labels: HashMap<&[u8], i64> = names.iter().map(Vec::as_slice).zip(0..).collect();
-        let mut class_of = vec![NONE; self.ids.len()];
-        for (folder, &id) in &self.ids {
-            let label = class(folder).and_then(|name| labels.get(name.as_slice()).copied());
-            if let (Some(label), Some(slot)) = (label, class_of.get_mut(id as usize)) {
-                *slot = label;
-            }
-        }
-        (class_of, names.iter().map(|name| Escaped(name).to_string()).collect())
-    }
-
-    /// How many leading components all folders share.
-    fn shared_prefix(&self) -> usize {
-        let mut folders = self.ids.keys();
-        let Some(first) = folders.next() else { return 0 };
-        folders.fold(components(first).count(), |shared, folder| {
-            let equal = components(first).zip(components(folder)).take_while(|(a, b)| a == b);
-            shared.min(equal.count())
-        })
-    }
-}
-
-/// The parts of a folder's path; `.` and empty ones say nothing.
-fn components(folder: &[u8]) -> impl Iterator<Item = &[u8]> {
-    folder.split(|&byte| byte == b'/').filter(|part| !part.is_empty() && *part != b".")
-}
-
-/// Brings the class numbers of several sources to one list of names. Sources with equal lists
-/// keep their numbers; different ones are renumbered by the sorted union of their names. There a
-/// negative label, which many writers mean as none, becomes none.
-fn merge_class_names(
-    sources: &[Box<dyn SampleSource>],
-    labels: &mut [Vec<i64>],
-) -> Result<Vec<String>, ReadError> {
-    let labelled = || {
-        let has_labels = |labels: &[i64]| labels.iter().any(|&label| label != NONE);
-        sources.iter().zip(labels.iter()).filter(move |(_, labels)| has_labels(labels))
-    };
-    let mut lists = labelled().map(|(source, _)| source.class_names());
-    let first = lists.next().unwrap_or_default();
-    if lists.all(|list| list == first) {
-        return Ok(first.to_vec());
-    }
-    if labelled().any(|(source, _)| source.class_names().is_empty()) {
-        // Without names on every side the numbers are all there is to go by.
-        return Ok(Vec::new());
-    }
-    let union: BTreeSet<&str> =
-        labelled().flat_map(|(source, _)| source.class_names()).map(String::as_str).collect();
-    let number: HashMap<&str, i64> = union.iter().copied().zip(0..).collect();
-    for (source, labels) in sources.iter().zip(labels) {
-        let names = source.class_names();
-        for (index, label) in (0..).zip(labels) {
-            let Ok(class) = usize::try_from(*label) else {
-                *label = NONE;
+impl Conflict {
+    fn add(conflict: &mut Option<Self>, number: usize, found: &Found, classes: &Classes) {
+        for (index, stored, folder) in found.with_stored() {
+            let Some(&class) = classes.of_source[number].get(&folder) else { continue };
+            if stored.is_some_and(|label| usize::try_from(label) == Ok(class)) {
                 continue;
-            };
-            let merged = names.get(class).and_then(|name| number.get(name.as_str()));
-            *label = *merged.ok_or_else(|| ReadError::LabelWithoutClass {
-                path: source.path().to_owned(),
-                index,
-                label: *label,
-                class_count: names.len(),
-            })?;
+            }
+            let class = || classes.names.get(class).cloned().unwrap_or_default();
+            let first = || Self { samples: 0, first: (number, index), stored, class: class() };
+            conflict.get_or_insert_with(first).samples += 1;
         }
     }
-    Ok(union.into_iter().map(str::to_owned).collect())
 }

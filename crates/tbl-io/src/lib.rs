@@ -40,10 +40,11 @@ pub use convert::{
 pub use error::{FileKind, RawDefect, ReadError, TarDefect};
 pub use escape::Escaped;
 pub use folder::{Folder, FolderSkips};
+pub use label::LabelDefect;
 pub use labels::{LabelOrigin, Labels};
 pub use limits::ReadLimits;
 pub use mmap::Mapped;
-pub use note::Note;
+pub use note::{Note, NotedSample};
 pub use open::{allow_open_files, open, open_all};
 pub use reader::{Damage, MetadataBlock, RawView, ReadOptions, RowIndexTotals, TblFile, Verify};
 pub use repair::{RepairEvent, RepairOptions, RepairSummary, repair};

@@ -1,6 +1,8 @@
 //! What a source has to say beside its samples.
 
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use crate::escape::Escaped;
 
@@ -28,6 +30,42 @@ pub enum Note {
     },
     /// There is no sample at all.
     NoSamples,
+    /// Some samples have a label and others have none.
+    PartlyLabelled {
+        /// How many have none.
+        samples: u64,
+        /// The first of them.
+        first: NotedSample,
+    },
+    /// Labels in files are not those of the class folders, which count.
+    LabelConflict {
+        /// How many samples have such a label.
+        samples: u64,
+        /// The first of them.
+        first: NotedSample,
+        /// Its label in the file; `None` for one that cannot be read.
+        stored: Option<i64>,
+        /// The class of its folder.
+        class: String,
+    },
+}
+
+/// A sample that a note names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotedSample {
+    /// Its file or folder.
+    pub path: PathBuf,
+    /// Its number there.
+    pub index: u64,
+    /// Its name, if it has one.
+    pub key: Option<Vec<u8>>,
+}
+
+impl fmt::Display for NotedSample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: sample {}", Escaped(self.path.as_os_str().as_bytes()), self.index)?;
+        self.key.as_ref().map_or(Ok(()), |key| write!(f, " ({})", Escaped(key)))
+    }
 }
 
 impl Note {
@@ -59,6 +97,20 @@ impl fmt::Display for Note {
                 write!(f, "bytes from byte {offset} on belong to nothing")
             }
             Self::NoSamples => f.write_str("no samples"),
+            Self::PartlyLabelled { samples, first } => {
+                write!(f, "samples without a label among labelled ones: {samples}, first {first}")
+            }
+            Self::LabelConflict { samples, first, stored, class } => {
+                write!(
+                    f,
+                    "label files that differ from the class folder, which counts: {samples}"
+                )?;
+                let class = Escaped(class.as_bytes());
+                match stored {
+                    Some(label) => write!(f, ", first {first} with {label} in class `{class}`"),
+                    None => write!(f, ", first {first}, unreadable, in class `{class}`"),
+                }
+            }
         }
     }
 }

@@ -323,6 +323,13 @@ impl SampleSource for TblFile {
         })
     }
 
+    fn check_label(&self, index: u64) -> Result<(), ReadError> {
+        self.metadata.check_label(index)?.map_err(|source| {
+            let (path, member) = (self.source.path().to_path_buf(), b"JSON metadata".to_vec());
+            ReadError::Label { path, member, source }.for_sample(index, None)
+        })
+    }
+
     fn stored_labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
         self.metadata.labels()
     }

@@ -58,7 +58,8 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
     }
 
     /// The labels of all samples at once, [`i64::MIN`] for none, where the container keeps them in
-    /// one place; an empty list when no sample has one. `None` when each has to be asked for.
+    /// one place; an empty list when no sample has one. `None` when each has to be asked for, as
+    /// where some cannot be read.
     ///
     /// # Errors
     /// As for [`entry`](Self::entry).
@@ -77,6 +78,15 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
         _take: &mut dyn FnMut(Result<SampleName<'_>, ReadError>) -> ControlFlow<()>,
     ) -> Result<bool, ReadError> {
         Ok(false)
+    }
+
+    /// Checks that the label stored with sample `index` can be read, if there is one. Of a label that
+    /// cannot, [`entry`](Self::entry) says nothing.
+    ///
+    /// # Errors
+    /// [`ReadError::Label`] with the member and the defect, and as for [`entry`](Self::entry).
+    fn check_label(&self, _index: u64) -> Result<(), ReadError> {
+        Ok(())
     }
 
     /// Replaces `bytes` with the sample's original (uncompressed) bytes, checked against the
@@ -207,8 +217,8 @@ pub struct Entry<'a> {
     /// The sample's name as stored: the member's whole path in a TAR archive, the path below the
     /// root in a folder. `None` when the container stores no names. Not always UTF-8.
     pub key: Option<Cow<'a, [u8]>>,
-    /// The label stored with the sample (`.cls`, `.json`, TBL metadata). Labels that follow from
-    /// class folders are the work of `Labels::resolve`.
+    /// The label stored with the sample (`.cls`, `.json`, TBL metadata), `None` also for one that
+    /// cannot be read ([`SampleSource::check_label`]). `Labels::resolve` adds class folders.
     pub label: Option<i64>,
     /// The payload's format, from its file name or from the TBL index.
     pub format: SampleFormat,

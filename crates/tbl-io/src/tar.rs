@@ -16,11 +16,11 @@ use tbl_format::SampleFormat;
 
 pub use self::member::{MemberCounts, MemberKind, SkippedMember};
 
-use self::index::{Extent, Extents, Index};
+use self::index::{Extent, Extents, Index, UNREADABLE};
 use crate::error::ReadError;
 use crate::grouping::{Grouping, WithoutImage, push_field, split_base};
 use crate::identity::Told;
-use crate::label::{LabelField, choose_label};
+use crate::label::{LabelDefect, LabelField, deciding_field};
 use crate::limits::ReadLimits;
 use crate::names::Names;
 use crate::note::Note;
@@ -62,6 +62,8 @@ pub struct TarArchive {
     grouping: Grouping,
     /// By sample; [`NO_LABEL`] for none. Empty when no sample has one.
     labels: Vec<i64>,
+    /// Samples whose label cannot be read, ascending.
+    unreadable_labels: Vec<u64>,
     counts: MemberCounts,
     skipped: Vec<SkippedMember>,
     first_passed_over: Option<Vec<u8>>,
@@ -90,7 +92,7 @@ impl TarArchive {
     pub fn new(source: Source, limits: ReadLimits) -> Result<Self, ReadError> {
         let index = Index::read(&source)?;
         let grouping = Grouping::new(&index.names, WithoutImage::Sample, &index.archive_starts);
-        let labels = sample_labels(&index, &grouping);
+        let (labels, unreadable_labels) = sample_labels(&index, &grouping);
         let Index { names, extents, counts, skipped, first_passed_over, .. } = index;
         let Index { has_end_marker, lone_zero_block, trailing_garbage, .. } = index;
         Ok(Self {
@@ -100,6 +102,7 @@ impl TarArchive {
             extents,
             grouping,
             labels,
+            unreadable_labels,
             counts,
             skipped,
             first_passed_over,
@@ -157,25 +160,55 @@ impl TarArchive {
         self.limits.check_sample_bytes(self.source.path(), size)?;
         self.source.read_range_into(offset, size, bytes)
     }
+
+    /// Reads the label of sample `index` once more.
+    fn read_label(&self, index: u64) -> Result<(), ReadError> {
+        let Some((field, member)) = label_member(&self.names, &self.grouping, index) else {
+            return Ok(());
+        };
+        let Extent { offset, size } = self.extents.of(member);
+        let mut content = Vec::new();
+        let label = match field.check_len(size) {
+            Ok(()) => {
+                self.source.read_range_into(offset, size, &mut content)?;
+                field.parse(&content)
+            }
+            Err(defect) => Err(defect),
+        };
+        let source = label.err().unwrap_or(LabelDefect::Changed);
+        let path = self.source.path().to_path_buf();
+        Err(ReadError::Label { path, member: self.names.path(member).into_owned(), source })
+    }
 }
 
-/// Brings the labels of members to the samples whose fields they are.
-fn sample_labels(index: &Index, grouping: &Grouping) -> Vec<i64> {
-    let label_of = |member: u32| {
-        let extension = split_base(index.names.base(member)).1;
-        let field = LabelField::of(extension)?;
-        let found = index.labels.binary_search_by_key(&member, |&(member, _)| member).ok();
-        Some((field, found.map(|at| index.labels[at].1)))
-    };
+/// The member that decides the label of sample `index`.
+fn label_member(names: &Names, grouping: &Grouping, index: u64) -> Option<(LabelField, u32)> {
+    deciding_field(grouping.fields(index).filter_map(|member| {
+        LabelField::of(split_base(names.base(member)).1).map(|field| (field, member))
+    }))
+}
+
+/// Brings the labels of members to the samples whose fields they are. Returns those, and the
+/// samples whose labels cannot be read.
+fn sample_labels(index: &Index, grouping: &Grouping) -> (Vec<i64>, Vec<u64>) {
     if index.labels.is_empty() {
-        return Vec::new();
+        return (Vec::new(), Vec::new());
     }
-    let labels: Vec<i64> = (0..grouping.sample_count() as u64)
-        .map(|sample| {
-            choose_label(grouping.fields(sample).filter_map(label_of)).unwrap_or(NO_LABEL)
-        })
-        .collect();
-    if labels.iter().all(|&label| label == NO_LABEL) { Vec::new() } else { labels }
+    let mut unreadable = Vec::new();
+    let label_of = |sample: u64| {
+        let (_, member) = label_member(&index.names, grouping, sample)?;
+        let at = index.labels.binary_search_by_key(&member, |&(member, _)| member).ok()?;
+        let (_, label) = index.labels[at];
+        if label == UNREADABLE {
+            unreadable.push(sample);
+            return None;
+        }
+        Some(label)
+    };
+    let samples = 0..grouping.sample_count() as u64;
+    let labels: Vec<i64> = samples.map(label_of).map(|label| label.unwrap_or(NO_LABEL)).collect();
+    let has_none = labels.iter().all(|&label| label == NO_LABEL);
+    (if has_none { Vec::new() } else { labels }, unreadable)
 }
 
 impl SampleSource for TarArchive {
@@ -218,7 +251,15 @@ impl SampleSource for TarArchive {
     }
 
     fn stored_labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
-        Ok(Some(self.labels.clone()))
+        Ok(self.unreadable_labels.is_empty().then(|| self.labels.clone()))
+    }
+
+    fn check_label(&self, index: u64) -> Result<(), ReadError> {
+        let member = self.member(index)?;
+        if self.unreadable_labels.binary_search(&index).is_err() {
+            return Ok(());
+        }
+        self.read_label(index).map_err(|e| e.for_sample(index, Some(&self.names.path(member))))
     }
 
     fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {

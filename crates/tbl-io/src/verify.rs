@@ -14,6 +14,8 @@ use std::path::Path;
 use crate::convert::{ConvertError, Prepare, Prepared, heard};
 use crate::error::{Detail, ReadError, TarDefect};
 use crate::escape::Escaped;
+use crate::labels::Labels;
+use crate::note::Note;
 use crate::open::Container;
 use crate::ordered::{self, Plan};
 use crate::reader::{ReadOptions, TblFile, Verify};
@@ -89,6 +91,8 @@ pub enum Oddity {
     },
     /// A member of a TAR archive that is neither a sample nor a field.
     SkippedMember(SkippedMember),
+    /// Labels that are missing, or differ from the class folders.
+    Labels(Note),
 }
 
 impl fmt::Display for Oddity {
@@ -107,6 +111,7 @@ impl fmt::Display for Oddity {
             Self::TrailingBytes { offset } => {
                 write!(f, "bytes from byte {offset} on belong to nothing")
             }
+            Self::Labels(note) => note.fmt(f),
             Self::SkippedMember(SkippedMember { path, kind, offset }) => {
                 write!(f, "member {} at byte {offset} is no sample: {kind}", Escaped(path))
             }
@@ -154,7 +159,9 @@ pub fn verify<C: Prepare>(
     on_finding: &mut dyn FnMut(Finding<'_>) -> ControlFlow<()>,
 ) -> Result<VerifySummary, ConvertError> {
     let Opened { source, damage, oddities } = Opened::open(path)?;
-    let source = &*source;
+    let sources = [source];
+    let labels = Labels::resolve(&sources)?;
+    let source = &*sources[0];
     let of = source.sample_count();
     let mut summary = VerifySummary { samples: of, ..VerifySummary::default() };
     for error in damage {
@@ -172,6 +179,7 @@ pub fn verify<C: Prepare>(
         heard(on_finding(Finding::Oddity(oddity)))
     };
     oddities.iter().try_for_each(&mut odd)?;
+    labels.notes().iter().cloned().map(Oddity::Labels).try_for_each(|note| odd(&note))?;
     duplicates::find(source).iter().try_for_each(&mut odd)?;
     if source.kind() != SourceKind::Folder {
         overlaps::find(source).iter().try_for_each(&mut odd)?;
@@ -183,7 +191,7 @@ pub fn verify<C: Prepare>(
     };
     let new_worker = || {
         let (check, bytes, row_index) = (new_check(), Vec::new(), Vec::new());
-        let mut worker = Worker { source, check, bytes, row_index };
+        let mut worker = Worker { sources: &sources, labels: &labels, check, bytes, row_index };
         move |index| (worker.look_at(index), 0)
     };
     let cost = |index| source.entry(index).map_or(0, |entry| entry.bytes);
@@ -259,7 +267,9 @@ fn tar_oddities(archive: &TarArchive) -> Vec<Oddity> {
 
 /// One thread's part of the work.
 struct Worker<'a, C> {
-    source: &'a dyn SampleSource,
+    /// The one that is checked.
+    sources: &'a [Box<dyn SampleSource>; 1],
+    labels: &'a Labels,
     check: C,
     bytes: Vec<u8>,
     row_index: Vec<u8>,
@@ -292,10 +302,12 @@ struct WrongDimensions {
 
 impl<C: Prepare> Worker<'_, C> {
     fn look_at(&mut self, index: u64) -> Result<u64, BadSample> {
-        let entry = self.source.entry(index)?;
-        self.source.read_into(index, &mut self.bytes)?;
-        self.source.read_fields(index, &mut Vec::new())?;
-        if self.source.row_index_into(index, &mut self.row_index)? {
+        let source = &*self.sources[0];
+        let entry = source.entry(index)?;
+        source.read_into(index, &mut self.bytes)?;
+        source.read_fields(index, &mut Vec::new())?;
+        self.labels.try_label(self.sources, 0, index)?;
+        if source.row_index_into(index, &mut self.row_index)? {
             let check = self.check.check_row_index(&self.bytes, &self.row_index);
             check.map_err(BadSample::Damaged)?;
         }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::error::ConvertError;
+use crate::error::ReadError;
 use crate::labels::Labels;
 use crate::sample::SampleSource;
 
@@ -61,12 +62,23 @@ impl<'a> Selection<'a> {
 
     /// Where sample `number` of the selection comes from.
     pub(super) fn locate(&self, number: u64) -> Located<'a> {
+        let (shard, index) = self.place(number);
+        Located { source: &*self.sources[shard], index, label: self.labels.label(shard, index) }
+    }
+
+    /// The label of sample `number` of the selection in its class names.
+    pub(super) fn try_label(&self, number: u64) -> Result<Option<i64>, ReadError> {
+        let (shard, index) = self.place(number);
+        self.labels.try_label(self.sources, shard, index)
+    }
+
+    /// The source of sample `number` of the selection, and its number there.
+    fn place(&self, number: u64) -> (usize, u64) {
         let global = self.range.start.saturating_add(number);
         // The last source that starts at or before it; empty sources start where the next does.
         let shard = self.starts.partition_point(|&start| start <= global).saturating_sub(1);
         let start = self.starts.get(shard).copied().unwrap_or(0);
-        let index = global.saturating_sub(start);
-        Located { source: &*self.sources[shard], index, label: self.labels.label(shard, index) }
+        (shard, global.saturating_sub(start))
     }
 
     /// What reading sample `number` takes, stored and unpacked. A damaged entry takes nothing:
@@ -83,6 +95,6 @@ pub(super) struct Located<'a> {
     pub(super) source: &'a dyn SampleSource,
     /// Its number in the source.
     pub(super) index: u64,
-    /// Its label in the selection's class names.
+    /// Its label in the selection's class names; `None` also for one that cannot be read.
     pub(super) label: Option<i64>,
 }

@@ -12,7 +12,7 @@ use super::pack::{Pack, Sample, Sink, Written};
 use super::selection::Located;
 use super::{ConvertOptions, Selection};
 use crate::grouping::{is_image, split_base};
-use crate::label::{LabelField, choose_label, label_field};
+use crate::label::{LabelField, deciding_field};
 use crate::labels::Labels;
 use crate::sample::Field;
 use crate::tar_writer::{TarOptions, TarWriter};
@@ -26,6 +26,8 @@ pub(super) struct TarSink {
     digits: usize,
     /// Labels have to be said, since they do not follow from the class folders.
     writes_labels: bool,
+    /// Samples without a label have to say so, or a reader would take class folders for labels.
+    marks_unlabelled: bool,
     groups: Groups,
     unstored: Unstored,
 }
@@ -46,10 +48,13 @@ impl TarSink {
     ) -> Result<Self, ConvertError> {
         let ConvertOptions { sync, overwrite, .. } = *options;
         let last = selection.sample_count().saturating_sub(1);
+        let writes_labels = !labels_are_read_back(selection)?;
+        let marks_unlabelled = writes_labels && !written_labels_are_read_back(selection)?;
         Ok(Self {
             writer: TarWriter::create(path, TarOptions { sync, overwrite })?,
             digits: last.to_string().len().max(MIN_DIGITS),
-            writes_labels: !labels_follow_from_names(selection)?,
+            writes_labels,
+            marks_unlabelled,
             groups: Groups::default(),
             unstored: Unstored::default(),
         })
@@ -79,7 +84,8 @@ impl TarSink {
 
     /// The label that a reader would not find in the sample's own fields.
     fn missing_label(&self, member: &Member) -> Option<i64> {
-        member.label.filter(|_| self.writes_labels && label_of(&member.fields) != member.label)
+        let label = member.label.or_else(|| self.marks_unlabelled.then_some(UNLABELLED));
+        label.filter(|_| self.writes_labels && label_of(&member.fields) != Ok(label))
     }
 }
 
@@ -129,6 +135,9 @@ impl Sink for TarSink {
         })
     }
 }
+
+/// The label that means none to writers and loaders alike.
+const UNLABELLED: i64 = -1;
 
 /// Nothing to do before the sample's turn comes.
 #[derive(Clone, Copy)]
@@ -191,40 +200,54 @@ fn field_name(group: &[u8], field: &Field) -> Vec<u8> {
     [group, b".", &field.extension].concat()
 }
 
-/// The label that a reader of the archive finds in the fields.
-fn label_of(fields: &[Field]) -> Option<i64> {
-    choose_label(fields.iter().filter_map(|field| {
-        let kind = LabelField::of(&field.extension)?;
-        Some((kind, label_field(kind, &field.bytes)))
-    }))
+/// The label that a reader of the archive finds in the fields, or the field that has none.
+fn label_of(fields: &[Field]) -> Result<Option<i64>, LabelField> {
+    let kinds = fields.iter().map(|field| (LabelField::of(&field.extension), field));
+    match deciding_field(kinds.filter_map(|(kind, field)| Some((kind?, field)))) {
+        None => Ok(None),
+        Some((kind, field)) => kind.parse(&field.bytes).map_err(|_| kind),
+    }
 }
 
-/// Whether a reader of the archive would find the selection's labels in the names alone: as class
-/// folders, with no label in any field.
-fn labels_follow_from_names(selection: &Selection<'_>) -> Result<bool, ConvertError> {
+/// Whether a reader of the archive would find the selection's labels in the names and the fields as
+/// they are.
+fn labels_are_read_back(selection: &Selection<'_>) -> Result<bool, ConvertError> {
     if selection.is_part() {
         // A shard is read with its siblings or without them, and they have other folders.
         return Ok(false);
     }
-    let entry = |number| {
-        let Located { source, index, .. } = selection.locate(number);
-        source.entry(index)
-    };
     let numbers = || 0..selection.sample_count();
-    // A damaged entry will be reported when its turn comes.
-    let keys = numbers().map(|number| entry(number).ok().and_then(|entry| entry.key));
-    let from_names = Labels::of_class_folders(keys);
-    if !numbers().all(|number| selection.locate(number).label == from_names.label(0, number)) {
+    // Names are at hand; fields have to be read.
+    if !are_read_back(selection, numbers().map(|_| Ok(None)))? {
         return Ok(false);
     }
-    let mut fields = Vec::new();
+    let (mut fields, mut stored) = (Vec::new(), Vec::new());
     for number in numbers() {
         let Located { source, index, .. } = selection.locate(number);
         fields.clear();
         source.read_fields(index, &mut fields)?;
-        if label_of(&fields).is_some() {
-            return Ok(false);
-        }
+        stored.push(label_of(&fields));
     }
-    Ok(true)
+    are_read_back(selection, stored.into_iter())
+}
+
+/// Whether a reader would find the selection's labels if every sample that has one says so.
+fn written_labels_are_read_back(selection: &Selection<'_>) -> Result<bool, ConvertError> {
+    let labels = (0..selection.sample_count()).map(|number| selection.locate(number).label);
+    are_read_back(selection, labels.map(Ok))
+}
+
+/// Whether the selection's labels are those of an archive with these labels in its fields.
+fn are_read_back(
+    selection: &Selection<'_>,
+    stored: impl Iterator<Item = Result<Option<i64>, LabelField>>,
+) -> Result<bool, ConvertError> {
+    let numbers = || 0..selection.sample_count();
+    // A damaged entry will be reported when its turn comes.
+    let keys = numbers().map(|number| {
+        let Located { source, index, .. } = selection.locate(number);
+        source.entry(index).ok().and_then(|entry| entry.key)
+    });
+    let found = Labels::of_archive(keys.zip(stored))?;
+    Ok(numbers().all(|number| selection.locate(number).label == found.label(0, number)))
 }

@@ -9,10 +9,11 @@ use tbl_format::FormatError;
 use tbl_format::extension::Extension;
 use tbl_format::metadata::MetadataType;
 
-use crate::json::JsonFacts;
 use super::region::Region;
 use super::section::{BlockMap, Defect, Directory, Names, verify};
 use crate::error::ReadError;
+use crate::json::JsonFacts;
+use crate::label::LabelDefect;
 use crate::sample::Field;
 use crate::source::Source;
 
@@ -120,7 +121,7 @@ impl Metadata {
                 key = json.key;
             }
             if !directory.has_labels() {
-                label = json.label;
+                label = json.label.unwrap_or_default();
             }
         }
         Ok((key, label))
@@ -139,6 +140,16 @@ impl Metadata {
             let names = Names::new(&section.directory, bytes).filter(|_| is_whole);
             Ok(read(names.map(|names| NameLists(Some((section, names))))))
         })?
+    }
+
+    /// Whether the label in the JSON block of sample `index`, if there is one, can be read.
+    pub(super) fn check_label(&self, index: u64) -> Result<Result<(), LabelDefect>, ReadError> {
+        match &self.0 {
+            Some(section) if !section.directory.has_labels() => {
+                Ok(section.json(index)?.label.map(drop))
+            }
+            Some(_) | None => Ok(Ok(())),
+        }
     }
 
     /// Calls `take` with kind and data of each block of sample `index`, in stored order.

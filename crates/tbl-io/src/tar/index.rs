@@ -8,7 +8,7 @@ use super::pax::PaxRecords;
 use super::window::Window;
 use crate::error::{ReadError, TarDefect};
 use crate::grouping::split_base;
-use crate::label::{LabelField, label_field};
+use crate::label::LabelField;
 use crate::names::Names;
 use crate::source::Source;
 
@@ -20,6 +20,9 @@ const MAX_NAMED_SKIPS: usize = 1000;
 
 /// Bytes of such names: far more than a thousand real ones have.
 const MAX_SKIPPED_TEXT_BYTES: usize = 1 << 20;
+
+/// Stands for a label that cannot be read: no label has this value.
+pub(super) const UNREADABLE: i64 = i64::MIN;
 
 /// Where POSIX and GNU headers have their magic.
 const MAGIC_OFFSET: usize = 257;
@@ -69,7 +72,8 @@ pub(super) struct Index {
     /// Regular members: names and, by the same number, extents.
     pub(super) names: Names,
     pub(super) extents: Extents,
-    /// The labels that `.cls` and `.json` members have, by member number, ascending.
+    /// The labels that `.cls` and `.json` members have, by member number, ascending;
+    /// [`UNREADABLE`] for one that cannot be read.
     pub(super) labels: Vec<(u32, i64)>,
     pub(super) counts: MemberCounts,
     pub(super) skipped: Vec<SkippedMember>,
@@ -349,11 +353,14 @@ impl Scan<'_> {
         self.index.names.push(path).map_err(|_| too_many(text_bytes))?;
         self.index.extents.push(extent);
         let extension = split_base(self.index.names.base(member)).1;
-        if let Some(field) =
-            LabelField::of(extension).filter(|field| extent.size <= field.max_bytes())
-        {
-            let content = self.window.bytes(extent.offset, extent.size)?;
-            self.index.labels.extend(label_field(field, content).map(|label| (member, label)));
+        if let Some(field) = LabelField::of(extension) {
+            let label = match field.check_len(extent.size) {
+                Ok(()) => field.parse(self.window.bytes(extent.offset, extent.size)?),
+                Err(defect) => Err(defect),
+            };
+            // A second look finds the defect again; most archives have none.
+            let label = label.unwrap_or(Some(UNREADABLE));
+            self.index.labels.extend(label.map(|label| (member, label)));
         }
         Ok(())
     }

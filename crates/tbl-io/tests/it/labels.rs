@@ -1,5 +1,8 @@
 //! Labels of data sets with one and with several sources.
 
+mod files;
+mod joined;
+
 use tbl_io::{LabelOrigin, Labels, ReadLimits, SampleSource, Source, TarArchive};
 
 use crate::tar_bytes::Archive;
@@ -48,19 +51,6 @@ fn class_folders_are_sorted_over_all_sources() {
 }
 
 #[test]
-fn one_explicit_label_anywhere_turns_class_folders_off() {
-    check(
-        &[
-            &[("a/1.jpg", ""), ("b/1.jpg", "")],
-            &[("b/2.jpg", ""), ("b/2.cls", "41"), ("b/3.jpg", "")],
-        ],
-        LabelOrigin::Explicit,
-        &[],
-        &[&[None, None], &[Some(41), None]],
-    );
-}
-
-#[test]
 fn json_labels_count_after_cls() {
     check(
         &[&[
@@ -70,12 +60,13 @@ fn json_labels_count_after_cls() {
             ("2.jpg", ""),
             ("2.cls", "9"),
             ("3.jpg", ""),
-            ("3.cls", "x"),
             ("3.json", r#"{"label": 10}"#),
+            ("3.cls", "11"),
+            ("3.json", "is not looked at"),
         ]],
         LabelOrigin::Explicit,
         &[],
-        &[&[Some(7), Some(9), Some(10)]],
+        &[&[Some(7), Some(9), Some(11)]],
     );
 }
 
@@ -190,10 +181,20 @@ fn a_label_beyond_the_classes_is_not_dropped_in_a_merge() {
 }
 
 #[test]
-fn numbers_stay_where_a_source_has_no_names() {
-    let (names, labels) = named(&[(&["dog", "ant"], &[0, 1]), (&[], &[7])]);
-    assert!(names.is_empty());
-    assert_eq!(labels, [vec![Some(0), Some(1)], vec![Some(7)]]);
+fn numbers_without_names_are_not_joined_with_names() {
+    let named_first = named_sources(&[(&["dog", "ant"], &[0, 1]), (&[], &[-1, 7])]);
+    let error = Labels::resolve(&named_first).unwrap_err();
+    let expected = "named: labels are numbers (sample 1: 7), those of named are classes by name; \
+                    load the two apart, or give both class folders";
+    assert_eq!(error.to_string(), expected);
+    assert!(!error.is_damage());
+    assert!(Labels::resolve(&named_sources(&[(&[], &[0]), (&["dog"], &[0])])).is_err());
+    // Numbers alone stay, and a source without a class does not matter.
+    let (names, labels) = named(&[(&[], &[7]), (&[], &[3])]);
+    assert_eq!((names.len(), labels), (0, vec![vec![Some(7)], vec![Some(3)]]));
+    let (names, labels) = named(&[(&["dog", "ant"], &[0, 1]), (&[], &[-1, -1])]);
+    assert_eq!(names, ["ant", "dog"]);
+    assert_eq!(labels, [vec![Some(1), Some(0)], vec![None, None]]);
 }
 
 /// Every shard of a WebDataset counts from zero.
@@ -231,7 +232,9 @@ fn stored_labels_are_taken_without_a_look_at_the_samples() {
             2
         }
         fn entry(&self, index: u64) -> Result<tbl_io::Entry<'_>, tbl_io::ReadError> {
-            panic!("sample {index} is looked at");
+            assert_eq!(index, 0, "only the sample that a note names is looked at");
+            let (path, sample_count) = (self.path().to_owned(), 2);
+            Err(tbl_io::ReadError::SampleOutOfRange { path, index, sample_count })
         }
         fn stored_labels(&self) -> Result<Option<Vec<i64>>, tbl_io::ReadError> {
             Ok(Some(vec![i64::MIN, 7]))

@@ -1,0 +1,173 @@
+//! What one source says of its labels, before class folders are known.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::folders::{Folders, NO_FOLDER};
+use super::{NONE, SourceFacts};
+use crate::error::ReadError;
+use crate::grouping::split_base;
+use crate::label::LabelField;
+use crate::sample::SampleSource;
+
+/// Why a sample's label is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Problem {
+    /// A `.cls` file, which is only there for a label, has none that can be read.
+    Cls,
+    /// JSON, which may be there for something else, has none that can be read.
+    Json,
+    /// The index entry is damaged.
+    Entry,
+}
+
+impl Problem {
+    pub(super) fn of(field: LabelField) -> Self {
+        match field {
+            LabelField::Cls => Self::Cls,
+            LabelField::Json => Self::Json,
+        }
+    }
+}
+
+/// The labels stored in a source, and the folders that could give them instead.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// By sample; [`NONE`] for none. Empty when no sample has one.
+    stored: Vec<i64>,
+    /// The folder of each sample; empty when folders do not count.
+    folder_ids: Vec<u32>,
+    /// Samples whose label cannot be read, ascending.
+    problems: Vec<(u64, Problem)>,
+}
+
+impl Found {
+    /// Looks at every sample, unless the source has all labels in one place and needs no folders.
+    pub(super) fn read(
+        source: &dyn SampleSource,
+        facts: SourceFacts<'_>,
+        folders: &mut Folders,
+    ) -> Result<Self, ReadError> {
+        // Lists that cannot be read leave it to each sample what is wrong with it.
+        let stored = unless_damaged(source.stored_labels())?.flatten();
+        if let Some(stored) = stored {
+            let labelled = stored.iter().filter(|&&label| label != NONE).count() as u64;
+            if counts(labelled, facts) {
+                return Ok(Self { stored, ..Self::default() });
+            }
+        }
+        let mut found = Self::default();
+        for index in 0..facts.sample_count {
+            match source.entry(index) {
+                Ok(entry) => {
+                    let label = match entry.label {
+                        Some(label) => Ok(Some(label)),
+                        None => problem(source.check_label(index))?.map_or(Ok(None), Err),
+                    };
+                    found.push(label, entry.key.map_or(NO_FOLDER, |key| folders.id(&key)));
+                }
+                Err(error) if error.is_damage() => found.push(Err(Problem::Entry), NO_FOLDER),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found.settle(facts))
+    }
+
+    pub(super) fn push(&mut self, label: Result<Option<i64>, Problem>, folder: u32) {
+        if let Err(problem) = label {
+            self.problems.push((self.stored.len() as u64, problem));
+        }
+        self.stored.push(label.ok().flatten().unwrap_or(NONE));
+        self.folder_ids.push(folder);
+    }
+
+    /// Drops what does not count: folders beside stored labels, and a list of none.
+    pub(super) fn settle(mut self, facts: SourceFacts<'_>) -> Self {
+        let labelled = self.stored.iter().filter(|&&label| label != NONE).count();
+        let bad = self.problems.iter().filter(|(_, problem)| *problem == Problem::Cls).count();
+        if counts((labelled + bad) as u64, facts) {
+            self.folder_ids = Vec::new();
+        }
+        if labelled == 0 {
+            self.stored = Vec::new();
+        }
+        self
+    }
+
+    pub(super) fn sample_count(&self) -> u64 {
+        self.stored.len() as u64
+    }
+
+    /// Whether stored labels count, whatever the folders are.
+    pub(super) fn has_stored_only(&self) -> bool {
+        self.folder_ids.is_empty() && !self.stored.is_empty()
+    }
+
+    /// The folders of all samples.
+    pub(super) fn distinct_folders(&self) -> BTreeSet<u32> {
+        let mut distinct = BTreeSet::new();
+        let mut last = NO_FOLDER;
+        for &id in &self.folder_ids {
+            if id != last {
+                distinct.insert(id);
+                last = id;
+            }
+        }
+        distinct.remove(&NO_FOLDER);
+        distinct
+    }
+
+    /// Samples with a stored label, which may be unreadable, and their folders.
+    pub(super) fn with_stored(&self) -> impl Iterator<Item = (u64, Option<i64>, u32)> {
+        let label = |index: u64| {
+            let at = usize::try_from(index).ok()?;
+            self.stored.get(at).copied().filter(|&label| label != NONE)
+        };
+        (0..).zip(&self.folder_ids).filter_map(move |(index, &folder)| {
+            let stored = label(index);
+            let is_bad = || self.problems.binary_search_by_key(&index, |&(at, _)| at).is_ok();
+            (stored.is_some() || is_bad()).then_some((index, stored, folder))
+        })
+    }
+
+    /// The labels that class folders give, and the samples of which nothing is known.
+    pub(super) fn by_folder(&self, class_of: &HashMap<u32, usize>) -> (Vec<i64>, Vec<u64>) {
+        let label = |folder| class_of.get(folder).and_then(|&class| i64::try_from(class).ok());
+        let labels = self.folder_ids.iter().map(|folder| label(folder).unwrap_or(NONE)).collect();
+        let damaged = self.problems.iter().filter(|(_, problem)| *problem == Problem::Entry);
+        (labels, damaged.map(|&(index, _)| index).collect())
+    }
+
+    /// The stored labels, and the samples whose label cannot be read.
+    pub(super) fn take_stored(&mut self) -> (Vec<i64>, Vec<u64>) {
+        let unreadable = self.problems.iter().map(|&(index, _)| index).collect();
+        (std::mem::take(&mut self.stored), unreadable)
+    }
+}
+
+/// Whether so many stored labels are those of the source: any of a TBL file, more than half where
+/// labels are files.
+fn counts(labelled: u64, facts: SourceFacts<'_>) -> bool {
+    let least = if facts.has_label_files { facts.sample_count / 2 } else { 0 };
+    labelled > least
+}
+
+fn problem(checked: Result<(), ReadError>) -> Result<Option<Problem>, ReadError> {
+    let error = match checked {
+        Ok(()) => return Ok(None),
+        Err(error) if !error.is_damage() => return Err(error),
+        Err(error) => error,
+    };
+    let cause = if let ReadError::Sample { source, .. } = &error { source } else { &error };
+    let ReadError::Label { member, .. } = cause else { return Ok(Some(Problem::Entry)) };
+    let base = member.rsplit(|&byte| byte == b'/').next().unwrap_or(member);
+    let field = LabelField::of(split_base(base).1);
+    Ok(Some(field.map_or(Problem::Json, Problem::of)))
+}
+
+fn unless_damaged<T>(result: Result<T, ReadError>) -> Result<Option<T>, ReadError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.is_damage() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
