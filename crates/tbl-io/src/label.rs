@@ -74,7 +74,12 @@ impl LabelField {
                 label.map(Some).ok_or_else(|| LabelDefect::NotAnInteger { found: shown(text) })
             }
             Self::Json => match json::Members::parse(content) {
-                Ok(members) => members.label.as_ref().map(json_label).transpose(),
+                Ok(members) => match members.label.as_ref().map(json_label).transpose()? {
+                    Some(i64::MIN) => {
+                        Err(LabelDefect::NotAnInteger { found: i64::MIN.to_string() })
+                    }
+                    label => Ok(label),
+                },
                 Err(error) if error.is_data() => Ok(None),
                 Err(error) => Err(LabelDefect::NotJson { reason: error.to_string() }),
             },
@@ -87,12 +92,11 @@ pub(crate) fn json_label(value: &Value) -> Result<i64, LabelDefect> {
     /// Larger floating-point numbers stand for several integers.
     const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
     let found = match value {
-        Value::Integer(label) if *label != i64::MIN => return Ok(*label),
+        Value::Integer(label) => return Ok(*label),
         #[expect(clippy::cast_possible_truncation, reason = "an integer within 53 bits")]
         Value::Float(number) if number.fract() == 0.0 && number.abs() <= MAX_EXACT => {
             return Ok(*number as i64);
         }
-        Value::Integer(label) => label.to_string(),
         Value::Float(number) => number.to_string(),
         Value::Text(text) => format!("text {}", shown(text.as_bytes())),
         Value::Other(kind) => (*kind).to_owned(),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use tbl_io::{Entry, Facts, Field, LabelOrigin, Labels, ReadError, SampleSource};
+use tbl_io::{Entry, Facts, Field, LabelOrigin, Labels, Note, ReadError, SampleSource};
 
 use crate::error::{EmptyError, PipelineError, SampleError, SampleFault};
 use crate::guard::guarded;
@@ -30,7 +30,7 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Opens every path and resolves the labels over all. A TAR archive, a TBL file or a folder has
+    /// Opens every path and joins the labels of all by class name ([`Labels`]). A TAR archive, a TBL file or a folder has
     /// samples, an IDV file or a TBF segment the rows of a [table](Table); what a file is says its
     /// content, not its name.
     ///
@@ -49,7 +49,7 @@ impl Dataset {
     /// Joins sources that are open already.
     ///
     /// # Errors
-    /// When the labels cannot be read, or there are more than 2^64 - 1 samples in all; when there are
+    /// When the labels of the sources cannot be joined ([`Labels::resolve`]), or there are more than 2^64 - 1 samples in all; when there are
     /// tables that have not the same columns, or something else beside tables.
     pub fn from_sources(shards: Vec<Box<dyn SampleSource>>) -> Result<Self, PipelineError> {
         let has_tables = table::check(&shards)?;
@@ -208,7 +208,8 @@ impl Dataset {
         source.content_id(local, id)
     }
 
-    /// Sample `index`'s label: stored with it, or that of its class folder. `None` past the end.
+    /// Sample `index`'s label: stored with it, or that of its class folder. `None` past the end, and for
+    /// a label that cannot be read.
     #[must_use]
     pub fn label(&self, index: u64) -> Option<i64> {
         let shard = self.shard_of(index).ok()?;
@@ -219,6 +220,24 @@ impl Dataset {
     /// The label of sample `index` of source number `shard`, where labels are not those of a table.
     pub(crate) fn shard_label(&self, shard: usize, index: u64) -> Option<i64> {
         self.labels.label(shard, index)
+    }
+
+    /// As [`label`](Self::label), but fails where the label cannot be read. A loader does what its
+    /// [`OnError`](crate::OnError) says with such a sample.
+    ///
+    /// # Errors
+    /// [`ReadError::Label`] with the file that holds the label, or the damage that hides it.
+    pub fn try_label(&self, index: u64) -> Result<Option<i64>, ReadError> {
+        let (shard, local) = self.place(index)?;
+        let label = self.labels.try_label(&self.shards, shard, local)?;
+        Ok(label.or_else(|| self.table_labels.label(index)))
+    }
+
+    /// Oddities of the labels that are not errors: samples without a label among labelled ones, labels
+    /// in files that differ from the class folders. Most often none.
+    #[must_use]
+    pub fn label_notes(&self) -> &[Note] {
+        self.labels.notes()
     }
 
     /// Replaces `bytes` with those of sample `index`.

@@ -56,8 +56,9 @@ impl Dataset {
     /// its label and its name. It is the same for a TAR archive and the TBL file made of it, and
     /// wherever they lie; the samples' bytes are not read.
     ///
-    /// The hashed bytes are the number of samples, then for each its size, its label (-2^63 for none)
-    /// and the length of its name, all as 8 little-endian bytes, and the name. A sample whose index
+    /// The hashed bytes are the number of samples, then for each its size, its label (-2^63 for none,
+    /// also where it cannot be read) and the length of its name, all as 8 little-endian bytes, and the
+    /// name. A sample whose index
     /// entry is damaged, or whose file is gone, has the size 2^64 - 1 and neither label nor name.
     ///
     /// This looks at every index entry: a second for tens of millions of samples of TBL files, more

@@ -2,6 +2,7 @@
 
 use std::{fmt, mem};
 
+use tbl_io::Note;
 use tl_transform::BoundTransforms;
 
 use crate::audit::AuditEntry;
@@ -103,8 +104,10 @@ impl Loader {
         let mut config = config.resolve()?;
         dataset.require_samples()?;
         check_class_count(&dataset, &config)?;
-        let (mut dataset, mut notes) = (dataset, Vec::new());
+        let note = |note: &Note| LoaderNote::Labels { note: note.clone() };
+        let mut notes: Vec<LoaderNote> = dataset.label_notes().iter().map(note).collect();
         notes.extend(LoaderNote::folders_like_splits(dataset.class_folders()));
+        let mut dataset = dataset;
         if let Work::Columns(Columns { label: Some(label), .. }) = &config.work {
             notes.extend(label_by(&mut dataset, label, &config.sampler.samples)?);
         }

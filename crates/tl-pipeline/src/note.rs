@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use tbl_io::Note;
+
 use crate::audit::{AuditEntry, Outcome};
 
 /// A finding about a loader that is not an error, but that its user should know.
@@ -43,6 +45,11 @@ pub enum LoaderNote {
     FoldersLikeSplits {
         /// The class names.
         names: Vec<String>,
+    },
+    /// Some samples have no label, or labels in files differ from the class folders.
+    Labels {
+        /// How many, and the first.
+        note: Note,
     },
     /// The names of a label's categories are damaged; the labels are there.
     NoClassNames {
@@ -128,6 +135,7 @@ impl fmt::Display for LoaderNote {
                     others.join(", ")
                 )
             }
+            Self::Labels { note } => note.fmt(f),
             Self::NoClassNames { error } => {
                 write!(f, "the names of classes cannot be read: {error}")
             }

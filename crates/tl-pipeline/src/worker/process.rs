@@ -76,6 +76,7 @@ fn process_image(
     let (dataset, index, caches) = (run.dataset(), draw.sample, run.caches());
     let Extra { image, view_of, .. } = extra;
     trim(&mut image.data, scratch.limits.keep);
+    let label = dataset.try_label(index)?;
     let view = if run.config().work == Work::Views { dataset.view(index)? } else { None };
     if let Some(view) = view {
         (image.width, image.height) = (0, 0);
@@ -83,7 +84,7 @@ fn process_image(
         *view_of = Some(Arc::clone(dataset));
         scratch.tally.read(view.len());
         scratch.tally.lap(Stage::Read);
-        return Ok(Processed { label: dataset.label(index), size: [0; 2], damage: None });
+        return Ok(Processed { label, size: [0; 2], damage: None });
     }
     if run.room().is_bounded() {
         check_stored(&dataset.facts(index)?, scratch.limits.stored)?;
@@ -95,7 +96,7 @@ fn process_image(
             scratch.tally.read(image.data.len());
         }
         scratch.tally.lap(Stage::Read);
-        return Ok(Processed { label: dataset.label(index), size: [0; 2], damage: None });
+        return Ok(Processed { label, size: [0; 2], damage: None });
     }
     let target = match form.spec {
         Some(ImageSpec { width, height, .. }) if form.is_padded => {
@@ -111,7 +112,7 @@ fn process_image(
     };
     let size = plans.first().map_or((0, 0), Plan::output_size);
     let damage = scratch.renderer.as_ref().and_then(SampleRenderer::damage);
-    Ok(Processed { label: dataset.label(index), size: [size.1, size.0], damage })
+    Ok(Processed { label, size: [size.1, size.0], damage })
 }
 
 /// Checks what reading a sample takes: what is stored of a compressed one lies behind it.

@@ -14,6 +14,7 @@ mod errors;
 mod fast;
 mod fields;
 mod going_on;
+mod labels;
 mod lifetimes;
 mod memory;
 mod mixing;
