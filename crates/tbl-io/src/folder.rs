@@ -197,16 +197,16 @@ impl SampleSource for Folder {
     }
 
     fn check_label(&self, index: u64) -> Result<(), ReadError> {
-        let key = self.names.path(self.file(index)?);
+        let file = self.file(index)?;
         let check = || {
             if self.label_state(index)? != UNREADABLE {
                 return Ok(());
             }
             self.read_label(index)?;
-            let (path, member) = (self.root.clone(), key.to_vec());
+            let (path, member) = (self.root.clone(), self.names.path(file).into_owned());
             Err(ReadError::Label { path, member, source: LabelDefect::Changed })
         };
-        check().map_err(|error| error.for_sample(index, Some(&key)))
+        check().map_err(|error| error.for_sample(index, Some(&self.names.path(file))))
     }
 
     fn facts(&self, index: u64) -> Result<Facts, ReadError> {

@@ -49,6 +49,9 @@ impl TarSink {
         let ConvertOptions { sync, overwrite, .. } = *options;
         let last = selection.sample_count().saturating_sub(1);
         let writes_labels = !labels_are_read_back(selection)?;
+        // The numbers are written, and a shard is read with its siblings.
+        let lost = writes_labels && !selection.is_part();
+        let class_names = if lost { selection.class_names().len() as u64 } else { 0 };
         let marks_unlabelled = writes_labels && !written_labels_are_read_back(selection)?;
         Ok(Self {
             writer: TarWriter::create(path, TarOptions { sync, overwrite })?,
@@ -56,7 +59,7 @@ impl TarSink {
             writes_labels,
             marks_unlabelled,
             groups: Groups::default(),
-            unstored: Unstored::default(),
+            unstored: Unstored { class_names, ..Unstored::default() },
         })
     }
 
