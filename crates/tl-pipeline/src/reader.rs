@@ -11,7 +11,7 @@ use std::io;
 use std::mem;
 use std::time::{Duration, Instant};
 
-use tbl_io::{Note, PageCache, StoredBytes};
+use tbl_io::{PageCache, StoredBytes};
 
 use crate::config::Work;
 use crate::guard::guarded;

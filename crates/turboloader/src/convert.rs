@@ -150,7 +150,7 @@ impl Sources {
         for source in &sources {
             data_set::note(source.as_ref());
         }
-        let labels = Labels::resolve(&sources)?;
+        let labels = data_set::resolve(&sources)?;
         Ok(Self { sources, labels })
     }
 

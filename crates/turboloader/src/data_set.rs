@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use tbl_io::{Entry, Escaped, LabelOrigin, Labels, SampleSource};
+use tbl_io::{Entry, Escaped, LabelOrigin, Labels, Note, ReadError, SampleSource};
 
 use crate::failure::Failure;
 use crate::output;
@@ -30,8 +30,8 @@ pub(crate) fn note(source: &dyn SampleSource) {
 pub(crate) struct DataSet {
     /// Labels are resolved over a list, for data sets of many shards; here it has one.
     source: [Box<dyn SampleSource>; 1],
-    /// `None` when the samples have labels of their own: then nothing has to be resolved, and a
-    /// listing needs neither a pass before it nor memory for every sample.
+    /// `None` when the samples have labels and the file has class names: then nothing has to be
+    /// resolved, and a listing needs neither a pass before it nor memory for every sample.
     resolved: Option<Labels>,
 }
 
@@ -51,8 +51,19 @@ impl DataSet {
 
     /// The label of sample `index`, whose index entry is `entry`: stored with it, or that of its
     /// class folder.
-    pub(crate) fn label(&self, index: u64, entry: &Entry<'_>) -> Option<i64> {
-        self.resolved.as_ref().map_or(entry.label, |labels| labels.label(0, index))
+    ///
+    /// # Errors
+    /// For one that cannot be read.
+    pub(crate) fn label(&self, index: u64, entry: &Entry<'_>) -> Result<Option<i64>, ReadError> {
+        match &self.resolved {
+            None => Ok(entry.label),
+            Some(labels) => labels.try_label(&self.source, 0, index),
+        }
+    }
+
+    /// Oddities of the labels, as far as they had to be resolved.
+    pub(crate) fn label_notes(&self) -> &[Note] {
+        self.resolved.as_ref().map_or(&[], Labels::notes)
     }
 
     /// Where the labels come from.
@@ -72,9 +83,19 @@ impl DataSet {
     }
 }
 
-/// Whether any sample has a label of its own, which rules out those of class folders. Most often
-/// the first sample tells. A damaged entry has none here; whoever needs it meets the error.
+/// Resolves the labels of all sources and prints what is odd about them on standard error.
+pub(crate) fn resolve(sources: &[Box<dyn SampleSource>]) -> Result<Labels, ReadError> {
+    let labels = Labels::resolve(sources)?;
+    labels.notes().iter().for_each(|note| output::note(note));
+    Ok(labels)
+}
+
+/// Whether a file with class names has any label, which rules out those of class folders. Most often
+/// the first sample tells. A damaged entry has none here; its error comes with the sample.
 fn has_own_labels(source: &dyn SampleSource) -> bool {
+    if source.class_names().is_empty() {
+        return false;
+    }
     let mut entries = (0..source.sample_count()).map(|index| source.entry(index));
     entries.any(|entry| entry.is_ok_and(|entry| entry.label.is_some()))
 }

@@ -35,10 +35,11 @@ pub(crate) fn run(args: &DigestArgs, global: GlobalArgs) -> Result<Verdict, Fail
         progress.set(index);
         let read = source.entry(index).and_then(|entry| {
             source.read_into(index, &mut bytes)?;
-            Ok(entry)
+            let label = data.label(index, &entry)?;
+            Ok((entry, label))
         });
         match read {
-            Ok(entry) => add(&mut hash, index, data.label(index, &entry), &entry, &bytes),
+            Ok((entry, label)) => add(&mut hash, index, label, &entry, &bytes),
             Err(error) => damaged.count_if_damage(error.for_sample(index, None))?,
         }
     }

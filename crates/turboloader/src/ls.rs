@@ -55,10 +55,11 @@ fn list(
                 progress.set(index);
                 source.read_into(index, &mut bytes)?;
             }
-            Ok(entry)
+            let label = data.label(index, &entry)?;
+            Ok((entry, label))
         });
-        let entry = match read {
-            Ok(entry) => entry,
+        let (entry, label) = match read {
+            Ok(read) => read,
             Err(error) => {
                 let error = error.for_sample(index, None);
                 let line = BadLine { index, hash, error: one_line(&error) };
@@ -72,7 +73,7 @@ fn list(
             }
         };
         let sha256 = hash.then(|| Hex(Sha256::digest(&bytes).into()));
-        let line = Line::new(data, index, &entry, sha256);
+        let line = Line::new(data, index, (&entry, label), sha256);
         match style {
             ListStyle::Json => stdout.json_line(&line)?,
             ListStyle::Table => stdout.line(&TableRow(&line, entry.key.as_deref()))?,
@@ -137,8 +138,12 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn new(data: &'a DataSet, index: u64, entry: &'a Entry<'_>, sha256: Option<Hex>) -> Self {
-        let label = data.label(index, entry);
+    fn new(
+        data: &'a DataSet,
+        index: u64,
+        (entry, label): (&'a Entry<'_>, Option<i64>),
+        sha256: Option<Hex>,
+    ) -> Self {
         // Only a TBL v2 index has dimensions; its 0 means that its writer did not know them.
         let has_dimensions = data.source().kind() == SourceKind::Tbl2;
         Line {

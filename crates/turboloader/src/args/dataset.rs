@@ -13,6 +13,7 @@ use super::table::KeyArgs;
 ///
 /// Samples keep their order, names, labels, sidecar fields and bytes; row indexes stay with
 /// samples of TBL files. The destination appears under its name only when it is complete.
+/// Several data sets are joined by class name. A label that cannot be read ends the conversion.
 ///
 /// Examples:
 ///   tl convert train.tar -o train.tbl
@@ -189,8 +190,9 @@ pub(crate) struct RepairArgs {
 
 /// Check a data set or table: header, index, metadata, every sample, block and region
 ///
-/// Exits with 1 and names every bad sample when there is damage, and with 1 for an
-/// archive or a folder without samples.
+/// Exits with 1 and names every bad sample when there is damage, and with 1 for an archive or a
+/// folder without samples. A sample whose label cannot be read is bad. Warnings, such as samples
+/// without a label among labelled ones, are not damage.
 ///
 /// Of an IDV file, which has no checksums, every block and piece of metadata is read and decoded;
 /// of a TBF segment every checksum, gap and region is looked at, compressed ones as well, and

@@ -64,6 +64,10 @@ impl SampleSource for Throttled {
         self.source.facts(index)
     }
 
+    fn check_label(&self, index: u64) -> Result<(), ReadError> {
+        self.source.check_label(index)
+    }
+
     fn stored_labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
         self.source.stored_labels()
     }

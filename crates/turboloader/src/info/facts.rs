@@ -28,7 +28,7 @@ pub(crate) struct Facts {
     path: String,
     kind: &'static str,
     samples: u64,
-    /// Samples whose index entry is damaged; no other figure counts them.
+    /// Samples whose index entry or label is damaged; no other figure counts them.
     #[serde(skip_serializing_if = "is_zero")]
     damaged: u64,
     /// The samples' own bytes, uncompressed.
@@ -44,6 +44,9 @@ pub(crate) struct Facts {
     /// `explicit` or `class folders`; `null` when nothing is labelled.
     label_origin: Option<&'static str>,
     classes: Vec<String>,
+    /// Oddities of the labels.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    label_notes: Vec<String>,
     /// `null` for a container that has none.
     checksums: Option<Checksums>,
     /// Row indexes of JPEG samples; `null` for a container that has no place for them.
@@ -114,6 +117,7 @@ impl Facts {
                 LabelOrigin::None | _ => None,
             },
             classes: data.class_names().to_vec(),
+            label_notes: data.label_notes().iter().map(ToString::to_string).collect(),
             checksums: None,
             row_index: None,
             skipped: BTreeMap::new(),
@@ -124,9 +128,13 @@ impl Facts {
         let mut formats = FormatCounts::default();
         let mut damaged = DamagedParts::default();
         for index in 0..facts.samples {
-            match source.entry(index) {
-                Ok(entry) => {
-                    facts.add_entry(&entry, data.label(index, &entry));
+            let labelled = source.entry(index).and_then(|entry| {
+                let label = data.label(index, &entry)?;
+                Ok((entry, label))
+            });
+            match labelled {
+                Ok((entry, label)) => {
+                    facts.add_entry(&entry, label);
                     formats.add(entry.format);
                 }
                 Err(error) => damaged.count_if_damage(error.for_sample(index, None))?,
@@ -302,6 +310,9 @@ impl fmt::Display for Facts {
             row(f, "height", height)?;
         }
         row(f, "labels", self.labelled)?;
+        if self.labelled > 0 && self.labelled < self.samples - self.damaged {
+            write!(f, " of {}", self.samples - self.damaged)?;
+        }
         if let Some(origin) = self.label_origin {
             write!(f, " ({origin})")?;
         }
@@ -315,6 +326,9 @@ impl fmt::Display for Facts {
                 .collect();
             let more = if self.classes.len() > LISTED_CLASSES { ", ..." } else { "" };
             write!(f, ": {}{more}", listed.join(", "))?;
+        }
+        for note in &self.label_notes {
+            row(f, "label note", note)?;
         }
         if let Some(Checksums { header, samples }) = self.checksums {
             row(

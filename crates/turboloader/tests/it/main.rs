@@ -9,6 +9,7 @@ mod extraction;
 mod formats;
 #[cfg(target_os = "linux")]
 mod interrupts;
+mod labels;
 #[cfg(target_os = "linux")]
 mod limits;
 mod listing;
