@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMemoryView};
 use tbl_format::SampleFormat;
-use tbl_io::{Entry, Labels, NewSample, SampleSource, StreamWriter, TblFile, WriteOptions};
+use tbl_io::{
+    Entry, Labels, NewSample, ReadError, SampleSource, StreamWriter, TblFile, WriteOptions,
+};
 
 use crate::detached::detached;
 use crate::element::Element;
@@ -20,8 +22,15 @@ use crate::tensor::{Tensor, wrap};
 /// ``reader[i]`` is the bytes of sample ``i``, ``reader.entry(i)`` what the index knows of it.
 #[pyclass(frozen, name = "TblReader", module = "turboloader")]
 pub(crate) struct PyTblReader {
-    source: Box<dyn SampleSource>,
+    /// Labels are resolved over a list; here it has one.
+    sources: [Box<dyn SampleSource>; 1],
     labels: Labels,
+}
+
+impl PyTblReader {
+    fn source(&self) -> &dyn SampleSource {
+        &*self.sources[0]
+    }
 }
 
 #[pymethods]
@@ -30,21 +39,21 @@ impl PyTblReader {
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> Result<Self, Error> {
         detached(py, || {
-            let mut sources = tbl_io::open_all(&[path])?;
+            tbl_io::allow_open_files(1);
+            let sources = [tbl_io::open(path)?];
             let labels = Labels::resolve(&sources)?;
-            let source = sources.swap_remove(0);
-            Ok(Self { source, labels })
+            Ok(Self { sources, labels })
         })?
     }
 
     fn __len__(&self) -> usize {
-        usize::try_from(self.source.sample_count()).unwrap_or(usize::MAX)
+        usize::try_from(self.source().sample_count()).unwrap_or(usize::MAX)
     }
 
     /// How many samples there are.
     #[getter]
     fn num_samples(&self) -> u64 {
-        self.source.sample_count()
+        self.source().sample_count()
     }
 
     /// The names of the classes, indexed by label.
@@ -61,7 +70,7 @@ impl PyTblReader {
     fn read_sample<'py>(&self, py: Python<'py>, index: u64) -> PyResult<Bound<'py, PyBytes>> {
         let read = detached(py, || {
             let mut bytes = Vec::new();
-            self.source.read_into(index, &mut bytes).map(|()| bytes)
+            self.source().read_into(index, &mut bytes).map(|()| bytes)
         })?;
         let read = read.map_err(|error| Error::from(error.for_sample(index, None)))?;
         Ok(PyBytes::new(py, &read))
@@ -71,8 +80,12 @@ impl PyTblReader {
     /// `stored_bytes` and bytes.
     #[pyo3(signature = (index) -> "dict[str, Any]")]
     fn entry<'py>(&self, py: Python<'py>, index: u64) -> PyResult<Bound<'py, PyDict>> {
-        let entry = detached(py, || self.source.entry(index))?.map_err(Error::from)?;
-        let label = self.labels.label(0, index);
+        let read = || {
+            let entry = self.source().entry(index)?;
+            Ok((entry, self.labels.try_label(&self.sources, 0, index)?))
+        };
+        let read: Result<_, ReadError> = detached(py, read)?;
+        let (entry, label) = read.map_err(Error::from)?;
         let Entry { key, format, width, height, offset, stored_bytes, bytes, .. } = entry;
         let dict = PyDict::new(py);
         dict.set_item("key", key.as_deref().map(|key| text(py, key)).transpose()?)?;
@@ -87,7 +100,7 @@ impl PyTblReader {
     }
 
     fn __repr__(&self) -> String {
-        let (path, count) = (self.source.path().display(), self.source.sample_count());
+        let (path, count) = (self.source().path().display(), self.source().sample_count());
         format!("TblReader({path}, samples={count})")
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, TryLockError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use tbl_io::ReadError;
 use tl_decode::{DecodeOptions, Exif, Image};
 use tl_pipeline::{Dataset, OnError, PipelineError, SampleError, SampleRenderer, Stored, Target};
 use tl_transform::{BoundTransforms, Draw, Layout, OutputSpec, Plan, Recipe};
@@ -121,14 +122,15 @@ impl PySamples {
         self.dataset.class_names().to_vec()
     }
 
-    /// Sample ``index``'s label, if it has one.
-    fn label(&self, index: u64) -> Option<i64> {
-        self.dataset.label(index)
+    /// Sample ``index``'s label, if it has one. One that cannot be read is an error.
+    fn label(&self, index: u64) -> Result<Option<i64>, Error> {
+        Ok(self.dataset.try_label(index)?)
     }
 
-    /// The labels of all samples.
+    /// The labels of all samples. One that cannot be read is an error.
     fn labels(&self, py: Python<'_>) -> Result<Vec<Option<i64>>, Error> {
-        detached(py, || (0..self.dataset.len()).map(|index| self.dataset.label(index)).collect())
+        let labels = || (0..self.dataset.len()).map(|index| self.dataset.try_label(index));
+        Ok(detached(py, || labels().collect::<Result<_, ReadError>>())??)
     }
 
     /// Sample ``index``'s name, if it has one.

@@ -300,9 +300,9 @@ class Samples:
     def key(self, /, index: SupportsIndex) -> str | None:
         """Sample ``index``'s name, if it has one."""
     def label(self, /, index: SupportsIndex) -> int | None:
-        """Sample ``index``'s label, if it has one."""
+        """Sample ``index``'s label, if it has one. One that cannot be read is an error."""
     def labels(self, /) -> list[int | None]:
-        """The labels of all samples."""
+        """The labels of all samples. One that cannot be read is an error."""
     def nbytes(self, /, start: SupportsIndex, stop: SupportsIndex) -> int:
         """How many bytes these samples have, together."""
     def read(self, /, index: SupportsIndex) -> bytes:

@@ -455,7 +455,7 @@ class DataLoader:
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said besides: that reading ahead ended, that class names are damaged."""
+        """Remarks, one line each: missing labels, label files that differ from class folders, ..."""
         return self._native.notes()
 
     def report(self) -> Report:
