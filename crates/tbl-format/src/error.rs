@@ -1,5 +1,7 @@
 //! What can be wrong with the bytes of a TBL file.
 
+use crate::path::{PathDefect, check_extension, check_name};
+
 /// Why bytes are not what the TBL format asks for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -182,6 +184,16 @@ pub enum FormatError {
         /// The class.
         index: u64,
     },
+    /// A name or an extension that could lead out of the folder that it is joined to.
+    #[error("unsafe {what}: {defect}, expected {expected}")]
+    UnsafeName {
+        /// The kind of name.
+        what: &'static str,
+        /// What is allowed in its place.
+        expected: &'static str,
+        /// What is wrong with it.
+        defect: PathDefect,
+    },
     /// A structure too large for its 32-bit size field.
     #[error("{what} of {bytes} bytes is over the limit of {limit}")]
     TooLarge {
@@ -200,4 +212,24 @@ pub enum FormatError {
         /// The largest possible.
         limit: u64,
     },
+}
+
+impl FormatError {
+    /// Checks the name of a sample with [`check_name`](crate::path::check_name).
+    ///
+    /// # Errors
+    /// [`FormatError::UnsafeName`].
+    pub fn check_sample_name(name: &[u8]) -> Result<(), Self> {
+        let (what, expected) = ("sample name", "a relative path without `..`");
+        check_name(name).map_err(|defect| Self::UnsafeName { what, expected, defect })
+    }
+
+    /// Checks the extension of a field with [`check_extension`](crate::path::check_extension).
+    ///
+    /// # Errors
+    /// [`FormatError::UnsafeName`].
+    pub fn check_field_extension(extension: &[u8]) -> Result<(), Self> {
+        let (what, expected) = ("field extension", "the end of a file name");
+        check_extension(extension).map_err(|defect| Self::UnsafeName { what, expected, defect })
+    }
 }

@@ -141,7 +141,7 @@ impl<'a> Extension<'a> {
     ///
     /// # Errors
     /// The structure's own: [`FormatError::Truncated`], [`FormatError::Count`],
-    /// [`FormatError::NameExtent`], [`FormatError::ClassNameUtf8`].
+    /// [`FormatError::NameExtent`], [`FormatError::ClassNameUtf8`], [`FormatError::UnsafeName`].
     pub fn parse(data: &'a [u8]) -> Result<Option<Self>, FormatError> {
         let Ok((header, body)) = ExtensionHeader::ref_from_prefix(data) else { return Ok(None) };
         if header.magic != ExtensionHeader::MAGIC || header.version != ExtensionHeader::VERSION {
@@ -296,14 +296,17 @@ impl<'a> Field<'a> {
         let (extension, bytes) = rest
             .split_at_checked(usize::from(length.get()))
             .ok_or_else(|| truncated(size_of::<U16>() as u64 + u64::from(length.get())))?;
+        FormatError::check_field_extension(extension)?;
         Ok(Self { extension, bytes })
     }
 
     /// Appends the payload's body to `body`.
     ///
     /// # Errors
-    /// [`FormatError::TooLarge`] for an extension of more than 65 535 bytes.
+    /// [`FormatError::TooLarge`] for an extension of more than 65 535 bytes,
+    /// [`FormatError::UnsafeName`] for one that is not part of one file name.
     pub fn write_body(&self, body: &mut Vec<u8>) -> Result<(), FormatError> {
+        FormatError::check_field_extension(self.extension)?;
         let length = u16::try_from(self.extension.len()).map_err(|_| FormatError::TooLarge {
             what: "field extension",
             bytes: self.extension.len() as u64,

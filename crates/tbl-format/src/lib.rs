@@ -11,6 +11,7 @@ pub mod checksum;
 mod error;
 pub mod extension;
 pub mod metadata;
+pub mod path;
 mod sample_format;
 pub mod v1;
 pub mod v2;

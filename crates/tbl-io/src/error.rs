@@ -4,6 +4,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use tbl_format::path::PathDefect;
 use tbl_format::{FormatError, SampleFormat};
 
 use crate::escape::Escaped;
@@ -302,6 +303,14 @@ pub enum TarDefect {
         size: u64,
         /// The largest accepted size.
         limit: u64,
+    },
+    /// A name that could lead out of the folder that it is joined to.
+    #[error("unsafe {what}: {defect}, expected a relative path without `..`")]
+    UnsafeName {
+        /// The kind of name.
+        what: &'static str,
+        /// What is wrong with it.
+        defect: PathDefect,
     },
     /// A PAX header or long name with no member after it.
     #[error("{what} is not followed by a member")]

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tbl_format::SampleFormat;
 
 use crate::error::{FileKind, ReadError};
-use crate::grouping::{Grouping, WithoutImage, push_field, split_base};
+use crate::grouping::{FieldSet, Grouping, WithoutImage, split_base};
 use crate::identity::{self, Times, Told};
 use crate::label::{LabelDefect, LabelField, deciding_field};
 use crate::limits::ReadLimits;
@@ -270,7 +270,7 @@ impl SampleSource for Folder {
         fields: &mut Vec<Field>,
     ) -> Result<(), ReadError> {
         let sample = self.file(index)?;
-        let first_new = fields.len();
+        let mut fields = FieldSet::new(fields);
         for file in self.grouping.fields(index) {
             let extension = split_base(self.names.base(file)).1;
             let mut bytes = Vec::new();
@@ -282,7 +282,7 @@ impl SampleSource for Folder {
             let read =
                 read().map_err(|error| error.for_sample(index, Some(&self.names.path(sample))))?;
             if read.is_some() {
-                push_field(fields, first_new, Field { extension: extension.to_vec(), bytes });
+                fields.push(Field { extension: extension.to_vec(), bytes });
             }
         }
         Ok(())

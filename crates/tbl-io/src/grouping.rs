@@ -238,12 +238,21 @@ fn split_repeated(runs: &Runs<'_>, groups: &mut Vec<Group>, group_of: &mut [u32]
 }
 
 /// Splits a base name into the group's key and the extension after its first dot. A leading dot
-/// belongs to the key.
-pub(crate) fn split_base(base: &[u8]) -> (&[u8], &[u8]) {
+/// belongs to the key, and so does a dot with nothing after it: an empty extension is that of a
+/// name without a dot.
+pub fn split_base(base: &[u8]) -> (&[u8], &[u8]) {
     match base.iter().skip(1).position(|&byte| byte == b'.') {
-        Some(before_dot) => (&base[..=before_dot], &base[before_dot + 2..]),
-        None => (base, &[]),
+        Some(before_dot) if before_dot + 2 < base.len() => {
+            (&base[..=before_dot], &base[before_dot + 2..])
+        }
+        _ => (base, &[]),
     }
+}
+
+/// The name of the file with `extension` in a group. The inverse of [`split_base`].
+pub fn join_base(group: &[u8], extension: &[u8]) -> Vec<u8> {
+    let dot: &[u8] = if extension.is_empty() { b"" } else { b"." };
+    [group, dot, extension].concat()
 }
 
 /// Whether the base name has a single-part extension of an image: `a.jpg`, not `a.seg.png`.
@@ -254,12 +263,48 @@ pub(crate) fn is_image(base: &[u8]) -> bool {
         && SampleFormat::from_file_name(base).is_image()
 }
 
-/// Adds a field to those from `first_new` on. One stored again replaces the earlier one, as
-/// extraction would.
-pub(crate) fn push_field(fields: &mut Vec<Field>, first_new: usize, new: Field) {
-    match fields[first_new..].iter_mut().find(|old| old.extension == new.extension) {
-        Some(old) => *old = new,
-        None => fields.push(new),
+/// The fields of one sample, appended to those of others.
+pub(crate) struct FieldSet<'a> {
+    fields: &'a mut Vec<Field>,
+    /// The number of fields of other samples.
+    first: usize,
+    /// Finds fields by extension, once there are many.
+    table: Option<HashTable>,
+}
+
+impl<'a> FieldSet<'a> {
+    pub(crate) fn new(fields: &'a mut Vec<Field>) -> Self {
+        Self { first: fields.len(), fields, table: None }
+    }
+
+    /// Adds a field. One stored again replaces the earlier one, as extraction would.
+    pub(crate) fn push(&mut self, new: Field) {
+        let (fields, first) = (&mut *self.fields, self.first);
+        let count = fields.len() - first;
+        let found = if count < MAX_COMPARED as usize {
+            fields[first..].iter().position(|old| old.extension == new.extension)
+        } else {
+            let old = &fields[first..];
+            let extension_of = |at: u32| match old.get(at as usize) {
+                Some(old) => old.extension.as_slice(),
+                None => new.extension.as_slice(),
+            };
+            // Fields are numbered by `u32` because members are.
+            let next = u32::try_from(count).unwrap_or(NONE);
+            let table = self.table.get_or_insert_with(|| {
+                let mut table = HashTable::new();
+                for at in 0..next {
+                    table.find_or_insert(&extension_of(at), at, extension_of);
+                }
+                table
+            });
+            let found = table.find_or_insert(&new.extension.as_slice(), next, extension_of);
+            (found != next).then_some(found as usize)
+        };
+        match found {
+            Some(at) => fields[first + at] = new,
+            None => fields.push(new),
+        }
     }
 }
 
@@ -371,7 +416,30 @@ mod tests {
     fn a_leading_dot_is_part_of_the_key() {
         check(&[".jpg", ".a.jpg", ".a.cls", ".b.cls"], &[".jpg", ".a.jpg .a.cls", ".b.cls"]);
         assert_eq!(split_base(b".a.seg.png"), (&b".a"[..], &b"seg.png"[..]));
-        assert_eq!(split_base(b"a."), (&b"a"[..], &b""[..]));
+        assert_eq!(split_base(b"a."), (&b"a."[..], &b""[..]));
+    }
+
+    #[test]
+    fn a_base_name_is_joined_from_its_parts() {
+        for base in ["a", "a.", "a..", ".a", ".", "a.b", "a.b.c", "a..b", ".a.b", ""] {
+            let (group, extension) = split_base(base.as_bytes());
+            assert_eq!(join_base(group, extension), base.as_bytes());
+        }
+    }
+
+    #[test]
+    fn the_last_field_of_an_extension_stays() {
+        let field = |extension: usize, version: u8| Field {
+            extension: extension.to_string().into(),
+            bytes: vec![version],
+        };
+        let mut fields = vec![field(0, 9)];
+        let mut set = FieldSet::new(&mut fields);
+        for version in [1, 2] {
+            (0..100).for_each(|extension| set.push(field(extension, version)));
+        }
+        let expected = (0..100).map(|extension| field(extension, 2));
+        assert_eq!(fields, std::iter::once(field(0, 9)).chain(expected).collect::<Vec<_>>());
     }
 
     #[test]

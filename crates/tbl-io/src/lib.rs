@@ -40,6 +40,7 @@ pub use convert::{
 pub use error::{FileKind, RawDefect, ReadError, TarDefect};
 pub use escape::Escaped;
 pub use folder::{Folder, FolderSkips};
+pub use grouping::{join_base, split_base};
 pub use label::LabelDefect;
 pub use labels::{LabelOrigin, Labels};
 pub use limits::ReadLimits;

@@ -306,7 +306,8 @@ impl SampleSource for TblFile {
 
     fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
         let facts = self.facts(index)?;
-        let (key, label) = self.metadata.key_and_label(index)?;
+        let named = self.metadata.key_and_label(index);
+        let (key, label) = named.map_err(|error| error.for_sample(index, None))?;
         Ok(Entry::new(facts, key.map(Cow::Owned), label))
     }
 
@@ -375,7 +376,7 @@ impl SampleSource for TblFile {
     }
 
     fn stored(&self, index: u64) -> Result<Option<StoredBytes>, ReadError> {
-        let entry = self.payload_entry(index)?;
+        let entry = self.payload_entry(index).map_err(|error| self.of_sample(index, error))?;
         let (offset, len) = (entry.offset, u64::from(entry.stored_bytes));
         Ok(Some(StoredBytes { source: self.source.clone(), offset, len }))
     }
@@ -397,7 +398,8 @@ impl SampleSource for TblFile {
         fields: &mut Vec<Field>,
     ) -> Result<(), ReadError> {
         self.index_entry(index)?;
-        self.metadata.read_fields_where(index, is_wanted, fields)
+        let read = self.metadata.read_fields_where(index, is_wanted, fields);
+        read.map_err(|error| error.for_sample(index, None))
     }
 
     fn row_index_into(&self, index: u64, row_index: &mut Vec<u8>) -> Result<bool, ReadError> {

@@ -1,8 +1,8 @@
 //! TAR archives, plain or WebDataset, read in place: one pass over the headers makes an index of
 //! the regular members, and their bytes are read by position when they are asked for.
 //!
-//! Nothing is extracted, so member names are only names here: `..`, absolute paths and duplicates
-//! are kept as they are stored. Compressed archives are not read.
+//! Nothing is extracted, and duplicate names are kept. A sample whose name could lead out of a
+//! folder (absolute, or with `..`) is damaged. Compressed archives are not read.
 
 pub(crate) mod header;
 pub(crate) mod index;
@@ -13,12 +13,14 @@ pub(crate) mod window;
 use std::path::Path;
 
 use tbl_format::SampleFormat;
+use tbl_format::path::{PathDefect, check_extension, check_name};
 
 pub use self::member::{MemberCounts, MemberKind, SkippedMember};
 
+use self::header::BLOCK_BYTES;
 use self::index::{Extent, Extents, Index, UNREADABLE};
-use crate::error::ReadError;
-use crate::grouping::{Grouping, WithoutImage, push_field, split_base};
+use crate::error::{ReadError, TarDefect};
+use crate::grouping::{FieldSet, Grouping, WithoutImage, split_base};
 use crate::identity::Told;
 use crate::label::{LabelDefect, LabelField, deciding_field};
 use crate::limits::ReadLimits;
@@ -147,11 +149,32 @@ impl TarArchive {
         self.trailing_garbage
     }
 
+    /// The member that is sample `index`, with its name checked.
     fn member(&self, index: u64) -> Result<u32, ReadError> {
-        self.grouping.sample(index).ok_or_else(|| ReadError::SampleOutOfRange {
+        let member = self.grouping.sample(index).ok_or_else(|| ReadError::SampleOutOfRange {
             path: self.source.path().to_path_buf(),
             index,
             sample_count: self.sample_count(),
+        })?;
+        // Folder and base name apart, because joining them allocates.
+        let checked = check_name(self.names.folder(member))
+            .and_then(|()| check_name(self.names.base(member)));
+        self.check_name(member, "member name", checked)
+            .map_err(|error| error.for_sample(index, Some(&self.names.path(member))))?;
+        Ok(member)
+    }
+
+    fn check_name(
+        &self,
+        member: u32,
+        what: &'static str,
+        found: Result<(), PathDefect>,
+    ) -> Result<(), ReadError> {
+        found.map_err(|defect| ReadError::Tar {
+            path: self.source.path().to_path_buf(),
+            // The header directly before the bytes.
+            offset: self.extents.of(member).offset.saturating_sub(BLOCK_BYTES),
+            source: TarDefect::UnsafeName { what, defect },
         })
     }
 
@@ -300,16 +323,18 @@ impl SampleSource for TarArchive {
         fields: &mut Vec<Field>,
     ) -> Result<(), ReadError> {
         let sample = self.member(index)?;
-        let first_new = fields.len();
+        let mut fields = FieldSet::new(fields);
         for member in self.grouping.fields(index) {
             let extension = split_base(self.names.base(member)).1;
+            self.check_name(member, "field name", check_extension(extension))
+                .map_err(|error| error.for_sample(index, Some(&self.names.path(sample))))?;
             if !is_wanted(extension, self.extents.of(member).size) {
                 continue;
             }
             let mut bytes = Vec::new();
             self.read_member(member, &mut bytes)
                 .map_err(|error| error.for_sample(index, Some(&self.names.path(sample))))?;
-            push_field(fields, first_new, Field { extension: extension.to_vec(), bytes });
+            fields.push(Field { extension: extension.to_vec(), bytes });
         }
         Ok(())
     }

@@ -7,6 +7,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use tbl_format::path::{PathDefect, check_name};
+
 use crate::atomic_file::{AtomicFile, Placement};
 use crate::write_error::{MAX_NAME_BYTES, NameDefect, WriteError};
 
@@ -85,16 +87,15 @@ impl TarWriter {
     /// extract keep the later.
     ///
     /// # Errors
-    /// [`WriteError::MemberName`] for a name TAR cannot carry, [`WriteError::Io`] when the disk
+    /// [`WriteError::MemberName`] for a name that TAR cannot store or that could lead out of the
+    /// folder that the archive is extracted to, [`WriteError::Io`] when the disk
     /// is full or fails. The archive cannot be continued after an I/O error.
     pub fn append(&mut self, name: &[u8], bytes: &[u8]) -> Result<(), WriteError> {
-        if let Some(defect) = name_defect(name) {
-            return Err(WriteError::MemberName {
-                path: self.path().to_owned(),
-                name: name.to_owned(),
-                defect,
-            });
-        }
+        check_member_name(name).map_err(|defect| WriteError::MemberName {
+            path: self.path().to_owned(),
+            name: name.to_owned(),
+            defect,
+        })?;
         // A slice is shorter than 2^63 bytes, and so is everything written to one file.
         let size = bytes.len() as u64;
         let header = header::encode(name, size);
@@ -166,17 +167,15 @@ impl Write for Unfinished {
     }
 }
 
-fn name_defect(name: &[u8]) -> Option<NameDefect> {
+fn check_member_name(name: &[u8]) -> Result<(), NameDefect> {
     if name.len() > MAX_NAME_BYTES {
-        return Some(NameDefect::TooLong);
+        return Err(NameDefect::TooLong);
     }
-    if name.contains(&0) {
-        return Some(NameDefect::Zero);
-    }
+    check_name(name)?;
     match name.last() {
-        None => Some(NameDefect::Empty),
-        Some(b'/') => Some(NameDefect::Folder),
-        Some(_) => None,
+        None => Err(PathDefect::Empty.into()),
+        Some(b'/') => Err(NameDefect::Folder),
+        Some(_) => Ok(()),
     }
 }
 

@@ -4,6 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use tbl_format::FormatError;
+use tbl_format::path::PathDefect;
 
 use crate::escape::Escaped;
 use crate::writer::EncodeError;
@@ -20,8 +21,12 @@ pub enum WriteError {
         /// What it said.
         source: std::io::Error,
     },
-    /// A name that a TAR header cannot carry.
-    #[error("{}: the member name {} {defect}", Escaped(path.as_os_str().as_bytes()), Escaped(name))]
+    /// A name that is not written into a TAR archive.
+    #[error(
+        "{}: cannot store a member called {}: {defect}",
+        Escaped(path.as_os_str().as_bytes()),
+        Escaped(name)
+    )]
     MemberName {
         /// The archive that was to be written.
         path: PathBuf,
@@ -64,21 +69,18 @@ pub enum WriteError {
     },
 }
 
-/// What makes a name impossible in a TAR archive.
+/// Why a name is not written into a TAR archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameDefect {
-    /// No name at all.
-    #[error("is empty")]
-    Empty,
-    /// A zero byte, which ends a name in a TAR header.
-    #[error("contains a zero byte")]
-    Zero,
+    /// It is empty, or could lead out of the folder that the archive is extracted to.
+    #[error(transparent)]
+    Path(#[from] PathDefect),
     /// A final slash, which makes readers take the member for a folder.
-    #[error("ends in a slash, which marks a folder")]
+    #[error("it ends in a slash, which marks a folder")]
     Folder,
     /// Beyond what readers accept in an extended header (1 MiB).
-    #[error("is longer than {MAX_NAME_BYTES} bytes")]
+    #[error("it is longer than {MAX_NAME_BYTES} bytes")]
     TooLong,
 }
 

@@ -118,13 +118,13 @@ impl<'a> SampleNames<'a> {
     /// The name of sample `index` of the file; `None` when another block has it.
     ///
     /// # Errors
-    /// [`FormatError::NameExtent`].
+    /// [`FormatError::NameExtent`], [`FormatError::UnsafeName`].
     pub fn name(&self, index: u64) -> Result<Option<&'a [u8]>, FormatError> {
         let position = index.checked_sub(self.first_sample).map(usize::try_from);
-        match position {
-            Some(Ok(position)) => self.table.name(position),
-            _ => Ok(None),
-        }
+        let Some(Ok(position)) = position else { return Ok(None) };
+        let name = self.table.name(position)?;
+        name.map_or(Ok(()), FormatError::check_sample_name)?;
+        Ok(name)
     }
 }
 

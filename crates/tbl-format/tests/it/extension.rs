@@ -13,7 +13,7 @@ fn payload(kind: ExtensionKind, body: &[u8]) -> Vec<u8> {
 
 fn names() -> NameTableBuilder {
     let mut names = NameTableBuilder::new();
-    for name in [&b"first"[..], b"", b"\xff\x00third"] {
+    for name in [&b"first"[..], b"", b"\xff\x01third"] {
         names.push(name).unwrap();
     }
     names
@@ -40,7 +40,7 @@ fn sample_names_are_found_by_number() {
     assert_eq!(name((1 << 40) - 1), None);
     assert_eq!(name(1 << 40), Some(&b"first"[..]));
     assert_eq!(name((1 << 40) + 1), Some(&b""[..]));
-    assert_eq!(name((1 << 40) + 2), Some(&b"\xff\x00third"[..]));
+    assert_eq!(name((1 << 40) + 2), Some(&b"\xff\x01third"[..]));
     assert_eq!(name((1 << 40) + 3), None);
 }
 
@@ -121,6 +121,31 @@ fn integrity_and_fields_survive_the_round_trip() {
     let error = Field { extension, bytes: b"" }.write_body(&mut body).unwrap_err();
     let (bytes, limit) = (65_536, 65_535);
     assert_eq!(error, FormatError::TooLarge { what: "field extension", bytes, limit });
+}
+
+#[test]
+fn names_that_leave_their_folder_are_refused() {
+    let mut names = NameTableBuilder::new();
+    for name in [&b"a.jpg"[..], b"../a.jpg", b"/a.jpg", b"a\0"] {
+        names.push(name).unwrap();
+    }
+    let payload_of_names =
+        payload(ExtensionKind::SampleNames, &names.sample_names_body(0).unwrap());
+    let Some(Extension::SampleNames(found)) = Extension::parse(&payload_of_names).unwrap() else {
+        panic!("not sample names")
+    };
+    assert_eq!(found.name(0), Ok(Some(&b"a.jpg"[..])));
+    for index in 1..4 {
+        let name = found.name(index);
+        assert!(matches!(name, Err(FormatError::UnsafeName { what: "sample name", .. })));
+    }
+    for body in [&b"\x0b\0/../../evil"[..], b"\x02\0a\0"] {
+        let field = Extension::parse(&payload(ExtensionKind::Field, body)).map(drop);
+        assert!(matches!(field, Err(FormatError::UnsafeName { what: "field extension", .. })));
+        let (_, extension) = body.split_at(2);
+        let written = Field { extension, bytes: b"" }.write_body(&mut Vec::new());
+        assert_eq!(written, field);
+    }
 }
 
 #[test]

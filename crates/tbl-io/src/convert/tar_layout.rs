@@ -11,7 +11,7 @@ use super::error::{ConvertError, PackError};
 use super::pack::{Pack, Sample, Sink, Written};
 use super::selection::Located;
 use super::{ConvertOptions, Selection};
-use crate::grouping::{is_image, split_base};
+use crate::grouping::{is_image, join_base, split_base};
 use crate::label::{LabelField, deciding_field};
 use crate::labels::Labels;
 use crate::sample::Field;
@@ -77,7 +77,7 @@ impl TarSink {
         let group = group_of(name);
         let stored_count = fields.len();
         fields.retain(|field| {
-            let name = field_name(group, field);
+            let name = join_base(group, &field.extension);
             group_of(&name) == group && !is_image(base_of(&name))
         });
         self.unstored.fields += (stored_count - fields.len()) as u64;
@@ -122,7 +122,8 @@ impl Sink for TarSink {
         self.writer.append(&placed, bytes)?;
         if needs_fields {
             for field in &fields {
-                self.writer.append(&field_name(group_of(&placed), field), &field.bytes)?;
+                self.writer
+                    .append(&join_base(group_of(&placed), &field.extension), &field.bytes)?;
             }
         }
         Ok(())
@@ -197,10 +198,6 @@ fn group_of(name: &[u8]) -> &[u8] {
     let base = base_of(name);
     let extension = base.len() - split_base(base).0.len();
     name.get(..name.len() - extension).unwrap_or(name)
-}
-
-fn field_name(group: &[u8], field: &Field) -> Vec<u8> {
-    [group, b".", &field.extension].concat()
 }
 
 /// The label that a reader of the archive finds in the fields, or the field that has none.

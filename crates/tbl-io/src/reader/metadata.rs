@@ -152,6 +152,15 @@ impl Metadata {
         }
     }
 
+    /// Checks that the name of sample `index`, if it has one, stays inside a folder.
+    pub(super) fn check_name(&self, index: u64) -> Result<(), ReadError> {
+        let Some(section) = &self.0 else { return Ok(()) };
+        if section.directory.has_names() {
+            return section.read(|bytes| section.directory.name(bytes, index).map(drop));
+        }
+        section.json(index).map(drop)
+    }
+
     /// Calls `take` with kind and data of each block of sample `index`, in stored order.
     pub(super) fn for_each_block(
         &self,
@@ -231,6 +240,7 @@ impl Section {
                 return Ok(ControlFlow::Continue(()));
             }
             facts = JsonFacts::parse(data);
+            facts.key.as_deref().map_or(Ok(()), FormatError::check_sample_name)?;
             Ok(ControlFlow::Break(()))
         })?;
         Ok(facts)

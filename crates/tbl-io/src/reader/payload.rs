@@ -5,7 +5,7 @@ use tbl_format::checksum::{crc32c, payload_crc16};
 use tbl_format::{FormatError, v2};
 
 use super::entry::IndexEntry;
-use super::{TblFile, Verify};
+use super::{Damage, TblFile, Verify};
 use crate::error::ReadError;
 
 impl TblFile {
@@ -82,6 +82,10 @@ impl TblFile {
         self.check_extent(index, &entry)?;
         let most = u64::from(entry.bytes.max(entry.stored_bytes));
         self.options.limits.check_sample_bytes(self.source.path(), most)?;
+        // A sample whose name `entry` refuses has no label either, so its bytes are refused too.
+        if self.options.damage == Damage::Refuse {
+            self.metadata.check_name(index)?;
+        }
         Ok(entry)
     }
 

@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use tbl_format::path::check_name;
+
 use super::{RepairEvent, RepairOptions, RepairSummary, unless_damage};
 use crate::convert::ConvertError;
 use crate::error::{ReadError, TarDefect};
@@ -184,6 +186,10 @@ impl Salvage<'_> {
             }
             let data_end = data + size;
             if !is_metadata {
+                if let Err(unsafe_name) = check_name(&path) {
+                    let (what, found) = ("member name", unsafe_name);
+                    return defect(path, TarDefect::UnsafeName { what, defect: found });
+                }
                 return Ok(Ok(Found::Member(Member { start, data_end })));
             }
             if size > MAX_METADATA_BYTES {

@@ -109,7 +109,7 @@ pub enum EncodeError {
         /// The sample's format.
         format: SampleFormat,
     },
-    /// A metadata block would be too large.
+    /// A metadata block would be too large, or a name or an extension is unsafe.
     #[error(transparent)]
     Metadata(#[from] FormatError),
 }
@@ -185,6 +185,8 @@ impl Encoder {
         if sample.label == Some(NO_LABEL) {
             return Err(EncodeError::Label { label: NO_LABEL });
         }
+        // Readers refuse such a name.
+        sample.key.map_or(Ok(()), FormatError::check_sample_name)?;
         let row_index = sample.row_index.unwrap_or_default();
         if row_index.len() > RowIndexes::MAX_ROW_INDEX_BYTES {
             let (bytes, limit) = (row_index.len(), RowIndexes::MAX_ROW_INDEX_BYTES);

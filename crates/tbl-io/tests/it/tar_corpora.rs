@@ -72,6 +72,9 @@ fn found_members(archive: &TarArchive) -> Vec<Member> {
 /// The readers behind the manifests stop at the first zero block, this one goes on.
 const CONCATENATED: &str = "test_read_format_tar_concatenated.tar.uu-aac57ab5.tar";
 
+/// Members that other readers return and this one refuses, because of their names.
+const UNSAFE_NAMES: [&str; 1] = ["pax-nul-path-a47d0adc.tar"];
+
 #[derive(Debug, Default)]
 struct Tally {
     valid: usize,
@@ -100,6 +103,11 @@ fn check_corpus(folder: &Path, tally: &mut Tally) {
 
 fn check_members(file: &str, archive: &TarArchive, reference: &Value, tally: &mut Tally) {
     tally.valid += 1;
+    if UNSAFE_NAMES.contains(&file) {
+        let error = archive.entry(0).unwrap_err();
+        assert!(error.to_string().contains("unsafe member name"), "{error}");
+        return;
+    }
     let expected = expected_members(reference["entries"].as_array().unwrap());
     let mut found = found_members(archive);
     if file == CONCATENATED {

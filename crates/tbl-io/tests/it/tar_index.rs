@@ -1,5 +1,6 @@
 //! Each feature of the TAR formats, on archives built for it.
 
+use tbl_format::path::PathDefect;
 use tbl_io::{
     Field, MemberKind, ReadError, ReadLimits, SampleSource, Source, TarArchive, TarDefect,
 };
@@ -349,17 +350,48 @@ fn fields_come_with_every_image_of_their_group() {
 }
 
 #[test]
-fn duplicates_and_names_that_would_escape_are_kept() {
-    let members: [(&[u8], &[u8]); 5] = [
-        (b"a.jpg", b"1"),
-        (b"a.jpg", b"2"),
-        (b"../../x.jpg", b"3"),
-        (b"/abs.jpg", b"4"),
-        (b"\x1b[2J\xff.jpg", b""),
-    ];
+fn duplicates_and_unprintable_names_are_kept() {
+    let members: [(&[u8], &[u8]); 4] =
+        [(b"a.jpg", b"1"), (b"a.jpg", b"2"), (b"..\\..\\x.jpg", b"3"), (b"\x1b[2J\xff.jpg", b"")];
     let archive =
         members.iter().fold(Archive::new(), |archive, (name, body)| archive.member(name, body));
     check(archive.finish(), &members);
+}
+
+#[test]
+fn a_name_that_leaves_its_folder_is_damage_of_its_sample() {
+    for (name, defect) in [
+        (&b"../../x.jpg"[..], PathDefect::Parent),
+        (b"a/../../x.jpg", PathDefect::Parent),
+        (b"..", PathDefect::Parent),
+        (b"/abs.jpg", PathDefect::Absolute),
+    ] {
+        let archive = open(Archive::new().member(b"a.jpg", b"1").member(name, b"2").finish());
+        let archive = archive.unwrap();
+        assert_eq!(archive.entry(0).unwrap().key.as_deref(), Some(&b"a.jpg"[..]));
+        let unsafe_name = |result: Result<(), ReadError>| match result {
+            Err(ReadError::Sample { index: 1, key: Some(key), source }) if key == name => {
+                let ReadError::Tar { offset: 1024, source, .. } = *source else {
+                    panic!("{source}")
+                };
+                assert_eq!(source, TarDefect::UnsafeName { what: "member name", defect });
+            }
+            other => panic!("{other:?}"),
+        };
+        unsafe_name(archive.entry(1).map(drop));
+        unsafe_name(archive.facts(1).map(drop));
+        unsafe_name(archive.read_into(1, &mut Vec::new()));
+        unsafe_name(archive.view(1).map(drop));
+        unsafe_name(archive.stored(1).map(drop));
+        unsafe_name(archive.read_fields(1, &mut Vec::new()));
+    }
+    let nul = Archive::new()
+        .member(b"a.jpg", b"1")
+        .pax(b'x', &[("path", "a.c\0ls")])
+        .member(b"a.cls", b"2")
+        .finish();
+    let error = open(nul).unwrap().read_fields(0, &mut Vec::new()).unwrap_err();
+    assert!(error.to_string().contains("unsafe field name: it contains a zero byte"), "{error}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use proptest::prelude::*;
+use tbl_format::path::{PathDefect, check_name};
 use tbl_io::{NameDefect, TarOptions, TarWriter, WriteError};
 
 type Members = Vec<(Vec<u8>, Vec<u8>)>;
@@ -53,7 +54,7 @@ fn hard_cases() -> Members {
     members.push((b"latin1/gr\xf6\xdfe.jpg".to_vec(), b"latin-1".to_vec()));
     members.push(([&b"long\xff/".repeat(60)[..], b"x.png"].concat(), b"long latin-1".to_vec()));
     members.push((b"with space\nand newline.jpg".to_vec(), b"control".to_vec()));
-    members.push((b"../up.jpg".to_vec(), b"kept as data".to_vec()));
+    members.push((b"..\\up.jpg".to_vec(), b"kept as data".to_vec()));
     members.push((b"twice.jpg".to_vec(), b"first".to_vec()));
     members.push((b"twice.jpg".to_vec(), b"second".to_vec()));
     members
@@ -124,9 +125,11 @@ fn names_tar_cannot_carry_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = TarWriter::create(&folder.path().join("names.tar"), QUICK).unwrap();
     let long = vec![b'n'; (1 << 19) + 1];
-    let cases: [(&[u8], NameDefect); 4] = [
-        (b"", NameDefect::Empty),
-        (b"a\0b", NameDefect::Zero),
+    let cases: [(&[u8], NameDefect); 6] = [
+        (b"", PathDefect::Empty.into()),
+        (b"a\0b", PathDefect::ZeroByte.into()),
+        (b"../up.jpg", PathDefect::Parent.into()),
+        (b"/abs.jpg", PathDefect::Absolute.into()),
         (b"folder/", NameDefect::Folder),
         (&long, NameDefect::TooLong),
     ];
@@ -157,7 +160,8 @@ proptest! {
             (
                 // The tar crate ends a PAX record at the first line feed of its value.
                 proptest::collection::vec(11_u8..=255, 1..320)
-                    .prop_filter("a folder", |name| name.last() != Some(&b'/')),
+                    .prop_filter("a folder", |name| name.last() != Some(&b'/'))
+                    .prop_filter("leaves its folder", |name| check_name(name).is_ok()),
                 proptest::collection::vec(any::<u8>(), 0..1500),
             ),
             0..8,

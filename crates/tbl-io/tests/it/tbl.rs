@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use tbl_format::SampleFormat;
+use tbl_format::path::{check_extension, check_name};
 use tbl_io::{
     Field, NewSample, SampleSource, StreamWriter, TblFile, TblVersion, WriteOptions, WriteSummary,
 };
@@ -159,14 +160,17 @@ fn arbitrary_sample() -> impl Strategy<Value = Sample> {
         prop::collection::vec(any::<u8>(), 0..300),
         (any::<u8>(), 0..100_000usize).prop_map(|(value, len)| vec![value; len]),
     ];
-    let field =
-        (prop::collection::vec(any::<u8>(), 0..9), prop::collection::vec(any::<u8>(), 0..99))
-            .prop_map(|(extension, bytes)| Field { extension, bytes });
+    let extension = prop::collection::vec(any::<u8>(), 0..9)
+        .prop_filter("leaves its folder", |extension| check_extension(extension).is_ok());
+    let field = (extension, prop::collection::vec(any::<u8>(), 0..99))
+        .prop_map(|(extension, bytes)| Field { extension, bytes });
+    let key = prop::collection::vec(any::<u8>(), 0..40)
+        .prop_filter("leaves its folder", |key| check_name(key).is_ok());
     (
         bytes,
         any::<u8>().prop_filter("raw images have their own tests", |&code| code != 8),
         any::<(u16, u16)>(),
-        prop::option::of(prop::collection::vec(any::<u8>(), 0..40)),
+        prop::option::of(key),
         prop::option::of(any::<i64>().prop_filter("stands for none", |&label| label != i64::MIN)),
         prop::collection::vec(field, 0..3),
     )

@@ -5,11 +5,13 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use tbl_io::{
-    AsStored, Compression, ConvertError, Finding, Oddity, Target, VerifySummary, WriteOptions,
-    verify,
+    AsStored, Compression, ConvertError, ConvertEvent, Finding, Labels, Oddity, Selection, Target,
+    VerifySummary, WriteOptions, verify,
 };
 
-use super::{borrow, convert, labelled, quick, write_tar};
+use crate::tar_bytes::Archive;
+
+use super::{borrow, convert, labelled, open, quick, write_tar};
 
 /// The findings as text, and the summary.
 fn check(path: &Path) -> (Vec<String>, VerifySummary) {
@@ -129,4 +131,26 @@ fn oddities_are_no_damage() {
     let offset = u64::from_le_bytes(*second.first_chunk().unwrap());
     let overlap = Oddity::Overlap { first: 1, second: 2, offset }.to_string();
     assert!(found.contains(&overlap), "{found:?}");
+}
+
+#[test]
+fn a_name_that_leaves_its_folder_is_a_bad_sample() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in.tar");
+    let archive = Archive::new().member(b"a.jpg", b"1").member(b"../b.jpg", b"2");
+    std::fs::write(&path, archive.member(b"/c.jpg", b"3").finish()).unwrap();
+    let (found, summary) = check(&path);
+    assert_eq!(found, ["sample 1", "sample 2"]);
+    assert_eq!((summary.bad_samples, summary.is_good()), (2, false));
+    for target in [Target::Tar, Target::Tbl1, Target::Tbl2(Compression::None)] {
+        let options = quick(target);
+        let sources = open(std::slice::from_ref(&path));
+        let labels = Labels::resolve(&sources).unwrap();
+        let selection = Selection::all(&sources, &labels).unwrap();
+        let to = folder.path().join("out");
+        let go_on = &mut |_: ConvertEvent<'_>| ControlFlow::Continue(());
+        let result = tbl_io::convert(&selection, &to, &options, AsStored::default, go_on);
+        assert!(matches!(result, Err(ConvertError::Read(error)) if error.is_damage()));
+        assert!(!to.exists());
+    }
 }

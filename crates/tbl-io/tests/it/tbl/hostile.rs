@@ -1,11 +1,12 @@
 //! Damaged and odd files: an error that names the place, or the same samples; never a panic.
 
 use tbl_format::checksum::payload_crc16;
-use tbl_format::extension::{ExtensionHeader, ExtensionKind};
+use tbl_format::extension::{ExtensionHeader, ExtensionKind, NameTableBuilder};
+use tbl_format::path::PathDefect;
 use tbl_format::{FormatError, SampleFormat, v1, v2};
 use tbl_io::{
-    Damage, NewSample, ReadError, ReadOptions, SampleSource, Source, StreamWriter, TblFile, Verify,
-    WriteOptions,
+    Damage, Field, NewSample, ReadError, ReadOptions, SampleSource, Source, StreamWriter, TblFile,
+    Verify, WriteError, WriteOptions,
 };
 
 use super::{Sample, read, samples, write};
@@ -427,4 +428,78 @@ fn the_first_json_block_is_the_last_one_looked_at() {
     let file = open(with_section(plain_file(), &section)).unwrap();
     assert_eq!(file.entry(2).unwrap().key.as_deref(), Some(&b"a"[..]));
     assert_eq!(file.metadata(2).unwrap().len(), 1700);
+}
+
+/// A metadata section with one extension payload.
+fn extension_section(sample: u64, kind: ExtensionKind, body: &[u8]) -> Vec<u8> {
+    let header = ExtensionHeader::new(kind, body).to_bytes();
+    section_of(1, |_| (sample, 255, [&header[..], body].concat()))
+}
+
+#[test]
+fn a_name_that_leaves_its_folder_is_damage_of_its_sample() {
+    let unsafe_name = |result: Result<(), ReadError>, what: &str, defect: PathDefect| {
+        let error = result.unwrap_err();
+        assert!(error.is_damage() && error.sample_index() == Some(1), "{error}");
+        let expected = format!("unsafe {what}: {defect}, expected ");
+        assert!(error.to_string().contains(&expected), "{error}");
+    };
+    for (name, defect) in [
+        ("../x.jpg", PathDefect::Parent),
+        ("a/../../x.jpg", PathDefect::Parent),
+        ("/abs.jpg", PathDefect::Absolute),
+        ("a\0.jpg", PathDefect::ZeroByte),
+    ] {
+        let mut table = NameTableBuilder::new();
+        table.push(b"good.jpg").unwrap();
+        table.push(name.as_bytes()).unwrap();
+        let body = table.sample_names_body(0).unwrap();
+        let json = serde_json::json!({ "key": name, "label": 1 }).to_string();
+        for section in [
+            extension_section(u64::MAX, ExtensionKind::SampleNames, &body),
+            section_of(1, |_| (1, 1, json.clone().into_bytes())),
+        ] {
+            let file = open(with_section(plain_file(), &section)).unwrap();
+            file.entry(0).unwrap();
+            file.read_into(0, &mut Vec::new()).unwrap();
+            // Not read without its label, which is lost with the name.
+            for result in [
+                file.entry(1).map(drop),
+                file.read_into(1, &mut Vec::new()),
+                file.view(1).map(drop),
+                file.stored(1).map(drop),
+            ] {
+                unsafe_name(result, "sample name", defect);
+            }
+        }
+    }
+    for (extension, defect) in [
+        (&b"/../../evil"[..], PathDefect::Slash),
+        (b"../evil", PathDefect::Slash),
+        (b"a\0", PathDefect::ZeroByte),
+    ] {
+        let length = u16::try_from(extension.len()).unwrap().to_le_bytes();
+        let body = [&length[..], extension, b"bytes"].concat();
+        let section = extension_section(1, ExtensionKind::Field, &body);
+        let file = open(with_section(plain_file(), &section)).unwrap();
+        unsafe_name(file.read_fields(1, &mut Vec::new()), "field extension", defect);
+    }
+}
+
+#[test]
+fn names_that_leave_their_folder_are_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = WriteOptions { sync: false, ..WriteOptions::default() };
+    let mut writer = StreamWriter::create(&folder.path().join("t.tbl"), options).unwrap();
+    let mut refused = |sample: NewSample<'_>| {
+        assert!(matches!(writer.write_sample(&sample), Err(WriteError::Sample { index: 0, .. })));
+    };
+    for key in ["../x.jpg", "/abs.jpg", "a\0"] {
+        refused(NewSample { key: Some(key.as_bytes()), ..NewSample::new(b"bytes") });
+    }
+    for extension in ["/../../evil", "a\0"] {
+        let fields = [Field { extension: extension.into(), bytes: Vec::new() }];
+        refused(NewSample { key: Some(b"a.jpg"), fields: &fields, ..NewSample::new(b"bytes") });
+    }
+    assert_eq!(writer.finish().unwrap().samples, 0);
 }
