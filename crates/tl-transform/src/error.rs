@@ -38,6 +38,19 @@ pub enum RecipeError {
         /// What is wrong.
         invalid: Invalid,
     },
+    /// An operation within too many others.
+    #[error(
+        "operation {position}: {op} is nested too deep, expected at most {limit} levels of \
+         operations"
+    )]
+    TooDeep {
+        /// The place in the list, from 0, of the outermost operation.
+        position: usize,
+        /// The name of the first one that is too deep.
+        op: &'static str,
+        /// How many levels there may be.
+        limit: usize,
+    },
     /// More operations than there are numbers for.
     #[error("recipe of {count} operations, at most {limit} have random numbers of their own")]
     TooManyOps {

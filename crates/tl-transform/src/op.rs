@@ -17,6 +17,8 @@ mod range;
 mod user;
 mod warp;
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -49,6 +51,11 @@ pub(crate) const MAX_SIZE: u32 = 65_535;
 /// The most operations of a recipe, so that each has a number in the random streams.
 pub(crate) const MAX_OPS: usize = 256;
 
+/// The most operations within one another, the innermost included. Training recipes nest three or
+/// four. Every level takes stack where a recipe is read, checked and drawn from, and two of the 128
+/// levels of the JSON reader, whose error would not name the operation.
+pub(crate) const MAX_DEPTH: usize = 50;
+
 /// What every operation can do. `Display` writes the parameters as `(...)`, or nothing.
 pub(crate) trait Operation: fmt::Display {
     /// The name, as torchvision's class has it.
@@ -66,7 +73,7 @@ pub(crate) trait Operation: fmt::Display {
     }
 
     /// Width and height afterwards if they are the same for every image, given those before.
-    fn output_size(&self, before: Option<(u32, u32)>) -> Option<(u32, u32)> {
+    fn output_size(&self, before: Option<(u32, u32)>, _fixed: &FixedSizes) -> Option<(u32, u32)> {
         before
     }
 
@@ -78,6 +85,35 @@ pub(crate) trait Operation: fmt::Display {
     /// How many images it makes of one.
     fn views(&self) -> u32 {
         1
+    }
+}
+
+/// The sizes that operations of one recipe give to images of unknown size.
+///
+/// Each is found once: a [`RandomOrder`] asks its operations for them and for the size after a
+/// known one, so that without a memory every level of nesting would double the work.
+#[derive(Debug, Default)]
+pub(crate) struct FixedSizes {
+    /// By the address of the operation, which stays where it is while it is borrowed.
+    found: RefCell<HashMap<*const Op, Option<(u32, u32)>>>,
+    #[cfg(test)]
+    evaluated: std::cell::Cell<usize>,
+}
+
+impl FixedSizes {
+    fn of(&self, op: &Op) -> Option<(u32, u32)> {
+        let known = self.found.borrow().get(&std::ptr::from_ref(op)).copied();
+        known.unwrap_or_else(|| {
+            let size = self.evaluate(op, None);
+            self.found.borrow_mut().insert(op, size);
+            size
+        })
+    }
+
+    fn evaluate(&self, op: &Op, before: Option<(u32, u32)>) -> Option<(u32, u32)> {
+        #[cfg(test)]
+        self.evaluated.set(self.evaluated.get() + 1);
+        op.operation().output_size(before, self)
     }
 }
 
@@ -298,8 +334,24 @@ impl Op {
         self.operation().domain()
     }
 
-    pub(crate) fn output_size(&self, before: Option<(u32, u32)>) -> Option<(u32, u32)> {
-        self.operation().output_size(before)
+    /// Width and height afterwards if they are the same for every image, given those before.
+    pub(crate) fn output_size(
+        &self,
+        before: Option<(u32, u32)>,
+        fixed: &FixedSizes,
+    ) -> Option<(u32, u32)> {
+        match before {
+            None => fixed.of(self),
+            Some(_) => fixed.evaluate(self, before),
+        }
+    }
+
+    /// An operation within this one, or itself, that has `levels` others around it.
+    pub(crate) fn within(&self, levels: usize) -> Option<&Self> {
+        match levels.checked_sub(1) {
+            None => Some(self),
+            Some(levels) => self.children().iter().find_map(|op| op.within(levels)),
+        }
     }
 
     /// An operation within this one that cannot be there, and the one it is directly within: a

@@ -8,8 +8,8 @@ use crate::batch_op::BatchOp;
 use crate::decode_mode::DecodeMode;
 use crate::error::RecipeError;
 use crate::op::{
-    self, CenterCrop, Domain, Normalize, Op, RandomHorizontalFlip, RandomResizedCrop, Resize,
-    ToFloat,
+    self, CenterCrop, Domain, FixedSizes, Normalize, Op, RandomHorizontalFlip, RandomResizedCrop,
+    Resize, ToFloat,
 };
 use crate::output::{Dtype, Layout, OutputSpec};
 use crate::parity::Parity;
@@ -48,6 +48,9 @@ impl Recipe {
     /// the random streams.
     pub const MAX_OPS: usize = op::MAX_OPS;
 
+    /// The most levels of operations within operations.
+    pub const MAX_DEPTH: usize = op::MAX_DEPTH;
+
     /// The most images that a sample can become: two `TenCrop`s in a row and more.
     pub const MAX_VIEWS: u32 = 256;
 
@@ -61,6 +64,12 @@ impl Recipe {
         let count = ops.iter().map(Op::count).sum();
         if count > Self::MAX_OPS {
             return Err(RecipeError::TooManyOps { count, limit: Self::MAX_OPS });
+        }
+        for (position, op) in ops.iter().enumerate() {
+            if let Some(op) = op.within(Self::MAX_DEPTH) {
+                let (op, limit) = (op.name(), Self::MAX_DEPTH);
+                return Err(RecipeError::TooDeep { position, op, limit });
+            }
         }
         let views = ops.iter().map(Op::views).fold(1, u32::saturating_mul);
         if views > Self::MAX_VIEWS {
@@ -223,7 +232,8 @@ impl Recipe {
     /// Width and height of every result, or `None` when they depend on the image.
     #[must_use]
     pub fn output_size(&self) -> Option<(u32, u32)> {
-        self.ops.iter().fold(None, |size, op| op.output_size(size))
+        let fixed = FixedSizes::default();
+        self.ops.iter().fold(None, |size, op| op.output_size(size, &fixed))
     }
 
     /// How many images a sample becomes: more than one with crops such as

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Domain, Op, Operation, require, require_probability};
+use super::{Domain, FixedSizes, Op, Operation, require, require_probability};
 use crate::draw::{Drawing, Stream};
 use crate::error::{Invalid, PlanError};
 use crate::rng::Rng;
@@ -30,8 +30,8 @@ impl Operation for Compose {
         draw_all(&self.ops, stream, drawing)
     }
 
-    fn output_size(&self, before: Option<(u32, u32)>) -> Option<(u32, u32)> {
-        fold_size(&self.ops, before)
+    fn output_size(&self, before: Option<(u32, u32)>, fixed: &FixedSizes) -> Option<(u32, u32)> {
+        fold_size(&self.ops, before, fixed)
     }
 
     fn domain(&self) -> Domain {
@@ -78,8 +78,8 @@ impl Operation for RandomApply {
         if stream.rng().chance(self.p) { draw_all(&self.ops, stream, drawing) } else { Ok(()) }
     }
 
-    fn output_size(&self, before: Option<(u32, u32)>) -> Option<(u32, u32)> {
-        let done = fold_size(&self.ops, before);
+    fn output_size(&self, before: Option<(u32, u32)>, fixed: &FixedSizes) -> Option<(u32, u32)> {
+        let done = fold_size(&self.ops, before, fixed);
         if self.p >= 1.0 || done == before {
             done
         } else if self.p <= 0.0 {
@@ -157,8 +157,8 @@ impl Operation for RandomChoice {
         draw_one(&self.ops, self.choose(&mut stream.rng()), stream, drawing)
     }
 
-    fn output_size(&self, before: Option<(u32, u32)>) -> Option<(u32, u32)> {
-        let mut sizes = self.ops.iter().map(|op| op.output_size(before));
+    fn output_size(&self, before: Option<(u32, u32)>, fixed: &FixedSizes) -> Option<(u32, u32)> {
+        let mut sizes = self.ops.iter().map(|op| op.output_size(before, fixed));
         let first = sizes.next()?;
         sizes.all(|size| size == first).then_some(first)?
     }
@@ -210,9 +210,9 @@ impl Operation for RandomOrder {
     }
 
     /// Known when one operation fixes the size and the others keep that size, or all keep theirs.
-    fn output_size(&self, before: Option<(u32, u32)>) -> Option<(u32, u32)> {
-        let fixed = self.ops.iter().find_map(|op| op.output_size(None)).or(before);
-        self.ops.iter().all(|op| op.output_size(fixed) == fixed).then_some(fixed)?
+    fn output_size(&self, before: Option<(u32, u32)>, fixed: &FixedSizes) -> Option<(u32, u32)> {
+        let size = self.ops.iter().find_map(|op| op.output_size(None, fixed)).or(before);
+        self.ops.iter().all(|op| op.output_size(size, fixed) == size).then_some(size)?
     }
 
     fn domain(&self) -> Domain {
@@ -248,8 +248,8 @@ fn draw_one(
     }
 }
 
-fn fold_size(ops: &[Op], before: Option<(u32, u32)>) -> Option<(u32, u32)> {
-    ops.iter().fold(before, |size, op| op.output_size(size))
+fn fold_size(ops: &[Op], before: Option<(u32, u32)>, fixed: &FixedSizes) -> Option<(u32, u32)> {
+    ops.iter().fold(before, |size, op| op.output_size(size, fixed))
 }
 
 /// Refuses an empty list, as torchvision does.

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Operation, Range, require, require_name};
+use super::{FixedSizes, Operation, Range, require, require_name};
 use crate::draw::{Drawing, Stream};
 use crate::error::{Invalid, PlanError};
 use crate::fill::Fill;
@@ -118,7 +118,7 @@ impl Operation for RandomRotation {
         drawing.step(Step::Warp(Warp::Rotate(rotate)))
     }
 
-    fn output_size(&self, before: Option<(u32, u32)>) -> Option<(u32, u32)> {
+    fn output_size(&self, before: Option<(u32, u32)>, _: &FixedSizes) -> Option<(u32, u32)> {
         before.filter(|_| !self.expand)
     }
 }

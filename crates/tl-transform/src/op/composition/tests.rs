@@ -107,7 +107,7 @@ fn nested_operations_have_streams_of_their_own() {
 
 #[test]
 fn sizes_are_known_when_every_way_leads_to_one() {
-    let size = |op: Op, before| op.output_size(before);
+    let size = |op: Op, before| op.output_size(before, &FixedSizes::default());
     let exact = || Op::from(CenterCrop { size: Size::exact(7, 9) });
     let image = Some((64, 48));
     assert_eq!(size(Compose { ops: vec![crop(3), exact()] }.into(), None), Some((7, 9)));
@@ -123,6 +123,49 @@ fn sizes_are_known_when_every_way_leads_to_one() {
     assert_eq!(size(order(vec![flip(0.5), exact()]), None), Some((7, 9)));
     assert_eq!(size(order(vec![crop(3), exact()]), image), None);
     assert_eq!(size(order(vec![flip(0.5), flip(0.1)]), image), image);
+}
+
+/// Operations in any order, `levels` around a flip, with `beside` next to each.
+fn nested(levels: usize, beside: &[Op]) -> Op {
+    (0..levels).fold(flip(0.5), |within, _| {
+        let ops = std::iter::once(within).chain(beside.iter().cloned()).collect();
+        RandomOrder { ops }.into()
+    })
+}
+
+#[test]
+fn sizes_of_nested_orders_are_found_in_polynomial_time() {
+    let exact = || Op::from(CenterCrop { size: Size::exact(7, 9) });
+    let other = || Op::from(CenterCrop { size: Size::exact(3, 3) });
+    for beside in [&[][..], &[exact()], &[exact(), other()], &[flip(0.1), exact()]] {
+        for levels in [8, 60] {
+            let op = nested(levels, beside);
+            for before in [None, Some((64, 48)), Some((7, 9))] {
+                let fixed = FixedSizes::default();
+                op.output_size(before, &fixed);
+                let (found, limit) = (fixed.evaluated.get(), 2 * levels * op.count());
+                assert!(found <= limit, "{levels} levels: {found} evaluations, {limit} expected");
+            }
+        }
+    }
+}
+
+#[test]
+fn operations_nested_too_deep_are_refused_by_name() {
+    let limit = Recipe::MAX_DEPTH;
+    Recipe::new(vec![nested(limit - 1, &[])], PIXELS).unwrap();
+    let found = Recipe::new(vec![crop(9), nested(limit, &[])], PIXELS);
+    let op = "RandomHorizontalFlip";
+    assert_eq!(found, Err(RecipeError::TooDeep { position: 1, op, limit }));
+    let json = |levels: usize| {
+        let open = r#"{"op":"random_order","ops":["#.repeat(levels);
+        let ops = format!(r#"{open}{{"op":"random_horizontal_flip"}}{}"#, "]}".repeat(levels));
+        format!(r#"{{"ops":[{ops}],"output":{{"dtype":"u8","layout":"hwc"}}}}"#)
+    };
+    serde_json::from_str::<Recipe>(&json(limit - 1)).unwrap();
+    let error = serde_json::from_str::<Recipe>(&json(limit + 5)).unwrap_err().to_string();
+    let expected = "operation 0: RandomOrder is nested too deep, expected at most 50 levels";
+    assert!(error.starts_with(expected), "{error}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::pad::{Border, PadMode, Sides};
 use crate::draw::{Drawing, Stream};
 use crate::error::{Invalid, PlanError};
 use crate::fill::Fill;
-use crate::op::Operation;
+use crate::op::{FixedSizes, Operation};
 use crate::pass::Padding;
 
 /// Cuts a part of one size out of the middle; where the image is smaller, black is added first.
@@ -54,7 +54,7 @@ impl Operation for CenterCrop {
         })
     }
 
-    fn output_size(&self, _: Option<(u32, u32)>) -> Option<(u32, u32)> {
+    fn output_size(&self, _: Option<(u32, u32)>, _: &FixedSizes) -> Option<(u32, u32)> {
         Some(self.size.of_crop())
     }
 }
@@ -135,7 +135,7 @@ impl Operation for RandomCrop {
         drawing.crop(Rect { x, y, width: crop.0, height: crop.1 })
     }
 
-    fn output_size(&self, _: Option<(u32, u32)>) -> Option<(u32, u32)> {
+    fn output_size(&self, _: Option<(u32, u32)>, _: &FixedSizes) -> Option<(u32, u32)> {
         Some(self.size.of_crop())
     }
 }

@@ -9,7 +9,7 @@ use crate::draw::{Drawing, Stream};
 use crate::error::{Invalid, PlanError};
 use crate::fill::Fill;
 use crate::op::forms::forms;
-use crate::op::{MAX_SIZE, Operation, require, require_probability};
+use crate::op::{FixedSizes, MAX_SIZE, Operation, require, require_probability};
 use crate::pass::Padding;
 use crate::step::{self, Step};
 
@@ -163,7 +163,7 @@ impl Operation for Pad {
         border.draw(self.padding.padding(), drawing)
     }
 
-    fn output_size(&self, before: Option<(u32, u32)>) -> Option<(u32, u32)> {
+    fn output_size(&self, before: Option<(u32, u32)>, _: &FixedSizes) -> Option<(u32, u32)> {
         before.and_then(|size| self.padding.padding().around(size).ok())
     }
 }
@@ -222,7 +222,7 @@ impl Operation for RandomZoomOut {
         drawing.pad(Padding { left, top, right, bottom }, self.fill.pil())
     }
 
-    fn output_size(&self, before: Option<(u32, u32)>) -> Option<(u32, u32)> {
+    fn output_size(&self, before: Option<(u32, u32)>, _: &FixedSizes) -> Option<(u32, u32)> {
         before.filter(|_| self.p <= 0.0)
     }
 }

@@ -9,7 +9,7 @@ use crate::draw::{Drawing, Stream};
 use crate::error::{Invalid, PlanError};
 use crate::interpolation::{Interpolation, Sampling};
 use crate::op::forms::one_or_list;
-use crate::op::{Operation, require, require_interval, require_name, require_size};
+use crate::op::{FixedSizes, Operation, require, require_interval, require_name, require_size};
 
 /// Resizes the whole image; nothing happens to one that has the size already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,7 +91,7 @@ impl Operation for Resize {
         drawing.resize(self.target(drawing.size()), Sampling { interpolation, antialias })
     }
 
-    fn output_size(&self, before: Option<(u32, u32)>) -> Option<(u32, u32)> {
+    fn output_size(&self, before: Option<(u32, u32)>, _: &FixedSizes) -> Option<(u32, u32)> {
         match self.size {
             Some(Size::Exact([height, width])) => Some((width, height)),
             Some(Size::Side(_)) | None => before.map(|size| self.target(size)),
@@ -162,7 +162,7 @@ impl Operation for RandomShortestSize {
         drawing.resize(size, Sampling { interpolation, antialias })
     }
 
-    fn output_size(&self, _: Option<(u32, u32)>) -> Option<(u32, u32)> {
+    fn output_size(&self, _: Option<(u32, u32)>, _: &FixedSizes) -> Option<(u32, u32)> {
         None
     }
 }
@@ -222,7 +222,7 @@ impl Operation for ScaleJitter {
         drawing.resize(size, Sampling { interpolation, antialias })
     }
 
-    fn output_size(&self, _: Option<(u32, u32)>) -> Option<(u32, u32)> {
+    fn output_size(&self, _: Option<(u32, u32)>, _: &FixedSizes) -> Option<(u32, u32)> {
         None
     }
 }

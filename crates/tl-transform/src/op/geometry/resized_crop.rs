@@ -9,7 +9,7 @@ use super::{Size, yes};
 use crate::draw::{Drawing, Stream};
 use crate::error::{Invalid, PlanError};
 use crate::interpolation::{Interpolation, Sampling};
-use crate::op::{Operation, require, require_interval, round};
+use crate::op::{FixedSizes, Operation, require, require_interval, round};
 use crate::rng::Rng;
 
 /// How often a random crop is drawn before the middle of the image is taken (torchvision's number).
@@ -80,7 +80,7 @@ impl Operation for RandomResizedCrop {
         drawing.resize(self.size.of_crop(), Sampling { interpolation, antialias })
     }
 
-    fn output_size(&self, _: Option<(u32, u32)>) -> Option<(u32, u32)> {
+    fn output_size(&self, _: Option<(u32, u32)>, _: &FixedSizes) -> Option<(u32, u32)> {
         Some(self.size.of_crop())
     }
 }

@@ -9,7 +9,7 @@ use super::Size;
 use super::crop::centered;
 use crate::draw::{Drawing, Stream};
 use crate::error::{Invalid, PlanError};
-use crate::op::Operation;
+use crate::op::{FixedSizes, Operation};
 
 /// Cuts parts of one size out of the corners and the middle: a sample becomes five images.
 ///
@@ -56,7 +56,7 @@ impl Operation for FiveCrop {
         drawing.crop(self.part(view, drawing.size())?)
     }
 
-    fn output_size(&self, _: Option<(u32, u32)>) -> Option<(u32, u32)> {
+    fn output_size(&self, _: Option<(u32, u32)>, _: &FixedSizes) -> Option<(u32, u32)> {
         Some(self.size.of_crop())
     }
 
@@ -106,7 +106,7 @@ impl Operation for TenCrop {
         drawing.crop(part)
     }
 
-    fn output_size(&self, _: Option<(u32, u32)>) -> Option<(u32, u32)> {
+    fn output_size(&self, _: Option<(u32, u32)>, _: &FixedSizes) -> Option<(u32, u32)> {
         Some(self.size.of_crop())
     }
 
