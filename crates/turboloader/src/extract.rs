@@ -3,7 +3,7 @@
 mod names;
 mod tree;
 
-use tbl_io::{Field, SampleSource};
+use tbl_io::{Entry, Field, SampleSource};
 
 use crate::args::{ExtractArgs, GlobalArgs};
 use crate::data_set;
@@ -11,27 +11,31 @@ use crate::failure::{Failure, Subject, Verdict};
 use crate::output::Progress;
 
 pub(crate) use names::NameDefect;
-use names::{Names, SamplePath};
+use names::{Names, SampleFiles, SamplePath};
 use tree::Tree;
 
-/// Writes the samples. Every name is checked before the first file is written.
+/// Writes the samples. Every name that a file stores is checked before the first file is written.
 pub(crate) fn run(args: &ExtractArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
     let source = data_set::open(&args.file)?;
     let source = source.as_ref();
     let selected = Selection { indices: &args.indices, sample_count: source.sample_count() };
     for index in selected.iter() {
-        sample_path(source, index)?;
+        check_names(source, index)?;
     }
     let mut tree = Tree::create(&args.output, args.force)?;
     let mut names = Names::default();
     let mut progress = Progress::new(global, selected.len());
     let (mut bytes, mut fields) = (Vec::new(), Vec::new());
     for (done, index) in (1..).zip(selected.iter()) {
-        let path = sample_path(source, index)?;
         source.read_into(index, &mut bytes)?;
         fields.clear();
         source.read_fields(index, &mut fields)?;
-        write_sample(&mut tree, &mut names, &path, &bytes, &fields)?;
+        let entry = source.entry(index)?;
+        let files = SamplePath::new(index, &entry)
+            .map_err(NameDefect::from)
+            .and_then(|path| names.assign(&path, &fields))
+            .map_err(unsafe_name(source, index, &entry))?;
+        write_sample(&mut tree, &files, &bytes, &fields)?;
         progress.set(done);
     }
     Ok(Verdict::Good)
@@ -39,12 +43,10 @@ pub(crate) fn run(args: &ExtractArgs, global: GlobalArgs) -> Result<Verdict, Fai
 
 fn write_sample(
     tree: &mut Tree,
-    names: &mut Names,
-    path: &SamplePath,
+    files: &SampleFiles,
     bytes: &[u8],
     fields: &[Field],
 ) -> Result<(), Failure> {
-    let files = names.assign(path, fields);
     tree.write(&files.sample, bytes)?;
     for (name, field) in files.fields.iter().zip(fields) {
         if let Some(name) = name {
@@ -54,12 +56,27 @@ fn write_sample(
     Ok(())
 }
 
-fn sample_path(source: &dyn SampleSource, index: u64) -> Result<SamplePath, Failure> {
+/// Checks the names of sample `index` and its fields, whose bytes are not read.
+fn check_names(source: &dyn SampleSource, index: u64) -> Result<(), Failure> {
     let entry = source.entry(index)?;
-    SamplePath::new(index, &entry).map_err(|defect| Failure::UnsafeName {
-        of: Subject::sample(source, index, &entry),
-        defect,
-    })
+    let mut extensions = Vec::new();
+    let mut note = |extension: &[u8], _| {
+        extensions.push(extension.to_vec());
+        false
+    };
+    source.read_fields_where(index, &mut note, &mut Vec::new())?;
+    SamplePath::new(index, &entry)
+        .map_err(NameDefect::from)
+        .and_then(|path| path.check(&extensions))
+        .map_err(unsafe_name(source, index, &entry))
+}
+
+fn unsafe_name(
+    source: &dyn SampleSource,
+    index: u64,
+    entry: &Entry<'_>,
+) -> impl Fn(NameDefect) -> Failure {
+    move |defect| Failure::UnsafeName { of: Subject::sample(source, index, entry), defect }
 }
 
 /// The samples asked for: those named, or all.

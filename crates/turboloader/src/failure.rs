@@ -239,8 +239,8 @@ pub(crate) enum Failure {
         /// The field's extension.
         extension: String,
     },
-    /// A sample's name is no path below the output folder.
-    #[error("{of}: refusing this name: {defect}")]
+    /// A sample's name, or that of a field, is not a path below the output folder.
+    #[error("{of}: refusing to extract: {defect}")]
     UnsafeName {
         /// The sample.
         of: Subject,

@@ -1,82 +1,74 @@
 //! What each sample and field is called on disk: stored names checked component by component,
 //! numbers for the unnamed, and no name used twice.
 
-use std::collections::HashMap;
-use std::fmt;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
 use tbl_format::SampleFormat;
-use tbl_io::{Entry, Field};
+use tbl_format::path::{PathDefect, RelativePath};
+use tbl_io::{Entry, Field, join_base, split_base};
 
-/// Why a stored name cannot become a path below the folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why the files of a sample cannot be named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NameDefect {
-    /// It starts with a slash.
-    Absolute,
-    /// One of its components is `..`.
-    Parent,
-    /// It has no component at all.
-    Empty,
-    /// It contains a zero byte.
-    Nul,
+    /// The name of the sample, or one that follows from it, is not a path below the folder.
+    #[error(transparent)]
+    Path(#[from] PathDefect),
+    /// A sample has several files of one name.
+    #[error("two of its files have one name")]
+    Clash,
 }
 
-impl fmt::Display for NameDefect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Absolute => "it is absolute",
-            Self::Parent => "it contains `..`",
-            Self::Empty => "it is empty",
-            Self::Nul => "it contains a zero byte",
-        })
-    }
-}
-
-/// A checked relative path: the folders, the stem (to the first dot of the file name, which is
-/// what fields share), and the extension with its dot.
+/// The names of a sample's files: the folders, the stem (which its fields share), and the rest of
+/// its own name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SamplePath {
     /// Ends with a slash unless empty.
     folder: Vec<u8>,
     stem: Vec<u8>,
+    /// With its dot.
     extension: Vec<u8>,
 }
 
 impl SamplePath {
     /// The path of sample `index`.
-    pub(crate) fn new(index: u64, entry: &Entry<'_>) -> Result<Self, NameDefect> {
+    pub(crate) fn new(index: u64, entry: &Entry<'_>) -> Result<Self, PathDefect> {
         let Some(key) = entry.key.as_deref() else {
             let extension = format!(".{}", extension(entry.format)).into_bytes();
             return Ok(Self { folder: Vec::new(), stem: format!("{index:08}").into(), extension });
         };
-        if key.first() == Some(&b'/') {
-            return Err(NameDefect::Absolute);
-        }
-        if key.contains(&0) {
-            return Err(NameDefect::Nul);
-        }
-        let mut components: Vec<&[u8]> = Vec::new();
-        for component in key.split(|&byte| byte == b'/') {
-            match component {
-                b".." => return Err(NameDefect::Parent),
-                b"" | b"." => {}
-                _ => components.push(component),
-            }
-        }
-        let name = components.pop().ok_or(NameDefect::Empty)?;
-        let folder = components.iter().flat_map(|folder| [folder, &b"/"[..]]).flatten().copied();
-        let dot = name.iter().position(|&byte| byte == b'.').unwrap_or(name.len());
-        let (stem, stored) = name.split_at(dot);
+        let path = RelativePath::new(key)?;
+        let (folder, name) = path.split();
+        let (stem, stored) = name.split_at(split_base(name).0.len());
         // The pixels of a RAW_U8 sample are no longer the file its name speaks of.
         let is_raw = entry.format == SampleFormat::RawU8;
         let extension = if is_raw { b".rgb".to_vec() } else { stored.to_vec() };
-        Ok(Self { folder: folder.collect(), stem: stem.to_vec(), extension })
+        Ok(Self { folder: folder.to_vec(), stem: stem.to_vec(), extension })
     }
 
-    /// The path, with the stem numbered from the second use of the name on.
-    fn file(&self, copy: u32, extension: &[u8]) -> Vec<u8> {
+    /// Checks that a sample with fields of these extensions has one file for each of them.
+    pub(crate) fn check(&self, extensions: &[Vec<u8>]) -> Result<(), NameDefect> {
+        let mut files = HashSet::from([self.sample(1)?]);
+        for extension in extensions {
+            if !files.insert(self.field(1, extension)?) {
+                return Err(NameDefect::Clash);
+            }
+        }
+        Ok(())
+    }
+
+    /// The path without extension, numbered from the second use of a name on.
+    fn numbered(&self, copy: u32) -> Vec<u8> {
         let number = if copy > 1 { format!("_{copy}").into_bytes() } else { Vec::new() };
-        [&self.folder[..], &self.stem, &number, extension].concat()
+        [&self.folder[..], &self.stem, &number].concat()
+    }
+
+    fn sample(&self, copy: u32) -> Result<RelativePath, PathDefect> {
+        RelativePath::new(&[self.numbered(copy), self.extension.clone()].concat())
+    }
+
+    fn field(&self, copy: u32, extension: &[u8]) -> Result<RelativePath, PathDefect> {
+        RelativePath::new(&join_base(&self.numbered(copy), extension))
     }
 }
 
@@ -84,9 +76,9 @@ impl SamplePath {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SampleFiles {
     /// The sample.
-    pub(crate) sample: Vec<u8>,
+    pub(crate) sample: RelativePath,
     /// Its fields; `None` for one that an earlier sample of the same group has written.
-    pub(crate) fields: Vec<Option<Vec<u8>>>,
+    pub(crate) fields: Vec<Option<RelativePath>>,
 }
 
 /// The names given so far, as hashes: 16 bytes for each file written.
@@ -95,17 +87,44 @@ pub(crate) struct Names {
     hasher: RandomState,
     /// Path to content; samples count as content 0, which no second sample may share.
     given: HashMap<u64, Option<u64>>,
+    /// The first copy of a sample's name, and the latest copy of a stem, that may still be free,
+    /// so that equal names are not tried again from the first copy on.
+    next: HashMap<u64, u32>,
+    #[cfg(test)]
+    tries: u32,
 }
 
 impl Names {
     /// Gives the sample and its fields names that no other content has.
-    pub(crate) fn assign(&mut self, path: &SamplePath, fields: &[Field]) -> SampleFiles {
-        let mut copy = 1;
+    pub(crate) fn assign(
+        &mut self,
+        path: &SamplePath,
+        fields: &[Field],
+    ) -> Result<SampleFiles, NameDefect> {
+        // A path below a folder ends in no slash, so a stem cannot be mistaken for a sample.
+        let by_name = self.hasher.hash_one(path.sample(1)?);
+        let by_stem = self.hasher.hash_one((path.numbered(1), b"/"));
+        let next = |names: &Self, hash| names.next.get(&hash).copied().unwrap_or(1);
+        let mut copy = next(self, by_name);
         loop {
-            if let Some(files) = self.try_assign(path, fields, copy) {
-                return files;
+            #[cfg(test)]
+            {
+                self.tries += 1;
             }
-            copy += 1;
+            match self.try_assign(path, fields, copy)? {
+                Tried::Free(files) => {
+                    if copy > next(self, by_stem) {
+                        self.next.insert(by_stem, copy);
+                    }
+                    return Ok(files);
+                }
+                Tried::SampleTaken => {
+                    copy = copy.saturating_add(1);
+                    self.next.insert(by_name, copy);
+                }
+                // The latest copy may have equal fields; those between have been tried by others.
+                Tried::FieldTaken => copy = next(self, by_stem).max(copy.saturating_add(1)),
+            }
         }
     }
 
@@ -114,32 +133,41 @@ impl Names {
         path: &SamplePath,
         fields: &[Field],
         copy: u32,
-    ) -> Option<SampleFiles> {
-        let sample = path.file(copy, &path.extension);
+    ) -> Result<Tried, NameDefect> {
+        let sample = path.sample(copy)?;
         let sample_hash = self.hasher.hash_one(&sample);
         if self.given.contains_key(&sample_hash) {
-            return None;
+            return Ok(Tried::SampleTaken);
         }
-        let mut new = Vec::with_capacity(fields.len());
+        let mut new = HashMap::from([(sample_hash, None)]);
         let mut names = Vec::with_capacity(fields.len());
         for field in fields {
-            let extension = [b".", field.extension.as_slice()].concat();
-            let name = path.file(copy, &extension);
+            let name = path.field(copy, &field.extension)?;
             let hash = self.hasher.hash_one(&name);
             let content = Some(self.hasher.hash_one(&field.bytes));
             match self.given.get(&hash) {
                 Some(given) if *given == content => names.push(None),
-                Some(_) => return None,
+                Some(_) => return Ok(Tried::FieldTaken),
                 None => {
-                    new.push((hash, content));
+                    if new.insert(hash, content).is_some() {
+                        return Err(NameDefect::Clash);
+                    }
                     names.push(Some(name));
                 }
             }
         }
-        self.given.insert(sample_hash, None);
         self.given.extend(new);
-        Some(SampleFiles { sample, fields: names })
+        Ok(Tried::Free(SampleFiles { sample, fields: names }))
     }
+}
+
+/// What became of one copy of a name.
+enum Tried {
+    Free(SampleFiles),
+    /// A file has the name of the sample.
+    SampleTaken,
+    /// A file with other content has the name of a field.
+    FieldTaken,
 }
 
 /// The extension of a sample that has no name of its own.

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
+use tbl_format::path::{RelativePath, check_component};
 use tbl_io::{AtomicFile, Placement};
 
 use crate::failure::Failure;
@@ -47,10 +48,9 @@ impl Tree {
         Ok(Self { path: path.to_owned(), root, replace, can_name_open_folders, last: None })
     }
 
-    /// Writes a new file under the relative path `name`, whose components have been checked.
-    pub(crate) fn write(&mut self, name: &[u8], bytes: &[u8]) -> Result<(), Failure> {
-        let cut = name.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
-        let (folder, file_name) = name.split_at(cut);
+    /// Writes a new file.
+    pub(crate) fn write(&mut self, name: &RelativePath, bytes: &[u8]) -> Result<(), Failure> {
+        let (folder, file_name) = name.split();
         self.enter(folder).map_err(|source| self.failure(name, source))?;
         let parent = match &self.last {
             Some((_, open)) => open,
@@ -114,8 +114,12 @@ impl Tree {
         if self.last.as_ref().is_some_and(|(name, _)| name == folder) {
             return Ok(());
         }
+        let components = folder.strip_suffix(b"/").unwrap_or(folder).split(|&byte| byte == b'/');
         let mut open: Option<OwnedFd> = None;
-        for component in folder.split(|&byte| byte == b'/').filter(|part| !part.is_empty()) {
+        for component in components {
+            // The type has checked them. Here, where `..` would lead out, they are checked again.
+            check_component(component)
+                .map_err(|defect| io::Error::new(io::ErrorKind::InvalidInput, defect))?;
             let parent = open.as_ref().unwrap_or(&self.root);
             match rustix::fs::mkdirat(parent, component, FOLDER_MODE) {
                 Ok(()) | Err(Errno::EXIST) => {}
@@ -128,11 +132,11 @@ impl Tree {
         Ok(())
     }
 
-    fn full_path(&self, name: &[u8]) -> PathBuf {
-        self.path.join(OsStr::from_bytes(name))
+    fn full_path(&self, name: &RelativePath) -> PathBuf {
+        self.path.join(OsStr::from_bytes(name.as_bytes()))
     }
 
-    fn failure(&self, name: &[u8], source: io::Error) -> Failure {
+    fn failure(&self, name: &RelativePath, source: io::Error) -> Failure {
         Failure::Io { path: self.full_path(name), source }
     }
 }
@@ -142,8 +146,25 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
+    use tbl_format::path::RelativePath;
+
     use super::Tree;
     use crate::failure::Failure;
+
+    fn at(name: &str) -> RelativePath {
+        RelativePath::new(name.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_folder_is_entered_by_plain_names_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut tree = Tree::create(&folder.path().join("in"), false).unwrap();
+        for name in ["../", "a/../../", "a/./", "./", "a//b/", "/", "/a/", "a\0/", "a/..\0/"] {
+            let error = tree.enter(name.as_bytes()).unwrap_err();
+            assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput, "{name:?}");
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 
     #[test]
     fn a_link_is_never_followed() {
@@ -161,13 +182,13 @@ mod tests {
         symlink(outside.path().join("victim"), inside.path().join("file")).unwrap();
         for replace in [false, true] {
             let mut tree = new(inside.path(), replace);
-            assert!(matches!(tree.write(b"folder/victim", b"x"), Err(Failure::Io { .. })));
-            assert!(matches!(tree.write(b"folder/new/file", b"x"), Err(Failure::Io { .. })));
+            assert!(matches!(tree.write(&at("folder/victim"), b"x"), Err(Failure::Io { .. })));
+            assert!(matches!(tree.write(&at("folder/new/file"), b"x"), Err(Failure::Io { .. })));
         }
         let mut tree = new(inside.path(), false);
-        assert!(matches!(tree.write(b"file", b"x"), Err(Failure::Exists { .. })));
+        assert!(matches!(tree.write(&at("file"), b"x"), Err(Failure::Exists { .. })));
         let mut tree = new(inside.path(), true);
-        tree.write(b"file", b"replaced").unwrap();
+        tree.write(&at("file"), b"replaced").unwrap();
         assert_eq!(fs::read(inside.path().join("file")).unwrap(), b"replaced");
         assert_eq!(fs::read(outside.path().join("victim")).unwrap(), b"safe");
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
@@ -178,7 +199,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut tree = Tree::create(&folder.path().join("new/deep"), false).unwrap();
         for name in ["a/b/1", "a/b/2", "3", "a/4"] {
-            tree.write(name.as_bytes(), name.as_bytes()).unwrap();
+            tree.write(&at(name), name.as_bytes()).unwrap();
             let path = folder.path().join("new/deep").join(name);
             assert_eq!(fs::read(path).unwrap(), name.as_bytes());
         }

@@ -49,9 +49,52 @@ fn a_name_that_leaves_the_folder_stops_everything_before_it_starts() {
         let members: [(&[u8], &[u8]); 2] = [(b"good.jpg", b"1"), (name.as_bytes(), b"2")];
         let archive = write(folder.path(), "in.tar", &tar(&members));
         let message = extract(&archive, &folder.path().join("out"), &[]).error(1);
-        assert!(message.contains("sample 1 (") && message.contains("refusing"), "{message}");
+        assert!(
+            message.contains("sample 1 (") && message.contains("unsafe member name"),
+            "{message}"
+        );
         assert_eq!(files_below(folder.path()).len(), 1, "only the archive is there");
         extract(&archive, &folder.path().join("out"), &["0"]).good();
+    }
+}
+
+#[test]
+fn a_path_beyond_the_file_systems_limits_stops_everything_before_it_starts() {
+    let deep = "d/".repeat(50_000) + "deep.jpg";
+    let wide = "w".repeat(300) + ".jpg";
+    for (name, said) in [(&deep, "it has 100008 bytes"), (&wide, "a component has 304 bytes")] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let archive = tar(&[(b"good.jpg", b"1"), (name.as_bytes(), b"2")]);
+        let archive = write(folder.path(), "in.tar", &archive);
+        let out = folder.path().join("out");
+        let message = extract(&archive, &out, &[]).error(1);
+        assert!(message.contains("refusing to extract") && message.contains(said), "{message}");
+        assert!(!out.exists());
+    }
+}
+
+/// A file without extension beside an image of its name is a field of it.
+#[test]
+fn a_file_without_extension_comes_back_as_it_was() {
+    let files = [("a/x", "no extension"), ("a/x.cls", "3"), ("a/x.jpg", "JPEG")];
+    let expected = files.map(|(name, bytes)| (name.to_owned(), bytes.as_bytes().to_vec()));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir_all(at("in/a")).expect("made");
+    for (name, bytes) in files {
+        write(&at("in"), name, bytes.as_bytes());
+    }
+    let convert = |from: &str, to: &str| {
+        let arguments = [at(from).into_os_string(), "-o".into(), at(to).into_os_string()];
+        tl(["convert".into(), "--no-sync".into()].into_iter().chain(arguments)).code
+    };
+    for (from, to) in [("in", "a.tar"), ("a.tar", "b.tbl"), ("b.tbl", "c.tar")] {
+        assert_eq!(convert(from, to), Some(0), "{from} to {to}");
+    }
+    for from in ["in", "a.tar", "b.tbl", "c.tar"] {
+        let out = at(&format!("{from}.out"));
+        extract(&at(from), &out, &[]).good();
+        assert_eq!(files_below(&out), expected, "{from}");
     }
 }
 

@@ -5,6 +5,7 @@ mod converting;
 mod damage;
 mod decoding;
 mod doctor;
+mod escape;
 mod extraction;
 mod formats;
 #[cfg(target_os = "linux")]

@@ -78,7 +78,13 @@ pub(crate) fn tar(members: &[(&[u8], &[u8])]) -> Vec<u8> {
     let mut builder = tar::Builder::new(Vec::new());
     for (name, bytes) in members {
         let mut header = tar::Header::new_ustar();
-        header.as_old_mut().name[..name.len()].copy_from_slice(name);
+        let field = &mut header.as_old_mut().name;
+        if name.len() <= field.len() && !name.contains(&0) {
+            field[..name.len()].copy_from_slice(name);
+        } else {
+            let record = [("path", *name)];
+            builder.append_pax_extensions(record).expect("writing to a vector succeeds");
+        }
         header.set_entry_type(tar::EntryType::Regular);
         header.set_size(bytes.len() as u64);
         header.set_mode(0o644);
