@@ -8,7 +8,9 @@ mod format;
 mod idv;
 mod jpeg;
 mod jpeg_file;
+mod names;
 mod recipe;
+mod recipe_json;
 mod table;
 mod tbf;
 
@@ -17,6 +19,8 @@ pub use format::{fix_tar_checksums, fix_tbl2_checksums, tar, tbl1, tbl2};
 pub use idv::{idv_codecs, idv_open};
 pub use jpeg::{jpeg_levels_agree, jpeg_region_equals_full, jpeg_row_index};
 pub use jpeg_file::jpeg_file;
+pub use names::extract_names;
 pub use recipe::recipe;
+pub use recipe_json::recipe_json;
 pub use table::{csv, parquet};
 pub use tbf::{fix_tbf_checksums, tbf_open};

@@ -2,6 +2,8 @@
 
 use tl_transform::{Draw, Image, Plan, Recipe, Runner, Step, StepError};
 
+use crate::recipe_json::recipe_json;
+
 /// Sides of the images that plans are made for.
 const SIZES: [(u32, u32); 4] = [(1, 1), (13, 11), (1, 9), (32, 2)];
 
@@ -11,9 +13,9 @@ const MAX_PIXELS: u64 = 1 << 14;
 /// As many steps of small images take about as long as a run may.
 const MAX_STEPS: usize = 200;
 
-/// Reads `data` as a recipe and runs it on small images.
+/// Reads `data` as a recipe, or as the description of one, and runs it on small images.
 pub fn recipe(data: &[u8]) {
-    let Ok(recipe) = serde_json::from_slice::<Recipe>(data) else { return };
+    let Ok(recipe) = serde_json::from_slice::<Recipe>(&recipe_json(data)) else { return };
     let text = serde_json::to_string(&recipe).expect("a recipe has finite numbers");
     let again: Recipe = serde_json::from_str(&text).expect("a recipe is read as it was written");
     assert_eq!(again, recipe);

@@ -100,10 +100,16 @@ fn jpeg_row_index_seeds_pass() {
 }
 
 #[test]
+fn extract_names_seeds_pass() {
+    replay("extract_names", turboloader_fuzz::extract_names);
+}
+
+#[test]
 fn recipe_seeds_pass() {
     replay("recipe", turboloader_fuzz::recipe);
     replay("recipe", |data| {
-        serde_json::from_slice::<tl_transform::Recipe>(data).expect("seeds are recipes");
+        let described = turboloader_fuzz::recipe_json(data);
+        serde_json::from_slice::<tl_transform::Recipe>(&described).expect("seeds are recipes");
     });
 }
 
@@ -115,6 +121,19 @@ fn csv_seeds_pass() {
 #[test]
 fn parquet_seeds_pass() {
     replay("parquet", turboloader_fuzz::parquet);
+}
+
+/// What the fuzzer makes of its inputs is recipes often enough, nested ones among them.
+#[test]
+fn described_recipes_are_recipes() {
+    let read = |seed| {
+        let described = turboloader_fuzz::recipe_json(&pseudo_random(seed));
+        serde_json::from_slice::<tl_transform::Recipe>(&described).ok()
+    };
+    let recipes: Vec<_> = (0..400).filter_map(read).collect();
+    assert!(recipes.len() >= 100, "{} of 400", recipes.len());
+    let nested = recipes.iter().flat_map(|recipe| recipe.ops()).filter(|op| op.count() > 2);
+    assert!(nested.count() >= 30);
 }
 
 /// What the fuzzer makes of its inputs is whole images.
