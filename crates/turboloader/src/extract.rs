@@ -20,7 +20,7 @@ pub(crate) fn run(args: &ExtractArgs, global: GlobalArgs) -> Result<Verdict, Fai
     let source = source.as_ref();
     let selected = Selection { indices: &args.indices, sample_count: source.sample_count() };
     for index in selected.iter() {
-        check_names(source, index)?;
+        check_names(source, index, args.output.as_os_str().len())?;
     }
     let mut tree = Tree::create(&args.output, args.force)?;
     let mut names = Names::default();
@@ -56,8 +56,9 @@ fn write_sample(
     Ok(())
 }
 
-/// Checks the names of sample `index` and its fields, whose bytes are not read.
-fn check_names(source: &dyn SampleSource, index: u64) -> Result<(), Failure> {
+/// Checks the names of sample `index` and its fields, whose bytes are not read, in a folder whose
+/// path has `folder_bytes`.
+fn check_names(source: &dyn SampleSource, index: u64, folder_bytes: usize) -> Result<(), Failure> {
     let entry = source.entry(index)?;
     let mut extensions = Vec::new();
     let mut note = |extension: &[u8], _| {
@@ -67,7 +68,7 @@ fn check_names(source: &dyn SampleSource, index: u64) -> Result<(), Failure> {
     source.read_fields_where(index, &mut note, &mut Vec::new())?;
     SamplePath::new(index, &entry)
         .map_err(NameDefect::from)
-        .and_then(|path| path.check(&extensions))
+        .and_then(|path| path.check(&extensions, folder_bytes))
         .map_err(unsafe_name(source, index, &entry))
 }
 

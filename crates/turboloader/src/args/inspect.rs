@@ -134,7 +134,7 @@ pub(crate) struct CatArgs {
 /// A sample goes to the path it is stored under, so a TAR archive or a folder comes back as it
 /// was. Samples without a name become 00000012.jpg, by number and format; raw pixels get the
 /// extension rgb. Names that are absolute, contain `..` or a zero byte, or are longer than a
-/// file system allows (255 bytes a component, 4095 in all) are refused before anything is
+/// file system allows (255 bytes a component, 4095 with DIR) are refused before anything is
 /// written, and no symbolic link below DIR is followed, so nothing is ever written outside DIR.
 /// A file has its name only when it is complete, however the command ends.
 /// When several samples have one name, the second becomes NAME_2.EXT, the third NAME_3.EXT, and

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
 use tbl_format::SampleFormat;
-use tbl_format::path::{PathDefect, RelativePath};
+use tbl_format::path::{MAX_PATH_BYTES, PathDefect, RelativePath};
 use tbl_io::{Entry, Field, join_base, split_base};
 
 /// Why the files of a sample cannot be named.
@@ -46,11 +46,22 @@ impl SamplePath {
         Ok(Self { folder: folder.to_vec(), stem: stem.to_vec(), extension })
     }
 
-    /// Checks that a sample with fields of these extensions has one file for each of them.
-    pub(crate) fn check(&self, extensions: &[Vec<u8>]) -> Result<(), NameDefect> {
-        let mut files = HashSet::from([self.sample(1)?]);
-        for extension in extensions {
-            if !files.insert(self.field(1, extension)?) {
+    /// Checks that a sample with fields of these extensions has one file for each of them, and
+    /// that none is beyond the limit of a path together with the folder of `folder_bytes`.
+    pub(crate) fn check(
+        &self,
+        extensions: &[Vec<u8>],
+        folder_bytes: usize,
+    ) -> Result<(), NameDefect> {
+        let mut files = HashSet::new();
+        let fields = extensions.iter().map(|extension| self.field(1, extension));
+        for file in std::iter::once(self.sample(1)).chain(fields) {
+            let file = file?;
+            let bytes = folder_bytes.saturating_add(1).saturating_add(file.as_bytes().len());
+            if bytes > MAX_PATH_BYTES {
+                return Err(PathDefect::Long { bytes }.into());
+            }
+            if !files.insert(file) {
                 return Err(NameDefect::Clash);
             }
         }

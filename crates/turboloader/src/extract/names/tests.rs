@@ -127,9 +127,18 @@ fn a_field_that_leaves_the_folder_is_refused() {
         let field = [field(extension, b"1")];
         let found = Names::default().assign(&path(key), &field);
         assert_eq!(found, Err(defect.into()), "{extension:?}");
-        let found = path(key).check(&[extension.as_bytes().to_vec()]);
+        let found = path(key).check(&[extension.as_bytes().to_vec()], 3);
         assert_eq!(found, Err(defect.into()), "{extension:?}");
     }
+}
+
+#[test]
+fn the_folder_counts_for_the_limit_of_a_path() {
+    let path = path(&("a/".repeat(2000) + "b.jpg"));
+    assert_eq!(path.check(&[], 89), Ok(()));
+    let defect = PathDefect::Long { bytes: 4096 };
+    assert_eq!(path.check(&[], 90), Err(defect.into()));
+    assert_eq!(path.check(&[b"json".to_vec()], 89), Err(defect.into()));
 }
 
 #[test]
@@ -142,7 +151,7 @@ fn two_files_of_one_name_are_refused() {
         let found = Names::default().assign(&path(key), &fields);
         assert_eq!(found, Err(NameDefect::Clash), "{key}");
         let extensions: Vec<Vec<u8>> = fields.into_iter().map(|field| field.extension).collect();
-        assert_eq!(path(key).check(&extensions), Err(NameDefect::Clash), "{key}");
+        assert_eq!(path(key).check(&extensions, 3), Err(NameDefect::Clash), "{key}");
     }
 }
 
