@@ -52,28 +52,29 @@ impl Generator {
         Self { state: 42, root: root.to_vec() }
     }
 
-    /// SplitMix64.
-    fn below(&mut self, bound: u64) -> u64 {
+    /// The next number below `bound`, by `SplitMix64`.
+    fn below(&mut self, bound: u16) -> usize {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % bound
+        let found = (z ^ (z >> 31)) % u64::from(bound);
+        usize::try_from(found).expect("below the bound")
     }
 
     pub(super) fn name(&mut self) -> Vec<u8> {
         let mut name = match self.below(16) {
             0 => [&self.root[..], b"/"].concat(),
             1 => b"/".to_vec(),
-            2 => b"../".repeat(1 + self.below(40) as usize),
-            3 => b"d/".repeat(self.below(2500) as usize),
-            4 => vec![b'n'; self.below(600) as usize],
+            2 => b"../".repeat(1 + self.below(40)),
+            3 => b"d/".repeat(self.below(2500)),
+            4 => vec![b'n'; self.below(600)],
             5 => vec![0xff, 0xfe],
             _ => Vec::new(),
         };
         let count = 1 + self.below(4);
         for position in 0..count {
-            let component = COMPONENTS[self.below(COMPONENTS.len() as u64) as usize];
+            let component = COMPONENTS[self.below(COMPONENTS.len().try_into().expect("few"))];
             name.extend_from_slice(if position > 0 { b"/" } else { b"" });
             name.extend_from_slice(component.as_bytes());
         }
