@@ -54,6 +54,9 @@ impl Encoded {
     }
 }
 
+/// The block of each job with the job's column.
+pub(super) type EncodedJobs = Vec<(usize, Result<Encoded, ValuesError>)>;
+
 /// What makes blocks, with the memory that it uses again.
 #[derive(Debug)]
 pub(super) struct Encoders {
@@ -77,10 +80,7 @@ impl Encoders {
     ///
     /// # Errors
     /// [`WriteError::Spawn`].
-    pub(super) fn encode(
-        &mut self,
-        jobs: &[Job<'_>],
-    ) -> Result<Vec<(usize, Result<Encoded, ValuesError>)>, WriteError> {
+    pub(super) fn encode(&mut self, jobs: &[Job<'_>]) -> Result<EncodedJobs, WriteError> {
         let next = AtomicUsize::new(0);
         let mut spare = core::mem::take(&mut self.spare).into_iter();
         let share = spare.len().div_ceil(self.deflaters.len());

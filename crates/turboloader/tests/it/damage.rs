@@ -12,7 +12,7 @@ const PAYLOAD: &[u8] = b"four";
 
 /// A version 1 file that claims `count` samples and has one entry.
 fn version_1(count: u64, offset: u64, stored_bytes: u32, format: u8) -> Vec<u8> {
-    let mut file = v1::FileHeader::new(1).unwrap().to_bytes().to_vec();
+    let mut file = v1::FileHeader::new(1).expect("one sample fits").to_bytes().to_vec();
     file[8..16].copy_from_slice(&count.to_le_bytes());
     // The size of header and index, which would say the count again.
     file[16..20].fill(0);
@@ -25,7 +25,8 @@ fn version_1(count: u64, offset: u64, stored_bytes: u32, format: u8) -> Vec<u8> 
 /// A version 2 file of one sample with this entry.
 fn version_2(offset: u64, bytes: u32, dimensions: (u16, u16), format: SampleFormat) -> Vec<u8> {
     let flags = v2::FileFlags::HAS_CHECKSUMS;
-    let mut file = v2::FileHeader::new(1, 0..0, flags).unwrap().to_bytes().to_vec();
+    let mut file =
+        v2::FileHeader::new(1, 0..0, flags).expect("one sample fits").to_bytes().to_vec();
     let checksum = payload_crc16(PAYLOAD);
     let payload = v2::Payload { offset, stored_bytes: bytes, bytes, checksum };
     let flags = v2::EntryFlags::NONE;
@@ -129,7 +130,7 @@ fn names_are_escaped_once() {
     let path = write(folder.path(), "a.tar", &archive);
     let output = folder.path().join("saved.tar");
     let run = tl([Path::new("repair"), &path, Path::new("-o"), &output]);
-    let listed = String::from_utf8(run.stdout.clone()).unwrap();
+    let listed = String::from_utf8(run.stdout).unwrap();
     assert!(listed.starts_with("lost 0 (a\\xff\\x5c.jpg) at byte 0: "), "{listed}");
     let run = tl([Path::new("repair"), &path, "-fo".as_ref(), &output, "--json".as_ref()]);
     let report: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
-use crate::support::{Run, command, files_below, finished, photos, tar, tl, write};
+use crate::support::{Run, files_below, finished, photos, tar, tl, write};
 
 /// The photographs as an archive.
 fn archive(folder: &Path) -> std::path::PathBuf {
@@ -28,7 +27,6 @@ fn without_threads(args: &[&str]) -> Option<Run> {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
 fn threads_that_cannot_be_started_are_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let everyone = std::os::unix::fs::PermissionsExt::from_mode(0o777);
@@ -61,18 +59,9 @@ fn threads_that_cannot_be_started_are_an_error() {
 
 /// Runs `tl`, which must not wait for anything.
 fn at_once(args: &[&std::ffi::OsStr]) -> Run {
-    let mut command = command(args);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("tl starts");
-    let start = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        if start.elapsed() > Duration::from_secs(20) {
-            child.kill().unwrap();
-            panic!("tl {args:?} waits");
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    finished(child.wait_with_output().unwrap())
+    let mut command = Command::new("timeout");
+    command.arg("20").arg(env!("CARGO_BIN_EXE_tl")).args(args).stdin(Stdio::null());
+    finished(command.output().expect("timeout starts"))
 }
 
 #[test]

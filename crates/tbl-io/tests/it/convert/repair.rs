@@ -337,7 +337,7 @@ fn sound_archives_of_every_archiver_lose_nothing() {
         }
         let (lost, summary) = repair_file(&path, &to);
         assert!(summary.is_complete() && lost.is_empty(), "{}: {summary:?}", path.display());
-        assert_eq!(see(&open(&[to.clone()])), see(&open(&[path])));
+        assert_eq!(see(&open(std::slice::from_ref(&to))), see(&open(&[path])));
         count += 1;
     }
     assert_eq!(count, 13);
