@@ -1,7 +1,9 @@
 //! `decode`: pixels out, or one line that says why not.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
 
 use crate::support::{photos, tar, tl, write};
 
@@ -124,4 +126,39 @@ fn a_file_is_written_only_as_a_ppm() {
     let run = tl(["decode".as_ref(), photo.as_os_str(), "-o".as_ref(), output.as_ref()]);
     assert!(run.error(2).contains("--ppm"));
     assert!(!output.exists());
+}
+
+/// A TIFF file of the decoder's test data.
+fn tiff(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tl-decode/testdata/tiff").join(name)
+}
+
+#[test]
+fn the_command_has_the_optional_codecs_of_tiff() {
+    for name in ["lzma.tif", "zstd.tif"] {
+        let line = tl(["decode".as_ref(), tiff(name).as_os_str()]).text();
+        assert!(line.contains("21x13 TIFF"), "{line}");
+    }
+}
+
+/// An index has no place for a side of more than 65,535 pixels.
+#[test]
+fn a_long_image_is_kept_with_unknown_dimensions() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let bytes = fs::read(tiff("high.tif")).expect("the file is there");
+    let archive = write(folder.path(), "in.tar", &tar(&[(b"a.tif".as_slice(), &*bytes)]));
+    let output = folder.path().join("out.tbl");
+    let run = tl(["convert".as_ref(), archive.as_os_str(), "-o".as_ref(), output.as_os_str()]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("1x70000 pixels are more than the index can say"),
+        "{}",
+        run.stderr
+    );
+    let listing = tl(["ls".as_ref(), output.as_os_str(), "--json".as_ref()]).text();
+    let line: Value = serde_json::from_str(&listing).expect("a line is JSON");
+    assert!(!line["width"].as_u64().is_some_and(|width| width > 0), "{line}");
+    tl(["verify".as_ref(), output.as_os_str(), "--decode".as_ref()]).good();
+    let line = tl(["decode".as_ref(), output.as_os_str(), "--index".as_ref(), "0".as_ref()]).text();
+    assert!(line.contains("1x70000 TIFF"), "{line}");
 }
