@@ -246,6 +246,8 @@ pub struct Payload {
 impl IndexEntry {
     /// An entry's size in bytes.
     pub const SIZE: usize = 24;
+    /// The offset of the flags in an entry.
+    pub const FLAGS_OFFSET: usize = offset_of!(Self, flags);
     /// The factor that an LZ4 block cannot expand beyond.
     pub const MAX_LZ4_EXPANSION: u64 = 255;
 

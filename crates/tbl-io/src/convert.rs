@@ -2,6 +2,7 @@
 //! and sidecar fields. What the bytes mean is left to the caller's [`Prepare`].
 
 mod error;
+mod metadata;
 mod pack;
 mod prepare;
 mod selection;
@@ -132,6 +133,9 @@ pub struct ConvertSummary {
     pub unindexed_samples: u64,
     /// What the target has no place for.
     pub unstored: Unstored,
+    /// Metadata blocks of the sources that were left out because the sample they describe does not
+    /// exist, or because only a later version knows how to keep them.
+    pub unreachable_metadata: u64,
 }
 
 /// Writes the selected samples to `destination`, which gets its name only when all is well.
@@ -212,7 +216,15 @@ fn run<S: Sink, P: Prepare>(
     };
     ordered::in_order(plan, |number| selection.held_bytes(number), new_worker, consume)?;
     let Written { file_bytes, compressed_samples, row_indexes, unstored } = sink.finish()?;
-    Ok(ConvertSummary { file_bytes, compressed_samples, row_indexes, unstored, ..summary })
+    let unreachable_metadata = metadata::unreachable_blocks(selection)?;
+    Ok(ConvertSummary {
+        file_bytes,
+        compressed_samples,
+        row_indexes,
+        unstored,
+        unreachable_metadata,
+        ..summary
+    })
 }
 
 /// Ends the work where its caller breaks off.
@@ -260,6 +272,7 @@ impl<K: Pack, P: Prepare> Worker<'_, K, P> {
         };
         let mut fields: Vec<Field> = Vec::new();
         source.read_fields(index, &mut fields).map_err(for_sample)?;
+        let metadata = metadata::of_sample(source, index, &entry, label).map_err(for_sample)?;
         let refused = |source_error| ConvertError::Prepare {
             path: source.path().to_owned(),
             index,
@@ -291,6 +304,7 @@ impl<K: Pack, P: Prepare> Worker<'_, K, P> {
             label,
             fields,
             row_index: has_row_index.then_some(self.row_index.as_slice()),
+            metadata,
         };
         let packed = self.packer.pack(sample).map_err(|error| refused(Box::new(error)))?;
         Ok(Work { bytes, packed, unmeasured, unindexed })

@@ -13,6 +13,7 @@ mod json;
 mod label;
 mod labels;
 mod limits;
+mod metadata_json;
 mod mmap;
 mod names;
 mod note;
@@ -47,9 +48,11 @@ pub use limits::ReadLimits;
 pub use mmap::Mapped;
 pub use note::{Note, NotedSample};
 pub use open::{allow_open_files, open, open_all};
-pub use reader::{Damage, MetadataBlock, RawView, ReadOptions, RowIndexTotals, TblFile, Verify};
+pub use reader::{Damage, MetadataTotals, RawView, ReadOptions, RowIndexTotals, TblFile, Verify};
 pub use repair::{RepairEvent, RepairOptions, RepairSummary, repair};
-pub use sample::{Entry, Facts, Field, SampleName, SampleSource, SourceKind, StoredBytes};
+pub use sample::{
+    Entry, Facts, Field, MetadataBlock, SampleName, SampleSource, SourceKind, StoredBytes,
+};
 pub use source::{PageCache, Source, open_file};
 pub use tar::{MemberCounts, MemberKind, SkippedMember, TarArchive};
 pub use tar_writer::{TarOptions, TarSummary, TarWriter};
@@ -57,7 +60,7 @@ pub use tbl_version::TblVersion;
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
 pub use uring::{Completed, UringReader};
 pub use verify::{Finding, Oddity, VerifySummary, verify};
-pub use write_error::{NameDefect, WriteError};
+pub use write_error::{MetadataDefect, NameDefect, WriteError};
 pub use writer::{
     EncodeError, Encoded, Encoder, NewSample, StreamWriter, Unstored, WriteOptions, WriteSummary,
 };

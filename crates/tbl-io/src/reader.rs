@@ -5,7 +5,6 @@
 //! point anywhere and may change while it is open.
 
 use std::borrow::Cow;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use tbl_format::v2::FileFlags;
@@ -19,6 +18,7 @@ use crate::source::Source;
 use crate::tbl_version::TblVersion;
 use crate::view::ViewMap;
 
+mod blocks;
 mod entry;
 mod metadata;
 mod open;
@@ -28,8 +28,9 @@ mod region;
 mod scan;
 mod section;
 
-pub use metadata::MetadataBlock;
+pub use blocks::MetadataTotals;
 pub use raw::RawView;
+pub(crate) use section::{max_file_blocks, max_late_blocks, max_late_runs};
 
 use entry::{Header, IndexEntry};
 use metadata::Metadata;
@@ -147,7 +148,8 @@ impl TblFile {
         self.header.flags()
     }
 
-    /// The application's own fields in a version 1 header.
+    /// The application's own fields in a version 1 header. [`file_metadata`](Self::file_metadata)
+    /// has them as JSON.
     pub fn custom_metadata(&self) -> Option<v1::CustomMetadata> {
         match self.header {
             Header::V1 { custom } => custom,
@@ -163,22 +165,6 @@ impl TblFile {
     /// What was left out of a file opened with [`Damage::LeaveOut`].
     pub fn defects(&self) -> &[FormatError] {
         &self.defects
-    }
-
-    /// All metadata blocks of sample `index`, in stored order; ours included.
-    ///
-    /// The first call walks the whole metadata section once.
-    ///
-    /// # Errors
-    /// [`ReadError::SampleOutOfRange`], [`ReadError::Format`] for a damaged section.
-    pub fn metadata(&self, index: u64) -> Result<Vec<MetadataBlock>, ReadError> {
-        self.index_entry(index)?;
-        let mut blocks = Vec::new();
-        self.metadata.for_each_block(index, |kind, data| {
-            blocks.push(MetadataBlock { kind, data: data.to_vec() });
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(blocks)
     }
 
     /// Whether sample `index` is stored as an LZ4 block.

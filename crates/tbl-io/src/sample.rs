@@ -6,6 +6,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use tbl_format::SampleFormat;
+use tbl_format::extension::ExtensionHeader;
+use tbl_format::metadata::MetadataType;
 
 use crate::error::ReadError;
 use crate::note::Note;
@@ -295,4 +297,26 @@ pub struct Field {
     pub extension: Vec<u8>,
     /// The member's bytes.
     pub bytes: Vec<u8>,
+}
+
+/// A metadata block of a TBL file of version 2.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MetadataBlock {
+    /// How the data is encoded.
+    pub kind: MetadataType,
+    /// The data.
+    pub data: Vec<u8>,
+}
+
+impl MetadataBlock {
+    /// Whether it is one of the blocks in which our writers keep names, labels, checksums and
+    /// fields.
+    pub fn is_extension(&self) -> bool {
+        is_extension(self.kind, &self.data)
+    }
+}
+
+/// Whether a block with this kind and data is an extension block, of whatever version.
+pub(crate) fn is_extension(kind: MetadataType, data: &[u8]) -> bool {
+    kind == MetadataType::Custom && data.starts_with(&ExtensionHeader::MAGIC)
 }

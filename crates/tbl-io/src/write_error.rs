@@ -61,12 +61,50 @@ pub enum WriteError {
         /// Which limit.
         source: FormatError,
     },
+    /// A metadata block cannot be added.
+    #[error(
+        "{}: metadata of {}: {source}",
+        Escaped(path.as_os_str().as_bytes()),
+        sample.map_or_else(|| "the file".to_owned(), |sample| format!("sample {sample}"))
+    )]
+    Metadata {
+        /// The file that was to be written.
+        path: PathBuf,
+        /// The sample; `None` for the whole file.
+        sample: Option<u64>,
+        /// The reason.
+        source: MetadataDefect,
+    },
     /// The writer was used after an I/O error.
     #[error("{}: cannot go on after a failed write", Escaped(path.as_os_str().as_bytes()))]
     AfterFailure {
         /// The file that was to be written.
         path: PathBuf,
     },
+}
+
+/// The reason why a metadata block cannot be stored.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MetadataDefect {
+    /// A custom block that readers would take for one of ours.
+    #[error("a custom block must not start with TBLX, which marks blocks that the writer makes")]
+    Reserved,
+    /// A sample that has not been written.
+    #[error("expected a sample below {sample_count}, the number of samples written so far")]
+    NoSample {
+        /// The samples written so far.
+        sample_count: u64,
+    },
+    /// More blocks than readers accept of so many samples.
+    #[error("more than the {limit} blocks that readers accept of so few samples")]
+    TooMany {
+        /// The most that readers accept.
+        limit: u64,
+    },
+    /// The data is larger than the format can say.
+    #[error(transparent)]
+    Format(#[from] FormatError),
 }
 
 /// Why a name is not written into a TAR archive.

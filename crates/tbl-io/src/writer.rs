@@ -11,10 +11,15 @@ use std::path::Path;
 
 use tbl_format::FormatError;
 use tbl_format::checksum::Crc32c;
+use tbl_format::metadata::MetadataType;
+use tbl_format::v1::CustomMetadata;
+use tbl_format::v2::{EntryFlags, IndexEntry};
 
 use crate::atomic_file::{AtomicFile, Placement, folder_of};
+use crate::metadata_json::custom_of_json;
+use crate::sample::is_extension;
 use crate::tbl_version::TblVersion;
-use crate::write_error::WriteError;
+use crate::write_error::{MetadataDefect, WriteError};
 
 mod blocks;
 mod encode;
@@ -26,8 +31,9 @@ mod spool;
 pub use encode::{EncodeError, Encoded, Encoder, NewSample};
 pub use options::{Unstored, WriteOptions, WriteSummary};
 
+use blocks::check_block;
 use payloads::Payloads;
-use sections::Sections;
+use sections::{Refused, Sections};
 use spool::Spool;
 
 /// Buffer for copying spools into the file.
@@ -57,6 +63,8 @@ pub struct StreamWriter {
     /// `None` in version 1, which has no metadata.
     sections: Option<Sections>,
     class_names: Vec<String>,
+    /// The application's fields in a version 1 header.
+    custom: Option<CustomMetadata>,
     /// Where the next payload starts: in the file, or in the spool.
     position: u64,
     summary: WriteSummary,
@@ -87,6 +95,7 @@ impl StreamWriter {
             index: Spool::new(folder),
             sections: (version == TblVersion::V2).then(|| Sections::new(folder)),
             class_names: Vec::new(),
+            custom: None,
             position: index_end.unwrap_or(0),
             summary: WriteSummary::default(),
             failed: false,
@@ -113,6 +122,69 @@ impl StreamWriter {
     /// Names that are the same twice are stored twice.
     pub fn set_class_names(&mut self, names: &[String]) {
         names.clone_into(&mut self.class_names);
+    }
+
+    /// Adds a metadata block to sample `sample`, which has been written, or with `None` to the
+    /// whole file. Blocks of a sample stay in the order in which they are added; they come before
+    /// those that it was written with.
+    ///
+    /// A version 1 file has room for one: [`TblFile::file_metadata`](crate::TblFile::file_metadata)
+    /// says what it holds. Others are counted as [`Unstored::metadata_blocks`].
+    ///
+    /// # Errors
+    /// [`WriteError::Metadata`] when there is no such sample, or the block cannot be stored;
+    /// [`WriteError::Io`], after which the file cannot be finished.
+    pub fn add_metadata(
+        &mut self,
+        sample: Option<u64>,
+        kind: MetadataType,
+        data: &[u8],
+    ) -> Result<(), WriteError> {
+        self.refuse_after_failure()?;
+        self.push_metadata(sample, kind, data).map_err(|refused| match refused {
+            Refused::Metadata(source) => {
+                WriteError::Metadata { path: self.path().to_owned(), sample, source }
+            }
+            Refused::Io(source) => {
+                self.failed = true;
+                WriteError::Io { path: self.path().to_owned(), source }
+            }
+        })
+    }
+
+    fn push_metadata(
+        &mut self,
+        sample: Option<u64>,
+        kind: MetadataType,
+        data: &[u8],
+    ) -> Result<(), Refused> {
+        let sample_count = self.summary.samples;
+        if sample.is_some_and(|sample| sample >= sample_count) {
+            return Err(MetadataDefect::NoSample { sample_count }.into());
+        }
+        let Some(sections) = &mut self.sections else {
+            let custom = if sample.is_none() && kind == MetadataType::Json {
+                custom_of_json(data)
+            } else {
+                None
+            };
+            if custom.is_some() && self.custom.is_none() {
+                self.custom = custom;
+            } else {
+                self.summary.unstored.metadata_blocks += 1;
+            }
+            return Ok(());
+        };
+        match sample {
+            Some(_) => check_block(kind, data)?,
+            None if is_extension(kind, data) => return Err(MetadataDefect::Reserved.into()),
+            None => {}
+        }
+        sections.push_metadata(sample, kind, data, sample_count)?;
+        let Some(sample) = sample else { return Ok(()) };
+        // Entries are pushed whole, so this one lies inside the index.
+        let flags = sample * IndexEntry::SIZE as u64 + IndexEntry::FLAGS_OFFSET as u64;
+        Ok(self.index.set_bits(flags, EntryFlags::HAS_METADATA.bits())?)
     }
 
     /// Encodes and writes the next sample.
@@ -160,6 +232,7 @@ impl StreamWriter {
             summary.unstored.keys += u64::from(encoded.key.is_some());
             summary.unstored.labels += u64::from(encoded.label.is_some());
             summary.unstored.fields += encoded.field_count;
+            summary.unstored.metadata_blocks += encoded.metadata_count;
         }
         // A file's positions stay below 2^63, which the write just proved.
         self.position += payload.len() as u64;
@@ -189,7 +262,9 @@ impl StreamWriter {
     }
 
     fn complete(self) -> Result<WriteSummary, Incomplete> {
-        let Self { encoder, sync, payloads, index, sections, class_names, mut summary, .. } = self;
+        let Self {
+            encoder, sync, payloads, index, sections, class_names, custom, mut summary, ..
+        } = self;
         let version = encoder.version();
         let index_end = version.index_end(summary.samples)?;
         let (target, shift) = payloads.settle(index_end)?;
@@ -198,7 +273,11 @@ impl StreamWriter {
         let index_checksum = write_index(&target, version, index, shift)?;
         let mut end = payload_end;
         match sections {
-            Some(sections) if summary.samples > 0 || !class_names.is_empty() => {
+            Some(sections)
+                if summary.samples > 0
+                    || !class_names.is_empty()
+                    || sections.has_file_metadata() =>
+            {
                 end += sections.write(&class_names, index_checksum, target.file(), payload_end)?;
             }
             Some(_) => {}
@@ -210,7 +289,7 @@ impl StreamWriter {
             target.file().sync_data()?;
         }
         let compressed = summary.compressed_samples > 0;
-        let header = encoder.header(summary.samples, payload_end..end, compressed)?;
+        let header = encoder.header(summary.samples, payload_end..end, compressed, custom)?;
         target.file().write_all_at(&header, 0)?;
         target.commit()?;
         Ok(WriteSummary { bytes: end, ..summary })

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use super::error::{ConvertError, PackError};
-use super::{Compression, ConvertOptions, Prepared, Selection};
-use crate::sample::Field;
+use super::{Compression, ConvertOptions, Prepared, Selection, metadata};
+use crate::sample::{Field, MetadataBlock};
 use crate::tbl_version::TblVersion;
 use crate::writer::{Encoded, Encoder, NewSample, StreamWriter, Unstored, WriteOptions};
 
@@ -19,6 +19,7 @@ pub(super) struct Sample<'a> {
     pub(super) label: Option<i64>,
     pub(super) fields: Vec<Field>,
     pub(super) row_index: Option<&'a [u8]>,
+    pub(super) metadata: Vec<MetadataBlock>,
 }
 
 /// The part of writing that needs no order: checksums, compression, metadata.
@@ -85,6 +86,7 @@ impl TblSink {
         };
         let mut writer = StreamWriter::create(path, options)?;
         writer.set_class_names(selection.class_names());
+        metadata::of_files(selection, |kind, data| Ok(writer.add_metadata(None, kind, data)?))?;
         Ok(Self { writer, keeps_blocks: compression == Compression::AsStored })
     }
 }
@@ -129,9 +131,11 @@ impl Pack for TblPacker {
     }
 
     fn pack(&self, sample: Sample<'_>) -> Result<Encoded, PackError> {
-        let Sample { bytes, block, prepared, key, label, ref fields, row_index } = sample;
+        let Sample { bytes, block, prepared, key, label, ref fields, row_index, ref metadata } =
+            sample;
         let Prepared { format, width, height, .. } = prepared;
-        let sample = NewSample { bytes, format, width, height, key, label, fields, row_index };
+        let sample =
+            NewSample { bytes, format, width, height, key, label, fields, row_index, metadata };
         Ok(match block {
             Some(block) => self.encoder.encode_with_block(&sample, block)?,
             None => self.encoder.encode(&sample)?,

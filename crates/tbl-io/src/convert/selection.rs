@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use super::error::ConvertError;
+use super::metadata::tbl_file;
 use crate::error::ReadError;
 use crate::labels::Labels;
-use crate::sample::SampleSource;
+use crate::sample::{MetadataBlock, SampleSource};
 
 /// Consecutive samples of a list of sources, numbered from zero.
 #[derive(Clone, Debug)]
@@ -15,6 +16,7 @@ pub struct Selection<'a> {
     /// The number of each source's first sample, counted over all sources.
     starts: Vec<u64>,
     range: Range<u64>,
+    file_metadata: &'a [MetadataBlock],
 }
 
 impl<'a> Selection<'a> {
@@ -34,7 +36,13 @@ impl<'a> Selection<'a> {
                 .checked_add(source.sample_count())
                 .ok_or(ConvertError::TooManySamples { sample_count })?;
         }
-        Ok(Self { sources, labels, starts, range: 0..sample_count })
+        Ok(Self { sources, labels, starts, range: 0..sample_count, file_metadata: &[] })
+    }
+
+    /// The same samples with these metadata blocks of the whole file, after those of the sources.
+    #[must_use]
+    pub fn with_file_metadata(self, file_metadata: &'a [MetadataBlock]) -> Self {
+        Self { file_metadata, ..self }
     }
 
     /// The samples of this selection whose numbers are in `range`, as far as there are any.
@@ -58,6 +66,16 @@ impl<'a> Selection<'a> {
     /// The class names of all sources, indexed by label.
     pub fn class_names(&self) -> &'a [String] {
         self.labels.class_names()
+    }
+
+    /// The data sets that the samples come from.
+    pub(super) fn sources(&self) -> &'a [Box<dyn SampleSource>] {
+        self.sources
+    }
+
+    /// Metadata blocks of the whole file that no source has.
+    pub(super) fn file_metadata(&self) -> &'a [MetadataBlock] {
+        self.file_metadata
     }
 
     /// Where sample `number` of the selection comes from.
@@ -85,7 +103,10 @@ impl<'a> Selection<'a> {
     /// reading it will say what is wrong.
     pub(super) fn held_bytes(&self, number: u64) -> u64 {
         let Located { source, index, .. } = self.locate(number);
-        source.entry(index).map_or(0, |entry| entry.bytes.saturating_add(entry.stored_bytes))
+        let bytes =
+            source.entry(index).map_or(0, |entry| entry.bytes.saturating_add(entry.stored_bytes));
+        let metadata = tbl_file(source).and_then(|file| file.metadata_bytes(index).ok());
+        bytes.saturating_add(metadata.unwrap_or(0))
     }
 }
 

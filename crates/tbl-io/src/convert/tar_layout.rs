@@ -10,10 +10,11 @@ use tbl_format::SampleFormat;
 use super::error::{ConvertError, PackError};
 use super::pack::{Pack, Sample, Sink, Written};
 use super::selection::Located;
-use super::{ConvertOptions, Selection};
+use super::{ConvertOptions, Selection, metadata};
 use crate::grouping::{is_image, join_base, split_base};
 use crate::label::{LabelField, deciding_field};
 use crate::labels::Labels;
+use crate::metadata_json::count_own;
 use crate::sample::Field;
 use crate::tar_writer::{TarOptions, TarWriter};
 use crate::writer::Unstored;
@@ -38,6 +39,8 @@ pub(super) struct Member {
     format: SampleFormat,
     label: Option<i64>,
     fields: Vec<Field>,
+    /// Metadata blocks that the sample had.
+    metadata_count: u64,
 }
 
 impl TarSink {
@@ -53,13 +56,18 @@ impl TarSink {
         let lost = writes_labels && !selection.is_part();
         let class_names = if lost { selection.class_names().len() as u64 } else { 0 };
         let marks_unlabelled = writes_labels && !written_labels_are_read_back(selection)?;
+        let mut unstored = Unstored { class_names, ..Unstored::default() };
+        metadata::of_files(selection, |_, _| {
+            unstored.metadata_blocks += 1;
+            Ok(())
+        })?;
         Ok(Self {
             writer: TarWriter::create(path, TarOptions { sync, overwrite })?,
             digits: last.to_string().len().max(MIN_DIGITS),
             writes_labels,
             marks_unlabelled,
             groups: Groups::default(),
-            unstored: Unstored { class_names, ..Unstored::default() },
+            unstored,
         })
     }
 
@@ -100,6 +108,7 @@ impl Sink for TarSink {
     }
 
     fn write(&mut self, number: u64, member: &Member, bytes: &[u8]) -> Result<(), ConvertError> {
+        self.unstored.metadata_blocks += member.metadata_count;
         let numbered;
         let name = match &member.key {
             Some(key) => key,
@@ -159,11 +168,13 @@ impl Pack for TarPacker {
     }
 
     fn pack(&self, sample: Sample<'_>) -> Result<Member, PackError> {
-        let Sample { prepared, key, label, fields, .. } = sample;
+        let Sample { prepared, key, label, fields, metadata, .. } = sample;
         if prepared.format == SampleFormat::RawU8 {
             return Err(PackError::RawInTar);
         }
-        Ok(Member { key: key.map(<[u8]>::to_vec), format: prepared.format, label, fields })
+        let metadata_count = count_own(&metadata, key, label);
+        let (key, format) = (key.map(<[u8]>::to_vec), prepared.format);
+        Ok(Member { key, format, label, fields, metadata_count })
     }
 
     fn held_bytes(member: &Member) -> u64 {

@@ -7,24 +7,16 @@ use std::sync::OnceLock;
 
 use tbl_format::FormatError;
 use tbl_format::extension::Extension;
-use tbl_format::metadata::MetadataType;
+use tbl_format::metadata::{BlockHeader, MetadataType};
 
+use super::MetadataTotals;
 use super::region::Region;
-use super::section::{BlockMap, Defect, Directory, Names, verify};
+use super::section::{BlockMap, Defect, Directory, Names, totals, verify};
 use crate::error::ReadError;
 use crate::json::JsonFacts;
 use crate::label::LabelDefect;
 use crate::sample::Field;
 use crate::source::Source;
-
-/// One metadata block of a sample.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MetadataBlock {
-    /// How the data is encoded.
-    pub kind: MetadataType,
-    /// The data.
-    pub data: Vec<u8>,
-}
 
 /// The metadata section of a file, if it has one.
 #[derive(Debug)]
@@ -171,6 +163,39 @@ impl Metadata {
             Some(section) => section.for_each_block(index, take),
             None => Ok(()),
         }
+    }
+
+    /// Calls `take` with kind and data of each block of the whole file, ours left out.
+    pub(super) fn for_each_file_block(
+        &self,
+        mut take: impl FnMut(MetadataType, &[u8]) -> Result<ControlFlow<()>, FormatError>,
+    ) -> Result<(), ReadError> {
+        let Some(section) = &self.0 else { return Ok(()) };
+        let map = section.map()?;
+        section.read(|bytes| section.directory.for_each_file_block(bytes, map, &mut take))
+    }
+
+    /// How many bytes of the section describe sample `index`.
+    pub(super) fn block_bytes(&self, index: u64) -> Result<u64, ReadError> {
+        let mut sum = 0_u64;
+        self.for_each_block(index, |_, data| {
+            sum = sum.saturating_add((BlockHeader::SIZE + data.len()) as u64);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(sum)
+    }
+
+    /// How many blocks belong to no sample, or are of a later version of the format.
+    pub(super) fn unreachable_blocks(&self) -> Result<u64, ReadError> {
+        let Some(section) = &self.0 else { return Ok(0) };
+        let map = section.map()?;
+        section.read(|bytes| section.directory.unreachable_blocks(bytes, map))
+    }
+
+    /// Counts the blocks that are not ours.
+    pub(super) fn totals(&self) -> Result<MetadataTotals, ReadError> {
+        let Some(section) = &self.0 else { return Ok(MetadataTotals::default()) };
+        section.read(|bytes| totals(bytes, section.sample_count))
     }
 
     /// Appends those sidecar fields of sample `index` that `is_wanted` says of their extension and

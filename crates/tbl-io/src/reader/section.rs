@@ -1,12 +1,16 @@
 //! A metadata section as bytes: where our whole-file blocks are in it, where each sample's blocks
 //! are, and looking things up in them. Offsets count from the section's first byte.
 
+use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 
 use tbl_format::FormatError;
 use tbl_format::checksum::crc32c;
 use tbl_format::extension::{Extension, ExtensionHeader, Integrity, NO_LABEL, SampleNames};
 use tbl_format::metadata::{Block, BlockHeader, Blocks, MetadataType};
+
+use super::MetadataTotals;
+use crate::sample::is_extension;
 
 /// Whole-file blocks, and blocks of samples, that a section may have beside those allowed for each
 /// sample. A section of empty blocks costs 16 bytes each to store and as much memory to map.
@@ -17,6 +21,22 @@ const BLOCKS_PER_SAMPLE: u64 = 256;
 
 /// Places allowed for each sample on average where blocks of it stand side by side.
 const RUNS_PER_SAMPLE: u64 = 8;
+
+/// Blocks of the whole file that a writer may add to its own.
+pub(crate) fn max_file_blocks(sample_count: u64) -> u64 {
+    (sample_count / 2).saturating_add(SPARE_BLOCKS / 2)
+}
+
+/// Blocks of samples that a writer may add to those that samples come with.
+pub(crate) fn max_late_blocks(sample_count: u64) -> u64 {
+    sample_count.saturating_mul(BLOCKS_PER_SAMPLE / 2).saturating_add(SPARE_BLOCKS / 2)
+}
+
+/// Places where a writer may go from the added blocks of one sample to those of another. Blocks
+/// that samples come with make one more for each sample.
+pub(crate) fn max_late_runs(sample_count: u64) -> u64 {
+    sample_count.saturating_mul(RUNS_PER_SAMPLE - 1).saturating_add(SPARE_BLOCKS / 2)
+}
 
 /// Class names allowed, 24 bytes of memory each beside the text.
 const MAX_CLASSES: u64 = 1 << 22;
@@ -44,6 +64,10 @@ pub(super) struct Directory {
     pub(super) class_names: Vec<String>,
     names: Vec<Run>,
     row_indexes: Vec<Run>,
+    /// Offsets of blocks of the whole file that are not ours, as far as they stand among ours.
+    foreign: Vec<u64>,
+    /// Extension blocks of a kind or version that is not known here.
+    later_version: u64,
     labels: Option<Range<usize>>,
     checksums: Option<Range<usize>>,
     /// Checksums of index and section, and where the part of the section that they cover starts.
@@ -89,7 +113,8 @@ impl Directory {
                 Some(extension) => {
                     directory.add(&block, &extension, sample_count).map_err(at(block.offset))?;
                 }
-                None => {}
+                None if is_extension(block.kind, block.data) => directory.later_version += 1,
+                None => directory.foreign.push(block.offset),
             }
         }
         if let Some((block, names)) = class_names {
@@ -210,6 +235,37 @@ impl Directory {
         table.row_index(index, crc32c).map_err(at(offset))
     }
 
+    /// Calls `take` with kind and data of each block of the whole file that is not ours, in stored
+    /// order, until it has enough.
+    pub(super) fn for_each_file_block(
+        &self,
+        section: &[u8],
+        map: &BlockMap,
+        take: &mut impl FnMut(MetadataType, &[u8]) -> Result<ControlFlow<()>, FormatError>,
+    ) -> Result<(), Defect> {
+        for &offset in &self.foreign {
+            if let Some(block) = blocks_from(section, offset).next() {
+                let block = block.map_err(at(offset))?;
+                if take(block.kind, block.data).map_err(at(offset))?.is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        map.for_each(section, BlockHeader::WHOLE_FILE, |kind, data| {
+            if is_extension(kind, data) { Ok(ControlFlow::Continue(())) } else { take(kind, data) }
+        })
+    }
+
+    /// How many blocks belong to no sample, or are of a later version of the format.
+    pub(super) fn unreachable_blocks(&self, section: &[u8], map: &BlockMap) -> Result<u64, Defect> {
+        let mut count = self.later_version + map.without_sample;
+        map.for_each(section, BlockHeader::WHOLE_FILE, |kind, data| {
+            count += u64::from(is_extension(kind, data));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(count)
+    }
+
     /// How many samples have a row index, and the bytes of all blocks of them.
     pub(super) fn row_index_totals(&self, section: &[u8]) -> Result<(u64, u64), Defect> {
         let (mut samples, mut bytes) = (0_u64, 0_u64);
@@ -277,6 +333,8 @@ pub(super) struct BlockMap {
     /// `(sample, offset)` of the first of each run of blocks of one sample, sorted, so that a
     /// sample's blocks stay in stored order.
     runs: Vec<(u64, u64)>,
+    /// Blocks of samples that do not exist.
+    without_sample: u64,
     /// Where and why the walk over the blocks ended early.
     damage: Option<Defect>,
 }
@@ -289,7 +347,7 @@ impl BlockMap {
 
     /// Walks all blocks of `section` from `start` on.
     pub(super) fn new(section: &[u8], start: u64, sample_count: u64) -> Self {
-        let mut map = Self { runs: Vec::new(), damage: None };
+        let mut map = Self { runs: Vec::new(), without_sample: 0, damage: None };
         map.damage = map.walk(section, start, sample_count).err();
         map.runs.shrink_to_fit();
         // Our writers store them in order.
@@ -309,7 +367,9 @@ impl BlockMap {
             let sample = block.map_err(at(offset))?.sample_index;
             check_limit("metadata blocks", block_count, limit_of(BLOCKS_PER_SAMPLE))?;
             // Nobody can ask for the blocks of a sample that does not exist.
-            if last_sample != Some(sample) && sample < sample_count {
+            let is_reachable = sample < sample_count || sample == BlockHeader::WHOLE_FILE;
+            self.without_sample += u64::from(!is_reachable);
+            if last_sample != Some(sample) && is_reachable {
                 self.runs.push((sample, offset));
                 let (runs, limit) = (self.runs.len() as u64, limit_of(RUNS_PER_SAMPLE));
                 check_limit("runs of metadata blocks", runs, limit)?;
@@ -319,8 +379,8 @@ impl BlockMap {
         Ok(())
     }
 
-    /// Calls `take` with kind and data of each block of sample `index`, in stored order, until it
-    /// has enough.
+    /// Calls `take` with kind and data of each block of sample `index`, or of the whole file from
+    /// where the map starts, in stored order, until it has enough.
     pub(super) fn for_each(
         &self,
         section: &[u8],
@@ -351,6 +411,38 @@ impl BlockMap {
 fn blocks_from(section: &[u8], start: u64) -> Blocks<'_> {
     let rest = usize::try_from(start).ok().and_then(|start| section.get(start..));
     Blocks::new(rest.unwrap_or_default())
+}
+
+/// Counts the blocks of `section` that are not ours.
+pub(super) fn totals(section: &[u8], sample_count: u64) -> Result<MetadataTotals, Defect> {
+    let mut totals = MetadataTotals::default();
+    let (mut samples, mut file) = (BTreeMap::new(), BTreeMap::new());
+    let mut blocks = Blocks::new(section);
+    loop {
+        let offset = blocks.offset();
+        let Some(block) = blocks.next() else { break };
+        let block = block.map_err(at(offset))?;
+        let is_of_file = block.sample_index == BlockHeader::WHOLE_FILE;
+        if is_extension(block.kind, block.data) {
+            let is_known = Extension::parse(block.data).map_err(at(offset))?.is_some();
+            totals.later_version += u64::from(is_of_file && !is_known);
+            if is_of_file || is_known {
+                continue;
+            }
+        }
+        if is_of_file {
+            *file.entry(block.kind.code()).or_insert(0) += 1;
+        } else if block.sample_index < sample_count {
+            *samples.entry(block.kind.code()).or_insert(0) += 1;
+        } else {
+            totals.without_sample += 1;
+        }
+    }
+    let by_type = |counts: BTreeMap<u16, u64>| {
+        counts.into_iter().map(|(code, count)| (MetadataType::from_code(code), count)).collect()
+    };
+    (totals.samples, totals.file) = (by_type(samples), by_type(file));
+    Ok(totals)
 }
 
 /// Checks that blocks follow each other to the section's end, every extension block's own

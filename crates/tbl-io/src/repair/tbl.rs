@@ -225,6 +225,7 @@ impl<P: Prepare> Salvage<'_, P> {
             label: entry.label,
             fields: &fields,
             row_index: has_row_index.then_some(self.row_index.as_slice()),
+            metadata: &[],
         };
         let encoded = if has_block {
             self.encoder.encode_with_block(&sample, std::mem::take(&mut self.block))

@@ -3,11 +3,13 @@
 use std::io;
 
 use tbl_format::FormatError;
-use tbl_format::extension::{self, ExtensionHeader, ExtensionKind};
+use tbl_format::extension::{self, Extension, ExtensionHeader, ExtensionKind};
 use tbl_format::metadata::{BlockHeader, MetadataType};
 
 use super::encode::NewSample;
-use crate::sample::Field;
+use crate::metadata_json::sample_json;
+use crate::sample::{Field, MetadataBlock, is_extension};
+use crate::write_error::MetadataDefect;
 
 /// Blocks back to back, as they stand in the file but for the sample's number, which is not known
 /// when a sample is encoded.
@@ -15,15 +17,20 @@ use crate::sample::Field;
 pub(super) struct SampleBlocks(Vec<u8>);
 
 impl SampleBlocks {
-    /// A JSON block with key and label, which is what the original's reader returns, then a block
-    /// per field.
-    pub(super) fn new(sample: &NewSample<'_>) -> Result<Self, FormatError> {
+    /// The sample's own metadata or, if it has none, a JSON block with key and label: the first
+    /// block is what the original's reader returns. Then a block per field.
+    pub(super) fn new(sample: &NewSample<'_>) -> Result<Self, MetadataDefect> {
+        let NewSample { key, label, fields, metadata, .. } = *sample;
         let mut blocks = Vec::new();
-        if sample.key.is_none() && sample.label.is_none() && sample.fields.is_empty() {
-            return Ok(Self(blocks));
+        for MetadataBlock { kind, data } in metadata {
+            check_block(*kind, data)?;
+            push_block(*kind, data, &mut blocks)?;
         }
-        push_block(MetadataType::Json, json(sample).as_bytes(), &mut blocks)?;
-        for Field { extension, bytes } in sample.fields {
+        let is_described = key.is_some() || label.is_some() || !fields.is_empty();
+        if metadata.is_empty() && is_described {
+            push_block(MetadataType::Json, sample_json(key, label).as_bytes(), &mut blocks)?;
+        }
+        for Field { extension, bytes } in fields {
             let field = extension::Field { extension, bytes };
             let mut body = Vec::with_capacity(bytes.len() + extension.len() + 2);
             field.write_body(&mut body)?;
@@ -64,29 +71,20 @@ impl SampleBlocks {
     }
 }
 
+/// Refuses what a reader would take for a sidecar field, or for a damaged block of ours.
+pub(super) fn check_block(kind: MetadataType, data: &[u8]) -> Result<(), MetadataDefect> {
+    if !is_extension(kind, data) {
+        return Ok(());
+    }
+    match Extension::parse(data) {
+        Ok(Some(Extension::Field(_))) | Err(_) => Err(MetadataDefect::Reserved),
+        Ok(_) => Extension::verify(data).map_err(|_| MetadataDefect::Reserved),
+    }
+}
+
 fn push_block(kind: MetadataType, data: &[u8], blocks: &mut Vec<u8>) -> Result<(), FormatError> {
     let header = BlockHeader::new(0, kind, data.len() as u64)?;
     blocks.extend_from_slice(&header.to_bytes());
     blocks.extend_from_slice(data);
     Ok(())
-}
-
-fn json(sample: &NewSample<'_>) -> String {
-    let key = sample.key.map(|key| format!("\"key\":{}", serde_json::Value::from(text(key))));
-    let label = sample.label.map(|label| format!("\"label\":{label}"));
-    let members: Vec<String> = key.into_iter().chain(label).collect();
-    format!("{{{}}}", members.join(","))
-}
-
-/// A key as text: bytes that are not UTF-8 become `\xNN`. The exact bytes are in the file's own
-/// table of names.
-fn text(key: &[u8]) -> String {
-    let mut text = String::with_capacity(key.len());
-    for chunk in key.utf8_chunks() {
-        text.push_str(chunk.valid());
-        for byte in chunk.invalid() {
-            text.push_str(&format!("\\x{byte:02x}"));
-        }
-    }
-    text
 }

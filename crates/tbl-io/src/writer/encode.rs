@@ -11,8 +11,10 @@ use tbl_format::{FormatError, SampleFormat, v1, v2};
 
 use super::blocks::SampleBlocks;
 use super::spool::Spool;
-use crate::sample::Field;
+use crate::metadata_json::count_own;
+use crate::sample::{Field, MetadataBlock};
 use crate::tbl_version::TblVersion;
+use crate::write_error::MetadataDefect;
 
 /// The largest input of LZ4 (`LZ4_MAX_INPUT_SIZE`); larger samples are stored as they are.
 const MAX_LZ4_INPUT: usize = 0x7E00_0000;
@@ -37,6 +39,9 @@ pub struct NewSample<'a> {
     /// Where its MCU rows start, if it is a JPEG for which that is known: `tl_decode`'s row index.
     /// Version 1 has no place for it and leaves it out.
     pub row_index: Option<&'a [u8]>,
+    /// Its own metadata blocks, which are stored in the place of the JSON block with key and label
+    /// that is made for samples without any. Version 1 has no place for them.
+    pub metadata: &'a [MetadataBlock],
 }
 
 impl<'a> NewSample<'a> {
@@ -51,6 +56,7 @@ impl<'a> NewSample<'a> {
             label: None,
             fields: &[],
             row_index: None,
+            metadata: &[],
         }
     }
 }
@@ -109,9 +115,12 @@ pub enum EncodeError {
         /// The sample's format.
         format: SampleFormat,
     },
-    /// A metadata block would be too large, or a name or an extension is unsafe.
+    /// A metadata block cannot be stored.
     #[error(transparent)]
-    Metadata(#[from] FormatError),
+    Metadata(#[from] MetadataDefect),
+    /// A row index would be too large, or a name or an extension is unsafe.
+    #[error(transparent)]
+    Format(#[from] FormatError),
 }
 
 /// Turns samples into [`Encoded`] ones.
@@ -138,6 +147,8 @@ pub struct Encoded {
     pub(super) key: Option<Vec<u8>>,
     pub(super) label: Option<i64>,
     pub(super) field_count: u64,
+    /// Metadata blocks that version 1 has no place for.
+    pub(super) metadata_count: u64,
     /// Empty for none.
     pub(super) row_index: Vec<u8>,
     blocks: SampleBlocks,
@@ -216,6 +227,10 @@ impl Encoder {
             key: sample.key.map(<[u8]>::to_vec),
             label: sample.label,
             field_count: sample.fields.len() as u64,
+            metadata_count: match self.version {
+                TblVersion::V1 => count_own(sample.metadata, sample.key, sample.label),
+                TblVersion::V2 => 0,
+            },
             row_index: if self.version == TblVersion::V2 { row_index.to_vec() } else { Vec::new() },
             blocks,
         })
@@ -227,9 +242,16 @@ impl Encoder {
         sample_count: u64,
         metadata: Range<u64>,
         any_compressed: bool,
+        custom: Option<v1::CustomMetadata>,
     ) -> Result<Vec<u8>, FormatError> {
         Ok(match self.version {
-            TblVersion::V1 => v1::FileHeader::new(sample_count)?.to_bytes().to_vec(),
+            TblVersion::V1 => {
+                let header = v1::FileHeader::new(sample_count)?;
+                custom
+                    .map_or(header, |custom| header.with_custom_metadata(custom))
+                    .to_bytes()
+                    .to_vec()
+            }
             TblVersion::V2 => {
                 let compressed = if self.lz4 || any_compressed {
                     v2::FileFlags::COMPRESSED

@@ -65,4 +65,6 @@ pub struct Unstored {
     pub fields: u64,
     /// Class names.
     pub class_names: u64,
+    /// Metadata blocks of samples and of the file.
+    pub metadata_blocks: u64,
 }

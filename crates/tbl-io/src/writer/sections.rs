@@ -15,6 +15,8 @@ use tbl_format::metadata::{BlockHeader, MetadataType};
 use super::encode::Encoded;
 use super::spool::Spool;
 use super::{COPY_BUFFER_BYTES, Incomplete};
+use crate::reader::{max_file_blocks, max_late_blocks, max_late_runs};
+use crate::write_error::MetadataDefect;
 
 /// A block of sample names is closed at this many names or bytes: enough that a million names
 /// make few blocks, little enough to be built in memory.
@@ -39,7 +41,39 @@ pub(super) struct Sections {
     labels: List,
     any_label: bool,
     checksums: List,
+    /// Blocks of the whole file that are not ours.
+    file_blocks: Spool,
+    file_block_count: u64,
+    /// Blocks of samples that came after the sample. They stand in front of all other blocks of
+    /// samples, since the original's reader returns the first.
+    late_blocks: Spool,
+    late_block_count: u64,
+    /// Places in `late_blocks` where the sample changes.
+    late_run_count: u64,
+    last_late: Option<u64>,
     sample_blocks: Spool,
+}
+
+/// The reason why a metadata block was not taken in.
+pub(super) enum Refused {
+    Metadata(MetadataDefect),
+    Io(io::Error),
+}
+
+impl From<MetadataDefect> for Refused {
+    fn from(defect: MetadataDefect) -> Self {
+        Self::Metadata(defect)
+    }
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+fn check_count(count: u64, limit: u64) -> Result<(), MetadataDefect> {
+    if count <= limit { Ok(()) } else { Err(MetadataDefect::TooMany { limit }) }
 }
 
 /// The body of an extension block that grows by one element per sample.
@@ -79,6 +113,12 @@ impl Sections {
             labels: List::new(ExtensionKind::Labels, folder),
             any_label: false,
             checksums: List::new(ExtensionKind::Checksums, folder),
+            file_blocks: Spool::new(folder),
+            file_block_count: 0,
+            late_blocks: Spool::new(folder),
+            late_block_count: 0,
+            late_run_count: 0,
+            last_late: None,
             sample_blocks: Spool::new(folder),
         }
     }
@@ -91,6 +131,42 @@ impl Sections {
         self.labels.push(&encoded.label.unwrap_or(NO_LABEL).to_le_bytes())?;
         self.checksums.push(&encoded.crc32c.to_le_bytes())?;
         encoded.blocks().for_each_piece(index, |piece| self.sample_blocks.push(piece))
+    }
+
+    /// Takes in a metadata block of a sample that has been taken in, or of the whole file; of now
+    /// `sample_count` samples.
+    pub(super) fn push_metadata(
+        &mut self,
+        sample: Option<u64>,
+        kind: MetadataType,
+        data: &[u8],
+        sample_count: u64,
+    ) -> Result<(), Refused> {
+        let header =
+            BlockHeader::new(sample.unwrap_or(BlockHeader::WHOLE_FILE), kind, data.len() as u64)
+                .map_err(MetadataDefect::Format)?;
+        let blocks = match sample {
+            None => {
+                check_count(self.file_block_count + 1, max_file_blocks(sample_count))?;
+                self.file_block_count += 1;
+                &mut self.file_blocks
+            }
+            Some(sample) => {
+                let runs = self.late_run_count + u64::from(self.last_late != Some(sample));
+                check_count(self.late_block_count + 1, max_late_blocks(sample_count))?;
+                check_count(runs, max_late_runs(sample_count))?;
+                (self.late_run_count, self.last_late) = (runs, Some(sample));
+                self.late_block_count += 1;
+                &mut self.late_blocks
+            }
+        };
+        blocks.push(&header.to_bytes())?;
+        Ok(blocks.push(data)?)
+    }
+
+    /// Whether there is metadata of the whole file.
+    pub(super) fn has_file_metadata(&self) -> bool {
+        self.file_block_count > 0
     }
 
     /// A block names consecutive samples, so a sample without a key ends it.
@@ -183,6 +259,8 @@ impl Sections {
         self.checksums.write(out)?;
         self.name_blocks.copy_to(out)?;
         self.row_index_blocks.copy_to(out)?;
+        self.file_blocks.copy_to(out)?;
+        self.late_blocks.copy_to(out)?;
         self.sample_blocks.copy_to(out)?;
         Ok(())
     }

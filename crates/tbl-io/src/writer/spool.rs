@@ -1,12 +1,12 @@
 //! A byte sequence that is written once and read once: in memory while it is short, then in an
 //! unnamed file.
 
-use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use tempfile::SpooledTempFile;
 
-/// Bytes of one spool kept in memory. A writer has six spools.
+/// Bytes of one spool kept in memory. A writer has eight spools.
 const MEMORY_BYTES: usize = 1 << 20;
 
 /// Buffer in front of each spool, which is fed a few bytes at a time.
@@ -28,6 +28,17 @@ impl Spool {
     pub(super) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.out.write_all(bytes)?;
         self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Sets `bits` in the byte at `offset`, which has been pushed.
+    pub(super) fn set_bits(&mut self, offset: u64, bits: u8) -> io::Result<()> {
+        let mut byte = [0];
+        self.out.seek(SeekFrom::Start(offset))?;
+        self.out.get_mut().read_exact(&mut byte)?;
+        self.out.seek(SeekFrom::Start(offset))?;
+        self.out.write_all(&[byte[0] | bits])?;
+        self.out.seek(SeekFrom::End(0))?;
         Ok(())
     }
 

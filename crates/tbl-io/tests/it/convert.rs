@@ -1,5 +1,6 @@
 //! Conversion between all kinds of data sets, and what splitting and merging keep.
 
+mod metadata;
 mod mutations;
 mod repair;
 mod verify;
