@@ -77,7 +77,9 @@ pub struct RepairSummary {
     pub without_fields: u64,
     /// Kept samples without the row index they had, which can be made anew.
     pub without_row_index: u64,
-    /// Names, labels or fields may be missing, because the metadata is damaged.
+    /// Kept samples without the metadata blocks they had.
+    pub without_metadata: u64,
+    /// Names, labels, fields or other metadata may be missing, because the section is damaged.
     pub damaged_metadata: bool,
     /// Damage outside the samples.
     pub damaged_structures: u64,
@@ -93,6 +95,7 @@ impl RepairSummary {
     pub fn is_complete(&self) -> bool {
         self.lost == 0
             && self.without_fields == 0
+            && self.without_metadata == 0
             && !self.damaged_metadata
             && !self.guessed_count
             && self.is_worth_writing()

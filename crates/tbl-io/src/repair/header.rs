@@ -79,11 +79,28 @@ pub(super) fn rebuild_v1(source: &Source) -> Result<Rebuilt, ReadError> {
     if !said_twice && !may_be_right {
         claimed = sample_count;
     }
-    let front = v1::FileHeader::new(sample_count)
-        .map_err(|defect| format_error(source, 0, defect))?
-        .to_bytes()
-        .to_vec();
+    let header =
+        v1::FileHeader::new(sample_count).map_err(|defect| format_error(source, 0, defect))?;
+    let custom = if said_twice { None } else { custom_fields(&front, &header) };
+    let header = custom.map_or(header, |custom| header.with_custom_metadata(custom));
+    let front = header.to_bytes().to_vec();
     Ok(Rebuilt { front, sample_count, claimed, guessed_count, cuts_metadata: false, defects })
+}
+
+/// The application's fields in `front`, where the file should have `expected`. A size of header and
+/// index with one damaged byte is not taken for such fields.
+fn custom_fields(
+    front: &[u8; v1::FileHeader::SIZE],
+    expected: &v1::FileHeader,
+) -> Option<v1::CustomMetadata> {
+    let mut bytes = expected.to_bytes();
+    let differing = front.iter().zip(&bytes).skip(16).filter(|(stored, right)| stored != right);
+    if differing.count() < 2 {
+        return None;
+    }
+    // Judged by the count that the file has, not by the one in its header.
+    bytes.get_mut(16..)?.copy_from_slice(front.get(16..)?);
+    v1::FileHeader::parse(&bytes).ok()?.0.custom_metadata()
 }
 
 /// The header of a version 2 file. A header whose checksum is right is believed, but for what

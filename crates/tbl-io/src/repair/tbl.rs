@@ -14,7 +14,7 @@ use super::{RepairEvent, RepairOptions, RepairSummary, unless_damage};
 use crate::convert::{ConvertError, Prepare, Prepared};
 use crate::error::{Detail, ReadError};
 use crate::reader::{Damage, ReadOptions, TblFile, Verify};
-use crate::sample::{Entry, Field, SampleSource};
+use crate::sample::{Entry, Field, MetadataBlock, SampleSource};
 use crate::source::Source;
 use crate::tbl_version::TblVersion;
 use crate::writer::{EncodeError, Encoded, Encoder, NewSample, StreamWriter, WriteOptions};
@@ -59,6 +59,15 @@ pub(super) fn repair<P: Prepare>(
         },
     )?;
     writer.set_class_names(file.class_names());
+    match unless_io(file.file_metadata())? {
+        Ok(blocks) => {
+            for MetadataBlock { kind, data } in blocks {
+                writer.add_metadata(None, kind, &data)?;
+            }
+        }
+        // Damage of the section was reported above.
+        Err(_) => summary.damaged_metadata = true,
+    }
     let mut salvage = Salvage {
         source,
         file: &file,
@@ -72,12 +81,19 @@ pub(super) fn repair<P: Prepare>(
     };
     for index in 0..file.sample_count() {
         match salvage.sample(index)? {
-            Ok(Saved { encoded, restored, without_fields, without_row_index }) => {
+            Ok(Saved {
+                encoded,
+                restored,
+                without_fields,
+                without_row_index,
+                without_metadata,
+            }) => {
                 writer.write(&encoded, &salvage.bytes)?;
                 summary.kept += 1;
                 summary.restored += u64::from(restored);
                 summary.without_fields += u64::from(without_fields);
                 summary.without_row_index += u64::from(without_row_index);
+                summary.without_metadata += u64::from(without_metadata);
             }
             Err(loss) => {
                 summary.lost += 1;
@@ -178,6 +194,7 @@ struct Saved {
     restored: bool,
     without_fields: bool,
     without_row_index: bool,
+    without_metadata: bool,
 }
 
 /// What is known of a sample whose bytes are in [`Salvage::bytes`].
@@ -210,6 +227,10 @@ impl<P: Prepare> Salvage<'_, P> {
         (entry.key, entry.label) = (key.map(Cow::Owned), label);
         let mut fields: Vec<Field> = Vec::new();
         let without_fields = unless_io(self.file.fields(index, &mut fields))?.is_err();
+        let (key, label) = (entry.key.as_deref(), entry.label);
+        let metadata = unless_io(self.file.own_metadata(index, key, label))?;
+        let without_metadata = metadata.is_err();
+        let metadata = metadata.unwrap_or_default();
         // One that was made of other bytes says so by its checksum.
         let crc32c = crc32c(&self.bytes);
         let stored = unless_io(self.file.row_index_of(index, crc32c, &mut self.row_index))?;
@@ -225,16 +246,21 @@ impl<P: Prepare> Salvage<'_, P> {
             label: entry.label,
             fields: &fields,
             row_index: has_row_index.then_some(self.row_index.as_slice()),
-            metadata: &[],
+            metadata: &metadata,
         };
         let encoded = if has_block {
             self.encoder.encode_with_block(&sample, std::mem::take(&mut self.block))
         } else {
             self.encoder.encode(&sample)
         };
-        Ok(encoded
-            .map(|encoded| Saved { encoded, restored, without_fields, without_row_index })
-            .map_err(Loss::Refused))
+        let saved = |encoded| Saved {
+            encoded,
+            restored,
+            without_fields,
+            without_row_index,
+            without_metadata,
+        };
+        Ok(encoded.map(saved).map_err(Loss::Refused))
     }
 
     /// Format and dimensions: the index's, or measured where it cannot be trusted.

@@ -9,9 +9,10 @@ use tbl_format::v2::{EntryFlags, FileFlags, FileHeader, IndexEntry, Payload};
 use tbl_format::{SampleFormat, v1};
 use tbl_io::{
     AsStored, Compression, ConvertSummary, Field, Labels, MetadataBlock, MetadataDefect, NewSample,
-    SampleSource, Selection, StreamWriter, Target, TblFile, WriteError, WriteOptions,
+    SampleSource, Selection, StreamWriter, Target, TblFile, TblVersion, WriteError, WriteOptions,
 };
 
+use super::repair::repair_file;
 use super::{convert, open, quick};
 
 const WHOLE_FILE: u64 = BlockHeader::WHOLE_FILE;
@@ -94,6 +95,7 @@ enum Step {
     ConvertWithLz4,
     SplitAndMerge,
     MergeWithNothing,
+    Repair,
 }
 
 impl Step {
@@ -116,6 +118,10 @@ impl Step {
                 std::fs::write(&empty, original(&[], &[])).unwrap();
                 convert(&[from.to_owned(), empty], to, &quick(AS_STORED));
             }
+            Self::Repair => {
+                let (lost, summary) = repair_file(from, to);
+                assert_eq!((lost, summary.is_complete()), (vec![], true));
+            }
         }
     }
 }
@@ -126,6 +132,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         Step::ConvertWithLz4,
         Step::SplitAndMerge,
         Step::MergeWithNothing,
+        Step::Repair,
     ])
 }
 
@@ -389,6 +396,9 @@ fn fields_of_a_version_1_header_go_through_version_2_and_back() {
     assert_eq!(std::fs::read(at("same")).unwrap(), bytes);
     assert_eq!(std::fs::read(at("back")).unwrap(), bytes);
     assert_eq!(left_out(convert(&[at("a")], &at("a.tar"), &quick(Target::Tar))), (1, 0));
+    let (lost, summary) = repair_file(&at("a"), &at("saved"));
+    assert_eq!((lost, summary.is_complete()), (vec![], true));
+    assert_eq!(std::fs::read(at("saved")).unwrap(), bytes);
 }
 
 #[test]
@@ -404,4 +414,44 @@ fn version_1_files_with_different_fields_say_whose_are_left_out() {
     assert_eq!(TblFile::open(at("d")).unwrap().custom_metadata(), Some(CUSTOM));
     assert_eq!(left_out(convert(&shards, &at("e"), &quick(AS_STORED))), (0, 0));
     assert_eq!(blocks_of(&at("e")).file.len(), 2);
+}
+
+#[test]
+fn a_damaged_size_in_a_version_1_header_is_not_taken_for_fields() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let version = TblVersion::V1;
+    let options = WriteOptions { version, sync: false, ..WriteOptions::default() };
+    let mut writer = StreamWriter::create(&at("a"), options).unwrap();
+    for bytes in SAMPLES {
+        writer.write_sample(&NewSample::new(bytes)).unwrap();
+    }
+    writer.finish().unwrap();
+    let bytes = std::fs::read(at("a")).unwrap();
+    for position in 16..20 {
+        let mut damaged = bytes.clone();
+        damaged[position] ^= 0x24;
+        std::fs::write(at("bad"), damaged).unwrap();
+        repair_file(&at("bad"), &at("saved"));
+        assert_eq!(std::fs::read(at("saved")).unwrap(), bytes);
+    }
+}
+
+#[test]
+fn a_repair_keeps_the_blocks_of_kept_samples() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let blocks: Vec<_> = (0..5)
+        .map(|sample| (sample, json(&format!(r#"{{"camera":{sample}}}"#))))
+        .chain([(WHOLE_FILE, block(MetadataType::Protobuf, b"p"))])
+        .collect();
+    let mut bytes = original(&SAMPLES, &blocks);
+    let first = FileHeader::SIZE + IndexEntry::SIZE * SAMPLES.len();
+    bytes[first] ^= 1;
+    std::fs::write(at("a"), bytes).unwrap();
+    let (lost, _) = repair_file(&at("a"), &at("b"));
+    assert_eq!(lost, [0]);
+    let mut expected = expected(5, &blocks);
+    expected.samples.remove(0);
+    assert_eq!(blocks_of(&at("b")), expected);
 }

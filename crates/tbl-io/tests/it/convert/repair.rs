@@ -52,7 +52,7 @@ impl Damaged {
     }
 }
 
-fn repair_file(from: &Path, to: &Path) -> (Vec<u64>, RepairSummary) {
+pub(super) fn repair_file(from: &Path, to: &Path) -> (Vec<u64>, RepairSummary) {
     let mut lost = Vec::new();
     let options = RepairOptions { sync: false, overwrite: true };
     let summary = repair(from, to, options, AsStored, &mut |event| match event {
