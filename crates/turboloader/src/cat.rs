@@ -1,5 +1,7 @@
-//! `tl cat`: the bytes of one sample, or of one of its sidecar fields; or one row of a table.
+//! `tl cat`: the bytes of one sample, or of one of its sidecar fields, or metadata; or one row of a
+//! table.
 
+mod metadata;
 mod table;
 
 use crate::args::{CatArgs, ItemName};
@@ -16,10 +18,17 @@ pub(crate) fn run(args: &CatArgs) -> Result<Verdict, Failure> {
     if args.columns.is_some() {
         return Err(Failure::Usage { what: "--columns is for IDV and TBF files" });
     }
-    let ItemName::Number(index) = args.index else {
-        return Err(Failure::Usage { what: "ids are for TBF segments; samples have numbers" });
+    let index = match args.index {
+        Some(ItemName::Number(index)) => Some(index),
+        Some(ItemName::Id(_)) => {
+            return Err(Failure::Usage { what: "ids are for TBF segments; samples have numbers" });
+        }
+        None => None,
     };
     let source = data_set::open(&args.file)?;
+    let Some(index) = index.filter(|_| !args.metadata) else {
+        return metadata::run(source.as_ref(), index, args);
+    };
     let bytes = match &args.field {
         None => {
             let mut bytes = Vec::new();

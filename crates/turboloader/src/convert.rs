@@ -18,6 +18,7 @@ use crate::output::{self, Progress};
 use crate::prepare::{Index, Probe, Rasterize, Side};
 
 mod conversion;
+mod metadata;
 mod table;
 
 pub use conversion::TableConversion;
@@ -39,6 +40,9 @@ pub(crate) fn run(args: &ConvertArgs, global: GlobalArgs) -> Result<Verdict, Fai
     }
     if args.jpeg_index && to != Target::Tbl2 {
         return Err(Failure::Usage { what: "--jpeg-index is for TBL version 2 files of images" });
+    }
+    if args.metadata.is_some() && !matches!(to, Target::Tbl2 | Target::Raw | Target::Tbl1) {
+        return Err(Failure::Usage { what: "--metadata is for TBL files" });
     }
     if let Some((from, to)) = table_kinds(args, to)? {
         let told = &mut |_, _| ControlFlow::Continue(());
@@ -62,7 +66,8 @@ pub(crate) fn run(args: &ConvertArgs, global: GlobalArgs) -> Result<Verdict, Fai
     (options.sync, options.overwrite) = (!args.no_sync, args.force);
     let start = Instant::now();
     let sources = Sources::open(&args.sources)?;
-    let selection = sources.all()?;
+    let metadata = args.metadata.as_deref().map(metadata::read).transpose()?;
+    let selection = sources.all()?.with_file_metadata(metadata.as_slice());
     let summary = match to {
         Target::Tbl2 if args.jpeg_index => {
             write(&selection, &args.output, &options, Index::default, global)?
@@ -222,6 +227,7 @@ pub(crate) fn note_unstored(destination: &Path, summary: &ConvertSummary) {
         (unstored.labels, "labels"),
         (unstored.fields, "sidecar fields"),
         (unstored.class_names, "class names"),
+        (unstored.metadata_blocks, "metadata blocks"),
     ];
     let parts: Vec<String> = parts
         .into_iter()
@@ -231,5 +237,13 @@ pub(crate) fn note_unstored(destination: &Path, summary: &ConvertSummary) {
     if !parts.is_empty() {
         let destination = destination.display();
         output::note(&format_args!("{destination}: no place for {}", parts.join(", ")));
+    }
+    let unreachable = summary.unreachable_metadata;
+    if unreachable > 0 {
+        let destination = destination.display();
+        output::note(&format_args!(
+            "{destination}: left out {unreachable} metadata blocks of samples that do not exist, \
+             or of a later version of tl"
+        ));
     }
 }

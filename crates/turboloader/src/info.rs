@@ -2,6 +2,7 @@
 
 mod facts;
 mod idv;
+mod metadata;
 mod segment;
 
 use std::fmt::Display;

@@ -11,8 +11,10 @@ use super::table::KeyArgs;
 /// Convert TAR archives, folders of images or TBL files into one TBL file or TAR archive, or a
 /// table into another
 ///
-/// Samples keep their order, names, labels, sidecar fields and bytes; row indexes stay with
-/// samples of TBL files. The destination appears under its name only when it is complete.
+/// Samples keep their order, names, labels, sidecar fields and bytes. From one TBL version 2 file
+/// to another they keep row indexes and metadata blocks as well; docs/format.md says which blocks
+/// change. The command says what the destination has no place for.
+/// The destination appears under its name only when it is complete.
 /// Several data sets are joined by class name. A label that cannot be read ends the conversion.
 ///
 /// Examples:
@@ -21,6 +23,7 @@ use super::table::KeyArgs;
 ///   tl convert shard-*.tar -o train.tbl --lz4 -j 4
 ///   tl convert photos/ -o photos_256.tbl --to raw --size 256
 ///   tl convert train.tbl -o train.tar --to tar
+///   tl convert train.tar -o train.tbl --metadata description.json
 ///
 /// A table is an IDV, Parquet or CSV file. IDV files become any of them, the others IDV files:
 ///   tl convert data.idv -o data.parquet
@@ -58,6 +61,12 @@ pub(crate) struct ConvertArgs {
     /// formats have none
     #[arg(long)]
     pub(crate) jpeg_index: bool,
+
+    /// Store this JSON file as metadata of the whole TBL file, after that of the sources. Version 1
+    /// has room for an object of creation_timestamp, dataset_version and custom_flags (all three
+    /// are whole numbers) unless a source has such fields
+    #[arg(long, value_name = "FILE")]
+    pub(crate) metadata: Option<PathBuf>,
 
     /// Do not wait until the data is on the disk
     #[arg(long)]
@@ -97,6 +106,9 @@ pub(crate) enum Target {
 
 /// Join several data sets into one TBL file without re-encoding
 ///
+/// Samples keep what `tl convert` keeps. Metadata of whole files is kept from every source, in
+/// their order; a block that several sources have in common is kept once.
+///
 /// Example:
 ///   tl merge part-0.tbl part-1.tbl -o train.tbl
 #[derive(Debug, Args)]
@@ -120,6 +132,8 @@ pub(crate) struct MergeArgs {
 }
 
 /// Cut a data set into shards of consecutive samples without re-encoding
+///
+/// Samples keep what `tl convert` keeps. Metadata of the whole file goes into every shard.
 ///
 /// Examples:
 ///   tl split train.tbl -o shards/ --shards 8

@@ -93,9 +93,13 @@ pub(crate) struct LsArgs {
 /// time are ticks of 100 ns, row ids 32 hexadecimal digits. A sparse vector is
 /// {"length":..,"indices":[..],"values":[..]}.
 ///
+/// Metadata is for TBL files: of version 2 the blocks of a sample, or without INDEX those of the
+/// whole file; of version 1 the application's fields in the header as a JSON object.
+///
 /// Examples:
 ///   tl cat train.tbl 17 > 17.jpg
 ///   tl cat train.tar 17 --field json
+///   tl cat train.tbl 17 --metadata | jq .camera
 ///   tl cat iris.idv 149 --columns Label,PetalLength
 ///   tl cat segment.tbf 55c14841-a7dc-11c1-74ca-262430a87aa9
 #[derive(Debug, Args)]
@@ -106,12 +110,21 @@ pub(crate) struct CatArgs {
     pub(crate) file: PathBuf,
 
     /// The sample's or row's number, as `tl ls` lists it; in a segment also the UUID of a node
-    #[arg(value_name = "INDEX", value_parser = table::item_name)]
-    pub(crate) index: ItemName,
+    #[arg(value_name = "INDEX", value_parser = table::item_name, required_unless_present = "metadata")]
+    pub(crate) index: Option<ItemName>,
 
     /// Write the sample's sidecar field with this extension instead (json, txt, seg.png, ...)
     #[arg(long, value_name = "EXT")]
     pub(crate) field: Option<String>,
+
+    /// Write metadata instead, one JSON value after the other: blocks of JSON as they are, others
+    /// as an object of type, bytes and hex
+    #[arg(long, conflicts_with_all = ["field", "columns"])]
+    pub(crate) metadata: bool,
+
+    /// With --metadata: write only the block of this number, counted from 0, byte for byte
+    #[arg(long, value_name = "N", requires = "metadata")]
+    pub(crate) block: Option<usize>,
 
     /// Of a table only these columns, in this order
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -137,6 +150,7 @@ pub(crate) struct CatArgs {
 /// file system allows (255 bytes a component, 4095 with DIR) are refused before anything is
 /// written, and no symbolic link below DIR is followed, so nothing is ever written outside DIR.
 /// A file has its name only when it is complete, however the command ends.
+/// Metadata blocks of TBL files are not written; `tl cat --metadata` prints them.
 /// When several samples have one name, the second becomes NAME_2.EXT, the third NAME_3.EXT, and
 /// so do their fields.
 ///

@@ -9,12 +9,15 @@ use crate::table::{IdvTable, NodeColumn, Nodes, Row, SegmentFile, Table, read_ke
 
 /// Writes the row.
 pub(super) fn run(table: &Table, args: &CatArgs) -> Result<Verdict, Failure> {
+    let Some(index) = args.index.filter(|_| !args.metadata) else {
+        return Err(Failure::Usage { what: "--metadata is for TBL files" });
+    };
     if args.field.is_some() {
         return Err(Failure::Usage { what: "--field is for samples: tables have --columns" });
     }
     let mut json = match table {
-        Table::Idv(table) => idv_row(table, args)?,
-        Table::Segment(file) => node(file, args)?,
+        Table::Idv(table) => idv_row(table, args, index)?,
+        Table::Segment(file) => node(file, args, index)?,
     };
     json.push('\n');
     match &args.output {
@@ -28,8 +31,8 @@ pub(super) fn run(table: &Table, args: &CatArgs) -> Result<Verdict, Failure> {
     Ok(Verdict::Good)
 }
 
-fn idv_row(table: &IdvTable, args: &CatArgs) -> Result<String, Failure> {
-    let ItemName::Number(row) = args.index else {
+fn idv_row(table: &IdvTable, args: &CatArgs, index: ItemName) -> Result<String, Failure> {
+    let ItemName::Number(row) = index else {
         return Err(Failure::Usage {
             what: "ids are for TBF segments; rows of an IDV file have numbers",
         });
@@ -47,7 +50,7 @@ fn idv_row(table: &IdvTable, args: &CatArgs) -> Result<String, Failure> {
     Err(rows.into_damaged().into_first().unwrap_or(Failure::NoSamples))
 }
 
-fn node(file: &SegmentFile, args: &CatArgs) -> Result<String, Failure> {
+fn node(file: &SegmentFile, args: &CatArgs, index: ItemName) -> Result<String, Failure> {
     let mut segment = file.segment()?;
     let names = args.columns.as_deref();
     let shown = NodeColumn::choose((file, &segment), names, &NodeColumn::ALL)?;
@@ -55,7 +58,7 @@ fn node(file: &SegmentFile, args: &CatArgs) -> Result<String, Failure> {
     let mut regions = Nodes::regions(&shown);
     regions.extend([Region::Bloom, Region::Index]);
     file.unpack(&mut segment, &regions, key.as_ref())?;
-    let row = file.row(&segment, args.index)?;
+    let row = file.row(&segment, index)?;
     let nodes = Nodes::new(&segment, &shown).map_err(|error| file.failure(error))?;
     let node = nodes.node(row).map_err(|error| file.failure(error))?;
     let json = to_json(&node)?;

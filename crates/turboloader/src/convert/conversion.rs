@@ -75,6 +75,7 @@ impl TableConversion {
             size: None,
             lz4: false,
             jpeg_index: false,
+            metadata: None,
             no_sync: !sync,
             jobs: None,
             force: *overwrite,

@@ -14,6 +14,7 @@ use tbl_io::{
 
 use crate::data_set::DataSet;
 use crate::failure::{DamagedParts, Failure};
+use crate::info::metadata::{CustomMetadata, MetadataFacts};
 use crate::text::{json_text, printable};
 
 /// Goes up with every change that a reader of the JSON could stumble over.
@@ -49,6 +50,10 @@ pub(crate) struct Facts {
     label_notes: Vec<String>,
     /// `null` for a container that has none.
     checksums: Option<Checksums>,
+    /// Metadata blocks that an application may have made; `null` for a container that has none.
+    metadata: Option<MetadataFacts>,
+    /// The application's fields in a TBL version 1 header.
+    custom_metadata: Option<CustomMetadata>,
     /// Row indexes of JPEG samples; `null` for a container that has no place for them.
     row_index: Option<RowIndexFacts>,
     /// Members of an archive that are no samples and no fields of one, by type.
@@ -119,6 +124,8 @@ impl Facts {
             classes: data.class_names().to_vec(),
             label_notes: data.label_notes().iter().map(ToString::to_string).collect(),
             checksums: None,
+            metadata: None,
+            custom_metadata: None,
             row_index: None,
             skipped: BTreeMap::new(),
             end_marker: None,
@@ -148,7 +155,9 @@ impl Facts {
         } else if let Some(folder) = source.downcast_ref() {
             facts.add_folder(folder);
         } else if let Some(file) = source.downcast_ref().filter(|file| is_version_2(file)) {
-            facts.add_tbl(file)?;
+            facts.add_tbl(file, &mut damaged)?;
+        } else if let Some(file) = source.downcast_ref::<TblFile>() {
+            facts.custom_metadata = file.custom_metadata().map(CustomMetadata::from);
         }
         Ok((facts, damaged))
     }
@@ -197,10 +206,14 @@ impl Facts {
         self.skipped.extend(counts.into_iter().filter(|&(_, count)| count > 0));
     }
 
-    fn add_tbl(&mut self, file: &TblFile) -> Result<(), Failure> {
+    fn add_tbl(&mut self, file: &TblFile, damaged: &mut DamagedParts) -> Result<(), Failure> {
         let has_checksums = file.flags().contains(tbl_format::v2::FileFlags::HAS_CHECKSUMS);
         let samples = has_checksums.then_some("CRC-16");
         self.checksums = Some(Checksums { header: "CRC-32", samples });
+        match file.metadata_totals() {
+            Ok(totals) => self.metadata = Some(MetadataFacts::from(totals)),
+            Err(error) => damaged.note_if_damage(error)?,
+        }
         let RowIndexTotals { samples, bytes } = file.row_index_totals()?;
         #[expect(clippy::cast_precision_loss, reason = "a share for reading")]
         let share = bytes as f64 / file.file_bytes().max(1) as f64;
@@ -336,6 +349,12 @@ impl fmt::Display for Facts {
                 "checksums",
                 format_args!("header {header}, samples {}", samples.unwrap_or("none")),
             )?;
+        }
+        if let Some(metadata) = self.metadata.as_ref().filter(|metadata| !metadata.is_empty()) {
+            row(f, "metadata", metadata)?;
+        }
+        if let Some(custom) = &self.custom_metadata {
+            row(f, "metadata", custom)?;
         }
         if let Some(RowIndexFacts { samples: samples @ 1.., bytes, share }) = self.row_index {
             let percent = 100.0 * share;

@@ -14,6 +14,7 @@ mod labels;
 #[cfg(target_os = "linux")]
 mod limits;
 mod listing;
+mod metadata;
 mod orders;
 mod recipes;
 mod row_indexes;

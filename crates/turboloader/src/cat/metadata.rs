@@ -1,0 +1,71 @@
+//! Metadata blocks of a sample or a whole file.
+
+use std::any::Any;
+use std::fmt::Write;
+
+use serde::Serialize;
+use serde::de::IgnoredAny;
+use tbl_format::metadata::MetadataType;
+use tbl_io::{MetadataBlock, SampleSource, TblFile};
+
+use crate::args::CatArgs;
+use crate::failure::{Failure, Verdict};
+use crate::output::{Stdout, write_file};
+
+/// A block that is not JSON.
+#[derive(Serialize)]
+struct Listed {
+    r#type: String,
+    bytes: usize,
+    hex: String,
+}
+
+/// Writes the blocks of sample `index` or, without one, of the file.
+pub(super) fn run(
+    source: &(dyn SampleSource + 'static),
+    index: Option<u64>,
+    args: &CatArgs,
+) -> Result<Verdict, Failure> {
+    let file: &dyn Any = source;
+    let Some(file) = file.downcast_ref::<TblFile>() else {
+        return Err(Failure::Usage { what: "--metadata is for TBL files" });
+    };
+    let mut blocks = match index {
+        Some(index) => file.metadata(index)?,
+        None => file.file_metadata()?,
+    };
+    blocks.retain(|block| !block.is_extension());
+    let bytes = match args.block {
+        Some(block) if block < blocks.len() => blocks.swap_remove(block).data,
+        Some(_) => return Err(Failure::Usage { what: "--block: there are fewer metadata blocks" }),
+        None => blocks.iter().flat_map(json_line).collect(),
+    };
+    match &args.output {
+        Some(path) => write_file(path, args.force, |file| file.write_all(&bytes))?,
+        None => {
+            let is_text = args.block.is_none();
+            let mut stdout = if is_text { Stdout::open()? } else { Stdout::open_binary()? };
+            stdout.bytes(&bytes)?;
+            stdout.finish()?;
+        }
+    }
+    Ok(Verdict::Good)
+}
+
+/// The block as a JSON value, and the end of its line.
+fn json_line(block: &MetadataBlock) -> Vec<u8> {
+    let MetadataBlock { kind, data } = block;
+    let is_json = *kind == MetadataType::Json && serde_json::from_slice::<IgnoredAny>(data).is_ok();
+    let mut line = if is_json {
+        data.clone()
+    } else {
+        let mut hex = String::with_capacity(2 * data.len());
+        for byte in data {
+            write!(hex, "{byte:02x}").expect("writing to a string cannot fail");
+        }
+        let listed = Listed { r#type: kind.to_string(), bytes: data.len(), hex };
+        serde_json::to_vec(&listed).expect("text and numbers are JSON")
+    };
+    line.push(b'\n');
+    line
+}
