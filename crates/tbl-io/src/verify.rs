@@ -11,6 +11,8 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use tbl_format::SampleFormat;
+
 use crate::convert::{ConvertError, Prepare, Prepared, heard};
 use crate::error::{Detail, ReadError, TarDefect};
 use crate::escape::Escaped;
@@ -93,6 +95,15 @@ pub enum Oddity {
     SkippedMember(SkippedMember),
     /// Labels that are missing, or differ from the class folders.
     Labels(Note),
+    /// The bytes of a sample are an image of another format than its index entry states.
+    Format {
+        /// The sample.
+        index: u64,
+        /// As stated.
+        stated: SampleFormat,
+        /// Of the bytes.
+        found: SampleFormat,
+    },
 }
 
 impl fmt::Display for Oddity {
@@ -114,6 +125,9 @@ impl fmt::Display for Oddity {
             Self::Labels(note) => note.fmt(f),
             Self::SkippedMember(SkippedMember { path, kind, offset }) => {
                 write!(f, "member {} at byte {offset} is no sample: {kind}", Escaped(path))
+            }
+            Self::Format { index, stated, found } => {
+                write!(f, "sample {index} is {found}, the index says {stated}")
             }
         }
     }
@@ -195,9 +209,15 @@ pub fn verify<C: Prepare>(
         move |index| (worker.look_at(index), 0)
     };
     let cost = |index| source.entry(index).map_or(0, |entry| entry.bytes);
-    ordered::in_order(plan, cost, new_worker, |index, seen: Result<u64, BadSample>| {
+    ordered::in_order(plan, cost, new_worker, |index, seen: Result<Seen, BadSample>| {
         match seen {
-            Ok(bytes) => summary.sample_bytes += bytes,
+            Ok(Seen { bytes, oddity }) => {
+                summary.sample_bytes += bytes;
+                if let Some(oddity) = oddity {
+                    summary.oddities += 1;
+                    heard(on_finding(Finding::Oddity(&oddity)))?;
+                }
+            }
             Err(BadSample::System(error)) => return Err(ConvertError::Read(error)),
             Err(BadSample::Damaged(reason)) => {
                 summary.bad_samples += 1;
@@ -275,6 +295,12 @@ struct Worker<'a, C> {
     row_index: Vec<u8>,
 }
 
+/// A sample that is not damaged.
+struct Seen {
+    bytes: u64,
+    oddity: Option<Oddity>,
+}
+
 /// Why a sample could not be looked at.
 enum BadSample {
     System(ReadError),
@@ -301,7 +327,7 @@ struct WrongDimensions {
 }
 
 impl<C: Prepare> Worker<'_, C> {
-    fn look_at(&mut self, index: u64) -> Result<u64, BadSample> {
+    fn look_at(&mut self, index: u64) -> Result<Seen, BadSample> {
         let source = &*self.sources[0];
         let entry = source.entry(index)?;
         source.read_into(index, &mut self.bytes)?;
@@ -313,7 +339,7 @@ impl<C: Prepare> Worker<'_, C> {
         }
         let bytes = self.bytes.len() as u64;
         let prepared = self.check.prepare(&entry, &mut self.bytes).map_err(BadSample::Damaged)?;
-        let Prepared { width, height, unmeasured, .. } = prepared;
+        let Prepared { format, width, height, unmeasured, .. } = prepared;
         if let Some(reason) = unmeasured {
             return Err(BadSample::Damaged(reason));
         }
@@ -321,6 +347,8 @@ impl<C: Prepare> Worker<'_, C> {
         if stored != (0, 0) && found != (0, 0) && stored != found {
             return Err(BadSample::Damaged(Box::new(WrongDimensions { stored, found })));
         }
-        Ok(bytes)
+        let (stated, found) = (entry.format, format);
+        let oddity = (stated != found).then_some(Oddity::Format { index, stated, found });
+        Ok(Seen { bytes, oddity })
     }
 }

@@ -51,7 +51,7 @@ use signal_hook::consts::SIGXFSZ;
 pub use convert::TableConversion;
 pub use explain::{ExplainError, explain};
 pub use failure::CommandError;
-pub use prepare::{Probe, StrictDecode};
+pub use prepare::{HeaderCheck, Probe, StrictDecode};
 
 use args::{Cli, Command, GlobalArgs};
 use failure::{EXIT_BAD, EXIT_GOOD, EXIT_INTERNAL, Failure, Verdict};

@@ -19,6 +19,42 @@ const MAX_STORED_SIDE: u32 = u16::MAX as u32;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Probe;
 
+/// Compares what the index states of an image with the image's header, without decoding it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HeaderCheck;
+
+impl Prepare for HeaderCheck {
+    const COSTLY: bool = false;
+
+    fn prepare(
+        &mut self,
+        entry: &Entry<'_>,
+        bytes: &mut Vec<u8>,
+    ) -> Result<Prepared, Box<dyn Error + Send + Sync>> {
+        let stored = Prepared::as_stored(entry);
+        if entry.format == SampleFormat::RawU8 {
+            check_raw_size(entry, bytes)?;
+        }
+        if !entry.format.is_image() || (entry.width, entry.height) == (0, 0) {
+            return Ok(stored);
+        }
+        // Whether a header that cannot be read is one of a damaged image, decoding finds out.
+        let Ok(info) = tl_decode::probe(bytes) else { return Ok(stored) };
+        let format = match info.format {
+            Format::Jpeg => SampleFormat::Jpeg,
+            Format::Png => SampleFormat::Png,
+            Format::WebP => SampleFormat::WebP,
+            Format::Bmp => SampleFormat::Bmp,
+            Format::Tiff => SampleFormat::Tiff,
+            _ => entry.format,
+        };
+        // The original's converter states the most that fits for sides that do not fit.
+        let side = |stated, found: u32| if stated == 0 { 0 } else { found.min(MAX_STORED_SIDE) };
+        let (width, height) = (side(entry.width, info.width), side(entry.height, info.height));
+        Ok(Prepared { format, width, height, ..stored })
+    }
+}
+
 /// An image that a TBL index has no place for the size of.
 #[derive(Debug, thiserror::Error)]
 #[error("{width}x{height} pixels are more than the index can say")]
@@ -128,6 +164,13 @@ enum RasterizeError {
     Memory { bytes: usize, source: TryReserveError },
 }
 
+/// Refuses raw pixels that are not as many as the index states.
+fn check_raw_size(entry: &Entry<'_>, bytes: &[u8]) -> Result<(), RasterizeError> {
+    let expected = u64::from(entry.width) * u64::from(entry.height) * 3;
+    let found = bytes.len() as u64;
+    if expected == found { Ok(()) } else { Err(RasterizeError::RawSize { expected, found }) }
+}
+
 impl Rasterize {
     /// Makes squares of this side.
     pub(crate) fn new(side: Option<Side>) -> Self {
@@ -145,11 +188,7 @@ impl Rasterize {
         if entry.format != SampleFormat::RawU8 {
             return Ok(self.decoder.decode_into(bytes, &mut self.image)?);
         }
-        let expected = u64::from(entry.width) * u64::from(entry.height) * 3;
-        let found = bytes.len() as u64;
-        if expected != found {
-            return Err(RasterizeError::RawSize { expected, found });
-        }
+        check_raw_size(entry, bytes)?;
         let Image { width, height, channels, data } = &mut self.image;
         (*width, *height, *channels) = (entry.width, entry.height, 3);
         data.clear();

@@ -7,12 +7,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use serde::Serialize;
-use tbl_io::{AsStored, Escaped, Finding, Prepare, VerifySummary};
+use tbl_io::{Escaped, Finding, Prepare, VerifySummary};
 
 use crate::args::{GlobalArgs, VerifyArgs};
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress, Stdout};
-use crate::prepare::StrictDecode;
+use crate::prepare::{HeaderCheck, StrictDecode};
 use crate::table::Table;
 use crate::text::{Key, one_line};
 
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &VerifyArgs, global: GlobalArgs) -> Result<Verdict, Fail
     if args.decode {
         check(args, StrictDecode::new, global)
     } else {
-        check(args, AsStored::default, global)
+        check(args, HeaderCheck::default, global)
     }
 }
 

@@ -207,6 +207,8 @@ pub(crate) struct RepairArgs {
 /// Exits with 1 and names every bad sample when there is damage, and with 1 for an archive or a
 /// folder without samples. A sample whose label cannot be read is bad. Warnings, such as samples
 /// without a label among labelled ones, are not damage.
+/// Width and height in the index of a TBL file are compared with the image's header; a format that
+/// differs is a warning, because a sample's format comes from its name.
 ///
 /// Of an IDV file, which has no checksums, every block and piece of metadata is read and decoded;
 /// of a TBF segment every checksum, gap and region is looked at, compressed ones as well, and

@@ -1,4 +1,4 @@
-//! Metadata of TBL files through the commands.
+//! Metadata of TBL files through the commands, and what `verify` finds without decoding.
 
 use std::fs;
 use std::path::Path;
@@ -9,9 +9,11 @@ use tbl_format::metadata::{BlockHeader, MetadataType};
 use tbl_format::v2::{EntryFlags, FileFlags, FileHeader, IndexEntry, Payload};
 use tbl_format::{SampleFormat, v1};
 
-use crate::support::{Run, json_lines, tl, write};
+use crate::support::{Run, files_below, json_lines, photos, tl, write};
 
 const WHOLE_FILE: u64 = BlockHeader::WHOLE_FILE;
+const WIDTH: usize = FileHeader::SIZE + 16;
+const FORMAT: usize = FileHeader::SIZE + 20;
 
 /// An image with the width and height of its index entry.
 struct Image<'a> {
@@ -200,4 +202,50 @@ fn convert_adds_metadata_of_the_file() {
     write(folder, "x.json", b"{\"version\": 3");
     assert!(add("b.bad", "tbl2").error(2).contains("x.json"));
     assert!(!folder.join("b.bad").exists());
+}
+
+#[test]
+fn verify_finds_a_changed_width_or_height_without_decoding() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let files = files_below(&photos());
+    for (name, bytes) in &files {
+        let Ok(info) = tl_decode::probe(bytes) else { continue };
+        let side = |side: u32| u16::try_from(side).expect("a small photograph");
+        let dimensions = (side(info.width), side(info.height));
+        let format = SampleFormat::from_file_name(name.as_bytes());
+        let good = original(&[Image { bytes, dimensions, format }], &[]);
+        let verify = |file: &[u8]| {
+            let path = write(folder.path(), "a.tbl", file);
+            tl([Path::new("verify"), &path])
+        };
+        assert!(verify(&good).text().contains("good"), "{name}");
+        for byte in WIDTH..WIDTH + 4 {
+            let mut bad = good.clone();
+            bad[byte] ^= 1;
+            let run = verify(&bad);
+            assert_eq!(run.code, Some(1), "{name}, byte {byte}");
+            let said = String::from_utf8_lossy(&run.stdout).into_owned();
+            assert!(said.contains("the index says"), "{said}");
+        }
+        let mut odd = good.clone();
+        odd[FORMAT] = if odd[FORMAT] == 1 { 2 } else { 1 };
+        let text = verify(&odd).text();
+        assert!(text.contains("the index says") && text.contains("good"), "{name}: {text}");
+    }
+    assert!(files.len() > 10, "the photographs are there");
+}
+
+#[test]
+fn verify_finds_a_changed_size_of_raw_pixels() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let raw = Image { bytes: &[7; 24], dimensions: (4, 2), format: SampleFormat::RawU8 };
+    let good = original(&[raw], &[]);
+    let verify = |file: &[u8]| {
+        let path = write(folder.path(), "a.tbl", file);
+        tl([Path::new("verify"), &path])
+    };
+    assert!(verify(&good).text().contains("good"));
+    let mut bad = good;
+    bad[WIDTH] = 5;
+    assert!(verify(&bad).error(1).contains("24 bytes of raw pixels, expected 30"));
 }
