@@ -212,7 +212,7 @@ pub(crate) struct RepairArgs {
 ///
 /// Of an IDV file, which has no checksums, every block and piece of metadata is read and decoded;
 /// of a TBF segment every checksum, gap and region is looked at, compressed ones as well, and
-/// encrypted ones with their key.
+/// encrypted ones with their key. Without the key they are named and the command exits with 2.
 ///
 /// Examples:
 ///   tl verify train.tbl --decode

@@ -30,6 +30,14 @@ pub(crate) enum TableFailure {
         /// What is wrong with it.
         source: FormatError,
     },
+    /// Regions of a segment were not verified for lack of a key.
+    #[error("{}: encrypted, not verified: {regions}; pass --key-file", Subject::file(path))]
+    NotVerified {
+        /// The segment.
+        path: PathBuf,
+        /// The regions.
+        regions: String,
+    },
     /// A table has no column of this name.
     #[error("{}: no column {name:?}", Subject::file(path))]
     NoColumn {
@@ -107,7 +115,8 @@ impl TableFailure {
         match self {
             Self::Idv { source, .. } => is_about_idv(source),
             Self::Segment { source, .. } => is_about_segment(source),
-            Self::NoColumn { .. }
+            Self::NotVerified { .. }
+            | Self::NoColumn { .. }
             | Self::NoRow { .. }
             | Self::NoNode { .. }
             | Self::KeyFile { .. }

@@ -35,6 +35,7 @@ pub(super) fn report_unopened(args: &VerifyArgs, failure: &Failure) -> Result<()
         counts: Counts::default(),
         damaged: 1,
         warnings: 0,
+        not_verified: &[],
         findings: &[finding],
     })?;
     stdout.finish()
@@ -55,19 +56,23 @@ pub(super) fn run(
         warnings: 0,
         first: None,
     };
+    let mut encrypted = Vec::new();
     let (kind, part, counts) = match table {
         Table::Idv(table) => {
             let workers = args.jobs.unwrap_or_else(output::default_workers);
             ("idv", "blocks", check_idv(table, workers, global, &mut findings)?)
         }
-        Table::Segment(file) => ("tbf", "regions", check_segment(file, args, &mut findings)?),
+        Table::Segment(file) => {
+            let counts = check_segment(file, args, &mut findings, &mut encrypted)?;
+            ("tbf", "regions", counts)
+        }
     };
     let Findings { listed, damaged, warnings, first, .. } = findings;
     let path = Escaped(args.file.as_os_str().as_bytes());
     let Counts { rows, columns, parts, bytes } = counts;
     if args.json {
         let file = &args.file.to_string_lossy();
-        let good = damaged == 0;
+        let good = damaged == 0 && encrypted.is_empty();
         let findings = &listed[..];
         let schema = SCHEMA;
         stdout.json_line(&Report {
@@ -78,16 +83,23 @@ pub(super) fn run(
             counts,
             damaged,
             warnings,
+            not_verified: &encrypted,
             findings,
         })?;
-    } else if damaged == 0 {
+    } else if damaged == 0 && encrypted.is_empty() {
         let warnings = if warnings > 0 { format!(", {warnings} warnings") } else { String::new() };
         stdout.line(&format_args!(
             "{path}: good: {rows} rows, {columns} columns, {parts} {part}, {bytes} bytes{warnings}"
         ))?;
     }
     stdout.finish()?;
-    let Some(first) = first else { return Ok(Verdict::Good) };
+    let Some(first) = first else {
+        if encrypted.is_empty() {
+            return Ok(Verdict::Good);
+        }
+        let (path, regions) = (args.file.clone(), encrypted.join(", "));
+        return Err(TableFailure::NotVerified { path, regions }.into());
+    };
     if damaged == 1 {
         output::report(&format_args!("{path}: {first}"));
     } else {
@@ -146,6 +158,7 @@ fn check_segment(
     file: &SegmentFile,
     args: &VerifyArgs,
     findings: &mut Findings<'_>,
+    encrypted: &mut Vec<String>,
 ) -> Result<Counts, Failure> {
     let key = read_key(args.key.key_file.as_deref())?;
     let mut segment = file.segment()?;
@@ -155,8 +168,8 @@ fn check_segment(
             continue;
         }
         match segment.unpack(region, &options) {
-            // Without a key what is encrypted counts as not looked at, below.
-            Ok(()) | Err(FormatError::KeyNeeded { .. }) => {}
+            Ok(()) => {}
+            Err(FormatError::KeyNeeded { region }) => encrypted.push(region.to_string()),
             Err(error) => findings.add(Listed::segment(&segment, &error))?,
         }
     }

@@ -318,9 +318,21 @@ fn an_encrypted_segment_needs_its_key() {
         let line = segment(args[0], &path, &args[1..]).error(2);
         assert!(line.contains("is encrypted, and there is no key"), "{line}");
     }
-    // What can be checked without the key is.
-    let report = &json_of("verify", &path, &[])[0];
-    assert_eq!((&report["good"], &report["warnings"]), (&json!(true), &json!(5)), "{report}");
+    // What can be checked without the key is, and the rest is not called good.
+    let run = segment("verify", &path, &[]);
+    let text = String::from_utf8_lossy(&run.stdout).into_owned();
+    assert!(!text.contains("good"), "{text}");
+    let line = run.error(2);
+    let regions = "node region, embedding region, edge region, bloom filter, string table";
+    assert!(
+        line.contains(&format!("encrypted, not verified: {regions}; pass --key-file")),
+        "{line}"
+    );
+    let run = segment("verify", &path, &["--json"]);
+    assert_eq!(run.code, Some(2));
+    let report = &json_lines(&String::from_utf8_lossy(&run.stdout))[0];
+    assert_eq!((&report["good"], &report["warnings"]), (&json!(false), &json!(5)), "{report}");
+    assert_eq!(report["not_verified"].as_array().map(Vec::len), Some(5), "{report}");
 
     let with = |bytes: &[u8]| {
         let key = write(folder.path(), "other", bytes);

@@ -23,6 +23,8 @@ pub(super) struct Report<'a> {
     pub(super) counts: Counts,
     pub(super) damaged: u64,
     pub(super) warnings: u64,
+    /// Encrypted regions of a segment that were not looked into for lack of a key.
+    pub(super) not_verified: &'a [String],
     /// The first [`MAX_LISTED`] of all kinds together.
     pub(super) findings: &'a [Listed],
 }
