@@ -1,11 +1,13 @@
 //! Whole data sets: conversion and verification.
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
+use std::ffi::CString;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use tbl_io::{
@@ -13,7 +15,7 @@ use tbl_io::{
     Selection, Source, Target, VerifySummary,
 };
 use tl_pipeline::TableKind;
-use turboloader::{Probe, StrictDecode, TableConversion};
+use turboloader::{HeaderCheck, Probe, StrictDecode, TableConversion};
 
 use crate::detached::detached;
 use crate::error::Error;
@@ -70,7 +72,25 @@ pub(crate) fn convert(
             tbl_io::convert(&selection, to, &options, AsStored::default, &mut on_event)?
         })
     })?;
-    Ok(heard.unless_raised(summary)?.samples)
+    let summary = heard.unless_raised(summary)?;
+    let (blocks, unreachable) = (summary.unstored.metadata_blocks, summary.unreachable_metadata);
+    if blocks > 0 {
+        let said = format!("no place for {blocks} metadata blocks in a file of this kind");
+        warn_user(py, &said)?;
+    }
+    if unreachable > 0 {
+        let said = format!(
+            "left out {unreachable} metadata blocks of samples that do not exist, or of a later \
+             version of turboloader"
+        );
+        warn_user(py, &said)?;
+    }
+    Ok(summary.samples)
+}
+
+/// Warns in the place of the function of the package that called.
+fn warn_user(py: Python<'_>, message: &str) -> PyResult<()> {
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(message)?, 2)
 }
 
 /// How long the interpreter is left alone where nobody wants to hear of progress.
@@ -116,7 +136,8 @@ impl Heard {
 /// Reads a whole data set and returns what is wrong with it: a dict of ``samples``, ``bad``, a list
 /// of (sample, offset, message), ``damage``, a list of messages, and ``oddities``.
 ///
-/// Of tables ``samples`` are rows, and all that is wrong is ``damage``.
+/// Of tables ``samples`` are rows, and all that is wrong is ``damage``. Encrypted regions of a
+/// segment are listed as ``not_verified``, and the segment is not good.
 #[pyfunction]
 #[pyo3(signature = (path, *, decode=false, workers=None) -> "dict[str, Any]")]
 pub(crate) fn verify<'py>(
@@ -149,7 +170,7 @@ pub(crate) fn verify<'py>(
         Ok(if decode {
             tbl_io::verify(&path, workers, StrictDecode::new, &mut on_finding)?
         } else {
-            tbl_io::verify(&path, workers, AsStored::default, &mut on_finding)?
+            tbl_io::verify(&path, workers, HeaderCheck::default, &mut on_finding)?
         })
     })?;
     let summary = heard.unless_raised(summary)?;
@@ -159,7 +180,17 @@ pub(crate) fn verify<'py>(
     result.set_item("bad", bad)?;
     result.set_item("damage", damage)?;
     result.set_item("oddities", oddities)?;
+    result.set_item("not_verified", PyList::empty(py))?;
     Ok(result)
+}
+
+/// The findings of a check of a table.
+pub(crate) struct TableFindings {
+    pub(crate) rows: u64,
+    pub(crate) damage: Vec<String>,
+    pub(crate) oddities: Vec<String>,
+    /// Encrypted regions.
+    pub(crate) not_verified: Vec<String>,
 }
 
 /// Whether a path is a table, and which.
@@ -171,22 +202,24 @@ fn table_kind(path: &Path) -> Option<TableKind> {
 
 /// Reads every block or every region.
 fn verify_table(py: Python<'_>, path: PathBuf, kind: TableKind) -> PyResult<Bound<'_, PyDict>> {
-    let (rows, damage, oddities) = detached(py, || -> Result<_, Error> {
+    let found = detached(py, || -> Result<_, Error> {
         Ok(match kind {
             TableKind::Idv => {
                 let file = PyIdvFile::open(path)?;
                 let (damage, oddities) = file.damage();
-                (file.rows(), damage, oddities)
+                TableFindings { rows: file.rows(), damage, oddities, not_verified: Vec::new() }
             }
-            TableKind::Tbf => PyTbfSegment::damage(&path)?,
+            TableKind::Tbf => PyTbfSegment::verify(&path)?,
         })
     })??;
+    let TableFindings { rows, damage, oddities, not_verified } = found;
     let result = PyDict::new(py);
     result.set_item("samples", rows)?;
-    result.set_item("is_good", damage.is_empty())?;
+    result.set_item("is_good", damage.is_empty() && not_verified.is_empty())?;
     result.set_item("bad", PyList::empty(py))?;
     result.set_item("damage", damage)?;
     result.set_item("oddities", oddities)?;
+    result.set_item("not_verified", not_verified)?;
     Ok(result)
 }
 

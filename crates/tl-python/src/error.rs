@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
-use tbl_io::{ConvertError, Escaped, ReadError, WriteError};
+use tbl_io::{ConvertError, Escaped, MetadataDefect, ReadError, WriteError};
 use tl_decode::DecodeError;
 use tl_pipeline::{PipelineError, SampleError, SampleFault, SamplerError, TableError};
 use tl_transform::{PlanError, RecipeError, StepError};
@@ -319,11 +319,13 @@ impl From<WriteError> for Error {
     fn from(error: WriteError) -> Self {
         let class = match &error {
             WriteError::Io { .. } | WriteError::AfterFailure { .. } => Class::Storage,
+            WriteError::Metadata { source: MetadataDefect::NoSample { .. }, .. } => Class::Index,
             _ => Class::Format,
         };
         let (path, sample, errno) = match &error {
             WriteError::Io { path, source } => (path, None, number(source)),
             WriteError::Sample { path, index, .. } => (path, Some(*index), None),
+            WriteError::Metadata { path, sample, .. } => (path, *sample, None),
             WriteError::MemberName { path, .. }
             | WriteError::TooManySamples { path, .. }
             | WriteError::Format { path, .. }

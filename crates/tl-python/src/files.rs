@@ -1,12 +1,14 @@
 //! Stored data sets sample by sample: TBL files read and written, raw ones mapped.
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
+use std::any::Any;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyMemoryView};
+use pyo3::types::{PyBytes, PyDict, PyMemoryView, PyString};
 use tbl_format::SampleFormat;
+use tbl_format::metadata::MetadataType;
 use tbl_io::{
     Entry, Labels, NewSample, ReadError, SampleSource, StreamWriter, TblFile, WriteOptions,
 };
@@ -99,6 +101,30 @@ impl PyTblReader {
         Ok(dict)
     }
 
+    /// The metadata blocks of sample ``index`` or, without one, of the whole file: a list of
+    /// ``(kind, data)`` in stored order.
+    ///
+    /// A kind is ``json``, ``protobuf``, ``msgpack``, ``custom``, ``none`` or ``type_7`` for another
+    /// number; the data is bytes as they are stored. A sample that was written with a key or a label
+    /// and without metadata has them as JSON. The application's fields in the header of a version 1
+    /// file are JSON of ``creation_timestamp``, ``dataset_version`` and ``custom_flags``. TAR
+    /// archives and folders have no metadata.
+    #[pyo3(signature = (index=None) -> "list[tuple[str, bytes]]")]
+    fn metadata<'py>(
+        &self,
+        py: Python<'py>,
+        index: Option<u64>,
+    ) -> Result<Vec<(String, Bound<'py, PyBytes>)>, Error> {
+        let source: &dyn Any = self.source();
+        let Some(file) = source.downcast_ref::<TblFile>() else { return Ok(Vec::new()) };
+        let blocks = detached(py, || match index {
+            Some(index) => file.metadata(index),
+            None => file.file_metadata(),
+        })??;
+        let blocks = blocks.iter().filter(|block| !block.is_extension());
+        Ok(blocks.map(|block| (block.kind.to_string(), PyBytes::new(py, &block.data))).collect())
+    }
+
     fn __repr__(&self) -> String {
         let (path, count) = (self.source().path().display(), self.source().sample_count());
         format!("TblReader({path}, samples={count})")
@@ -165,10 +191,7 @@ impl PyTblWriter {
         key: Option<Bound<'_, PyAny>>,
         label: Option<i64>,
     ) -> PyResult<()> {
-        let copied = match data.cast::<PyBytes>() {
-            Ok(data) => data.clone(),
-            Err(_) => PyMemoryView::from(data)?.call_method0("tobytes")?.cast_into()?,
-        };
+        let copied = bytes_of(data)?;
         let data = copied.as_bytes();
         let key = key.as_ref().map(name_bytes).transpose()?;
         let info = tl_decode::probe(data).ok();
@@ -177,6 +200,36 @@ impl PyTblWriter {
         let key = key.as_deref();
         let sample = NewSample { format, width, height, key, label, ..NewSample::new(data) };
         Ok(detached(py, || self.with(|writer| Ok(writer.write_sample(&sample)?)))??)
+    }
+
+    /// Adds a metadata block to sample ``index``, which has been added, or with ``None`` to the whole
+    /// file; ``kind`` is as in `TblReader.metadata`.
+    ///
+    /// The data is stored as it is, text as UTF-8. A sample keeps its blocks in the order in which
+    /// they are added.
+    #[pyo3(signature = (
+        index: "SupportsIndex | None", data: "str | bytes | bytearray | memoryview", kind="json"
+    ))]
+    fn add_metadata(
+        &self,
+        py: Python<'_>,
+        index: Option<u64>,
+        data: &Bound<'_, PyAny>,
+        kind: &str,
+    ) -> PyResult<()> {
+        let Some(kind) = MetadataType::from_name(kind) else {
+            let expected = "expected json, protobuf, msgpack, custom, none or type_<number>";
+            return Err(Error::setting(&format_args!("kind is {kind}, {expected}")).into());
+        };
+        let encoded;
+        let data = match data.cast::<PyString>() {
+            Ok(text) => text.to_str()?.as_bytes(),
+            Err(_) => {
+                encoded = bytes_of(data)?;
+                encoded.as_bytes()
+            }
+        };
+        Ok(detached(py, || self.with(|writer| Ok(writer.add_metadata(index, kind, data)?)))??)
     }
 
     /// How many samples have been written.
@@ -214,6 +267,14 @@ impl PyTblWriter {
         }
         .map_err(Error::from)
     }
+}
+
+/// The bytes of an object that has some, copied where they might change.
+fn bytes_of<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    Ok(match data.cast::<PyBytes>() {
+        Ok(data) => data.clone(),
+        Err(_) => PyMemoryView::from(data)?.call_method0("tobytes")?.cast_into()?,
+    })
 }
 
 const fn sample_format(format: tl_decode::Format) -> SampleFormat {

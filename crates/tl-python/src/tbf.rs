@@ -14,6 +14,7 @@ use tbf_format::{
 };
 use tbl_io::{Mapped, Source};
 
+use crate::convert::TableFindings;
 use crate::detached::detached;
 use crate::element::Element;
 use crate::error::Error;
@@ -60,21 +61,21 @@ impl PyTbfSegment {
         Ok(Self { path, mapped, header, places })
     }
 
-    /// How many nodes a segment has, what is wrong with it, and what had to be tolerated.
-    pub(crate) fn damage(path: &Path) -> Result<(u64, Vec<String>, Vec<String>), Error> {
+    /// Checks a segment without a key.
+    pub(crate) fn verify(path: &Path) -> Result<TableFindings, Error> {
         let source = Source::open(path)?;
         let mapped = Mapped::new(&source, 0, source.len())?;
         let options = UnpackOptions::default();
         let found = mapped.with(0, source.len(), |bytes| {
             let mut segment = Segment::open(bytes)?;
-            let mut damage = Vec::new();
+            let (mut damage, mut not_verified) = (Vec::new(), Vec::new());
             for region in Region::DATA {
                 if !segment.is_packed(region) {
                     continue;
                 }
                 match segment.unpack(region, &options) {
-                    // Without a key what is encrypted counts as not looked at.
-                    Ok(()) | Err(FormatError::KeyNeeded { .. }) => {}
+                    Ok(()) => {}
+                    Err(FormatError::KeyNeeded { region }) => not_verified.push(region.to_string()),
                     Err(error) => damage.push(error),
                 }
             }
@@ -82,7 +83,7 @@ impl PyTbfSegment {
             damage.extend(more);
             let oddities = oddities.iter().map(|oddity| format!("{oddity:?}")).collect();
             let damage = damage.iter().map(ToString::to_string).collect();
-            Ok((segment.node_count(), damage, oddities))
+            Ok(TableFindings { rows: segment.node_count(), damage, oddities, not_verified })
         })?;
         found.map_err(|error: FormatError| Error::tbf(path, &error))
     }

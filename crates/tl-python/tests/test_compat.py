@@ -318,9 +318,16 @@ def test_tbl_files_by_their_names(tmp_path):
             2,
         ]
         assert writer.add_sample(bmp(image(3, height=50))) == 3
-        with pytest.raises(NotImplementedError, match="metadata"):
-            writer.add_metadata(0, "{}")
+        writer.add_metadata(1, '{"label": "cat"}')
+        writer.add_metadata(2, b"\x08\x96", compat.MetadataType.PROTOBUF)
+        writer.add_metadata(1, "second", type=compat.MetadataType.MSGPACK)
+        with pytest.raises(IndexError, match="4"):
+            writer.add_metadata(4, "{}")
     reader = compat.TblReaderV2(path)
+    assert reader.has_metadata()
+    assert reader.read_metadata(0) == ("", compat.MetadataType.NONE)
+    assert reader.read_metadata(1) == ('{"label": "cat"}', compat.MetadataType.JSON)
+    assert reader.read_metadata(2) == (b"\x08\x96", compat.MetadataType.PROTOBUF)
     assert (len(reader), reader.num_samples) == (4, 4)
     assert reader.read_sample(2) == bmp(image(2))
     assert reader.get_sample_info(3)["height"] == 50

@@ -222,7 +222,8 @@ def test_packed_segments_are_read_as_others_are(name):
     for row in rows:
         sources = incoming.indices[2 * row : 2 * row + 2].tolist()
         assert sorted(sources) == sorted([(row - 1) % COUNT, (row - 2) % COUNT])
-    assert tl.verify(PACKED / f"{name}.tbf")["is_good"]
+    # Encrypted regions cannot be verified without the key.
+    assert tl.verify(PACKED / f"{name}.tbf")["is_good"] == (key is None)
 
 
 def test_a_segment_is_encrypted_for_others():

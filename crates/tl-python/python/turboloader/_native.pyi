@@ -371,6 +371,17 @@ class TblReader:
         What the index knows of sample ``index``: a dict of key, label, format, width, height, offset,
         `stored_bytes` and bytes.
         """
+    def metadata(self, /, index: SupportsIndex | None = None) -> list[tuple[str, bytes]]:
+        """
+        The metadata blocks of sample ``index`` or, without one, of the whole file: a list of
+        ``(kind, data)`` in stored order.
+
+        A kind is ``json``, ``protobuf``, ``msgpack``, ``custom``, ``none`` or ``type_7`` for another
+        number; the data is bytes as they are stored. A sample that was written with a key or a label
+        and without metadata has them as JSON. The application's fields in the header of a version 1
+        file are JSON of ``creation_timestamp``, ``dataset_version`` and ``custom_flags``. TAR
+        archives and folders have no metadata.
+        """
     @property
     def num_samples(self, /) -> int:
         """How many samples there are."""
@@ -398,6 +409,20 @@ class TblWriter:
         class_names: list[str] | None = None,
     ) -> TblWriter:
         """Starts a file that will be called ``path``."""
+    def add_metadata(
+        self,
+        /,
+        index: SupportsIndex | None,
+        data: str | bytes | bytearray | memoryview,
+        kind: str = "json",
+    ) -> None:
+        """
+        Adds a metadata block to sample ``index``, which has been added, or with ``None`` to the whole
+        file; ``kind`` is as in `TblReader.metadata`.
+
+        The data is stored as it is, text as UTF-8. A sample keeps its blocks in the order in which
+        they are added.
+        """
     def add_sample(
         self,
         /,
@@ -578,5 +603,6 @@ def verify(
     Reads a whole data set and returns what is wrong with it: a dict of ``samples``, ``bad``, a list
     of (sample, offset, message), ``damage``, a list of messages, and ``oddities``.
 
-    Of tables ``samples`` are rows, and all that is wrong is ``damage``.
+    Of tables ``samples`` are rows, and all that is wrong is ``damage``. Encrypted regions of a
+    segment are listed as ``not_verified``, and the segment is not good.
     """

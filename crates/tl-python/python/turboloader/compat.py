@@ -13,6 +13,7 @@ New code is better served by `turboloader.DataLoader`, which has labels and tens
 
 from __future__ import annotations
 
+import enum
 import os
 import warnings
 from collections.abc import Iterator, Sequence
@@ -35,6 +36,7 @@ __all__ = [
     "FastDataLoader",
     "Loader",
     "MemoryEfficientDataLoader",
+    "MetadataType",
     "TblReaderV2",
     "TblWriterV2",
     "create_loader",
@@ -324,6 +326,16 @@ def Loader(data_path: Any, *arguments: Any, fast: bool = False, **settings: Any)
     return (FastDataLoader if fast else DataLoader)(data_path, *arguments, **settings)
 
 
+class MetadataType(enum.IntEnum):
+    """How metadata of a sample is encoded."""
+
+    NONE = 0
+    JSON = 1
+    PROTOBUF = 2
+    MSGPACK = 3
+    CUSTOM = 255
+
+
 class TblReaderV2:
     """TBL files by the names of the first turboloader. Checksums are always verified.
 
@@ -357,6 +369,21 @@ class TblReaderV2:
         entry = self._reader.entry(index)
         return {**entry, "size": entry["stored_bytes"], "uncompressed_size": entry["bytes"]}
 
+    def has_metadata(self) -> bool:
+        """Return whether any sample has metadata."""
+        return any(self._reader.metadata(index) for index in range(len(self)))
+
+    def read_metadata(self, index: int) -> tuple[str | bytes, MetadataType]:
+        """Return a sample's first metadata and its type; bytes where it is not UTF-8."""
+        blocks = self._reader.metadata(index)
+        if not blocks:
+            return "", MetadataType.NONE
+        kind, data = blocks[0]
+        try:
+            return data.decode(), _metadata_type(kind)
+        except UnicodeDecodeError:
+            return data, _metadata_type(kind)
+
     def filter_by_dimensions(
         self, min_width: int = 0, min_height: int = 0, max_width: int = 0, max_height: int = 0
     ) -> list[int]:
@@ -373,6 +400,11 @@ class TblReaderV2:
         """Return the samples of this format, such as ``"JPEG"``."""
         wanted = str(format).rpartition(".")[2].lower()
         return [i for i in range(len(self)) if self._reader.entry(i)["format"].lower() == wanted]
+
+
+def _metadata_type(kind: str) -> MetadataType:
+    known = MetadataType.__members__.get(kind.upper())
+    return MetadataType.CUSTOM if known is None else known
 
 
 class TblWriterV2:
@@ -395,12 +427,15 @@ class TblWriterV2:
         self._writer.add_sample(data)
         return index
 
-    def add_metadata(self, index: int, data: Any, type: Any = None) -> None:
-        """Refuse: names and labels go with `turboloader.TblWriter`, sidecar files with TAR."""
-        raise NotImplementedError(
-            "metadata is not written here: pass key and label to turboloader.TblWriter, or convert "
-            "a TAR archive with sidecar files"
-        )
+    def add_metadata(
+        self,
+        sample_index: int,
+        metadata: str | bytes,
+        type: int = MetadataType.JSON,
+    ) -> None:
+        """Add metadata to a sample that was added; text is stored as UTF-8."""
+        kind = MetadataType(int(type)).name.lower()
+        self._writer.add_metadata(sample_index, metadata, kind)
 
     @property
     def num_samples(self) -> int:
