@@ -2,6 +2,9 @@
 
 use crate::path::{PathDefect, check_extension, check_name};
 
+/// How messages about names start that could lead out of a folder.
+const UNSAFE: &str = "unsafe ";
+
 /// Why bytes are not what the TBL format asks for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -185,7 +188,7 @@ pub enum FormatError {
         index: u64,
     },
     /// A name or an extension that could lead out of the folder that it is joined to.
-    #[error("unsafe {what}: {defect}, expected {expected}")]
+    #[error("{}{what}: {defect}, expected {expected}", UNSAFE)]
     UnsafeName {
         /// The kind of name.
         what: &'static str,

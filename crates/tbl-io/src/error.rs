@@ -10,6 +10,9 @@ use tbl_format::{FormatError, SampleFormat};
 use crate::escape::Escaped;
 use crate::label::LabelDefect;
 
+/// How messages about names start that could lead out of a folder.
+const UNSAFE: &str = "unsafe ";
+
 /// Why a data set, or one sample of it, cannot be read.
 ///
 /// The message is one line: the file, the sample where there is one, the byte offset, and what
@@ -305,7 +308,7 @@ pub enum TarDefect {
         limit: u64,
     },
     /// A name that could lead out of the folder that it is joined to.
-    #[error("unsafe {what}: {defect}, expected a relative path without `..`")]
+    #[error("{}{what}: {defect}, expected a relative path without `..`", UNSAFE)]
     UnsafeName {
         /// The kind of name.
         what: &'static str,

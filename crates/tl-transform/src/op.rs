@@ -346,11 +346,11 @@ impl Op {
         }
     }
 
-    /// An operation within this one, or itself, that has `levels` others around it.
-    pub(crate) fn within(&self, levels: usize) -> Option<&Self> {
-        match levels.checked_sub(1) {
+    /// An operation within this one, or itself, that has `depth` others around it.
+    pub(crate) fn within(&self, depth: usize) -> Option<&Self> {
+        match depth.checked_sub(1) {
             None => Some(self),
-            Some(levels) => self.children().iter().find_map(|op| op.within(levels)),
+            Some(depth) => self.children().iter().find_map(|op| op.within(depth)),
         }
     }
 

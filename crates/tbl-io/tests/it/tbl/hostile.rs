@@ -441,7 +441,7 @@ fn a_name_that_leaves_its_folder_is_damage_of_its_sample() {
     let unsafe_name = |result: Result<(), ReadError>, what: &str, defect: PathDefect| {
         let error = result.unwrap_err();
         assert!(error.is_damage() && error.sample_index() == Some(1), "{error}");
-        let expected = format!("unsafe {what}: {defect}, expected ");
+        let expected = ["unsafe ", &format!("{what}: {defect}, expected ")].concat();
         assert!(error.to_string().contains(&expected), "{error}");
     };
     for (name, defect) in [
