@@ -3,6 +3,7 @@
 //! A sample can have several blocks and their order is free. The section itself has no checksum;
 //! see [`extension`](crate::extension) for the blocks that add one.
 
+use core::fmt;
 use core::iter::FusedIterator;
 use core::mem::size_of;
 
@@ -127,6 +128,32 @@ impl MetadataType {
             Self::Custom => 255,
             Self::Other(code) => code,
         }
+    }
+
+    /// The type with this name: the reverse of [`Display`](fmt::Display).
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "none" => Self::None,
+            "json" => Self::Json,
+            "protobuf" => Self::Protobuf,
+            "msgpack" => Self::MsgPack,
+            "custom" => Self::Custom,
+            other => Self::from_code(other.strip_prefix("type_")?.parse().ok()?),
+        })
+    }
+}
+
+/// `json`, `protobuf`, `msgpack`, `custom`, `none`, or `type_7` for an unknown code.
+impl fmt::Display for MetadataType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Json => "json",
+            Self::Protobuf => "protobuf",
+            Self::MsgPack => "msgpack",
+            Self::Custom => "custom",
+            Self::Other(code) => return write!(f, "type_{code}"),
+        })
     }
 }
 

@@ -53,6 +53,18 @@ impl FileHeader {
         })
     }
 
+    /// The header with the application's own fields in its reserved bytes, in the place of the
+    /// size of header and index. The original reader refuses such files.
+    #[must_use]
+    pub fn with_custom_metadata(mut self, custom: CustomMetadata) -> Self {
+        let [a, b, c, d, e, f, g, h] = custom.creation_timestamp.to_le_bytes();
+        let [i, j, k, l] = custom.dataset_version.to_le_bytes();
+        let [m, n, o, p] = custom.custom_flags.to_le_bytes();
+        self.header_size = U32::from_bytes([a, b, c, d]);
+        self.reserved = [e, f, g, h, i, j, k, l, m, n, o, p];
+        self
+    }
+
     /// Reads the header at the front of `bytes` and returns it with the bytes after it.
     ///
     /// The sixteen bytes after the count are not judged: the original stores the size of header

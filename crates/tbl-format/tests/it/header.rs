@@ -167,6 +167,8 @@ fn custom_metadata_of_version_1_is_told_from_the_header_size() {
     let custom = header([1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 0, 0, 10, 0, 0, 0]).unwrap();
     assert_eq!(custom.creation_timestamp, 0x0807_0605_0403_0201);
     assert_eq!((custom.dataset_version, custom.custom_flags), (9, 10));
+    let written = v1::FileHeader::new(1).unwrap().with_custom_metadata(custom).to_bytes();
+    assert_eq!(written[16..], [1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 0, 0, 10, 0, 0, 0]);
 }
 
 #[test]

@@ -61,3 +61,15 @@ fn every_type_code_survives_the_round_trip() {
         assert_eq!(MetadataType::from_code(code).code(), code);
     }
 }
+
+#[test]
+fn every_type_has_a_name_that_says_which_it_is() {
+    for code in 0..=300 {
+        let kind = MetadataType::from_code(code);
+        assert_eq!(MetadataType::from_name(&kind.to_string()), Some(kind));
+    }
+    let named = [0, 1, 2, 3, 255, 7].map(|code| MetadataType::from_code(code).to_string());
+    assert_eq!(named, ["none", "json", "protobuf", "msgpack", "custom", "type_7"]);
+    assert_eq!(MetadataType::from_name("JSON"), None);
+    assert_eq!(MetadataType::from_name("type_70000"), None);
+}
