@@ -5,6 +5,7 @@
 //! point anywhere and may change while it is open.
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use tbl_format::v2::FileFlags;

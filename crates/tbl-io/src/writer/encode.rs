@@ -120,7 +120,7 @@ pub enum EncodeError {
     Metadata(#[from] MetadataDefect),
     /// A row index would be too large, or a name or an extension is unsafe.
     #[error(transparent)]
-    Format(#[from] FormatError),
+    Refused(#[from] FormatError),
 }
 
 /// Turns samples into [`Encoded`] ones.
