@@ -1,4 +1,4 @@
-//! A tree of image files as a data set, each file a sample, read when it is asked for.
+//! A tree of files as a data set, each image a sample, read when it is asked for.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -11,21 +11,21 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tbl_format::SampleFormat;
 
 use crate::error::{FileKind, ReadError};
-use crate::grouping::{FieldSet, Grouping, WithoutImage, split_base};
+use crate::grouping::{FieldSet, Grouping, is_hidden, split_base};
 use crate::identity::{self, Times, Told};
-use crate::label::{LabelDefect, LabelField, deciding_field};
+use crate::label::{LabelDefect, deciding_field};
 use crate::limits::ReadLimits;
 use crate::names::{Names, TooManyNames};
-use crate::note::Note;
+use crate::note::{HIDDEN_FILES, Note, OTHER_FILES};
 use crate::sample::{Entry, Facts, Field, SampleSource, SourceKind, StoredBytes};
 use crate::source::{Source, file_kind};
 
-/// The images below a folder, in the order of their paths' bytes.
+/// The samples below a folder, in the order of their paths' bytes.
 ///
-/// Files that share an image's name up to the first dot are its fields, as in a WebDataset
-/// archive. Links to files are followed; links to folders as well, but no folder is read twice,
-/// so that links in a circle end. Names with a leading dot and files that are neither image nor
-/// field are passed over and counted ([`skipped`](Self::skipped)).
+/// Files are grouped into samples as the members of a TAR archive are. Links to files are followed;
+/// links to folders as well, but no folder is read twice, so that links in a circle end. Hidden
+/// files and files that belong to no sample are passed over and counted
+/// ([`skipped`](Self::skipped)).
 ///
 /// ```
 /// use tbl_io::{Folder, SampleSource};
@@ -61,9 +61,9 @@ const UNREADABLE: i64 = i64::MIN + 2;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FolderSkips {
-    /// Files and folders whose name starts with a dot.
+    /// Hidden files and folders: names with a leading dot, `__MACOSX`, `Thumbs.db`, `desktop.ini`.
     pub hidden: u64,
-    /// Files that are no image and belong to none.
+    /// Files without an image, where others have one.
     pub other_files: u64,
     /// FIFOs, sockets, devices, and links to them.
     pub special_files: u64,
@@ -96,13 +96,17 @@ impl Folder {
         }
         let mut walk = Walk::new(&root);
         walk.run(&metadata)?;
-        let Walk { names, mut skipped, first_passed_over, .. } = walk;
+        let Walk { names, mut skipped, mut first_passed_over, .. } = walk;
         let names = sorted(&names).map_err(|TooManyNames| too_many_names(&root))?;
-        let grouping = Grouping::new(&names, WithoutImage::Skip, &[]);
-        skipped.other_files = grouping.skipped();
+        let grouping = Grouping::new(&names, &[]);
+        let passed_over = grouping.passed_over();
+        skipped.hidden += passed_over.hidden;
+        skipped.other_files = passed_over.other;
+        let first = passed_over.first.map(|file| names.path(file).into_owned());
+        first_passed_over = first_passed_over.into_iter().chain(first).min();
         let samples = 0..grouping.sample_count() as u64;
-        let can_hold_label = |file| LabelField::of(split_base(names.base(file)).1).is_some();
-        let labels = if samples.clone().any(|sample| grouping.fields(sample).any(can_hold_label)) {
+        let has_label = |sample| grouping.label_fields(&names, sample).next().is_some();
+        let labels = if samples.clone().any(has_label) {
             samples.map(|_| AtomicI64::new(UNREAD)).collect()
         } else {
             Vec::new()
@@ -158,9 +162,7 @@ impl Folder {
 
     /// Reads the label in the fields of sample `index`.
     fn read_label(&self, index: u64) -> Result<Option<i64>, ReadError> {
-        let fields = self.grouping.fields(index).filter_map(|file| {
-            LabelField::of(split_base(self.names.base(file)).1).map(|field| (field, file))
-        });
+        let fields = self.grouping.label_fields(&self.names, index);
         let Some((field, file)) = deciding_field(fields) else { return Ok(None) };
         let source = Source::open(self.file_path(file))?;
         let mut content = Vec::new();
@@ -293,15 +295,19 @@ impl SampleSource for Folder {
     }
 
     fn notes(&self) -> Vec<Note> {
-        let FolderSkips { special_files, broken_links, repeated_folders, .. } = self.skipped;
+        let FolderSkips { hidden, other_files, special_files, broken_links, repeated_folders } =
+            self.skipped;
         let counts = [
+            (HIDDEN_FILES, hidden),
+            (OTHER_FILES, other_files),
             ("broken links", broken_links),
             ("special files", special_files),
             ("links to folders read already", repeated_folders),
         ];
         let passed_over = Note::passed_over(counts, self.first_passed_over.as_deref());
+        let several = Note::several_images(&self.grouping, &self.names);
         let empty = (self.sample_count() == 0).then_some(Note::NoSamples);
-        [passed_over, empty].into_iter().flatten().collect()
+        [passed_over, several, empty].into_iter().flatten().collect()
     }
 }
 
@@ -310,7 +316,7 @@ struct Walk<'a> {
     root: &'a Path,
     names: Names,
     skipped: FolderSkips,
-    /// The smallest path among links and special files that are passed over.
+    /// The smallest path that is passed over.
     first_passed_over: Option<Vec<u8>>,
     /// Device and inode of every folder read so far.
     seen: HashSet<(u64, u64)>,
@@ -368,11 +374,12 @@ impl<'a> Walk<'a> {
         for entry in std::fs::read_dir(&path).map_err(io_error)? {
             let entry = entry.map_err(io_error)?;
             let name = entry.file_name();
-            if name.as_bytes().starts_with(b".") {
+            let relative = [folder, name.as_bytes()].concat();
+            if is_hidden(name.as_bytes()) {
                 self.skipped.hidden += 1;
+                self.pass_over(&relative);
                 continue;
             }
-            let relative = [folder, name.as_bytes()].concat();
             let file_type = entry.file_type().map_err(io_error)?;
             if !file_type.is_symlink() {
                 self.add(relative, file_type, false)?;

@@ -1,15 +1,27 @@
-//! Which files are samples and which are sidecar fields of a sample: the WebDataset convention.
+//! Which files are samples and which are fields of a sample: the WebDataset convention.
 //!
-//! Files whose paths agree up to the first dot of the base name form a group. In a group with at
-//! least one image, each image is a sample and the other files are fields of every such sample.
-//! Members of a group may lie anywhere in the archive, not only side by side, as long as no name
-//! occurs twice in it. Where one does, as when shards that all count from zero are joined, a group
-//! ends where its names begin to repeat.
+//! Files whose paths agree up to the first dot of the base name form a group, and a group is one
+//! sample: its image, and all its other files as fields. Two kinds of names need more than that.
+//! `cat.0.jpg` and `cat.1.jpg` are two numbered images and not one sample (`numbered`), and
+//! `README.txt` among images is not a sample (`Grouping::new`).
+//!
+//! Members of a group may lie anywhere in the archive, not only next to each other, as long as no
+//! name occurs twice in it. Where one does, as when shards that all count from zero are joined, a
+//! group ends where its names begin to repeat (`repeated`).
 
-use tbl_format::SampleFormat;
+mod file_name;
+mod numbered;
+mod repeated;
 
+use std::cmp::Ordering;
+use std::collections::HashSet;
+
+use crate::label::LabelField;
 use crate::names::{HashTable, NONE, Names};
 use crate::sample::Field;
+use file_name::Rank;
+pub(crate) use file_name::{LabelNames, is_hidden, last_extension, own_field_name, own_part};
+pub use file_name::{join_base, split_base};
 
 /// Samples and their fields, as numbers of names. 4 bytes per sample, and where there are any
 /// fields 4 more per sample and per file.
@@ -20,86 +32,122 @@ pub(crate) struct Grouping {
     first_fields: Vec<u32>,
     /// The field after each file that is one; empty when no sample has one.
     next_fields: Vec<u32>,
-    skipped: u64,
+    passed_over: PassedOver,
+    several_images: SeveralImages,
 }
 
-/// What becomes of a file in a group without an image.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WithoutImage {
-    /// It is a sample of its own (archives: nothing is dropped).
-    Sample,
-    /// It is passed over and counted (folders hold all kinds of files).
-    Skip,
+/// The files that are neither sample nor field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PassedOver {
+    /// Files with hidden names.
+    pub(crate) hidden: u64,
+    /// Files without an image, where others have one.
+    pub(crate) other: u64,
+    /// The first file of either kind.
+    pub(crate) first: Option<u32>,
 }
+
+/// The samples with several images of which none has a better claim by its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SeveralImages {
+    pub(crate) samples: u64,
+    /// The image of the first one.
+    pub(crate) first: Option<u32>,
+}
+
+/// The group of a file that is in none: it has a hidden name.
+const NO_GROUP: u32 = NONE;
 
 struct Group {
     /// Stands for the group's key.
     first_file: u32,
-    has_image: bool,
+    /// Bytes of the base names that all files of the group share; a dot follows.
+    key_bytes: usize,
+    files: u32,
     /// Whether a name may occur twice in it; false only when none does.
     may_repeat: bool,
+    /// The best kind of file in it.
+    rank: Rank,
+    /// Images of the best kind.
+    images: u32,
+    /// The file that is the sample, if the group is one.
+    main: u32,
     first_field: u32,
     last_field: u32,
 }
 
 impl Group {
-    fn starting_at(first_file: u32) -> Self {
+    fn starting_at(first_file: u32, key_bytes: usize) -> Self {
         Self {
             first_file,
-            has_image: false,
+            key_bytes,
+            files: 0,
             may_repeat: false,
+            rank: Rank::Other,
+            images: 0,
+            main: NONE,
             first_field: NONE,
             last_field: NONE,
         }
+    }
+
+    fn has_image(&self) -> bool {
+        self.rank.is_image()
     }
 }
 
 impl Grouping {
     /// Groups the files called `names`. `archive_starts` are the first files of further archives
-    /// behind the first one, ascending.
-    pub(crate) fn new(names: &Names, without_image: WithoutImage, archive_starts: &[u32]) -> Self {
+    /// after the first one, ascending.
+    ///
+    /// Hidden files are passed over. A group without an image is a sample if no group has an
+    /// image, or if it looks like a sample whose image is missing: it has two files or more, and
+    /// each of their extensions occurs next to an image as well. Others are passed over.
+    pub(crate) fn new(names: &Names, archive_starts: &[u32]) -> Self {
         let runs = Runs { names, archive_starts };
         let (mut groups, mut group_of) = form_groups(&runs);
         if groups.iter().any(|group| group.may_repeat) {
-            split_repeated(&runs, &mut groups, &mut group_of);
+            repeated::split(&runs, &mut groups, &mut group_of);
         }
-        let files = || (0..).zip(&group_of);
-        let mut next_fields = Vec::new();
-        for (file, &group) in files() {
-            let group = &mut groups[group as usize];
-            if !group.has_image || is_image(names.base(file)) {
+        numbered::split(names, &mut groups, &mut group_of);
+        choose_main_files(names, &mut groups, &group_of);
+        discard_strays(names, &mut groups, &group_of);
+        let mut grouping = Self {
+            samples: Vec::new(),
+            first_fields: Vec::new(),
+            next_fields: chain_fields(&mut groups, &group_of),
+            passed_over: PassedOver::default(),
+            several_images: SeveralImages::default(),
+        };
+        grouping.list_samples(&groups, &group_of);
+        grouping
+    }
+
+    fn list_samples(&mut self, groups: &[Group], group_of: &[u32]) {
+        for (file, &group) in (0..).zip(group_of) {
+            let Some(group) = groups.get(group as usize) else {
+                self.passed_over.hidden += 1;
+                self.passed_over.first.get_or_insert(file);
+                continue;
+            };
+            if group.main == NONE {
+                self.passed_over.other += 1;
+                self.passed_over.first.get_or_insert(file);
+            }
+            if group.main != file {
                 continue;
             }
-            if next_fields.is_empty() {
-                next_fields = vec![NONE; group_of.len()];
+            if group.images > 1 {
+                self.several_images.samples += 1;
+                self.several_images.first.get_or_insert(file);
             }
-            match group.last_field {
-                NONE => group.first_field = file,
-                last => next_fields[last as usize] = file,
-            }
-            group.last_field = file;
-        }
-        let mut samples = Vec::new();
-        let mut first_fields = Vec::new();
-        let mut skipped = 0;
-        for (file, &group) in files() {
-            let group = &groups[group as usize];
-            if group.has_image {
-                if !is_image(names.base(file)) {
-                    continue;
-                }
-            } else if without_image == WithoutImage::Skip {
-                skipped += 1;
-                continue;
-            }
-            samples.push(file);
-            if !next_fields.is_empty() {
-                first_fields.push(group.first_field);
+            self.samples.push(file);
+            if !self.next_fields.is_empty() {
+                self.first_fields.push(group.first_field);
             }
         }
-        samples.shrink_to_fit();
-        first_fields.shrink_to_fit();
-        Self { samples, first_fields, next_fields, skipped }
+        self.samples.shrink_to_fit();
+        self.first_fields.shrink_to_fit();
     }
 
     pub(crate) fn sample_count(&self) -> usize {
@@ -107,8 +155,13 @@ impl Grouping {
     }
 
     /// Files that are neither sample nor field.
-    pub(crate) fn skipped(&self) -> u64 {
-        self.skipped
+    pub(crate) fn passed_over(&self) -> PassedOver {
+        self.passed_over
+    }
+
+    /// Samples whose image is chosen by the order of names.
+    pub(crate) fn several_images(&self) -> SeveralImages {
+        self.several_images
     }
 
     /// The file that is sample `index`.
@@ -123,6 +176,21 @@ impl Grouping {
         let first = first.copied().and_then(some);
         std::iter::successors(first, move |&file| some(self.next_fields[file as usize]))
     }
+
+    /// The files of sample `index` that can hold its label, the fields in stored order: `cat.cls`
+    /// and `cat.json` of `cat.0.jpg`, and if there is none, `cat.0.cls` and `cat.0.json`.
+    pub(crate) fn label_fields<'a>(
+        &'a self,
+        names: &'a Names,
+        index: u64,
+    ) -> impl Iterator<Item = (LabelField, u32)> + 'a {
+        let extension = |file| split_base(names.base(file)).1;
+        let sample = self.sample(index);
+        let base = sample.map_or(&[][..], |sample| names.base(sample));
+        let label_names = LabelNames::new(base, self.fields(index).map(extension));
+        let files = sample.into_iter().chain(self.fields(index));
+        files.filter_map(move |file| Some((label_names.of(extension(file))?, file)))
+    }
 }
 
 /// Names in stored order, where a run is a stretch of files with one key in one archive.
@@ -132,8 +200,10 @@ struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    fn key(&self, file: u32) -> (u32, &'a [u8]) {
-        (self.names.folder_id(file), split_base(self.names.base(file)).0)
+    /// Folder and key. Files without an extension have keys of their own.
+    fn key(&self, file: u32) -> (u32, &'a [u8], bool) {
+        let (key, extension) = split_base(self.names.base(file));
+        (self.names.folder_id(file), key, extension.is_empty())
     }
 
     fn name(&self, file: u32) -> (u32, &'a [u8]) {
@@ -155,18 +225,27 @@ fn form_groups(runs: &Runs<'_>) -> (Vec<Group>, Vec<u32>) {
     let mut group_of: Vec<u32> = Vec::with_capacity(names.len());
     let mut table = HashTable::new();
     let mut run_start = 0;
+    let mut hidden_folder = (NONE, false);
     for file in (0..).take(names.len()) {
-        // Almost always the files of a group lie side by side.
-        let same = group_of.last().filter(|_| runs.key(file - 1) == runs.key(file)).copied();
+        let folder = names.folder_id(file);
+        if hidden_folder.0 != folder {
+            hidden_folder = (folder, names.folder(file).split(|&byte| byte == b'/').any(is_hidden));
+        }
+        if hidden_folder.1 || is_hidden(names.base(file)) {
+            group_of.push(NO_GROUP);
+            continue;
+        }
+        let key = runs.key(file);
+        // Almost always the files of a group lie next to each other.
+        let last = group_of.last().copied().filter(|&last| last != NO_GROUP);
+        let same = last.filter(|_| runs.key(file - 1) == key);
         let group = same.unwrap_or_else(|| {
             // There are no more groups than names, and names are numbered by `u32`.
             let new = u32::try_from(groups.len()).unwrap_or(NONE);
-            table.find_or_insert(&runs.key(file), new, |group| {
-                runs.key(groups[group as usize].first_file)
-            })
+            table.find_or_insert(&key, new, |group| runs.key(groups[group as usize].first_file))
         });
         if group as usize == groups.len() {
-            groups.push(Group::starting_at(file));
+            groups.push(Group::starting_at(file, key.1.len()));
             run_start = file;
         } else if same.is_none() || runs.starts_archive(file) {
             groups[group as usize].may_repeat = true;
@@ -176,91 +255,78 @@ fn form_groups(runs: &Runs<'_>) -> (Vec<Group>, Vec<u32>) {
         {
             groups[group as usize].may_repeat = true;
         }
-        groups[group as usize].has_image |= is_image(names.base(file));
         group_of.push(group);
     }
     (groups, group_of)
 }
 
-/// Takes groups apart in which names occur twice. A run with a name that its group has already
-/// starts a new group, and so does such a file inside a run. Every group keeps an image: files
-/// behind the last one are newer versions of its fields, those before the first one older ones.
-fn split_repeated(runs: &Runs<'_>, groups: &mut Vec<Group>, group_of: &mut [u32]) {
-    let whole_groups = groups.len();
-    for group in groups.iter_mut().filter(|group| group.may_repeat) {
-        group.has_image = false;
+/// Finds in each group the file that is its sample, and counts what it is chosen from.
+fn choose_main_files(names: &Names, groups: &mut [Group], group_of: &[u32]) {
+    for (file, &group) in (0..).zip(group_of) {
+        let Some(group) = groups.get_mut(group as usize) else { continue };
+        group.files += 1;
+        let rank = Rank::of(names.base(file), group.key_bytes);
+        let order = |file| file_name::order(names.base(file), group.key_bytes);
+        match rank.cmp(&group.rank) {
+            Ordering::Greater => continue,
+            Ordering::Less => group.images = 1,
+            Ordering::Equal => {
+                group.images += u32::from(rank.is_image());
+                if group.main != NONE && order(file) >= order(group.main) {
+                    continue;
+                }
+            }
+        }
+        group.rank = rank;
+        group.main = file;
     }
-    // By whole group, the part of it that files are added to; by part, the one before it; by the
-    // first file of a name, the last part with that name.
-    let mut open: Vec<u32> = (0..).take(whole_groups).collect();
-    let mut before: Vec<u32> = Vec::new();
-    let mut part_with: Vec<u32> = vec![NONE; group_of.len()];
-    let mut table = HashTable::new();
-    let mut first_file_of =
-        |file| table.find_or_insert(&runs.name(file), file, |file| runs.name(file)) as usize;
-    let mut start = 0;
-    while start < group_of.len() {
-        let group = group_of[start];
-        let same_run = (start + 1..group_of.len()).take_while(|&file| {
-            group_of[file] == group && !u32::try_from(file).is_ok_and(|f| runs.starts_archive(f))
-        });
-        let run = start..start + 1 + same_run.count();
-        start = run.end;
-        if !groups[group as usize].may_repeat {
+}
+
+/// Takes their samples from groups without an image that do not look like samples.
+fn discard_strays(names: &Names, groups: &mut [Group], group_of: &[u32]) {
+    if groups.iter().all(Group::has_image) || !groups.iter().any(Group::has_image) {
+        return;
+    }
+    let members = || (0..).zip(group_of).filter(|&(_, &group)| group != NO_GROUP);
+    let extension = |file: u32, group: &Group| {
+        let base = names.base(file);
+        base.get(group.key_bytes..).unwrap_or_default().to_ascii_lowercase()
+    };
+    let mut next_to_images = HashSet::new();
+    if groups.iter().any(|group| !group.has_image() && group.files > 1) {
+        let with_image = members().map(|(file, &group)| (file, &groups[group as usize]));
+        let with_image = with_image.filter(|(_, group)| group.has_image());
+        next_to_images.extend(with_image.map(|(file, group)| extension(file, group)));
+    }
+    for group in groups.iter_mut().filter(|group| !group.has_image() && group.files == 1) {
+        group.main = NONE;
+    }
+    for (file, &group) in members() {
+        let group = &mut groups[group as usize];
+        if !group.has_image() && !next_to_images.contains(&extension(file, group)) {
+            group.main = NONE;
+        }
+    }
+}
+
+/// Links the fields of each group in stored order.
+fn chain_fields(groups: &mut [Group], group_of: &[u32]) -> Vec<u32> {
+    let mut next_fields = Vec::new();
+    for (file, &group) in (0..).zip(group_of) {
+        let Some(group) = groups.get_mut(group as usize) else { continue };
+        if group.main == file || group.main == NONE {
             continue;
         }
-        let files = || run.clone().zip(u32::try_from(run.start).unwrap_or(NONE)..);
-        let part = open[group as usize];
-        let mut repeats = files().any(|(_, file)| part_with[first_file_of(file)] == part);
-        for (index, file) in files() {
-            let name = first_file_of(file);
-            let mut part = open[group as usize];
-            repeats |= part_with[name] == part;
-            if repeats && groups[part as usize].has_image {
-                before.push(part);
-                part = u32::try_from(groups.len()).unwrap_or(NONE);
-                groups.push(Group::starting_at(file));
-                open[group as usize] = part;
-            }
-            repeats = false;
-            groups[part as usize].has_image |= is_image(runs.names.base(file));
-            part_with[name] = part;
-            group_of[index] = part;
+        if next_fields.is_empty() {
+            next_fields = vec![NONE; group_of.len()];
         }
-    }
-    for group in group_of {
-        if let Some(part) = (*group as usize).checked_sub(whole_groups)
-            && !groups[*group as usize].has_image
-        {
-            *group = before[part];
+        match group.last_field {
+            NONE => group.first_field = file,
+            last => next_fields[last as usize] = file,
         }
+        group.last_field = file;
     }
-}
-
-/// Splits a base name into the group's key and the extension after its first dot. A leading dot
-/// belongs to the key, and so does a dot with nothing after it: an empty extension is that of a
-/// name without a dot.
-pub fn split_base(base: &[u8]) -> (&[u8], &[u8]) {
-    match base.iter().skip(1).position(|&byte| byte == b'.') {
-        Some(before_dot) if before_dot + 2 < base.len() => {
-            (&base[..=before_dot], &base[before_dot + 2..])
-        }
-        _ => (base, &[]),
-    }
-}
-
-/// The name of the file with `extension` in a group. The inverse of [`split_base`].
-pub fn join_base(group: &[u8], extension: &[u8]) -> Vec<u8> {
-    let dot: &[u8] = if extension.is_empty() { b"" } else { b"." };
-    [group, dot, extension].concat()
-}
-
-/// Whether the base name has a single-part extension of an image: `a.jpg`, not `a.seg.png`.
-pub(crate) fn is_image(base: &[u8]) -> bool {
-    let (key, extension) = split_base(base);
-    !extension.contains(&b'.')
-        && base.len() > key.len()
-        && SampleFormat::from_file_name(base).is_image()
+    next_fields
 }
 
 /// The fields of one sample, appended to those of others.
@@ -309,150 +375,4 @@ impl<'a> FieldSet<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// `|` stands for the end of an archive.
-    fn group(paths: &[&str]) -> (Names, Grouping) {
-        let (mut names, mut archive_starts) = (Names::new(), Vec::new());
-        for path in paths {
-            match *path {
-                "|" => archive_starts.push(u32::try_from(names.len()).unwrap()),
-                path => names.push(path.as_bytes()).unwrap(),
-            }
-        }
-        let grouping = Grouping::new(&names, WithoutImage::Sample, &archive_starts);
-        (names, grouping)
-    }
-
-    /// Each sample with its fields, separated by blanks.
-    fn check(paths: &[&str], expected: &[&str]) {
-        let (names, grouping) = group(paths);
-        let text = |file| String::from_utf8(names.path(file).into_owned()).unwrap();
-        let found: Vec<String> = (0..grouping.sample_count() as u64)
-            .map(|index| {
-                let sample = text(grouping.sample(index).unwrap());
-                std::iter::once(sample)
-                    .chain(grouping.fields(index).map(text))
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            })
-            .collect();
-        assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn a_group_with_an_image_is_one_sample() {
-        check(&["a.cls", "a.jpg", "a.seg.png", "b.JPEG"], &["a.jpg a.cls a.seg.png", "b.JPEG"]);
-    }
-
-    #[test]
-    fn groups_form_across_the_whole_archive() {
-        check(
-            &["x/a.jpg", "x/b.jpg", "y/a.cls", "x/b.cls", "x/a.cls"],
-            &["x/a.jpg x/a.cls", "x/b.jpg x/b.cls", "y/a.cls"],
-        );
-    }
-
-    #[test]
-    fn every_image_of_a_group_is_a_sample_with_all_fields() {
-        check(&["a.jpg", "a.json", "a.png"], &["a.jpg a.json", "a.png a.json"]);
-    }
-
-    #[test]
-    fn a_repeated_name_starts_a_new_group() {
-        let check_twice = |shard: &[&str], expected: &[&str]| {
-            let expected = [expected, expected].concat();
-            check(&[shard, &["|"], shard].concat(), &expected);
-            check(&[shard, shard].concat(), &expected);
-            check(&[shard, &["z.jpg"], shard].concat(), &{
-                let (first, second) = expected.split_at(expected.len() / 2);
-                [first, &["z.jpg"], second].concat()
-            });
-        };
-        check_twice(&["a.jpg", "a.cls"], &["a.jpg a.cls"]);
-        check_twice(&["a.cls", "a.jpg"], &["a.jpg a.cls"]);
-        check_twice(&["a.jpg", "a.cls", "b.jpg", "b.cls"], &["a.jpg a.cls", "b.jpg b.cls"]);
-        check_twice(&["a.jpg", "b.jpg", "a.cls", "b.cls"], &["a.jpg a.cls", "b.jpg b.cls"]);
-        check_twice(&["a.cls", "b.cls", "a.jpg", "b.jpg"], &["a.jpg a.cls", "b.jpg b.cls"]);
-        check_twice(&["a.jpg", "a.json", "a.png"], &["a.jpg a.json", "a.png a.json"]);
-    }
-
-    #[test]
-    fn a_run_stays_together_when_it_repeats_a_name() {
-        check(&["a.cls", "a.jpg", "|", "a.json", "a.jpg"], &["a.jpg a.cls", "a.jpg a.json"]);
-        check(&["a.jpg", "a.cls", "b.jpg", "a.jpg"], &["a.jpg a.cls", "b.jpg", "a.jpg"]);
-        check(&["a.jpg", "a.cls", "|", "a.json"], &["a.jpg a.cls a.json"]);
-    }
-
-    #[test]
-    fn repeated_fields_alone_are_updates() {
-        check(&["a.jpg", "a.cls", "a.cls"], &["a.jpg a.cls a.cls"]);
-        check(&["a.cls", "a.cls", "a.jpg"], &["a.jpg a.cls a.cls"]);
-        check(
-            &["a.jpg", "a.cls", "b.jpg", "a.cls", "b.cls", "a.cls"],
-            &["a.jpg a.cls a.cls a.cls", "b.jpg b.cls"],
-        );
-    }
-
-    #[test]
-    fn a_long_run_is_searched_for_repeated_names() {
-        let fields: Vec<String> = (0..40).map(|number| format!("a.{number}")).collect();
-        let shard: Vec<&str> =
-            std::iter::once("a.jpg").chain(fields.iter().map(String::as_str)).collect();
-        let sample = shard.join(" ");
-        check(&[&shard[..], &shard].concat(), &[&sample, &sample]);
-    }
-
-    #[test]
-    fn files_without_an_image_are_samples_of_their_own() {
-        check(
-            &["label.txt", "noext", "a.b.jpg", "", "x.json", "x.cls"],
-            &["label.txt", "noext", "a.b.jpg", "", "x.json", "x.cls"],
-        );
-    }
-
-    #[test]
-    fn a_leading_dot_is_part_of_the_key() {
-        check(&[".jpg", ".a.jpg", ".a.cls", ".b.cls"], &[".jpg", ".a.jpg .a.cls", ".b.cls"]);
-        assert_eq!(split_base(b".a.seg.png"), (&b".a"[..], &b"seg.png"[..]));
-        assert_eq!(split_base(b"a."), (&b"a."[..], &b""[..]));
-    }
-
-    #[test]
-    fn a_base_name_is_joined_from_its_parts() {
-        for base in ["a", "a.", "a..", ".a", ".", "a.b", "a.b.c", "a..b", ".a.b", ""] {
-            let (group, extension) = split_base(base.as_bytes());
-            assert_eq!(join_base(group, extension), base.as_bytes());
-        }
-    }
-
-    #[test]
-    fn the_last_field_of_an_extension_stays() {
-        let field = |extension: usize, version: u8| Field {
-            extension: extension.to_string().into(),
-            bytes: vec![version],
-        };
-        let mut fields = vec![field(0, 9)];
-        let mut set = FieldSet::new(&mut fields);
-        for version in [1, 2] {
-            (0..100).for_each(|extension| set.push(field(extension, version)));
-        }
-        let expected = (0..100).map(|extension| field(extension, 2));
-        assert_eq!(fields, std::iter::once(field(0, 9)).chain(expected).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn many_groups_far_apart_are_found_again() {
-        let images = (0..3000).map(|number| format!("{number}.jpg"));
-        let classes = (0..3000).rev().map(|number| format!("{number}.cls"));
-        let paths: Vec<String> = images.chain(classes).collect();
-        let (names, grouping) = group(&paths.iter().map(String::as_str).collect::<Vec<_>>());
-        assert_eq!(grouping.sample_count(), 3000);
-        for index in 0..3000 {
-            let fields: Vec<u32> = grouping.fields(index).collect();
-            assert_eq!(fields.len(), 1);
-            assert_eq!(names.base(fields[0]), format!("{index}.cls").as_bytes());
-        }
-    }
-}
+mod tests;

@@ -5,6 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use crate::escape::Escaped;
+use crate::grouping::{Grouping, SeveralImages};
+use crate::names::Names;
 
 /// Something about a source that is no error, but that whoever uses its samples should hear of.
 /// The message is one line without the source's path.
@@ -16,6 +18,13 @@ pub enum Note {
         /// How many of each kind.
         counts: Vec<(&'static str, u64)>,
         /// The name of one of them: the first in an archive, the smallest path in a folder.
+        first: Vec<u8>,
+    },
+    /// Samples with several images, of which one is chosen by the order of their names.
+    SeveralImages {
+        /// How many samples.
+        samples: u64,
+        /// The image of the first one.
         first: Vec<u8>,
     },
     /// A single block of zeros inside a TAR archive, where a member without bytes may be lost.
@@ -77,6 +86,25 @@ impl Note {
         let counts = counts.into_iter().filter(|&(_, count)| count > 0).collect();
         first.map(|first| Self::PassedOver { counts, first: first.to_vec() })
     }
+
+    /// The note on samples with several images, unless there are none.
+    pub(crate) fn several_images(grouping: &Grouping, names: &Names) -> Option<Self> {
+        let SeveralImages { samples, first } = grouping.several_images();
+        first.map(|first| Self::SeveralImages { samples, first: names.path(first).into_owned() })
+    }
+}
+
+/// Kinds of files that are passed over in most data sets.
+pub(crate) const HIDDEN_FILES: &str = "hidden files";
+pub(crate) const OTHER_FILES: &str = "files without an image";
+
+impl Note {
+    /// Whether it only counts what many data sets have besides their samples: hidden files and
+    /// files such as `README.md`.
+    pub fn is_usual(&self) -> bool {
+        let is_usual = |&(kind, _): &(&str, u64)| kind == HIDDEN_FILES || kind == OTHER_FILES;
+        matches!(self, Self::PassedOver { counts, .. } if counts.iter().all(is_usual))
+    }
 }
 
 impl fmt::Display for Note {
@@ -90,6 +118,12 @@ impl fmt::Display for Note {
                 }
                 write!(f, ", such as {}", Escaped(first))
             }
+            Self::SeveralImages { samples, first } => write!(
+                f,
+                "{samples} samples have several images; one is decoded, such as {}, and the \
+                 others are fields",
+                Escaped(first)
+            ),
             Self::LoneZeroBlock { offset } => {
                 write!(f, "a single block of zeros at byte {offset} does not end the archive")
             }

@@ -10,6 +10,7 @@ use tbl_format::extension::ExtensionHeader;
 use tbl_format::metadata::MetadataType;
 
 use crate::error::ReadError;
+use crate::grouping::{own_field_name, own_part, split_base};
 use crate::note::Note;
 use crate::source::Source;
 
@@ -153,8 +154,8 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
     /// because the read itself will report it.
     fn will_need(&self, index: u64);
 
-    /// Appends the sample's sidecar fields (WebDataset members with the same key, such as `json`
-    /// or `seg.png`) to `fields`, in stored order.
+    /// Appends the sample's sidecar fields (WebDataset members with the same key, such as `json`,
+    /// `seg.png` or a further image) to `fields`, in stored order.
     ///
     /// # Errors
     /// As for [`read_into`](Self::read_into).
@@ -240,6 +241,23 @@ impl<'a> Entry<'a> {
     pub(crate) fn new(facts: Facts, key: Option<Cow<'a, [u8]>>, label: Option<i64>) -> Self {
         let Facts { format, width, height, offset, stored_bytes, bytes } = facts;
         Self { key, label, format, width, height, offset, stored_bytes, bytes }
+    }
+
+    /// The sample's own extension, which follows the first dot of its base name: `jpg`, or
+    /// `left.jpg` for `a.left.jpg`. Empty without one.
+    pub fn extension(&self) -> &[u8] {
+        split_base(self.base()).1
+    }
+
+    /// The name that a field has within a numbered sample: `cls` for the field `0.cls` of
+    /// `cat.0.jpg`. `None` for fields of other samples and for fields without that number.
+    pub fn own_field_name<'e>(&self, extension: &'e [u8]) -> Option<&'e [u8]> {
+        own_field_name(own_part(self.base()), extension)
+    }
+
+    fn base(&self) -> &[u8] {
+        let key = self.key.as_deref().unwrap_or_default();
+        key.rsplit(|&byte| byte == b'/').next().unwrap_or(key)
     }
 }
 

@@ -20,12 +20,12 @@ pub use self::member::{MemberCounts, MemberKind, SkippedMember};
 use self::header::BLOCK_BYTES;
 use self::index::{Extent, Extents, Index, UNREADABLE};
 use crate::error::{ReadError, TarDefect};
-use crate::grouping::{FieldSet, Grouping, WithoutImage, split_base};
+use crate::grouping::{FieldSet, Grouping, split_base};
 use crate::identity::Told;
 use crate::label::{LabelDefect, LabelField, deciding_field};
 use crate::limits::ReadLimits;
 use crate::names::Names;
-use crate::note::Note;
+use crate::note::{HIDDEN_FILES, Note, OTHER_FILES};
 use crate::sample::{Entry, Facts, Field, SampleSource, SourceKind, StoredBytes};
 use crate::source::Source;
 use crate::view::ViewMap;
@@ -93,9 +93,14 @@ impl TarArchive {
     /// As for [`open`](Self::open).
     pub fn new(source: Source, limits: ReadLimits) -> Result<Self, ReadError> {
         let index = Index::read(&source)?;
-        let grouping = Grouping::new(&index.names, WithoutImage::Sample, &index.archive_starts);
+        let grouping = Grouping::new(&index.names, &index.archive_starts);
         let (labels, unreadable_labels) = sample_labels(&index, &grouping);
-        let Index { names, extents, counts, skipped, first_passed_over, .. } = index;
+        let Index { names, extents, mut counts, skipped, first_passed_over, .. } = index;
+        let passed_over = grouping.passed_over();
+        counts.hidden = passed_over.hidden;
+        counts.other_files = passed_over.other;
+        let first_passed_over = first_passed_over
+            .or_else(|| passed_over.first.map(|member| names.path(member).into_owned()));
         let Index { has_end_marker, lone_zero_block, trailing_garbage, .. } = index;
         Ok(Self {
             source,
@@ -120,9 +125,9 @@ impl TarArchive {
         self.counts
     }
 
-    /// Members that are no samples although they hold data: sparse files, parts of multi-volume
-    /// files, hard links with contents of their own, unknown types. The first 1000; [`member_counts`](Self::member_counts) has the
-    /// total.
+    /// Members that hold data but cannot be read as samples: sparse files, parts of multi-volume
+    /// files, hard links with contents of their own, unknown types. The first 1000;
+    /// [`member_counts`](Self::member_counts) has the total.
     pub fn skipped(&self) -> &[SkippedMember] {
         &self.skipped
     }
@@ -147,6 +152,15 @@ impl TarArchive {
     /// Where bytes start behind the end marker that are no further archive.
     pub fn trailing_garbage(&self) -> Option<u64> {
         self.trailing_garbage
+    }
+
+    /// The notes on regular members.
+    pub(crate) fn file_notes(&self) -> impl Iterator<Item = Note> {
+        let MemberCounts { hidden, other_files, .. } = self.counts;
+        let counts = [(HIDDEN_FILES, hidden), (OTHER_FILES, other_files)];
+        let first = self.grouping.passed_over().first.map(|member| self.names.path(member));
+        let passed_over = Note::passed_over(counts, first.as_deref());
+        passed_over.into_iter().chain(Note::several_images(&self.grouping, &self.names))
     }
 
     /// The member that is sample `index`, with its name checked.
@@ -206,9 +220,7 @@ impl TarArchive {
 
 /// The member that decides the label of sample `index`.
 fn label_member(names: &Names, grouping: &Grouping, index: u64) -> Option<(LabelField, u32)> {
-    deciding_field(grouping.fields(index).filter_map(|member| {
-        LabelField::of(split_base(names.base(member)).1).map(|field| (field, member))
-    }))
+    deciding_field(grouping.label_fields(names, index))
 }
 
 /// Brings the labels of members to the samples whose fields they are. Returns those, and the
@@ -345,7 +357,10 @@ impl SampleSource for TarArchive {
 
     fn notes(&self) -> Vec<Note> {
         let MemberCounts { symbolic_links, hard_links, devices, sparse, unknown, .. } = self.counts;
+        let MemberCounts { hidden, other_files, .. } = self.counts;
         let counts = [
+            (HIDDEN_FILES, hidden),
+            (OTHER_FILES, other_files),
             ("symbolic links", symbolic_links),
             ("hard links", hard_links),
             ("devices", devices),
@@ -356,6 +371,8 @@ impl SampleSource for TarArchive {
         let lone_zero_block = self.lone_zero_block.map(|offset| Note::LoneZeroBlock { offset });
         let trailing = self.trailing_garbage.map(|offset| Note::TrailingBytes { offset });
         let empty = (self.sample_count() == 0).then_some(Note::NoSamples);
-        [passed_over, lone_zero_block, trailing, empty].into_iter().flatten().collect()
+        let several = Note::several_images(&self.grouping, &self.names);
+        let notes = [passed_over, several, lone_zero_block, trailing, empty];
+        notes.into_iter().flatten().collect()
     }
 }

@@ -104,6 +104,8 @@ pub enum Oddity {
         /// Of the bytes.
         found: SampleFormat,
     },
+    /// What the source notes on its files: those that are passed over, samples with several images.
+    Note(Note),
 }
 
 impl fmt::Display for Oddity {
@@ -124,11 +126,13 @@ impl fmt::Display for Oddity {
             }
             Self::Labels(note) => note.fmt(f),
             Self::SkippedMember(SkippedMember { path, kind, offset }) => {
-                write!(f, "member {} at byte {offset} is no sample: {kind}", Escaped(path))
+                let path = Escaped(path);
+                write!(f, "member {path} at byte {offset} is passed over: {kind}")
             }
             Self::Format { index, stated, found } => {
                 write!(f, "sample {index} is {found}, the index says {stated}")
             }
+            Self::Note(note) => note.fmt(f),
         }
     }
 }
@@ -247,7 +251,11 @@ impl Opened {
         let options = ReadOptions { verify: Verify::All, ..ReadOptions::default() };
         let (mut damage, mut oddities) = (Vec::new(), Vec::new());
         let source: Box<dyn SampleSource> = match Container::open(path, options)? {
-            Container::Folder(folder) => Box::new(folder),
+            Container::Folder(folder) => {
+                let notes = folder.notes().into_iter().filter(|note| *note != Note::NoSamples);
+                oddities.extend(notes.map(Oddity::Note));
+                Box::new(folder)
+            }
             Container::Tar(archive) => {
                 oddities = tar_oddities(&archive);
                 if let Some(offset) = archive.find_header_behind_end()? {
@@ -282,6 +290,7 @@ fn tar_oddities(archive: &TarArchive) -> Vec<Oddity> {
         oddities.push(Oddity::TrailingBytes { offset });
     }
     oddities.extend(archive.skipped().iter().cloned().map(Oddity::SkippedMember));
+    oddities.extend(archive.file_notes().map(Oddity::Note));
     oddities
 }
 

@@ -222,6 +222,12 @@ pub(crate) fn note_unstored(destination: &Path, summary: &ConvertSummary) {
         let (destination, renamed) = (destination.display(), unstored.renamed);
         output::note(&format_args!("{destination}: {renamed} samples renamed: names were taken"));
     }
+    if unstored.without_image > 0 {
+        let (destination, samples) = (destination.display(), unstored.without_image);
+        output::note(&format_args!(
+            "{destination}: {samples} samples are not images; readers of the archive pass them over"
+        ));
+    }
     let parts = [
         (unstored.keys, "names"),
         (unstored.labels, "labels"),

@@ -16,9 +16,20 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn SampleSource>, Failure> {
     Ok(source)
 }
 
-/// Says in one line what is to be said of a source beside its samples.
+/// Prints the notes on a source in one line, except for usual ones.
 pub(crate) fn note(source: &dyn SampleSource) {
-    let notes: Vec<String> = source.notes().iter().map(ToString::to_string).collect();
+    note_if(source, |note| !note.is_usual());
+}
+
+/// Prints the usual notes on a source in one line: counts of hidden files and of files without an
+/// image.
+pub(crate) fn note_usual(source: &dyn SampleSource) {
+    note_if(source, Note::is_usual);
+}
+
+fn note_if(source: &dyn SampleSource, is_printed: impl Fn(&Note) -> bool) {
+    let notes = source.notes().into_iter().filter(is_printed);
+    let notes: Vec<String> = notes.map(|note| note.to_string()).collect();
     if !notes.is_empty() {
         let path = Escaped(source.path().as_os_str().as_bytes());
         output::note(&format_args!("{path}: {}", notes.join("; ")));

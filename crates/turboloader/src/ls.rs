@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use tbl_io::{Entry, SourceKind};
 
 use crate::args::{GlobalArgs, LsArgs};
-use crate::data_set::DataSet;
+use crate::data_set::{self, DataSet};
 use crate::failure::{DamagedParts, Failure, Verdict};
 use crate::output::{HEADING_STYLE, ListStyle, Progress, Stdout};
 use crate::table::Table;
@@ -25,6 +25,7 @@ pub(crate) fn run(args: &LsArgs, global: GlobalArgs) -> Result<Verdict, Failure>
         return Err(Failure::Usage { what: "--columns is for IDV and TBF files" });
     }
     let data = DataSet::open(&args.file)?;
+    data_set::note_usual(data.source());
     let mut stdout = Stdout::open()?;
     let style = ListStyle::choose(args.json, &stdout);
     let end = list(&data, style, args.hash, global, &mut stdout);

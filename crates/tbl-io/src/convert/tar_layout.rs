@@ -11,14 +11,14 @@ use super::error::{ConvertError, PackError};
 use super::pack::{Pack, Sample, Sink, Written};
 use super::selection::Located;
 use super::{ConvertOptions, Selection, metadata};
-use crate::grouping::{is_image, join_base, split_base};
+use crate::grouping::{LabelNames, join_base, own_part, split_base};
 use crate::label::{LabelField, deciding_field};
 use crate::labels::Labels;
 use crate::metadata_json::count_own;
 use crate::sample::Field;
 use crate::tar_writer::{TarOptions, TarWriter};
 use crate::writer::Unstored;
-use groups::{Groups, Place};
+use groups::{Groups, is_field_of};
 
 /// An archive under construction.
 pub(super) struct TarSink {
@@ -66,37 +66,41 @@ impl TarSink {
             digits: last.to_string().len().max(MIN_DIGITS),
             writes_labels,
             marks_unlabelled,
-            groups: Groups::default(),
+            groups: Groups::plan(selection),
             unstored,
         })
     }
 
-    /// The fields to write beside the image called `name`: its own, and its label where they do
-    /// not say it. Fields that would be samples of their own are left out.
-    fn fields_beside(&mut self, name: &[u8], member: &Member) -> Vec<Field> {
-        let missing = self.missing_label(member);
-        let is_cls = |field: &Field| LabelField::of(&field.extension) == Some(LabelField::Cls);
-        let said = missing.map(|label| Field {
-            extension: b"cls".to_vec(),
-            bytes: label.to_string().into_bytes(),
-        });
-        let stored = member.fields.iter().filter(|&field| !(said.is_some() && is_cls(field)));
-        let mut fields: Vec<Field> = stored.cloned().collect();
-        let group = group_of(name);
-        let stored_count = fields.len();
-        fields.retain(|field| {
-            let name = join_base(group, &field.extension);
-            group_of(&name) == group && !is_image(base_of(&name))
-        });
-        self.unstored.fields += (stored_count - fields.len()) as u64;
-        fields.extend(said);
-        fields
-    }
-
-    /// The label that a reader would not find in the sample's own fields.
-    fn missing_label(&self, member: &Member) -> Option<i64> {
+    /// The fields to write with the sample called `name`: its own, and its label where they do
+    /// not hold it. Fields that a reader would not take for its fields are left out.
+    fn fields_of(&mut self, name: &[u8], member: &Member, bytes: &[u8]) -> Vec<Field> {
+        let keeps = self.groups.keeps(name);
+        let is_field =
+            |extension: &[u8]| keeps || is_field_of(name, &join_base(group_of(name), extension));
+        let mut fields = member.fields.clone();
+        fields.retain(|field| is_field(&field.extension));
+        self.unstored.fields += (member.fields.len() - fields.len()) as u64;
+        let found = match (label_of(name, &fields), LabelField::of(split_base(base_of(name)).1)) {
+            (Ok(None), Some(kind)) => kind.parse(bytes).map_err(|_| kind),
+            (found, _) => found,
+        };
         let label = member.label.or_else(|| self.marks_unlabelled.then_some(UNLABELLED));
-        label.filter(|_| self.writes_labels && label_of(&member.fields) != Ok(label))
+        let missing = label.filter(|_| self.writes_labels && found != Ok(label));
+        let Some(label) = missing else { return fields };
+        let label_names = label_names(name, &fields);
+        fields.retain(|field| label_names.of(&field.extension) != Some(LabelField::Cls));
+        let own = own_part(base_of(name));
+        let extension = if own.is_empty() || has_shared_label(&fields) {
+            b"cls".to_vec()
+        } else {
+            [own, b".cls"].concat()
+        };
+        if is_field_of(name, &join_base(group_of(name), &extension)) {
+            fields.push(Field { extension, bytes: label.to_string().into_bytes() });
+        } else {
+            self.unstored.labels += 1;
+        }
+        fields
     }
 }
 
@@ -118,22 +122,15 @@ impl Sink for TarSink {
                 &numbered
             }
         };
-        let fields = if is_image(base_of(name)) {
-            self.fields_beside(name, member)
-        } else {
-            // Beside anything but an image, a field would be a sample of its own.
-            self.unstored.fields += member.fields.len() as u64;
-            self.unstored.labels += u64::from(self.missing_label(member).is_some());
-            Vec::new()
-        };
-        let Place { name: placed, needs_fields } = self.groups.place(name, &fields, number);
+        let fields = self.fields_of(name, member, bytes);
+        let is_image = SampleFormat::from_file_name(name).is_image();
+        let is_passed_over = self.groups.has_image && !is_image && fields.is_empty();
+        self.unstored.without_image += u64::from(is_passed_over);
+        let placed = self.groups.place(name, &fields, number);
         self.unstored.renamed += u64::from(placed != *name);
         self.writer.append(&placed, bytes)?;
-        if needs_fields {
-            for field in &fields {
-                self.writer
-                    .append(&join_base(group_of(&placed), &field.extension), &field.bytes)?;
-            }
+        for Field { extension, bytes } in &fields {
+            self.writer.append(&join_base(group_of(&placed), extension), bytes)?;
         }
         Ok(())
     }
@@ -211,9 +208,20 @@ fn group_of(name: &[u8]) -> &[u8] {
     name.get(..name.len() - extension).unwrap_or(name)
 }
 
-/// The label that a reader of the archive finds in the fields, or the field that has none.
-fn label_of(fields: &[Field]) -> Result<Option<i64>, LabelField> {
-    let kinds = fields.iter().map(|field| (LabelField::of(&field.extension), field));
+fn label_names<'a>(name: &'a [u8], fields: &[Field]) -> LabelNames<'a> {
+    LabelNames::new(base_of(name), fields.iter().map(|field| &*field.extension))
+}
+
+/// Whether a field can hold a label for a whole group of files.
+fn has_shared_label(fields: &[Field]) -> bool {
+    fields.iter().any(|field| LabelField::of(&field.extension).is_some())
+}
+
+/// The label that a reader of the archive finds in the fields of the sample called `name`, or the
+/// field that has none.
+fn label_of(name: &[u8], fields: &[Field]) -> Result<Option<i64>, LabelField> {
+    let names = label_names(name, fields);
+    let kinds = fields.iter().map(|field| (names.of(&field.extension), field));
     match deciding_field(kinds.filter_map(|(kind, field)| Some((kind?, field)))) {
         None => Ok(None),
         Some((kind, field)) => kind.parse(&field.bytes).map_err(|_| kind),
@@ -237,7 +245,11 @@ fn labels_are_read_back(selection: &Selection<'_>) -> Result<bool, ConvertError>
         let Located { source, index, .. } = selection.locate(number);
         fields.clear();
         source.read_fields(index, &mut fields)?;
-        stored.push(label_of(&fields));
+        let name = source.entry(index).ok().and_then(|entry| entry.key).unwrap_or_default();
+        if LabelField::of(split_base(base_of(&name)).1).is_some() {
+            return Ok(false);
+        }
+        stored.push(label_of(&name, &fields));
     }
     are_read_back(selection, stored.into_iter())
 }

@@ -7,7 +7,7 @@ use super::member::{MemberCounts, MemberKind, SkippedMember};
 use super::pax::PaxRecords;
 use super::window::Window;
 use crate::error::{ReadError, TarDefect};
-use crate::grouping::split_base;
+use crate::grouping::last_extension;
 use crate::label::LabelField;
 use crate::names::Names;
 use crate::source::Source;
@@ -352,7 +352,7 @@ impl Scan<'_> {
         let member = u32::try_from(self.index.names.len()).map_err(|_| too_many(text_bytes))?;
         self.index.names.push(path).map_err(|_| too_many(text_bytes))?;
         self.index.extents.push(extent);
-        let extension = split_base(self.index.names.base(member)).1;
+        let extension = last_extension(self.index.names.base(member));
         if let Some(field) = LabelField::of(extension) {
             let label = match field.check_len(extent.size) {
                 Ok(()) => field.parse(self.window.bytes(extent.offset, extent.size)?),

@@ -90,6 +90,11 @@ pub struct MemberCounts {
     pub sparse: u64,
     /// Multi-volume parts and unknown types.
     pub unknown: u64,
+    /// Of the files, those that are hidden: names with a leading dot, `__MACOSX`, `Thumbs.db`,
+    /// `desktop.ini`.
+    pub hidden: u64,
+    /// Of the files, those without an image, where others have one.
+    pub other_files: u64,
 }
 
 impl MemberCounts {

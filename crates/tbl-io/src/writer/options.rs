@@ -63,6 +63,8 @@ pub struct Unstored {
     pub labels: u64,
     /// Sidecar fields.
     pub fields: u64,
+    /// Samples that are not images, which readers of a TAR archive with images pass over.
+    pub without_image: u64,
     /// Class names.
     pub class_names: u64,
     /// Metadata blocks of samples and of the file.

@@ -9,8 +9,10 @@
     reason = "test code, helpers included"
 )]
 
+mod containers;
 mod content_id;
 mod convert;
+
 mod data;
 mod folder;
 mod labels;

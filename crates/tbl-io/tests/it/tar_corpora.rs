@@ -108,7 +108,11 @@ fn check_members(file: &str, archive: &TarArchive, reference: &Value, tally: &mu
         assert!(error.to_string().contains("unsafe member name"), "{error}");
         return;
     }
-    let expected = expected_members(reference["entries"].as_array().unwrap());
+    let mut expected = expected_members(reference["entries"].as_array().unwrap());
+    let members = expected.len();
+    expected.retain(|member| !member.name.split('/').any(is_hidden));
+    let hidden = archive.member_counts().hidden;
+    assert_eq!(hidden, (members - expected.len()) as u64, "{file}");
     let mut found = found_members(archive);
     if file == CONCATENATED {
         assert_eq!(found.pop().unwrap().name, "file2");
@@ -122,6 +126,11 @@ fn check_members(file: &str, archive: &TarArchive, reference: &Value, tally: &mu
     if found != expected {
         writeln!(tally.differences, "{file}: {found:#?} != {expected:#?}").unwrap();
     }
+}
+
+/// Archives made on a Mac have a hidden member next to each other one.
+fn is_hidden(component: &str) -> bool {
+    component.starts_with('.') && component != "." && component != ".."
 }
 
 #[test]
@@ -138,16 +147,19 @@ fn every_valid_archive_gives_what_other_readers_found() {
     assert_eq!((tally.valid, tally.refused, tally.disputed_names), (92, 74, 16));
 }
 
-/// The independent parser's view of `mixed_raw.tbl`, which was made from `mixed.tar`.
+/// `mixed_raw.tbl` was made from `mixed.tar` and has two more samples: `label.txt` and `noext`.
 #[test]
-fn the_mixed_archive_has_27_samples() {
+fn the_mixed_archive_has_25_images() {
     let Some(formats) = data_folder("formats") else { return };
     let archive = TarArchive::open(formats.join("mixed.tar")).unwrap();
     let keys: Vec<String> = (0..archive.sample_count())
         .map(|index| backslashreplace(&archive.entry(index).unwrap().key.unwrap()))
         .collect();
-    assert_eq!(keys.len(), 27);
-    assert_eq!(keys[24..], ["label.txt", "empty.jpg", "noext"]);
+    assert_eq!(keys.len(), 25);
+    assert_eq!(keys[24], "empty.jpg");
+    assert_eq!(archive.member_counts().other_files, 2);
+    let note = "passed over 2 files without an image, such as label.txt";
+    assert_eq!(archive.notes()[0].to_string(), note);
     assert_eq!(archive.entry(5).unwrap().format, tbl_format::SampleFormat::Jpeg);
     assert!(archive.has_end_marker());
 }

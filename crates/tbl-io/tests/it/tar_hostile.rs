@@ -29,7 +29,7 @@ fn contents(archive: &TarArchive) -> Contents {
 
 /// One of everything, and where its headers are.
 fn rich_archive() -> (Vec<u8>, Vec<usize>) {
-    let long = [b'l'; 150];
+    let long = [&[b'l'; 146][..], b".jpg"].concat();
     let bytes = Archive::new()
         .member(b"a.jpg", b"first")
         .member(b"a.cls", b"7")

@@ -48,7 +48,7 @@ fn ustar_names_have_a_prefix_and_gnu_ones_do_not() {
     gnu.set(345, b"12574544345\0");
     let mut star = Header::new(b"file.bmp", 2);
     star.set(345, &[b'p'; 131]).set(476, b"12574544345\x0012574544345").set(508, b"tar\0");
-    let mut v7 = Header::new(b"file.tif", 2).typed(0);
+    let mut v7 = Header::new(b"last.tif", 2).typed(0);
     v7.set(257, &[0; 8]).set(345, b"garbage");
     let archive = Archive::new()
         .entry(&ustar, b"aa")
@@ -62,7 +62,7 @@ fn ustar_names_have_a_prefix_and_gnu_ones_do_not() {
             (b"some/long/prefix/file.jpg", b"aa"),
             (b"file.png", b"bb"),
             (&star_name, b"cc"),
-            (b"file.tif", b"dd"),
+            (b"last.tif", b"dd"),
         ],
     );
 }

@@ -174,9 +174,19 @@ impl Facts {
 
     fn add_tar(&mut self, archive: &TarArchive) {
         let MemberCounts {
-            directories, symbolic_links, hard_links, devices, sparse, unknown, ..
+            directories,
+            symbolic_links,
+            hard_links,
+            devices,
+            sparse,
+            unknown,
+            hidden,
+            other_files,
+            ..
         } = archive.member_counts();
         self.add_skipped([
+            ("hidden", hidden),
+            ("other_files", other_files),
             ("directories", directories),
             ("symbolic_links", symbolic_links),
             ("hard_links", hard_links),

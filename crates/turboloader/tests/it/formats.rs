@@ -10,7 +10,9 @@ use serde_json::Value;
 use crate::support::{data_folder, json_lines, sha256, tl};
 
 fn listing(path: &Path) -> Vec<Value> {
-    json_lines(&tl(["ls".as_ref(), path.as_os_str(), "--json".as_ref(), "--hash".as_ref()]).text())
+    let run = tl(["ls".as_ref(), path.as_os_str(), "--json".as_ref(), "--hash".as_ref()]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    json_lines(std::str::from_utf8(&run.stdout).expect("the output is UTF-8"))
 }
 
 fn samples_of_info(path: &Path) -> Value {
@@ -96,14 +98,18 @@ fn names_and_labels_of_the_original_are_those_of_its_metadata() {
 #[test]
 fn archives_are_listed_as_the_tar_crate_reads_them() {
     let Some(folder) = data_folder("formats") else { return };
-    for (name, count) in [("mixed.tar", 27), ("jpegs.tar", 13)] {
+    for (name, count) in [("mixed.tar", 25), ("jpegs.tar", 13)] {
         let path = folder.join(name);
         let lines = listing(&path);
         assert_eq!(lines.len(), count, "{name}");
         assert_eq!(samples_of_info(&path), count, "{name}");
         let mut archive = tar::Archive::new(File::open(&path).expect("the archive opens"));
-        for (line, entry) in lines.iter().zip(archive.entries().expect("the archive is readable")) {
-            let mut entry = entry.expect("the member is readable");
+        let entries = archive.entries().expect("the archive is readable");
+        let entries = entries.map(|entry| entry.expect("the member is readable"));
+        // Those that are not images are passed over.
+        let images =
+            entries.filter(|entry| !matches!(&*entry.path_bytes(), b"label.txt" | b"noext"));
+        for (line, mut entry) in lines.iter().zip(images) {
             let mut bytes = Vec::new();
             entry.read_to_end(&mut bytes).expect("the member is readable");
             assert_eq!(line["key"].as_str().map(str::as_bytes), Some(&*entry.path_bytes()));
@@ -119,7 +125,9 @@ fn an_archive_and_the_tbl_made_from_it_hold_the_same_samples() {
     let Some(folder) = data_folder("formats") else { return };
     let described = description(&folder.join("tbl_v2/mixed_raw.tbl.json"));
     let samples = described["samples"].as_array().expect("samples is a list");
-    for (line, sample) in listing(&folder.join("mixed.tar")).iter().zip(samples) {
+    // Those that are not images are passed over in the archive.
+    let images = samples.iter().filter(|sample| sample["format"] != "UNKNOWN");
+    for (line, sample) in listing(&folder.join("mixed.tar")).iter().zip(images) {
         assert_eq!(line["format"], sample["format"], "{line}");
         assert_eq!(line["sha256"], sample["sha256"], "{line}");
     }

@@ -1,5 +1,6 @@
 //! `ls`, `cat`, `digest`, `info`: what a small archive looks like through each.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
@@ -15,7 +16,7 @@ const MEMBERS: [(&[u8], &[u8]); 7] = [
     (b"train/dog/two.PNG", b""),
     (b"train/dog/two.json", b"{\"label\": -3, \"note\": \"x\"}"),
     (b"train/dog/odd\xff\t\\name.webp", b"RIFF"),
-    (b"notes", b"text"),
+    (b"notes.bmp", b"text"),
     (b"train/cat/one.seg.png", b"mask"),
 ];
 
@@ -26,6 +27,13 @@ fn archive() -> (TempDir, String) {
     (folder, path)
 }
 
+/// What a run prints that may have notes.
+fn stdout<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> String {
+    let run = tl(args);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    String::from_utf8(run.stdout).expect("the output is UTF-8")
+}
+
 #[test]
 fn json_lines_hold_what_the_archive_holds() {
     let (_folder, path) = archive();
@@ -34,7 +42,7 @@ fn json_lines_hold_what_the_archive_holds() {
         ("train/cat/one.jpg", json!(4), "JPEG", 512, MEMBERS[0].1),
         ("train/dog/two.PNG", json!(-3), "PNG", 2560, b""),
         ("train/dog/odd\\xff\t\\name.webp", Value::Null, "WEBP", 4096, b"RIFF"),
-        ("notes", Value::Null, "UNKNOWN", 5120, b"text"),
+        ("notes.bmp", Value::Null, "BMP", 5120, b"text"),
     ];
     assert_eq!(lines.len(), expected.len());
     for (index, (line, (key, label, format, offset, bytes))) in
@@ -65,7 +73,7 @@ fn a_pipe_gets_tab_separated_values_with_escaped_names() {
 #[test]
 fn classes_follow_from_folders() {
     let photos = photos();
-    let lines = json_lines(&tl(["ls".as_ref(), photos.as_os_str(), "--json".as_ref()]).text());
+    let lines = json_lines(&stdout(["ls".as_ref(), photos.as_os_str(), "--json".as_ref()]));
     let classes = ["animals", "food", "people", "science", "space", "textures"];
     assert_eq!(lines.len(), 12);
     for (index, line) in lines.iter().enumerate() {
@@ -83,7 +91,7 @@ fn cat_writes_the_bytes_of_a_sample_or_of_a_field() {
     assert_eq!(tl(["cat", &path, "0", "--field", "seg.png"]).good(), b"mask");
     assert_eq!(tl(["cat", &path, "1", "--field", "json"]).good(), MEMBERS[3].1);
     let message = tl(["cat", &path, "3", "--field", "cls"]).error(2);
-    assert!(message.ends_with("sample 3 (notes): no field `cls`"), "{message}");
+    assert!(message.ends_with("sample 3 (notes.bmp): no field `cls`"), "{message}");
     let message = tl(["cat", &path, "4"]).error(2);
     assert!(message.contains("sample 4 does not exist"), "{message}");
 
@@ -143,7 +151,7 @@ fn info_counts_what_is_there() {
     assert_eq!(info["kind"], "tar");
     assert_eq!(info["samples"], 4);
     assert_eq!(info["bytes"], 15);
-    assert_eq!(info["formats"], json!({"JPEG": 1, "PNG": 1, "UNKNOWN": 1, "WEBP": 1}));
+    assert_eq!(info["formats"], json!({"BMP": 1, "JPEG": 1, "PNG": 1, "WEBP": 1}));
     assert_eq!(info["labelled"], 2);
     assert_eq!(info["end_marker"], true);
     let text = tl(["info", &path]).text();
@@ -185,6 +193,36 @@ fn a_reader_that_stops_early_ends_the_listing_silently() {
     drop(child.stdout.take());
     let run = finished(child.wait_with_output().expect("tl ends"));
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn files_that_are_not_samples_are_counted_alike_in_folders_and_archives() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let names = ["._a.jpg", "LICENSE", "README.txt", "a.cls", "a.left.jpg", "a.right.jpg"];
+    let below = folder.path().join("files");
+    fs::create_dir(&below).expect("made");
+    names.iter().for_each(|name| fs::write(below.join(name), b"7").expect("written"));
+    let members = names.map(|name| (name.as_bytes(), &b"7"[..]));
+    let archive = write(folder.path(), "files.tar", &tar(&members));
+    for path in [&below, &archive] {
+        let path = path.to_str().expect("UTF-8");
+        let lines = json_lines(&stdout(["ls", path, "--json"]));
+        assert_eq!(lines.len(), 1, "{path}");
+        assert_eq!((&lines[0]["key"], &lines[0]["label"]), (&json!("a.left.jpg"), &json!(7)));
+        let info = json_lines(&stdout(["info", path, "--json"]));
+        assert_eq!(info[0]["skipped"], json!({"hidden": 1, "other_files": 2}));
+        let notes = [
+            "passed over 1 hidden files, 2 files without an image, such as ._a.jpg",
+            "1 samples have several images; one is decoded, such as a.left.jpg, and the others \
+             are fields",
+        ];
+        let expected = format!("tl: {path}: {}\ntl: {path}: {}\n", notes[1], notes[0]);
+        assert_eq!(tl(["ls", path]).stderr, expected);
+        assert_eq!(tl(["digest", path]).stderr, format!("tl: {path}: {}\n", notes[1]));
+        let verified = tl(["verify", path]).text();
+        assert!(verified.starts_with(&notes.map(|note| format!("warning: {note}\n")).concat()));
+        assert!(verified.ends_with(": good: 1 samples, 1 bytes read, 2 warnings\n"), "{verified}");
+    }
 }
 
 #[test]

@@ -232,12 +232,13 @@ fn ranks_together_have_the_places_of_one_process_around_bad_samples() {
 #[test]
 fn the_digest_is_what_its_help_says() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let members: [(&[u8], &[u8]); 5] = [
+    let members: [(&[u8], &[u8]); 6] = [
         (b"a.jpg", b"first"),
         (b"a.cls", b"7"),
         (b"a.json", b"{}"),
         (b"b.jpg", b"second!"),
         (b"b.cls", b"-9"),
+        (b"b.txt", b"text"),
     ];
     let data = write(folder.path(), "two.tar", &tar(&members));
     let settings = ["--recipe=raw", "--shuffle=none", "--batch-size=3", "--tail=pad", "--digest"];
@@ -254,10 +255,13 @@ fn the_digest_is_what_its_help_says() {
     hashed.extend([number(0), number(1), number(0)].concat());
     hashed.extend([1, 1, 0]);
     assert_eq!(digest(&[]), sha256(&hashed));
-    for (key, column) in
-        [(b"a.jpg", bytes(b"{}")), (b"b.jpg", number(u64::MAX)), (b"a.jpg", bytes(b"{}"))]
-    {
-        hashed.extend([bytes(key), number(u64::MAX), column].concat());
+    let none = || number(u64::MAX);
+    for (key, txt, json) in [
+        (b"a.jpg", none(), bytes(b"{}")),
+        (b"b.jpg", bytes(b"text"), none()),
+        (b"a.jpg", none(), bytes(b"{}")),
+    ] {
+        hashed.extend([bytes(key), txt, json].concat());
     }
     assert_eq!(digest(&["--keys", "--columns", "txt,json"]), sha256(&hashed));
 

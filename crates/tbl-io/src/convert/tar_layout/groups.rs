@@ -5,95 +5,143 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-use super::{base_of, group_of};
-use crate::grouping::is_image;
+use tbl_format::SampleFormat;
+
+use super::{Selection, base_of, group_of};
+use crate::convert::selection::Located;
+use crate::grouping::{Grouping, join_base};
+use crate::names::{NONE, Names, TooManyNames};
 use crate::sample::Field;
 
-/// The groups of an archive so far, by the hash of their keys: up to 40 bytes each.
+/// The groups of an archive, by the hash of their keys: up to 40 bytes each.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
-    kinds: HashMap<u64, Kind>,
-    /// The group of the image written last.
-    last: Option<Shared>,
+    /// Groups whose samples a reader finds again under their own names.
+    kept: HashSet<u64>,
+    /// Other groups written so far. A value stands for the name of a sample without fields.
+    written: HashMap<u64, Option<u64>>,
+    /// Whether a sample is an image, so that readers pass over files without one.
+    pub(super) has_image: bool,
 }
 
-/// What a group holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// Images and their fields.
-    WithFields,
-    /// Nothing but images.
-    Images,
-    /// Samples that are no images.
-    NoImage,
-}
-
-/// A group whose images share their fields.
-#[derive(Debug)]
-struct Shared {
-    /// The key that its images have in the source.
-    source_group: Vec<u8>,
-    group: Vec<u8>,
-    fields: Vec<Field>,
-    /// The names of its images behind the key.
-    images: HashSet<Vec<u8>>,
-}
-
-/// Where a sample goes.
-pub(super) struct Place {
-    /// The name of its member.
-    pub(super) name: Vec<u8>,
-    /// Whether its fields have to be written, or stand in the archive already.
-    pub(super) needs_fields: bool,
+/// The names that a sample and its fields would have in an archive.
+struct Planned {
+    /// The number of the sample's name; its fields follow.
+    file: u32,
+    fields: u32,
+    group: u64,
 }
 
 impl Groups {
-    /// Finds a name for sample `number`, which is called `name`: this one, unless a reader would
-    /// then mix it up with another sample. `fields` are those that will be written with it.
-    pub(super) fn place(&mut self, name: &[u8], fields: &[Field], number: u64) -> Place {
-        let group = group_of(name);
-        let rest = &name[group.len()..];
-        let kind = match (is_image(base_of(name)), fields.is_empty()) {
-            (false, _) => Kind::NoImage,
-            (true, false) => Kind::WithFields,
-            (true, true) => Kind::Images,
-        };
-        if kind == Kind::WithFields
-            && let Some(last) = &mut self.last
-            && last.source_group == group
-            && last.fields == fields
-            && last.images.insert(rest.to_vec())
-        {
-            return Place { name: [&last.group, rest].concat(), needs_fields: false };
+    /// Finds the groups of the selection that can keep their names: 28 bytes and the name for each
+    /// sample and field while it works.
+    pub(super) fn plan(selection: &Selection<'_>) -> Self {
+        let mut groups = Self::default();
+        let (mut names, mut planned) = (Names::new(), Vec::new());
+        for number in 0..selection.sample_count() {
+            let Located { source, index, .. } = selection.locate(number);
+            // A damaged entry will be reported when its turn comes.
+            let Ok(entry) = source.entry(index) else { continue };
+            let Some(key) = entry.key else {
+                groups.has_image |= entry.format.is_image();
+                continue;
+            };
+            groups.has_image |= SampleFormat::from_file_name(&key).is_image();
+            let Ok(file) = u32::try_from(names.len()) else { return groups };
+            let mut pushed = names.push(&key);
+            let mut fields = 0;
+            let mut add = |extension: &[u8], _| {
+                pushed = pushed.and_then(|()| names.push(&join_base(group_of(&key), extension)));
+                fields += 1;
+                false
+            };
+            // So will a damaged field.
+            let read = source.read_fields_where(index, &mut add, &mut Vec::new());
+            if pushed == Err(TooManyNames) {
+                return groups;
+            }
+            let fields = if read.is_ok() { fields } else { NONE };
+            planned.push(Planned { file, fields, group: group_hash(&key) });
         }
-        let free = self.free_group(group, kind, number);
-        let name = [&free, rest].concat();
-        self.last = (kind == Kind::WithFields).then(|| Shared {
-            source_group: group.to_vec(),
-            group: free,
-            fields: fields.to_vec(),
-            images: HashSet::from([rest.to_vec()]),
-        });
-        Place { name, needs_fields: true }
+        groups.keep(&names, &planned);
+        groups
     }
 
-    /// `group`, or if it is taken, `group` with the sample's number.
-    fn free_group(&mut self, group: &[u8], kind: Kind, number: u64) -> Vec<u8> {
-        let mut group = group.to_vec();
-        // Not keyed: the archive must not depend on the process that writes it.
-        let hasher = BuildHasherDefault::<DefaultHasher>::default();
-        loop {
-            match self.kinds.entry(hasher.hash_one(&group)) {
-                Entry::Vacant(free) => {
-                    free.insert(kind);
-                    return group;
-                }
-                // Without fields there is nothing to mix up.
-                Entry::Occupied(taken) if *taken.get() == kind && kind != Kind::WithFields => {
-                    return group;
-                }
-                Entry::Occupied(_) => group.extend_from_slice(format!("-{number}").as_bytes()),
+    /// Keeps the groups in which a reader finds every sample as it is planned.
+    fn keep(&mut self, names: &Names, planned: &[Planned]) {
+        let grouping = Grouping::new(names, &[]);
+        let mut as_planned = vec![false; planned.len()];
+        for sample in 0..grouping.sample_count() as u64 {
+            let file = grouping.sample(sample).unwrap_or(NONE);
+            let Ok(at) = planned.binary_search_by_key(&file, |planned| planned.file) else {
+                continue;
+            };
+            let fields = (file + 1..).take(planned[at].fields as usize);
+            as_planned[at] = grouping.fields(sample).eq(fields);
+        }
+        let mut seen = HashSet::new();
+        let mut changed = HashSet::new();
+        for (planned, as_planned) in planned.iter().zip(as_planned) {
+            if !as_planned || !seen.insert(hash(&names.path(planned.file))) {
+                changed.insert(planned.group);
             }
         }
+        let kept = planned.iter().map(|planned| planned.group);
+        self.kept.extend(kept.filter(|group| !changed.contains(group)));
     }
+
+    /// Whether the sample called `name` and its fields come back as they are.
+    pub(super) fn keeps(&self, name: &[u8]) -> bool {
+        self.kept.contains(&group_hash(name))
+    }
+
+    /// Finds a name for sample `number`, which is called `name`: this one, unless a reader would
+    /// then mix it up with another sample. `fields` are those that will be written with it.
+    pub(super) fn place(&mut self, name: &[u8], fields: &[Field], number: u64) -> Vec<u8> {
+        if self.keeps(name) {
+            return name.to_vec();
+        }
+        let (group, rest) = name.split_at(group_of(name).len());
+        // Without fields there is nothing to mix up with a sample of the same name.
+        let sample = fields.is_empty().then(|| hash(rest));
+        let mut group = group.to_vec();
+        loop {
+            let placed = [&group, rest].concat();
+            let key = group_hash(&placed);
+            if !self.kept.contains(&key) {
+                match self.written.entry(key) {
+                    Entry::Vacant(free) => {
+                        free.insert(sample);
+                        return placed;
+                    }
+                    Entry::Occupied(taken) if sample.is_some() && *taken.get() == sample => {
+                        return placed;
+                    }
+                    Entry::Occupied(_) => {}
+                }
+            }
+            group.extend_from_slice(format!("-{number}").as_bytes());
+        }
+    }
+}
+
+/// Whether a reader takes the member called `field` for a field of the one called `name`.
+pub(super) fn is_field_of(name: &[u8], field: &[u8]) -> bool {
+    let mut names = Names::new();
+    if names.push(name).and_then(|()| names.push(field)).is_err() {
+        return false;
+    }
+    let grouping = Grouping::new(&names, &[]);
+    base_of(name) != base_of(field) && grouping.sample(0) == Some(0) && grouping.fields(0).eq([1])
+}
+
+/// Names without an extension have groups of their own.
+fn group_hash(name: &[u8]) -> u64 {
+    let group = group_of(name);
+    if group.len() == name.len() { hash(&[group, b"/"].concat()) } else { hash(group) }
+}
+
+/// Not keyed: the archive must not depend on the process that writes it.
+fn hash(name: &[u8]) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(name)
 }
