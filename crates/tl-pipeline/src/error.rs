@@ -95,6 +95,14 @@ pub enum PipelineError {
         /// The recipe, as text.
         recipe: String,
     },
+    /// No sample has a file that is asked for.
+    #[error("no sample has a file `{name}`; the files are called: {}", found.join(", "))]
+    UnknownField {
+        /// The name.
+        name: String,
+        /// The names of files that samples have, in the order of their bytes; not all of many.
+        found: Vec<String>,
+    },
     /// Where boxes are to be found is not said in the right form.
     #[error("`{pointer}` is no JSON pointer with one `*`")]
     Pointer {

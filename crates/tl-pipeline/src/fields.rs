@@ -2,6 +2,7 @@
 //! masks.
 
 mod annotate;
+mod names;
 mod pointer;
 
 use tl_transform::BoxFormat;
@@ -15,7 +16,12 @@ pub(crate) use pointer::ListPointer;
 /// What batches hold of samples besides images, labels and indices. Default nothing.
 ///
 /// Sidecar files are those that share a sample's name: `0017.json` and `0017.seg.png` of
-/// `0017.jpg`. They are named by their extension, without the dot in front: `json`, `seg.png`.
+/// `0017.jpg`. They are named by their extension, without its leading dot: `json`, `seg.png`, in
+/// upper or lower case. The sample's own file has a name too, here `jpg`. A numbered sample, such as
+/// `cat.0.jpg`, also goes by names without its number: `json` for `cat.0.json`.
+///
+/// A name that no sample has is an error when the loader is made
+/// ([`PipelineError::UnknownField`]).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fields {
     /// Whether batches have the samples' names ([`Batch::key`](crate::Batch::key)).
@@ -141,14 +147,6 @@ impl Fields {
     /// Whether something has to be read for them.
     pub(crate) fn has_columns(&self) -> bool {
         !self.columns.is_empty() || self.boxes.is_some() || self.mask.is_some()
-    }
-
-    /// Whether the sidecar file with this extension has to be read for them.
-    pub(crate) fn needs(&self, extension: &[u8]) -> bool {
-        let of_boxes = self.boxes.as_ref().map(|field| &field.column);
-        let of_mask = self.mask.as_ref().map(|field| &field.column);
-        let mut needed = self.columns.iter().chain(of_boxes).chain(of_mask);
-        needed.any(|column| column.as_bytes() == extension)
     }
 
     /// Checks that they go with the work.

@@ -96,10 +96,11 @@ impl Loader {
     /// A loader for `dataset`. No thread is started and no batch allocated yet.
     ///
     /// # Errors
-    /// Settings out of range, a recipe that gives no fixed size where one is needed, names a
-    /// user's transform that there is not, or mixes labelled images without a number of classes, a
-    /// batch larger than the address space; a data set without samples, a sampler that selects none,
-    /// or fewer samples than a global batch where incomplete ones are dropped.
+    /// Settings out of range, fields that no sample has, a recipe that gives no fixed size where one
+    /// is needed, names a user's transform that there is not, or mixes labelled images without a
+    /// number of classes, a batch larger than the address space; a data set without samples, a
+    /// sampler that selects none, or fewer samples than a global batch where incomplete ones are
+    /// dropped.
     pub fn new(dataset: Dataset, config: LoaderConfig) -> Result<Self, PipelineError> {
         let mut config = config.resolve()?;
         dataset.require_samples()?;
@@ -110,6 +111,9 @@ impl Loader {
         let mut dataset = dataset;
         if let Work::Columns(Columns { label: Some(label), .. }) = &config.work {
             notes.extend(label_by(&mut dataset, label, &config.sampler.samples)?);
+        }
+        if !matches!(config.work, Work::Columns(_)) {
+            config.fields.check_names(&dataset)?;
         }
         let sequence = config.sampler.resolve(&dataset)?;
         if sequence.is_empty() {

@@ -5,6 +5,7 @@ use tbl_io::Field;
 use tl_decode::{DecodeOptions, Decoder, Image};
 use tl_transform::{BoundingBoxes, Mask, Plan};
 
+use super::names::{FieldReader, position};
 use super::{BoxField, Fields, ListPointer, MaskField, MaskType, RowFields};
 use crate::dataset::Dataset;
 use crate::error::{AnnotationFault, SampleFault};
@@ -69,19 +70,11 @@ impl Annotator {
         if !self.fields.has_columns() {
             return Ok(0);
         }
-        let mut bytes = 0u64;
-        let mut is_wanted = |extension: &[u8], size| {
-            let is_needed = self.fields.needs(extension);
-            bytes = bytes.saturating_add(if is_needed { size } else { 0 });
-            is_needed && bytes <= limit
-        };
-        dataset.read_fields_where(index, &mut is_wanted, &mut self.stored)?;
-        if bytes > limit {
-            return Err(SampleFault::StoredSize { bytes, limit });
-        }
+        let reader = FieldReader { dataset, index, limit };
+        reader.read(&self.fields, &mut self.stored)?;
         for column in &self.fields.columns {
-            let found = self.stored.iter().find(|field| field.extension == column.as_bytes());
-            row.columns.push(found.map(|field| field.bytes.clone()));
+            let found = position(&self.stored, column);
+            row.columns.push(found.map(|at| self.stored[at].bytes.clone()));
         }
         Ok(self.stored.iter().map(|field| field.bytes.len()).sum())
     }
@@ -199,9 +192,8 @@ fn move_boxes(
 }
 
 fn bytes_of<'f>(stored: &'f [Field], column: &str) -> Result<&'f [u8], AnnotationFault> {
-    let found = stored.iter().find(|field| field.extension == column.as_bytes());
     let missing = || AnnotationFault::NoColumn { column: column.to_owned() };
-    found.map(|field| field.bytes.as_slice()).ok_or_else(missing)
+    position(stored, column).map(|at| stored[at].bytes.as_slice()).ok_or_else(missing)
 }
 
 /// Four numbers, rounded to what boxes have.

@@ -311,16 +311,20 @@ fn names_and_columns_are_those_of_the_sample() {
     let folder = tempfile::tempdir().unwrap();
     let columns = vec!["txt".into(), "json".into(), "seg.png".into()];
     let fields = Fields { keys: true, columns, ..Fields::default() };
+    let sample = |number| {
+        let mut fields = masked(number).fields;
+        fields.extend((number == 5).then(|| field("json", "{}")));
+        Annotated { fields, ..masked(number) }
+    };
     for work in [train(), Work::Images(Recipe::decode()), Work::Bytes] {
-        let loader = loader(dataset(folder.path(), masked), with(work, fields.clone()));
+        let loader = loader(dataset(folder.path(), sample), with(work, fields.clone()));
         for batch in batches(&loader, 0).into_iter().chain(batches(&loader, 1)) {
             for (row, &index) in batch.indices().iter().enumerate() {
                 let (width, height, numbers) = mask(u32::try_from(index).unwrap());
                 let name = format!("{index:04}.bmp");
                 assert_eq!(batch.key(row), Some(name.as_bytes()));
-                let caption = format!("caption {index}");
-                assert_eq!(batch.column(0, row), Some(caption.as_bytes()));
-                assert_eq!(batch.column(1, row), None);
+                assert_eq!(batch.column(0, row).unwrap(), format!("caption {index}").as_bytes());
+                assert_eq!(batch.column(1, row), (index == 5).then_some(&b"{}"[..]));
                 assert_eq!(batch.column(2, row).unwrap(), png(width, height, &numbers));
             }
             assert_eq!((batch.key(batch.len()), batch.column(3, 0)), (None, None));

@@ -12,6 +12,7 @@ mod content;
 mod empties;
 mod errors;
 mod fast;
+mod field_names;
 mod fields;
 mod going_on;
 mod labels;

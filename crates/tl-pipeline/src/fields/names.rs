@@ -1,0 +1,153 @@
+//! Which files of a sample the names of fields stand for.
+//!
+//! A name is what follows the first dot of a file's base name: `json`, `right.jpg`. Upper and lower
+//! case are equal, as for WebDataset. The sample's own file has a name too. Numbered samples such
+//! as `cat.0.jpg` go by the names `json` and `jpg` as well, for `cat.0.json` and `cat.0.jpg`.
+
+use std::collections::BTreeSet;
+
+use tbl_io::{Entry, Field};
+
+use super::Fields;
+use crate::dataset::Dataset;
+use crate::error::{PipelineError, SampleFault};
+
+/// Names that a message lists.
+const MAX_LISTED: usize = 32;
+
+/// Reads the fields of one sample.
+pub(super) struct FieldReader<'a> {
+    pub(super) dataset: &'a Dataset,
+    pub(super) index: u64,
+    /// The most bytes that all of them may have.
+    pub(super) limit: u64,
+}
+
+impl FieldReader<'_> {
+    /// Appends the files that `fields` needs to `stored`, by the names they are asked for.
+    pub(super) fn read(&self, fields: &Fields, stored: &mut Vec<Field>) -> Result<(), SampleFault> {
+        let Self { dataset, index, limit } = *self;
+        let mut bytes = 0_u64;
+        let mut entry = None;
+        let mut is_wanted = |extension: &[u8], size| {
+            let is_needed = fields.needs(extension)
+                || (fields.may_need_own(extension) && {
+                    // An entry that cannot be read is found again below.
+                    let entry = entry.get_or_insert_with(|| dataset.entry(index).ok());
+                    let own = entry.as_ref().and_then(|entry| entry.own_field_name(extension));
+                    own.is_some_and(|name| fields.needs(name))
+                });
+            bytes = bytes.saturating_add(if is_needed { size } else { 0 });
+            is_needed && bytes <= limit
+        };
+        dataset.read_fields_where(index, &mut is_wanted, stored)?;
+        if bytes <= limit && fields.names().any(|name| position(stored, name).is_none()) {
+            let entry = dataset.entry(index)?;
+            for name in fields.names() {
+                bytes = bytes.saturating_add(self.add_alias(&entry, name, stored)?);
+            }
+        }
+        if bytes > limit {
+            return Err(SampleFault::StoredSize { bytes, limit });
+        }
+        Ok(())
+    }
+
+    /// Finds the file that `name` stands for if no field is called so. Returns how many bytes have
+    /// to be read for it.
+    fn add_alias(
+        &self,
+        entry: &Entry<'_>,
+        name: &str,
+        stored: &mut Vec<Field>,
+    ) -> Result<u64, SampleFault> {
+        if position(stored, name).is_some() {
+            return Ok(0);
+        }
+        let own = |extension| entry.own_field_name(extension).is_some_and(|own| is(own, name));
+        let is_sample = is(entry.extension(), name);
+        let extension = name.as_bytes().to_vec();
+        if let Some(field) = stored.iter().find(|field| !is_sample && own(&field.extension)) {
+            let bytes = field.bytes.clone();
+            stored.push(Field { extension, bytes });
+            return Ok(0);
+        }
+        if !is_sample && !own(entry.extension()) {
+            return Ok(0);
+        }
+        let mut bytes = Vec::new();
+        if entry.bytes <= self.limit {
+            self.dataset.read_into(self.index, &mut bytes)?;
+            stored.push(Field { extension, bytes });
+        }
+        Ok(entry.bytes)
+    }
+}
+
+/// Which of `stored` is called `name`.
+pub(super) fn position(stored: &[Field], name: &str) -> Option<usize> {
+    let exact = stored.iter().position(|field| field.extension == name.as_bytes());
+    exact.or_else(|| stored.iter().position(|field| is(&field.extension, name)))
+}
+
+fn is(extension: &[u8], name: &str) -> bool {
+    extension.eq_ignore_ascii_case(name.as_bytes())
+}
+
+impl Fields {
+    /// The names of the files that have to be read.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let of_boxes = self.boxes.as_ref().map(|field| &field.column);
+        let of_mask = self.mask.as_ref().map(|field| &field.column);
+        self.columns.iter().chain(of_boxes).chain(of_mask).map(String::as_str)
+    }
+
+    /// Whether the file with this extension has to be read for them.
+    fn needs(&self, extension: &[u8]) -> bool {
+        self.names().any(|name| is(extension, name))
+    }
+
+    /// Whether the file with this extension may be a numbered sample's that has to be read.
+    fn may_need_own(&self, extension: &[u8]) -> bool {
+        self.names().any(|name| {
+            let dot = extension.len().checked_sub(name.len() + 1);
+            dot.is_some_and(|dot| extension[dot] == b'.' && is(&extension[dot + 1..], name))
+        })
+    }
+
+    /// Checks that some sample has each of the files that are asked for. Most often the first
+    /// sample has all of them, and no other is looked at.
+    pub(crate) fn check_names(&self, dataset: &Dataset) -> Result<(), PipelineError> {
+        let mut missing: Vec<&str> = self.names().collect();
+        let mut found = BTreeSet::new();
+        for index in 0..dataset.len() {
+            if missing.is_empty() {
+                return Ok(());
+            }
+            // A damaged sample is reported when it is read.
+            let Ok(entry) = dataset.entry(index) else { continue };
+            let mut see = |extension: &[u8]| {
+                let own = entry.own_field_name(extension).unwrap_or(extension);
+                missing.retain(|name| !is(extension, name) && !is(own, name));
+                if found.len() < MAX_LISTED && !own.is_empty() {
+                    found.insert(String::from_utf8_lossy(own).into_owned());
+                }
+            };
+            see(entry.extension());
+            let mut look = |extension: &[u8], _| {
+                see(extension);
+                false
+            };
+            if dataset.read_fields_where(index, &mut look, &mut Vec::new()).is_err() {
+                continue;
+            }
+        }
+        match missing.first() {
+            Some(name) if !found.is_empty() => Err(PipelineError::UnknownField {
+                name: (*name).to_owned(),
+                found: found.into_iter().collect(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
