@@ -18,7 +18,7 @@ const FOR_TESTS: [&str; 3] = ["hypothesis>=6,<7", "numpy>=1.23", "pytest>=8,<10"
 const FOR_CHECKS: [&str; 3] = ["maturin>=1.16,<2", "mypy>=1.18,<2", "ruff>=0.17,<0.18"];
 
 /// What batches are handed to, and what else tests know how to use.
-const FRAMEWORKS: [&str; 14] = [
+const FRAMEWORKS: [&str; 15] = [
     "accelerate",
     "jax",
     "lightning",
@@ -33,6 +33,7 @@ const FRAMEWORKS: [&str; 14] = [
     "torchdata",
     "torchvision",
     "transformers",
+    "webdataset",
 ];
 
 /// What a wheel for every Linux needs: a compiler that links with an old C library.

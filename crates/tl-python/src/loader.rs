@@ -13,7 +13,7 @@ use pyo3::exceptions::PyUserWarning;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use serde_json::Value;
-use tbl_io::{Source, SourceKind};
+use tbl_io::{Escaped, SampleSource, Source, SourceKind};
 use tl_pipeline::{
     Columns, Dataset, Epoch, Loader, LoaderNote, LoaderState, PipelineError, Report, TableKind,
     Work,
@@ -207,9 +207,15 @@ impl PyLoader {
         Ok(PyReport { report: self.open()?.report() })
     }
 
-    /// What is to be said of the loader beside its results.
+    /// Notes on the data set, such as files that were passed over, and on the loader.
     fn notes(&self) -> Result<Vec<String>, Error> {
-        Ok(self.open()?.notes().iter().map(ToString::to_string).collect())
+        let loader = self.open()?;
+        let of_source = |source: &Box<dyn SampleSource>| {
+            let path = Escaped(source.path().as_os_str().as_encoded_bytes()).to_string();
+            source.notes().into_iter().map(move |note| format!("{path}: {note}"))
+        };
+        let of_sources = loader.dataset().shards().iter().flat_map(of_source);
+        Ok(of_sources.chain(loader.notes().iter().map(ToString::to_string)).collect())
     }
 
     /// The bad samples in the batches received so far: the error, and what became of each.

@@ -114,7 +114,8 @@ class DataLoader:
     keys
         Whether batches have the samples' names.
     columns
-        Sidecar files whose bytes batches have, by extension: ``["json"]``. Of a table its columns,
+        Files of a sample whose bytes batches have, by extension: ``["json"]``. A name that no
+        sample has is an error, a file that some samples lack is None. Of a table its columns,
         as they are stored, or as a dict with the type of each, None or ``"float32"``; by default
         all of numbers that are neither features nor the label.
     features, label
@@ -455,7 +456,7 @@ class DataLoader:
 
     @property
     def notes(self) -> list[str]:
-        """Remarks, one line each: missing labels, label files that differ from class folders, ..."""
+        """Remarks, one line each: missing labels, files that were passed over, reading ahead, ..."""
         return self._native.notes()
 
     def report(self) -> Report:

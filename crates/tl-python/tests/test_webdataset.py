@@ -1,0 +1,147 @@
+"""Archives that webdataset writes have the samples that webdataset reads."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+
+import pytest
+import turboloader as tl
+
+wds = pytest.importorskip("webdataset")
+
+ARCHIVES = 400
+
+Files = dict[str, bytes]
+
+FIELDS = [
+    *["jpg", "png", "cls", "json", "txt", "npy", "flac", "left.jpg", "right.jpg", "mask.png"],
+    *["0.jpg", "1.jpg", "0.txt", "1.txt", "seg.png", "tar.gz", "cam0.jpg", "cam1.jpg"],
+]
+FOLDERS = ["", "", "a/", "b.c/", "./", "a/b/", "ü/"]
+IMAGES = (".jpg", ".png")
+
+
+def write(path: str, draw: random.Random) -> None:
+    """Write an archive of samples with most of the same few fields each."""
+    fields = draw.sample(FIELDS, draw.randint(1, 5))
+    with wds.TarWriter(path) as writer:
+        for number in range(draw.randint(1, 12)):
+            chosen = [field for field in fields if draw.random() < 0.9] or fields[:1]
+            sample = {field: f"{number} {field}".encode() for field in chosen}
+            if "cls" in sample:
+                sample["cls"] = str(number % 5).encode()
+            if "json" in sample:
+                sample["json"] = b"{}"
+            dotted = draw.random() < 0.1
+            key = draw.choice(FOLDERS) + f"{number}" + (".part" if dotted else "")
+            writer.write({"__key__": key, **sample})
+
+
+def read_theirs(path: str) -> list[tuple[str, Files]]:
+    """Read key and fields of each sample with webdataset."""
+    samples = wds.WebDataset(path, shardshuffle=False)
+    return [
+        (sample["__key__"], {name: data for name, data in sample.items() if name[0] != "_"})
+        for sample in samples
+    ]
+
+
+def is_image(field: str) -> bool:
+    return f".{field}".endswith(IMAGES)
+
+
+def take_apart(names: list[str]) -> list[list[str]]:
+    """Take numbered images apart: names without their common part, by sample."""
+    images = [name.rpartition(".")[0] for name in names if is_image(name)]
+    has_numbers = all(any(map(str.isdigit, image)) for image in images)
+    if len(images) < 2 or not has_numbers or not all("." in name for name in names):
+        return [names]
+    apart = []
+    for part, group in itertools.groupby(sorted(names), lambda name: name.partition(".")[0]):
+        taken = take_apart([name.removeprefix(f"{part}.") for name in group])
+        apart += [[f"{part}.{name}" for name in names] for names in taken]
+    return apart
+
+
+def expect(samples: list[tuple[str, Files]]) -> Iterator[tuple[str, Files]]:
+    """Make of webdataset's samples what the guide says about numbers and missing images."""
+    apart = [
+        (key, {name: fields[name] for name in names})
+        for key, fields in samples
+        for names in take_apart(list(fields))
+    ]
+    known = {name for _, fields in apart if any(map(is_image, fields)) for name in fields}
+    for key, fields in apart:
+        looks_like_a_sample = len(fields) > 1 and known >= set(fields)
+        if not known or any(map(is_image, fields)) or looks_like_a_sample:
+            yield key, fields
+
+
+def read_ours(path: str, names: list[str]) -> list[tuple[str, Files]]:
+    """Read key and fields of each sample with turboloader."""
+    found = []
+    for batch in tl.DataLoader(path, batch_size=4, decode=False, keys=True, columns=names):
+        for row, path_of_sample in enumerate(batch["key"]):
+            folder, slash, base = path_of_sample.rpartition("/")
+            key, _, extension = base.partition(".")
+            fields = {name: batch[name][row] for name in names if batch[name][row] is not None}
+            assert fields[extension] == batch["bytes"][row]
+            found.append((folder + slash + key, fields))
+            if "cls" in names:
+                assert batch["label"].numpy()[row] == int(fields.get("cls", b"-1"))
+    return found
+
+
+def test_archives_have_the_samples_that_webdataset_reads(tmp_path):
+    draw = random.Random(15)
+    equal = 0
+    for number in range(ARCHIVES):
+        path = str(tmp_path / f"{number}.tar")
+        write(path, draw)
+        theirs = read_theirs(path)
+        expected = sorted(expect(theirs), key=str)
+        names = sorted({name for _, fields in expected for name in fields})
+        assert sorted(read_ours(path, names), key=str) == expected
+        equal += expected == sorted(theirs, key=str)
+    assert equal > ARCHIVES // 2
+
+
+def test_a_stereo_pair_is_one_sample(tmp_path):
+    path = str(tmp_path / "a.tar")
+    files = {"left.jpg": b"left", "right.jpg": b"right", "cls": b"3", "json": b"{}"}
+    with wds.TarWriter(path) as writer:
+        writer.write({"__key__": "a", **files})
+    loader = tl.DataLoader(path, decode=False, keys=True, columns=list(files))
+    assert loader.notes == [
+        f"{path}: 1 samples have several images; one is decoded, such as a.left.jpg, "
+        "and the others are fields"
+    ]
+    (batch,) = loader
+    assert batch["key"] == ["a.left.jpg"]
+    assert {name: batch[name] for name in files} == {name: [data] for name, data in files.items()}
+    assert batch["label"].numpy().tolist() == [3]
+
+
+def test_texts_and_sounds_are_samples(tmp_path):
+    path = str(tmp_path / "a.tar")
+    with wds.TarWriter(path) as writer:
+        for number in range(2):
+            sample = {"flac": b"sound", "txt": b"text %d" % number, "cls": b"%d" % number}
+            writer.write({"__key__": str(number), **sample})
+    loader = tl.DataLoader(path, decode=False, columns=["txt", "flac"])
+    (batch,) = loader
+    assert batch["txt"] == [b"text 0", b"text 1"]
+    assert batch["flac"] == [b"sound", b"sound"]
+    assert batch["label"].numpy().tolist() == [0, 1]
+    with pytest.raises(tl.DecodeError, match=r"0\.flac"):
+        next(iter(tl.DataLoader(path, image_size=8)))
+
+
+def test_an_unknown_column_is_refused(tmp_path):
+    path = str(tmp_path / "a.tar")
+    with wds.TarWriter(path) as writer:
+        writer.write({"__key__": "a", "jpg": b"", "json": b"{}", "cls": b"1"})
+    with pytest.raises(tl.SettingError, match="`jsn`; the files are called: cls, jpg, json"):
+        len(tl.DataLoader(path, decode=False, columns=["jsn"]))
