@@ -1,4 +1,4 @@
-//! Which files are samples and which are fields of a sample: the WebDataset convention.
+//! Groups of files as samples and their fields: the WebDataset convention.
 //!
 //! Files whose paths agree up to the first dot of the base name form a group, and a group is one
 //! sample: its image, and all its other files as fields. Two kinds of names need more than that.

@@ -1,5 +1,4 @@
-//! What a file name tells of a file: key and extension, whether it is hidden, and whether it is an
-//! image.
+//! File names: key and extension, hidden names, and the order of files within a group.
 
 use tbl_format::SampleFormat;
 
@@ -28,8 +27,8 @@ pub(crate) fn last_extension(base: &[u8]) -> &[u8] {
     base.rsplit(|&byte| byte == b'.').next().unwrap_or(base)
 }
 
-/// What the name of a numbered file has between its key and its last dot: `0` of `cat.0.jpg`.
-/// Empty without a digit in it.
+/// The part of a numbered file's name between its key and its last dot: `0` of `cat.0.jpg`. Empty
+/// without a digit in it.
 pub(crate) fn own_part(base: &[u8]) -> &[u8] {
     let (_, extension) = split_base(base);
     let end = extension.iter().rposition(|&byte| byte == b'.').unwrap_or(0);
@@ -46,7 +45,7 @@ pub(crate) fn own_field_name<'a>(own: &[u8], extension: &'a [u8]) -> Option<&'a 
     extension.strip_prefix(own)?.strip_prefix(b".")
 }
 
-/// Which fields of a sample can hold its label: `cat.cls` and `cat.json` of `cat.0.jpg`, and if it
+/// The fields of a sample that can hold its label: `cat.cls` and `cat.json` of `cat.0.jpg`, and if it
 /// has neither, `cat.0.cls` and `cat.0.json`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LabelNames<'a> {
@@ -79,7 +78,7 @@ pub(crate) fn is_hidden(component: &[u8]) -> bool {
     }
 }
 
-/// How good a claim a file has to be its group's sample, the best first.
+/// The claim of a file to be its group's sample, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
     /// An image with nothing but a format after the key: `a.jpg`.

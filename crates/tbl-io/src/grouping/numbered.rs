@@ -17,9 +17,9 @@ use crate::names::{NONE, Names};
 #[derive(Clone, Copy)]
 struct Member {
     file: u32,
-    /// Where the last dot of its base name is.
+    /// Position of the last dot in its base name.
     last_dot: usize,
-    /// Where the last digit before that dot is.
+    /// Position of the last digit before that dot.
     last_digit: Option<usize>,
     is_image: bool,
 }
@@ -37,7 +37,7 @@ impl Member {
     }
 }
 
-/// What decides whether a group is taken apart.
+/// Counts that decide whether a group is taken apart.
 #[derive(Clone, Copy, Default)]
 struct Census {
     images: u32,

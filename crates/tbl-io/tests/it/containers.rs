@@ -60,7 +60,7 @@ fn convert(from: &Path, to: &Path, target: Target) -> Unstored {
     tbl_io::convert(&selection, to, &options, AsStored::default, go_on).unwrap().unstored
 }
 
-/// What stands in a file: different for each, and a label where there is one.
+/// The content of a file: different for each, and a label where there is one.
 fn content(number: usize, path: &str) -> Vec<u8> {
     match path.rsplit('.').next() {
         Some("cls") => (number % 7).to_string(),

@@ -1,4 +1,4 @@
-//! Which files of a sample the names of fields stand for.
+//! The files of a sample that names of fields stand for.
 //!
 //! A name is what follows the first dot of a file's base name: `json`, `right.jpg`. Upper and lower
 //! case are equal, as for WebDataset. The sample's own file has a name too. Numbered samples such
@@ -84,7 +84,7 @@ impl FieldReader<'_> {
     }
 }
 
-/// Which of `stored` is called `name`.
+/// The position of the field called `name`.
 pub(super) fn position(stored: &[Field], name: &str) -> Option<usize> {
     let exact = stored.iter().position(|field| field.extension == name.as_bytes());
     exact.or_else(|| stored.iter().position(|field| is(&field.extension, name)))

@@ -1,4 +1,4 @@
-//! Which files columns are made of, and names that no sample has.
+//! Files that columns are made of, and names that no sample has.
 
 use std::path::Path;
 

@@ -27,7 +27,7 @@ fn archive() -> (TempDir, String) {
     (folder, path)
 }
 
-/// What a run prints that may have notes.
+/// The output of a run that may print notes.
 fn stdout<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> String {
     let run = tl(args);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
