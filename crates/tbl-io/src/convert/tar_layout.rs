@@ -80,7 +80,7 @@ impl TarSink {
         let mut fields = member.fields.clone();
         fields.retain(|field| is_field(&field.extension));
         self.unstored.fields += (member.fields.len() - fields.len()) as u64;
-        let found = match (label_of(name, &fields), LabelField::of(split_base(base_of(name)).1)) {
+        let found = match (label_of(name, &fields), own_label_field(name, &fields)) {
             (Ok(None), Some(kind)) => kind.parse(bytes).map_err(|_| kind),
             (found, _) => found,
         };
@@ -212,6 +212,11 @@ fn label_names<'a>(name: &'a [u8], fields: &[Field]) -> LabelNames<'a> {
     LabelNames::new(base_of(name), fields.iter().map(|field| &*field.extension))
 }
 
+/// The kind of label that the sample called `name` can itself hold: `0.cls` without an image.
+fn own_label_field(name: &[u8], fields: &[Field]) -> Option<LabelField> {
+    label_names(name, fields).of(split_base(base_of(name)).1)
+}
+
 /// Whether a field can hold a label for a whole group of files.
 fn has_shared_label(fields: &[Field]) -> bool {
     fields.iter().any(|field| LabelField::of(&field.extension).is_some())
@@ -240,16 +245,18 @@ fn labels_are_read_back(selection: &Selection<'_>) -> Result<bool, ConvertError>
     if !are_read_back(selection, numbers().map(|_| Ok(None)))? {
         return Ok(false);
     }
-    let (mut fields, mut stored) = (Vec::new(), Vec::new());
+    let (mut fields, mut stored, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
     for number in numbers() {
         let Located { source, index, .. } = selection.locate(number);
         fields.clear();
         source.read_fields(index, &mut fields)?;
         let name = source.entry(index).ok().and_then(|entry| entry.key).unwrap_or_default();
-        if LabelField::of(split_base(base_of(&name)).1).is_some() {
-            return Ok(false);
+        let mut label = label_of(&name, &fields);
+        if let (Ok(None), Some(kind)) = (label, own_label_field(&name, &fields)) {
+            source.read_into(index, &mut bytes)?;
+            label = kind.parse(&bytes).map_err(|_| kind);
         }
-        stored.push(label_of(&name, &fields));
+        stored.push(label);
     }
     are_read_back(selection, stored.into_iter())
 }
