@@ -414,7 +414,7 @@ def make_tiff():
     add("tiff/webp.tif", tiff(RGB, photometric="rgb", compression="webp"), "WebP compression", error="Unsupported")
     for codec in ("lzma", "zstd"):
         feature = f"tiff-{codec}"
-        add(f"tiff/{codec}.tif", saved(image, "TIFF", compression=f"tiff_{codec}" if codec == "lzma" else codec), "written by libtiff", RGB, feature=feature)
+        add(f"tiff/{codec}.tif", saved(image, "TIFF", compression=codec), "written by libtiff", RGB, feature=feature)
         for order in "<>":
             data = tiff(DEEP_RGB, photometric="rgb", tile=(16, 16), compression=codec, predictor=2, byteorder=order)
             add(f"tiff/{codec}_predictor_{'little' if order == '<' else 'big'}.tif", data, "tiles of 16 bits with predictor 2", (DEEP_RGB >> 8).astype(numpy.uint8), feature=feature)
