@@ -161,7 +161,7 @@ mod tests {
         check(r#"{"key":[1,2],"name":{"a":1},"label":true}"#, None, None);
         check(r#"{"key":null,"label":9223372036854775807}"#, None, Some(Some(i64::MAX)));
         check(r#"{"label":9223372036854775808}"#, None, None);
-        check(r#"{"label":-9223372036854775808}"#, None, None);
+        check(r#"{"label":-9223372036854775808}"#, None, Some(None));
         check(r#"{"label":1} x"#, None, Some(None));
         check(r#"["a","b",1]"#, None, Some(None));
         check("", None, Some(None));

@@ -102,12 +102,21 @@ impl Labels {
             found.push(Found::read(source, of_source, &mut folders)?);
             facts.push(of_source);
         }
+        let other = found
+            .iter()
+            .enumerate()
+            .flat_map(|(number, found)| found.with_other_label().map(move |index| (number, index)));
+        let other: Vec<(usize, u64)> = other.collect();
         let (mut labels, conflict) = Self::of_found(&facts, &folders, found)?;
         let note_sample = |(number, index): (usize, u64)| {
             let source = &sources[number];
             let key = source.entry(index).ok().and_then(|entry| entry.key).map(Cow::into_owned);
             NotedSample { path: source.path().to_owned(), index, key }
         };
+        if let Some(&first) = other.first() {
+            let (samples, first) = (other.len() as u64, note_sample(first));
+            labels.notes.push(Note::OtherLabel { samples, first });
+        }
         if let Some(Conflict { samples, first, stored, class }) = conflict {
             let first = note_sample(first);
             labels.notes.push(Note::LabelConflict { samples, first, stored, class });

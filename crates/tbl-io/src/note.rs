@@ -46,6 +46,14 @@ pub enum Note {
         /// The first of them.
         first: NotedSample,
     },
+    /// The `label` in JSON metadata of a TBL file is not an integer, so the samples have no label.
+    /// The metadata is the application's and stays as it is.
+    OtherLabel {
+        /// How many samples have such a label.
+        samples: u64,
+        /// The first of them.
+        first: NotedSample,
+    },
     /// Labels in files are not those of the class folders, which count.
     LabelConflict {
         /// How many samples have such a label.
@@ -134,6 +142,11 @@ impl fmt::Display for Note {
             Self::PartlyLabelled { samples, first } => {
                 write!(f, "samples without a label among labelled ones: {samples}, first {first}")
             }
+            Self::OtherLabel { samples, first } => write!(
+                f,
+                "samples without a label whose JSON metadata has a `label` that is not an integer: \
+                 {samples}, first {first}"
+            ),
             Self::LabelConflict { samples, first, stored, class } => {
                 write!(
                     f,

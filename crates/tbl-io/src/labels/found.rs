@@ -14,8 +14,10 @@ use crate::sample::SampleSource;
 pub(super) enum Problem {
     /// A `.cls` file, which is only there for a label, has none that can be read.
     Cls,
-    /// JSON, which may be there for something else, has none that can be read.
+    /// A `.json` file, which may be there for something else, has none that can be read.
     Json,
+    /// The `label` in JSON metadata of a TBL file is not an integer: it is the application's.
+    Metadata,
     /// The index entry is damaged.
     Entry,
 }
@@ -139,8 +141,15 @@ impl Found {
 
     /// The stored labels, and the samples whose label cannot be read.
     pub(super) fn take_stored(&mut self) -> (Vec<i64>, Vec<u64>) {
-        let unreadable = self.problems.iter().map(|&(index, _)| index).collect();
+        let unreadable = self.problems.iter().filter(|(_, problem)| *problem != Problem::Metadata);
+        let unreadable = unreadable.map(|&(index, _)| index).collect();
         (std::mem::take(&mut self.stored), unreadable)
+    }
+
+    /// The samples whose JSON metadata has a `label` that is not an integer.
+    pub(super) fn with_other_label(&self) -> impl Iterator<Item = u64> {
+        let other = self.problems.iter().filter(|(_, problem)| *problem == Problem::Metadata);
+        other.map(|&(index, _)| index)
     }
 }
 
@@ -161,7 +170,7 @@ fn problem(checked: Result<(), ReadError>) -> Result<Option<Problem>, ReadError>
     let ReadError::Label { member, .. } = cause else { return Ok(Some(Problem::Entry)) };
     let base = member.rsplit(|&byte| byte == b'/').next().unwrap_or(member);
     let field = LabelField::of(split_base(base).1);
-    Ok(Some(field.map_or(Problem::Json, Problem::of)))
+    Ok(Some(field.map_or(Problem::Metadata, Problem::of)))
 }
 
 fn unless_damaged<T>(result: Result<T, ReadError>) -> Result<Option<T>, ReadError> {

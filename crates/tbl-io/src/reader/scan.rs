@@ -22,6 +22,7 @@ pub(super) fn scan(
                     error.for_sample(number, None)
                 });
                 let sample = entry.and_then(|entry| {
+                    file.check_extent(number, &entry)?;
                     let bytes = u64::from(entry.bytes);
                     Ok(SampleName { key: names.name(number)?, bytes })
                 });

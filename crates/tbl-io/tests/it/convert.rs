@@ -304,7 +304,7 @@ fn as_many_images_come_back_as_went_in() {
     writer.finish().unwrap();
     let summary = convert(&[at("a.tbl")], &at("b.tar"), &quick(Target::Tar));
     let Unstored { renamed, fields, without_image, .. } = summary.unstored;
-    assert_eq!((renamed, fields, without_image), (4, 2, 3));
+    assert_eq!((renamed, fields, without_image), (4, 1, 3));
     let found: Vec<(String, usize)> = names_and_labels(&at("b.tar"))
         .into_iter()
         .map(|(name, _, fields)| (name, fields))
@@ -316,7 +316,6 @@ fn as_many_images_come_back_as_went_in() {
         ("x/c-6.png", 1),
         ("x/c-7.jpg", 1),
         ("x/d.jpg", 1),
-        ("x/e.jpg", 0),
     ];
     assert_eq!(found, expected.map(|(name, fields)| (name.to_owned(), fields)));
 }
@@ -451,7 +450,12 @@ proptest! {
         let at = |name: &str| folder.path().join(name);
         let members: Members = members
             .into_iter()
-            .map(|(name, bytes)| (name.into_bytes(), bytes))
+            .map(|(name, bytes)| {
+                // Labels that cannot be read end a conversion.
+                let is_label = name.ends_with(".cls") || name.ends_with(".json");
+                let bytes = if is_label { bytes.len().to_string().into_bytes() } else { bytes };
+                (name.into_bytes(), bytes)
+            })
             .collect();
         write_tar(&at("in.tar"), &borrow(&members));
         convert(&[at("in.tar")], &at("a.tbl"), &quick(EVERY_TBL2[usize::from(lz4)]));
