@@ -19,6 +19,7 @@ use crate::source::Source;
 use crate::tbl_version::TblVersion;
 use crate::view::ViewMap;
 
+mod block_limits;
 mod blocks;
 mod entry;
 mod metadata;
@@ -29,9 +30,9 @@ mod region;
 mod scan;
 mod section;
 
+pub(crate) use block_limits::{max_file_blocks, max_late_blocks, max_late_runs};
 pub use blocks::MetadataTotals;
 pub use raw::RawView;
-pub(crate) use section::{max_file_blocks, max_late_blocks, max_late_runs};
 
 use entry::{Header, IndexEntry};
 use metadata::Metadata;

@@ -102,6 +102,10 @@ pub(crate) struct FixedSizes {
 
 impl FixedSizes {
     fn of(&self, op: &Op) -> Option<(u32, u32)> {
+        // A memory of operations without others within them would cost more than they do.
+        if op.children().is_empty() {
+            return self.evaluate(op, None);
+        }
         let known = self.found.borrow().get(&std::ptr::from_ref(op)).copied();
         known.unwrap_or_else(|| {
             let size = self.evaluate(op, None);

@@ -23,17 +23,17 @@ fn write_image(path: &Path) {
 #[test]
 fn a_data_set_without_samples_is_refused_with_what_was_looked_for() {
     let root = tempfile::tempdir().unwrap();
-    let (empty, texts) = (root.path().join("empty"), root.path().join("texts"));
+    let (empty, hidden) = (root.path().join("empty"), root.path().join("hidden"));
     fs::create_dir(&empty).unwrap();
-    fs::create_dir_all(texts.join("cats")).unwrap();
-    fs::write(texts.join("cats/notes.txt"), b"no image").unwrap();
+    fs::create_dir_all(hidden.join("cats")).unwrap();
+    fs::write(hidden.join("cats/.DS_Store"), b"no image").unwrap();
     let (tar, one) = (root.path().join("a.tar"), root.path().join("one/1.bmp"));
     fs::write(&tar, [0; 1024]).unwrap();
     write_image(&one);
     let open = |paths: &[&Path]| Dataset::open(paths).unwrap();
     for (paths, expected) in [
         (&[&*empty][..], "empty: no images found in this folder or the folders in it"),
-        (&[&*texts], "texts: no images found in this folder or the folders in it"),
+        (&[&*hidden], "hidden: no images found in this folder or the folders in it"),
         (&[&*tar], "a.tar: the archive has no samples, expected members such as NAME.jpg"),
         (&[&*tar, &*empty], "; one other source has none either"),
     ] {

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use tl_pipeline::{Dataset, Fields, Loader, LoaderConfig, PipelineError, Shuffle, Work};
 
-/// Creates the files, each with its own name as contents.
+/// Creates the files, each with its own name as contents, and labels with a number.
 fn tree(names: &[&str]) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     for name in names {
-        std::fs::write(root.path().join(name), name).unwrap();
+        let content = if name.ends_with(".cls") { "7" } else { name };
+        std::fs::write(root.path().join(name), content).unwrap();
     }
     root
 }

@@ -45,7 +45,7 @@ fn original(images: &[Image<'_>], blocks: &[(u64, MetadataType, &[u8])]) -> Vec<
     [header.expect("few samples").to_bytes().to_vec(), index, payloads, section].concat()
 }
 
-const OF_SAMPLE: &[u8] = br#"{"label": "cat", "extra": {"camera": "x"}}"#;
+const OF_SAMPLE: &[u8] = br#"{"class": "cat", "extra": {"camera": "x"}}"#;
 const OF_FILE: &[u8] = br#"{"license": "CC0"}"#;
 
 /// Three samples with blocks of three types, and two blocks of the file.
@@ -247,5 +247,5 @@ fn verify_finds_a_changed_size_of_raw_pixels() {
     assert!(verify(&good).text().contains("good"));
     let mut bad = good;
     bad[WIDTH] = 5;
-    assert!(verify(&bad).error(1).contains("24 bytes of raw pixels, expected 30"));
+    assert!(verify(&bad).error(1).contains("declares 24 bytes, expected 30"));
 }
