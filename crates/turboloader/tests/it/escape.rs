@@ -134,7 +134,7 @@ impl World {
         let with_extension = [b"k.", name].concat();
         let containers: [(&str, Vec<u8>, bool); 5] = [
             // A name that ends in a slash is that of a folder; those and hidden files are passed over.
-            ("member.tar", tar(&[(b"k.png", b"1"), (name, b"2")]), {
+            ("member.tar", tar(&[(b"k.txt", b"1"), (name, b"2")]), {
                 leaves(name) && !name.ends_with(b"/") && !is_hidden(name)
             }),
             ("field.tar", tar(&[(b"k.jpg", b"1"), (&with_extension, b"2")]), false),
