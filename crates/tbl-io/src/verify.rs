@@ -93,8 +93,6 @@ pub enum Oddity {
     },
     /// A member of a TAR archive that is neither a sample nor a field.
     SkippedMember(SkippedMember),
-    /// Labels that are missing, or differ from the class folders.
-    Labels(Note),
     /// The bytes of a sample are an image of another format than its index entry states.
     Format {
         /// The sample.
@@ -104,7 +102,7 @@ pub enum Oddity {
         /// Of the bytes.
         found: SampleFormat,
     },
-    /// What the source notes on its files: those that are passed over, samples with several images.
+    /// A note of the source on its files, such as those that are passed over, or on its labels.
     Note(Note),
 }
 
@@ -124,7 +122,6 @@ impl fmt::Display for Oddity {
             Self::TrailingBytes { offset } => {
                 write!(f, "bytes from byte {offset} on belong to nothing")
             }
-            Self::Labels(note) => note.fmt(f),
             Self::SkippedMember(SkippedMember { path, kind, offset }) => {
                 let path = Escaped(path);
                 write!(f, "member {path} at byte {offset} is passed over: {kind}")
@@ -197,7 +194,7 @@ pub fn verify<C: Prepare>(
         heard(on_finding(Finding::Oddity(oddity)))
     };
     oddities.iter().try_for_each(&mut odd)?;
-    labels.notes().iter().cloned().map(Oddity::Labels).try_for_each(|note| odd(&note))?;
+    labels.notes().iter().cloned().map(Oddity::Note).try_for_each(|note| odd(&note))?;
     duplicates::find(source).iter().try_for_each(&mut odd)?;
     if source.kind() != SourceKind::Folder {
         overlaps::find(source).iter().try_for_each(&mut odd)?;

@@ -124,6 +124,9 @@ impl Dataset {
 /// Bytes that are hashed at once: for each number alone the hash takes longer than for the bytes.
 const PENDING_BYTES: usize = 16 << 10;
 
+/// The size, the label and the name of a sample.
+type Identity<'a> = (u64, Option<i64>, Option<&'a [u8]>);
+
 /// The hash of samples, in order.
 #[derive(Clone)]
 struct SampleHash {
@@ -136,10 +139,7 @@ impl SampleHash {
     ///
     /// # Errors
     /// The error, if it may be gone the next time.
-    fn add(
-        &mut self,
-        sample: Result<(u64, Option<i64>, Option<&[u8]>), ReadError>,
-    ) -> Result<(), ReadError> {
+    fn add(&mut self, sample: Result<Identity<'_>, ReadError>) -> Result<(), ReadError> {
         let (bytes, label, key) = match sample {
             Err(error) if !is_lasting(&error) => return Err(error),
             Err(_) => (u64::MAX, None, None),

@@ -13,7 +13,7 @@ use pyo3::exceptions::PyUserWarning;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use serde_json::Value;
-use tbl_io::{Escaped, SampleSource, Source, SourceKind};
+use tbl_io::{Escaped, Source, SourceKind};
 use tl_pipeline::{
     Columns, Dataset, Epoch, Loader, LoaderNote, LoaderState, PipelineError, Report, TableKind,
     Work,
@@ -210,11 +210,11 @@ impl PyLoader {
     /// Notes on the data set, such as files that were passed over, and on the loader.
     fn notes(&self) -> Result<Vec<String>, Error> {
         let loader = self.open()?;
-        let of_source = |source: &Box<dyn SampleSource>| {
+        let shards = loader.dataset().shards().iter();
+        let of_sources = shards.flat_map(|source| {
             let path = Escaped(source.path().as_os_str().as_encoded_bytes()).to_string();
             source.notes().into_iter().map(move |note| format!("{path}: {note}"))
-        };
-        let of_sources = loader.dataset().shards().iter().flat_map(of_source);
+        });
         Ok(of_sources.chain(loader.notes().iter().map(ToString::to_string)).collect())
     }
 

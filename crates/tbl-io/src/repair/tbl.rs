@@ -59,15 +59,7 @@ pub(super) fn repair<P: Prepare>(
         },
     )?;
     writer.set_class_names(file.class_names());
-    match unless_io(file.file_metadata())? {
-        Ok(blocks) => {
-            for MetadataBlock { kind, data } in blocks {
-                writer.add_metadata(None, kind, &data)?;
-            }
-        }
-        // Damage of the section was reported above.
-        Err(_) => summary.damaged_metadata = true,
-    }
+    summary.damaged_metadata |= !keep_file_metadata(&file, &mut writer)?;
     let mut salvage = Salvage {
         source,
         file: &file,
@@ -112,6 +104,16 @@ pub(super) fn repair<P: Prepare>(
         summary.file_bytes = writer.finish()?.bytes;
     }
     Ok(summary)
+}
+
+/// Copies the metadata blocks of the whole file. False where they cannot be read: the damage of
+/// their section is reported with the structure.
+fn keep_file_metadata(file: &TblFile, writer: &mut StreamWriter) -> Result<bool, ConvertError> {
+    let Ok(blocks) = unless_io(file.file_metadata())? else { return Ok(false) };
+    for MetadataBlock { kind, data } in blocks {
+        writer.add_metadata(None, kind, &data)?;
+    }
+    Ok(true)
 }
 
 /// The reason why a sample is lost.

@@ -165,7 +165,7 @@ class Loader:
     def kinds(self, /) -> list[str]:
         """What the files are: ``"folder"``, ``"tar"``, ``"tbl"``, ``"idv"`` or ``"tbf"``, each once."""
     def notes(self, /) -> list[str]:
-        """What is to be said of the loader beside its results."""
+        """Notes on the data set, such as files that were passed over, and on the loader."""
     def report(self, /) -> Report:
         """The counters, read as rates and shares."""
     def resume(self, /, state: str) -> Epoch:

@@ -7,12 +7,13 @@ use super::{check, named_sources, sources};
 /// The class of every sample, in order.
 fn classes(sources: &[Box<dyn SampleSource>]) -> Vec<Option<String>> {
     let labels = Labels::resolve(sources).unwrap();
-    let class = |label: Option<i64>| Some(labels.class_names()[label? as usize].clone());
-    let of_source = |(number, source): (usize, &Box<dyn SampleSource>)| {
-        let labels = &labels;
-        (0..source.sample_count()).map(move |index| labels.label(number, index))
+    let names = labels.class_names();
+    let class = |label: i64| names[usize::try_from(label).unwrap()].clone();
+    let of_source = |number: usize| {
+        let count = sources[number].sample_count();
+        (0..count).map(|index| labels.label(number, index).map(class)).collect::<Vec<_>>()
     };
-    sources.iter().enumerate().flat_map(of_source).map(class).collect()
+    (0..sources.len()).flat_map(of_source).collect()
 }
 
 fn check_classes(sources: &[Box<dyn SampleSource>], expected: &[Option<&str>]) {
