@@ -300,10 +300,17 @@ def test_files_beside_samples_have_names_of_their_own(data, columns):
         fixed(data, columns=columns)
 
 
-def test_files_may_be_called_what_batches_do_not_have(data):
-    batch = next(iter(fixed(data, columns=["key", "mask", "boxes"])))
-    assert batch.keys()[-3:] == ["key", "mask", "boxes"]
-    assert batch["key"] == batch["mask"] == batch["boxes"] == [None] * 8
+def test_files_may_be_called_what_batches_do_not_have(tmp_path):
+    (tmp_path / "0.bmp").write_bytes(bmp(image(0)))
+    (tmp_path / "1.bmp").write_bytes(bmp(image(1)))
+    names = ["key", "mask", "boxes"]
+    for name in names:
+        (tmp_path / f"0.{name}").write_bytes(name.encode())
+    (batch,) = fixed(tmp_path, columns=names)
+    assert batch.keys()[-3:] == names
+    assert [batch[name] for name in names] == [[name.encode(), None] for name in names]
+    with pytest.raises(tl.SettingError, match="no sample has a file `masks`"):
+        fixed(tmp_path, columns=["masks"])
 
 
 def test_a_tensor_of_one_number_is_used_as_a_number(data):

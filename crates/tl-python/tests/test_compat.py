@@ -169,12 +169,16 @@ def test_bad_samples_are_counted_and_warned_about(tmp_path):
             add(tar, f"{index}.bmp", bmp(image(index)))
         add(tar, "7.jpg", b"\xde\xad\xbe\xef" * 64)
     loader = make(path)
-    with pytest.warns(RuntimeWarning, match="1 samples failed to decode") as warned:
+    with (
+        pytest.warns(UserWarning),
+        pytest.warns(RuntimeWarning, match="1 samples failed") as warned,
+    ):
         ((images, meta),) = list(loader)
     assert (images.shape[0], meta["decode_failures"], loader.decode_failures) == (8, 1, 1)
     assert not images[7].any()
     assert images[6].any()
-    assert len(warned) == 1
+    assert [warning.category for warning in warned] == [UserWarning, RuntimeWarning]
+    assert "1 samples failed to decode" in str(warned[1].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         list(loader)

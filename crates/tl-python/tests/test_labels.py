@@ -67,7 +67,8 @@ def test_a_label_that_cannot_be_read_is_an_error_of_its_sample(tmp_path, name, t
         list(tl.DataLoader(root, batch_size=2))
     assert (caught.value.sample, caught.value.key) == (1, "2.bmp")
     loader = tl.DataLoader(root, batch_size=2, on_error="skip")
-    assert [label for batch in loader for label in batch["label"].tolist()] == [1]
+    with pytest.warns(UserWarning, match="bad samples are skipped"):
+        assert [label for batch in loader for label in batch["label"].tolist()] == [1]
     assert [(index, outcome) for index, _, outcome in loader.audit] == [(1, "Skipped")]
     report = tl.verify(root)
     assert not report["is_good"] and report["bad"][0][0] == 1

@@ -15,6 +15,7 @@ import time
 import numpy as np
 import pytest
 import turboloader as tl
+from conftest import HEIGHT, WIDTH
 from turboloader import transforms as T  # noqa: N812
 from turboloader._paths import expand
 
@@ -339,10 +340,10 @@ def test_skipping_warns_once_and_ends_where_too_much_is_bad(data, tmp_path):
 
 def test_data_sets_without_a_batch_are_refused(data, tmp_path):
     (tmp_path / "empty").mkdir()
-    (tmp_path / "texts").mkdir()
-    (tmp_path / "texts" / "README.md").write_text("nothing")
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / ".DS_Store").write_text("nothing")
     tarfile.open(tmp_path / "empty.tar", "w").close()
-    for name in ("empty", "texts", "empty.tar"):
+    for name in ("empty", "hidden", "empty.tar"):
         with pytest.raises(tl.LoaderError, match=name):
             tl.DataLoader(tmp_path / name, image_size=8)
     with pytest.raises(tl.SettingError, match="100"):

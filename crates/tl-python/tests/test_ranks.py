@@ -84,6 +84,9 @@ try:
 except Exception as error:
     seen = str(error)
 print(json.dumps(seen), flush=True)
+if form != "twice":
+    accelerator.wait_for_everyone()
+    torch.distributed.destroy_process_group()
 """
 
 

@@ -42,6 +42,8 @@ def content(batches):
 def test_a_state_after_some_batches_has_the_same_rest(
     data, batch_size, shuffle, tail, seed, epoch, received, threads
 ):
+    # An epoch without a batch is refused.
+    hypothesis.assume(tail != "drop" or batch_size <= 100)
     settings = {"shuffle": shuffle, "seed": seed, "tail": tail, "transform": RANDOM}
     loader = tl.DataLoader(data, batch_size, **settings)
     loader.set_epoch(epoch)

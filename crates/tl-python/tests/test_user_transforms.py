@@ -166,9 +166,8 @@ def test_exceptions_of_samples_that_are_passed_over_are_not_kept(data):
         assert list(loader) == []
     # The next epoch may have begun.
     assert len(loader.audit) == 100 <= len(kept)
-    epoch = iter(loader)
-    assert list(epoch) == []
-    epoch.close()
+    # Threads of an epoch that began meanwhile have errors of their own.
+    loader.close()
     gc.collect()
     assert not any(error() for error in kept)
 

@@ -456,7 +456,7 @@ class DataLoader:
 
     @property
     def notes(self) -> list[str]:
-        """Remarks, one line each: missing labels, files that were passed over, reading ahead, ..."""
+        """Remarks, one line each: missing labels, files passed over, reading ahead that ended."""
         return self._native.notes()
 
     def report(self) -> Report:
