@@ -3,6 +3,7 @@
 use std::fmt;
 
 use tbl_io::Note;
+use tl_decode::Reductions;
 
 use crate::audit::{AuditEntry, Outcome};
 
@@ -45,6 +46,14 @@ pub enum LoaderNote {
     FoldersLikeSplits {
         /// The class names.
         names: Vec<String>,
+    },
+    /// Images lose something where they become RGB of 8 bits: the first one that was seen among the
+    /// first images of each worker.
+    Reduced {
+        /// The sample's number in the data set.
+        sample: u64,
+        /// What it loses.
+        lost: Reductions,
     },
     /// Some samples have no label, or labels in files differ from the class folders.
     Labels {
@@ -133,6 +142,20 @@ impl fmt::Display for LoaderNote {
                     "the classes are the folders {} and {last}, which look like parts of a data set: \
                      open one of them, unless these are the classes",
                     others.join(", ")
+                )
+            }
+            Self::Reduced { sample, lost } => {
+                let kinds = [
+                    (lost.bit_depth, "samples of more than 8 bits"),
+                    (lost.sample_format, "signed or floating-point samples"),
+                    (lost.alpha, "transparency"),
+                    (lost.one_channel, "a single channel"),
+                ];
+                let lost: Vec<_> = kinds.iter().filter(|kind| kind.0).map(|kind| kind.1).collect();
+                let lost = lost.join(", ");
+                write!(
+                    f,
+                    "images become RGB of 8 bits; the first that differs, sample {sample}, has {lost}"
                 )
             }
             Self::Labels { note } => note.fmt(f),

@@ -6,7 +6,7 @@ use std::mem;
 use tbl_format::SampleFormat;
 use tl_decode::{
     Color, Damage, DecodeError, DecodeOptions, Decoder, Exif, Format, Image, ImageInfo,
-    JpegDecoder, JpegRequest, Orientation, RowIndex,
+    JpegDecoder, JpegRequest, Orientation, Reductions, RowIndex,
 };
 use tl_simd::Level;
 use tl_simd::jpeg::Scale;
@@ -92,7 +92,15 @@ pub struct SampleRenderer {
     damage: Option<Damage>,
     /// Width and height of the present sample's image before anything was done to it.
     size: (u32, u32),
+    /// The samples that [`Self::look_at`] may still look at.
+    unseen: u8,
+    /// What the first image that is reduced loses by it, until it is taken.
+    reductions: Option<Reductions>,
 }
+
+/// The first images that are looked at for what decoding reduces. Data sets are mostly alike, and
+/// reading every header twice would cost time.
+const LOOKED_AT: u8 = 64;
 
 impl SampleRenderer {
     /// A renderer for `recipe`. It decodes to RGB whatever colour `options` names.
@@ -107,7 +115,29 @@ impl SampleRenderer {
             plans: std::iter::repeat_with(plan).take(recipe.views() as usize).collect(),
             damage: None,
             size: (0, 0),
+            unseen: LOOKED_AT,
+            reductions: None,
         }
+    }
+
+    /// Looks at what decoding to RGB of 8 bits reduces, as long as nothing was found.
+    fn look_at(&mut self, stored: &Stored<'_>) {
+        if self.unseen == 0 || stored.format == SampleFormat::RawU8 {
+            return;
+        }
+        self.unseen -= 1;
+        // What cannot be read is that sample's error.
+        let Ok(info) = tl_decode::probe(stored.bytes) else { return };
+        let found = info.reductions(Color::Rgb8);
+        // Three equal channels have all that one has, and most data sets have such images.
+        if found.bit_depth || found.sample_format || found.alpha {
+            (self.reductions, self.unseen) = (Some(found), 0);
+        }
+    }
+
+    /// What decoding has reduced, the first time that it is asked for.
+    pub(crate) fn take_reductions(&mut self) -> Option<Reductions> {
+        self.reductions.take()
     }
 
     /// The same with the instructions of `level`; the results do not depend on it.
@@ -153,6 +183,9 @@ impl SampleRenderer {
         tally: &mut Tally,
     ) -> Result<&[Plan], SampleFault> {
         self.damage = None;
+        if let Input::Stored(stored) = &input {
+            self.look_at(stored);
+        }
         match target {
             // Without operations the pixels are the result, and go where it belongs at once.
             Target::Image(image) if self.recipe.ops().is_empty() => {
@@ -200,6 +233,7 @@ impl SampleRenderer {
     /// Decodes all of a sample for [`SampleRenderer::render_decoded`]. `None`, with the sample as it
     /// was, when anything is wrong with any part of it, or with its row index.
     pub(crate) fn decode(&mut self, stored: &mut Stored<'_>) -> Option<&Image> {
+        self.look_at(stored);
         let is_whole = if self.parts_of(stored).ok()?.is_some() {
             let index = stored.row_index.map(RowIndex::parse).transpose().ok()?;
             let on_damaged = self.decoder.options().on_damaged;

@@ -12,6 +12,7 @@ use crate::dataset::Dataset;
 use crate::error::SampleFault;
 use crate::fields::{Fields, Placed};
 use crate::form::Form;
+use crate::note::LoaderNote;
 use crate::reader::{self, ReadRow};
 use crate::run::Run;
 use crate::sample::{Input, SampleRenderer, Stored, Target};
@@ -112,6 +113,9 @@ fn process_image(
     };
     let size = plans.first().map_or((0, 0), Plan::output_size);
     let damage = scratch.renderer.as_ref().and_then(SampleRenderer::damage);
+    if let Some(lost) = scratch.renderer.as_mut().and_then(SampleRenderer::take_reductions) {
+        run.shared().note(LoaderNote::Reduced { sample: index, lost });
+    }
     Ok(Processed { label, size: [size.1, size.0], damage })
 }
 

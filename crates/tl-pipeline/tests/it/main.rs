@@ -22,6 +22,7 @@ mod mixing;
 mod observing;
 mod readers;
 mod reading_ahead;
+mod reductions;
 mod resume;
 mod samplers;
 mod shutdown;
