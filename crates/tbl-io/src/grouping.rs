@@ -16,6 +16,8 @@ mod repeated;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
+use tbl_format::SampleFormat;
+
 use crate::label::LabelField;
 use crate::names::{HashTable, NONE, Names};
 use crate::sample::Field;
@@ -47,7 +49,7 @@ pub(crate) struct PassedOver {
     pub(crate) first: Option<u32>,
 }
 
-/// The samples with several images of which none has a better claim by its name.
+/// The samples with several images that could be the one that is decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SeveralImages {
     pub(crate) samples: u64,
@@ -68,7 +70,7 @@ struct Group {
     may_repeat: bool,
     /// The best kind of file in it.
     rank: Rank,
-    /// Images of the best kind.
+    /// Images that could be the sample: those of the best kind, and those of the sample's format.
     images: u32,
     /// The file that is the sample, if the group is one.
     main: u32,
@@ -159,7 +161,7 @@ impl Grouping {
         self.passed_over
     }
 
-    /// Samples whose image is chosen by the order of names.
+    /// Samples with several images.
     pub(crate) fn several_images(&self) -> SeveralImages {
         self.several_images
     }
@@ -279,6 +281,16 @@ fn choose_main_files(names: &Names, groups: &mut [Group], group_of: &[u32]) {
         }
         group.rank = rank;
         group.main = file;
+    }
+    // Next to `a.jpg`, `a.seg.png` is a mask; `a.1.jpg` may be a photograph of its own.
+    for (file, &group) in (0..).zip(group_of) {
+        let Some(group) = groups.get_mut(group as usize) else { continue };
+        if group.files > 1 && group.rank == Rank::Image {
+            let format = |file| SampleFormat::from_file_name(names.base(file));
+            let rank = Rank::of(names.base(file), group.key_bytes);
+            let is_alike = rank == Rank::NamedImage && format(file) == format(group.main);
+            group.images += u32::from(is_alike);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use tbl_io::{Entry, Escaped, LabelOrigin, Labels, Note, ReadError, SampleSource};
+use tbl_io::{Escaped, LabelOrigin, Labels, Note, ReadError, SampleSource};
 
 use crate::failure::Failure;
 use crate::output;
@@ -41,18 +41,15 @@ fn note_if(source: &dyn SampleSource, is_printed: impl Fn(&Note) -> bool) {
 pub(crate) struct DataSet {
     /// Labels are resolved over a list, for data sets of many shards; here it has one.
     source: [Box<dyn SampleSource>; 1],
-    /// `None` when the samples have labels and the file has class names: then nothing has to be
-    /// resolved, and a listing needs neither a pass before it nor memory for every sample.
-    resolved: Option<Labels>,
+    labels: Labels,
 }
 
 impl DataSet {
     /// Opens a TAR archive, a folder or a TBL file.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let source = [open(path)?];
-        let resolved =
-            if has_own_labels(source[0].as_ref()) { None } else { Some(Labels::resolve(&source)?) };
-        Ok(Self { source, resolved })
+        let labels = Labels::resolve(&source)?;
+        Ok(Self { source, labels })
     }
 
     /// Where the samples come from.
@@ -60,31 +57,27 @@ impl DataSet {
         self.source[0].as_ref()
     }
 
-    /// The label of sample `index`, whose index entry is `entry`: stored with it, or that of its
-    /// class folder.
+    /// The label of sample `index`: stored with it, or that of its class folder.
     ///
     /// # Errors
     /// For one that cannot be read.
-    pub(crate) fn label(&self, index: u64, entry: &Entry<'_>) -> Result<Option<i64>, ReadError> {
-        match &self.resolved {
-            None => Ok(entry.label),
-            Some(labels) => labels.try_label(&self.source, 0, index),
-        }
+    pub(crate) fn label(&self, index: u64) -> Result<Option<i64>, ReadError> {
+        self.labels.try_label(&self.source, 0, index)
     }
 
-    /// Oddities of the labels, as far as they had to be resolved.
+    /// Oddities of the labels.
     pub(crate) fn label_notes(&self) -> &[Note] {
-        self.resolved.as_ref().map_or(&[], Labels::notes)
+        self.labels.notes()
     }
 
     /// Where the labels come from.
     pub(crate) fn label_origin(&self) -> LabelOrigin {
-        self.resolved.as_ref().map_or(LabelOrigin::Explicit, Labels::origin)
+        self.labels.origin()
     }
 
     /// The class names, indexed by label; empty when there are none.
     pub(crate) fn class_names(&self) -> &[String] {
-        self.resolved.as_ref().map_or_else(|| self.source().class_names(), Labels::class_names)
+        self.labels.class_names()
     }
 
     /// The name of the class with this label.
@@ -99,14 +92,4 @@ pub(crate) fn resolve(sources: &[Box<dyn SampleSource>]) -> Result<Labels, ReadE
     let labels = Labels::resolve(sources)?;
     labels.notes().iter().for_each(|note| output::note(note));
     Ok(labels)
-}
-
-/// Whether a file with class names has any label, which rules out those of class folders. Most often
-/// the first sample tells. A damaged entry has none here; its error comes with the sample.
-fn has_own_labels(source: &dyn SampleSource) -> bool {
-    if source.class_names().is_empty() {
-        return false;
-    }
-    let mut entries = (0..source.sample_count()).map(|index| source.entry(index));
-    entries.any(|entry| entry.is_ok_and(|entry| entry.label.is_some()))
 }

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &DigestArgs, global: GlobalArgs) -> Result<Verdict, Fail
         progress.set(index);
         let read = source.entry(index).and_then(|entry| {
             source.read_into(index, &mut bytes)?;
-            let label = data.label(index, &entry)?;
+            let label = data.label(index)?;
             Ok((entry, label))
         });
         match read {

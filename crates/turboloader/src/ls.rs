@@ -56,7 +56,7 @@ fn list(
                 progress.set(index);
                 source.read_into(index, &mut bytes)?;
             }
-            let label = data.label(index, &entry)?;
+            let label = data.label(index)?;
             Ok((entry, label))
         });
         let (entry, label) = match read {

@@ -80,10 +80,7 @@ impl TarSink {
         let mut fields = member.fields.clone();
         fields.retain(|field| is_field(&field.extension));
         self.unstored.fields += (member.fields.len() - fields.len()) as u64;
-        let found = match (label_of(name, &fields), own_label_field(name, &fields)) {
-            (Ok(None), Some(kind)) => kind.parse(bytes).map_err(|_| kind),
-            (found, _) => found,
-        };
+        let found = label_of(name, bytes, &fields);
         let label = member.label.or_else(|| self.marks_unlabelled.then_some(UNLABELLED));
         let missing = label.filter(|_| self.writes_labels && found != Ok(label));
         let Some(label) = missing else { return fields };
@@ -222,14 +219,17 @@ fn has_shared_label(fields: &[Field]) -> bool {
     fields.iter().any(|field| LabelField::of(&field.extension).is_some())
 }
 
-/// The label that a reader of the archive finds in the fields of the sample called `name`, or the
-/// field that has none.
-fn label_of(name: &[u8], fields: &[Field]) -> Result<Option<i64>, LabelField> {
+/// The label that a reader of the archive finds in the sample called `name` with these bytes and in
+/// its fields, or the field that has none. The sample comes first, as in
+/// [`Grouping::label_fields`](crate::grouping::Grouping::label_fields).
+fn label_of(name: &[u8], bytes: &[u8], fields: &[Field]) -> Result<Option<i64>, LabelField> {
     let names = label_names(name, fields);
-    let kinds = fields.iter().map(|field| (names.of(&field.extension), field));
-    match deciding_field(kinds.filter_map(|(kind, field)| Some((kind?, field)))) {
+    let own = own_label_field(name, fields).map(|kind| (kind, bytes));
+    let of_field = |field: &'_ Field| names.of(&field.extension);
+    let of_fields = fields.iter().filter_map(|field| Some((of_field(field)?, &*field.bytes)));
+    match deciding_field(own.into_iter().chain(of_fields)) {
         None => Ok(None),
-        Some((kind, field)) => kind.parse(&field.bytes).map_err(|_| kind),
+        Some((kind, bytes)) => kind.parse(bytes).map_err(|_| kind),
     }
 }
 
@@ -251,12 +251,10 @@ fn labels_are_read_back(selection: &Selection<'_>) -> Result<bool, ConvertError>
         fields.clear();
         source.read_fields(index, &mut fields)?;
         let name = source.entry(index).ok().and_then(|entry| entry.key).unwrap_or_default();
-        let mut label = label_of(&name, &fields);
-        if let (Ok(None), Some(kind)) = (label, own_label_field(&name, &fields)) {
+        if own_label_field(&name, &fields).is_some() {
             source.read_into(index, &mut bytes)?;
-            label = kind.parse(&bytes).map_err(|_| kind);
         }
-        stored.push(label);
+        stored.push(label_of(&name, &bytes, &fields));
     }
     are_read_back(selection, stored.into_iter())
 }

@@ -50,6 +50,7 @@ fn a_group_with_several_images_is_one_sample() {
     let several = |paths: &[&str]| group(paths).1.several_images().samples;
     check(&["a.json", "a.png", "a.jpg"], &["a.jpg a.json a.png"]);
     assert_eq!(several(&["a.json", "a.png", "a.jpg", "b.jpg", "b.seg.png"]), 1);
+    assert_eq!(several(&["a.jpg", "a.1.jpg", "a.2.JPEG", "b.jpg"]), 1);
     check(&["a.bmp", "a.JPEG", "a.seg.png"], &["a.JPEG a.bmp a.seg.png"]);
     let stereo = ["a.right.jpg", "a.left.jpg", "a.cls", "a.json"];
     check(&stereo, &["a.left.jpg a.right.jpg a.cls a.json"]);

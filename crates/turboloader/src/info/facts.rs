@@ -136,7 +136,7 @@ impl Facts {
         let mut damaged = DamagedParts::default();
         for index in 0..facts.samples {
             let labelled = source.entry(index).and_then(|entry| {
-                let label = data.label(index, &entry)?;
+                let label = data.label(index)?;
                 Ok((entry, label))
             });
             match labelled {

@@ -40,7 +40,7 @@ impl Cell {
     /// Collects what is known of sample `index`.
     pub(crate) fn describe(data: &DataSet, index: u64) -> Result<Self, Failure> {
         let entry = data.source().entry(index)?;
-        let label = data.label(index, &entry)?;
+        let label = data.label(index)?;
         let name = entry.key.as_deref().map(|key| printable(key).into_owned()).unwrap_or_default();
         let label = match (data.class_name(label), label) {
             (Some(class), _) => class.to_owned(),
