@@ -73,8 +73,8 @@ struct SourceFacts<'a> {
     path: &'a Path,
     class_names: &'a [String],
     sample_count: u64,
-    /// A TAR archive or a folder: labels are files beside the samples, and a stray one is no
-    /// statement on the others.
+    /// A TAR archive or a folder: labels are separate files, and a stray one does not
+    /// decide for the others.
     has_label_files: bool,
 }
 

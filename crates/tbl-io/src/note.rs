@@ -1,4 +1,4 @@
-//! What a source has to say beside its samples.
+//! Oddities of a source that are not errors.
 
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -8,7 +8,7 @@ use crate::escape::Escaped;
 use crate::grouping::{Grouping, SeveralImages};
 use crate::names::Names;
 
-/// Something about a source that is no error, but that whoever uses its samples should hear of.
+/// A finding about a source that is not an error but that its user should know.
 /// The message is one line without the source's path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

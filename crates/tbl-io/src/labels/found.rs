@@ -1,4 +1,4 @@
-//! What one source says of its labels, before class folders are known.
+//! The labels found in one source, before class folders are known.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -82,7 +82,7 @@ impl Found {
         self.folder_ids.push(folder);
     }
 
-    /// Drops what does not count: folders beside stored labels, and a list of none.
+    /// Drops what does not count: folders next to stored labels, and a list of none.
     pub(super) fn settle(mut self, facts: SourceFacts<'_>) -> Self {
         let labelled = self.stored.iter().filter(|&&label| label != NONE).count();
         let bad = self.problems.iter().filter(|(_, problem)| *problem == Problem::Cls).count();

@@ -196,7 +196,7 @@ class IterableDataset(TorchIterableDataset):
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from ``state`` with the next iteration, which is what is left of its epoch.
+        """Resume from ``state`` with the next iteration, which is what is left of its epoch.
 
         Raises
         ------
