@@ -88,7 +88,7 @@ pub(crate) fn convert(
     Ok(summary.samples)
 }
 
-/// Warns in the place of the function of the package that called.
+/// Warns with the caller's line in the package.
 fn warn_user(py: Python<'_>, message: &str) -> PyResult<()> {
     PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(message)?, 2)
 }

@@ -46,8 +46,8 @@ def batches(data) -> torch.utils.data.DataLoader:
     return torch.utils.data.DataLoader(dataset, batch_size=None)
 
 
-def test_lightning(data, tmp_path):
-    lightning = pytest.importorskip("lightning")
+def module_of(lightning):
+    """Return a module that trains on tuples, and on batches of a loader of ours."""
 
     class Module(lightning.LightningModule):
         def __init__(self) -> None:
@@ -55,12 +55,20 @@ def test_lightning(data, tmp_path):
             self.model = Classifier()
 
         def training_step(self, batch, number):
+            if not isinstance(batch, (tuple, list)):
+                batch = (batch["image"], batch["label"], batch["index"])
             return self.model(*batch)
 
         def configure_optimizers(self):
             return torch.optim.SGD(self.parameters(), 0.1)
 
-    module = Module()
+    return Module()
+
+
+def test_lightning(data, tmp_path):
+    lightning = pytest.importorskip("lightning")
+
+    module = module_of(lightning)
     trainer = lightning.Trainer(
         max_epochs=EPOCHS,
         accelerator="cpu",
@@ -77,19 +85,8 @@ def test_lightning(data, tmp_path):
 def test_lightning_resumes_in_the_middle_of_an_epoch(data, tmp_path):
     lightning = pytest.importorskip("lightning")
 
-    class Module(lightning.LightningModule):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = Classifier()
-
-        def training_step(self, batch, number):
-            return self.model(batch["image"], batch["label"], batch["index"])
-
-        def configure_optimizers(self):
-            return torch.optim.SGD(self.parameters(), 0.1)
-
     def fit(folder, steps, checkpoint=None):
-        module = Module()
+        module = module_of(lightning)
         trainer = lightning.Trainer(
             max_epochs=EPOCHS,
             max_steps=steps,

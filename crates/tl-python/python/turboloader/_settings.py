@@ -63,12 +63,16 @@ def wholes(setting: str, values: Any) -> list[int]:
 
 def sides(setting: str, value: Any) -> list[int]:
     """Return a height and a width."""
-    is_text = isinstance(value, (str, bytes))
-    listed = value if isinstance(value, Iterable) and not is_text else [value, value]
-    sides = wholes(setting, listed)
+    sides = wholes(setting, _pair(value, value))
     if len(sides) != 2:
         raise SettingError(f"{setting} is {value!r}, expected one number or (height, width)")
     return sides
+
+
+def _pair(value: Any, second: Any) -> Any:
+    """Return values that come together, or one value and ``second``; text is one value."""
+    is_text = isinstance(value, (str, bytes))
+    return value if isinstance(value, Iterable) and not is_text else [value, second]
 
 
 def buckets(value: Any) -> tuple[int | None, int]:
