@@ -81,7 +81,7 @@ fn check_path(name: &[u8]) {
     }
 }
 
-/// What a name may be, said by the standard library.
+/// Whether a name stays below a folder, decided by the standard library.
 fn stays_inside(name: &[u8]) -> bool {
     let inside = |component| matches!(component, Component::Normal(_) | Component::CurDir);
     !name.contains(&0) && Path::new(OsStr::from_bytes(name)).components().all(inside)

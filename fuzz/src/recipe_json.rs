@@ -122,7 +122,7 @@ struct Choices<'a> {
 }
 
 impl Choices<'_> {
-    /// A number below `bound`; 0 once there are no more bytes.
+    /// A number below `bound`; 0 after the last byte.
     fn next(&mut self, bound: usize) -> usize {
         let Some((first, rest)) = self.data.split_first() else { return 0 };
         self.data = rest;

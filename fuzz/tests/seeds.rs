@@ -123,7 +123,7 @@ fn parquet_seeds_pass() {
     replay("parquet", turboloader_fuzz::parquet);
 }
 
-/// What the fuzzer makes of its inputs is recipes often enough, nested ones among them.
+/// The fuzzer's descriptions are valid recipes often enough, nested ones among them.
 #[test]
 fn described_recipes_are_recipes() {
     let read = |seed| {

@@ -192,9 +192,9 @@ pub enum FormatError {
     UnsafeName {
         /// The kind of name.
         what: &'static str,
-        /// What is allowed in its place.
+        /// The kind of name that is allowed.
         expected: &'static str,
-        /// What is wrong with it.
+        /// The violated rule.
         defect: PathDefect,
     },
     /// A structure too large for its 32-bit size field.

@@ -12,7 +12,7 @@ pub const MAX_PATH_BYTES: usize = 4095;
 /// The longest component of a path in bytes: `NAME_MAX` of Linux.
 pub const MAX_COMPONENT_BYTES: usize = 255;
 
-/// Why a name is not a path below a folder.
+/// The reason why a name is not a path below a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathDefect {

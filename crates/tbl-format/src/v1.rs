@@ -53,7 +53,7 @@ impl FileHeader {
         })
     }
 
-    /// The header with the application's own fields in its reserved bytes, in the place of the
+    /// The header with the application's own fields in its reserved bytes, instead of the
     /// size of header and index. The original reader refuses such files.
     #[must_use]
     pub fn with_custom_metadata(mut self, custom: CustomMetadata) -> Self {

@@ -141,7 +141,7 @@ impl Folder {
         source.read_range_into(0, source.len(), bytes)
     }
 
-    /// What is known of the label of sample `index`; its file is read once.
+    /// The label of sample `index` or the state of it; its file is read once.
     fn label_state(&self, index: u64) -> Result<i64, ReadError> {
         let Some(known) = usize::try_from(index).ok().and_then(|index| self.labels.get(index))
         else {

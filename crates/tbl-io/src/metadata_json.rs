@@ -44,7 +44,7 @@ fn text(key: &[u8]) -> String {
 }
 
 /// `json` with the member `label` of its object set to `to` where it is `from`; every other byte
-/// stays. `None` if there is no such member, or no object.
+/// stays. `None` without such a member, or if it is not an object.
 pub(crate) fn relabelled(json: &[u8], from: i64, to: Option<i64>) -> Option<Vec<u8>> {
     let to = to.map_or_else(|| "null".to_owned(), |label| label.to_string());
     let values = label_values(json)?;

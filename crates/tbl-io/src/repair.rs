@@ -101,7 +101,7 @@ impl RepairSummary {
             && self.is_worth_writing()
     }
 
-    /// Whether there is something to write: an empty file in the place of a damaged one would
+    /// Whether there is something to write: an empty file instead of a damaged one would
     /// hide that everything is lost.
     fn is_worth_writing(&self) -> bool {
         self.kept > 0 || (self.lost == 0 && self.damaged_structures == 0 && !self.guessed_count)

@@ -107,7 +107,7 @@ pub enum MetadataDefect {
     Format(#[from] FormatError),
 }
 
-/// Why a name is not written into a TAR archive.
+/// The reason why a name is not written into a TAR archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameDefect {

@@ -132,7 +132,7 @@ impl StreamWriter {
     /// says what it holds. Others are counted as [`Unstored::metadata_blocks`].
     ///
     /// # Errors
-    /// [`WriteError::Metadata`] when there is no such sample, or the block cannot be stored;
+    /// [`WriteError::Metadata`] for a sample that does not exist, or a block that cannot be stored;
     /// [`WriteError::Io`], after which the file cannot be finished.
     pub fn add_metadata(
         &mut self,

@@ -30,7 +30,7 @@ impl Color {
     }
 }
 
-/// What to do with the orientation in the EXIF block or the XMP packet of an image.
+/// The treatment of the orientation in the EXIF block or the XMP packet of an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Exif {
     /// Decode the pixels as `Image.open` does: TIFF images upright, others as stored.

@@ -106,7 +106,7 @@ impl Dataset {
         match (scan, failure) {
             (Ok(true), None) => return Ok(scanned),
             (Ok(true), Some(failure)) => return Err(failure.into()),
-            // Where there is no scan, or the file changed meanwhile, each sample is asked for.
+            // Without a scan, or if the file changed meanwhile, each sample is read by itself.
             (Ok(false) | Err(_), _) => {}
         }
         let mut samples = samples;

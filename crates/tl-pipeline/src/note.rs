@@ -15,12 +15,12 @@ pub enum LoaderNote {
     NoUring {
         /// How many.
         threads: usize,
-        /// What the system said; `None` where the feature is not built in.
+        /// The system's message; `None` without the feature.
         error: Option<String>,
     },
     /// The workers read from here on: a reader could not be started, or `io_uring` failed.
     ReadersGone {
-        /// What the system said.
+        /// The system's message.
         error: String,
     },
     /// The source of a sample panicked when it was asked before the sample's turn: to announce it,
@@ -36,9 +36,9 @@ pub enum LoaderNote {
     /// [`Loader::audit`](crate::Loader::audit) lists all, [`Loader::stats`](crate::Loader::stats)
     /// counts them.
     BadSample {
-        /// What became of it.
+        /// The outcome for this sample.
         outcome: Outcome,
-        /// Which sample it is, and what is wrong with it.
+        /// The sample and its defect.
         error: String,
     },
     /// The folders that classes are made of have the usual names of splits, or of images and masks:
@@ -52,7 +52,7 @@ pub enum LoaderNote {
     Reduced {
         /// The sample's number in the data set.
         sample: u64,
-        /// What it loses.
+        /// The properties that it loses.
         lost: Reductions,
     },
     /// Some samples have no label, or labels in files differ from the class folders.
@@ -62,7 +62,7 @@ pub enum LoaderNote {
     },
     /// The names of a label's categories are damaged; the labels are there.
     NoClassNames {
-        /// What is wrong with them.
+        /// The defect.
         error: String,
     },
 }

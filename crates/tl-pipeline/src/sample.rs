@@ -94,7 +94,7 @@ pub struct SampleRenderer {
     size: (u32, u32),
     /// The samples that [`Self::look_at`] may still look at.
     unseen: u8,
-    /// What the first image that is reduced loses by it, until it is taken.
+    /// The properties that the first reduced image loses, until they are taken.
     reductions: Option<Reductions>,
 }
 
@@ -135,7 +135,7 @@ impl SampleRenderer {
         }
     }
 
-    /// What decoding has reduced, the first time that it is asked for.
+    /// The properties that decoding has reduced, on the first call only.
     pub(crate) fn take_reductions(&mut self) -> Option<Reductions> {
         self.reductions.take()
     }

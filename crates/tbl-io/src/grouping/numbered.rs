@@ -1,5 +1,5 @@
-//! Numbered images: `cat.0.jpg`, `cat.1.jpg`, which agree up to the first dot and are no fields of
-//! one sample.
+//! Numbered images: `cat.0.jpg`, `cat.1.jpg`, which agree up to the first dot and are not fields
+//! of one sample.
 //!
 //! A group is taken apart if it has several images, each has a digit between key and format, and no
 //! file has an extension without a further dot. `a.left.jpg` and `a.right.jpg` stay one sample, and

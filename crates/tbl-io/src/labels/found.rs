@@ -9,7 +9,7 @@ use crate::grouping::split_base;
 use crate::label::LabelField;
 use crate::sample::SampleSource;
 
-/// Why a sample's label is not known.
+/// The reason why a sample's label is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Problem {
     /// A `.cls` file, which is only there for a label, has none that can be read.

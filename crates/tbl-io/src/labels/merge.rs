@@ -11,7 +11,7 @@ use crate::error::ReadError;
 /// names. There a negative label, which many writers mean as none, becomes none.
 ///
 /// # Errors
-/// [`ReadError::UnnamedLabels`] for numbers without names beside names,
+/// [`ReadError::UnnamedLabels`] for numbers without names alongside names,
 /// [`ReadError::LabelWithoutClass`] for a number beyond the names of its source.
 pub(super) fn by_name(
     facts: &[SourceFacts<'_>],

@@ -228,7 +228,7 @@ impl Metadata {
     }
 }
 
-/// The names of all samples; none of them has one where there is no section.
+/// The names of all samples. Without a section, samples have no names.
 pub(super) struct NameLists<'a>(Option<(&'a Section, Names<'a>)>);
 
 impl<'a> NameLists<'a> {

@@ -25,7 +25,7 @@ const STAR_TRAILER: Range<usize> = 508..512;
 /// GNU sparse headers say here whether blocks with more of the map follow.
 const GNU_SPARSE_EXTENDED: usize = 482;
 
-/// Where a block that continues a GNU sparse map says whether another one follows.
+/// The offset of the flag, in a block that continues a GNU sparse map, that another one follows.
 pub(crate) const SPARSE_MAP_CONTINUES: usize = 504;
 
 /// Numbers that the index has no use for. That they are numbers tells a header from bytes whose

@@ -39,7 +39,7 @@ pub struct NewSample<'a> {
     /// Where its MCU rows start, if it is a JPEG for which that is known: `tl_decode`'s row index.
     /// Version 1 has no place for it and leaves it out.
     pub row_index: Option<&'a [u8]>,
-    /// Its own metadata blocks, which are stored in the place of the JSON block with key and label
+    /// Its own metadata blocks, which are stored instead of the JSON block with key and label
     /// that is made for samples without any. Version 1 has no place for them.
     pub metadata: &'a [MetadataBlock],
 }

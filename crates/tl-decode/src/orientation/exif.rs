@@ -25,7 +25,7 @@ struct Directory<'a> {
     big_endian: bool,
     /// 4 bytes in TIFF, 8 in `BigTIFF`: the size of offsets, counts and inline values.
     word: usize,
-    /// Where the entries begin.
+    /// The offset of the first entry.
     at: usize,
     count: u64,
 }
@@ -207,7 +207,7 @@ mod tests {
                 let found = orientation(&block(big_endian, kind, 2, &twice));
                 assert_eq!(found, Some(Orientation::Rotate90), "type {kind} twice");
             }
-            // Bytes and text are no numbers, but the tag is there.
+            // Bytes and text are not numbers, but the tag is there.
             for kind in [1, 2, 7] {
                 let found = orientation(&block(big_endian, kind, 1, &[6]));
                 assert_eq!(found, Some(Orientation::Upright), "type {kind}");

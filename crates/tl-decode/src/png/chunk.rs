@@ -14,7 +14,7 @@ const OVERHEAD: usize = 12;
 
 #[derive(Clone, Copy)]
 pub(super) struct Chunk<'a> {
-    /// Where it starts in the file.
+    /// Its offset in the file.
     at: usize,
     pub(super) kind: [u8; 4],
     pub(super) data: &'a [u8],
@@ -37,7 +37,7 @@ pub(super) fn chunks(bytes: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
 /// Refuses ancillary chunks that are shorter than their fields, as Pillow and pngcheck do. The
 /// codec passes over them.
 pub(super) fn require_whole(bytes: &[u8]) -> Result<(), DecodeError> {
-    /// Where IHDR has the colour type.
+    /// The offset of the colour type in IHDR.
     const COLOR_TYPE: usize = SIGNATURE_SIZE + 17;
     let color_type = bytes.get(COLOR_TYPE);
     for chunk in chunks(bytes) {

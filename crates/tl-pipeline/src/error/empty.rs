@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use tbl_io::{Escaped, SourceKind};
 
-/// Why epochs would have no batch.
+/// The reason why epochs would have no batch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmptyError {
     /// A data set without samples.
     #[error("{}", Missing(first.as_ref(), *others))]
     NoSamples {
-        /// The first source, and its kind; `None` where there is no source at all.
+        /// The first source, and its kind; `None` without any source.
         first: Option<(PathBuf, SourceKind)>,
         /// How many sources there are besides.
         others: usize,
@@ -36,7 +36,7 @@ pub enum EmptyError {
     },
 }
 
-/// What was looked for in the first source, and how many others there are.
+/// The expected contents of the first source, and the number of other sources.
 struct Missing<'a>(Option<&'a (PathBuf, SourceKind)>, usize);
 
 impl fmt::Display for Missing<'_> {

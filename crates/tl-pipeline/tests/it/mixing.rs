@@ -48,7 +48,7 @@ fn labelled_images_are_not_mixed_without_a_number_of_classes() {
         let expected = format!("{name} without num_classes mixes images and leaves their labels");
         assert!(message.starts_with(&expected), "{message}");
         assert!(message.ends_with("set num_classes to the number of classes"), "{message}");
-        // Where there are no labels, none are wrong.
+        // Without labels, none are wrong.
         let loader = loader(unlabelled(), settings);
         assert!(loader.epoch(0).all(|batch| batch.is_ok_and(|batch| batch.mixed().len() == 1)));
     }

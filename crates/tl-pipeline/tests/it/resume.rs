@@ -133,7 +133,7 @@ impl Run {
         self.tail.unwrap_or(if crew.world == 1 { Tail::Uneven } else { Tail::Pad })
     }
 
-    /// What `crew` refuses a state for that `other` has made.
+    /// The difference for which `crew` refuses a state that `other` has made.
     fn mismatches(&self, crew: Crew, other: Crew) -> Vec<&'static str> {
         let of_groups = self.mixes() && self.mixing_group(crew) != self.mixing_group(other);
         let of_batches = self.replaces_in_batches() && crew.world != other.world;

@@ -8,7 +8,7 @@ use tbl_format::SampleFormat;
 use tbl_format::path::{MAX_PATH_BYTES, PathDefect, RelativePath};
 use tbl_io::{Entry, Field, join_base, split_base};
 
-/// Why the files of a sample cannot be named.
+/// The reason why the files of a sample cannot be named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NameDefect {
     /// The name of the sample, or one that follows from it, is not a path below the folder.
@@ -172,7 +172,7 @@ impl Names {
     }
 }
 
-/// What became of one copy of a name.
+/// The outcome for one copy of a name.
 enum Tried {
     Free(SampleFiles),
     /// A file has the name of the sample.

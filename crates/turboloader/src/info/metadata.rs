@@ -22,7 +22,7 @@ pub(super) struct MetadataFacts {
 }
 
 impl MetadataFacts {
-    /// Whether there is no block at all.
+    /// Whether the file has no block.
     pub(super) fn is_empty(&self) -> bool {
         let Self { samples, file, without_sample, later_version } = self;
         samples.is_empty() && file.is_empty() && without_sample + later_version == 0

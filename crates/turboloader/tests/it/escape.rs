@@ -75,7 +75,7 @@ struct Tally {
     written: u32,
 }
 
-/// What a name may not be, said independently of the code under test.
+/// Whether a name leaves its folder, decided independently of the code under test.
 fn leaves(name: &[u8]) -> bool {
     name.starts_with(b"/")
         || name.contains(&0)
@@ -85,7 +85,7 @@ fn leaves(name: &[u8]) -> bool {
 /// A tree with the target folder inside, so that what escapes is found.
 struct World {
     root: PathBuf,
-    /// Where inputs lie: no name leads here.
+    /// The folder of the inputs, to which no name leads.
     inputs: tempfile::TempDir,
     target: PathBuf,
     before: Vec<(PathBuf, String)>,

@@ -1,4 +1,4 @@
-//! What the system refuses: threads, files without an end, signals in the middle of a read.
+//! Limits of the system: threads, files without an end, signals in the middle of a read.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! Label files: what cannot be read, stray ones beside class folders, samples that have none.
+//! Label files: unreadable ones, stray ones next to class folders, samples without one.
 
 use std::path::Path;
 

@@ -113,7 +113,7 @@ fn a_table_is_parquet_and_a_table_again() {
     assert_eq!(chosen.columns().len(), 1);
 }
 
-/// What keys stand for, one after the other, and the lengths of vectors.
+/// The values of keys in sequence, and the lengths of vectors.
 fn meanings(table: &Table, name: &str) -> (Vec<u32>, Vec<Option<Vec<u8>>>) {
     let metadata = table.metadata(table.find(name).unwrap()).unwrap();
     let entry = metadata.iter().find(|entry| entry.kind == "KeyValues").unwrap();

@@ -107,7 +107,7 @@ mod tests {
         check(&["v.1", "v.0"], "v.1");
         check(&["v.0", "a", "v.1"], "v.1");
         check(&["v.0", "v.2"], "v.2");
-        // As programs name columns of one name: there is no slot 0.
+        // Programs name columns of one name so: slot 0 is missing.
         assert_eq!(columns(["a", "a.1", "a.2"].into_iter()).unwrap().len(), 3);
     }
 }

@@ -16,7 +16,7 @@ pub(crate) const MAX_COLUMNS: usize = 1 << 18;
 /// The most bytes of the cells of one row together, and so of one cell: 64 MiB.
 pub(crate) const MAX_ROW_BYTES: usize = 64 << 20;
 
-/// What some programs put before UTF-8.
+/// The byte order mark that some programs put before UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Bytes that are read together.
@@ -145,7 +145,7 @@ impl<R: Read> RowReader<R> {
     }
 }
 
-/// What the bytes up to here make of the next one.
+/// The state of the grammar before the next byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     RowStart,
@@ -163,7 +163,7 @@ enum State {
 struct Parser {
     state: State,
     start: Position,
-    /// Where the cell's opening quote is.
+    /// The place of the cell's opening quote.
     quote: Position,
     bytes: Vec<u8>,
     ends: Vec<usize>,
