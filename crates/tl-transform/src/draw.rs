@@ -173,6 +173,9 @@ impl<'a> Drawing<'a> {
         if width == 0 || height == 0 {
             return Err(PlanError::ImageSize { width, height });
         }
+        if !is_resized_size(size) {
+            return Err(PlanError::ResizedSide { width, height });
+        }
         if self.pass.resizes() || !self.pass.is_bare() {
             self.flush()?;
         }
@@ -313,4 +316,9 @@ fn check_size(width: u32, height: u32) -> Result<(), PlanError> {
 pub(crate) fn is_size((width, height): (u32, u32)) -> bool {
     let sides = 1..=PlanError::MAX_SIDE;
     sides.contains(&width) && sides.contains(&height)
+}
+
+/// Whether an image may be resized to this size before it is cropped.
+pub(crate) fn is_resized_size((width, height): (u32, u32)) -> bool {
+    width.max(height) <= PlanError::MAX_RESIZED_SIDE
 }

@@ -179,11 +179,22 @@ pub enum PlanError {
         /// Height of the image with its border.
         height: u32,
     },
+    /// A resize to a side beyond [`PlanError::MAX_RESIZED_SIDE`].
+    #[error("resize to {width}x{height} pixels, sides must be at most {}", Self::MAX_RESIZED_SIDE)]
+    ResizedSide {
+        /// Width in pixels.
+        width: u32,
+        /// Height in pixels.
+        height: u32,
+    },
 }
 
 impl PlanError {
     /// The longest side a plan is made for. The product of two such sides fits 32 bits.
     pub const MAX_SIDE: u32 = 65_535;
+    /// The longest side of an image that is resized and then cropped, of which only the crop is
+    /// computed. The filter of an axis is evaluated for each of its pixels.
+    pub const MAX_RESIZED_SIDE: u32 = 1 << 20;
 }
 
 /// Why a step cannot be carried out.

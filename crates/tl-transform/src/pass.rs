@@ -5,7 +5,7 @@ use tl_simd::pad::{Border, Margins};
 use tl_simd::resample::{Filter, Rect, Resize, TensorFilter};
 
 use crate::annotations::{BoundingBoxes, Mask};
-use crate::draw::is_size;
+use crate::draw::{is_resized_size, is_size};
 use crate::error::{AnnotationError, PlanError};
 use crate::interpolation::Interpolation;
 use crate::parity::Parity;
@@ -192,6 +192,7 @@ impl Pass {
         let Padding { left, top, right, bottom } = self.padding;
         let total = |a: u32, b: u32, c: u32| a.checked_add(b).and_then(|sum| sum.checked_add(c));
         self.region.fits(width, height)
+            && is_resized_size(self.resized)
             && self.window.fits(self.resized.0, self.resized.1)
             && !empty(self.region)
             && !empty(self.window)

@@ -268,6 +268,18 @@ fn scales_of_a_jitter_are_uniform() {
 }
 
 #[test]
+fn a_resize_that_is_cropped_has_sides_up_to_the_limit() {
+    let plan = |side| {
+        let ops = vec![Resize::new(side).into(), CenterCrop { size: Size::exact(8, 8) }.into()];
+        recipe(ops).plan(65_535, 1, Draw::default())
+    };
+    let within = plan(16).expect("a plan");
+    assert_eq!((within.head.resized, within.output_size()), ((1_048_560, 16), (8, 8)));
+    let error = PlanError::ResizedSide { width: 1_114_095, height: 17 };
+    assert_eq!(plan(17).map(|_| ()), Err(error));
+}
+
+#[test]
 fn a_crop_larger_than_the_image_is_an_error_or_gets_a_border() {
     let crop = RandomCrop { padding: Sides::All(2), ..RandomCrop::new(20) };
     let error = PlanError::CropSize { crop: (20, 20), width: 14, height: 54 };

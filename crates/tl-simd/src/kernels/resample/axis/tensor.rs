@@ -52,18 +52,16 @@ impl Reach {
 }
 
 impl Axis {
-    /// The precision depends on the largest coefficient of the whole axis, so that all of them are
-    /// made, and those of the window kept.
+    /// The precision depends on the largest coefficient of the whole axis. All of them are computed
+    /// therefore, and those of the window are kept.
     pub(super) fn filter_tensor(&mut self, key: AxisKey, filter: TensorFilter) {
         let reach = Reach::of(&key);
         let narrowing = if reach.scale >= 1.0 { 1.0 / reach.scale } else { 1.0 };
         let first = reach.taps(key.first).start;
         self.exact.clear();
-        let mut wanted = 0..0;
+        let window = key.first..key.first + key.count;
+        let mut largest = 0.0;
         for index in 0..key.output {
-            if index == key.first {
-                wanted.start = self.exact.len();
-            }
             let start = self.exact.len();
             let taps = reach.taps(index);
             let from = taps.start;
@@ -78,15 +76,15 @@ impl Axis {
                     self.exact[start..].iter_mut().for_each(|weight| *weight /= sum);
                 }
             }
-            if (key.first..key.first + key.count).contains(&index) {
-                wanted.end = self.exact.len();
-                self.bounds.push(((from - first) as usize, wanted.end - wanted.start));
+            largest = self.exact[start..].iter().copied().fold(largest, f64::max);
+            if window.contains(&index) {
+                self.bounds.push(((from - first) as usize, self.exact.len()));
+            } else {
+                self.exact.truncate(start);
             }
         }
-        let largest = self.exact.iter().copied().fold(0.0, f64::max);
         let bits = fraction_bits(largest);
-        let weights = self.exact[wanted].iter().map(|&weight| fixed_point(weight, bits));
-        self.weights.extend(weights);
+        self.weights.extend(self.exact.iter().map(|&weight| fixed_point(weight, bits)));
     }
 }
 
