@@ -75,6 +75,8 @@ pub(crate) fn decode(
     let limits = &options.limits;
     let directory = Directory::first(bytes, limits)?;
     let layout = Layout::read(&directory, limits)?;
+    // The pixels do not depend on it, but what `probe` refuses is damaged here too.
+    layout::has_alpha(&directory, layout.samples)?;
     limits.charge_image(layout.width, layout.height, options.color.channels())?;
     let converter = RowConverter::new(&layout, options.color)?;
     let decoder = ChunkDecoder::new(bytes, &layout)?;
