@@ -165,6 +165,16 @@ fn a_table_is_csv_and_a_table_again() {
 }
 
 #[test]
+fn a_name_that_starts_with_a_byte_order_mark_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let csv = "\u{feff}\u{feff}a\r\n1\r\n";
+    run(&write(folder.path(), "in.csv", csv.as_bytes()), &at("t.idv"), &[]).good();
+    run(&at("t.idv"), &at("out.csv"), &[]).good();
+    assert_eq!(fs::read_to_string(at("out.csv")).unwrap(), csv);
+}
+
+#[test]
 fn types_are_found_where_none_are_said() {
     let folder = tempfile::tempdir().unwrap();
     let csv = "i,d,b,m,t,v.0,v.1,e\n1,1.5,true,True,007,1,2.5,\n-2,,false,,x,3,,\n";

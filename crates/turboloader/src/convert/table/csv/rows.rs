@@ -17,7 +17,7 @@ pub(crate) const MAX_COLUMNS: usize = 1 << 18;
 pub(crate) const MAX_ROW_BYTES: usize = 64 << 20;
 
 /// The byte order mark that some programs put before UTF-8.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Bytes that are read together.
 const BUFFER_BYTES: usize = 64 << 10;

@@ -1,11 +1,14 @@
 //! An IDV file as CSV.
 
+use std::borrow::Cow;
 use std::fs::File;
+use std::io::Write;
 
 use idv_format::{Codec, Column, Item, Values, Vectors};
 
 use super::cells::{self, KeyValues};
 use super::header::slot_name;
+use super::rows::BYTE_ORDER_MARK;
 use crate::convert::table::Told;
 use crate::convert::table::error::{TableError, heard};
 use crate::convert::table::idv::Table;
@@ -30,18 +33,16 @@ pub(in crate::convert::table) fn write(
 ) -> Result<u64, TableError> {
     let sources: Vec<Source<'_>> =
         table.columns.iter().map(|&index| Source::new(table, index)).collect::<Result<_, _>>()?;
+    let mut names = sources.iter().flat_map(Source::names).peekable();
+    // Readers remove one byte order mark from the start of a file: this one, not the name's own.
+    if names.peek().is_some_and(|name| name.as_bytes().starts_with(BYTE_ORDER_MARK)) {
+        let mut output = output;
+        output.write_all(BYTE_ORDER_MARK).map_err(|error| TableError::CsvWrite(error.into()))?;
+    }
     let mut writer =
         csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(output);
-    for source in &sources {
-        let name = &source.column.entry().name;
-        match source.slots {
-            None => writer.write_field(name).map_err(TableError::CsvWrite)?,
-            Some(slots) => {
-                for slot in 0..slots {
-                    writer.write_field(slot_name(name, slot)).map_err(TableError::CsvWrite)?;
-                }
-            }
-        }
+    for name in names {
+        writer.write_field(&*name).map_err(TableError::CsvWrite)?;
     }
     writer.write_record(None::<&[u8]>).map_err(TableError::CsvWrite)?;
     let mut cell = String::new();
@@ -78,6 +79,14 @@ impl<'f> Source<'f> {
         let zero = zero.dense_items(1).map_err(left_out)?.into_owned();
         let key_values = if matches!(item, Item::Key(_)) { table.key_values(index)? } else { None };
         Ok(Self { column, item, slots, zero, key_values })
+    }
+
+    /// The names of its columns in the CSV file: one for each slot.
+    fn names(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let name = &self.column.entry().name;
+        let single = self.slots.is_none().then_some(Cow::Borrowed(&**name));
+        let slots = (0..self.slots.unwrap_or(0)).map(|slot| Cow::Owned(slot_name(name, slot)));
+        single.into_iter().chain(slots)
     }
 
     /// Writes the fields of the row at `place` among `values`.
