@@ -305,9 +305,9 @@ impl SampleSource for Folder {
             ("links to folders read already", repeated_folders),
         ];
         let passed_over = Note::passed_over(counts, self.first_passed_over.as_deref());
-        let several = Note::several_images(&self.grouping, &self.names);
         let empty = (self.sample_count() == 0).then_some(Note::NoSamples);
-        [passed_over, several, empty].into_iter().flatten().collect()
+        let of_grouping = Note::of_grouping(&self.grouping, &self.names);
+        passed_over.into_iter().chain(of_grouping).chain(empty).collect()
     }
 }
 

@@ -24,6 +24,7 @@ use crate::sample::Field;
 use file_name::Rank;
 pub(crate) use file_name::{LabelNames, is_hidden, last_extension, own_field_name, own_part};
 pub use file_name::{join_base, split_base};
+pub(crate) use numbered::JoinedImages;
 
 /// Samples and their fields, as numbers of names. 4 bytes per sample, and where there are any
 /// fields 4 more per sample and per file.
@@ -34,8 +35,13 @@ pub(crate) struct Grouping {
     first_fields: Vec<u32>,
     /// The field after each file that is one; empty when no sample has one.
     next_fields: Vec<u32>,
+    has_images: bool,
     passed_over: PassedOver,
     several_images: SeveralImages,
+    without_image: WithoutImage,
+    joined_images: JoinedImages,
+    /// Files that a later file of the same name in the same group replaces, each with that file.
+    replaced: Vec<(u32, u32)>,
 }
 
 /// The files that are neither sample nor field.
@@ -54,6 +60,16 @@ pub(crate) struct PassedOver {
 pub(crate) struct SeveralImages {
     pub(crate) samples: u64,
     /// The image of the first one.
+    pub(crate) first: Option<u32>,
+}
+
+/// The groups without an image that are passed over although they may be samples: they have several
+/// files, or one whose extension also occurs next to images. webdataset reads them as samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WithoutImage {
+    pub(crate) groups: u64,
+    pub(crate) files: u64,
+    /// The first of those files.
     pub(crate) first: Option<u32>,
 }
 
@@ -108,18 +124,23 @@ impl Grouping {
     pub(crate) fn new(names: &Names, archive_starts: &[u32]) -> Self {
         let runs = Runs { names, archive_starts };
         let (mut groups, mut group_of) = form_groups(&runs);
+        let mut replaced = Vec::new();
         if groups.iter().any(|group| group.may_repeat) {
-            repeated::split(&runs, &mut groups, &mut group_of);
+            replaced = repeated::split(&runs, &mut groups, &mut group_of);
         }
-        numbered::split(names, &mut groups, &mut group_of);
+        let joined_images = numbered::split(names, &mut groups, &mut group_of);
         choose_main_files(names, &mut groups, &group_of);
-        discard_strays(names, &mut groups, &group_of);
+        let without_image = discard_strays(names, &mut groups, &group_of);
         let mut grouping = Self {
             samples: Vec::new(),
             first_fields: Vec::new(),
             next_fields: chain_fields(&mut groups, &group_of),
             passed_over: PassedOver::default(),
             several_images: SeveralImages::default(),
+            has_images: groups.iter().any(Group::has_image),
+            without_image,
+            joined_images,
+            replaced,
         };
         grouping.list_samples(&groups, &group_of);
         grouping
@@ -164,6 +185,26 @@ impl Grouping {
     /// Samples with several images.
     pub(crate) fn several_images(&self) -> SeveralImages {
         self.several_images
+    }
+
+    /// Whether any sample is an image by its name.
+    pub(crate) fn has_images(&self) -> bool {
+        self.has_images
+    }
+
+    /// Groups without an image that are passed over although they may be samples.
+    pub(crate) fn without_image(&self) -> WithoutImage {
+        self.without_image
+    }
+
+    /// Numbered images that are not samples of their own.
+    pub(crate) fn joined_images(&self) -> JoinedImages {
+        self.joined_images
+    }
+
+    /// Files that a later file of the same name in the same group replaces, each with that file.
+    pub(crate) fn replaced(&self) -> &[(u32, u32)] {
+        &self.replaced
     }
 
     /// The file that is sample `index`.
@@ -294,31 +335,52 @@ fn choose_main_files(names: &Names, groups: &mut [Group], group_of: &[u32]) {
     }
 }
 
-/// Takes their samples from groups without an image that do not look like samples.
-fn discard_strays(names: &Names, groups: &mut [Group], group_of: &[u32]) {
+/// Takes their samples from groups without an image that do not look like samples. Returns those of
+/// them that may be samples all the same.
+fn discard_strays(names: &Names, groups: &mut [Group], group_of: &[u32]) -> WithoutImage {
+    let mut without_image = WithoutImage::default();
     if groups.iter().all(Group::has_image) || !groups.iter().any(Group::has_image) {
-        return;
+        return without_image;
     }
     let members = || (0..).zip(group_of).filter(|&(_, &group)| group != NO_GROUP);
-    let extension = |file: u32, group: &Group| {
-        let base = names.base(file);
-        base.get(group.key_bytes..).unwrap_or_default().to_ascii_lowercase()
+    let mut extension = Vec::new();
+    let set_extension = |file: u32, group: &Group, extension: &mut Vec<u8>| {
+        extension.clear();
+        extension.extend_from_slice(names.base(file).get(group.key_bytes..).unwrap_or_default());
+        extension.make_ascii_lowercase();
     };
-    let mut next_to_images = HashSet::new();
-    if groups.iter().any(|group| !group.has_image() && group.files > 1) {
-        let with_image = members().map(|(file, &group)| (file, &groups[group as usize]));
-        let with_image = with_image.filter(|(_, group)| group.has_image());
-        next_to_images.extend(with_image.map(|(file, group)| extension(file, group)));
-    }
-    for group in groups.iter_mut().filter(|group| !group.has_image() && group.files == 1) {
-        group.main = NONE;
-    }
+    let mut next_to_images: HashSet<Vec<u8>> = HashSet::new();
     for (file, &group) in members() {
-        let group = &mut groups[group as usize];
-        if !group.has_image() && !next_to_images.contains(&extension(file, group)) {
-            group.main = NONE;
+        let group = &groups[group as usize];
+        if group.has_image() {
+            set_extension(file, group, &mut extension);
+            if !next_to_images.contains(&extension) {
+                next_to_images.insert(extension.clone());
+            }
         }
     }
+    // By group without an image, its files with such extensions.
+    let mut known = vec![0_u32; groups.len()];
+    for (file, &number) in members() {
+        let group = &groups[number as usize];
+        if !group.has_image() {
+            set_extension(file, group, &mut extension);
+            known[number as usize] += u32::from(next_to_images.contains(&extension));
+        }
+    }
+    for (group, known) in groups.iter_mut().zip(known).filter(|(group, _)| !group.has_image()) {
+        if group.files > 1 && known == group.files {
+            continue;
+        }
+        group.main = NONE;
+        if group.files > 1 || known > 0 {
+            without_image.groups += 1;
+            without_image.files += u64::from(group.files);
+            let first = without_image.first.unwrap_or(group.first_file);
+            without_image.first = Some(first.min(group.first_file));
+        }
+    }
+    without_image
 }
 
 /// Links the fields of each group in stored order.

@@ -41,6 +41,9 @@ pub enum LabelDefect {
     Changed,
 }
 
+/// The mark that editors on Windows write in front of UTF-8 text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 impl LabelField {
     pub(crate) fn of(extension: &[u8]) -> Option<Self> {
         if extension.eq_ignore_ascii_case(b"cls") {
@@ -62,10 +65,11 @@ impl LabelField {
         if bytes > limit { Err(LabelDefect::TooLong { bytes, limit }) } else { Ok(()) }
     }
 
-    /// The label in the field's content. JSON without the key `label` is metadata of another kind
-    /// and has none.
+    /// The label in the field's content, which may start with a byte order mark. JSON without the key
+    /// `label` is metadata of another kind and has none.
     pub(crate) fn parse(self, content: &[u8]) -> Result<Option<i64>, LabelDefect> {
         self.check_len(content.len() as u64)?;
+        let content = content.strip_prefix(BYTE_ORDER_MARK).unwrap_or(content);
         match self {
             Self::Cls => {
                 let text = content.trim_ascii();
@@ -142,6 +146,7 @@ mod tests {
             ("5\n", 5),
             ("007", 7),
             ("+2", 2),
+            ("\u{feff}3\r\n", 3),
             ("-3\r\n", -3),
             ("-9223372036854775807", -i64::MAX),
         ] {
@@ -156,14 +161,15 @@ mod tests {
             ("1 2", "`1 2`"),
             ("", "empty"),
             (" \n", "empty"),
-            ("\u{feff}3", r"`\xef\xbb\xbf3`"),
+            ("\u{feff}", "empty"),
+            ("\u{feff}\u{feff}3", "`\u{feff}3`"),
+            ("3\u{feff}", "`3\u{feff}`"),
             ("-9223372036854775808", "`-9223372036854775808`"),
             ("9223372036854775808", "`9223372036854775808`"),
         ] {
             let found = found.to_owned();
             let error = cls(content).unwrap_err();
-            let bom = content.starts_with('\u{feff}');
-            assert!(bom || error == LabelDefect::NotAnInteger { found }, "{content:?}: {error}");
+            assert_eq!(error, LabelDefect::NotAnInteger { found }, "{content:?}");
         }
         assert_eq!(cls(&"1".repeat(65)), Err(LabelDefect::TooLong { bytes: 65, limit: 64 }));
         let long = cls(&"x".repeat(64)).unwrap_err().to_string();
@@ -175,6 +181,7 @@ mod tests {
         let json = |content: &str| LabelField::Json.parse(content.as_bytes());
         for (content, label) in [
             (r#"{"label": 3}"#, Some(3)),
+            ("\u{feff}{\"label\": 4}", Some(4)),
             (r#"{"label": 2.0}"#, Some(2)),
             (r#"{"label": -1e3}"#, Some(-1000)),
             (r#"{"label": 12, "boxes": [1, {"label": "x"}]}"#, Some(12)),

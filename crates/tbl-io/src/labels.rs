@@ -1,5 +1,6 @@
 //! One label per sample over all the sources of a data set, and what the classes are called.
 
+mod folder_notes;
 mod folders;
 mod found;
 mod merge;
@@ -124,6 +125,11 @@ impl Labels {
         if let Some((samples, first)) = labels.unlabelled(&facts) {
             labels.notes.push(Note::PartlyLabelled { samples, first: note_sample(first) });
         }
+        let is_unlabelled = |number: usize| {
+            let has_unreadable = labels.unreadable.iter().any(|&(source, _)| source == number);
+            labels.labels[number].is_empty() && !has_unreadable
+        };
+        labels.notes.extend(folder_notes::separate_folders(sources, is_unlabelled));
         Ok(labels)
     }
 
@@ -176,7 +182,8 @@ impl Labels {
             Some(true) => LabelOrigin::ClassFolders,
             Some(false) => LabelOrigin::Explicit,
         };
-        Ok((Self { labels, unreadable, class_names, origin, notes: Vec::new() }, conflict))
+        let notes = folder_notes::like_splits(&classes).into_iter().collect();
+        Ok((Self { labels, unreadable, class_names, origin, notes }, conflict))
     }
 
     /// How many samples have no label although others have one, and the first of them.
@@ -242,7 +249,8 @@ impl Labels {
     }
 
     /// Oddities of the labels that are not errors: samples without a label among others, labels in
-    /// files that differ from the class folders. Most often none.
+    /// files that differ from the class folders, folders that may be classes or splits. Most often
+    /// none.
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }

@@ -1,11 +1,12 @@
 //! Oddities of a source that are not errors.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use crate::escape::Escaped;
-use crate::grouping::{Grouping, SeveralImages};
+use crate::grouping::{Grouping, JoinedImages, SeveralImages, WithoutImage, last_extension};
 use crate::names::Names;
 
 /// A finding about a source that is not an error but that its user should know.
@@ -27,6 +28,42 @@ pub enum Note {
         /// The image of the first one.
         first: Vec<u8>,
     },
+    /// Numbered images, such as `cat.0.jpg` and `cat.1.jpg`, that are parts of one sample because of
+    /// another file, such as `cat.json`.
+    JoinedImages {
+        /// How many images.
+        images: u64,
+        /// The samples that they are part of.
+        samples: u64,
+        /// The first file that joins them.
+        because: Vec<u8>,
+    },
+    /// Files that are passed over because their group has no image, although they may be a sample:
+    /// the group has several files, or one whose extension also occurs next to images.
+    WithoutImage {
+        /// How many groups.
+        groups: u64,
+        /// Their files.
+        files: u64,
+        /// The name of the first one.
+        first: Vec<u8>,
+    },
+    /// No sample is an image by its name.
+    NoImages {
+        /// How many samples there are.
+        samples: u64,
+        /// The extensions of their files in lower case, sorted: the first few.
+        extensions: Vec<Vec<u8>>,
+    },
+    /// Members of a TAR archive that later ones of the same name replace as fields of a sample.
+    Replaced {
+        /// How many are replaced.
+        members: u64,
+        /// How many of them have another label than the later one.
+        labels: u64,
+        /// The name of the first.
+        first: Vec<u8>,
+    },
     /// A single block of zeros inside a TAR archive, where a member without bytes may be lost.
     LoneZeroBlock {
         /// Where it is.
@@ -46,8 +83,8 @@ pub enum Note {
         /// The first of them.
         first: NotedSample,
     },
-    /// The `label` in JSON metadata of a TBL file is not an integer, so the samples have no label.
-    /// The metadata is the application's and stays as it is.
+    /// The `label` in JSON metadata of a TBL file is not an integer and is not used. The metadata is
+    /// the application's and stays as it is.
     OtherLabel {
         /// How many samples have such a label.
         samples: u64,
@@ -64,6 +101,21 @@ pub enum Note {
         stored: Option<i64>,
         /// The class of its folder.
         class: String,
+    },
+    /// The folders that give the classes have the usual names of splits, or of images and masks:
+    /// most often the folder above the data set was opened.
+    FoldersLikeSplits {
+        /// The class names.
+        names: Vec<String>,
+    },
+    /// Several folders without class folders and without label files: each may be a class.
+    SeparateFolders {
+        /// How many.
+        folders: u64,
+        /// The first of them.
+        first: PathBuf,
+        /// The folder that holds all of them, if there is one.
+        parent: Option<PathBuf>,
     },
 }
 
@@ -95,10 +147,38 @@ impl Note {
         first.map(|first| Self::PassedOver { counts, first: first.to_vec() })
     }
 
-    /// The note on samples with several images, unless there are none.
-    pub(crate) fn several_images(grouping: &Grouping, names: &Names) -> Option<Self> {
+    /// The notes on samples and their fields.
+    pub(crate) fn of_grouping(grouping: &Grouping, names: &Names) -> impl Iterator<Item = Self> {
+        let path = |file: u32| names.path(file).into_owned();
         let SeveralImages { samples, first } = grouping.several_images();
-        first.map(|first| Self::SeveralImages { samples, first: names.path(first).into_owned() })
+        let several = first.map(|first| Self::SeveralImages { samples, first: path(first) });
+        let JoinedImages { images, samples, because } = grouping.joined_images();
+        let joined =
+            because.map(|because| Self::JoinedImages { images, samples, because: path(because) });
+        let WithoutImage { groups, files, first } = grouping.without_image();
+        let without_image =
+            first.map(|first| Self::WithoutImage { groups, files, first: path(first) });
+        let no_images = Self::no_images(grouping, names);
+        [several, joined, without_image, no_images].into_iter().flatten()
+    }
+
+    /// The note on samples none of which is an image.
+    fn no_images(grouping: &Grouping, names: &Names) -> Option<Self> {
+        const MAX_NAMED: usize = 8;
+        let samples = grouping.sample_count() as u64;
+        if samples == 0 || grouping.has_images() {
+            return None;
+        }
+        let mut extensions = BTreeSet::new();
+        for index in 0..samples {
+            for file in grouping.sample(index).into_iter().chain(grouping.fields(index)) {
+                let extension = last_extension(names.base(file));
+                if extension.len() < names.base(file).len() && extensions.len() < MAX_NAMED {
+                    extensions.insert(extension.to_ascii_lowercase());
+                }
+            }
+        }
+        Some(Self::NoImages { samples, extensions: extensions.into_iter().collect() })
     }
 }
 
@@ -132,6 +212,37 @@ impl fmt::Display for Note {
                  others are fields",
                 Escaped(first)
             ),
+            Self::JoinedImages { images, samples, because } => write!(
+                f,
+                "{images} numbered images are not samples of their own but parts of {samples} \
+                 samples, and their labels are fields, because of files without a number such as {}",
+                Escaped(because)
+            ),
+            Self::WithoutImage { groups, files, first } => write!(
+                f,
+                "{groups} samples without an image are passed over, {files} files in all, such as \
+                 {}: other samples have images",
+                Escaped(first)
+            ),
+            Self::NoImages { samples, extensions } => {
+                write!(f, "none of {samples} samples is an image by its name, found ")?;
+                if extensions.is_empty() {
+                    return f.write_str("files without an extension");
+                }
+                for (number, extension) in extensions.iter().enumerate() {
+                    let comma = if number > 0 { ", " } else { "" };
+                    write!(f, "{comma}.{}", Escaped(extension))?;
+                }
+                f.write_str(" files")
+            }
+            Self::Replaced { members, labels, first } => {
+                write!(
+                    f,
+                    "{members} members are replaced by later ones of the same name, such as {}",
+                    Escaped(first)
+                )?;
+                if *labels > 0 { write!(f, "; {labels} have another label") } else { Ok(()) }
+            }
             Self::LoneZeroBlock { offset } => {
                 write!(f, "a single block of zeros at byte {offset} does not end the archive")
             }
@@ -144,7 +255,7 @@ impl fmt::Display for Note {
             }
             Self::OtherLabel { samples, first } => write!(
                 f,
-                "samples without a label whose JSON metadata has a `label` that is not an integer: \
+                "samples whose JSON metadata has a `label` that is not an integer and is not used: \
                  {samples}, first {first}"
             ),
             Self::LabelConflict { samples, first, stored, class } => {
@@ -157,6 +268,25 @@ impl fmt::Display for Note {
                     Some(label) => write!(f, ", first {first} with {label} in class `{class}`"),
                     None => write!(f, ", first {first}, unreadable, in class `{class}`"),
                 }
+            }
+            Self::FoldersLikeSplits { names } => {
+                let (last, others) = names.split_last().map_or(("", &[][..]), |(l, o)| (l, o));
+                write!(
+                    f,
+                    "the classes are the folders {} and {last}, which look like parts of a data set: \
+                     open one of them, unless these are the classes",
+                    others.join(", ")
+                )
+            }
+            Self::SeparateFolders { folders, first, parent } => {
+                let first = Escaped(first.as_os_str().as_bytes());
+                write!(
+                    f,
+                    "no labels in {folders} folders without class folders or label files, first \
+                     {first}; to take the folders as classes, pass the folder that holds them"
+                )?;
+                let parent = parent.as_deref().map(|parent| parent.as_os_str().as_bytes());
+                parent.map_or(Ok(()), |parent| write!(f, ", {}", Escaped(parent)))
             }
         }
     }

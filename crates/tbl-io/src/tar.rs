@@ -69,6 +69,8 @@ pub struct TarArchive {
     counts: MemberCounts,
     skipped: Vec<SkippedMember>,
     first_passed_over: Option<Vec<u8>>,
+    /// The note on members that later ones of the same name replace.
+    replaced: Option<Note>,
     has_end_marker: bool,
     lone_zero_block: Option<u64>,
     trailing_garbage: Option<u64>,
@@ -95,6 +97,7 @@ impl TarArchive {
         let index = Index::read(&source)?;
         let grouping = Grouping::new(&index.names, &index.archive_starts);
         let (labels, unreadable_labels) = sample_labels(&index, &grouping);
+        let replaced = replaced_members(&index, &grouping);
         let Index { names, extents, mut counts, skipped, first_passed_over, .. } = index;
         let passed_over = grouping.passed_over();
         counts.hidden = passed_over.hidden;
@@ -113,6 +116,7 @@ impl TarArchive {
             counts,
             skipped,
             first_passed_over,
+            replaced,
             has_end_marker,
             lone_zero_block,
             trailing_garbage,
@@ -160,7 +164,8 @@ impl TarArchive {
         let counts = [(HIDDEN_FILES, hidden), (OTHER_FILES, other_files)];
         let first = self.grouping.passed_over().first.map(|member| self.names.path(member));
         let passed_over = Note::passed_over(counts, first.as_deref());
-        passed_over.into_iter().chain(Note::several_images(&self.grouping, &self.names))
+        let of_grouping = Note::of_grouping(&self.grouping, &self.names);
+        passed_over.into_iter().chain(of_grouping).chain(self.replaced.clone())
     }
 
     /// The member that is sample `index`, with its name checked.
@@ -223,6 +228,18 @@ fn label_member(names: &Names, grouping: &Grouping, index: u64) -> Option<(Label
     deciding_field(grouping.label_fields(names, index))
 }
 
+/// The note on members that later ones of the same name replace as fields, unless there are none.
+fn replaced_members(index: &Index, grouping: &Grouping) -> Option<Note> {
+    let replaced = grouping.replaced();
+    let &(first, _) = replaced.first()?;
+    let has_other_label = |&&(old, new): &&(u32, u32)| index.label(old) != index.label(new);
+    Some(Note::Replaced {
+        members: replaced.len() as u64,
+        labels: replaced.iter().filter(has_other_label).count() as u64,
+        first: index.names.path(first).into_owned(),
+    })
+}
+
 /// Brings the labels of members to the samples whose fields they are. Returns those, and the
 /// samples whose labels cannot be read.
 fn sample_labels(index: &Index, grouping: &Grouping) -> (Vec<i64>, Vec<u64>) {
@@ -232,8 +249,7 @@ fn sample_labels(index: &Index, grouping: &Grouping) -> (Vec<i64>, Vec<u64>) {
     let mut unreadable = Vec::new();
     let label_of = |sample: u64| {
         let (_, member) = label_member(&index.names, grouping, sample)?;
-        let at = index.labels.binary_search_by_key(&member, |&(member, _)| member).ok()?;
-        let (_, label) = index.labels[at];
+        let label = index.label(member)?;
         if label == UNREADABLE {
             unreadable.push(sample);
             return None;
@@ -371,8 +387,8 @@ impl SampleSource for TarArchive {
         let lone_zero_block = self.lone_zero_block.map(|offset| Note::LoneZeroBlock { offset });
         let trailing = self.trailing_garbage.map(|offset| Note::TrailingBytes { offset });
         let empty = (self.sample_count() == 0).then_some(Note::NoSamples);
-        let several = Note::several_images(&self.grouping, &self.names);
-        let notes = [passed_over, several, lone_zero_block, trailing, empty];
-        notes.into_iter().flatten().collect()
+        let of_grouping = Note::of_grouping(&self.grouping, &self.names);
+        let notes = passed_over.into_iter().chain(of_grouping).chain(self.replaced.clone());
+        notes.chain(lone_zero_block).chain(trailing).chain(empty).collect()
     }
 }

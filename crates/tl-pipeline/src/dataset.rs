@@ -140,12 +140,6 @@ impl Dataset {
         self.labels.origin() != LabelOrigin::None
     }
 
-    /// The names of the classes that folders stand for, if they do.
-    pub(crate) fn class_folders(&self) -> &[String] {
-        let are_folders = self.labels.origin() == LabelOrigin::ClassFolders;
-        if are_folders { self.labels.class_names() } else { &[] }
-    }
-
     /// The sources, in order.
     #[must_use]
     pub fn shards(&self) -> &[Box<dyn SampleSource>] {

@@ -41,12 +41,6 @@ pub enum LoaderNote {
         /// The sample and its defect.
         error: String,
     },
-    /// The folders that classes are made of have the usual names of splits, or of images and masks:
-    /// most often the folder above the data set was opened.
-    FoldersLikeSplits {
-        /// The class names.
-        names: Vec<String>,
-    },
     /// Images lose something where they become RGB of 8 bits: the first one that was seen among the
     /// first images of each worker.
     Reduced {
@@ -55,9 +49,10 @@ pub enum LoaderNote {
         /// The properties that it loses.
         lost: Reductions,
     },
-    /// Some samples have no label, or labels in files differ from the class folders.
+    /// Some samples have no label, labels in files differ from the class folders, or folders may be
+    /// classes or splits.
     Labels {
-        /// How many, and the first.
+        /// The finding.
         note: Note,
     },
     /// The names of a label's categories are damaged; the labels are there.
@@ -72,45 +67,7 @@ impl LoaderNote {
     pub(crate) fn bad_sample(entry: &AuditEntry) -> Self {
         Self::BadSample { outcome: entry.outcome, error: entry.error.to_string() }
     }
-
-    /// The note on class folders with such names.
-    pub(crate) fn folders_like_splits(class_names: &[String]) -> Option<Self> {
-        let is_known = |known: &[&str]| {
-            let is = |name: &String| known.contains(&name.to_ascii_lowercase().as_str());
-            class_names.len() > 1 && class_names.iter().all(is)
-        };
-        let found = is_known(SPLITS) || is_known(PARTS);
-        found.then(|| Self::FoldersLikeSplits { names: class_names.to_vec() })
-    }
 }
-
-/// Usual names of the folders that a data set is split into.
-const SPLITS: &[&str] = &[
-    "train",
-    "training",
-    "val",
-    "valid",
-    "validation",
-    "dev",
-    "eval",
-    "test",
-    "testing",
-    "trainval",
-];
-
-/// Usual names of the folders of a data set whose images have masks or boxes.
-const PARTS: &[&str] = &[
-    "image",
-    "images",
-    "img",
-    "imgs",
-    "mask",
-    "masks",
-    "label",
-    "labels",
-    "annotation",
-    "annotations",
-];
 
 impl fmt::Display for LoaderNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -134,15 +91,6 @@ impl fmt::Display for LoaderNote {
                     Outcome::Skipped | Outcome::Raised | Outcome::Kept => "skipped",
                 };
                 write!(f, "bad samples are {policy}, the first: {error}")
-            }
-            Self::FoldersLikeSplits { names } => {
-                let (last, others) = names.split_last().map_or(("", &[][..]), |(l, o)| (l, o));
-                write!(
-                    f,
-                    "the classes are the folders {} and {last}, which look like parts of a data set: \
-                     open one of them, unless these are the classes",
-                    others.join(", ")
-                )
             }
             Self::Reduced { sample, lost } => {
                 let kinds = [

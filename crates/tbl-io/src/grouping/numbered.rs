@@ -41,31 +41,66 @@ impl Member {
 #[derive(Clone, Copy, Default)]
 struct Census {
     images: u32,
-    /// An image without a number, or a file with nothing but a format after the key.
-    is_one_sample: bool,
+    /// Images with a number.
+    numbered: u32,
+    /// The first file that makes the group one sample: an image without a number, or a file with
+    /// nothing but a format after the key.
+    makes_one_sample: Option<u32>,
+    /// Whether there is an image with nothing but a format after the key.
+    has_plain_image: bool,
+}
+
+/// Numbered images that are not samples of their own, because another file makes their group one
+/// sample, and none of its images lacks a further dot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct JoinedImages {
+    pub(crate) images: u64,
+    /// The samples that they are part of.
+    pub(crate) samples: u64,
+    /// The first such file.
+    pub(crate) because: Option<u32>,
+}
+
+impl JoinedImages {
+    fn add(&mut self, census: Census) {
+        if let Some(because) = census.makes_one_sample
+            && census.numbered > 1
+            && !census.has_plain_image
+        {
+            self.images += u64::from(census.numbered);
+            self.samples += 1;
+            self.because = Some(self.because.map_or(because, |first| first.min(because)));
+        }
+    }
 }
 
 impl Census {
     fn add(&mut self, member: Member, key_bytes: usize) {
         self.images = self.images.saturating_add(u32::from(member.is_image));
-        self.is_one_sample |=
-            member.last_dot <= key_bytes || (member.is_image && !member.is_numbered(key_bytes));
+        let (is_plain, is_numbered) = (member.last_dot <= key_bytes, member.is_numbered(key_bytes));
+        self.numbered += u32::from(member.is_image && is_numbered);
+        self.has_plain_image |= member.is_image && is_plain;
+        if is_plain || (member.is_image && !is_numbered) {
+            self.makes_one_sample.get_or_insert(member.file);
+        }
     }
 
     fn is_numbered(self) -> bool {
-        self.images > 1 && !self.is_one_sample
+        self.images > 1 && self.makes_one_sample.is_none()
     }
 }
 
-/// Takes apart the groups of numbered images.
-pub(super) fn split(names: &Names, groups: &mut Vec<Group>, group_of: &mut [u32]) {
+/// Takes apart the groups of numbered images. Returns the numbered images that stay together.
+pub(super) fn split(names: &Names, groups: &mut Vec<Group>, group_of: &mut [u32]) -> JoinedImages {
+    let mut joined = JoinedImages::default();
     let mut census = vec![Census::default(); groups.len()];
     for (file, &group) in (0..).zip(&*group_of).filter(|&(_, &group)| group != NO_GROUP) {
         let key_bytes = groups[group as usize].key_bytes;
         census[group as usize].add(Member::new(file, names.base(file)), key_bytes);
     }
+    census.iter().for_each(|&census| joined.add(census));
     if !census.iter().any(|census| census.is_numbered()) {
-        return;
+        return joined;
     }
     let mut members: BTreeMap<u32, Vec<Member>> = BTreeMap::new();
     for (file, &group) in (0..).zip(&*group_of) {
@@ -86,6 +121,7 @@ pub(super) fn split(names: &Names, groups: &mut Vec<Group>, group_of: &mut [u32]
                 pending.push((key_bytes, members));
                 continue;
             }
+            joined.add(census);
             let group = u32::try_from(groups.len()).unwrap_or(NONE);
             groups.extend(members.first().map(|first| Group::starting_at(first.file, key_bytes)));
             for member in members {
@@ -93,6 +129,7 @@ pub(super) fn split(names: &Names, groups: &mut Vec<Group>, group_of: &mut [u32]
             }
         }
     }
+    joined
 }
 
 /// The members by keys that reach up to the next dot, each with the length of that key.

@@ -7,7 +7,14 @@ use crate::names::{HashTable, NONE};
 /// starts a new group, and so does such a file inside a run. Every part has a file as good as the
 /// whole group's best: files after the last such part are newer versions of its fields, those
 /// before the first one older ones. Without an image, every repetition starts a new group.
-pub(super) fn split(runs: &Runs<'_>, groups: &mut Vec<Group>, group_of: &mut [u32]) {
+///
+/// Returns the files that a later file of the same name in the same group replaces, each with that
+/// file.
+pub(super) fn split(
+    runs: &Runs<'_>,
+    groups: &mut Vec<Group>,
+    group_of: &mut [u32],
+) -> Vec<(u32, u32)> {
     let whole_groups = groups.len();
     let best = best_ranks(runs, groups, group_of);
     // By whole group, the part of it that files are added to; by part, the one before it; by the
@@ -58,6 +65,19 @@ pub(super) fn split(runs: &Runs<'_>, groups: &mut Vec<Group>, group_of: &mut [u3
             *group = before[part];
         }
     }
+    // By the first file of a name, the last file with that name.
+    let mut last_with: Vec<u32> = vec![NONE; group_of.len()];
+    let mut replaced = Vec::new();
+    for (file, &group) in (0..).zip(&*group_of) {
+        let is_part = group != NO_GROUP && group as usize >= whole_groups;
+        if is_part || groups.get(group as usize).is_some_and(|group| group.may_repeat) {
+            let last = std::mem::replace(&mut last_with[first_file_of(file)], file);
+            if group_of.get(last as usize) == Some(&group) {
+                replaced.push((last, file));
+            }
+        }
+    }
+    replaced
 }
 
 /// The best rank in each group whose names may repeat.

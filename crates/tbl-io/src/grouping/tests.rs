@@ -205,6 +205,53 @@ fn other_files_among_images_are_passed_over() {
 }
 
 #[test]
+fn groups_without_an_image_that_may_be_samples_are_counted() {
+    let check_found = |paths: &[&str], groups: u64, files: u64, first: Option<u32>| {
+        let found = group(paths).1.without_image();
+        assert_eq!(found, WithoutImage { groups, files, first }, "{paths:?}");
+    };
+    check_found(&["README.md", "a.jpg", "LICENSE", "a", "a.cls"], 0, 0, None);
+    check_found(&["a.jpg", "a.txt", "b.TXT", "c.md", "README.txt"], 2, 2, Some(2));
+    check_found(&["t.csv", "a.jpg", "a.txt", "t.json", "b.txt", "b.xml"], 2, 4, Some(0));
+    // These are samples.
+    check_found(&["a.jpg", "a.txt", "a.cls", "b.txt", "b.cls"], 0, 0, None);
+    check_found(&["0.txt", "1.cls"], 0, 0, None);
+}
+
+#[test]
+fn numbered_images_that_another_file_joins_are_counted() {
+    let check_joined = |paths: &[&str], images: u64, samples: u64, because: Option<u32>| {
+        let found = group(paths).1.joined_images();
+        assert_eq!(found, JoinedImages { images, samples, because }, "{paths:?}");
+    };
+    check_joined(&["x.0.jpg", "x.0.cls", "x.1.jpg", "x.1.cls"], 0, 0, None);
+    check_joined(&["x.0.jpg", "x.0.cls", "x.1.jpg", "x.1.cls", "x.json"], 2, 1, Some(4));
+    check_joined(&["x.0.jpg", "x.1.jpg", "x.2.jpg", "x.mask.png"], 3, 1, Some(3));
+    check_joined(&["x.0.jpg", "x.cls", "y.0.jpg", "y.1.jpg", "y.cls"], 2, 1, Some(4));
+    // Next to an image with nothing but a format, they are its masks or variants.
+    check_joined(&["x.jpg", "x.mask0.png", "x.mask1.png", "x.json"], 0, 0, None);
+    check_joined(&["x.left.jpg", "x.right.jpg", "x.json"], 0, 0, None);
+    let nested = ["d.2.0.jpg", "d.2.1.jpg", "d.2.json", "d.1.jpg", "d.3.jpg"];
+    check(&nested, &["d.2.0.jpg d.2.1.jpg d.2.json", "d.1.jpg", "d.3.jpg"]);
+    check_joined(&nested, 2, 1, Some(2));
+}
+
+#[test]
+fn members_that_later_ones_replace_are_listed() {
+    let check_replaced = |paths: &[&str], expected: &[(u32, u32)]| {
+        assert_eq!(group(paths).1.replaced(), expected, "{paths:?}");
+    };
+    check_replaced(&["a.jpg", "a.cls", "b.cls", "b.jpg"], &[]);
+    check_replaced(&["a.jpg", "a.cls", "a.cls", "a.cls"], &[(1, 2), (2, 3)]);
+    check_replaced(&["a.cls", "a.cls", "a.jpg"], &[(0, 1)]);
+    check_replaced(&["a.jpg", "a.cls", "b.jpg", "|", "a.cls"], &[(1, 3)]);
+    check_replaced(&["a.0.jpg", "a.1.jpg", "a.0.cls", "a.0.cls"], &[(2, 3)]);
+    // Samples of their own.
+    check_replaced(&["a.jpg", "a.cls", "a.jpg", "a.cls"], &[]);
+    check_replaced(&["a.txt", "a.txt"], &[]);
+}
+
+#[test]
 fn hidden_files_are_passed_over() {
     let paths = [
         "x/._a.jpg",

@@ -54,7 +54,11 @@ impl Found {
         if let Some(stored) = stored {
             let labelled = stored.iter().filter(|&&label| label != NONE).count() as u64;
             if counts(labelled, facts) {
-                return Ok(Self { stored, ..Self::default() });
+                let mut problems = Vec::new();
+                if !facts.has_label_files {
+                    problems = other_labels_of_unlabelled(source, &stored)?;
+                }
+                return Ok(Self { stored, problems, ..Self::default() });
             }
         }
         let mut found = Self::default();
@@ -158,6 +162,19 @@ impl Found {
 fn counts(labelled: u64, facts: SourceFacts<'_>) -> bool {
     let least = if facts.has_label_files { facts.sample_count / 2 } else { 0 };
     labelled > least
+}
+
+/// The samples without a label in `stored` whose JSON metadata has one that is not an integer.
+fn other_labels_of_unlabelled(
+    source: &dyn SampleSource,
+    stored: &[i64],
+) -> Result<Vec<(u64, Problem)>, ReadError> {
+    let mut other = Vec::new();
+    for (index, _) in (0..).zip(stored).filter(|&(_, &label)| label == NONE) {
+        let found = problem(source.check_label(index))?;
+        other.extend(found.filter(|found| *found == Problem::Metadata).map(|found| (index, found)));
+    }
+    Ok(other)
 }
 
 fn problem(checked: Result<(), ReadError>) -> Result<Option<Problem>, ReadError> {

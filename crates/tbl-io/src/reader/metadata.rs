@@ -134,12 +134,11 @@ impl Metadata {
         })?
     }
 
-    /// Whether the label in the JSON block of sample `index`, if there is one, can be read.
+    /// Whether the label in the JSON block of sample `index`, if there is one, can be read. A label
+    /// in the file's list makes it irrelevant.
     pub(super) fn check_label(&self, index: u64) -> Result<Result<(), LabelDefect>, ReadError> {
         match &self.0 {
-            Some(section) if !section.directory.has_labels() => {
-                Ok(section.json(index)?.label.map(drop))
-            }
+            Some(section) if !section.is_listed(index)? => Ok(section.json(index)?.label.map(drop)),
             Some(_) | None => Ok(Ok(())),
         }
     }
@@ -255,6 +254,11 @@ impl Section {
             }
             Defect::Limit { what, limit, need } => ReadError::Limit { path, what, limit, need },
         }
+    }
+
+    /// Whether the file's list of labels has one for sample `index`.
+    fn is_listed(&self, index: u64) -> Result<bool, ReadError> {
+        Ok(self.read(|bytes| self.directory.label(bytes, index))?.is_some())
     }
 
     /// What the first JSON block of sample `index` says.

@@ -113,6 +113,12 @@ impl Index {
         index.extents.narrow.shrink_to_fit();
         Ok(index)
     }
+
+    /// The label that `member` has, or [`UNREADABLE`].
+    pub(super) fn label(&self, member: u32) -> Option<i64> {
+        let at = self.labels.binary_search_by_key(&member, |&(member, _)| member).ok()?;
+        self.labels.get(at).map(|&(_, label)| label)
+    }
 }
 
 /// The first header in `source` at `start` or behind it, by its checksum and its magic: a checksum

@@ -2,6 +2,7 @@
 
 mod files;
 mod joined;
+mod notes;
 
 use tbl_io::{LabelOrigin, Labels, ReadLimits, SampleSource, Source, TarArchive};
 

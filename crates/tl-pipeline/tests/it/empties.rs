@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use tbl_io::Note;
 use tl_pipeline::{
     Dataset, Loader, LoaderConfig, LoaderNote, Part, Replacement, Sampler, Samples, Shard, Shuffle,
     Subset, Tail, Work,
@@ -105,7 +106,7 @@ fn class_folders_with_the_names_of_splits_are_noted() {
         let dataset = Dataset::open(&[root.path()]).unwrap();
         let notes = Loader::new(dataset, config(train())).unwrap().notes();
         match &notes[..] {
-            [note @ LoaderNote::FoldersLikeSplits { names }] => {
+            [LoaderNote::Labels { note: note @ Note::FoldersLikeSplits { names } }] => {
                 assert!(is_noted && names.len() == folders.len(), "{note}");
                 assert!(note.to_string().contains("look like parts of a data set"), "{note}");
             }
