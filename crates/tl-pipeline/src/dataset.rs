@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use tbl_format::SampleFormat;
 use tbl_io::{Entry, Facts, Field, LabelOrigin, Labels, Note, ReadError, SampleSource};
+use tl_decode::Format;
 
 use crate::error::{EmptyError, PipelineError, SampleError, SampleFault};
 use crate::guard::guarded;
@@ -133,6 +135,40 @@ impl Dataset {
         }
         let first = self.shards.first().map(|shard| (shard.path().to_path_buf(), shard.kind()));
         Err(EmptyError::NoSamples { first, others: self.shards.len().saturating_sub(1) })
+    }
+
+    /// Fails for a data set without an image: by the formats that its containers state, and by the
+    /// first bytes of its first 64 samples, because names need not tell. A source that cannot say so
+    /// leaves it to its samples.
+    ///
+    /// # Errors
+    /// [`EmptyError::NoImages`].
+    pub fn require_images(&self) -> Result<(), EmptyError> {
+        const LOOKED_AT: u64 = 64;
+        let is_readable = |format| matches!(format, SampleFormat::RawU8) || format.is_image();
+        if self.tables().next().is_some() {
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        for index in 0..self.len() {
+            let facts = guarded(|| self.facts(index));
+            let Ok(Ok(facts)) = facts else { return Ok(()) };
+            if is_readable(facts.format) {
+                return Ok(());
+            }
+            let read = || self.read_into(index, &mut bytes);
+            if index < LOOKED_AT
+                && (!matches!(guarded(read), Ok(Ok(()))) || Format::sniff(&bytes).is_some())
+            {
+                return Ok(());
+            }
+        }
+        let Some(shard) = self.shards.iter().find(|shard| shard.sample_count() > 0) else {
+            return Ok(());
+        };
+        let key = shard.entry(0).ok().and_then(|entry| entry.key).map(Cow::into_owned);
+        let path = shard.path().to_path_buf();
+        Err(EmptyError::NoImages { path, key, sample_count: self.len() })
     }
 
     /// Whether samples have labels, as far as their containers say; rows of a table get theirs later.

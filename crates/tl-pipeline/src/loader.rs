@@ -98,12 +98,15 @@ impl Loader {
     /// # Errors
     /// Settings out of range, fields that no sample has, a recipe that gives no fixed size where one
     /// is needed, names a user's transform that there is not, or mixes labelled images without a
-    /// number of classes, a batch larger than the address space; a data set without samples, a
-    /// sampler that selects none, or fewer samples than a global batch where incomplete ones are
+    /// number of classes, a batch larger than the address space; a data set without samples, or
+    /// without images where they are decoded, a sampler that selects none, or fewer samples than a global batch where incomplete ones are
     /// dropped.
     pub fn new(dataset: Dataset, config: LoaderConfig) -> Result<Self, PipelineError> {
         let mut config = config.resolve()?;
         dataset.require_samples()?;
+        if matches!(config.work, Work::Images(_)) {
+            dataset.require_images()?;
+        }
         check_class_count(&dataset, &config)?;
         let note = |note: &Note| LoaderNote::Labels { note: note.clone() };
         let mut notes: Vec<LoaderNote> = dataset.label_notes().iter().map(note).collect();

@@ -17,6 +17,21 @@ pub enum EmptyError {
         /// How many sources there are besides.
         others: usize,
     },
+    /// Samples none of which is an image, where images are decoded.
+    #[error(
+        "{}: none of {sample_count} samples is an image, the first is {}; expected files such as \
+         NAME.jpg, .png or .webp; samples that are not images can be loaded as bytes",
+        Escaped(path.as_os_str().as_encoded_bytes()),
+        key.as_ref().map_or("sample 0".to_owned(), |key| Escaped(key).to_string())
+    )]
+    NoImages {
+        /// The first source that has samples.
+        path: PathBuf,
+        /// The name of its first sample, if it has one.
+        key: Option<Vec<u8>>,
+        /// How many samples the data set has.
+        sample_count: u64,
+    },
     /// A sampler that selects no sample.
     #[error("the sampler selects none of {sample_count} samples")]
     NothingSelected {

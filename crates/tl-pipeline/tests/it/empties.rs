@@ -52,6 +52,28 @@ fn a_data_set_without_samples_is_refused_with_what_was_looked_for() {
 }
 
 #[test]
+fn a_data_set_without_an_image_is_refused_where_images_are_decoded() {
+    let root = tempfile::tempdir().unwrap();
+    let texts = root.path().join("texts");
+    fs::create_dir(&texts).unwrap();
+    (0..100).for_each(|number| fs::write(texts.join(format!("{number:03}.txt")), b"x").unwrap());
+    let open = || Dataset::open(&[&texts]).unwrap();
+    let message = refused(open(), config(train()));
+    let expected = "texts: none of 100 samples is an image, the first is 000.txt; expected files \
+                    such as NAME.jpg, .png or .webp; samples that are not images can be loaded as \
+                    bytes";
+    assert!(message.ends_with(expected), "{message}");
+    assert_eq!(Loader::new(open(), config(Work::Bytes)).unwrap().len(), 25);
+    // Names need not tell, and one image is enough.
+    write_image(&texts.join("010"));
+    assert!(Loader::new(open(), config(train())).is_ok());
+    fs::remove_file(texts.join("010")).unwrap();
+    write_image(&texts.join("999.bmp"));
+    fs::write(texts.join("999.txt"), b"x").unwrap();
+    assert!(Loader::new(open(), config(train())).is_ok());
+}
+
+#[test]
 fn a_sampler_that_selects_nothing_is_refused() {
     let subset = |subset: Subset| Samples::Subset(subset);
     let parts = Vec::<Part>::new();
