@@ -11,6 +11,7 @@ use std::path::Path;
 use crate::convert::{ConvertError, Prepare};
 use crate::error::ReadError;
 use crate::source::Source;
+use crate::write_error::WriteError;
 
 /// How a file is repaired.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +84,8 @@ pub struct RepairSummary {
     pub damaged_metadata: bool,
     /// Damage outside the samples.
     pub damaged_structures: u64,
+    /// Kept samples of an archive whose label cannot be read. It is copied as it is.
+    pub unreadable_labels: u64,
     /// The sample count was worked out from the index, and nothing in the header confirms it:
     /// samples may be lost without being counted.
     pub guessed_count: bool,
@@ -91,12 +94,13 @@ pub struct RepairSummary {
 }
 
 impl RepairSummary {
-    /// Whether everything of the damaged file is in the new one.
+    /// Whether everything of the damaged file is in the new one and can be read there.
     pub fn is_complete(&self) -> bool {
         self.lost == 0
             && self.without_fields == 0
             && self.without_metadata == 0
             && !self.damaged_metadata
+            && self.unreadable_labels == 0
             && !self.guessed_count
             && self.is_worth_writing()
     }
@@ -109,7 +113,8 @@ impl RepairSummary {
 }
 
 /// Writes what is good in the file at `path` to `destination`, in the same format. If everything
-/// in a damaged file is lost, `destination` is not written.
+/// in a damaged file is lost, `destination` is not written. A destination whose name says another
+/// format is refused.
 ///
 /// `prepare` measures samples of TBL files whose index cannot be trusted.
 ///
@@ -128,6 +133,17 @@ pub fn repair<P: Prepare>(
         Some(version) => tbl::repair(&source, version, destination, options, prepare, on_event),
         None => tar::repair(&source, destination, options, on_event),
     }
+}
+
+/// Refuses a destination whose extension is that of the other format.
+fn check_extension(destination: &Path, fitting: &'static str) -> Result<(), WriteError> {
+    let other = if fitting == "tar" { "tbl" } else { "tar" };
+    let extension = destination.extension();
+    if extension.is_some_and(|extension| extension.eq_ignore_ascii_case(other)) {
+        let path = destination.to_owned();
+        return Err(WriteError::OtherFormat { path, fitting });
+    }
+    Ok(())
 }
 
 /// An error of the system ends a repair; damage does not.

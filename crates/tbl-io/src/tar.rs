@@ -158,6 +158,11 @@ impl TarArchive {
         self.trailing_garbage
     }
 
+    /// The samples whose label cannot be read, ascending.
+    pub(crate) fn unreadable_labels(&self) -> impl Iterator<Item = u64> {
+        self.unreadable_labels.iter().copied()
+    }
+
     /// The notes on regular members.
     pub(crate) fn file_notes(&self) -> impl Iterator<Item = Note> {
         let MemberCounts { hidden, other_files, .. } = self.counts;

@@ -35,6 +35,18 @@ pub enum WriteError {
         /// What is wrong with it.
         defect: NameDefect,
     },
+    /// The name of a repaired file is that of another format. A repair keeps the format.
+    #[error(
+        "{}: a repair keeps the format, expected a name that ends with .{fitting}; tl convert \
+         changes the format of the repaired file",
+        Escaped(path.as_os_str().as_bytes())
+    )]
+    OtherFormat {
+        /// The file that was to be written.
+        path: PathBuf,
+        /// The extension of the format.
+        fitting: &'static str,
+    },
     /// A sample that the format cannot hold.
     #[error("{}: sample {index}: {source}", Escaped(path.as_os_str().as_bytes()))]
     Sample {

@@ -27,6 +27,7 @@ struct Report<'a> {
     without_fields: u64,
     without_row_index: u64,
     without_metadata: u64,
+    unreadable_labels: u64,
     damaged_metadata: bool,
     damaged_structures: u64,
     guessed_count: bool,
@@ -81,6 +82,7 @@ pub(crate) fn run(args: &RepairArgs, _global: GlobalArgs) -> Result<Verdict, Fai
             without_fields,
             without_row_index: summary.without_row_index,
             without_metadata: summary.without_metadata,
+            unreadable_labels: summary.unreadable_labels,
             damaged_metadata: summary.damaged_metadata,
             damaged_structures: summary.damaged_structures,
             guessed_count: summary.guessed_count,
@@ -109,9 +111,13 @@ pub(crate) fn run(args: &RepairArgs, _global: GlobalArgs) -> Result<Verdict, Fai
     let lost = if summary.file_bytes == 0 { "all".to_owned() } else { lost.to_string() };
     output::report(&format_args!(
         "{}: {lost} samples are lost, {without_fields} lost their sidecar fields, {} their \
-         metadata blocks{}{}",
+         metadata blocks{}{}{}",
         Escaped(args.file.as_os_str().as_bytes()),
         summary.without_metadata,
+        match summary.unreadable_labels {
+            0 => String::new(),
+            labels => format!(", {labels} kept samples have a label that cannot be read"),
+        },
         if summary.damaged_metadata { ", names and labels may be missing" } else { "" },
         if summary.guessed_count { ", more may be lost: the sample count is damaged" } else { "" }
     ));

@@ -5,17 +5,18 @@ use std::path::Path;
 
 use tbl_format::path::check_name;
 
-use super::{RepairEvent, RepairOptions, RepairSummary, unless_damage};
+use super::{RepairEvent, RepairOptions, RepairSummary, check_extension, unless_damage};
 use crate::convert::ConvertError;
 use crate::error::{ReadError, TarDefect};
 use crate::open::Container;
 use crate::reader::ReadOptions;
+use crate::sample::SampleSource;
 use crate::source::Source;
-use crate::tar::MemberKind;
 use crate::tar::header::{BLOCK_BYTES, Block, Header, SPARSE_MAP_CONTINUES, is_zero, text};
 use crate::tar::index::{MAX_METADATA_BYTES, find_header};
 use crate::tar::pax::PaxRecords;
 use crate::tar::window::Window;
+use crate::tar::{MemberKind, TarArchive};
 use crate::tar_writer::{TarOptions, TarWriter};
 
 /// Copied at a time.
@@ -28,6 +29,7 @@ pub(super) fn repair(
     on_event: &mut dyn FnMut(RepairEvent<'_>),
 ) -> Result<RepairSummary, ConvertError> {
     check_is_archive(source)?;
+    check_extension(destination, "tar")?;
     let RepairOptions { sync, overwrite } = options;
     let writer = TarWriter::create(destination, TarOptions { sync, overwrite })?;
     let mut salvage = Salvage {
@@ -39,11 +41,40 @@ pub(super) fn repair(
         on_event,
     };
     salvage.run()?;
-    let Salvage { writer, mut summary, .. } = salvage;
+    let Salvage { writer, mut summary, on_event, .. } = salvage;
     if summary.is_worth_writing() {
         summary.file_bytes = writer.finish()?.bytes;
+        summary.unreadable_labels = report_labels(destination, on_event)?;
     }
     Ok(summary)
+}
+
+/// Reports the samples of the new archive whose label cannot be read, and counts them.
+fn report_labels(
+    destination: &Path,
+    on_event: &mut dyn FnMut(RepairEvent<'_>),
+) -> Result<u64, ReadError> {
+    let archive = TarArchive::open(destination)?;
+    let mut count = 0;
+    for index in archive.unreadable_labels() {
+        if let Err(error) = archive.check_label(index) {
+            count += 1;
+            on_event(RepairEvent::Damage { reason: &UnreadableLabel(error) });
+        }
+    }
+    Ok(count)
+}
+
+/// A label that is copied as it is.
+#[derive(Debug, thiserror::Error)]
+#[error("kept as it is: {0}")]
+struct UnreadableLabel(ReadError);
+
+/// The file ends within the padding of its last member.
+#[derive(Debug, thiserror::Error)]
+#[error("the padding of the last member is cut off at byte {offset}, its content is whole")]
+struct CutPadding {
+    offset: u64,
 }
 
 /// Refuses a file without any TAR header, with the error of opening it.
@@ -109,6 +140,11 @@ impl Salvage<'_> {
                     self.copy(&member)?;
                     self.member_number += 1;
                     offset = member.data_end.next_multiple_of(BLOCK_BYTES);
+                    if offset > self.source.len() {
+                        let reason = &CutPadding { offset: self.source.len() };
+                        self.summary.damaged_structures += 1;
+                        (self.on_event)(RepairEvent::Damage { reason });
+                    }
                     ended = false;
                 }
                 Err(defect) => {

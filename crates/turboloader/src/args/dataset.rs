@@ -172,9 +172,10 @@ pub(crate) struct SplitArgs {
 
 /// Copy the good samples of a damaged file into a new one and list the lost
 ///
-/// Exits with 0 when nothing was lost and with 1 when something was. If everything
-/// was lost, no file is written. A file that is neither a TBL file nor a TAR archive
-/// is refused with 1.
+/// Exits with 0 when nothing was lost and with 1 when something was, or when a label
+/// that was kept cannot be read. If everything was lost, no file is written. A file
+/// that is neither a TBL file nor a TAR archive is refused with 1. The new file has
+/// the format of the damaged one, so a TAR archive is not written as .tbl.
 ///
 /// Example:
 ///   tl repair damaged.tbl -o saved.tbl

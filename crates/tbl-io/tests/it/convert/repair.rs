@@ -8,6 +8,8 @@ use tbl_io::{
     Target, WriteOptions, repair,
 };
 
+use crate::tar_bytes::Archive;
+
 use super::{Seen, borrow, compressible, convert, labelled, open, quick, read_tar, see, write_tar};
 
 const HEADER: usize = 64;
@@ -341,4 +343,60 @@ fn sound_archives_of_every_archiver_lose_nothing() {
         count += 1;
     }
     assert_eq!(count, 13);
+}
+
+/// Repairs an archive of these bytes; the damage outside the members and the summary.
+fn repair_archive(bytes: &[u8]) -> (Vec<String>, RepairSummary) {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("bad.tar"), bytes).unwrap();
+    let mut damage = Vec::new();
+    let options = RepairOptions { sync: false, overwrite: true };
+    let summary = repair(&at("bad.tar"), &at("good.tar"), options, AsStored, &mut |event| {
+        if let RepairEvent::Damage { reason } = event {
+            damage.push(reason.to_string());
+        }
+    });
+    (damage, summary.unwrap())
+}
+
+#[test]
+fn labels_that_cannot_be_read_are_kept_and_reported() {
+    let archive = Archive::new()
+        .member(b"a.jpg", b"1")
+        .member(b"a.cls", b"dog")
+        .member(b"b.jpg", b"2")
+        .member(b"b.cls", b"7");
+    let (damage, summary) = repair_archive(&archive.finish());
+    assert_eq!((summary.kept, summary.lost, summary.unreadable_labels), (4, 0, 1));
+    assert!(!summary.is_complete());
+    let [message] = &damage[..] else { panic!("{damage:?}") };
+    let expected = "the label is `dog`, expected an integer";
+    assert!(message.starts_with("kept as it is: ") && message.contains(expected), "{message}");
+}
+
+#[test]
+fn a_cut_in_the_padding_of_the_last_member_loses_nothing_and_is_reported() {
+    let bytes = Archive::new().member(b"a.jpg", b"1").member(b"b.jpg", b"2").finish();
+    let (damage, summary) = repair_archive(&bytes[..3 * 512 + 7]);
+    assert_eq!((summary.kept, summary.lost), (2, 0));
+    assert!(summary.is_complete());
+    let expected = "the padding of the last member is cut off at byte 1543, its content is whole";
+    assert_eq!(damage, [expected]);
+}
+
+#[test]
+fn a_name_of_the_other_format_is_refused() {
+    let file = Damaged::tbl(Compression::None);
+    std::fs::write(file.at("bad.tbl"), &file.bytes).unwrap();
+    let options = RepairOptions { sync: false, overwrite: true };
+    for (from, to, fitting) in
+        [("in.tar", "out.tbl", "tar"), ("in.tar", "out.TBL", "tar"), ("bad.tbl", "out.tar", "tbl")]
+    {
+        let error = repair(&file.at(from), &file.at(to), options, AsStored, &mut |_| ());
+        let message = error.map(drop).unwrap_err().to_string();
+        let expected = format!("expected a name that ends with .{fitting}; tl convert changes");
+        assert!(message.contains(&expected), "{message}");
+        assert!(!file.at(to).exists());
+    }
 }
