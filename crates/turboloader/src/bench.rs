@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use tl_decode::DecodeOptions;
 use tl_pipeline::{
-    Dataset, Loader, LoaderConfig, LoaderNote, Outcome, PipelineError, Replay, Report, Shard,
-    Shuffle, ShuffleQuality, Work,
+    Dataset, Loader, LoaderConfig, LoaderNote, Outcome, Replay, Report, Shard, Shuffle,
+    ShuffleQuality, Work,
 };
 
 use crate::args::{BenchArgs, BenchRecipe, GlobalArgs, RecipeName};
@@ -165,8 +165,7 @@ pub(crate) fn loader(dataset: Dataset, config: LoaderConfig) -> Result<Loader, F
 pub(crate) fn quality(loader: &Loader) -> Result<ShuffleQuality, Failure> {
     let config = loader.config();
     let (dataset, batch_size) = (loader.dataset(), config.batch_size as u64);
-    let quality = ShuffleQuality::measure(&config.sampler, dataset, config.seed, batch_size);
-    Ok(quality.map_err(PipelineError::from)?)
+    Ok(ShuffleQuality::measure(&config.sampler, dataset, config.seed, batch_size)?)
 }
 
 /// `value` of `unit` seconds, as the option of this name says it.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::sampler::{Sampler, Shuffle};
 use super::sequence::Sequence;
 use crate::dataset::Dataset;
-use crate::error::SamplerError;
+use crate::error::PipelineError;
 
 /// Positions looked at: enough for two digits, and a fraction of a second.
 const MAX_POSITIONS: u64 = 100_000;
@@ -77,7 +77,7 @@ impl ShuffleQuality {
         dataset: &Dataset,
         seed: u64,
         batch_size: u64,
-    ) -> Result<Self, SamplerError> {
+    ) -> Result<Self, PipelineError> {
         let full = Sampler { shuffle: Shuffle::Full, ..sampler.clone() };
         let together = match sampler.shuffle {
             Shuffle::Block { samples, .. } => Together::Block(samples),

@@ -1,5 +1,6 @@
 //! From what a user says about samples to the tables of their order.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -10,7 +11,7 @@ use super::sampler::{Length, Replacement, Sampler, Samples, Shuffle, Subset};
 use super::sequence::{Arrangement, Sequence};
 use super::weights::{Lots, Weights};
 use crate::dataset::Dataset;
-use crate::error::SamplerError;
+use crate::error::{PipelineError, SamplerError};
 
 /// Keys of repetitions come from a stream of 2^24 blocks, four for each.
 const MAX_REPEAT: u32 = 1 << 22;
@@ -19,10 +20,25 @@ impl Sampler {
     /// The sampler over `dataset`. Labels are read where classes are balanced.
     ///
     /// # Errors
-    /// When it names samples that there are not, has no position for what it names, or is out of
-    /// the range that [`SamplerError`] states.
-    pub fn resolve(&self, dataset: &Dataset) -> Result<Sequence, SamplerError> {
-        self.resolve_over(dataset.len(), |sample| dataset.label(sample))
+    /// [`PipelineError::Sampler`] if it names samples that do not exist, has no position for what it
+    /// names, or is out of the range that [`SamplerError`] states. [`PipelineError::Open`] if the
+    /// label of a sample to balance by cannot be read: its class is unknown, so no
+    /// [`OnError`](crate::OnError) applies.
+    pub fn resolve(&self, dataset: &Dataset) -> Result<Sequence, PipelineError> {
+        let unreadable = Cell::new(None);
+        let label = |sample| {
+            let label = dataset.try_label(sample);
+            label.unwrap_or_else(|error| {
+                unreadable.set(Some(error));
+                None
+            })
+        };
+        let sequence = self.resolve_over(dataset.len(), label);
+        // It counts before the missing label that the sampler found in its place.
+        match unreadable.into_inner() {
+            Some(error) => Err(error.into()),
+            None => Ok(sequence?),
+        }
     }
 
     pub(super) fn resolve_over(

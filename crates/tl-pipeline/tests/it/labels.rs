@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use tbl_format::SampleFormat;
 use tbl_io::{ReadError, TarOptions, TarWriter};
 use tl_pipeline::{
-    Batch, Dataset, ErrorBudget, LoaderConfig, LoaderNote, OnError, Outcome, PipelineError,
-    Readers, SampleFault, Shuffle, Work,
+    Batch, Dataset, ErrorBudget, Length, Loader, LoaderConfig, LoaderNote, OnError, Outcome,
+    PipelineError, Readers, SampleFault, Sampler, Samples, Shuffle, Subset, Work,
 };
 
 use crate::memory::{config, loader, sample, train};
@@ -82,6 +82,27 @@ fn a_label_that_cannot_be_read_is_skipped_replaced_or_filled() {
         assert!(by != BAD && label == by as i64);
         assert_eq!(audit, [(BAD, Outcome::Replaced { by })]);
     }
+}
+
+#[test]
+fn classes_cannot_be_balanced_by_a_label_that_cannot_be_read() {
+    let root = tempfile::tempdir().unwrap();
+    let path = archive(root.path());
+    let balanced = |of: Option<Subset>| {
+        let samples = Samples::ClassBalanced { of, length: Length::Samples };
+        let sampler = Sampler { samples, ..Shuffle::Full.into() };
+        let config = LoaderConfig { sampler, on_error: OnError::Skip, ..config(Work::Bytes) };
+        Loader::new(Dataset::open(&[&path]).unwrap(), config)
+    };
+    let error = balanced(None).unwrap_err();
+    let PipelineError::Open(ReadError::Sample { index: BAD, key, source }) = &error else {
+        panic!("{error}")
+    };
+    assert_eq!(key.as_deref(), Some(&b"06.bmp"[..]));
+    assert!(matches!(**source, ReadError::Label { .. }), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("06.cls: the label is `dog`, expected an integer"), "{text}");
+    assert_eq!(balanced(Some((0..BAD).into())).unwrap().order(0).len(), BAD);
 }
 
 #[test]
