@@ -221,6 +221,34 @@ def test_a_state_between_epochs_begins_the_next(data, workers):
     assert rows(resumed) == second
 
 
+@pytest.mark.parametrize("persistent", [False, True])
+def test_a_state_is_refused_where_workers_make_the_batches(data, persistent):
+    iterable = dataset(data, fields=("index",))
+    start = iterable.state_dict()
+    # An iteration that the caller left does not count once workers iterate.
+    next(iter(iterable))
+    around = torch.utils.data.DataLoader(
+        iterable, batch_size=None, num_workers=2, persistent_workers=persistent
+    )
+    batches = iter(around)
+    next(batches)
+    with pytest.raises(tl.StateError, match="StatefulDataLoader of torchdata"):
+        iterable.state_dict()
+    list(batches)
+    with pytest.raises(tl.StateError, match="StatefulDataLoader of torchdata"):
+        iterable.state_dict()
+    # The caller knows that the epoch is over.
+    iterable.set_epoch(2)
+    assert iterable.state_dict() == {**start, "epoch": 2}
+    ours = dataset(data, fields=("index",))
+    ours.set_epoch(2)
+    assert indices(around) == indices(ours)
+    iterable.load_state_dict({**start, "epoch": 3, "consumed": 14})
+    assert iterable.state_dict() == {**start, "epoch": 3, "consumed": 14}
+    next(iter(iterable))
+    assert iterable.state_dict() == {**start, "epoch": 3, "consumed": 21}
+
+
 def test_states_of_others_are_refused(data):
     state = dataset(data).state_dict()
     with pytest.raises(tl.StateError, match="the state's seed is 42, this data set's is 7"):

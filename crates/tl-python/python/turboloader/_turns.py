@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import operator
 from typing import Any
 
 import torch
@@ -70,6 +71,12 @@ class Turns:
         turn = epoch - int(self._chosen[0])
         row = 0 if worker is None else worker.id
         self._begun[row] = _packed(_run(), turn - number, turn)
+
+    def is_last_in_workers(self) -> bool:
+        """Return whether workers have begun the last iteration."""
+        begun = [_unpacked(packed) for packed in self._begun.tolist() if packed != _NONE]
+        run, _, _ = max(begun, key=operator.itemgetter(2), default=(_ALONE, 0, 0))
+        return run != _ALONE
 
     def _turn(self, number: int) -> int:
         """Return the turn of iteration `number` of this process's run."""

@@ -182,12 +182,28 @@ class IterableDataset(TorchIterableDataset):
 
         A state that was loaded stays where it is of this epoch.
         """
-        if self._turns.next(0)[0] != epoch:
+        epoch = whole("epoch", epoch)
+        following, batch = self._turns.next(0)
+        if following != epoch or batch == 0:
             self._turns.choose(epoch, 0)
         self._present = None
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where the consumer is; in a worker, where this worker is."""
+        """Return the position of the consumer; in a worker, the position of this worker.
+
+        Raises
+        ------
+        StateError
+            If workers of torch's DataLoader make the batches, and this is not one of them: they are
+            ahead of the consumer. ``StatefulDataLoader`` of torchdata has the state.
+        """
+        if get_worker_info() is None and self._turns.is_last_in_workers():
+            raise StateError(
+                "the data set does not know which batches the consumer has received, because "
+                "workers of torch's DataLoader make them: use StatefulDataLoader of torchdata and "
+                "save its state_dict(), or pass num_workers=0; between two epochs, call "
+                "set_epoch(next_epoch) before state_dict()"
+            )
         worker, workers = _worker()
         epoch, batch = self._present or self._resumed or self._turns.next(self._iteration)
         state = {**self._start, "epoch": epoch, "consumed": batch * self._start["global_batch"]}
