@@ -1,13 +1,11 @@
 //! Whole data sets: conversion and verification.
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
-use std::ffi::CString;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use tbl_io::{
@@ -15,17 +13,19 @@ use tbl_io::{
     Selection, Source, Target, VerifySummary,
 };
 use tl_pipeline::TableKind;
-use turboloader::{HeaderCheck, Probe, StrictDecode, TableConversion};
+use turboloader::{ConversionNotes, HeaderCheck, Probe, StrictDecode, TableConversion};
 
 use crate::detached::detached;
 use crate::error::Error;
 use crate::idv::PyIdvFile;
 use crate::tbf::PyTbfSegment;
+use crate::warning::warn;
 
 /// Copies all samples of `sources` into a new TBL file, version 2 or 1, or a TAR archive.
 ///
 /// ``progress_callback(current, total)`` is called as samples are written; what it raises ends the
-/// conversion. Returns how many samples were written.
+/// conversion. Returns how many samples were written. Warns of odd labels and names in the sources,
+/// and of what the new file has no place for.
 #[pyfunction]
 #[pyo3(signature = (
     sources: "list[str]", destination, *, to="tbl", lz4=false, overwrite=false, sync=true,
@@ -54,12 +54,18 @@ pub(crate) fn convert(
     };
     let options = ConvertOptions { sync, overwrite, ..ConvertOptions::new(target) };
     let mut heard = Heard::new(progress_callback);
-    let summary = detached(py, || -> Result<ConvertSummary, Error> {
+    let (sources, labels) = detached(py, || -> Result<_, Error> {
         let sources = tbl_io::open_all(&sources)?;
         let labels = Labels::resolve(&sources)?;
+        Ok((sources, labels))
+    })??;
+    warn_each(py, &ConversionNotes::of_sources(&sources, &labels))?;
+    let mut notes = ConversionNotes::default();
+    let summary = detached(py, || -> Result<ConvertSummary, Error> {
         let selection = Selection::all(&sources, &labels)?;
         let total = selection.sample_count();
         let mut on_event = |event: ConvertEvent<'_>| {
+            notes.add(&event);
             let ConvertEvent::Written { samples, .. } = event else {
                 return ControlFlow::Continue(());
             };
@@ -73,24 +79,13 @@ pub(crate) fn convert(
         })
     })?;
     let summary = heard.unless_raised(summary)?;
-    let (blocks, unreachable) = (summary.unstored.metadata_blocks, summary.unreachable_metadata);
-    if blocks > 0 {
-        let said = format!("no place for {blocks} metadata blocks in a file of this kind");
-        warn_user(py, &said)?;
-    }
-    if unreachable > 0 {
-        let said = format!(
-            "left out {unreachable} metadata blocks of samples that do not exist, or of a later \
-             version of turboloader"
-        );
-        warn_user(py, &said)?;
-    }
+    warn_each(py, &notes.of_samples(&summary))?;
+    warn_each(py, &ConversionNotes::of_destination(&destination, &summary))?;
     Ok(summary.samples)
 }
 
-/// Warns with the caller's line in the package.
-fn warn_user(py: Python<'_>, message: &str) -> PyResult<()> {
-    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(message)?, 2)
+fn warn_each(py: Python<'_>, lines: &[String]) -> PyResult<()> {
+    lines.iter().try_for_each(|line| warn(py, line))
 }
 
 /// How long the interpreter is left alone where nobody wants to hear of progress.

@@ -23,6 +23,7 @@ mod settings;
 mod tbf;
 mod tensor;
 mod user;
+mod warning;
 
 use pyo3::prelude::*;
 

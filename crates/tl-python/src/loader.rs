@@ -2,14 +2,12 @@
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
 use std::collections::BTreeSet;
-use std::ffi::CString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pyo3::exceptions::PyUserWarning;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -25,6 +23,7 @@ use crate::error::Error;
 use crate::settings::Settings;
 use crate::tensor::Form;
 use crate::user::UserTransforms;
+use crate::warning::warn;
 
 /// How long a wait goes on before the interpreter is asked whether somebody pressed Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -103,10 +102,7 @@ impl PyLoader {
         let notes = self.open()?.notes();
         let first = notes.iter().find(|note| matches!(note, LoaderNote::BadSample { .. }));
         let Some(first) = first else { return Ok(()) };
-        let text = format!("{first} (DataLoader.audit lists all, max_errors bounds them)");
-        // A message has no NUL, whatever a name has.
-        let text = CString::new(text.replace('\0', "\\0")).unwrap_or_default();
-        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)
+        warn(py, &format!("{first} (DataLoader.audit lists all, max_errors bounds them)"))
     }
 
     fn begun(slf: &Bound<'_, Self>, epoch: Epoch) -> PyEpoch {
@@ -208,13 +204,12 @@ impl PyLoader {
     }
 
     /// Notes on the data set, such as files that were passed over, and on the loader.
-    fn notes(&self) -> Result<Vec<String>, Error> {
+    ///
+    /// ``usual`` is whether to list counts of hidden files and of files without an image, too.
+    #[pyo3(signature = (*, usual=true))]
+    fn notes(&self, usual: bool) -> Result<Vec<String>, Error> {
         let loader = self.open()?;
-        let shards = loader.dataset().shards().iter();
-        let of_sources = shards.flat_map(|source| {
-            let path = Escaped(source.path().as_os_str().as_encoded_bytes()).to_string();
-            source.notes().into_iter().map(move |note| format!("{path}: {note}"))
-        });
+        let of_sources = source_notes(loader.dataset(), usual);
         Ok(of_sources.chain(loader.notes().iter().map(ToString::to_string)).collect())
     }
 
@@ -238,6 +233,15 @@ impl PyLoader {
         self.loader.close();
         Ok(())
     }
+}
+
+/// Notes on the files and folders of a data set; ``usual`` is as in `PyLoader::notes`.
+pub(crate) fn source_notes(dataset: &Dataset, usual: bool) -> impl Iterator<Item = String> {
+    dataset.shards().iter().flat_map(move |source| {
+        let path = Escaped(source.path().as_os_str().as_encoded_bytes()).to_string();
+        let notes = source.notes().into_iter().filter(move |note| usual || !note.is_usual());
+        notes.map(move |note| format!("{path}: {note}"))
+    })
 }
 
 /// A setting of another type, by its name: `error` names the structs that it is in, each the cause

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pathlib
+import pickle
+import warnings
 
 import pytest
 import turboloader as tl
@@ -84,7 +86,7 @@ def test_a_label_that_cannot_be_read_is_an_error_of_its_sample(tmp_path, name, t
 def test_a_stray_label_file_leaves_class_folders_on(tmp_path):
     files = {"a/1.bmp": "", "a/1.cls": "7", "a/2.bmp": "", "b/3.bmp": ""}
     root = fill(tmp_path / "data", files)
-    loader = tl.DataLoader(root, batch_size=3, decode=False)
+    loader, _ = warned(tl.DataLoader, root, batch_size=3, decode=False)
     assert classes(loader) == ["a", "a", "b"]
     (note,) = loader.notes
     assert "a/1.bmp" in note and "with 7" in note
@@ -92,9 +94,52 @@ def test_a_stray_label_file_leaves_class_folders_on(tmp_path):
     assert report["is_good"] and report["oddities"] == [note]
 
 
+def warned(call, *arguments, **named):
+    """The result, and the messages of the warnings, which are all about the line of the call."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = call(*arguments, **named)
+    assert {warning.filename for warning in caught} <= {__file__}
+    return result, [str(warning.message) for warning in caught]
+
+
+def test_conversions_warn_of_what_the_loader_notes(tmp_path):
+    files = {"1.bmp": "", "1.cls": "1", "2.bmp": "", "3.jpg": "no image", "3.cls": "3"}
+    root = fill(tmp_path / "data", files)
+    loader, said = warned(tl.DataLoader, root, decode=False)
+    assert said == loader.notes and len(said) == 1 and "2.bmp" in said[0]
+    target = tmp_path / "out.tbl"
+    for convert in (tl.convert, tl.convert_tar_to_tbl):
+        samples, (first, second) = warned(convert, root, target, overwrite=True)
+        assert (samples, first) == (3, loader.notes[0])
+        assert "sample 2 (3.jpg): kept without dimensions" in second
+    samples, (first, second) = warned(tl.convert, root, tmp_path / "out.tbl1", to="tbl1")
+    assert first == loader.notes[0]
+    assert second == f"{tmp_path / 'out.tbl1'}: no place for 3 names, 2 labels, 2 sidecar fields"
+    loader, said = warned(tl.DataLoader, root, decode=False)
+    again = pickle.dumps(loader)
+    assert warned(pickle.loads, again)[1] == []
+
+
+def test_hidden_files_are_noted_without_a_warning(tmp_path):
+    root = fill(tmp_path / "data", {"1.bmp": "", ".DS_Store": "", "README.md": ""})
+    loader, said = warned(tl.DataLoader, root, decode=False)
+    assert (len(loader.notes), said) == (1, [])
+    assert warned(tl.convert, root, tmp_path / "out.tbl") == (1, [])
+
+
+def test_of_many_notes_some_are_warnings(tmp_path):
+    roots = [
+        fill(tmp_path / str(number), {"1.left.bmp": "", "1.right.bmp": ""}) for number in range(10)
+    ]
+    loader, said = warned(tl.DataLoader, roots, decode=False)
+    assert len(loader.notes) == 10
+    assert said == [*loader.notes[:8], "2 more notes: the attribute notes lists all"]
+
+
 def test_samples_without_a_label_are_noted(tmp_path):
     root = fill(tmp_path / "data", {"1.bmp": "", "1.cls": "1", "2.bmp": ""})
-    loader = tl.DataLoader(root, batch_size=2, decode=False)
+    loader, _ = warned(tl.DataLoader, root, batch_size=2, decode=False)
     assert next(iter(loader))["label"].tolist() == [1, -1]
     (note,) = loader.notes
     assert "2.bmp" in note

@@ -225,7 +225,8 @@ def test_damaged_names_of_classes_are_a_note(tmp_path, table):
     names = b"".join(name.encode() for name in ("cat", "dog", "emu"))
     assert data.count(names) == 1
     (tmp_path / "damaged.idv").write_bytes(data.replace(names, b"\xff" * len(names)))
-    loader = tl.DataLoader(tmp_path / "damaged.idv", label="Label")
+    with pytest.warns(UserWarning, match="names of classes cannot be read") as caught:
+        loader = tl.DataLoader(tmp_path / "damaged.idv", label="Label")
     assert loader.class_names == []
-    assert len(loader.notes) == 1
+    assert loader.notes == [str(caught[0].message)]
     assert next(iter(loader))["label"].tolist()[:4] == [-1, 0, 1, 2]

@@ -12,6 +12,8 @@ wds = pytest.importorskip("webdataset")
 
 # It leaves archives open.
 pytestmark = [
+    # Archives of any names have notes; those that count are compared.
+    pytest.mark.filterwarnings("ignore::UserWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]

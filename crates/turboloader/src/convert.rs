@@ -19,15 +19,14 @@ use crate::prepare::{Index, Probe, Rasterize, Side};
 
 mod conversion;
 mod metadata;
+mod notes;
 mod table;
 
 pub use conversion::TableConversion;
+pub use notes::ConversionNotes;
 pub(crate) use table::TableError;
 
 use table::Kind;
-
-/// Samples without dimensions or row index that are named one by one.
-const MAX_NAMED: u64 = 10;
 
 /// Converts.
 pub(crate) fn run(args: &ConvertArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
@@ -180,76 +179,23 @@ pub(crate) fn write<P: Prepare>(
     global: GlobalArgs,
 ) -> Result<ConvertSummary, Failure> {
     let mut progress = Progress::new(global, selection.sample_count());
-    let mut notes = Vec::new();
+    let mut notes = ConversionNotes::default();
     let mut on_event = |event: ConvertEvent<'_>| {
-        let (what, path, index, key, reason) = match event {
-            ConvertEvent::Written { samples, .. } => {
-                progress.set(samples);
-                return ControlFlow::Continue(());
-            }
-            ConvertEvent::Unmeasured { path, index, key, reason } => {
-                ("dimensions", path, index, key, reason)
-            }
-            ConvertEvent::Unindexed { path, index, key, reason } => {
-                ("row index", path, index, key, reason)
-            }
-            _ => return ControlFlow::Continue(()),
-        };
-        if (notes.len() as u64) < MAX_NAMED {
-            let (path, key) = (path.as_os_str().as_bytes(), key.unwrap_or_default());
-            let (path, key) = (Escaped(path), Escaped(key));
-            notes.push(format!("{path}: sample {index} ({key}): kept without {what}: {reason}"));
+        if let ConvertEvent::Written { samples, .. } = event {
+            progress.set(samples);
         }
+        notes.add(&event);
         ControlFlow::Continue(())
     };
     let summary = tbl_io::convert(selection, destination, options, new_prepare, &mut on_event)?;
     drop(progress);
-    for note in &notes {
-        output::note(note);
-    }
-    let lacking = summary.unmeasured_samples.saturating_add(summary.unindexed_samples);
-    let unnamed = lacking.saturating_sub(notes.len() as u64);
-    if unnamed > 0 {
-        output::note(&format_args!("{unnamed} more samples kept without dimensions or row index"));
-    }
+    notes.of_samples(&summary).iter().for_each(|line| output::note(line));
     Ok(summary)
 }
 
-/// Says what the new file has no place for.
+/// Prints the parts of the sources that the new file has no place for.
 pub(crate) fn note_unstored(destination: &Path, summary: &ConvertSummary) {
-    let unstored = summary.unstored;
-    if unstored.renamed > 0 {
-        let (destination, renamed) = (destination.display(), unstored.renamed);
-        output::note(&format_args!("{destination}: {renamed} samples renamed: names were taken"));
-    }
-    if unstored.without_image > 0 {
-        let (destination, samples) = (destination.display(), unstored.without_image);
-        output::note(&format_args!(
-            "{destination}: {samples} samples are not images; readers of the archive pass them over"
-        ));
-    }
-    let parts = [
-        (unstored.keys, "names"),
-        (unstored.labels, "labels"),
-        (unstored.fields, "sidecar fields"),
-        (unstored.class_names, "class names"),
-        (unstored.metadata_blocks, "metadata blocks"),
-    ];
-    let parts: Vec<String> = parts
-        .into_iter()
-        .filter(|&(count, _)| count > 0)
-        .map(|(count, what)| format!("{count} {what}"))
-        .collect();
-    if !parts.is_empty() {
-        let destination = destination.display();
-        output::note(&format_args!("{destination}: no place for {}", parts.join(", ")));
-    }
-    let unreachable = summary.unreachable_metadata;
-    if unreachable > 0 {
-        let destination = destination.display();
-        output::note(&format_args!(
-            "{destination}: left out {unreachable} metadata blocks of samples that do not exist, \
-             or of a later version of tl"
-        ));
-    }
+    ConversionNotes::of_destination(destination, summary)
+        .iter()
+        .for_each(|line| output::note(line));
 }

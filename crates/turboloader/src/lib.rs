@@ -48,7 +48,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use signal_hook::consts::SIGXFSZ;
 
-pub use convert::TableConversion;
+pub use convert::{ConversionNotes, TableConversion};
 pub use explain::{ExplainError, explain};
 pub use failure::CommandError;
 pub use prepare::{HeaderCheck, Probe, StrictDecode};

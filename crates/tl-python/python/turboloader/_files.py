@@ -146,6 +146,13 @@ def convert(
     -------
     int
         How many samples, or rows, were written.
+
+    Warns
+    -----
+    UserWarning
+        For each remark that ``tl convert`` prints: samples without a label among labelled ones,
+        label files that differ from class folders, names that were passed over, images that cannot
+        be measured, and what the new file has no place for.
     """
     paths = expand(sources)
     if _is_table(to, destination, paths):

@@ -164,8 +164,12 @@ class Loader:
     @property
     def kinds(self, /) -> list[str]:
         """What the files are: ``"folder"``, ``"tar"``, ``"tbl"``, ``"idv"`` or ``"tbf"``, each once."""
-    def notes(self, /) -> list[str]:
-        """Notes on the data set, such as files that were passed over, and on the loader."""
+    def notes(self, /, *, usual: bool = True) -> list[str]:
+        """
+        Notes on the data set, such as files that were passed over, and on the loader.
+
+        ``usual`` is whether to list counts of hidden files and of files without an image, too.
+        """
     def report(self, /) -> Report:
         """The counters, read as rates and shares."""
     def resume(self, /, state: str) -> Epoch:

@@ -14,6 +14,7 @@ from . import _native, _settings
 from ._native import Recipe, Report
 from ._paths import expand
 from ._ranks import ShardingCheck
+from ._warnings import warn_of_notes
 from .exceptions import SettingError
 from .transforms import BatchTransform, functions
 
@@ -162,6 +163,9 @@ class DataLoader:
     (4, 224, 224, 3) [...]
     (4, 224, 224, 3) [...]
     """
+
+    # Whether to warn of notes on the data set.
+    _warns = True
 
     def __init__(
         self,
@@ -338,6 +342,8 @@ class DataLoader:
         except SettingError:
             self._native.close()
             raise
+        if self._warns:
+            warn_of_notes(self._native.notes(usual=False))
         self._next = 0
         self._current: _native.Epoch | None = None
         # The batches that the present iteration began with.
@@ -456,7 +462,11 @@ class DataLoader:
 
     @property
     def notes(self) -> list[str]:
-        """Remarks, one line each: missing labels, files passed over, reading ahead that ended."""
+        """Remarks, one line each: missing labels, files passed over, reading ahead that ended.
+
+        Those on the data set are also warnings when the loader is made, except counts of hidden
+        files and of files without an image.
+        """
         return self._native.notes()
 
     def report(self) -> Report:
@@ -504,6 +514,8 @@ class DataLoader:
         return {name: value for name, value in self.__dict__.items() if name != "_native"}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
+        # The process that pickled the loader has warned.
+        self._warns = False
         # Of this class: those that inherit from it have arguments of their own.
         DataLoader.__init__(self, **kept["_arguments"])
         self.__dict__.update(kept)
