@@ -112,6 +112,26 @@ def test_every_access_draws_anew(data):
     assert len({tuple(image.flatten().tolist()) for image in images}) == 5
 
 
+@pytest.mark.parametrize("persistent", [False, True])
+def test_a_state_knows_the_epoch_of_workers(data, persistent):
+    dataset = tlt.Dataset(data, TRAIN, fields=("index", "image"))
+    # An access in this process does not hide those of workers.
+    dataset[0]
+    loader = torch.utils.data.DataLoader(
+        dataset,
+        batch_size=20,
+        num_workers=2,
+        multiprocessing_context="fork",
+        persistent_workers=persistent,
+    )
+    for _ in range(3):
+        list(loader)
+    assert dataset.state_dict() == {"epoch": 3, "is_chosen": False}
+    dataset.set_epoch(7)
+    list(loader)
+    assert dataset.state_dict() == {"epoch": 7, "is_chosen": True}
+
+
 def test_copies_count_on(data):
     # Picklers that are not torch's copy shared memory; workers of the copy have to share it again.
     for copied in (copy.deepcopy, lambda dataset: pickle.loads(pickle.dumps(dataset))):

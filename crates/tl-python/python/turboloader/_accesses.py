@@ -26,24 +26,23 @@ class Accesses:
     its own, and so has each rank above 0 without one.
 
     All counts are in shared memory. Workers of torch's DataLoader inherit it, also those of later
-    epochs.
+    epochs. Counting takes no lock: two workers that access the same sample at the same moment may
+    get the same draw. Only samplers with replacement, or with a sample twice in an epoch, give one
+    sample to two workers at a time.
     """
 
     def __init__(self, seed: int, samples: int) -> None:
         self._seed = seed
-        # The first epoch, and whether the caller chose it.
-        self._epoch = torch.zeros(2, dtype=torch.int64).share_memory_()
+        # The first epoch, whether the caller chose it, and the greatest count.
+        self._epoch = torch.zeros(3, dtype=torch.int64).share_memory_()
         self._counts = torch.zeros(samples, dtype=torch.int16).share_memory_()
         # The rank of the process that pickled this object for a worker.
         self._pickled_rank: int | None = None
-        # The last epoch that was drawn for in this process.
-        self._last: int | None = None
 
     def choose(self, epoch: int) -> None:
         """Choose the epoch of the accesses that follow."""
-        self._epoch[0], self._epoch[1] = epoch, 1
+        self._epoch[:] = torch.tensor((epoch, 1, 0))
         self._counts.zero_()
-        self._last = None
 
     def next(self, sample: int) -> tuple[int, int]:
         """Count an access to ``sample``, and return its epoch and its seed."""
@@ -51,26 +50,28 @@ class Accesses:
         count = int(counts[sample]) & _MASK
         # As NumPy wraps, without its warning.
         counts[sample] = ((count + 1 + (1 << 15)) & _MASK) - (1 << 15)
-        first, is_chosen = self._epoch.tolist()
+        first, is_chosen, greatest = self._epoch.tolist()
+        if count >= greatest:
+            self._epoch[2] = count + 1
         if is_chosen:
             epoch, repetition, rank = first, count, 0
         else:
             epoch, repetition, rank = first + count, 0, self._rank()
-        self._last = epoch
         return epoch, self._seed if repetition == rank == 0 else self._derived(repetition, rank)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the epoch of the last access."""
-        first, is_chosen = self._epoch.tolist()
-        return {"epoch": first if self._last is None else self._last, "is_chosen": bool(is_chosen)}
+        """Return the latest epoch of an access, in this process or a worker."""
+        first, is_chosen, greatest = self._epoch.tolist()
+        epoch = first if is_chosen else first + max(greatest - 1, 0)
+        return {"epoch": epoch, "is_chosen": bool(is_chosen)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue in the epoch of ``state``."""
         self._epoch[0], self._epoch[1] = int(state["epoch"]), int(state["is_chosen"])
         # Workers load the same state while others of them may be counting already.
         if get_worker_info() is None:
+            self._epoch[2] = 0
             self._counts.zero_()
-        self._last = None
 
     def _derived(self, repetition: int, rank: int) -> int:
         text = f"{self._seed} repetition {repetition} rank {rank}"
@@ -88,7 +89,7 @@ class Accesses:
 
     def __getstate__(self) -> dict[str, Any]:
         # A worker that is spawned has not initialised torch.distributed.
-        return {**self.__dict__, "_pickled_rank": initialized_rank(), "_last": None}
+        return {**self.__dict__, "_pickled_rank": initialized_rank()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -294,6 +294,10 @@ class Dataset(TorchDataset):
     ended: workers of torch's DataLoader make samples ahead, and those count even if the loop never
     receives them. Without it, each rank above 0 draws from a seed of its own.
 
+    With a sampler that draws with replacement, two workers may access one sample at the same moment
+    and then get the same draw, because counting takes no lock. Pass ``num_workers=0`` if each
+    repetition must differ, which ``threads`` speeds up.
+
     Parameters
     ----------
     data_path
@@ -424,7 +428,7 @@ class Dataset(TorchDataset):
         self._accesses.choose(whole("epoch", epoch))
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the epoch of the last access, for ``StatefulDataLoader`` of torchdata.
+        """Return the latest epoch of an access, for ``StatefulDataLoader`` of torchdata.
 
         A state that was saved between two epochs belongs to the earlier one: call `set_epoch` after
         loading it.
