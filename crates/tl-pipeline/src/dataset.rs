@@ -350,8 +350,9 @@ impl Dataset {
         }
     }
 
-    /// What is wrong with sample `index`, and which it is, as far as its source can still say so.
-    pub(crate) fn sample_error(&self, index: u64, fault: SampleFault) -> SampleError {
+    /// The error of sample `index` with this fault. It names the sample and its place as far as the
+    /// source can be asked for them.
+    pub fn sample_error(&self, index: u64, fault: SampleFault) -> SampleError {
         let shard = guarded(|| self.locate(index).map(|(source, _)| source.path().to_path_buf()));
         let (key, offset) = match guarded(|| self.entry(index)) {
             // Where a row's columns lie is said by what is wrong with them.

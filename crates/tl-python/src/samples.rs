@@ -2,19 +2,21 @@
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::{Mutex, TryLockError};
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use tbl_io::ReadError;
 use tl_decode::{DecodeOptions, Exif, Image};
-use tl_pipeline::{Dataset, OnError, PipelineError, SampleError, SampleRenderer, Stored, Target};
+use tl_pipeline::{
+    Dataset, Fields, OnError, PipelineError, SampleFault, SampleRenderer, Stored, Target,
+};
 use tl_transform::{BoundTransforms, Draw, Layout, OutputSpec, Plan, Recipe};
 
 use crate::detached::detached;
 use crate::element::Element;
 use crate::error::{Error, text};
+use crate::loader::source_notes;
 use crate::memory::Memory;
 use crate::recipe::PyRecipe;
 use crate::tensor::Tensor;
@@ -30,6 +32,8 @@ pub(crate) struct PySamples {
     recipe: Recipe,
     functions: UserTransforms,
     user_transforms: BoundTransforms,
+    /// The sidecar files that `columns` reads.
+    fields: Fields,
     options: DecodeOptions,
     seed: u64,
     /// Those that are idle, with their memory: at most as many as there were callers at once.
@@ -60,24 +64,22 @@ impl PySamples {
 
     /// What the recipe makes of sample `index`, and the size of each of its images.
     fn render(&self, index: u64, draw: Draw) -> Result<(Image, (u32, u32)), Error> {
-        let entry = self.dataset.entry(index)?;
+        let fault = |fault| self.error(index, fault);
+        let entry = self.dataset.entry(index).map_err(|error| fault(error.into()))?;
         let mut bytes = Vec::new();
-        self.dataset.read_into(index, &mut bytes)?;
+        self.dataset.read_into(index, &mut bytes).map_err(|error| fault(error.into()))?;
         let (format, size) = (entry.format, (entry.width, entry.height));
         let stored = Stored { format, size, bytes: &mut bytes, row_index: None };
         let (mut renderer, mut image) = (self.renderer(), Image::new());
         let rendered = renderer.render(stored, draw, Target::Image(&mut image));
         let size = rendered.map(|plans| plans.first().map_or((0, 0), Plan::output_size));
-        let size = size.map_err(|fault| {
-            let (key, offset) = (entry.key.map(std::borrow::Cow::into_owned), Some(entry.offset));
-            let shard = self.dataset.locate(index).map_or_else(
-                |error| error.path().to_owned(),
-                |(source, _)| source.path().to_owned(),
-            );
-            PipelineError::Sample(Arc::new(SampleError { index, key, shard, offset, fault }))
-        })?;
+        let size = size.map_err(fault)?;
         self.put_back(renderer);
         Ok((image, size))
+    }
+
+    fn error(&self, index: u64, fault: SampleFault) -> Error {
+        (&self.dataset.sample_error(index, fault)).into()
     }
 }
 
@@ -87,7 +89,8 @@ impl PySamples {
     #[new]
     #[pyo3(signature = (
         paths: "list[str]", recipe, *, seed, exif=false,
-        user_transforms: "dict[str, Callable[[Any], Any]] | None" = None
+        user_transforms: "dict[str, Callable[[Any], Any]] | None" = None,
+        columns: "list[str] | None" = None
     ))]
     fn new(
         py: Python<'_>,
@@ -96,16 +99,22 @@ impl PySamples {
         seed: u64,
         exif: bool,
         user_transforms: Option<UserTransforms>,
+        columns: Option<Vec<String>>,
     ) -> Result<Self, Error> {
         let functions = user_transforms.unwrap_or_default();
         let user_transforms = functions.of_loader(OnError::Raise);
         let user_transforms =
             user_transforms.bind(&recipe.recipe).map_err(|error| Error::recipe(&error))?;
-        let dataset = detached(py, || Dataset::open(&paths))??;
+        let fields = Fields { columns: columns.unwrap_or_default(), ..Fields::default() };
+        let dataset = detached(py, || -> Result<_, Error> {
+            let dataset = Dataset::open(&paths)?;
+            fields.check_names(&dataset)?;
+            Ok(dataset)
+        })??;
         let exif = if exif { Exif::Apply } else { Exif::Ignore };
         let options = DecodeOptions { exif, ..DecodeOptions::default() };
         let (recipe, renderers) = (recipe.recipe.clone(), Mutex::default());
-        Ok(Self { dataset, recipe, functions, user_transforms, options, seed, renderers })
+        Ok(Self { dataset, recipe, functions, user_transforms, fields, options, seed, renderers })
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -116,6 +125,18 @@ impl PySamples {
         usize::try_from(self.dataset.len()).unwrap_or(usize::MAX)
     }
 
+    /// Refuses a data set without samples.
+    fn require_samples(&self) -> Result<(), Error> {
+        Ok(self.dataset.require_samples().map_err(PipelineError::from)?)
+    }
+
+    /// Notes on the data set, such as labels that are missing; ``usual`` is as in `Loader.notes`.
+    #[pyo3(signature = (*, usual=true))]
+    fn notes(&self, usual: bool) -> Vec<String> {
+        let of_labels = self.dataset.label_notes().iter().map(ToString::to_string);
+        source_notes(&self.dataset, usual).chain(of_labels).collect()
+    }
+
     /// The names of the classes, indexed by label.
     #[getter]
     fn class_names(&self) -> Vec<String> {
@@ -124,20 +145,32 @@ impl PySamples {
 
     /// Sample ``index``'s label, if it has one. One that cannot be read is an error.
     fn label(&self, index: u64) -> Result<Option<i64>, Error> {
-        Ok(self.dataset.try_label(index)?)
+        self.dataset.try_label(index).map_err(|error| self.error(index, error.into()))
     }
 
     /// The labels of all samples. One that cannot be read is an error.
     fn labels(&self, py: Python<'_>) -> Result<Vec<Option<i64>>, Error> {
-        let labels = || (0..self.dataset.len()).map(|index| self.dataset.try_label(index));
-        Ok(detached(py, || labels().collect::<Result<_, ReadError>>())??)
+        detached(py, || (0..self.dataset.len()).map(|index| self.label(index)).collect())?
     }
 
     /// Sample ``index``'s name, if it has one.
     #[pyo3(signature = (index) -> "str | None")]
     fn key<'py>(&self, py: Python<'py>, index: u64) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let entry = self.dataset.entry(index).map_err(Error::from)?;
+        let entry = self.dataset.entry(index);
+        let entry = entry.map_err(|error| self.error(index, error.into()))?;
         entry.key.as_deref().map(|key| text(py, key)).transpose()
+    }
+
+    /// The bytes of each sidecar file of sample ``index`` that is asked for, None where it has none.
+    #[pyo3(signature = (index) -> "list[bytes | None]")]
+    fn columns<'py>(
+        &self,
+        py: Python<'py>,
+        index: u64,
+    ) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
+        let read = detached(py, || self.fields.read_columns(&self.dataset, index))?;
+        let read = read.map_err(|fault| self.error(index, fault))?;
+        Ok(read.into_iter().map(|bytes| bytes.map(|bytes| PyBytes::new(py, &bytes))).collect())
     }
 
     /// The first sample of each file or folder, and the one behind its last.

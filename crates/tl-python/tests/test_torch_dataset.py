@@ -132,6 +132,97 @@ def test_a_state_knows_the_epoch_of_workers(data, persistent):
     assert dataset.state_dict() == {"epoch": 7, "is_chosen": True}
 
 
+@pytest.fixture
+def pairs(tmp_path):
+    """Five images, two with a caption; the last image is damaged."""
+    root = tmp_path / "pairs"
+    root.mkdir()
+    for number in range(5):
+        (root / f"{number}.bmp").write_bytes(bmp(image(number)) if number < 4 else b"BM damaged")
+        (root / f"{number}.cls").write_text(str(number))
+    (root / "0.txt").write_text("none")
+    (root / "4.TXT").write_text("four")
+    return root
+
+
+def test_files_of_a_sample_are_fields(pairs):
+    dataset = tlt.Dataset(pairs, fields=("key", "txt", "cls", "bmp"), columns=("cls", "txt", "bmp"))
+    assert dataset[0] == ("0.bmp", b"none", b"0", bmp(image(0)))
+    assert dataset[1][:3] == ("1.bmp", None, b"1")
+    assert dataset[4] == ("4.bmp", b"four", b"4", b"BM damaged")
+    assert pickle.loads(pickle.dumps(dataset))[0] == dataset[0]
+    loader = torch.utils.data.DataLoader(
+        tlt.Dataset(pairs, fields={"text": "cls"}, columns=["cls"]), batch_size=5
+    )
+    assert [batch["text"] for batch in loader] == [[b"0", b"1", b"2", b"3", b"4"]]
+    with pytest.raises(tl.SettingError, match="`jpg`; the files are called: TXT, bmp, cls"):
+        tlt.Dataset(pairs, columns=("jpg",))
+    with pytest.raises(tl.SettingError, match=r"fields names txt.*columns adds files"):
+        tlt.Dataset(pairs, fields=("txt",))
+    with pytest.raises(tl.SettingError, match="label, which is a field of every sample"):
+        tlt.Dataset(pairs, columns=("label",))
+
+
+@pytest.mark.parametrize("policy", ["skip", "fill"])
+def test_policies_of_batches_are_refused_by_name(pairs, policy):
+    with pytest.raises(tl.SettingError, match=f'on_error is {policy}.*"replace"'):
+        tlt.Dataset(pairs, on_error=policy)
+
+
+def test_bad_samples_are_replaced_by_others(pairs):
+    def made(**settings):
+        fields = ("index", "label", "image", "cls")
+        return tlt.Dataset(pairs, fields=fields, columns=("cls",), **settings)
+
+    with pytest.raises(tl.DecodeError, match="sample 4"):
+        made()[4]
+    found = []
+    for threads in (1, 2):
+        dataset = made(on_error="replace", threads=threads)
+        with pytest.warns(UserWarning, match="bad samples are replaced, .*4.bmp") as said:
+            samples = [dataset.__getitems__([3, 4]) for _ in range(20)]
+        assert len(said) == 1
+        found.append([(one[0][0], one[1][0]) for one in samples])
+        for index, label, pixels, text in (sample for one in samples for sample in one):
+            assert index == label == int(text) < 4
+            assert torch.equal(pixels.movedim(0, -1), torch.from_numpy(image(index)))
+    assert found[0] == found[1]
+    assert all(first == 3 for first, _ in found[0])
+    assert {second for _, second in found[0]} == {0, 1, 2, 3}
+    for number in range(4):
+        (pairs / f"{number}.cls").write_text("unreadable")
+    bad = made(on_error="replace")
+    with pytest.warns(UserWarning), pytest.raises(tl.SampleError, match="16 samples drawn"):
+        bad[4]
+
+
+def test_errors_name_the_sample_of_the_whole_data_set(data, pairs):
+    (pairs / "1.cls").write_text("dog")
+    dataset = tlt.Dataset([data, pairs])
+    with pytest.raises(tl.LoaderError, match=r"1\.cls") as raised:
+        dataset[101]
+    assert (raised.value.sample, raised.value.key) == (101, "1.bmp")
+    with pytest.raises(tl.LoaderError, match=r"1\.cls"):
+        dataset.targets  # noqa: B018
+
+
+def test_a_data_set_warns_of_its_notes(pairs):
+    (pairs / "2.cls").unlink()
+    with pytest.warns(UserWarning, match="samples without a label") as caught:
+        dataset = tlt.Dataset(pairs)
+    (note,) = dataset.notes
+    assert [(str(warning.message), warning.filename) for warning in caught] == [(note, __file__)]
+    # Copies for workers do not warn again.
+    pickle.loads(pickle.dumps(dataset))
+
+
+def test_a_data_set_without_samples_is_refused(tmp_path):
+    (tmp_path / ".DS_Store").write_text("")
+    for made in (tlt.Dataset, tlt.IterableDataset):
+        with pytest.raises(tl.SettingError, match="no images found in this folder"):
+            made(tmp_path, image_size=8)
+
+
 def test_copies_count_on(data):
     # Picklers that are not torch's copy shared memory; workers of the copy have to share it again.
     for copied in (copy.deepcopy, lambda dataset: pickle.loads(pickle.dumps(dataset))):

@@ -95,6 +95,21 @@ fn is(extension: &[u8], name: &str) -> bool {
 }
 
 impl Fields {
+    /// The bytes of each of `columns` of sample `index`; `None` for a file that the sample lacks.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn read_columns(
+        &self,
+        dataset: &Dataset,
+        index: u64,
+    ) -> Result<Vec<Option<Vec<u8>>>, SampleFault> {
+        let mut stored = Vec::new();
+        FieldReader { dataset, index, limit: u64::MAX }.read(self, &mut stored)?;
+        let bytes = |name: &String| position(&stored, name).map(|at| stored[at].bytes.clone());
+        Ok(self.columns.iter().map(bytes).collect())
+    }
+
     /// The names of the files that have to be read.
     fn names(&self) -> impl Iterator<Item = &str> {
         let of_boxes = self.boxes.as_ref().map(|field| &field.column);
@@ -117,7 +132,10 @@ impl Fields {
 
     /// Checks that some sample has each of the files that are asked for. Most often the first
     /// sample has all of them, and no other is looked at.
-    pub(crate) fn check_names(&self, dataset: &Dataset) -> Result<(), PipelineError> {
+    ///
+    /// # Errors
+    /// [`PipelineError::UnknownField`].
+    pub fn check_names(&self, dataset: &Dataset) -> Result<(), PipelineError> {
         let mut missing: Vec<&str> = self.names().collect();
         let mut found = BTreeSet::new();
         for index in 0..dataset.len() {

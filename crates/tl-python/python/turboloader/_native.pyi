@@ -281,11 +281,14 @@ class Samples:
         seed: SupportsIndex,
         exif: bool = False,
         user_transforms: dict[str, Callable[[Any], Any]] | None = None,
+        columns: list[str] | None = None,
     ) -> Samples:
         """Opens the data set."""
     @property
     def class_names(self, /) -> list[str]:
         """The names of the classes, indexed by label."""
+    def columns(self, /, index: SupportsIndex) -> list[bytes | None]:
+        """The bytes of each sidecar file of sample ``index`` that is asked for, None where it has none."""
     def image(
         self,
         /,
@@ -309,8 +312,12 @@ class Samples:
         """The labels of all samples. One that cannot be read is an error."""
     def nbytes(self, /, start: SupportsIndex, stop: SupportsIndex) -> int:
         """How many bytes these samples have, together."""
+    def notes(self, /, *, usual: bool = True) -> list[str]:
+        """Notes on the data set, such as labels that are missing; ``usual`` is as in `Loader.notes`."""
     def read(self, /, index: SupportsIndex) -> bytes:
         """The bytes of sample ``index``, checked against the checksums that the file has."""
+    def require_samples(self, /) -> None:
+        """Refuses a data set without samples."""
     def shards(self, /) -> list[tuple[int, int]]:
         """The first sample of each file or folder, and the one behind its last."""
 
@@ -547,7 +554,8 @@ def convert(
     Copies all samples of `sources` into a new TBL file, version 2 or 1, or a TAR archive.
 
     ``progress_callback(current, total)`` is called as samples are written; what it raises ends the
-    conversion. Returns how many samples were written.
+    conversion. Returns how many samples were written. Warns of odd labels and names in the sources,
+    and of what the new file has no place for.
     """
 
 def convert_table(

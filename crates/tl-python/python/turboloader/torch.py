@@ -27,6 +27,7 @@ pin_memory=True)``, or ``batch["image"].torch().pin_memory()`` of a `turboloader
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import operator
 import os
@@ -42,9 +43,10 @@ from . import _native
 from ._accesses import Accesses
 from ._paths import expand
 from ._ranks import ShardingCheck
-from ._settings import local, place, recipe_of_samples, whole
+from ._settings import check_choice, local, names, place, recipe_of_samples, whole
 from ._turns import Turns
-from .exceptions import SampleIndexError, SettingError, StateError
+from ._warnings import warn, warn_of_notes
+from .exceptions import LoaderError, SampleError, SampleIndexError, SettingError, StateError
 from .loader import DataLoader
 from .transforms import functions
 
@@ -65,6 +67,13 @@ _IDENTITY = (
 
 _BOTH = ("image", "label")
 
+# The fields that every sample of a map-style data set has.
+_SAMPLE = ("image", "label", "index", "key")
+
+# Draws of a sample in place of a bad one. If half of the samples are bad, one of 65,536 bad samples
+# is then an error, and if all are bad, the first one is.
+_MOST_REPLACEMENTS = 16
+
 Fields = Sequence[str] | Mapping[str, str] | None
 
 
@@ -76,6 +85,8 @@ class IterableDataset(TorchIterableDataset):
 
     In worker processes it works all the same: worker ``w`` of ``n`` makes batches ``w``, ``w + n``
     and so on, and the loader gives the batches that it gives without workers, in the same order.
+    Leaving out a batch would change that order, so with ``on_error="skip"`` a batch of which every
+    sample is bad is an error in workers.
 
     Each iteration is the next epoch, unless `set_epoch` says otherwise; that reaches workers too,
     also persistent ones. `state_dict` and `load_state_dict` are what ``StatefulDataLoader`` of
@@ -130,6 +141,7 @@ class IterableDataset(TorchIterableDataset):
         self._fields = fields
         self._loaders: dict[tuple[int, int, int], DataLoader] = {}
         loader = self._loader(0, 1)
+        warn_of_notes(loader._native.notes(usual=False))
         self._len = len(loader)
         self._start = loader.state_dict()
         self._turns = Turns()
@@ -252,7 +264,7 @@ class IterableDataset(TorchIterableDataset):
     def _loader(self, slot: int, slots: int) -> DataLoader:
         key = os.getpid(), slot, slots
         if key not in self._loaders:
-            self._loaders[key] = DataLoader(**self._place_of(slot, slots))
+            self._loaders[key] = _QuietLoader(**self._place_of(slot, slots))
         return self._loaders[key]
 
     def _place_of(self, slot: int, slots: int) -> dict[str, Any]:
@@ -278,6 +290,12 @@ class IterableDataset(TorchIterableDataset):
 
     def __repr__(self) -> str:
         return f"IterableDataset({self._settings['data_path']!r}, {self._len} batches)"
+
+
+class _QuietLoader(DataLoader):
+    """A loader whose data set warns itself, once for all processes."""
+
+    _warns = False
 
 
 class Dataset(TorchDataset):
@@ -315,8 +333,15 @@ class Dataset(TorchDataset):
         How many threads make the samples of ``__getitems__``; 0 for one for each core, and for one
         in a worker of torch's DataLoader.
     fields
-        What a sample is: a tuple of some of ``"image"``, ``"label"``, ``"index"`` and ``"key"``, or
-        a dict where a mapping says what they are to be called.
+        The fields of a sample: a tuple of some of ``"image"``, ``"label"``, ``"index"``, ``"key"``
+        and `columns`, or a dict if a mapping gives their names.
+    columns
+        Files of a sample whose bytes are fields, by extension: ``["json"]``. A name that no sample
+        has is an error, a file that some samples lack is None.
+    on_error
+        ``"raise"``, or ``"replace"`` for another sample in place of a bad one, drawn from the seed,
+        the epoch and the number. All fields are then those of the other sample. The first bad
+        sample is a warning.
 
     Attributes
     ----------
@@ -324,6 +349,8 @@ class Dataset(TorchDataset):
         The names of the classes, indexed by label.
     class_to_idx : dict
         The labels by name.
+    notes : list of str
+        Remarks on the files and their labels, one line each.
 
     Examples
     --------
@@ -347,8 +374,16 @@ class Dataset(TorchDataset):
         seed: int = 42,
         threads: int = 0,
         fields: Sequence[str] | Mapping[str, str] = _BOTH,
+        columns: Sequence[str] = (),
+        on_error: str = "raise",
     ) -> None:
         super().__init__()
+        if on_error in ("skip", "fill"):
+            raise SettingError(
+                f"on_error is {on_error}, but a data set of samples by number has a fixed length "
+                'and no batch: pass "raise" or "replace", or use IterableDataset'
+            )
+        check_choice("on_error", on_error, ("raise", "replace"))
         self._paths = expand(local(data_path))
         options = {"dtype": dtype, "decode_margin": decode_margin, "parity": parity}
         self._recipe = recipe_of_samples(transform, image_size, False, **options)
@@ -358,7 +393,12 @@ class Dataset(TorchDataset):
         self._is_channels_last = not said["ops"] or said["output"]["layout"] == "hwc"
         self._seed, self._exif, self._threads = seed, exif, threads
         self._target_transform, self._fields = target_transform, fields
+        self._columns, self._replaces = names("columns", columns), on_error == "replace"
+        self._has_warned = False
+        self._check_fields()
         self._open()
+        self._samples.require_samples()
+        warn_of_notes(self._samples.notes(usual=False))
         self._accesses = Accesses(seed, len(self))
 
     def _open(self) -> None:
@@ -367,10 +407,27 @@ class Dataset(TorchDataset):
             "seed": self._seed,
             "exif": self._exif,
             "user_transforms": self._functions,
+            "columns": self._columns,
         }
         self._samples = _native.Samples(paths, recipe, **options)
         self.classes = self._samples.class_names
         self.class_to_idx = {name: label for label, name in enumerate(self.classes)}
+
+    def _check_fields(self) -> None:
+        if taken := [name for name in self._columns if name in _SAMPLE]:
+            raise SettingError(f"columns names {taken[0]}, which is a field of every sample")
+        known = (*_SAMPLE, *self._columns)
+        wanted = self._fields
+        for name in wanted.values() if isinstance(wanted, Mapping) else names("fields", wanted):
+            if name not in known:
+                raise SettingError(
+                    f"fields names {name}, a sample has {', '.join(known)}; columns adds files"
+                )
+
+    @property
+    def notes(self) -> list[str]:
+        """Remarks on the files and their labels, one line each."""
+        return self._samples.notes()
 
     def __len__(self) -> int:
         """Return how many samples there are."""
@@ -399,6 +456,35 @@ class Dataset(TorchDataset):
         return number % count
 
     def _sample(self, number: int, epoch: int, seed: int) -> Any:
+        try:
+            return self._made(number, epoch, seed)
+        except LoaderError as error:
+            # Without a number it is no error of one sample.
+            if not self._replaces or error.sample is None:
+                raise
+            first = error
+        self._warn_of(first)
+        for attempt in range(_MOST_REPLACEMENTS):
+            try:
+                return self._made(self._replacement(number, epoch, seed, attempt), epoch, seed)
+            except LoaderError as error:
+                if error.sample is None:
+                    raise
+        raise SampleError(
+            f"sample {number} is bad, and so are {_MOST_REPLACEMENTS} samples drawn to replace it: "
+            f"{first}"
+        ) from first
+
+    def _replacement(self, number: int, epoch: int, seed: int, attempt: int) -> int:
+        text = f"{seed} epoch {epoch} sample {number} replacement {attempt}"
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") % len(self)
+
+    def _warn_of(self, error: LoaderError) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            warn(f"bad samples are replaced, the first: {error}")
+
+    def _made(self, number: int, epoch: int, seed: int) -> Any:
         samples = self._samples
 
         def label() -> Any:
@@ -416,6 +502,10 @@ class Dataset(TorchDataset):
             "index": lambda: number,
             "key": lambda: samples.key(number),
         }
+        if self._columns:
+            files = functools.cache(lambda: samples.columns(number))
+            for at, name in enumerate(self._columns):
+                values[name] = functools.partial(lambda at: files()[at], at)
         return _named(self._fields, _Called(values))
 
     @functools.cached_property
@@ -465,8 +555,6 @@ class _Called:
         self.values = values
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self.values:
-            raise SettingError(f"fields names {name}, a sample has {', '.join(self.values)}")
         return self.values[name]()
 
 
