@@ -1,14 +1,15 @@
 //! `tl convert`: any data sets into one TBL file or TAR archive. Tables are in
 //! [`table`].
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Instant;
 
 use tbl_io::{
-    AsStored, Compression, ConvertEvent, ConvertOptions, ConvertSummary, Escaped, Labels, Prepare,
-    SampleSource, Selection, Target as FileKind,
+    AsStored, Compression, ConvertEvent, ConvertOptions, ConvertSummary, Escaped, Labels, Note,
+    Prepare, SampleSource, Selection, SourceKind, Target as FileKind,
 };
 
 use crate::args::{ConvertArgs, GlobalArgs, TableArgs, Target};
@@ -151,7 +152,9 @@ impl Sources {
     /// Opens each path as what it is.
     pub(crate) fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Self, Failure> {
         let sources = tbl_io::open_all(paths)?;
-        for source in &sources {
+        require_samples(&sources)?;
+        let mut noted = HashSet::new();
+        for source in sources.iter().filter(|source| noted.insert(source.path())) {
             data_set::note(source.as_ref());
         }
         let labels = data_set::resolve(&sources)?;
@@ -167,6 +170,20 @@ impl Sources {
     pub(crate) fn all(&self) -> Result<Selection<'_>, Failure> {
         Ok(Selection::all(&self.sources, &self.labels)?)
     }
+}
+
+/// Fails for folders and archives if no source has a sample. A TBL file says that it is empty.
+fn require_samples(sources: &[Box<dyn SampleSource>]) -> Result<(), Failure> {
+    let is_unknown = |source: &&Box<dyn SampleSource>| {
+        matches!(source.kind(), SourceKind::Folder | SourceKind::Tar)
+    };
+    let Some(first) = sources.iter().find(is_unknown) else { return Ok(()) };
+    if sources.iter().any(|source| source.sample_count() > 0) {
+        return Ok(());
+    }
+    let is_passed_over = |note: &Note| matches!(note, Note::PassedOver { .. });
+    let passed_over = first.notes().into_iter().find(is_passed_over);
+    Err(Failure::Empty { path: first.path().to_owned(), passed_over })
 }
 
 /// Writes the samples and shows how far it is. Samples without dimensions or the row index that

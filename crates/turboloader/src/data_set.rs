@@ -16,23 +16,22 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn SampleSource>, Failure> {
     Ok(source)
 }
 
-/// Prints the notes on a source in one line, except for usual ones.
+/// Prints the notes on a source, except for usual ones.
 pub(crate) fn note(source: &dyn SampleSource) {
     note_if(source, |note| !note.is_usual());
 }
 
-/// Prints the usual notes on a source in one line: counts of hidden files and of files without an
+/// Prints the usual notes on a source: counts of hidden files and of files without an
 /// image.
 pub(crate) fn note_usual(source: &dyn SampleSource) {
     note_if(source, Note::is_usual);
 }
 
 fn note_if(source: &dyn SampleSource, is_printed: impl Fn(&Note) -> bool) {
-    let notes = source.notes().into_iter().filter(is_printed);
-    let notes: Vec<String> = notes.map(|note| note.to_string()).collect();
-    if !notes.is_empty() {
+    // A line each, because long lines are shortened.
+    for note in source.notes().iter().filter(|note| is_printed(note)) {
         let path = Escaped(source.path().as_os_str().as_bytes());
-        output::note(&format_args!("{path}: {}", notes.join("; ")));
+        output::note(&format_args!("{path}: {note}"));
     }
 }
 

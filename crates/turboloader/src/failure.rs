@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::TryFromFloatSecsError;
 
-use tbl_io::{ConvertError, Entry, Escaped, ReadError, SampleSource, WriteError};
+use tbl_io::{ConvertError, Entry, Escaped, Note, ReadError, SampleSource, WriteError};
 use tl_decode::DecodeError;
 use tl_pipeline::{PipelineError, SampleFault};
 use tl_transform::{PlanError, RecipeError};
@@ -149,6 +149,19 @@ pub(crate) enum Failure {
     /// There is nothing to measure.
     #[error("no samples to measure")]
     NoSamples,
+    /// Folders and archives without a single sample, where a copy of them is wanted: nothing tells an
+    /// empty one from a wrong one.
+    #[error(
+        "{}: no samples, expected at least one file that is not hidden{}",
+        Subject::file(path),
+        passed_over.as_ref().map_or(String::new(), |note| format!("; {note}"))
+    )]
+    Empty {
+        /// The first of them.
+        path: PathBuf,
+        /// What it has instead, if it has anything.
+        passed_over: Option<Note>,
+    },
     /// There is nothing for this rank.
     #[error(
         "rank {rank} of {world} has no batch: the epoch has {positions} samples, a global batch \
@@ -316,6 +329,7 @@ impl Failure {
             | Self::RawSize { .. }
             | Self::Damaged { .. }
             | Self::DamagedParts { .. }
+            | Self::Empty { .. }
             | Self::UnsafeName { .. } => true,
             Self::Io { .. }
             | Self::Stdout { .. }

@@ -243,8 +243,8 @@ fn what_is_passed_over_is_said_once() {
     let (path, out) = (path.to_str().expect("UTF-8"), folder.path().join("out.tbl"));
     let out = out.to_str().expect("UTF-8");
     let expected = format!(
-        "tl: {path}: passed over 1 symbolic links, 1 hard links, such as to\\x1bwhere; \
-         bytes from byte 3072 on belong to nothing\n"
+        "tl: {path}: passed over 1 symbolic links, 1 hard links, such as to\\x1bwhere\n\
+         tl: {path}: bytes from byte 3072 on belong to nothing\n"
     );
     for args in [
         &["ls", path][..],

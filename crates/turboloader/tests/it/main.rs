@@ -15,6 +15,7 @@ mod labels;
 mod limits;
 mod listing;
 mod metadata;
+mod notes;
 mod orders;
 mod recipes;
 mod row_indexes;
