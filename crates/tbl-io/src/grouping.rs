@@ -64,7 +64,8 @@ pub(crate) struct SeveralImages {
 }
 
 /// The groups without an image that are passed over although they may be samples: they have several
-/// files, or one whose extension also occurs next to images. webdataset reads them as samples.
+/// files, or one whose extension also occurs next to images, or a number that others have with an
+/// image. webdataset reads them as samples, or as fields of one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WithoutImage {
     pub(crate) groups: u64,
@@ -373,7 +374,8 @@ fn discard_strays(names: &Names, groups: &mut [Group], group_of: &[u32]) -> With
             continue;
         }
         group.main = NONE;
-        if group.files > 1 || known > 0 {
+        let key = split_base(names.base(group.first_file)).0;
+        if group.files > 1 || known > 0 || group.key_bytes > key.len() {
             without_image.groups += 1;
             without_image.files += u64::from(group.files);
             let first = without_image.first.unwrap_or(group.first_file);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::escape::Escaped;
 use crate::grouping::{Grouping, JoinedImages, SeveralImages, WithoutImage, last_extension};
@@ -39,7 +39,8 @@ pub enum Note {
         because: Vec<u8>,
     },
     /// Files that are passed over because their group has no image, although they may be a sample:
-    /// the group has several files, or one whose extension also occurs next to images.
+    /// the group has several files, or one whose extension also occurs next to images, or one with a
+    /// number, such as `cat.2.txt` next to `cat.0.jpg` and `cat.1.jpg`.
     WithoutImage {
         /// How many groups.
         groups: u64,
@@ -226,14 +227,7 @@ impl fmt::Display for Note {
             ),
             Self::NoImages { samples, extensions } => {
                 write!(f, "none of {samples} samples is an image by its name, found ")?;
-                if extensions.is_empty() {
-                    return f.write_str("files without an extension");
-                }
-                for (number, extension) in extensions.iter().enumerate() {
-                    let comma = if number > 0 { ", " } else { "" };
-                    write!(f, "{comma}.{}", Escaped(extension))?;
-                }
-                f.write_str(" files")
+                write_extensions(f, extensions)
             }
             Self::Replaced { members, labels, first } => {
                 write!(
@@ -279,15 +273,36 @@ impl fmt::Display for Note {
                 )
             }
             Self::SeparateFolders { folders, first, parent } => {
-                let first = Escaped(first.as_os_str().as_bytes());
-                write!(
-                    f,
-                    "no labels in {folders} folders without class folders or label files, first \
-                     {first}; to take the folders as classes, pass the folder that holds them"
-                )?;
-                let parent = parent.as_deref().map(|parent| parent.as_os_str().as_bytes());
-                parent.map_or(Ok(()), |parent| write!(f, ", {}", Escaped(parent)))
+                write_separate_folders(f, *folders, first, parent.as_deref())
             }
         }
     }
+}
+
+fn write_extensions(f: &mut fmt::Formatter<'_>, extensions: &[Vec<u8>]) -> fmt::Result {
+    if extensions.is_empty() {
+        return f.write_str("files without an extension");
+    }
+    for (number, extension) in extensions.iter().enumerate() {
+        let comma = if number > 0 { ", " } else { "" };
+        write!(f, "{comma}.{}", Escaped(extension))?;
+    }
+    f.write_str(" files")
+}
+
+/// The text of [`Note::SeparateFolders`].
+fn write_separate_folders(
+    f: &mut fmt::Formatter<'_>,
+    folders: u64,
+    first: &Path,
+    parent: Option<&Path>,
+) -> fmt::Result {
+    let shown = |path: &Path| Escaped(path.as_os_str().as_bytes()).to_string();
+    write!(
+        f,
+        "no labels in {folders} folders without class folders or label files, first {}; to take \
+         the folders as classes, pass the folder that holds them",
+        shown(first)
+    )?;
+    parent.map_or(Ok(()), |parent| write!(f, ", {}", shown(parent)))
 }

@@ -130,7 +130,10 @@ pub fn repair<P: Prepare>(
 ) -> Result<RepairSummary, ConvertError> {
     let source = Source::open(path)?;
     match header::recognise(&source)? {
-        Some(version) => tbl::repair(&source, version, destination, options, prepare, on_event),
+        Some(version) => {
+            check_extension(destination, "tbl")?;
+            tbl::repair(&source, version, destination, options, prepare, on_event)
+        }
         None => tar::repair(&source, destination, options, on_event),
     }
 }

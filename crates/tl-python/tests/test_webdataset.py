@@ -61,16 +61,16 @@ def is_image(field: str) -> bool:
     return f".{field}".endswith(IMAGES)
 
 
-def take_apart(names: list[str]) -> list[list[str]]:
-    """Take numbered images apart: names without their common part, by sample."""
+def take_apart(names: list[str]) -> list[tuple[str, list[str]]]:
+    """Take numbered images apart: the common part of each sample's names, and the rest of each."""
     images = [name.rpartition(".")[0] for name in names if is_image(name)]
     has_numbers = all(any(map(str.isdigit, image)) for image in images)
     if len(images) < 2 or not has_numbers or not all("." in name for name in names):
-        return [names]
+        return [("", names)]
     apart = []
     for part, group in itertools.groupby(sorted(names), lambda name: name.partition(".")[0]):
         taken = take_apart([name.removeprefix(f"{part}.") for name in group])
-        apart += [[f"{part}.{name}" for name in names] for names in taken]
+        apart += [(f"{part}.{prefix}", names) for prefix, names in taken]
     return apart
 
 
@@ -80,17 +80,17 @@ def expect(samples: list[tuple[str, Files]]) -> tuple[list[tuple[str, Files]], s
     Returns the samples, and the start of the note on those that are passed over.
     """
     apart = [
-        (key, {name: fields[name] for name in names})
+        (key, prefix, names, {prefix + name: fields[prefix + name] for name in names})
         for key, fields in samples
-        for names in take_apart(list(fields))
+        for prefix, names in take_apart(list(fields))
     ]
-    known = {name for _, fields in apart if any(map(is_image, fields)) for name in fields}
+    known = {name for _, _, names, _ in apart if any(map(is_image, names)) for name in names}
     expected, left_out = [], []
-    for key, fields in apart:
-        looks_like_a_sample = len(fields) > 1 and known >= set(fields)
-        if not known or any(map(is_image, fields)) or looks_like_a_sample:
+    for key, prefix, names, fields in apart:
+        looks_like_a_sample = len(names) > 1 and known >= set(names)
+        if not known or any(map(is_image, names)) or looks_like_a_sample:
             expected.append((key, fields))
-        elif len(fields) > 1 or known & set(fields):
+        elif prefix or len(names) > 1 or known & set(names):
             left_out.append(fields)
     if not left_out:
         return expected, None

@@ -213,6 +213,7 @@ fn groups_without_an_image_that_may_be_samples_are_counted() {
     check_found(&["README.md", "a.jpg", "LICENSE", "a", "a.cls"], 0, 0, None);
     check_found(&["a.jpg", "a.txt", "b.TXT", "c.md", "README.txt"], 2, 2, Some(2));
     check_found(&["t.csv", "a.jpg", "a.txt", "t.json", "b.txt", "b.xml"], 2, 4, Some(0));
+    check_found(&["a.0.jpg", "a.1.jpg", "a.2.txt", "b.xml"], 1, 1, Some(2));
     // These are samples.
     check_found(&["a.jpg", "a.txt", "a.cls", "b.txt", "b.cls"], 0, 0, None);
     check_found(&["0.txt", "1.cls"], 0, 0, None);

@@ -10,7 +10,7 @@ use tbl_format::checksum::{crc32c, payload_crc16};
 use tbl_format::v2::{EntryFlags, IndexEntry};
 
 use super::header::{self, Rebuilt};
-use super::{RepairEvent, RepairOptions, RepairSummary, check_extension, unless_damage};
+use super::{RepairEvent, RepairOptions, RepairSummary, unless_damage};
 use crate::convert::{ConvertError, Prepare, Prepared};
 use crate::error::{Detail, ReadError};
 use crate::reader::{Damage, ReadOptions, TblFile, Verify};
@@ -27,7 +27,6 @@ pub(super) fn repair<P: Prepare>(
     prepare: P,
     on_event: &mut dyn FnMut(RepairEvent<'_>),
 ) -> Result<RepairSummary, ConvertError> {
-    check_extension(destination, "tbl")?;
     let rebuilt = match version {
         TblVersion::V1 => header::rebuild_v1(source)?,
         TblVersion::V2 => header::rebuild_v2(source)?,
