@@ -233,6 +233,17 @@ impl Loader {
         self.next_batch(state).map(|_| ())
     }
 
+    /// Whether `state` is the end of its epoch: all ranks have received all their batches.
+    /// [`resume`](Self::resume) then returns an epoch without batches. A rank with one batch less
+    /// than others ([`Tail::Uneven`](crate::Tail::Uneven)) can also have none left of an epoch that
+    /// the others have not finished.
+    ///
+    /// # Errors
+    /// As `resume`.
+    pub fn is_over(&self, state: &LoaderState) -> Result<bool, PipelineError> {
+        Ok(self.next_batch(state)? == self.shared.schedule.global_batches())
+    }
+
     fn next_batch(&self, state: &LoaderState) -> Result<u64, PipelineError> {
         let own = self.shared.state(state.epoch, self.shared.schedule.global_batches())?;
         state.next_batch(&own)

@@ -161,6 +161,13 @@ impl PyLoader {
         Ok(state.epoch)
     }
 
+    /// Whether all ranks have received all batches of the state's epoch.
+    fn is_over(&self, py: Python<'_>, state: &str) -> PyResult<bool> {
+        let loader = self.open()?;
+        let state = parsed(state)?;
+        Ok(detached(py, || loader.is_over(&state))?.map_err(Error::from)?)
+    }
+
     /// The state at the start of this epoch, as JSON.
     fn state(&self, py: Python<'_>, epoch: u32) -> PyResult<String> {
         let loader = self.open()?;

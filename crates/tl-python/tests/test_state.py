@@ -101,6 +101,36 @@ def test_ranks_change_hands_anywhere(data, split, other_split, steps):
 
 
 @SETTINGS
+@hypothesis.given(steps=st.integers(0, 9), source=st.sampled_from(["own", 0, 1]))
+def test_uneven_ranks_receive_every_sample_once(data, steps, source):
+    def ranks():
+        settings = {"shuffle": True, "tail": "uneven", "world_size": 2}
+        return [tl.DataLoader(data, 6, world_rank=rank, **settings) for rank in range(2)]
+
+    def indices(batches):
+        return [index for batch in batches for index in batch["index"].tolist()]
+
+    before = ranks()
+    assert [len(loader) for loader in before] == [9, 8]
+    first = [
+        [indices([batch]) for batch in itertools.islice(iter(loader), steps)] for loader in before
+    ]
+    states = [loader.state_dict() for loader in before]
+    received = []
+    after = ranks()
+    for rank, loader in enumerate(after):
+        state = states[rank if source == "own" else source]
+        loader.load_state_dict(state)
+        counted = state["consumed"] // state["global_batch"]
+        received += itertools.chain(*first[rank][:counted])
+        # The rest of epoch 0, which may have no batch for this rank.
+        received += indices(loader) if loader.epoch == 0 else []
+        assert loader.epoch == 1
+    assert sorted(received) == list(range(100))
+    assert sorted(indices(after[0]) + indices(after[1])) == list(range(100))
+
+
+@SETTINGS
 @hypothesis.given(
     index=st.one_of(
         st.integers(-8, 7),

@@ -383,10 +383,10 @@ class DataLoader:
         self._end()
         if self._state is None:
             epoch = self._native.epoch(self._next)
+        elif not self._is_chosen and self._native.is_over(self._state):
+            epoch = self._native.epoch(self._next + 1)
         else:
             epoch = self._native.resume(self._state)
-            if epoch.remaining() == 0 and not self._is_chosen:
-                epoch = self._native.epoch(epoch.number + 1)
         self._state, self._is_chosen = None, False
         self._current, self._next = epoch, epoch.number + 1
         self._left = epoch.remaining()
@@ -405,8 +405,10 @@ class DataLoader:
     def state_dict(self) -> dict[str, Any]:
         """Return where the consumer is: what it has received, not what was prepared.
 
-        It is the same on every rank, and goes on with any number of threads and of ranks that
-        have the same global batch.
+        It is the same on every rank after the same number of batches, and resumes with any number
+        of threads and of ranks that have the same global batch. With ``tail="uneven"``, the state
+        of a rank that has one batch less ends before the last global batch. Resumed from it, the
+        rank with the last batch gets that batch, and the others get an epoch without batches.
         """
         if self._state is not None:
             text = self._state
@@ -436,9 +438,7 @@ class DataLoader:
         """The epoch of the next iteration."""
         if self._state is None or self._is_chosen:
             return self._next
-        state = json.loads(self._state)
-        is_over = state["consumed"] >= len(self) * state["global_batch"]
-        return self._next + int(is_over)
+        return self._next + int(self._native.is_over(self._state))
 
     @property
     def recipe(self) -> Recipe | None:
