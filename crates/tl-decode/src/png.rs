@@ -52,7 +52,7 @@ pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
     })
 }
 
-/// That of the eXIf chunk, or of `ImageMagick`'s EXIF profile where there is none, or of XMP.
+/// The orientation in the eXIf chunk, else in the EXIF profile of `ImageMagick`, else in XMP.
 fn orientation(bytes: &[u8]) -> Orientation {
     let exif_chunk = chunks(bytes).filter(|chunk| &chunk.kind == b"eXIf").last();
     let profile = match exif_chunk {
@@ -64,9 +64,12 @@ fn orientation(bytes: &[u8]) -> Orientation {
 }
 
 /// The bytes of a profile that `ImageMagick` stores as text: its name and size on the first three
-/// lines, then hexadecimal digits.
+/// lines, then hexadecimal digits. Bytes after the first MiB are left out: the orientation stands at
+/// the front.
 fn hex_of_profile(text: &[u8]) -> Option<Vec<u8>> {
+    const MAX_DIGITS: usize = 2 << 20;
     let digits = text.splitn(4, |byte| *byte == b'\n').nth(3)?;
+    let digits = digits.get(..MAX_DIGITS).unwrap_or(digits);
     let mut nibbles = (digits.iter().filter(|byte| !byte.is_ascii_whitespace()))
         .map(|digit| char::from(*digit).to_digit(16));
     let mut data = Vec::with_capacity(digits.len() / 2);
@@ -156,8 +159,8 @@ fn open<'a>(
     strict.set_ignore_iccp_chunk(true);
     let mut decoder = ::png::Decoder::new_with_options(Cursor::new(bytes), strict);
     decoder.set_limits(::png::Limits { bytes: options.limits.working_bytes() });
-    // 16-bit samples lose their low byte; Pillow clips those of grey instead. Palettes and samples below 8 bits are
-    // expanded here, without the alpha channel the crate would add for a tRNS chunk.
+    // 16-bit samples lose their low byte, where Pillow clips grey ones. Palettes and samples below 8
+    // bits are expanded here, without the alpha channel the crate would add for a tRNS chunk.
     decoder.set_transformations(Transformations::STRIP_16);
     decoder.read_info()
 }

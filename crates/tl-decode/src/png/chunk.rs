@@ -20,10 +20,11 @@ pub(super) struct Chunk<'a> {
     pub(super) data: &'a [u8],
 }
 
-/// The chunks of `bytes`; ends at the first that does not fit in the file.
+/// The chunks of `bytes` before the one that ends the image, or before the first that does not fit
+/// in the file.
 pub(super) fn chunks(bytes: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
     let mut at = SIGNATURE_SIZE;
-    std::iter::from_fn(move || {
+    let all = std::iter::from_fn(move || {
         let rest = bytes.get(at..)?;
         let (head, data) = rest.split_first_chunk::<8>()?;
         let [l0, l1, l2, l3, kind @ ..] = *head;
@@ -31,7 +32,8 @@ pub(super) fn chunks(bytes: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
         let chunk = Chunk { at, kind, data: data.get(..length)? };
         at = at.checked_add(length)?.checked_add(OVERHEAD)?;
         Some(chunk)
-    })
+    });
+    all.take_while(|chunk| &chunk.kind != b"IEND")
 }
 
 /// Refuses ancillary chunks that are shorter than their fields, as Pillow and pngcheck do. The
@@ -65,18 +67,19 @@ pub(super) fn require_whole(bytes: &[u8]) -> Result<(), DecodeError> {
     Ok(())
 }
 
-/// The text of the last chunk with this keyword, if it can be read.
+/// The text of the last chunk with this keyword, if it can be read. Only that chunk is inflated.
 pub(super) fn text<'a>(bytes: &'a [u8], keyword: &[u8]) -> Option<Cow<'a, [u8]>> {
-    chunks(bytes).filter_map(|chunk| text_of(&chunk, keyword)).last()
-}
-
-fn text_of<'a>(chunk: &Chunk<'a>, keyword: &[u8]) -> Option<Cow<'a, [u8]>> {
-    let after_keyword = || chunk.data.strip_prefix(keyword)?.strip_prefix(b"\0");
-    match &chunk.kind {
-        b"tEXt" => after_keyword().map(Cow::Borrowed),
-        b"zTXt" => inflate(after_keyword()?.strip_prefix(b"\0")?),
-        b"iTXt" => {
-            let (&[compressed, method], rest) = after_keyword()?.split_first_chunk()?;
+    let after_keyword = |chunk: Chunk<'a>| {
+        let is_text = matches!(&chunk.kind, b"tEXt" | b"zTXt" | b"iTXt");
+        let data = chunk.data.strip_prefix(keyword)?.strip_prefix(b"\0")?;
+        is_text.then_some((chunk.kind, data))
+    };
+    let (kind, data) = chunks(bytes).filter_map(after_keyword).last()?;
+    match &kind {
+        b"tEXt" => Some(Cow::Borrowed(data)),
+        b"zTXt" => inflate(data.strip_prefix(b"\0")?),
+        _ => {
+            let (&[compressed, method], rest) = data.split_first_chunk()?;
             // The language and the translated keyword.
             let text = rest.splitn(3, |byte| *byte == 0).nth(2)?;
             match (compressed, method) {
@@ -85,7 +88,6 @@ fn text_of<'a>(chunk: &Chunk<'a>, keyword: &[u8]) -> Option<Cow<'a, [u8]>> {
                 _ => None,
             }
         }
-        _ => None,
     }
 }
 
