@@ -96,7 +96,7 @@ pub enum PipelineError {
         recipe: String,
     },
     /// No sample has a file that is asked for.
-    #[error("no sample has a file `{name}`; the files are called: {}", found.join(", "))]
+    #[error("no sample has a file `{name}`; {}", crate::fields::names::listed(found))]
     UnknownField {
         /// The name.
         name: String,

@@ -2,7 +2,7 @@
 //! masks.
 
 mod annotate;
-mod names;
+pub(crate) mod names;
 mod pointer;
 
 use tl_transform::BoxFormat;

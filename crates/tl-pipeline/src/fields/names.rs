@@ -138,12 +138,16 @@ impl Fields {
     pub fn check_names(&self, dataset: &Dataset) -> Result<(), PipelineError> {
         let mut missing: Vec<&str> = self.names().collect();
         let mut found = BTreeSet::new();
+        let mut is_damaged = false;
         for index in 0..dataset.len() {
             if missing.is_empty() {
                 return Ok(());
             }
-            // A damaged sample is reported when it is read.
-            let Ok(entry) = dataset.entry(index) else { continue };
+            // A damaged sample is reported when it is read, and may have the file.
+            let Ok(entry) = dataset.entry(index) else {
+                is_damaged = true;
+                continue;
+            };
             let mut see = |extension: &[u8]| {
                 let own = entry.own_field_name(extension).unwrap_or(extension);
                 missing.retain(|name| !is(extension, name) && !is(own, name));
@@ -156,16 +160,22 @@ impl Fields {
                 see(extension);
                 false
             };
-            if dataset.read_fields_where(index, &mut look, &mut Vec::new()).is_err() {
-                continue;
-            }
+            is_damaged |= dataset.read_fields_where(index, &mut look, &mut Vec::new()).is_err();
         }
         match missing.first() {
-            Some(name) if !found.is_empty() => Err(PipelineError::UnknownField {
+            Some(name) if !is_damaged || !found.is_empty() => Err(PipelineError::UnknownField {
                 name: (*name).to_owned(),
                 found: found.into_iter().collect(),
             }),
             _ => Ok(()),
         }
+    }
+}
+
+/// The names of the files that samples have, for an error.
+pub(crate) fn listed(names: &[String]) -> String {
+    match names {
+        [] => "its samples have no names and no files".to_owned(),
+        names => format!("the files are called: {}", names.join(", ")),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use tbl_io::{NewSample, StreamWriter, TblVersion, WriteOptions};
 use tl_pipeline::{Dataset, Fields, Loader, LoaderConfig, PipelineError, Shuffle, Work};
 
 /// Creates the files, each with its own name as contents, and labels with a number.
@@ -66,4 +67,16 @@ fn a_name_that_no_sample_has_is_refused() {
     assert_eq!(error.to_string(), expected);
     assert!(matches!(error, PipelineError::UnknownField { name, .. } if name == "jsn"));
     assert!(open(root.path(), &["seg.png"]).is_ok());
+}
+
+#[test]
+fn a_column_of_samples_without_names_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("v1.tbl");
+    let options = WriteOptions { version: TblVersion::V1, ..WriteOptions::default() };
+    let mut writer = StreamWriter::create(&path, options).unwrap();
+    writer.write_sample(&NewSample::new(b"bytes")).unwrap();
+    writer.finish().unwrap();
+    let error = open(&path, &["txt"]).unwrap_err().to_string();
+    assert_eq!(error, "no sample has a file `txt`; its samples have no names and no files");
 }
