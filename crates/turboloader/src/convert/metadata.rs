@@ -1,6 +1,5 @@
 //! Metadata of a whole file that the command line adds.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -16,7 +15,7 @@ const MAX_BYTES: u64 = 64 << 20;
 /// The file at `path`, which holds one JSON value, as a block.
 pub(super) fn read(path: &Path) -> Result<MetadataBlock, Failure> {
     let failed = |source| Failure::Io { path: path.to_owned(), source };
-    let file = File::open(path).map_err(failed)?;
+    let file = tbl_io::open_file(path)?;
     let mut data = Vec::new();
     file.take(MAX_BYTES + 1).read_to_end(&mut data).map_err(failed)?;
     if data.len() as u64 > MAX_BYTES {

@@ -80,6 +80,14 @@ fn devices_and_fifos_are_refused_by_name() {
             vec!["repair".as_ref(), path, "-o".as_ref(), output.as_ref()],
             vec!["explain".as_ref(), path],
             vec![
+                "convert".as_ref(),
+                data.as_os_str(),
+                "-o".as_ref(),
+                output.as_ref(),
+                "--metadata".as_ref(),
+                path,
+            ],
+            vec![
                 "bench".as_ref(),
                 data.as_os_str(),
                 "--recipe".as_ref(),
