@@ -174,15 +174,16 @@ impl Sources {
 
 /// Fails for folders and archives if no source has a sample. A TBL file says that it is empty.
 fn require_samples(sources: &[Box<dyn SampleSource>]) -> Result<(), Failure> {
-    let is_unknown = |source: &&Box<dyn SampleSource>| {
-        matches!(source.kind(), SourceKind::Folder | SourceKind::Tar)
+    let is_unknown =
+        |source: &&dyn SampleSource| matches!(source.kind(), SourceKind::Folder | SourceKind::Tar);
+    let Some(first) = sources.iter().map(|source| &**source).find(is_unknown) else {
+        return Ok(());
     };
-    let Some(first) = sources.iter().find(is_unknown) else { return Ok(()) };
     if sources.iter().any(|source| source.sample_count() > 0) {
         return Ok(());
     }
     let is_passed_over = |note: &Note| matches!(note, Note::PassedOver { .. });
-    let passed_over = first.notes().into_iter().find(is_passed_over);
+    let passed_over = first.notes().into_iter().find(is_passed_over).map(Box::new);
     Err(Failure::Empty { path: first.path().to_owned(), passed_over })
 }
 

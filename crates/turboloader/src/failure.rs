@@ -160,7 +160,7 @@ pub(crate) enum Failure {
         /// The first of them.
         path: PathBuf,
         /// What it has instead, if it has anything.
-        passed_over: Option<Note>,
+        passed_over: Option<Box<Note>>,
     },
     /// There is nothing for this rank.
     #[error(
