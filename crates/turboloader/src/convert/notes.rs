@@ -37,7 +37,7 @@ impl ConversionNotes {
             ConvertEvent::Unindexed { path, index, key, reason } => {
                 ("row index", path, index, key, reason)
             }
-            _ => return,
+            ConvertEvent::Written { .. } | _ => return,
         };
         if (self.named.len() as u64) < MAX_NAMED {
             let (path, key) = (path.as_os_str().as_bytes(), key.unwrap_or_default());
