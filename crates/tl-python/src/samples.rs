@@ -92,6 +92,7 @@ impl PySamples {
         user_transforms: "dict[str, Callable[[Any], Any]] | None" = None,
         columns: "list[str] | None" = None
     ))]
+    #[expect(clippy::too_many_arguments, reason = "Python has them by name")]
     fn new(
         py: Python<'_>,
         paths: Vec<PathBuf>,
