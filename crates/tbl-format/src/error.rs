@@ -151,6 +151,12 @@ pub enum FormatError {
         /// The list's length.
         found: u64,
     },
+    /// A metadata block of our writers stands where none is expected, or has another length.
+    #[error("{what} is out of order or cut: the metadata section is damaged")]
+    OutOfOrder {
+        /// The block.
+        what: &'static str,
+    },
     /// A file with extension blocks lacks one that all such files have.
     #[error("{what} is missing")]
     Missing {

@@ -159,6 +159,16 @@ impl<'a> Extension<'a> {
         }))
     }
 
+    /// Whether `data` starts with the header of a payload of this version that describes the whole
+    /// file.
+    pub fn is_of_file(data: &[u8]) -> bool {
+        ExtensionHeader::ref_from_prefix(data).is_ok_and(|(header, _)| {
+            header.magic == ExtensionHeader::MAGIC
+                && header.version == ExtensionHeader::VERSION
+                && (1..=6).contains(&header.kind.get())
+        })
+    }
+
     /// Checks the CRC-32C of a CUSTOM block's data if it is an extension payload, of whatever
     /// kind, of this version; anything else passes.
     ///
@@ -176,10 +186,19 @@ impl<'a> Extension<'a> {
         digest.update(body);
         let (stored, computed) = (header.checksum.get(), digest.finish());
         if stored == computed {
-            Ok(())
-        } else {
-            Err(FormatError::Crc32c { what: "extension block", stored, computed })
+            return Ok(());
         }
+        let what = match header.kind.get() {
+            1 => "class names",
+            2 => "sample names",
+            3 => "label list",
+            4 => "checksum list",
+            5 => "integrity block",
+            6 => "row index block",
+            16 => "sidecar field",
+            _ => "extension block",
+        };
+        Err(FormatError::Crc32c { what, stored, computed })
     }
 }
 

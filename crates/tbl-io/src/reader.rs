@@ -20,10 +20,12 @@ use crate::tbl_version::TblVersion;
 use crate::view::ViewMap;
 
 mod block_limits;
+mod block_map;
 mod blocks;
 mod entry;
 mod metadata;
 mod open;
+mod order;
 mod payload;
 mod raw;
 mod region;
@@ -177,16 +179,6 @@ impl TblFile {
         Ok(self.index_entry(index)?.is_compressed())
     }
 
-    /// Checks everything outside the samples that has a checksum: the index and the metadata of
-    /// files that our writers made. The header was checked when the file was opened.
-    ///
-    /// # Errors
-    /// [`ReadError::Format`] with the first part that does not match.
-    pub fn verify_structure(&self) -> Result<(), ReadError> {
-        self.verify_metadata()?;
-        self.verify_index()
-    }
-
     /// Checks the metadata of files that our writers made.
     pub(crate) fn verify_metadata(&self) -> Result<(), ReadError> {
         self.metadata.verify()
@@ -203,12 +195,14 @@ impl TblFile {
         Err(self.format_error(self.version().header_bytes(), source))
     }
 
-    /// Name and label of sample `index`, without a look at its index entry.
-    pub(crate) fn key_and_label(
-        &self,
-        index: u64,
-    ) -> Result<(Option<Vec<u8>>, Option<i64>), ReadError> {
-        self.metadata.key_and_label(index)
+    /// The name of sample `index` as far as it can be saved, without a look at its index entry.
+    pub(crate) fn saved_key(&self, index: u64) -> Result<Option<Vec<u8>>, ReadError> {
+        self.metadata.saved_key(index)
+    }
+
+    /// The label of sample `index` if a checksum covers it, without a look at its index entry.
+    pub(crate) fn saved_label(&self, index: u64) -> Result<Option<i64>, ReadError> {
+        self.metadata.saved_label(index)
     }
 
     /// Fields of sample `index`, without a look at its index entry.
@@ -294,7 +288,8 @@ impl SampleSource for TblFile {
 
     fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
         let facts = self.facts(index)?;
-        let named = self.metadata.key_and_label(index);
+        let has_blocks = self.index_entry(index)?.has_metadata();
+        let named = self.metadata.key_and_label(index, has_blocks);
         let (key, label) = named.map_err(|error| error.for_sample(index, None))?;
         Ok(Entry::new(facts, key.map(Cow::Owned), label))
     }
@@ -313,10 +308,16 @@ impl SampleSource for TblFile {
     }
 
     fn check_label(&self, index: u64) -> Result<(), ReadError> {
-        self.metadata.check_label(index)?.map_err(|source| {
+        let has_blocks = self.index_entry(index)?.has_metadata();
+        self.metadata.check_label(index, has_blocks)?.map_err(|source| {
             let (path, member) = (self.source.path().to_path_buf(), b"JSON metadata".to_vec());
             ReadError::Label { path, member, source }.for_sample(index, None)
         })
+    }
+
+    fn verify_structure(&self) -> Result<(), ReadError> {
+        self.verify_metadata()?;
+        self.verify_index()
     }
 
     fn stored_labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
@@ -385,8 +386,9 @@ impl SampleSource for TblFile {
         is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
         fields: &mut Vec<Field>,
     ) -> Result<(), ReadError> {
-        self.index_entry(index)?;
-        let read = self.metadata.read_fields_where(index, is_wanted, fields);
+        let has_blocks = self.index_entry(index)?.has_metadata();
+        let read = self.metadata.check_blocks(index, has_blocks);
+        let read = read.and_then(|()| self.metadata.read_fields_where(index, is_wanted, fields));
         read.map_err(|error| error.for_sample(index, None))
     }
 

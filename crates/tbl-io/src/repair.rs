@@ -78,6 +78,10 @@ pub struct RepairSummary {
     pub without_fields: u64,
     /// Kept samples without the row index they had, which can be made anew.
     pub without_row_index: u64,
+    /// Kept samples without the name they had, because the list of names is damaged.
+    pub without_name: u64,
+    /// Kept samples without the label they had, because the list of labels is damaged.
+    pub without_label: u64,
     /// Kept samples without the metadata blocks they had.
     pub without_metadata: u64,
     /// Names, labels, fields or other metadata may be missing, because the section is damaged.
@@ -98,6 +102,8 @@ impl RepairSummary {
     pub fn is_complete(&self) -> bool {
         self.lost == 0
             && self.without_fields == 0
+            && self.without_name == 0
+            && self.without_label == 0
             && self.without_metadata == 0
             && !self.damaged_metadata
             && self.unreadable_labels == 0

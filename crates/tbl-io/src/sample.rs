@@ -60,6 +60,16 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
         Ok(false)
     }
 
+    /// Checks all parts of the container besides the samples that have a checksum: index and
+    /// metadata section of a TBL file of version 2, as far as our writer made it. This reads all of
+    /// both. [`Selection::all`](crate::Selection::all) calls it before samples are copied.
+    ///
+    /// # Errors
+    /// [`ReadError::Format`] with the first part that is damaged.
+    fn verify_structure(&self) -> Result<(), ReadError> {
+        Ok(())
+    }
+
     /// The labels of all samples at once, [`i64::MIN`] for none, where the container keeps them in
     /// one place; an empty list when no sample has one. `None` when each has to be asked for, as
     /// where some cannot be read.

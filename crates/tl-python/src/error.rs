@@ -340,7 +340,7 @@ impl From<WriteError> for Error {
 impl From<ConvertError> for Error {
     fn from(error: ConvertError) -> Self {
         match error {
-            ConvertError::Read(error) => error.into(),
+            ConvertError::Read(error) | ConvertError::Structure(error) => error.into(),
             ConvertError::Write(error) => error.into(),
             ConvertError::Prepare { ref path, index, ref key, .. } => {
                 let (sample, key) = (Some(index), key.clone());

@@ -26,6 +26,8 @@ struct Report<'a> {
     restored: u64,
     without_fields: u64,
     without_row_index: u64,
+    without_name: u64,
+    without_label: u64,
     without_metadata: u64,
     unreadable_labels: u64,
     damaged_metadata: bool,
@@ -81,6 +83,8 @@ pub(crate) fn run(args: &RepairArgs, _global: GlobalArgs) -> Result<Verdict, Fai
             restored,
             without_fields,
             without_row_index: summary.without_row_index,
+            without_name: summary.without_name,
+            without_label: summary.without_label,
             without_metadata: summary.without_metadata,
             unreadable_labels: summary.unreadable_labels,
             damaged_metadata: summary.damaged_metadata,
@@ -110,9 +114,11 @@ pub(crate) fn run(args: &RepairArgs, _global: GlobalArgs) -> Result<Verdict, Fai
     }
     let lost = if summary.file_bytes == 0 { "all".to_owned() } else { lost.to_string() };
     output::report(&format_args!(
-        "{}: {lost} samples are lost, {without_fields} lost their sidecar fields, {} their \
-         metadata blocks{}{}{}",
+        "{}: {lost} samples are lost, {} lost their names, {} their labels, {without_fields} \
+         their sidecar fields, {} their metadata blocks{}{}{}",
         Escaped(args.file.as_os_str().as_bytes()),
+        summary.without_name,
+        summary.without_label,
         summary.without_metadata,
         match summary.unreadable_labels {
             0 => String::new(),

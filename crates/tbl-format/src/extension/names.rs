@@ -94,7 +94,11 @@ pub struct SampleNames<'a> {
 }
 
 impl<'a> SampleNames<'a> {
-    pub(super) fn parse(body: &'a [u8]) -> Result<Self, FormatError> {
+    /// Parses the body of a payload of this kind.
+    ///
+    /// # Errors
+    /// [`FormatError::Truncated`].
+    pub fn parse(body: &'a [u8]) -> Result<Self, FormatError> {
         let (head, rest) = RunHead::parse(body, "sample name block")?;
         let table = NameTable::parse(rest, head.count.get(), "sample name table")?;
         Ok(Self { first_sample: head.first_sample.get(), table })
@@ -113,6 +117,12 @@ impl<'a> SampleNames<'a> {
     /// Whether no sample is.
     pub fn is_empty(&self) -> bool {
         self.table.ends.is_empty()
+    }
+
+    /// Whether the last name ends with the payload, as in every payload that a writer makes.
+    pub fn is_exact(&self) -> bool {
+        let end = self.table.ends.last().map_or(0, |end| u64::from(end.get()));
+        end == self.table.names.len() as u64
     }
 
     /// The name of sample `index` of the file; `None` when another block has it.

@@ -18,6 +18,9 @@ pub enum ConvertError {
     /// A source is damaged or cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// The index or the metadata of a source is damaged.
+    #[error("{0}; save its samples with `tl repair` first")]
+    Structure(#[source] ReadError),
     /// The destination cannot be written, or its format cannot hold a sample.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -65,10 +68,15 @@ pub enum ConvertError {
 }
 
 impl ConvertError {
+    /// What a check of a source's structure found.
+    pub(super) fn of_structure(error: ReadError) -> Self {
+        if error.is_damage() { Self::Structure(error) } else { Self::Read(error) }
+    }
+
     /// Whether the data is at fault rather than the system or the caller.
     pub fn is_damage(&self) -> bool {
         match self {
-            Self::Read(error) => error.is_damage(),
+            Self::Read(error) | Self::Structure(error) => error.is_damage(),
             Self::Prepare { .. } => true,
             Self::Write(_)
             | Self::WorkerPanicked { .. }

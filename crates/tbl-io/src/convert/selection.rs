@@ -23,7 +23,8 @@ impl<'a> Selection<'a> {
     /// All samples of `sources`, one source after the other.
     ///
     /// # Errors
-    /// [`ConvertError::TooManySamples`] past 64 bits.
+    /// [`ConvertError::Structure`] for a source with a damaged index or damaged metadata: a copy
+    /// would have the damage and new checksums. [`ConvertError::TooManySamples`] past 64 bits.
     pub fn all(
         sources: &'a [Box<dyn SampleSource>],
         labels: &'a Labels,
@@ -31,6 +32,7 @@ impl<'a> Selection<'a> {
         let mut starts = Vec::with_capacity(sources.len());
         let mut sample_count = 0_u64;
         for source in sources {
+            source.verify_structure().map_err(ConvertError::of_structure)?;
             starts.push(sample_count);
             sample_count = sample_count
                 .checked_add(source.sample_count())

@@ -78,4 +78,8 @@ impl IndexEntry {
     pub(super) fn is_compressed(&self) -> bool {
         self.flags.contains(EntryFlags::COMPRESSED)
     }
+
+    pub(super) fn has_metadata(&self) -> bool {
+        self.flags.contains(EntryFlags::HAS_METADATA)
+    }
 }

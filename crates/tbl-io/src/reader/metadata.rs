@@ -9,12 +9,14 @@ use tbl_format::FormatError;
 use tbl_format::extension::Extension;
 use tbl_format::metadata::{BlockHeader, MetadataType};
 
-use super::MetadataTotals;
+use super::block_map::BlockMap;
 use super::region::Region;
-use super::section::{BlockMap, Defect, Directory, Names, totals, verify};
+use super::section::{Defect, Directory, Names, totals, verify, verify_integrity};
+use super::{Damage, MetadataTotals};
 use crate::error::ReadError;
 use crate::json::JsonFacts;
 use crate::label::LabelDefect;
+use crate::metadata_json::sample_json;
 use crate::sample::Field;
 use crate::source::Source;
 
@@ -29,23 +31,47 @@ struct Section {
     region: Region,
     directory: Directory,
     map: OnceLock<BlockMap>,
+    /// Whether blocks that no other checksum covers are compared with what a writer makes.
+    is_strict: bool,
+    /// Whether the CRC-32C of the whole section is right, once that is known.
+    whole: OnceLock<Result<(), Defect>>,
 }
+
+/// Scans compute the CRC-32C of the whole section up to so many bytes per sample, where they would
+/// otherwise look at the blocks of each.
+const SCAN_BYTES_PER_SAMPLE: u64 = 256;
 
 impl Metadata {
     pub(super) fn none() -> Self {
         Self(None)
     }
 
+    /// Opens the section. With [`Damage::LeaveOut`], damage that can be left out goes to `defects`.
     pub(super) fn open(
         source: &Source,
         range: Range<u64>,
         sample_count: u64,
+        damage: Damage,
+        defects: &mut Vec<FormatError>,
     ) -> Result<Self, ReadError> {
         let region = Region::open(source, range.start, range.end - range.start)?;
-        let path = source.path().to_path_buf();
-        let directory = Directory::default();
-        let mut section = Section { path, sample_count, region, directory, map: OnceLock::new() };
+        let mut section = Section {
+            path: source.path().to_path_buf(),
+            sample_count,
+            region,
+            directory: Directory::default(),
+            map: OnceLock::new(),
+            is_strict: false,
+            whole: OnceLock::new(),
+        };
         section.directory = section.read(|bytes| Directory::parse(bytes, sample_count))?;
+        section.is_strict = damage == Damage::Refuse && section.directory.integrity.is_some();
+        for defect in std::mem::take(&mut section.directory.defects) {
+            match (section.error(defect), damage) {
+                (ReadError::Format { source, .. }, Damage::LeaveOut) => defects.push(source),
+                (error, _) => return Err(error),
+            }
+        }
         Ok(Self(Some(section)))
     }
 
@@ -100,23 +126,40 @@ impl Metadata {
     pub(super) fn key_and_label(
         &self,
         index: u64,
+        has_blocks: bool,
     ) -> Result<(Option<Vec<u8>>, Option<i64>), ReadError> {
         let Some(section) = &self.0 else { return Ok((None, None)) };
+        section.key_and_label(index, has_blocks)
+    }
+
+    /// The name of sample `index` as far as it can be saved: from the lists of names, or where they
+    /// are damaged from the first JSON block of the sample, which has no checksum of its own.
+    pub(super) fn saved_key(&self, index: u64) -> Result<Option<Vec<u8>>, ReadError> {
+        let Some(section) = &self.0 else { return Ok(None) };
         let directory = &section.directory;
-        let (mut key, mut label) = section.read(|bytes| {
-            let key = directory.name(bytes, index)?.map(<[u8]>::to_vec);
-            Ok((key, directory.label(bytes, index)?))
-        })?;
-        if !directory.has_names() || !directory.has_labels() {
-            let json = section.json(index)?;
-            if !directory.has_names() {
-                key = json.key;
-            }
-            if !directory.has_labels() {
-                label = json.label.unwrap_or_default();
-            }
+        let listed = section.read(|bytes| Ok(directory.name(bytes, index)?.map(<[u8]>::to_vec)));
+        match listed {
+            Ok(key) if key.is_some() || directory.has_names() => Ok(key),
+            Ok(_) => Ok(section.json(index)?.key),
+            // JSON says bytes that are not UTF-8 in other ways.
+            Err(error) => match section.json(index)?.key {
+                Some(key) if !key.contains(&b'\\') => Ok(Some(key)),
+                _ => Err(error),
+            },
         }
-        Ok((key, label))
+    }
+
+    /// The label of sample `index` as far as a checksum covers it.
+    pub(super) fn saved_label(&self, index: u64) -> Result<Option<i64>, ReadError> {
+        let Some(section) = &self.0 else { return Ok(None) };
+        if section.directory.has_labels() {
+            return section.read(|bytes| section.directory.label(bytes, index));
+        }
+        let label = section.json(index)?.label.unwrap_or_default();
+        if label.is_some() {
+            section.check_whole()?;
+        }
+        Ok(label)
     }
 
     /// Calls `read` with the lists of names, or with `None` where
@@ -127,7 +170,7 @@ impl Metadata {
         read: impl FnOnce(Option<NameLists<'_>>) -> Result<R, ReadError>,
     ) -> Result<R, ReadError> {
         let Some(section) = &self.0 else { return read(Some(NameLists(None))) };
-        let is_whole = section.directory.has_labels() || section.map()?.is_whole();
+        let is_whole = section.directory.has_labels() || section.has_sound_blocks()?;
         section.read(|bytes| {
             let names = Names::new(&section.directory, bytes).filter(|_| is_whole);
             Ok(read(names.map(|names| NameLists(Some((section, names))))))
@@ -136,9 +179,16 @@ impl Metadata {
 
     /// Whether the label in the JSON block of sample `index`, if there is one, can be read. A label
     /// in the file's list makes it irrelevant.
-    pub(super) fn check_label(&self, index: u64) -> Result<Result<(), LabelDefect>, ReadError> {
+    pub(super) fn check_label(
+        &self,
+        index: u64,
+        has_blocks: bool,
+    ) -> Result<Result<(), LabelDefect>, ReadError> {
         match &self.0 {
-            Some(section) if !section.is_listed(index)? => Ok(section.json(index)?.label.map(drop)),
+            Some(section) if !section.is_listed(index)? => {
+                section.key_and_label(index, has_blocks)?;
+                Ok(section.json(index)?.label.map(drop))
+            }
             Some(_) | None => Ok(Ok(())),
         }
     }
@@ -147,7 +197,7 @@ impl Metadata {
     pub(super) fn check_name(&self, index: u64) -> Result<(), ReadError> {
         let Some(section) = &self.0 else { return Ok(()) };
         if section.directory.has_names() {
-            return section.read(|bytes| section.directory.name(bytes, index).map(drop));
+            return section.read(|bytes| section.directory.check_name(bytes, index));
         }
         section.json(index).map(drop)
     }
@@ -197,6 +247,15 @@ impl Metadata {
         section.read(|bytes| totals(bytes, section.sample_count))
     }
 
+    /// Checks that no field of sample `index` can have been lost by damage.
+    pub(super) fn check_blocks(&self, index: u64, has_blocks: bool) -> Result<(), ReadError> {
+        let Some(section) = self.0.as_ref().filter(|section| section.is_strict) else {
+            return Ok(());
+        };
+        let (key, label) = section.listed(index)?;
+        section.check_blocks(index, has_blocks, key.as_deref(), label).map(drop)
+    }
+
     /// Appends those sidecar fields of sample `index` that `is_wanted` says of their extension and
     /// size, each checked against its CRC-32C.
     pub(super) fn read_fields_where(
@@ -232,9 +291,17 @@ pub(super) struct NameLists<'a>(Option<(&'a Section, Names<'a>)>);
 
 impl<'a> NameLists<'a> {
     /// The name of sample `index`: fastest in ascending order.
-    pub(super) fn name(&mut self, index: u64) -> Result<Option<&'a [u8]>, ReadError> {
+    pub(super) fn name(
+        &mut self,
+        index: u64,
+        has_blocks: bool,
+    ) -> Result<Option<&'a [u8]>, ReadError> {
         let Some((section, names)) = &mut self.0 else { return Ok(None) };
-        names.name(index).map_err(|defect| section.error(defect))
+        let name = names.name(index).map_err(|defect| section.error(defect))?;
+        if name.is_none() && section.is_strict {
+            section.key_and_label(index, has_blocks)?;
+        }
+        Ok(name)
     }
 }
 
@@ -259,6 +326,95 @@ impl Section {
     /// Whether the file's list of labels has one for sample `index`.
     fn is_listed(&self, index: u64) -> Result<bool, ReadError> {
         Ok(self.read(|bytes| self.directory.label(bytes, index))?.is_some())
+    }
+
+    /// Name and label of sample `index` in our lists.
+    fn listed(&self, index: u64) -> Result<(Option<Vec<u8>>, Option<i64>), ReadError> {
+        self.read(|bytes| {
+            let key = self.directory.name(bytes, index)?.map(<[u8]>::to_vec);
+            Ok((key, self.directory.label(bytes, index)?))
+        })
+    }
+
+    fn key_and_label(
+        &self,
+        index: u64,
+        has_blocks: bool,
+    ) -> Result<(Option<Vec<u8>>, Option<i64>), ReadError> {
+        let (has_names, has_labels) = (self.directory.has_names(), self.directory.has_labels());
+        let (mut key, mut label) = self.listed(index)?;
+        let is_complete = has_labels && key.is_some();
+        let is_plain = !is_complete
+            && self.is_strict
+            && self.check_blocks(index, has_blocks, key.as_deref(), label)?;
+        if is_plain || (has_names && has_labels) {
+            return Ok((key, label));
+        }
+        let json = self.json(index)?;
+        if !has_names {
+            key = json.key;
+        }
+        if !has_labels {
+            label = json.label.unwrap_or_default();
+        }
+        Ok((key, label))
+    }
+
+    /// Checks the blocks of sample `index`, which has this name and this label in our lists, and
+    /// blocks if its index entry says so. If they are those that our writers make for them, which is the result, nothing else can have stood
+    /// there. Otherwise the CRC-32C of the whole section decides.
+    fn check_blocks(
+        &self,
+        index: u64,
+        has_blocks: bool,
+        key: Option<&[u8]>,
+        label: Option<i64>,
+    ) -> Result<bool, ReadError> {
+        let (mut block_count, mut is_plain) = (0_u64, true);
+        self.for_each_block(index, |kind, data| {
+            is_plain = if block_count == 0 {
+                kind == MetadataType::Json && data == sample_json(key, label).as_bytes()
+            } else {
+                kind == MetadataType::Custom
+                    && matches!(Extension::parse(data), Ok(Some(Extension::Field(_))))
+            };
+            block_count += 1;
+            Ok(if is_plain { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        is_plain &= block_count > 0 || !(has_blocks || key.is_some() || label.is_some());
+        if !is_plain {
+            self.check_whole()?;
+        }
+        Ok(is_plain)
+    }
+
+    /// Checks the CRC-32C of the whole section, once.
+    fn check_whole(&self) -> Result<(), ReadError> {
+        let checked = match self.whole.get() {
+            Some(checked) => checked,
+            None => {
+                let checked = self.read(|bytes| Ok(verify_integrity(bytes, &self.directory)))?;
+                self.whole.get_or_init(|| checked)
+            }
+        };
+        checked.clone().map_err(|defect| self.error(defect))
+    }
+
+    /// Whether nothing is wrong with the blocks of samples, as far as that is known without looking
+    /// at those of each.
+    fn has_sound_blocks(&self) -> Result<bool, ReadError> {
+        if !self.is_strict {
+            return Ok(self.map()?.is_whole());
+        }
+        let limit = self.sample_count.saturating_mul(SCAN_BYTES_PER_SAMPLE);
+        if self.region.len() > limit {
+            return Ok(false);
+        }
+        match self.check_whole() {
+            Ok(()) => Ok(self.map()?.is_whole()),
+            Err(error) if error.is_damage() => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// What the first JSON block of sample `index` says.
@@ -290,7 +446,8 @@ impl Section {
             return Ok(map);
         }
         let map = self.read(|bytes| {
-            Ok(BlockMap::new(bytes, self.directory.sample_blocks, self.sample_count))
+            let start = self.directory.sample_blocks;
+            Ok(BlockMap::new(bytes, start, self.sample_count, self.is_strict))
         })?;
         Ok(self.map.get_or_init(|| map))
     }

@@ -49,7 +49,10 @@ pub(super) fn open_with_front(
     // Both layouts found room for so many entries in the file, so nothing overflows.
     let index_bytes = sample_count * version.entry_bytes() as u64;
     let index = Region::open(&source, version.header_bytes(), index_bytes)?;
-    let metadata = match metadata.map(|range| Metadata::open(&source, range, sample_count)) {
+    let opened = metadata.map(|range| {
+        Metadata::open(&source, range, sample_count, options.damage, &mut defects.found)
+    });
+    let metadata = match opened {
         None => Metadata::none(),
         Some(Err(ReadError::Format { source: defect, .. }))
             if options.damage == Damage::LeaveOut =>

@@ -170,6 +170,6 @@ impl TblFile {
     /// The sample's name for a message about something else; the message is still of use when the
     /// name cannot be read.
     fn key_for_error(&self, index: u64) -> Option<Vec<u8>> {
-        self.metadata.key_and_label(index).map_or(None, |(key, _)| key)
+        self.metadata.key_and_label(index, false).map_or(None, |(key, _)| key)
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn scan(
                 let sample = entry.and_then(|entry| {
                     file.check_extent(number, &entry)?;
                     let bytes = u64::from(entry.bytes);
-                    Ok(SampleName { key: names.name(number)?, bytes })
+                    Ok(SampleName { key: names.name(number, entry.has_metadata())?, bytes })
                 });
                 if take(sample).is_break() {
                     break;

@@ -1,16 +1,19 @@
-//! A metadata section as bytes: where our whole-file blocks are in it, where each sample's blocks
-//! are, and looking things up in them. Offsets count from the section's first byte.
+//! A metadata section as bytes: where our whole-file blocks are in it, and looking things up in
+//! them. Offsets count from the section's first byte.
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
+use std::sync::OnceLock;
 
 use tbl_format::FormatError;
 use tbl_format::checksum::crc32c;
-use tbl_format::extension::{Extension, ExtensionHeader, Integrity, NO_LABEL, SampleNames};
+use tbl_format::extension::{Extension, Integrity, NO_LABEL, SampleNames};
 use tbl_format::metadata::{Block, BlockHeader, Blocks, MetadataType};
 
 use super::MetadataTotals;
-use super::block_limits::{BLOCKS_PER_SAMPLE, RUNS_PER_SAMPLE, SPARE_BLOCKS};
+use super::block_limits::SPARE_BLOCKS;
+use super::block_map::{BlockMap, blocks_from};
+use super::order::{Order, Trust};
 use crate::sample::is_extension;
 
 /// Class names allowed, 24 bytes of memory each beside the text.
@@ -25,11 +28,11 @@ pub(super) enum Defect {
     Limit { what: &'static str, limit: u64, need: u64 },
 }
 
-fn at(offset: u64) -> impl FnOnce(FormatError) -> Defect {
+pub(super) fn at(offset: u64) -> impl FnOnce(FormatError) -> Defect {
     move |source| Defect::Format { offset, source }
 }
 
-fn check_limit(what: &'static str, need: u64, limit: u64) -> Result<(), Defect> {
+pub(super) fn check_limit(what: &'static str, need: u64, limit: u64) -> Result<(), Defect> {
     if need <= limit { Ok(()) } else { Err(Defect::Limit { what, limit, need }) }
 }
 
@@ -43,20 +46,56 @@ pub(super) struct Directory {
     foreign: Vec<u64>,
     /// Extension blocks of a kind or version that is not known here.
     later_version: u64,
-    labels: Option<Range<usize>>,
-    checksums: Option<Range<usize>>,
+    labels: Option<List>,
+    checksums: Option<List>,
     /// Checksums of index and section, and where the part of the section that they cover starts.
     pub(super) integrity: Option<(Integrity, usize)>,
     /// Where the samples' own blocks start.
     pub(super) sample_blocks: u64,
+    /// Damage that the walk over the blocks found. What it hides is left out.
+    pub(super) defects: Vec<Defect>,
 }
 
-/// The samples `first..first + count`, described by the block data at `data`.
+/// The data of a whole-file block, which is checked against its CRC-32C at its first use.
+#[derive(Debug)]
+struct List {
+    data: Range<usize>,
+    checked: OnceLock<Result<(), FormatError>>,
+}
+
+impl List {
+    fn new(data: Range<usize>) -> Self {
+        Self { data, checked: OnceLock::new() }
+    }
+
+    fn offset(&self) -> u64 {
+        self.data.start as u64
+    }
+
+    fn bytes<'a>(&self, section: &'a [u8]) -> &'a [u8] {
+        // The range was found in this section; a section that changes keeps its length.
+        section.get(self.data.clone()).unwrap_or_default()
+    }
+
+    /// The content, checked.
+    fn extension<'a>(&self, section: &'a [u8]) -> Result<Option<Extension<'a>>, Defect> {
+        let checked = self.checked.get_or_init(|| Extension::verify(self.bytes(section)));
+        checked.clone().map_err(at(self.offset()))?;
+        self.unchecked(section)
+    }
+
+    /// The content for a use to which damage does no harm.
+    fn unchecked<'a>(&self, section: &'a [u8]) -> Result<Option<Extension<'a>>, Defect> {
+        Extension::parse(self.bytes(section)).map_err(at(self.offset()))
+    }
+}
+
+/// The samples `first..first + count`, described by `list`.
 #[derive(Debug)]
 struct Run {
     first: u64,
     count: u64,
-    data: Range<usize>,
+    list: List,
 }
 
 impl Run {
@@ -69,38 +108,67 @@ impl Run {
 }
 
 impl Directory {
-    /// Walks the blocks up to the first that belongs to a sample.
+    /// Walks the blocks up to the first that belongs to a sample. Damage becomes a
+    /// [defect](Self::defects).
+    ///
+    /// # Errors
+    /// [`Defect::Limit`].
     pub(super) fn parse(section: &[u8], sample_count: u64) -> Result<Self, Defect> {
         let mut directory = Self::default();
-        let mut class_names = None;
+        let mut order = Order::default();
+        let (mut class_names, mut suspects) = (None, Vec::new());
         let mut blocks = Blocks::new(section);
         for block_count in 1.. {
             directory.sample_blocks = blocks.offset();
             let Some(block) = blocks.next() else { break };
-            let block = block.map_err(at(directory.sample_blocks))?;
+            let Some(block) = directory.tolerate(directory.sample_blocks, block) else { break };
             if block.sample_index != BlockHeader::WHOLE_FILE || block.kind != MetadataType::Custom {
-                break;
+                match directory.tolerate(block.offset, Order::check_end(&block)) {
+                    Some(()) => break,
+                    None => continue,
+                }
             }
             let limit = sample_count.saturating_add(SPARE_BLOCKS);
             check_limit("whole-file metadata blocks", block_count, limit)?;
-            match Extension::parse(block.data).map_err(at(block.offset))? {
+            let parsed = Extension::parse(block.data);
+            let Some(extension) = directory.tolerate(block.offset, parsed) else { continue };
+            let trust = order.check(&block, extension.as_ref());
+            let Some(trust) = directory.tolerate(block.offset, trust) else { continue };
+            match extension {
                 Some(Extension::ClassNames(names)) => class_names = Some((block, names)),
                 Some(extension) => {
-                    directory.add(&block, &extension, sample_count).map_err(at(block.offset))?;
+                    let added = directory.add(&block, &extension, sample_count);
+                    directory.tolerate(block.offset, added);
                 }
+                None if trust == Trust::Suspect => suspects.push(block.offset),
                 None if is_extension(block.kind, block.data) => directory.later_version += 1,
                 None => directory.foreign.push(block.offset),
             }
         }
+        directory.tolerate(0, order.check_whole(section));
+        if !suspects.is_empty() {
+            match verify_integrity(section, &directory) {
+                Ok(()) => directory.foreign.append(&mut suspects),
+                Err(defect) => directory.defects.push(defect),
+            }
+            directory.foreign.sort_unstable();
+        }
         if let Some((block, names)) = class_names {
             check_limit("class names", names.len() as u64, MAX_CLASSES)?;
             // Small, and used as they are: worth checking at once.
-            Extension::verify(block.data).map_err(at(block.offset))?;
-            directory.class_names = names.to_vec();
+            let checked = Extension::verify(block.data);
+            if directory.tolerate(block.offset, checked).is_some() {
+                directory.class_names = names.to_vec();
+            }
         }
         directory.names.sort_by_key(|run| run.first);
         directory.row_indexes.sort_by_key(|run| run.first);
         Ok(directory)
+    }
+
+    /// A good value, or `None` for damage, which is noted.
+    fn tolerate<T>(&mut self, offset: u64, result: Result<T, FormatError>) -> Option<T> {
+        result.map_err(|source| self.defects.push(Defect::Format { offset, source })).ok()
     }
 
     fn add(
@@ -109,25 +177,25 @@ impl Directory {
         extension: &Extension<'_>,
         sample_count: u64,
     ) -> Result<(), FormatError> {
-        let data = data_range(block)?;
+        let list = List::new(data_range(block)?);
         match extension {
             Extension::SampleNames(names) => {
                 let (first, count) = (names.first_sample(), names.len() as u64);
-                self.names.push(Run { first, count, data });
+                self.names.push(Run { first, count, list });
             }
-            Extension::Labels(list) => {
-                check_count("label list", list.len(), sample_count)?;
-                self.labels = Some(data);
+            Extension::Labels(labels) => {
+                check_count("label list", labels.len(), sample_count)?;
+                self.labels = Some(list);
             }
-            Extension::Checksums(list) => {
-                check_count("checksum list", list.len(), sample_count)?;
-                self.checksums = Some(data);
+            Extension::Checksums(checksums) => {
+                check_count("checksum list", checksums.len(), sample_count)?;
+                self.checksums = Some(list);
             }
             Extension::RowIndexes(table) => {
                 let (first, count) = (table.first_sample(), table.len() as u64);
-                self.row_indexes.push(Run { first, count, data });
+                self.row_indexes.push(Run { first, count, list });
             }
-            Extension::Integrity(integrity) => self.integrity = Some((*integrity, data.end)),
+            Extension::Integrity(integrity) => self.integrity = Some((*integrity, list.data.end)),
             Extension::ClassNames(_) | Extension::Field(_) | _ => {}
         }
         Ok(())
@@ -147,18 +215,28 @@ impl Directory {
         index: u64,
     ) -> Result<Option<&'a [u8]>, Defect> {
         let Some(run) = Run::find(&self.names, index) else { return Ok(None) };
-        match extension(section, &run.data)? {
-            Some(Extension::SampleNames(names)) => {
-                names.name(index).map_err(at(run.data.start as u64))
-            }
+        match run.list.extension(section)? {
+            Some(Extension::SampleNames(names)) => names.name(index).map_err(at(run.list.offset())),
             _ => Ok(None),
+        }
+    }
+
+    /// Checks that the name of sample `index` stays inside a folder, but not that it is undamaged:
+    /// that costs the CRC-32C of a whole list, and reading a sample needs no name.
+    pub(super) fn check_name(&self, section: &[u8], index: u64) -> Result<(), Defect> {
+        let Some(run) = Run::find(&self.names, index) else { return Ok(()) };
+        match run.list.unchecked(section)? {
+            Some(Extension::SampleNames(names)) => {
+                names.name(index).map(drop).map_err(at(run.list.offset()))
+            }
+            _ => Ok(()),
         }
     }
 
     /// The labels of all samples, if the file has a list of them.
     pub(super) fn labels(&self, section: &[u8]) -> Result<Option<Vec<i64>>, Defect> {
-        let Some(data) = &self.labels else { return Ok(None) };
-        Ok(match extension(section, data)? {
+        let Some(list) = &self.labels else { return Ok(None) };
+        Ok(match list.extension(section)? {
             Some(Extension::Labels(list)) => {
                 Some((0..list.len()).map(|at| list.label(at).unwrap_or(NO_LABEL)).collect())
             }
@@ -167,10 +245,10 @@ impl Directory {
     }
 
     pub(super) fn label(&self, section: &[u8], index: u64) -> Result<Option<i64>, Defect> {
-        let (Some(data), Ok(position)) = (&self.labels, usize::try_from(index)) else {
+        let (Some(list), Ok(position)) = (&self.labels, usize::try_from(index)) else {
             return Ok(None);
         };
-        match extension(section, data)? {
+        match list.extension(section)? {
             Some(Extension::Labels(list)) => Ok(list.label(position)),
             _ => Ok(None),
         }
@@ -178,10 +256,10 @@ impl Directory {
 
     /// CRC-32C of sample `index`, if the file has one for each.
     pub(super) fn checksum(&self, section: &[u8], index: u64) -> Result<Option<u32>, Defect> {
-        let (Some(data), Ok(position)) = (&self.checksums, usize::try_from(index)) else {
+        let (Some(list), Ok(position)) = (&self.checksums, usize::try_from(index)) else {
             return Ok(None);
         };
-        match extension(section, data)? {
+        match list.extension(section)? {
             Some(Extension::Checksums(list)) => Ok(list.crc32c(position)),
             _ => Ok(None),
         }
@@ -196,8 +274,9 @@ impl Directory {
         sample_crc32c: Option<u32>,
     ) -> Result<Option<&'a [u8]>, Defect> {
         let Some(run) = Run::find(&self.row_indexes, index) else { return Ok(None) };
-        let offset = run.data.start as u64;
-        let Some(Extension::RowIndexes(table)) = extension(section, &run.data)? else {
+        let offset = run.list.offset();
+        // Each row index has its own checksum, and one that is missing changes no pixel.
+        let Some(Extension::RowIndexes(table)) = run.list.unchecked(section)? else {
             return Ok(None);
         };
         let crc32c = match sample_crc32c {
@@ -245,9 +324,9 @@ impl Directory {
     pub(super) fn row_index_totals(&self, section: &[u8]) -> Result<(u64, u64), Defect> {
         let (mut samples, mut bytes) = (0_u64, 0_u64);
         for run in &self.row_indexes {
-            if let Some(Extension::RowIndexes(table)) = extension(section, &run.data)? {
-                samples += table.count().map_err(at(run.data.start as u64))?;
-                bytes += (run.data.len() + BlockHeader::SIZE) as u64;
+            if let Some(Extension::RowIndexes(table)) = run.list.unchecked(section)? {
+                samples += table.count().map_err(at(run.list.offset()))?;
+                bytes += (run.list.data.len() + BlockHeader::SIZE) as u64;
             }
         }
         Ok((samples, bytes))
@@ -292,100 +371,14 @@ impl<'a> Names<'a> {
     fn list_of(&self, index: u64) -> Result<Option<(Range<u64>, Named<'a>)>, Defect> {
         let after = self.runs.partition_point(|run| run.first <= index);
         let Some(run) = Run::find(self.runs, index) else { return Ok(None) };
-        let Some(Extension::SampleNames(names)) = extension(self.section, &run.data)? else {
+        let Some(Extension::SampleNames(names)) = run.list.extension(self.section)? else {
             return Ok(None);
         };
         // A list that starts within another one has the names from there on.
         let next = self.runs.get(after).map_or(u64::MAX, |next| next.first);
         let end = run.first.saturating_add(run.count).min(next);
-        Ok(Some((index..end, Named { names, offset: run.data.start as u64 })))
+        Ok(Some((index..end, Named { names, offset: run.list.offset() })))
     }
-}
-
-/// Where each sample's blocks are.
-#[derive(Debug)]
-pub(super) struct BlockMap {
-    /// `(sample, offset)` of the first of each run of blocks of one sample, sorted, so that a
-    /// sample's blocks stay in stored order.
-    runs: Vec<(u64, u64)>,
-    /// Blocks of samples that do not exist.
-    without_sample: u64,
-    /// Where and why the walk over the blocks ended early.
-    damage: Option<Defect>,
-}
-
-impl BlockMap {
-    /// Whether all blocks could be walked.
-    pub(super) fn is_whole(&self) -> bool {
-        self.damage.is_none()
-    }
-
-    /// Walks all blocks of `section` from `start` on.
-    pub(super) fn new(section: &[u8], start: u64, sample_count: u64) -> Self {
-        let mut map = Self { runs: Vec::new(), without_sample: 0, damage: None };
-        map.damage = map.walk(section, start, sample_count).err();
-        map.runs.shrink_to_fit();
-        // Our writers store them in order.
-        if !map.runs.is_sorted() {
-            map.runs.sort_unstable();
-        }
-        map
-    }
-
-    fn walk(&mut self, section: &[u8], start: u64, sample_count: u64) -> Result<(), Defect> {
-        let limit_of = |each: u64| sample_count.saturating_mul(each).saturating_add(SPARE_BLOCKS);
-        let mut blocks = blocks_from(section, start);
-        let mut last_sample = None;
-        for block_count in 1.. {
-            let offset = start + blocks.offset();
-            let Some(block) = blocks.next() else { break };
-            let sample = block.map_err(at(offset))?.sample_index;
-            check_limit("metadata blocks", block_count, limit_of(BLOCKS_PER_SAMPLE))?;
-            // Nobody can ask for the blocks of a sample that does not exist.
-            let is_reachable = sample < sample_count || sample == BlockHeader::WHOLE_FILE;
-            self.without_sample += u64::from(!is_reachable);
-            if last_sample != Some(sample) && is_reachable {
-                self.runs.push((sample, offset));
-                let (runs, limit) = (self.runs.len() as u64, limit_of(RUNS_PER_SAMPLE));
-                check_limit("runs of metadata blocks", runs, limit)?;
-            }
-            last_sample = Some(sample);
-        }
-        Ok(())
-    }
-
-    /// Calls `take` with kind and data of each block of sample `index`, or of the whole file from
-    /// where the map starts, in stored order, until it has enough.
-    pub(super) fn for_each(
-        &self,
-        section: &[u8],
-        index: u64,
-        mut take: impl FnMut(MetadataType, &[u8]) -> Result<ControlFlow<()>, FormatError>,
-    ) -> Result<(), Defect> {
-        if let Some(damage) = &self.damage {
-            return Err(damage.clone());
-        }
-        let first = self.runs.partition_point(|&(sample, _)| sample < index);
-        let runs = self.runs.get(first..).unwrap_or_default();
-        for &(_, start) in runs.iter().take_while(|&&(sample, _)| sample == index) {
-            for block in blocks_from(section, start) {
-                let block = block.map_err(at(start))?;
-                if block.sample_index != index {
-                    break;
-                }
-                let offset = start + block.offset;
-                if take(block.kind, block.data).map_err(at(offset))?.is_break() {
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-fn blocks_from(section: &[u8], start: u64) -> Blocks<'_> {
-    let rest = usize::try_from(start).ok().and_then(|start| section.get(start..));
-    Blocks::new(rest.unwrap_or_default())
 }
 
 /// Counts the blocks of `section` that are not ours.
@@ -429,15 +422,21 @@ pub(super) fn verify(section: &[u8], directory: &Directory) -> Result<(), Defect
         let offset = blocks.offset();
         let Some(block) = blocks.next() else { break };
         let block = block.map_err(at(offset))?;
-        is_extended |= block.data.starts_with(&ExtensionHeader::MAGIC);
         if block.kind == MetadataType::Custom {
+            // A block of a later version says nothing of what else its writer stores.
+            is_extended |= !matches!(Extension::parse(block.data), Ok(None));
             Extension::verify(block.data).map_err(at(offset))?;
         }
     }
-    let Some((integrity, start)) = directory.integrity else {
-        let missing = FormatError::Missing { what: "integrity block" };
-        return if is_extended { Err(at(0)(missing)) } else { Ok(()) };
-    };
+    if directory.integrity.is_none() && is_extended {
+        return Err(at(0)(FormatError::Missing { what: "integrity block" }));
+    }
+    verify_integrity(section, directory)
+}
+
+/// Checks the CRC-32C of the whole section, where there is one.
+pub(super) fn verify_integrity(section: &[u8], directory: &Directory) -> Result<(), Defect> {
+    let Some((integrity, start)) = directory.integrity else { return Ok(()) };
     let covered = section.get(start..).unwrap_or_default();
     let (offset, what) = (start as u64, "metadata section");
     let (need, have) = (integrity.metadata_bytes, covered.len() as u64);
@@ -449,12 +448,6 @@ pub(super) fn verify(section: &[u8], directory: &Directory) -> Result<(), Defect
         return Ok(());
     }
     Err(at(offset)(FormatError::Crc32c { what, stored, computed }))
-}
-
-fn extension<'a>(section: &'a [u8], data: &Range<usize>) -> Result<Option<Extension<'a>>, Defect> {
-    // The range was found in this section; a section that changes keeps its length.
-    let bytes = section.get(data.clone()).unwrap_or_default();
-    Extension::parse(bytes).map_err(at(data.start as u64))
 }
 
 fn data_range(block: &Block<'_>) -> Result<Range<usize>, FormatError> {

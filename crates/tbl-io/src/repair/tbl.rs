@@ -7,12 +7,14 @@ use std::path::Path;
 
 use lz4::block::decompress_to_buffer;
 use tbl_format::checksum::{crc32c, payload_crc16};
+use tbl_format::metadata::MetadataType;
 use tbl_format::v2::{EntryFlags, IndexEntry};
 
 use super::header::{self, Rebuilt};
 use super::{RepairEvent, RepairOptions, RepairSummary, unless_damage};
 use crate::convert::{ConvertError, Prepare, Prepared};
 use crate::error::{Detail, ReadError};
+use crate::json::JsonFacts;
 use crate::reader::{Damage, ReadOptions, TblFile, Verify};
 use crate::sample::{Entry, Field, MetadataBlock, SampleSource};
 use crate::source::Source;
@@ -78,6 +80,8 @@ pub(super) fn repair<P: Prepare>(
                 restored,
                 without_fields,
                 without_row_index,
+                without_name,
+                without_label,
                 without_metadata,
             }) => {
                 writer.write(&encoded, &salvage.bytes)?;
@@ -85,12 +89,14 @@ pub(super) fn repair<P: Prepare>(
                 summary.restored += u64::from(restored);
                 summary.without_fields += u64::from(without_fields);
                 summary.without_row_index += u64::from(without_row_index);
+                summary.without_name += u64::from(without_name);
+                summary.without_label += u64::from(without_label);
                 summary.without_metadata += u64::from(without_metadata);
             }
             Err(loss) => {
                 summary.lost += 1;
                 let entry = file.facts(index).ok();
-                let key = file.key_and_label(index).ok().and_then(|(key, _)| key);
+                let key = file.saved_key(index).ok().flatten();
                 on_event(RepairEvent::Lost {
                     index,
                     key: key.as_deref(),
@@ -196,6 +202,8 @@ struct Saved {
     restored: bool,
     without_fields: bool,
     without_row_index: bool,
+    without_name: bool,
+    without_label: bool,
     without_metadata: bool,
 }
 
@@ -224,15 +232,23 @@ impl<P: Prepare> Salvage<'_, P> {
         };
         let Found { mut entry, has_block, restored } = found;
         self.previous_end = entry.offset.saturating_add(entry.stored_bytes);
-        // A name that is lost does not make the sample worthless.
-        let (key, label) = unless_io(self.file.key_and_label(index))?.unwrap_or((None, None));
-        (entry.key, entry.label) = (key.map(Cow::Owned), label);
+        // A sample is worth saving without its name and its label.
+        let key = unless_io(self.file.saved_key(index))?;
+        let label = unless_io(self.file.saved_label(index))?;
+        let (without_name, without_label) = (key.is_err(), label.is_err());
+        entry.key = key.unwrap_or_default().map(Cow::Owned);
+        entry.label = label.unwrap_or_default();
         let mut fields: Vec<Field> = Vec::new();
         let without_fields = unless_io(self.file.fields(index, &mut fields))?.is_err();
         let (key, label) = (entry.key.as_deref(), entry.label);
         let metadata = unless_io(self.file.own_metadata(index, key, label))?;
-        let without_metadata = metadata.is_err();
-        let metadata = metadata.unwrap_or_default();
+        let mut without_metadata = metadata.is_err();
+        let mut metadata = metadata.unwrap_or_default();
+        if !self.sound.metadata {
+            let block_count = metadata.len();
+            metadata.retain(|block| !states_other_label(block, label));
+            without_metadata |= metadata.len() < block_count;
+        }
         // One that was made of other bytes says so by its checksum.
         let crc32c = crc32c(&self.bytes);
         let stored = unless_io(self.file.row_index_of(index, crc32c, &mut self.row_index))?;
@@ -260,6 +276,8 @@ impl<P: Prepare> Salvage<'_, P> {
             restored,
             without_fields,
             without_row_index,
+            without_name,
+            without_label,
             without_metadata,
         };
         Ok(encoded.map(saved).map_err(Loss::Refused))
@@ -360,6 +378,13 @@ impl<P: Prepare> Salvage<'_, P> {
         let fits = unpacked.is_ok_and(|found| found == len) && is_the_sample(&self.bytes);
         Ok(fits.then_some(true))
     }
+}
+
+/// Whether a block is JSON with a label that is not the sample's: a reader without the list of
+/// labels would take it for the label.
+fn states_other_label(block: &MetadataBlock, label: Option<i64>) -> bool {
+    block.kind == MetadataType::Json
+        && JsonFacts::parse(&block.data).label.is_ok_and(|found| found.is_some() && found != label)
 }
 
 /// What came of a read that damage can fail; an error of the system ends the repair.

@@ -13,6 +13,7 @@ mod containers;
 mod content_id;
 mod convert;
 
+mod damage;
 mod data;
 mod folder;
 mod labels;
