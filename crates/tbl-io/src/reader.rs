@@ -392,6 +392,11 @@ impl SampleSource for TblFile {
         read.map_err(|error| error.for_sample(index, None))
     }
 
+    fn check_fields(&self, index: u64) -> Result<(), ReadError> {
+        self.index_entry(index)?;
+        self.metadata.check_fields(index).map_err(|error| error.for_sample(index, None))
+    }
+
     fn row_index_into(&self, index: u64, row_index: &mut Vec<u8>) -> Result<bool, ReadError> {
         self.index_entry(index)?;
         self.metadata.row_index_into(index, None, row_index)

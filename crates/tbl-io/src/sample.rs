@@ -185,6 +185,15 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
         fields: &mut Vec<Field>,
     ) -> Result<(), ReadError>;
 
+    /// Checks all fields of sample `index`, wanted or not. A damaged extension makes a wanted field
+    /// look like another one, so a caller that misses a field asks whether it was lost.
+    ///
+    /// # Errors
+    /// [`ReadError::Format`] for a damaged field.
+    fn check_fields(&self, _index: u64) -> Result<(), ReadError> {
+        Ok(())
+    }
+
     /// Replaces `row_index` with the row index stored for sample `index`, reusing its capacity, and
     /// returns true, if the container has one: where each MCU row of a JPEG starts, for
     /// `tl_decode`. Containers that store none say false and leave `row_index` alone.

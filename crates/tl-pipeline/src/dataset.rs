@@ -343,6 +343,15 @@ impl Dataset {
         source.read_fields_where(local, is_wanted, fields)
     }
 
+    /// Checks all sidecar fields of sample `index`.
+    ///
+    /// # Errors
+    /// As for [`SampleSource::check_fields`].
+    pub(crate) fn check_fields(&self, index: u64) -> Result<(), ReadError> {
+        let (source, local) = self.locate(index)?;
+        source.check_fields(local)
+    }
+
     /// Tells the system that sample `index` will be read soon. Nothing happens past the end.
     pub fn will_need(&self, index: u64) {
         if let Ok((source, local)) = self.locate(index) {

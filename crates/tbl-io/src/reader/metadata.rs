@@ -256,6 +256,16 @@ impl Metadata {
         section.check_blocks(index, has_blocks, key.as_deref(), label).map(drop)
     }
 
+    /// Checks every field of sample `index` against its CRC-32C.
+    pub(super) fn check_fields(&self, index: u64) -> Result<(), ReadError> {
+        self.for_each_block(index, |kind, data| {
+            if kind == MetadataType::Custom {
+                Extension::verify(data)?;
+            }
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
     /// Appends those sidecar fields of sample `index` that `is_wanted` says of their extension and
     /// size, each checked against its CRC-32C.
     pub(super) fn read_fields_where(

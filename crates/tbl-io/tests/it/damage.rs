@@ -125,6 +125,16 @@ fn fields_of(source: &dyn SampleSource, index: u64) -> Result<Vec<Field>, ReadEr
     source.read_fields(index, &mut fields).map(|()| fields)
 }
 
+/// The fields `txt` of a sample, which has one if it has any fields.
+fn texts_of(source: &dyn SampleSource, index: u64) -> Result<Vec<Field>, ReadError> {
+    let mut fields = Vec::new();
+    source.read_fields_where(index, &mut |extension, _| extension == b"txt", &mut fields)?;
+    if fields.is_empty() {
+        source.check_fields(index)?;
+    }
+    Ok(fields)
+}
+
 fn same_or_damage<T: PartialEq + std::fmt::Debug>(
     found: Result<T, ReadError>,
     expected: &T,
@@ -160,6 +170,11 @@ fn damage_is_an_error_or_changes_nothing_that_is_read() {
                 same_or_damage(bytes_of(&file, index), &expected, &what);
                 let expected = fields_of(sound_file, index).unwrap();
                 same_or_damage(fields_of(&file, index), &expected, &what);
+                same_or_damage(
+                    texts_of(&file, index),
+                    &texts_of(sound_file, index).unwrap(),
+                    &what,
+                );
             }
             let sources: [Box<dyn SampleSource>; 1] = [Box::new(file)];
             let found = match Labels::resolve(&sources) {

@@ -46,6 +46,9 @@ impl FieldReader<'_> {
             for name in fields.names() {
                 bytes = bytes.saturating_add(self.add_alias(&entry, name, stored)?);
             }
+            if fields.names().any(|name| position(stored, name).is_none()) {
+                dataset.check_fields(index)?;
+            }
         }
         if bytes > limit {
             return Err(SampleFault::StoredSize { bytes, limit });

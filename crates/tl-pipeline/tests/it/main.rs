@@ -9,6 +9,7 @@ mod cache_kills;
 mod caches;
 mod containers;
 mod content;
+mod damage;
 mod empties;
 mod errors;
 mod fast;
