@@ -31,6 +31,9 @@ pub enum PathDefect {
     /// It has no component other than `.`, or a component is empty.
     #[error("it is empty")]
     Empty,
+    /// One of its components is empty or `.`.
+    #[error("a component is empty or `.`")]
+    EmptyComponent,
     /// One of its components is longer than [`MAX_COMPONENT_BYTES`].
     #[error("a component has {bytes} bytes, the limit is {MAX_COMPONENT_BYTES}")]
     LongComponent {
@@ -62,6 +65,19 @@ pub fn check_name(name: &[u8]) -> Result<(), PathDefect> {
     }
     if name.split(|&byte| byte == b'/').any(|component| component == b"..") {
         return Err(PathDefect::Parent);
+    }
+    Ok(())
+}
+
+/// Checks a name that a new sample gets: besides [`check_name`], no component is empty or `.`, so
+/// that the sample can become a file. Existing data sets may have other names.
+///
+/// # Errors
+/// Those of [`check_name`], and [`PathDefect::EmptyComponent`].
+pub fn check_new_name(name: &[u8]) -> Result<(), PathDefect> {
+    check_name(name)?;
+    if name.split(|&byte| byte == b'/').any(|component| matches!(component, b"" | b".")) {
+        return Err(PathDefect::EmptyComponent);
     }
     Ok(())
 }
@@ -202,6 +218,16 @@ mod tests {
         for name in ["", ".", "./", ".//."] {
             assert_eq!(check_name(name.as_bytes()), Ok(()), "{name:?}");
             check(name.as_bytes(), Err(PathDefect::Empty));
+        }
+    }
+
+    #[test]
+    fn a_new_name_is_a_file_name() {
+        for name in ["", ".", "a/", "a//b", "./a", "a/./b", "/"] {
+            assert!(check_new_name(name.as_bytes()).is_err(), "{name:?}");
+        }
+        for name in ["a", "a/b.jpg", "...", ".hidden", "a/..b", " "] {
+            assert_eq!(check_new_name(name.as_bytes()), Ok(()), "{name:?}");
         }
     }
 

@@ -12,6 +12,7 @@ use std::path::Path;
 use tbl_format::FormatError;
 use tbl_format::checksum::Crc32c;
 use tbl_format::metadata::MetadataType;
+use tbl_format::path::{PathDefect, check_new_name};
 use tbl_format::v1::CustomMetadata;
 use tbl_format::v2::{EntryFlags, IndexEntry};
 
@@ -63,6 +64,9 @@ pub struct StreamWriter {
     /// `None` in version 1, which has no metadata.
     sections: Option<Sections>,
     class_names: Vec<String>,
+    /// The first sample with the largest label, and that label, of those whose label has to be
+    /// below the number of class names.
+    largest_label: Option<(u64, i64)>,
     /// The application's fields in a version 1 header.
     custom: Option<CustomMetadata>,
     /// Where the next payload starts: in the file, or in the spool.
@@ -95,6 +99,7 @@ impl StreamWriter {
             index: Spool::new(folder),
             sections: (version == TblVersion::V2).then(|| Sections::new(folder)),
             class_names: Vec::new(),
+            largest_label: None,
             custom: None,
             position: index_end.unwrap_or(0),
             summary: WriteSummary::default(),
@@ -189,16 +194,41 @@ impl StreamWriter {
 
     /// Encodes and writes the next sample.
     ///
+    /// Unlike [`write`](Self::write), which copies what existing data sets have, it refuses a name
+    /// that is not that of a file, and a label beyond the class names. Negative labels, which many
+    /// tools mean as none, are stored.
+    ///
     /// # Errors
-    /// [`WriteError::Sample`] when the format cannot hold it; the writer can go on with another
-    /// sample then. Otherwise as for [`write`](Self::write).
+    /// [`WriteError::Sample`] when the format cannot hold it, or it has such a name or label; the
+    /// writer accepts other samples then. Otherwise as for [`write`](Self::write).
     pub fn write_sample(&mut self, sample: &NewSample<'_>) -> Result<(), WriteError> {
-        let encoded = self.encoder.encode(sample).map_err(|source| WriteError::Sample {
-            path: self.path().to_owned(),
-            index: self.summary.samples,
-            source,
-        })?;
-        self.write(&encoded, sample.bytes)
+        let index = self.summary.samples;
+        let encoded = check_key(sample.key)
+            .and_then(|()| sample.label.map_or(Ok(()), |label| self.check_label(label)))
+            .and_then(|()| self.encoder.encode(sample))
+            .map_err(|source| self.refused(index, source))?;
+        self.write(&encoded, sample.bytes)?;
+        if let Some(label) = sample.label
+            && self.largest_label.is_none_or(|(_, largest)| largest < label)
+        {
+            self.largest_label = Some((index, label));
+        }
+        Ok(())
+    }
+
+    /// Checks that a label has a class name, where the file has class names.
+    fn check_label(&self, label: i64) -> Result<(), EncodeError> {
+        let class_count = self.class_names.len();
+        match usize::try_from(label) {
+            Ok(class) if class_count > 0 && class >= class_count => {
+                Err(EncodeError::LabelWithoutClass { label, class_count })
+            }
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    fn refused(&self, index: u64, source: EncodeError) -> WriteError {
+        WriteError::Sample { path: self.path().to_owned(), index, source }
     }
 
     /// Writes the next sample, which an [`Encoder`] has encoded from `bytes`.
@@ -251,9 +281,13 @@ impl StreamWriter {
     /// Completes the file and gives it its name.
     ///
     /// # Errors
-    /// [`WriteError::Io`]; nothing has the final name then, unless syncing the folder failed.
+    /// [`WriteError::Sample`] if a label is beyond class names that were set later;
+    /// [`WriteError::Io`]. Nothing has the final name then, unless syncing the folder failed.
     pub fn finish(self) -> Result<WriteSummary, WriteError> {
         self.refuse_after_failure()?;
+        if let Some((index, label)) = self.largest_label {
+            self.check_label(label).map_err(|source| self.refused(index, source))?;
+        }
         let path = self.path().to_owned();
         self.complete().map_err(|error| match error {
             Incomplete::Io(source) => WriteError::Io { path, source },
@@ -300,6 +334,17 @@ impl StreamWriter {
             return Err(WriteError::AfterFailure { path: self.path().to_owned() });
         }
         Ok(())
+    }
+}
+
+/// Checks that a new sample's name, if it has one, is that of a file.
+fn check_key(key: Option<&[u8]>) -> Result<(), EncodeError> {
+    match key.map(|key| (key, check_new_name(key))) {
+        // The encoder has an error of its own for names that leave their folder.
+        Some((key, Err(defect @ PathDefect::EmptyComponent))) => {
+            Err(EncodeError::Key { key: key.to_vec(), defect })
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -7,10 +7,12 @@ use std::ops::Range;
 use lz4::block::{CompressionMode, compress_to_buffer};
 use tbl_format::checksum::{crc32c, payload_crc16};
 use tbl_format::extension::{NO_LABEL, RowIndexes};
+use tbl_format::path::PathDefect;
 use tbl_format::{FormatError, SampleFormat, v1, v2};
 
 use super::blocks::SampleBlocks;
 use super::spool::Spool;
+use crate::escape::Escaped;
 use crate::metadata_json::count_own;
 use crate::sample::{Field, MetadataBlock};
 use crate::tbl_version::TblVersion;
@@ -30,7 +32,10 @@ pub struct NewSample<'a> {
     pub width: u32,
     /// Height in pixels, 0 when unknown.
     pub height: u32,
-    /// The sample's name.
+    /// The sample's name: a relative path. [`StreamWriter::write_sample`] refuses one with an empty
+    /// component or `.`, which [`Encoder::encode`] keeps.
+    ///
+    /// [`StreamWriter::write_sample`]: super::StreamWriter::write_sample
     pub key: Option<&'a [u8]>,
     /// Its label.
     pub label: Option<i64>,
@@ -108,6 +113,22 @@ pub enum EncodeError {
     Label {
         /// The sample's label.
         label: i64,
+    },
+    /// The name is not that of a file.
+    #[error("name `{}`: {defect}, expected a relative path such as cats/1.jpg", Escaped(key))]
+    Key {
+        /// The sample's name.
+        key: Vec<u8>,
+        /// The violated rule.
+        defect: PathDefect,
+    },
+    /// The label is beyond the class names of the file.
+    #[error("label {label} has no class name, expected a label below {class_count}")]
+    LabelWithoutClass {
+        /// The sample's label.
+        label: i64,
+        /// How many class names the file has.
+        class_count: usize,
     },
     /// Version 1 has no code for the format.
     #[error("format {format} does not exist in TBL version 1")]

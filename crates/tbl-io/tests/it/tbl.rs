@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use tbl_format::SampleFormat;
-use tbl_format::path::{check_extension, check_name};
+use tbl_format::path::{check_extension, check_new_name};
 use tbl_io::{
     Field, NewSample, SampleSource, StreamWriter, TblFile, TblVersion, WriteOptions, WriteSummary,
 };
@@ -165,7 +165,7 @@ fn arbitrary_sample() -> impl Strategy<Value = Sample> {
     let field = (extension, prop::collection::vec(any::<u8>(), 0..99))
         .prop_map(|(extension, bytes)| Field { extension, bytes });
     let key = prop::collection::vec(any::<u8>(), 0..40)
-        .prop_filter("leaves its folder", |key| check_name(key).is_ok());
+        .prop_filter("is not that of a file", |key| check_new_name(key).is_ok());
     (
         bytes,
         any::<u8>().prop_filter("raw images have their own tests", |&code| code != 8),

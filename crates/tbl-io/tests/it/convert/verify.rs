@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use tbl_io::{
-    AsStored, Compression, ConvertError, ConvertEvent, Finding, Labels, Oddity, Selection, Target,
-    VerifySummary, WriteOptions, verify,
+    AsStored, Compression, ConvertError, ConvertEvent, Finding, Labels, NewSample, Oddity,
+    Selection, StreamWriter, Target, VerifySummary, WriteOptions, verify,
 };
 
 use crate::tar_bytes::Archive;
 
-use super::{borrow, convert, labelled, open, quick, write_tar};
+use super::{borrow, convert, labelled, open, quick, see, write_tar};
 
 /// The findings as text, and the summary.
 fn check(path: &Path) -> (Vec<String>, VerifySummary) {
@@ -117,9 +117,9 @@ fn oddities_are_no_damage() {
     assert!(summary.is_good() && summary.oddities == 2);
 
     let options = WriteOptions { sync: false, ..WriteOptions::default() };
-    let mut writer = tbl_io::StreamWriter::create(&at("a.tbl"), options).unwrap();
+    let mut writer = StreamWriter::create(&at("a.tbl"), options).unwrap();
     for bytes in [b"12345678", b"abcdefgh", b"ABCDEFGH"] {
-        writer.write_sample(&tbl_io::NewSample::new(bytes)).unwrap();
+        writer.write_sample(&NewSample::new(bytes)).unwrap();
     }
     writer.finish().unwrap();
     let mut bytes = std::fs::read(at("a.tbl")).unwrap();
@@ -153,4 +153,32 @@ fn a_name_that_leaves_its_folder_is_a_bad_sample() {
         assert!(matches!(result, Err(ConvertError::Read(error)) if error.is_damage()));
         assert!(!to.exists());
     }
+}
+
+#[test]
+fn names_and_labels_that_new_samples_cannot_have_are_copied() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let mut writer = StreamWriter::create(&at("a.tbl"), WriteOptions::default()).unwrap();
+    writer.set_class_names(&["cat".to_owned(), "dog".to_owned()]);
+    let samples = [("", 7), ("./a.jpg", 1), ("a//b.jpg", 2), ("a/", 0), (".", i64::MAX)];
+    for (key, label) in samples {
+        let bytes = key.as_bytes();
+        let sample = NewSample { key: Some(bytes), label: Some(label), ..NewSample::new(bytes) };
+        let encoded = writer.encoder().encode(&sample).unwrap();
+        writer.write(&encoded, bytes).unwrap();
+    }
+    writer.finish().unwrap();
+    let target = quick(Target::Tbl2(Compression::None));
+    convert(&[at("a.tbl")], &at("b.tbl"), &target);
+    convert(&[at("a.tbl"), at("b.tbl")], &at("c.tbl"), &target);
+    let seen = see(&open(&[at("a.tbl")]));
+    let expected = samples.map(|(key, label)| (Some(key.as_bytes().to_vec()), Some(label)));
+    assert!(seen.iter().map(|seen| (seen.key.clone(), seen.label)).eq(expected));
+    assert_eq!(see(&open(&[at("b.tbl")])), seen);
+    assert_eq!(see(&open(&[at("c.tbl")])), [&seen[..], &seen[..]].concat());
+    // A plain `tar cf x.tar .` names members so.
+    write_tar(&at("d.tar"), &[(b"./x/a.jpg", b"1"), (b"./y/b.jpg", b"2")]);
+    convert(&[at("d.tar")], &at("d.tbl"), &target);
+    assert_eq!(see(&open(&[at("d.tbl")])), see(&open(&[at("d.tar")])));
 }

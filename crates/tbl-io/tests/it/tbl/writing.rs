@@ -289,3 +289,44 @@ fn write_beyond_the_limit(target: &Path) {
     assert!(matches!(error, WriteError::Io { source, .. }
         if source.kind() == ErrorKind::FileTooLarge));
 }
+
+#[test]
+fn a_name_that_is_not_that_of_a_file_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = StreamWriter::create(&target(&folder), WriteOptions::default()).unwrap();
+    for key in ["", ".", "a/", "a//b.jpg", "./a.jpg", "a/./b.jpg"] {
+        let sample = NewSample { key: Some(key.as_bytes()), ..NewSample::new(b"bytes") };
+        let error = writer.write_sample(&sample).unwrap_err();
+        assert!(error.to_string().contains("a component is empty or `.`"), "{key}: {error}");
+    }
+    let sample = NewSample { key: Some(b"a/.b..jpg"), ..NewSample::new(b"bytes") };
+    writer.write_sample(&sample).unwrap();
+    assert_eq!(writer.finish().unwrap().samples, 1);
+}
+
+#[test]
+fn a_label_beyond_the_class_names_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let labelled = |label| NewSample { label: Some(label), ..NewSample::new(b"bytes") };
+    let classes = ["cat".to_owned(), "dog".to_owned()];
+    let mut writer = StreamWriter::create(&target(&folder), WriteOptions::default()).unwrap();
+    writer.set_class_names(&classes);
+    let error = writer.write_sample(&labelled(2)).unwrap_err();
+    let expected = "sample 0: label 2 has no class name, expected a label below 2";
+    assert!(error.to_string().ends_with(expected), "{error}");
+    for label in [1, -1] {
+        writer.write_sample(&labelled(label)).unwrap();
+    }
+    assert_eq!(writer.finish().unwrap().samples, 2);
+    fs::remove_file(target(&folder)).unwrap();
+    // The class names come last.
+    let mut writer = StreamWriter::create(&target(&folder), WriteOptions::default()).unwrap();
+    for label in [1, 7, 7, 3] {
+        writer.write_sample(&labelled(label)).unwrap();
+    }
+    writer.set_class_names(&classes);
+    let error = writer.finish().unwrap_err();
+    let expected = "sample 1: label 7 has no class name, expected a label below 2";
+    assert!(error.to_string().ends_with(expected), "{error}");
+    assert!(!target(&folder).exists());
+}
