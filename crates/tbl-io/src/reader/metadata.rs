@@ -29,7 +29,7 @@ struct Section {
     path: PathBuf,
     sample_count: u64,
     region: Region,
-    directory: Directory,
+    directory: Box<Directory>,
     map: OnceLock<BlockMap>,
     /// Whether blocks that no other checksum covers are compared with what a writer makes.
     is_strict: bool,
@@ -59,12 +59,13 @@ impl Metadata {
             path: source.path().to_path_buf(),
             sample_count,
             region,
-            directory: Directory::default(),
+            directory: Box::default(),
             map: OnceLock::new(),
             is_strict: false,
             whole: OnceLock::new(),
         };
-        section.directory = section.read(|bytes| Directory::parse(bytes, sample_count))?;
+        let directory = section.read(|bytes| Directory::parse(bytes, sample_count))?;
+        section.directory = Box::new(directory);
         section.is_strict = damage == Damage::Refuse && section.directory.integrity.is_some();
         for defect in std::mem::take(&mut section.directory.defects) {
             match (section.error(defect), damage) {
