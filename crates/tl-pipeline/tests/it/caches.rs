@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use tbl_format::SampleFormat;
-use tbl_io::{NewSample, PageCache, SampleSource, StreamWriter, WriteOptions};
+use tbl_io::{Field, NewSample, PageCache, SampleSource, StreamWriter, WriteOptions};
 use tl_decode::{DecodeOptions, Limits, OnDamaged};
 use tl_pipeline::{
     CacheConfig, CacheKind, CacheStats, Dataset, DiskCache, ErrorBudget, Loader, LoaderConfig,
@@ -36,11 +36,16 @@ pub(crate) fn exact() -> Work {
 
 /// A TBL file of `count` raw images or BMP files.
 pub(crate) fn tbl(path: &Path, count: u32, format: SampleFormat) {
+    tbl_with_fields(path, count, format, &[]);
+}
+
+/// A TBL file of `count` raw images or BMP files with these fields each.
+pub(crate) fn tbl_with_fields(path: &Path, count: u32, format: SampleFormat, fields: &[Field]) {
     let mut writer = StreamWriter::create(path, WriteOptions::default()).unwrap();
     for number in 0..count {
         let stored = sample(number, format);
         let (width, height) = stored.size;
-        let sample = NewSample { format, width, height, ..NewSample::new(&stored.bytes) };
+        let sample = NewSample { format, width, height, fields, ..NewSample::new(&stored.bytes) };
         writer.write_sample(&sample).unwrap();
     }
     writer.finish().unwrap();

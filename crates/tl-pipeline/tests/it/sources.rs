@@ -16,7 +16,7 @@ use tl_pipeline::{
 };
 use tl_transform::Recipe;
 
-use crate::caches::{disk, exact, tbl};
+use crate::caches::{disk, exact, tbl, tbl_with_fields};
 use crate::memory::{Memory, config, loader, sample, train};
 
 const SAMPLES: u32 = 48;
@@ -153,7 +153,8 @@ fn epoch(path: &Path, asked: Asked, config: LoaderConfig) -> (Vec<u64>, Vec<Stri
 fn a_panic_of_a_source_is_its_samples_error_or_a_note() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("a.tbl");
-    tbl(&path, SAMPLES, SampleFormat::Bmp);
+    let field = Field { extension: b"json".to_vec(), bytes: b"{}".to_vec() };
+    tbl_with_fields(&path, SAMPLES, SampleFormat::Bmp, &[field]);
     let uring = Readers::Uring { depth: 4, page_cache: PageCache::Used };
     let grouped = Batching::Buckets(Buckets { window: 2, multiple: 1 });
     let works = [
