@@ -90,6 +90,10 @@ impl SampleSource for Throttled {
         self.source.read_fields_where(index, is_wanted, fields)
     }
 
+    fn check_fields(&self, index: u64) -> Result<(), ReadError> {
+        self.source.check_fields(index)
+    }
+
     fn row_index_into(&self, index: u64, row_index: &mut Vec<u8>) -> Result<bool, ReadError> {
         self.source.row_index_into(index, row_index)
     }
