@@ -102,6 +102,14 @@ pub enum Oddity {
         /// Of the bytes.
         found: SampleFormat,
     },
+    /// Width and height of a TIFF sample in its index entry are those of the image before it is
+    /// turned upright, as other writers store them. Converting the data set measures it anew.
+    Turned {
+        /// The sample.
+        index: u64,
+        /// Width and height as stated.
+        stated: (u32, u32),
+    },
     /// A note of the source on its files, such as those that are passed over, or on its labels.
     Note(Note),
 }
@@ -129,6 +137,11 @@ impl fmt::Display for Oddity {
             Self::Format { index, stated, found } => {
                 write!(f, "sample {index} is {found}, the index says {stated}")
             }
+            Self::Turned { index, stated: (width, height) } => write!(
+                f,
+                "sample {index} is a TIFF image that is turned when it is decoded, the index says \
+                 {width}x{height} pixels; tl convert stores the size it then has"
+            ),
             Self::Note(note) => note.fmt(f),
         }
     }
@@ -350,11 +363,18 @@ impl<C: Prepare> Worker<'_, C> {
             return Err(BadSample::Damaged(reason));
         }
         let (stored, found) = ((entry.width, entry.height), (width, height));
-        if stored != (0, 0) && found != (0, 0) && stored != found {
+        let is_other = stored != (0, 0) && found != (0, 0) && stored != found;
+        let is_turned = format == SampleFormat::Tiff && stored == (height, width);
+        if is_other && !is_turned {
             return Err(BadSample::Damaged(Box::new(WrongDimensions { stored, found })));
         }
-        let (stated, found) = (entry.format, format);
-        let oddity = (stated != found).then_some(Oddity::Format { index, stated, found });
+        let oddity = if is_other {
+            Some(Oddity::Turned { index, stated: stored })
+        } else if entry.format != format {
+            Some(Oddity::Format { index, stated: entry.format, found: format })
+        } else {
+            None
+        };
         Ok(Seen { bytes, oddity })
     }
 }

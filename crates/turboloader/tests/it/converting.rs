@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+use tbl_format::SampleFormat;
+use tbl_io::{NewSample, StreamWriter, WriteOptions};
 
 use crate::support::{files_below, finished, json_lines, photos, tar, tl, write};
 
@@ -110,6 +112,23 @@ fn dimensions_of_a_tiff_image_are_those_of_its_decoded_pixels() {
     let decoded = tl(["decode".as_ref(), output.as_path(), "--index".as_ref(), "0".as_ref()]);
     let text = decoded.text();
     assert!(text.contains(": 13x21 TIFF"), "{text}");
+
+    // Other writers store the size of the image as it lies in the file.
+    let stored = folder.path().join("stored.tbl");
+    let mut writer = StreamWriter::create(&stored, WriteOptions::default()).unwrap();
+    let format = SampleFormat::Tiff;
+    let sample = NewSample { format, width: 21, height: 13, ..NewSample::new(&bytes) };
+    writer.write_sample(&sample).unwrap();
+    writer.finish().unwrap();
+    let run = tl(["verify".as_ref(), stored.as_path()]).text();
+    assert!(run.contains("sample 0 is a TIFF image that is turned") && run.contains("good"), "{run}");
+    let sample = NewSample { width: 13, height: 22, ..sample };
+    let options = WriteOptions { overwrite: true, ..WriteOptions::default() };
+    let mut writer = StreamWriter::create(&stored, options).unwrap();
+    writer.write_sample(&sample).unwrap();
+    writer.finish().unwrap();
+    let run = tl(["verify".as_ref(), stored.as_path()]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
 }
 
 #[test]
