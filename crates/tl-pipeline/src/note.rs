@@ -41,8 +41,9 @@ pub enum LoaderNote {
         /// The sample and its defect.
         error: String,
     },
-    /// Images lose something where they become RGB of 8 bits: the first one that was seen among the
-    /// first images of each worker.
+    /// Images lose something where they become RGB of 8 bits: one that a worker found. Of JPEG files
+    /// only the first 64 of each worker are looked at, since hardly any has more than 8 bits, and
+    /// images from a cache of decoded images are not.
     Reduced {
         /// The sample's number in the data set.
         sample: u64,

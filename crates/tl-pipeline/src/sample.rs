@@ -92,14 +92,16 @@ pub struct SampleRenderer {
     damage: Option<Damage>,
     /// Width and height of the present sample's image before anything was done to it.
     size: (u32, u32),
-    /// The samples that [`Self::look_at`] may still look at.
+    /// The JPEG samples that [`Self::look_at`] may still look at.
     unseen: u8,
+    /// Whether a reduced image was found.
+    is_found: bool,
     /// The properties that the first reduced image loses, until they are taken.
     reductions: Option<Reductions>,
 }
 
-/// The first images that are looked at for what decoding reduces. Data sets are mostly alike, and
-/// reading every header twice would cost time.
+/// The first JPEG images whose headers are read for what decoding reduces. Only lossless ones, which
+/// data sets hardly have, can have more than 8 bits, and reading each header twice would cost time.
 const LOOKED_AT: u8 = 64;
 
 impl SampleRenderer {
@@ -116,22 +118,26 @@ impl SampleRenderer {
             damage: None,
             size: (0, 0),
             unseen: LOOKED_AT,
+            is_found: false,
             reductions: None,
         }
     }
 
-    /// Looks at what decoding to RGB of 8 bits reduces, as long as nothing was found.
+    /// Finds the first image that decoding to RGB of 8 bits reduces.
     fn look_at(&mut self, stored: &Stored<'_>) {
-        if self.unseen == 0 || stored.format == SampleFormat::RawU8 {
+        if self.is_found || stored.format == SampleFormat::RawU8 {
             return;
         }
-        self.unseen -= 1;
+        if Format::sniff(stored.bytes) == Some(Format::Jpeg) {
+            let Some(unseen) = self.unseen.checked_sub(1) else { return };
+            self.unseen = unseen;
+        }
         // What cannot be read is that sample's error.
         let Ok(info) = tl_decode::probe(stored.bytes) else { return };
         let found = info.reductions(Color::Rgb8);
         // Three equal channels have all that one has, and most data sets have such images.
         if found.bit_depth || found.sample_format || found.alpha {
-            (self.reductions, self.unseen) = (Some(found), 0);
+            (self.reductions, self.is_found) = (Some(found), true);
         }
     }
 

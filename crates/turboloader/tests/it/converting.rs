@@ -121,7 +121,10 @@ fn dimensions_of_a_tiff_image_are_those_of_its_decoded_pixels() {
     writer.write_sample(&sample).unwrap();
     writer.finish().unwrap();
     let run = tl(["verify".as_ref(), stored.as_path()]).text();
-    assert!(run.contains("sample 0 is a TIFF image that is turned") && run.contains("good"), "{run}");
+    assert!(
+        run.contains("sample 0 is a TIFF image that is turned") && run.contains("good"),
+        "{run}"
+    );
     let sample = NewSample { width: 13, height: 22, ..sample };
     let options = WriteOptions { overwrite: true, ..WriteOptions::default() };
     let mut writer = StreamWriter::create(&stored, options).unwrap();
