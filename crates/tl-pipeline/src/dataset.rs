@@ -138,8 +138,8 @@ impl Dataset {
     }
 
     /// Fails for a data set without an image: by the formats that its containers state, and by the
-    /// first bytes of its first 64 samples, because names need not tell. A source that cannot say so
-    /// leaves it to its samples.
+    /// names and the first bytes of its first 64 samples. A damaged image has its name left. A source
+    /// that cannot say so leaves it to its samples.
     ///
     /// # Errors
     /// [`EmptyError::NoImages`].
@@ -156,10 +156,16 @@ impl Dataset {
             if is_readable(facts.format) {
                 return Ok(());
             }
-            let read = || self.read_into(index, &mut bytes);
-            if index < LOOKED_AT
-                && (!matches!(guarded(read), Ok(Ok(()))) || Format::sniff(&bytes).is_some())
-            {
+            if index >= LOOKED_AT {
+                continue;
+            }
+            let read = guarded(|| {
+                self.read_into(index, &mut bytes)?;
+                let entry = self.entry(index)?;
+                Ok::<_, ReadError>(entry.key.map(|key| SampleFormat::from_file_name(&key)))
+            });
+            let Ok(Ok(named)) = read else { return Ok(()) };
+            if named.is_some_and(is_readable) || Format::sniff(&bytes).is_some() {
                 return Ok(());
             }
         }

@@ -126,9 +126,10 @@ impl PySamples {
         usize::try_from(self.dataset.len()).unwrap_or(usize::MAX)
     }
 
-    /// Refuses a data set without samples.
-    fn require_samples(&self) -> Result<(), Error> {
-        Ok(self.dataset.require_samples().map_err(PipelineError::from)?)
+    /// Refuses a data set without samples, or without an image.
+    fn require_images(&self, py: Python<'_>) -> PyResult<()> {
+        let check = || self.dataset.require_samples().and_then(|()| self.dataset.require_images());
+        Ok(detached(py, check)?.map_err(PipelineError::from).map_err(Error::from)?)
     }
 
     /// Notes on the data set, such as labels that are missing; ``usual`` is as in `Loader.notes`.

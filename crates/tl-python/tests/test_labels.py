@@ -133,8 +133,9 @@ def test_of_many_notes_some_are_warnings(tmp_path):
         fill(tmp_path / str(number), {"1.left.bmp": "", "1.right.bmp": ""}) for number in range(10)
     ]
     loader, said = warned(tl.DataLoader, roots, decode=False)
-    assert len(loader.notes) == 10
-    assert said == [*loader.notes[:8], "2 more notes: the attribute notes lists all"]
+    # One for each folder, and one on folders that may be classes.
+    assert len(loader.notes) == 11
+    assert said == [*loader.notes[:8], "3 more notes: the attribute notes lists all"]
 
 
 def test_samples_without_a_label_are_noted(tmp_path):

@@ -60,7 +60,7 @@ def test_metadata_that_cannot_be_stored_is_refused(tmp_path):
 def test_copies_keep_metadata_or_warn(tmp_path):
     source = described(tmp_path / "a.tbl")
     expected = tl.TblReader(source)
-    with pytest.warns(UserWarning, match="label. that is not an integer: 1, first") as caught:
+    with pytest.warns(UserWarning, match="is not an integer and is not used: 1, first") as caught:
         tl.convert(source, tmp_path / "b.tbl", lz4=True, sync=False)
     assert len(caught) == 1
     copy = tl.TblReader(tmp_path / "b.tbl")

@@ -221,6 +221,10 @@ def test_a_data_set_without_samples_is_refused(tmp_path):
     for made in (tlt.Dataset, tlt.IterableDataset):
         with pytest.raises(tl.SettingError, match="no images found in this folder"):
             made(tmp_path, image_size=8)
+    (tmp_path / "a.txt").write_text("text")
+    for made in (tlt.Dataset, tlt.IterableDataset):
+        with pytest.raises(tl.SettingError, match="none of 1 samples is an image"):
+            made(tmp_path, image_size=8)
 
 
 def test_copies_count_on(data):

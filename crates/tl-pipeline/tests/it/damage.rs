@@ -35,8 +35,10 @@ struct Row {
     text: Option<Vec<u8>>,
 }
 
+type Rows = Vec<Result<Row, PipelineError>>;
+
 /// The class names and all rows of an epoch, up to the first error.
-fn received(path: &Path) -> Result<(Vec<String>, Vec<Result<Row, PipelineError>>), PipelineError> {
+fn received(path: &Path) -> Result<(Vec<String>, Rows), PipelineError> {
     let dataset = Dataset::open(&[path])?;
     let class_names = dataset.class_names().to_vec();
     let config = LoaderConfig {

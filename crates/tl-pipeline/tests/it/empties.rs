@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use tbl_io::Note;
+use tbl_io::{NewSample, Note, StreamWriter, WriteOptions};
 use tl_pipeline::{
     Dataset, Loader, LoaderConfig, LoaderNote, Part, Replacement, Sampler, Samples, Shard, Shuffle,
     Subset, Tail, Work,
@@ -68,6 +68,13 @@ fn a_data_set_without_an_image_is_refused_where_images_are_decoded() {
     write_image(&texts.join("010"));
     assert!(Loader::new(open(), config(train())).is_ok());
     fs::remove_file(texts.join("010")).unwrap();
+    // A damaged image has its name left, and is an error when it is read.
+    let named = root.path().join("named.tbl");
+    let mut writer = StreamWriter::create(&named, WriteOptions::default()).unwrap();
+    let sample = NewSample { key: Some(b"a.jpg"), ..NewSample::new(b"no image") };
+    writer.write_sample(&sample).unwrap();
+    writer.finish().unwrap();
+    assert!(Loader::new(Dataset::open(&[&named]).unwrap(), config(train())).is_ok());
     write_image(&texts.join("999.bmp"));
     fs::write(texts.join("999.txt"), b"x").unwrap();
     assert!(Loader::new(open(), config(train())).is_ok());

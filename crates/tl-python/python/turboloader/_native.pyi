@@ -161,6 +161,8 @@ class Loader:
         """The batches of this epoch."""
     def explain(self, /) -> str:
         """The plan in words."""
+    def is_over(self, /, state: str) -> bool:
+        """Whether all ranks have received all batches of the state's epoch."""
     @property
     def kinds(self, /) -> list[str]:
         """What the files are: ``"folder"``, ``"tar"``, ``"tbl"``, ``"idv"`` or ``"tbf"``, each once."""
@@ -316,8 +318,8 @@ class Samples:
         """Notes on the data set, such as labels that are missing; ``usual`` is as in `Loader.notes`."""
     def read(self, /, index: SupportsIndex) -> bytes:
         """The bytes of sample ``index``, checked against the checksums that the file has."""
-    def require_samples(self, /) -> None:
-        """Refuses a data set without samples."""
+    def require_images(self, /) -> None:
+        """Refuses a data set without samples, or without an image."""
     def shards(self, /) -> list[tuple[int, int]]:
         """The first sample of each file or folder, and the one behind its last."""
 

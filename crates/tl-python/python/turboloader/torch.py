@@ -397,7 +397,7 @@ class Dataset(TorchDataset):
         self._has_warned = False
         self._check_fields()
         self._open()
-        self._samples.require_samples()
+        self._samples.require_images()
         warn_of_notes(self._samples.notes(usual=False))
         self._accesses = Accesses(seed, len(self))
 
