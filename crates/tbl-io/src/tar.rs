@@ -70,7 +70,7 @@ pub struct TarArchive {
     skipped: Vec<SkippedMember>,
     first_passed_over: Option<Vec<u8>>,
     /// The note on members that later ones of the same name replace.
-    replaced: Option<Note>,
+    replaced: Option<Box<Note>>,
     has_end_marker: bool,
     lone_zero_block: Option<u64>,
     trailing_garbage: Option<u64>,
@@ -97,7 +97,7 @@ impl TarArchive {
         let index = Index::read(&source)?;
         let grouping = Grouping::new(&index.names, &index.archive_starts);
         let (labels, unreadable_labels) = sample_labels(&index, &grouping);
-        let replaced = replaced_members(&index, &grouping);
+        let replaced = replaced_members(&index, &grouping).map(Box::new);
         let Index { names, extents, mut counts, skipped, first_passed_over, .. } = index;
         let passed_over = grouping.passed_over();
         counts.hidden = passed_over.hidden;
@@ -170,7 +170,7 @@ impl TarArchive {
         let first = self.grouping.passed_over().first.map(|member| self.names.path(member));
         let passed_over = Note::passed_over(counts, first.as_deref());
         let of_grouping = Note::of_grouping(&self.grouping, &self.names);
-        passed_over.into_iter().chain(of_grouping).chain(self.replaced.clone())
+        passed_over.into_iter().chain(of_grouping).chain(self.replaced.as_deref().cloned())
     }
 
     /// The member that is sample `index`, with its name checked.
@@ -393,7 +393,8 @@ impl SampleSource for TarArchive {
         let trailing = self.trailing_garbage.map(|offset| Note::TrailingBytes { offset });
         let empty = (self.sample_count() == 0).then_some(Note::NoSamples);
         let of_grouping = Note::of_grouping(&self.grouping, &self.names);
-        let notes = passed_over.into_iter().chain(of_grouping).chain(self.replaced.clone());
+        let notes =
+            passed_over.into_iter().chain(of_grouping).chain(self.replaced.as_deref().cloned());
         notes.chain(lone_zero_block).chain(trailing).chain(empty).collect()
     }
 }
