@@ -11,6 +11,8 @@ use tbl_io::Escaped;
 
 use super::csv::{CellError, CsvError, Expected, SchemaError};
 #[cfg(feature = "parquet")]
+use super::parquet::PageError;
+#[cfg(feature = "parquet")]
 use crate::panics::CaughtPanic;
 
 /// Why a table cannot be converted. The file is named by who knows it.
@@ -50,6 +52,17 @@ pub(crate) enum TableError {
         last: u64,
         /// What is wrong.
         source: Box<Self>,
+    },
+    /// A column of a row group of a Parquet file has defective pages.
+    #[cfg(feature = "parquet")]
+    #[error("row group {row_group}, column {column:?}: {}", Short(source))]
+    Pages {
+        /// The row group's number, from 0.
+        row_group: usize,
+        /// The path of the column.
+        column: String,
+        /// The defect.
+        source: PageError,
     },
     /// The Parquet decoder panicked: it does so on some damaged files.
     #[cfg(feature = "parquet")]
@@ -158,13 +171,13 @@ impl TableError {
             #[cfg(feature = "parquet")]
             Self::ArrowWrite(error) => matches!(error, ArrowWriteError::Value { .. }),
             #[cfg(feature = "parquet")]
-            Self::Parquet(parquet::errors::ParquetError::External(source)) => {
-                !source.is::<std::io::Error>()
+            Self::Parquet(error) | Self::Pages { source: PageError::Read(error), .. } => {
+                is_parquet_damage(error)
             }
             #[cfg(feature = "parquet")]
             Self::DecodeRows { source, .. } => source.is_damage(),
             #[cfg(feature = "parquet")]
-            Self::Parquet(_) | Self::Decode(_) | Self::ParquetPanic(_) => true,
+            Self::Pages { .. } | Self::Decode(_) | Self::ParquetPanic(_) => true,
             Self::Csv(_) | Self::Cell { .. } | Self::Value { .. } => true,
             #[cfg(feature = "parquet")]
             Self::ParquetWrite(_) => false,
@@ -198,6 +211,18 @@ impl TableError {
             _ => false,
         }
     }
+}
+
+/// Whether the file is at fault, and not the system. Headers of pages are read through [`io::Read`],
+/// so that their defects are errors of I/O too.
+///
+/// [`io::Read`]: std::io::Read
+#[cfg(feature = "parquet")]
+fn is_parquet_damage(error: &parquet::errors::ParquetError) -> bool {
+    use std::io::ErrorKind::{InvalidData, UnexpectedEof};
+    let parquet::errors::ParquetError::External(source) = error else { return true };
+    let io_error = source.downcast_ref::<std::io::Error>();
+    io_error.is_none_or(|error| matches!(error.kind(), InvalidData | UnexpectedEof))
 }
 
 /// The beginning of a message that can be long: of nested errors, each with what is in it.

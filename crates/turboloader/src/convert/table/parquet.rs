@@ -20,8 +20,11 @@ use crate::args::Unit;
 use crate::panics;
 
 mod checked;
+mod delta;
+mod pages;
 
 use checked::Checked;
+pub(super) use pages::PageError;
 
 /// Slots of vectors that become arrays together.
 const SLOTS: u64 = 1 << 22;
@@ -73,22 +76,24 @@ pub(super) fn read(
     options: WriteOptions,
     told: Told<'_>,
 ) -> Result<WriteSummary, TableError> {
-    let file = Checked::new(File::open(path)?)?;
-    let builder = panics::catch(|| ParquetRecordBatchReaderBuilder::try_new(file))??;
+    let file = Arc::new(Checked::new(File::open(path)?)?);
+    let builder =
+        panics::catch(|| ParquetRecordBatchReaderBuilder::try_new(Checked::clone(&file)))??;
     let metadata = Arc::clone(builder.metadata());
     let total = u64::try_from(metadata.file_metadata().num_rows()).unwrap_or(0);
-    let builder = if names.is_empty() {
-        builder
+    let mask = if names.is_empty() {
+        ProjectionMask::all()
     } else {
         let field = |name: &String| {
             let found = builder.schema().fields().iter().rposition(|field| field.name() == name);
             found.ok_or_else(|| TableError::NoColumn { name: name.clone() })
         };
         let fields: Vec<usize> = names.iter().map(field).collect::<Result<_, _>>()?;
-        let mask = ProjectionMask::roots(builder.parquet_schema(), fields);
-        builder.with_projection(mask)
+        ProjectionMask::roots(builder.parquet_schema(), fields)
     };
-    let mut reader = panics::catch(|| builder.with_batch_size(ROWS).build())??;
+    check_pages(&file, &metadata, &mask)?;
+    let builder = builder.with_projection(mask).with_batch_size(ROWS);
+    let mut reader = panics::catch(|| builder.build())??;
     let schema = arrow_array::RecordBatchReader::schema(&reader);
     if schema.fields().is_empty() {
         return Err(TableError::NoColumns);
@@ -107,6 +112,27 @@ pub(super) fn read(
         heard(told(done, total))?;
     }
     Ok(writer.finish()?.1)
+}
+
+/// Checks the pages of all columns of `mask`, before any is decoded.
+fn check_pages(
+    file: &Arc<Checked>,
+    metadata: &ParquetMetaData,
+    mask: &ProjectionMask,
+) -> Result<(), TableError> {
+    for (row_group, group) in metadata.row_groups().iter().enumerate() {
+        for (column, chunk) in group.columns().iter().enumerate() {
+            if !mask.leaf_included(column) {
+                continue;
+            }
+            let checked = panics::catch(|| pages::check(file, group, chunk));
+            checked.unwrap_or_else(|panic| Err(panic.into())).map_err(|source| {
+                let column = chunk.column_path().string();
+                TableError::Pages { row_group, column, source }
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// An error of decoding the rows from `first` on.

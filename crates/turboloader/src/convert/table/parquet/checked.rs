@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
+use std::sync::Arc;
 
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
@@ -16,16 +17,16 @@ const MAX_RATIO: u64 = 1032;
 const FOOTER_BYTES: u64 = 8;
 
 /// A file whose size is known.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Checked {
-    file: File,
+    file: Arc<File>,
     len: u64,
 }
 
 impl Checked {
     pub(super) fn new(file: File) -> io::Result<Self> {
         let len = file.metadata()?.len();
-        Ok(Self { file, len })
+        Ok(Self { file: Arc::new(file), len })
     }
 }
 
