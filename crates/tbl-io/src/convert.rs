@@ -17,6 +17,7 @@ use std::sync::{Mutex, PoisonError};
 pub use error::ConvertError;
 pub use prepare::{AsStored, Prepare, Prepared, RowIndex};
 pub use selection::Selection;
+pub use tar_layout::FileLayout;
 
 use crate::ordered::{self, Plan};
 use crate::sample::Field;

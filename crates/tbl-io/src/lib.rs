@@ -35,8 +35,8 @@ mod writer;
 
 pub use atomic_file::{AtomicFile, Placement};
 pub use convert::{
-    AsStored, Compression, ConvertError, ConvertEvent, ConvertOptions, ConvertSummary, Prepare,
-    Prepared, RowIndex, Selection, Target, convert,
+    AsStored, Compression, ConvertError, ConvertEvent, ConvertOptions, ConvertSummary, FileLayout,
+    Prepare, Prepared, RowIndex, Selection, Target, convert,
 };
 pub use error::{FileKind, RawDefect, ReadError, TarDefect};
 pub use escape::Escaped;

@@ -23,6 +23,13 @@ use groups::{Groups, is_field_of};
 /// An archive under construction.
 pub(super) struct TarSink {
     writer: TarWriter,
+    layout: FileLayout,
+}
+
+/// The files that samples become in a TAR archive or a folder, so that a reader finds the same
+/// samples, labels and fields again.
+#[derive(Debug)]
+pub struct FileLayout {
     /// Digits of the names that samples without one get.
     digits: usize,
     /// Labels have to be said, since they do not follow from the class folders.
@@ -50,25 +57,108 @@ impl TarSink {
         options: &ConvertOptions,
     ) -> Result<Self, ConvertError> {
         let ConvertOptions { sync, overwrite, .. } = *options;
-        let last = selection.sample_count().saturating_sub(1);
+        let layout = FileLayout::plan(selection)?;
+        Ok(Self { writer: TarWriter::create(path, TarOptions { sync, overwrite })?, layout })
+    }
+}
+
+impl FileLayout {
+    /// Plans the files of all samples of `selection`.
+    ///
+    /// # Errors
+    /// Labels or fields that cannot be read.
+    pub fn plan(selection: &Selection<'_>) -> Result<Self, ConvertError> {
         let writes_labels = !labels_are_read_back(selection)?;
-        // The numbers are written, and a shard is read with its siblings.
-        let lost = writes_labels && !selection.is_part();
-        let class_names = if lost { selection.class_names().len() as u64 } else { 0 };
         let marks_unlabelled = writes_labels && !written_labels_are_read_back(selection)?;
+        Self::with_labels(selection, writes_labels, marks_unlabelled)
+    }
+
+    /// Plans the files of some samples of `selection`. Each of them says its label, because the
+    /// rule that decides labels looks at all samples of a data set, and the others are missing.
+    ///
+    /// # Errors
+    /// Class names or metadata that cannot be read.
+    pub fn plan_some(selection: &Selection<'_>) -> Result<Self, ConvertError> {
+        let count = selection.sample_count();
+        let has_labels = (0..count).any(|number| selection.locate(number).label.is_some());
+        let writes_labels = has_labels || !written_labels_are_read_back(selection)?;
+        Self::with_labels(selection, writes_labels, writes_labels)
+    }
+
+    fn with_labels(
+        selection: &Selection<'_>,
+        writes_labels: bool,
+        marks_unlabelled: bool,
+    ) -> Result<Self, ConvertError> {
+        let last = selection.sample_count().saturating_sub(1);
+        let class_names = if writes_labels { selection.class_names().len() as u64 } else { 0 };
         let mut unstored = Unstored { class_names, ..Unstored::default() };
         metadata::of_files(selection, |_, _| {
             unstored.metadata_blocks += 1;
             Ok(())
         })?;
         Ok(Self {
-            writer: TarWriter::create(path, TarOptions { sync, overwrite })?,
             digits: last.to_string().len().max(MIN_DIGITS),
             writes_labels,
             marks_unlabelled,
             groups: Groups::plan(selection),
             unstored,
         })
+    }
+
+    /// The name of sample `number` of `selection`, which has these bytes. `fields` are its own and
+    /// become those to write.
+    ///
+    /// # Errors
+    /// A damaged entry, or a label that cannot be read.
+    pub fn place(
+        &mut self,
+        selection: &Selection<'_>,
+        number: u64,
+        bytes: &[u8],
+        fields: &mut Vec<Field>,
+    ) -> Result<Vec<u8>, ConvertError> {
+        let Located { source, index, .. } = selection.locate(number);
+        let label = selection.try_label(number)?;
+        let entry = source.entry(index)?;
+        let metadata = metadata::of_sample(source, index, &entry, label)
+            .map_err(|error| error.for_sample(index, entry.key.as_deref()))?;
+        let metadata_count = count_own(&metadata, entry.key.as_deref(), label);
+        let (format, key) = (entry.format, entry.key.map(std::borrow::Cow::into_owned));
+        let member = Member { key, format, label, fields: std::mem::take(fields), metadata_count };
+        let (name, written) = self.place_member(number, &member, bytes);
+        *fields = written;
+        Ok(name)
+    }
+
+    /// What the files have no place for, of the samples placed so far.
+    pub fn unstored(&self) -> Unstored {
+        self.unstored
+    }
+
+    fn place_member(
+        &mut self,
+        number: u64,
+        member: &Member,
+        bytes: &[u8],
+    ) -> (Vec<u8>, Vec<Field>) {
+        self.unstored.metadata_blocks += member.metadata_count;
+        let numbered;
+        let name = match &member.key {
+            Some(key) => key,
+            None => {
+                let (digits, extension) = (self.digits, extension_of(member.format));
+                numbered = format!("{number:0digits$}.{extension}").into_bytes();
+                &numbered
+            }
+        };
+        let fields = self.fields_of(name, member, bytes);
+        let is_image = SampleFormat::from_file_name(name).is_image();
+        let is_passed_over = self.groups.has_image && !is_image && fields.is_empty();
+        self.unstored.without_image += u64::from(is_passed_over);
+        let placed = self.groups.place(name, &fields, number, member.key.is_none());
+        self.unstored.renamed += u64::from(placed != *name);
+        (placed, fields)
     }
 
     /// The fields to write with the sample called `name`: its own, and its label where they do
@@ -109,22 +199,7 @@ impl Sink for TarSink {
     }
 
     fn write(&mut self, number: u64, member: &Member, bytes: &[u8]) -> Result<(), ConvertError> {
-        self.unstored.metadata_blocks += member.metadata_count;
-        let numbered;
-        let name = match &member.key {
-            Some(key) => key,
-            None => {
-                let (digits, extension) = (self.digits, extension_of(member.format));
-                numbered = format!("{number:0digits$}.{extension}").into_bytes();
-                &numbered
-            }
-        };
-        let fields = self.fields_of(name, member, bytes);
-        let is_image = SampleFormat::from_file_name(name).is_image();
-        let is_passed_over = self.groups.has_image && !is_image && fields.is_empty();
-        self.unstored.without_image += u64::from(is_passed_over);
-        let placed = self.groups.place(name, &fields, number);
-        self.unstored.renamed += u64::from(placed != *name);
+        let (placed, fields) = self.layout.place_member(number, member, bytes);
         self.writer.append(&placed, bytes)?;
         for Field { extension, bytes } in &fields {
             self.writer.append(&join_base(group_of(&placed), extension), bytes)?;
@@ -138,7 +213,7 @@ impl Sink for TarSink {
             file_bytes: summary.bytes,
             compressed_samples: 0,
             row_indexes: 0,
-            unstored: self.unstored,
+            unstored: self.layout.unstored,
         })
     }
 }

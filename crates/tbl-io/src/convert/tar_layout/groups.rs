@@ -96,9 +96,16 @@ impl Groups {
     }
 
     /// Finds a name for sample `number`, which is called `name`: this one, unless a reader would
-    /// then mix it up with another sample. `fields` are those that will be written with it.
-    pub(super) fn place(&mut self, name: &[u8], fields: &[Field], number: u64) -> Vec<u8> {
-        if self.keeps(name) {
+    /// then mix it up with another sample. `fields` are those that will be written with it. A name
+    /// made of a number (`is_made`) gives way to a stored one.
+    pub(super) fn place(
+        &mut self,
+        name: &[u8],
+        fields: &[Field],
+        number: u64,
+        is_made: bool,
+    ) -> Vec<u8> {
+        if !is_made && self.keeps(name) {
             return name.to_vec();
         }
         let (group, rest) = name.split_at(group_of(name).len());
