@@ -151,7 +151,11 @@ pub(crate) struct Sources {
 impl Sources {
     /// Opens each path as what it is.
     pub(crate) fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Self, Failure> {
-        let sources = tbl_io::open_all(paths)?;
+        Self::of(tbl_io::open_all(paths)?)
+    }
+
+    /// Resolves the labels of open data sets, and prints the notes on both.
+    pub(crate) fn of(sources: Vec<Box<dyn SampleSource>>) -> Result<Self, Failure> {
         require_samples(&sources)?;
         let mut noted = HashSet::new();
         for source in sources.iter().filter(|source| noted.insert(source.path())) {

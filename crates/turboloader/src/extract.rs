@@ -3,9 +3,12 @@
 mod names;
 mod tree;
 
-use tbl_io::{Entry, Field, SampleSource};
+use std::borrow::Cow;
+
+use tbl_io::{ConvertSummary, Entry, Field, FileLayout, SampleSource};
 
 use crate::args::{ExtractArgs, GlobalArgs};
+use crate::convert::{self, Sources};
 use crate::data_set;
 use crate::failure::{Failure, Subject, Verdict};
 use crate::output::Progress;
@@ -17,11 +20,18 @@ use tree::Tree;
 /// Writes the samples. Every name that a file stores is checked before the first file is written.
 pub(crate) fn run(args: &ExtractArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
     let source = data_set::open(&args.file)?;
-    let source = source.as_ref();
     let selected = Selection { indices: &args.indices, sample_count: source.sample_count() };
     for index in selected.iter() {
-        check_names(source, index, args.output.as_os_str().len())?;
+        check_names(&*source, index, args.output.as_os_str().len())?;
     }
+    let sources = Sources::of(vec![source])?;
+    let source = &*sources.as_slice()[0];
+    let all = sources.all()?;
+    let mut layout = if args.indices.is_empty() {
+        FileLayout::plan(&all)?
+    } else {
+        FileLayout::plan_some(&all)?
+    };
     let mut tree = Tree::create(&args.output, args.force)?;
     let mut names = Names::default();
     let mut progress = Progress::new(global, selected.len());
@@ -30,14 +40,19 @@ pub(crate) fn run(args: &ExtractArgs, global: GlobalArgs) -> Result<Verdict, Fai
         source.read_into(index, &mut bytes)?;
         fields.clear();
         source.read_fields(index, &mut fields)?;
+        let name = layout.place(&all, index, &bytes, &mut fields)?;
         let entry = source.entry(index)?;
-        let files = SamplePath::new(index, &entry)
+        let placed = Entry { key: Some(Cow::Owned(name)), ..entry.clone() };
+        let files = SamplePath::new(index, &placed)
             .map_err(NameDefect::from)
             .and_then(|path| names.assign(&path, &fields))
             .map_err(unsafe_name(source, index, &entry))?;
         write_sample(&mut tree, &files, &bytes, &fields)?;
         progress.set(done);
     }
+    drop(progress);
+    let summary = ConvertSummary { unstored: layout.unstored(), ..ConvertSummary::default() };
+    convert::note_unstored(&args.output, &summary);
     Ok(Verdict::Good)
 }
 

@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::mem;
 use std::path::{Path, PathBuf};
 
-use tbl_io::{AsStored, ConvertOptions, SourceKind, Target as FileKind};
+use tbl_io::{AsStored, ConvertOptions, ConvertSummary, SourceKind, Target as FileKind, Unstored};
 
 use crate::args::{GlobalArgs, SplitArgs};
 use crate::convert::{self, Sources};
@@ -43,15 +44,20 @@ pub(crate) fn run(args: &SplitArgs, global: GlobalArgs) -> Result<Verdict, Failu
     }
     let mut options = ConvertOptions::new(kind);
     (options.sync, options.overwrite) = (!args.no_sync, args.force);
+    let mut class_names = 0;
     for (path, cut) in paths.iter().zip(cuts) {
         let part = selection.part(cut);
-        let summary = if kind == FileKind::Tar || has_tbl2_only(sources.as_slice()) {
+        let mut summary = if kind == FileKind::Tar || has_tbl2_only(sources.as_slice()) {
             convert::write(&part, path, &options, AsStored::default, global)?
         } else {
             convert::write(&part, path, &options, Probe::default, global)?
         };
+        // The shards have the same class names, which are said to be missing once.
+        class_names = class_names.max(mem::take(&mut summary.unstored.class_names));
         convert::note_unstored(path, &summary);
     }
+    let unstored = Unstored { class_names, ..Unstored::default() };
+    convert::note_unstored(&args.output, &ConvertSummary { unstored, ..ConvertSummary::default() });
     Ok(Verdict::Good)
 }
 

@@ -151,8 +151,11 @@ pub(crate) struct CatArgs {
 /// written, and no symbolic link below DIR is followed, so nothing is ever written outside DIR.
 /// A file has its name only when it is complete, however the command ends.
 /// Metadata blocks of TBL files are not written; `tl cat --metadata` prints them.
-/// When several samples have one name, the second becomes NAME_2.EXT, the third NAME_3.EXT, and
-/// so do their fields.
+/// Labels that do not follow from the class folders become .cls files, as in a TAR archive that
+/// `tl convert` writes. A sample that readers would mix up with another gets its number in its
+/// name, as there. Where several samples without fields have one name, the second becomes
+/// NAME_2.EXT, the third NAME_3.EXT. Class names and metadata blocks that have no place are
+/// counted on standard error.
 ///
 /// Examples:
 ///   tl extract train.tbl -o train/

@@ -4,6 +4,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use tbl_format::SampleFormat;
+use tbl_io::{Field, Labels, NewSample, StreamWriter, WriteOptions};
+
 use crate::support::{Run, files_below, tar, tl, write};
 
 fn extract(archive: &Path, to: &Path, more: &[&str]) -> Run {
@@ -23,7 +26,10 @@ fn samples_and_fields_come_back_under_their_names() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let archive = write(folder.path(), "in.tar", &tar(&members));
     let out = folder.path().join("new/out");
-    extract(&archive, &out, &[]).good();
+    // The label file is one of three samples: the class folders decide, which is said.
+    let run = extract(&archive, &out, &[]);
+    assert_eq!(run.code, Some(0));
+    assert_eq!(run.stderr.lines().count(), 2, "{}", run.stderr);
     let mut expected: Vec<(String, Vec<u8>)> = members
         .iter()
         .map(|(name, bytes)| (String::from_utf8_lossy(name).into_owned(), bytes.to_vec()))
@@ -32,10 +38,17 @@ fn samples_and_fields_come_back_under_their_names() {
     assert_eq!(files_below(&out), expected);
 
     let some = folder.path().join("some");
-    extract(&archive, &some, &["2", "1"]).good();
+    let run = extract(&archive, &some, &["2", "1"]);
+    assert_eq!(run.code, Some(0));
+    assert!(run.stderr.contains("no place for 2 class names"), "{}", run.stderr);
     assert_eq!(
         files_below(&some),
-        [("b/two.jpg".to_owned(), vec![]), ("notes.bmp".to_owned(), b"text".to_vec())]
+        [
+            ("b/two.cls".to_owned(), b"1".to_vec()),
+            ("b/two.jpg".to_owned(), vec![]),
+            ("notes.bmp".to_owned(), b"text".to_vec()),
+            ("notes.cls".to_owned(), b"-1".to_vec()),
+        ]
     );
     let message = extract(&archive, &folder.path().join("none"), &["0", "3"]).error(2);
     assert!(message.contains("sample 3 does not exist"), "{message}");
@@ -143,5 +156,116 @@ fn samples_of_one_name_are_all_kept() {
         for ((name, bytes), (expected_name, expected)) in files.iter().zip(expected) {
             assert_eq!((name.as_str(), bytes.as_slice()), (expected_name, expected.as_bytes()));
         }
+    }
+}
+
+/// The digest covers names, labels and bytes of all samples.
+#[test]
+fn a_folder_has_the_labels_of_the_file_it_came_from() {
+    let cases: [&[(&[u8], &[u8])]; 5] = [
+        &[(b"a/1.jpg", b"1"), (b"a/1.cls", b"7"), (b"b/2.jpg", b"2"), (b"b/2.cls", b"-3")],
+        &[(b"1.jpg", b"1"), (b"1.cls", b"900"), (b"2.jpg", b"2"), (b"2.cls", b"0")],
+        &[(b"1.jpg", b"1"), (b"1.cls", b"4"), (b"2.jpg", b"2"), (b"3.jpg", b"3")],
+        &[(b"x.0.jpg", b"1"), (b"x.0.cls", b"4"), (b"x.1.jpg", b"2"), (b"x.1.cls", b"5")],
+        &[(b"a/1.jpg", b"1"), (b"b/2.jpg", b"2")],
+    ];
+    for members in cases {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let at = |name: &str| folder.path().join(name);
+        let archive = write(folder.path(), "in.tar", &tar(members));
+        let convert = |from: &Path, to: &Path| {
+            let fixed = ["convert".as_ref(), "--no-sync".as_ref(), from.as_os_str()];
+            let run = tl(fixed.into_iter().chain(["-o".as_ref(), to.as_os_str()]));
+            assert_eq!(run.code, Some(0), "{}", run.stderr);
+        };
+        let digest = |path: &Path| {
+            let run = tl(["digest".as_ref(), path.as_os_str()]);
+            assert_eq!(run.code, Some(0), "{}", run.stderr);
+            run.stdout
+        };
+        convert(&archive, &at("a.tbl"));
+        convert(&at("a.tbl"), &at("b.tar"));
+        let expected = digest(&archive);
+        for from in ["in.tar", "a.tbl", "b.tar"] {
+            let out = at(&format!("{from}.out"));
+            let run = extract(&at(from), &out, &[]);
+            assert_eq!(run.code, Some(0), "{}", run.stderr);
+            assert_eq!(digest(&out), expected, "{members:?} from {from}");
+        }
+    }
+}
+
+#[test]
+fn labels_survive_and_lost_class_names_are_counted() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let members: [(&[u8], &[u8]); 2] = [(b"cat/1.jpg", b"1"), (b"dog/2.jpg", b"2")];
+    let archive = write(folder.path(), "in.tar", &tar(&members));
+    let out = folder.path().join("out");
+    let run = extract(&archive, &out, &["1"]);
+    assert!(run.stderr.contains("no place for 2 class names"), "{}", run.stderr);
+    let expected = [("dog/2.cls", "1"), ("dog/2.jpg", "2")];
+    let expected = expected.map(|(name, bytes)| (name.to_owned(), bytes.as_bytes().to_vec()));
+    assert_eq!(files_below(&out), expected);
+}
+
+/// Label, bytes and fields of each sample, without the fields that say labels and without names,
+/// because samples that readers would mix up get others.
+fn contents(path: &Path) -> Vec<(Option<i64>, Vec<u8>, Vec<Vec<u8>>)> {
+    let sources = [tbl_io::open(path).expect("a data set")];
+    let labels = Labels::resolve(&sources).expect("labels");
+    let source = &*sources[0];
+    let sample = |index| {
+        let (mut bytes, mut fields) = (Vec::new(), Vec::new());
+        source.read_into(index, &mut bytes).expect("read");
+        source.read_fields(index, &mut fields).expect("read");
+        fields.retain(|field| !field.extension.ends_with(b"cls"));
+        let label = labels.try_label(&sources, 0, index).expect("a label");
+        let label = label.filter(|&label| label >= 0);
+        let mut fields: Vec<_> = fields.into_iter().map(|field| field.bytes).collect();
+        fields.sort();
+        (label, bytes, fields)
+    };
+    let mut samples: Vec<_> = (0..source.sample_count()).map(sample).collect();
+    samples.sort();
+    samples
+}
+
+#[test]
+fn folders_and_archives_have_the_samples_of_the_table_they_came_from() {
+    let mut state = 15_u32;
+    let mut below = |count: u32| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 16) % count
+    };
+    for case in 0..60 {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let at = |name: &str| folder.path().join(name);
+        let mut writer = StreamWriter::create(&at("a.tbl"), WriteOptions::default()).expect("new");
+        for number in 0..1 + below(6) {
+            let dir = ["", "cat/", "dog/", "a.b/"][below(4) as usize];
+            let stem = ["x", "x.0", "x.1", "y", "00000001"][below(5) as usize];
+            let extension = ["jpg", "png", "left.jpg"][below(3) as usize];
+            let key = format!("{dir}{stem}.{extension}");
+            let (bytes, label) = (format!("{case} {number}"), i64::from(below(4)));
+            let field = Field { extension: b"txt".to_vec(), bytes: b"text".to_vec() };
+            let fields = if below(3) == 0 { vec![field] } else { Vec::new() };
+            let sample = NewSample {
+                key: (below(5) > 0).then_some(key.as_bytes()),
+                label: (below(4) > 0).then_some(label),
+                format: SampleFormat::Jpeg,
+                fields: &fields,
+                ..NewSample::new(bytes.as_bytes())
+            };
+            writer.write_sample(&sample).expect("written");
+        }
+        writer.finish().expect("written");
+        let expected = contents(&at("a.tbl"));
+        let (from, to) = (at("a.tbl"), at("a.tar"));
+        let run = tl(["convert".as_ref(), from.as_path(), "-o".as_ref(), to.as_path()]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert_eq!(contents(&at("a.tar")), expected, "case {case}, archive");
+        let run = extract(&at("a.tbl"), &at("out"), &[]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert_eq!(contents(&at("out")), expected, "case {case}, folder");
     }
 }
