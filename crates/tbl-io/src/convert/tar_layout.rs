@@ -11,7 +11,7 @@ use super::error::{ConvertError, PackError};
 use super::pack::{Pack, Sample, Sink, Written};
 use super::selection::Located;
 use super::{ConvertOptions, Selection, metadata};
-use crate::grouping::{LabelNames, join_base, own_part, split_base};
+use crate::grouping::{LabelNames, is_hidden, join_base, own_part, split_base};
 use crate::label::{LabelField, deciding_field};
 use crate::labels::Labels;
 use crate::metadata_json::count_own;
@@ -154,8 +154,9 @@ impl FileLayout {
         };
         let fields = self.fields_of(name, member, bytes);
         let is_image = SampleFormat::from_file_name(name).is_image();
-        let is_passed_over = self.groups.has_image && !is_image && fields.is_empty();
-        self.unstored.without_image += u64::from(is_passed_over);
+        let is_stray = self.groups.has_image && !is_image && fields.is_empty();
+        let is_passed_over = is_stray || name.split(|&byte| byte == b'/').any(is_hidden);
+        self.unstored.passed_over += u64::from(is_passed_over);
         let placed = self.groups.place(name, &fields, number, member.key.is_none());
         self.unstored.renamed += u64::from(placed != *name);
         (placed, fields)

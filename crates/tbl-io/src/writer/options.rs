@@ -63,8 +63,9 @@ pub struct Unstored {
     pub labels: u64,
     /// Sidecar fields.
     pub fields: u64,
-    /// Samples that are not images, which readers of a TAR archive with images pass over.
-    pub without_image: u64,
+    /// Samples that readers of a TAR archive or a folder pass over: those with hidden names, and
+    /// those that are not images among images.
+    pub passed_over: u64,
     /// Class names.
     pub class_names: u64,
     /// Metadata blocks of samples and of the file.

@@ -303,8 +303,8 @@ fn as_many_images_come_back_as_went_in() {
     }
     writer.finish().unwrap();
     let summary = convert(&[at("a.tbl")], &at("b.tar"), &quick(Target::Tar));
-    let Unstored { renamed, fields, without_image, .. } = summary.unstored;
-    assert_eq!((renamed, fields, without_image), (4, 1, 3));
+    let Unstored { renamed, fields, passed_over, .. } = summary.unstored;
+    assert_eq!((renamed, fields, passed_over), (4, 1, 3));
     let found: Vec<(String, usize)> = names_and_labels(&at("b.tar"))
         .into_iter()
         .map(|(name, _, fields)| (name, fields))

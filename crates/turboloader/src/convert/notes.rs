@@ -69,11 +69,11 @@ impl ConversionNotes {
             let renamed = unstored.renamed;
             lines.push(format!("{destination}: {renamed} samples renamed: names were taken"));
         }
-        if unstored.without_image > 0 {
-            let samples = unstored.without_image;
+        if unstored.passed_over > 0 {
+            let samples = unstored.passed_over;
             lines.push(format!(
-                "{destination}: {samples} samples are not images; readers of the archive pass them \
-                 over"
+                "{destination}: {samples} samples have hidden names, or are not images while others \
+                 are; readers pass them over"
             ));
         }
         let parts = [

@@ -269,3 +269,23 @@ fn folders_and_archives_have_the_samples_of_the_table_they_came_from() {
         assert_eq!(contents(&at("out")), expected, "case {case}, folder");
     }
 }
+
+#[test]
+fn samples_that_readers_pass_over_are_counted() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let at = |name: &str| folder.path().join(name);
+    let (from, archive) = (at("a.tbl"), at("a.tar"));
+    let mut writer = StreamWriter::create(&from, WriteOptions::default()).expect("new");
+    for key in ["a.jpg", "._a.jpg", ".hidden/x.jpg", "__MACOSX/b.jpg", "notes"] {
+        let sample = NewSample { key: Some(key.as_bytes()), ..NewSample::new(b"JPEG") };
+        writer.write_sample(&sample).expect("written");
+    }
+    writer.finish().expect("written");
+    let converted = tl(["convert".as_ref(), from.as_path(), "-o".as_ref(), archive.as_path()]);
+    for (run, to) in [(converted, archive), (extract(&from, &at("out"), &[]), at("out"))] {
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let note = "4 samples have hidden names, or are not images while others are";
+        assert!(run.stderr.contains(note), "{}", run.stderr);
+        assert_eq!(contents(&to).len(), 1);
+    }
+}
