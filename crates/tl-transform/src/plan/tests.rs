@@ -166,17 +166,22 @@ fn sides_beyond_the_limit_are_refused() {
         let error = train().plan(width, height, Draw::default()).unwrap_err();
         assert_eq!(error, PlanError::ImageSize { width, height });
     }
-    let plan = eval_geometry(65_535, 1, (1, 65_535));
-    assert_eq!(plan.resized, (65_535, 65_535 * 65_535));
+    let plan = eval_geometry(16, 1, (1, 65_535));
+    assert_eq!(plan.resized, (16, 16 * 65_535));
 }
 
 #[test]
 fn plans_that_end_in_impossible_sizes_are_refused() {
-    let resize = Recipe::new(vec![Resize::new(65_535).into()], PIXELS).unwrap();
+    let plan = |size, crop: Option<u32>| {
+        let crop = crop.map(|crop| CenterCrop::new(crop).into());
+        let ops = [Resize::new(size).into()].into_iter().chain(crop).collect();
+        Recipe::new(ops, PIXELS).unwrap().plan(1, 65_535, Draw::default())
+    };
+    let (width, height) = (16, 1_048_560);
+    assert_eq!(plan(16, None), Err(PlanError::ImageSize { width, height }));
+    assert_eq!(plan(16, Some(16)).unwrap().output_size(), (16, 16));
     let (width, height) = (65_535, 4_294_836_225);
-    let refused = Err(PlanError::ImageSize { width, height });
-    assert_eq!(resize.plan(1, 65_535, Draw::default()), refused);
-    let cut = vec![Resize::new(65_535).into(), CenterCrop::new(65_535).into()];
-    let plan = Recipe::new(cut, PIXELS).unwrap().plan(1, 65_535, Draw::default()).unwrap();
-    assert_eq!(plan.output_size(), (65_535, 65_535));
+    let refused = Err(PlanError::ResizedSide { width, height });
+    assert_eq!(plan(65_535, None), refused);
+    assert_eq!(plan(65_535, Some(65_535)), refused);
 }

@@ -127,12 +127,12 @@ fn annotations_of_impossible_images_do_not_move() {
     assert_eq!(Step::Pass(Pass::whole(3, 1)).move_mask(&mut mask), refused);
 }
 
-/// A row of pixels made 4 billion rows high, of which a plan takes the middle.
+/// A row of pixels made a million rows high, of which a plan takes the middle.
 #[test]
 fn masks_are_not_resized_beyond_the_window() {
-    let window = Rect { x: 2, y: 2_000_000_000, width: 3, height: 4 };
+    let window = Rect { x: 2, y: 500_000, width: 3, height: 4 };
     let region = Rect::of_size(2, 1);
-    let pass = Pass { region, resized: (8, u32::MAX), window, ..Pass::whole(2, 1) };
+    let pass = Pass { region, resized: (8, 1 << 20), window, ..Pass::whole(2, 1) };
     let mut mask = Mask::new(2, 1, vec![1, 2]).expect("a mask");
     pass.move_mask(&mut mask).expect("a mask of the image");
     assert_eq!((mask.size(), mask.data()), ((3, 4), &[1, 1, 2].repeat(4)[..]));
