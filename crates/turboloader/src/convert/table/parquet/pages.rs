@@ -13,9 +13,9 @@ use super::checked::Checked;
 use super::delta;
 use crate::panics::CaughtPanic;
 
-/// The most values of a page in one of the encodings `DELTA_*`: the decoder allocates 4 bytes for
-/// each. Writers aim at 20,000.
-const DELTA_VALUES: u64 = 1 << 25;
+/// The most values of a page, nulls included. Decoders allocate up to 4 bytes for each, for levels
+/// and lengths, and a few bytes of the file can state any number. Writers aim at 20,000.
+const PAGE_VALUES: u64 = 1 << 25;
 
 /// A defect in the pages of a column of a row group.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +25,8 @@ pub(crate) enum PageError {
     Read(#[from] ParquetError),
     #[error("damaged, the Parquet decoder panicked: {0}")]
     Panic(#[from] CaughtPanic),
+    #[error("{values} values in a page, expected at most {PAGE_VALUES}")]
+    Values { values: u64 },
     #[error("{bytes} bytes of levels, expected at most the page's {expected} bytes")]
     Levels { bytes: u64, expected: usize },
     #[error("the page's header of {0} is damaged")]
@@ -52,8 +54,12 @@ pub(super) fn check(
         if page.is_dictionary_page() {
             check_dictionary(column, &page)?;
         } else {
+            let values = page.num_values().into();
+            if values > PAGE_VALUES {
+                return Err(PageError::Values { values });
+            }
             check_delta(column, &page)?;
-            rows = rows.saturating_add(page.num_values().into());
+            rows = rows.saturating_add(values);
         }
     }
     // Rows of lists have any number of values.
@@ -96,7 +102,7 @@ fn check_delta(column: &ColumnDescriptor, page: &Page) -> Result<(), PageError> 
     if data.is_empty() {
         return Ok(());
     }
-    let expected = u64::from(page.num_values()).min(DELTA_VALUES);
+    let expected = u64::from(page.num_values());
     let check = |data| match delta::count(data) {
         None => Err(PageError::DeltaHeader(encoding)),
         Some(count) if count > expected => Err(PageError::DeltaCount { count, encoding, expected }),
