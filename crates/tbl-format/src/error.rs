@@ -2,7 +2,8 @@
 
 use crate::path::{PathDefect, check_extension, check_name};
 
-/// How messages about names start that could lead out of a folder.
+/// The first word of messages about names that could lead out of a folder. It stands alone because
+/// a check of the sources searches for this word as Rust's keyword.
 const UNSAFE: &str = "unsafe ";
 
 /// Why bytes are not what the TBL format asks for.

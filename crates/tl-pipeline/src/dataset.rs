@@ -32,9 +32,9 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Opens every path and joins the labels of all by class name ([`Labels`]). A TAR archive, a TBL file or a folder has
-    /// samples, an IDV file or a TBF segment the rows of a [table](Table); what a file is says its
-    /// content, not its name.
+    /// Opens every path and joins the labels of all by class name ([`Labels`]). A TAR archive, a TBL
+    /// file or a folder has samples, an IDV file or a TBF segment the rows of a [table](Table). The
+    /// content of a file decides its kind; the name does not.
     ///
     /// # Errors
     /// The first path that cannot be opened, with its name; otherwise as for
@@ -51,8 +51,9 @@ impl Dataset {
     /// Joins sources that are open already.
     ///
     /// # Errors
-    /// When the labels of the sources cannot be joined ([`Labels::resolve`]), or there are more than 2^64 - 1 samples in all; when there are
-    /// tables that have not the same columns, or something else beside tables.
+    /// If the labels of the sources cannot be joined ([`Labels::resolve`]), if there are more than
+    /// 2^64 - 1 samples in all, or if there are tables with different columns, or tables together
+    /// with other sources.
     pub fn from_sources(shards: Vec<Box<dyn SampleSource>>) -> Result<Self, PipelineError> {
         let has_tables = table::check(&shards)?;
         // Which column is the label of a table depends on what is done with it.
