@@ -39,8 +39,8 @@ pub fn extract_names(data: &[u8]) {
     let mut found = Vec::new();
     let read = file.read_fields(0, &mut found);
     let are_safe = fields.iter().all(|field| check_extension(&field.extension).is_ok());
-    assert_eq!(read.is_ok(), are_safe);
-    if entry.is_ok() && read.is_ok() {
+    assert_eq!(read.is_ok(), are_safe && entry.is_ok());
+    if read.is_ok() {
         assert_eq!(found, fields);
         // What extraction does.
         let base = key.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
@@ -106,12 +106,17 @@ fn file(key: &[u8], fields: &[Field]) -> Result<Vec<u8>, FormatError> {
     let size = RAW.len() as u32;
     let checksum = payload_crc16(RAW);
     let payload = Payload { offset: payload_start, stored_bytes: size, bytes: size, checksum };
-    let entry = IndexEntry::new(payload, (0, 0), SampleFormat::Jpeg, EntryFlags::NONE).to_bytes();
+    let flags = EntryFlags::HAS_METADATA;
+    let entry = IndexEntry::new(payload, (0, 0), SampleFormat::Jpeg, flags).to_bytes();
     let mut names = NameTableBuilder::new();
     names.push(key)?;
     let whole_file = BlockHeader::WHOLE_FILE;
     let table = names.sample_names_body(0)?;
     let mut blocks = block(whole_file, ExtensionKind::SampleNames, &table)?;
+    // Writers store what they know of a sample in front of its fields.
+    let json = b"{}";
+    blocks.extend(BlockHeader::new(0, MetadataType::Json, json.len() as u64)?.to_bytes());
+    blocks.extend(json);
     for Field { extension, bytes } in fields {
         let length = (extension.len() as u16).to_le_bytes();
         let body = [&length[..], extension, bytes].concat();

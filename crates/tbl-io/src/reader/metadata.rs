@@ -372,8 +372,9 @@ impl Section {
     }
 
     /// Checks the blocks of sample `index`, which has this name and this label in our lists, and
-    /// blocks if its index entry says so. If they are those that our writers make for them, which is the result, nothing else can have stood
-    /// there. Otherwise the CRC-32C of the whole section decides.
+    /// blocks if its index entry says so. Returns whether they are those that our writers make for
+    /// this name and label: then nothing else can have been there. Otherwise the CRC-32C of the
+    /// whole section decides.
     fn check_blocks(
         &self,
         index: u64,
