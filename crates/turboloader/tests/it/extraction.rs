@@ -208,9 +208,12 @@ fn labels_survive_and_lost_class_names_are_counted() {
     assert_eq!(files_below(&out), expected);
 }
 
-/// Label, bytes and fields of each sample, without the fields that say labels and without names,
-/// because samples that readers would mix up get others.
-fn contents(path: &Path) -> Vec<(Option<i64>, Vec<u8>, Vec<Vec<u8>>)> {
+/// What extraction keeps of a sample: its label, its bytes, and those of its fields that do not
+/// contain the label. Names differ where readers would take two samples for one.
+type Content = (Option<i64>, Vec<u8>, Vec<Vec<u8>>);
+
+/// The samples of a data set in the order of their contents.
+fn contents(path: &Path) -> Vec<Content> {
     let sources = [tbl_io::open(path).expect("a data set")];
     let labels = Labels::resolve(&sources).expect("labels");
     let source = &*sources[0];
