@@ -5,7 +5,7 @@
 //! point anywhere and may change while it is open.
 
 use std::borrow::Cow;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
 use tbl_format::v2::FileFlags;
@@ -326,9 +326,10 @@ impl SampleSource for TblFile {
 
     fn scan(
         &self,
+        samples: Range<u64>,
         take: &mut dyn FnMut(Result<SampleName<'_>, ReadError>) -> ControlFlow<()>,
     ) -> Result<bool, ReadError> {
-        scan::scan(self, take)
+        scan::scan(self, samples, take)
     }
 
     fn content_id(&self, index: u64, id: &mut Vec<u8>) -> Result<bool, ReadError> {

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::borrow::Cow;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
 use tbl_format::SampleFormat;
@@ -80,14 +80,18 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
         Ok(None)
     }
 
-    /// Calls `take` with name and size of every sample in order, as [`entry`](Self::entry) has them,
-    /// in a single pass over the index, until `take` breaks. False, the default, where there is no
-    /// faster way than to ask for each entry: `take` is not called then.
+    /// Calls `take` with name and size of the samples `samples` in order, equal to those of
+    /// [`entry`](Self::entry), in a single pass over the index, until `take` breaks. Returns false
+    /// without a call of `take` if asking for each entry is as fast, which is the default.
     ///
     /// # Errors
-    /// When the file changed meanwhile: what `take` was given is not to be used then.
+    /// If the file changed during the scan. Discard what `take` received.
+    ///
+    /// # Panics
+    /// If `samples` ends after the last sample.
     fn scan(
         &self,
+        _samples: Range<u64>,
         _take: &mut dyn FnMut(Result<SampleName<'_>, ReadError>) -> ControlFlow<()>,
     ) -> Result<bool, ReadError> {
         Ok(false)

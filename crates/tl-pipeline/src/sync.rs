@@ -74,6 +74,27 @@ pub(crate) fn available_parallelism() -> usize {
     cores().map_or(1, usize::from)
 }
 
+/// Calls `work` on up to `threads` threads at once, of which one is this thread, and returns the
+/// results. If a thread cannot be started, fewer do the work.
+#[cfg(not(any(shuttle, loom)))]
+pub(crate) fn on_threads<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
+    thread::scope(|scope| {
+        let start = |_| thread::Builder::new().spawn_scoped(scope, &work).ok();
+        let started: Vec<_> = (1..threads).map_while(start).collect();
+        let own = work();
+        let join = |thread: thread::ScopedJoinHandle<'_, T>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        started.into_iter().map(join).chain([own]).collect()
+    })
+}
+
+/// Calls `work` on this thread: the models have no scoped threads.
+#[cfg(any(shuttle, loom))]
+pub(crate) fn on_threads<T: Send>(_threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
+    vec![work()]
+}
+
 /// Runs `scenario` under so many random schedules of its threads, and as many that shift priorities
 /// at three points (PCT): 20 000, or what the variable `TURBOLOADER_SCHEDULES` says.
 #[cfg(test)]

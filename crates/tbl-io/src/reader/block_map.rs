@@ -8,15 +8,18 @@ use tbl_format::metadata::{Block, BlockHeader, Blocks, MetadataType};
 
 use super::block_limits::{BLOCKS_PER_SAMPLE, RUNS_PER_SAMPLE, SPARE_BLOCKS};
 use super::section::{Defect, at, check_limit};
+use crate::metadata_json::is_label_json;
 
 /// Where each sample's blocks are.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct BlockMap {
     /// `(sample, offset)` of the first of each run of blocks of one sample, sorted, so that a
     /// sample's blocks stay in stored order.
     runs: Vec<(u64, u64)>,
     /// Blocks of samples that do not exist.
     pub(super) without_sample: u64,
+    /// Whether a JSON block of a sample may say more than a label.
+    has_other_json: bool,
     /// Where and why the walk over the blocks ended early.
     damage: Option<Defect>,
 }
@@ -27,10 +30,15 @@ impl BlockMap {
         self.damage.is_none()
     }
 
+    /// Whether a JSON block of a sample may say more than a label.
+    pub(super) fn has_other_json(&self) -> bool {
+        self.has_other_json
+    }
+
     /// Walks all blocks of `section` from `start` on. `is_ours` says that our writer made the
     /// section: then a block that such a section cannot have is damage.
     pub(super) fn new(section: &[u8], start: u64, sample_count: u64, is_ours: bool) -> Self {
-        let mut map = Self { runs: Vec::new(), without_sample: 0, damage: None };
+        let mut map = Self::default();
         map.damage = map.walk(section, start, sample_count, is_ours).err();
         map.runs.shrink_to_fit();
         // Our writers store them in order.
@@ -68,6 +76,7 @@ impl BlockMap {
                 let (runs, limit) = (self.runs.len() as u64, limit_of(RUNS_PER_SAMPLE));
                 check_limit("runs of metadata blocks", runs, limit)?;
             }
+            self.has_other_json |= block.kind == MetadataType::Json && !is_label_json(block.data);
             last_sample = Some(sample);
         }
         Ok(())

@@ -163,18 +163,25 @@ impl Metadata {
         Ok(label)
     }
 
-    /// Calls `read` with the lists of names, or with `None` where
-    /// [`key_and_label`](Self::key_and_label) has to look for each: names stand in blocks of the
-    /// samples, or labels are looked for in blocks that are damaged.
+    /// Calls `read` with the lists of names, or with `None` if
+    /// [`key_and_label`](Self::key_and_label) must find each name: if blocks of samples can have
+    /// names that the lists have not, or labels may be in damaged blocks.
     pub(super) fn with_names<R>(
         &self,
         read: impl FnOnce(Option<NameLists<'_>>) -> Result<R, ReadError>,
     ) -> Result<R, ReadError> {
         let Some(section) = &self.0 else { return read(Some(NameLists(None))) };
-        let is_whole = section.directory.has_labels() || section.has_sound_blocks()?;
+        let directory = &section.directory;
+        let is_sound =
+            !(directory.has_names() && directory.has_labels()) && section.has_sound_blocks()?;
+        let is_all_listed = is_sound && section.is_strict && !section.map()?.has_other_json();
         section.read(|bytes| {
-            let names = Names::new(&section.directory, bytes).filter(|_| is_whole);
-            Ok(read(names.map(|names| NameLists(Some((section, names))))))
+            let is_complete =
+                directory.has_names() || is_all_listed || !directory.has_blocks(bytes);
+            let is_readable =
+                (is_sound || directory.has_labels()) && directory.label(bytes, 0).is_ok();
+            let names = (is_complete && is_readable).then(|| Names::new(directory, bytes));
+            Ok(read(names.map(|names| NameLists(Some(NamesOf { section, names, is_all_listed })))))
         })?
     }
 
@@ -298,7 +305,14 @@ impl Metadata {
 }
 
 /// The names of all samples. Without a section, samples have no names.
-pub(super) struct NameLists<'a>(Option<(&'a Section, Names<'a>)>);
+pub(super) struct NameLists<'a>(Option<NamesOf<'a>>);
+
+struct NamesOf<'a> {
+    section: &'a Section,
+    names: Names<'a>,
+    /// Whether a sample that the lists have no name for has none.
+    is_all_listed: bool,
+}
 
 impl<'a> NameLists<'a> {
     /// The name of sample `index`: fastest in ascending order.
@@ -307,10 +321,10 @@ impl<'a> NameLists<'a> {
         index: u64,
         has_blocks: bool,
     ) -> Result<Option<&'a [u8]>, ReadError> {
-        let Some((section, names)) = &mut self.0 else { return Ok(None) };
-        let name = names.name(index).map_err(|defect| section.error(defect))?;
-        if name.is_none() && section.is_strict {
-            section.key_and_label(index, has_blocks)?;
+        let Some(of) = &mut self.0 else { return Ok(None) };
+        let name = of.names.name(index).map_err(|defect| of.section.error(defect))?;
+        if name.is_none() && of.section.is_strict && !of.is_all_listed {
+            of.section.key_and_label(index, has_blocks)?;
         }
         Ok(name)
     }

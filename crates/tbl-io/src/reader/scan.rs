@@ -1,6 +1,6 @@
-//! Names and sizes of all samples in one pass over the index and the lists of names.
+//! Names and sizes of samples in one pass over the index and the lists of names.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use super::TblFile;
 use crate::error::ReadError;
@@ -9,14 +9,17 @@ use crate::sample::SampleName;
 /// As [`SampleSource::scan`](crate::SampleSource::scan): false where each sample has to be asked for.
 pub(super) fn scan(
     file: &TblFile,
+    samples: Range<u64>,
     take: &mut dyn FnMut(Result<SampleName<'_>, ReadError>) -> ControlFlow<()>,
 ) -> Result<bool, ReadError> {
+    assert!(samples.end <= file.sample_count, "{samples:?} of {} samples", file.sample_count);
     let entry_bytes = file.version().entry_bytes();
-    let len = file.sample_count.saturating_mul(entry_bytes as u64);
+    let count = samples.end.saturating_sub(samples.start);
+    let (offset, len) = (file.entry_offset(samples.start), count * entry_bytes as u64);
     file.metadata.with_names(|names| {
         let Some(mut names) = names else { return Ok(false) };
-        file.index.with(file.entry_offset(0), len, |index| {
-            for (number, bytes) in (0..).zip(index.chunks_exact(entry_bytes)) {
+        file.index.with(offset, len, |index| {
+            for (number, bytes) in (samples.start..).zip(index.chunks_exact(entry_bytes)) {
                 let entry = file.header.parse_entry(bytes).map_err(|defect| {
                     let error = file.format_error(file.entry_offset(number), defect);
                     error.for_sample(number, None)

@@ -209,6 +209,11 @@ impl Directory {
         self.labels.is_some()
     }
 
+    /// Whether samples have blocks.
+    pub(super) fn has_blocks(&self, section: &[u8]) -> bool {
+        self.sample_blocks < section.len() as u64
+    }
+
     pub(super) fn name<'a>(
         &self,
         section: &'a [u8],
@@ -348,13 +353,8 @@ struct Named<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// The lists of `section`; `None` where names stand in blocks of the samples, or the list of
-    /// labels is damaged.
-    pub(super) fn new(directory: &'a Directory, section: &'a [u8]) -> Option<Self> {
-        let has_blocks = directory.sample_blocks < section.len() as u64;
-        let is_complete = directory.has_names() || !has_blocks;
-        let is_complete = is_complete && directory.label(section, 0).is_ok();
-        is_complete.then_some(Self { section, runs: &directory.names, current: None })
+    pub(super) fn new(directory: &'a Directory, section: &'a [u8]) -> Self {
+        Self { section, runs: &directory.names, current: None }
     }
 
     /// The name of sample `index`, as [`Directory::name`] has it.

@@ -198,7 +198,7 @@ fn a_scan_of_a_damaged_file_finds_what_its_entries_say() {
         for (what, bytes) in damaged(&file(parts)) {
             let Ok(file) = open(&bytes) else { continue };
             let mut found = Vec::new();
-            let is_scanned = file.scan(&mut |sample| {
+            let is_scanned = file.scan(0..file.sample_count(), &mut |sample| {
                 found.push(sample.ok().map(|sample| sample.key.map(<[u8]>::to_vec)));
                 ControlFlow::Continue(())
             });

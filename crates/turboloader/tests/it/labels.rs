@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use tbl_io::{NewSample, StreamWriter, WriteOptions};
 use tl_pipeline::{Dataset, Loader, LoaderConfig, Work};
 
 use crate::support::{Run, json_lines, tar, tl, write};
@@ -161,6 +163,39 @@ fn the_fingerprint_does_not_depend_on_the_containers() {
     }
 }
 
+/// Samples are hashed in chunks of 65,536, which begin anywhere in a file.
+#[test]
+fn the_fingerprint_does_not_depend_on_the_borders_of_files() {
+    const COUNT: u64 = 140_000;
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| root.path().join(name);
+    let write = |name: &str, samples: Range<u64>, last_label: i64| {
+        let options = WriteOptions { sync: false, ..WriteOptions::default() };
+        let mut writer = StreamWriter::create(&path(name), options).expect("a new file");
+        for sample in samples {
+            let key = format!("{sample}.jpg");
+            let label = Some(if sample == COUNT - 1 { last_label } else { 3 });
+            let key = Some(key.as_bytes());
+            let sample = NewSample { key, label, ..NewSample::new(b"\xff\xd8\xff\xd9") };
+            writer.write_sample(&sample).expect("a sample");
+        }
+        writer.finish().expect("a file");
+    };
+    write("whole.tbl", 0..COUNT, 3);
+    write("other.tbl", 0..COUNT, 4);
+    write("first.tbl", 0..65_000, 3);
+    write("second.tbl", 65_000..65_001, 3);
+    write("third.tbl", 65_001..COUNT, 3);
+    let of = |names: &[&str]| {
+        let paths: Vec<PathBuf> = names.iter().map(|name| path(name)).collect();
+        Dataset::open(&paths).expect("files").fingerprint().expect("a fingerprint")
+    };
+    let whole = of(&["whole.tbl"]);
+    assert_eq!(of(&["first.tbl", "second.tbl", "third.tbl"]), whole);
+    assert_ne!(of(&["other.tbl"]), whole);
+    assert_ne!(of(&["third.tbl", "first.tbl", "second.tbl"]), whole);
+}
+
 /// A folder with label files, and an archive of the same.
 fn labelled(root: &Path, files: &[(&str, &str)]) -> [PathBuf; 2] {
     let bmp = photo(0, 0).1;
@@ -272,11 +307,11 @@ fn samples_without_a_label_are_said_once() {
 fn unlabelled_samples_in_folders_get_no_class_by_conversion() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("in.tbl");
-    let mut writer = tbl_io::StreamWriter::create(&path, tbl_io::WriteOptions::default()).unwrap();
+    let mut writer = StreamWriter::create(&path, WriteOptions::default()).unwrap();
     for (key, label) in [("x/1.bmp", Some(4)), ("x/2.bmp", None), ("y/3.bmp", None)] {
         let bytes = photo(0, 0).1;
         let key = Some(key.as_bytes());
-        let sample = tbl_io::NewSample { key, label, ..tbl_io::NewSample::new(&bytes) };
+        let sample = NewSample { key, label, ..NewSample::new(&bytes) };
         writer.write_sample(&sample).unwrap();
     }
     writer.finish().unwrap();

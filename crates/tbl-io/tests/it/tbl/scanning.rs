@@ -1,6 +1,6 @@
 //! One pass over all names and sizes: what the entries say, also of damaged files.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use tbl_io::{ReadError, ReadOptions, SampleSource, Source, TblFile, TblVersion, WriteOptions};
 
@@ -10,8 +10,12 @@ use super::{Sample, samples, target, write};
 type Scanned = Vec<Option<(Option<Vec<u8>>, u64)>>;
 
 fn scanned(file: &TblFile) -> Option<Scanned> {
+    scanned_part(file, 0..file.sample_count())
+}
+
+fn scanned_part(file: &TblFile, samples: Range<u64>) -> Option<Scanned> {
     let mut found = Vec::new();
-    let is_scanned = file.scan(&mut |sample| {
+    let is_scanned = file.scan(samples, &mut |sample| {
         found.push(sample.ok().map(|sample| (sample.key.map(<[u8]>::to_vec), sample.bytes)));
         ControlFlow::Continue(())
     });
@@ -45,17 +49,27 @@ fn a_scan_finds_what_the_entries_say() {
     let bare: Vec<Sample> = unlabelled.iter().map(bare).collect();
     let unnamed = |sample: &Sample| Sample { key: None, ..sample.clone() };
     let unnamed: Vec<Sample> = bare.iter().map(unnamed).collect();
+    let labelled = |sample: &Sample| Sample { label: Some(-7), ..sample.clone() };
+    let labelled: Vec<Sample> = unnamed.iter().map(labelled).collect();
     for (options, samples) in [
         (WriteOptions::default(), &samples()),
         (WriteOptions { lz4: true, ..WriteOptions::default() }, &samples()),
         (WriteOptions::default(), &bare),
         (WriteOptions::default(), &unnamed),
+        (WriteOptions::default(), &labelled),
         (WriteOptions::default(), &unlabelled),
         (v1, &bare[..3].to_vec()),
         (WriteOptions::default(), &Vec::new()),
     ] {
         let file = open(written(options, samples)).unwrap();
-        assert_eq!(scanned(&file), Some(by_entry(&file)));
+        let expected = by_entry(&file);
+        assert_eq!(scanned(&file).as_ref(), Some(&expected));
+        for start in 0..=expected.len() {
+            for end in start..=expected.len() {
+                let part = scanned_part(&file, start as u64..end as u64);
+                assert_eq!(part.as_deref(), Some(&expected[start..end]));
+            }
+        }
     }
 }
 
@@ -63,7 +77,7 @@ fn a_scan_finds_what_the_entries_say() {
 fn a_scan_can_be_ended() {
     let file = open(written(WriteOptions::default(), &samples())).unwrap();
     let mut count = 0;
-    let scan = file.scan(&mut |_| {
+    let scan = file.scan(0..file.sample_count(), &mut |_| {
         count += 1;
         if count == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
