@@ -134,7 +134,12 @@ fn table_kinds(args: &ConvertArgs, to: Target) -> Result<Option<(Kind, Kind)>, F
     match (from, to.table()) {
         (None, None) => Ok(None),
         (Some(from), Some(to)) => Ok(Some((from, to))),
-        (None, Some(_)) => Err(NO_TABLE),
+        (None, Some(_)) => {
+            for path in &args.sources {
+                tbl_io::open_file(path)?;
+            }
+            Err(NO_TABLE)
+        }
         (Some(_), None) => {
             Err(Failure::Usage { what: "tables become tables: .idv, .csv or .parquet" })
         }

@@ -39,12 +39,12 @@ pub(crate) enum Kind {
 impl Kind {
     /// What a file is: by its first bytes, or CSV by its name.
     pub(crate) fn of_file(path: &Path) -> io::Result<Option<Self>> {
-        if Self::of_name(path) == Some(Self::Csv) && !path.is_dir() {
-            return Ok(Some(Self::Csv));
-        }
-        // The reader of data sets says what a folder, FIFO or device is.
+        // The reader of data sets reports a folder, FIFO or device.
         if !path.metadata()?.is_file() {
             return Ok(None);
+        }
+        if Self::of_name(path) == Some(Self::Csv) {
+            return Ok(Some(Self::Csv));
         }
         let mut front = Vec::new();
         File::open(path)?.take(Header::MAGIC.len() as u64).read_to_end(&mut front)?;

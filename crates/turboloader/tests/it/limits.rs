@@ -106,4 +106,14 @@ fn devices_and_fifos_are_refused_by_name() {
     };
     check(&fifo, "a FIFO");
     check(Path::new("/dev/zero"), "a character device");
+    for name in ["fifo.csv", "fifo.idv", "fifo.parquet"] {
+        let fifo = folder.path().join(name);
+        assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        for output in ["x.idv", "x.tbl"] {
+            let output = folder.path().join(output);
+            let args = ["convert".as_ref(), fifo.as_os_str(), "-o".as_ref(), output.as_ref()];
+            let line = at_once(&args).error(2);
+            assert!(line.contains(&format!("{name}: is a FIFO, expected")), "{args:?}: {line}");
+        }
+    }
 }
