@@ -22,6 +22,7 @@ use crate::panics;
 mod checked;
 mod delta;
 mod pages;
+mod thrift;
 
 use checked::Checked;
 pub(super) use pages::PageError;
@@ -77,6 +78,7 @@ pub(super) fn read(
     told: Told<'_>,
 ) -> Result<WriteSummary, TableError> {
     let file = Arc::new(Checked::new(File::open(path)?)?);
+    file.check_metadata()?;
     let builder =
         panics::catch(|| ParquetRecordBatchReaderBuilder::try_new(Checked::clone(&file)))??;
     let metadata = Arc::clone(builder.metadata());

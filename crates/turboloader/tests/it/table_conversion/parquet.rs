@@ -42,22 +42,40 @@ fn nulls_of_pages_without_a_dictionary_are_no_category() {
     assert_eq!(hash(&names.items()), hash(&expected));
 }
 
-/// Files whose counts of values once ended the process: the decoder allocated memory for them.
+/// Files with counts that once ended the process, for lack of memory, or kept it busy: the decoder
+/// believed them.
 #[test]
-fn counts_of_pages_are_checked_before_memory_is_allocated() {
+fn counts_are_checked_before_the_decoder_uses_them() {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("out.idv");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/regressions/parquet");
-    let mut files = 0;
-    for entry in fs::read_dir(root).unwrap() {
-        let error = run(&entry.unwrap().path(), &output, &[]).error(1);
-        assert!(
-            error.contains("values of DELTA_BYTE_ARRAY in a page, expected at most"),
-            "{error}"
-        );
-        files += 1;
+    for (name, expected) in [
+        ("booleans_without_bytes", "byte 41: damaged header: 3 booleans, expected no list"),
+        ("delta-count-1.parquet", "values of DELTA_BYTE_ARRAY in a page, expected at most"),
+        ("delta-count-2.parquet", "values of DELTA_BYTE_ARRAY in a page, expected at most"),
+        ("delta-count-3.parquet", "values of DELTA_BYTE_ARRAY in a page, expected at most"),
+    ] {
+        let error = run(&root.join(name), &output, &[]).error(1);
+        assert!(error.contains(expected), "{error}");
     }
-    assert_eq!(files, 3);
+}
+
+/// A footer whose metadata has a list of 2^31 - 1 booleans in a field of a later version.
+#[test]
+fn metadata_of_a_file_is_checked_before_the_decoder_reads_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = parquet_file(vec![("c", categories())], WriterProperties::default());
+    let (rest, footer) = bytes.split_at(bytes.len() - 8);
+    let length = u32::from_le_bytes(footer[..4].try_into().unwrap());
+    let (data, metadata) = rest.split_at(rest.len() - length as usize);
+    // Field 100, a list of booleans, in front of the end of the structure.
+    let field = [0x09, 0xc8, 0x01, 0xf1, 0xff, 0xff, 0xff, 0xff, 0x07, 0x00];
+    let length = (length + field.len() as u32 - 1).to_le_bytes();
+    let end = metadata.len() - 1;
+    let bytes = [data, &metadata[..end], &field, &length, b"PAR1"].concat();
+    let source = write(folder.path(), "in.parquet", &bytes);
+    let error = run(&source, &folder.path().join("out.idv"), &[]).error(1);
+    assert!(error.contains("metadata of the file: damaged header: 2147483647 bool"), "{error}");
 }
 
 /// Of damaged files some make the decoder panic.

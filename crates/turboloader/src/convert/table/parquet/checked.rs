@@ -7,6 +7,8 @@ use std::sync::Arc;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::thrift;
+
 /// Pages up to this size are decoded, whatever they are compressed to: 64 MiB. Writers aim at 1 MiB.
 const PAGE_BYTES: u64 = 64 << 20;
 
@@ -28,6 +30,21 @@ impl Checked {
         let len = file.metadata()?.len();
         Ok(Self { file: Arc::new(file), len })
     }
+
+    /// Checks the structure of the metadata in front of the footer. A footer that gives no place
+    /// for it is left to the decoder, which refuses it.
+    pub(super) fn check_metadata(&self) -> Result<()> {
+        let Some(footer) = self.len.checked_sub(FOOTER_BYTES) else { return Ok(()) };
+        let mut length = [0; 4];
+        self.file.get_read(footer)?.read_exact(&mut length)?;
+        let length = u64::from(u32::from_le_bytes(length));
+        let Some(start) = footer.checked_sub(length) else { return Ok(()) };
+        let mut metadata = self.file.get_read(start)?.take(length);
+        thrift::check_structure(&mut metadata).map_err(|error| {
+            let at = footer - metadata.limit();
+            ParquetError::General(format!("byte {at}: metadata of the file: {error}"))
+        })
+    }
 }
 
 impl Length for Checked {
@@ -41,7 +58,8 @@ impl ChunkReader for Checked {
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
         let is_footer = start.checked_add(FOOTER_BYTES) == Some(self.len);
-        Ok(PageHeaderReader { reader: self.file.get_read(start)?, start, is_checked: is_footer })
+        let (reader, left) = (self.file.get_read(start)?, self.len.saturating_sub(start));
+        Ok(PageHeaderReader { reader, start, left, is_checked: is_footer })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<bytes::Bytes> {
@@ -56,13 +74,28 @@ impl ChunkReader for Checked {
     }
 }
 
-/// Reads the header of a page, and before that the sizes that it states. The decoder also makes
-/// readers from which it reads nothing, at other places.
+/// Reads the header of a page, and before that checks the sizes that it states and its structure.
+/// The decoder also makes readers from which it reads nothing, at other places.
 #[derive(Debug)]
 pub(super) struct PageHeaderReader {
     reader: BufReader<File>,
     start: u64,
+    /// Bytes of the file from `start` on.
+    left: u64,
     is_checked: bool,
+}
+
+impl PageHeaderReader {
+    /// Checks the structure of the header, and returns to its start.
+    fn check_structure(&mut self) -> io::Result<()> {
+        let mut header = self.reader.by_ref().take(self.left);
+        thrift::check_structure(&mut header).map_err(|error| {
+            let at = self.start + self.left - header.limit();
+            io::Error::new(error.kind(), format!("byte {at}: {error}"))
+        })?;
+        let bytes = self.left - header.limit();
+        self.reader.seek_relative(-i64::try_from(bytes).map_err(io::Error::other)?)
+    }
 }
 
 impl Read for PageHeaderReader {
@@ -81,6 +114,7 @@ impl Read for PageHeaderReader {
                 };
                 return Err(io::Error::new(io::ErrorKind::InvalidData, message));
             }
+            self.check_structure()?;
             self.is_checked = true;
         }
         self.reader.read(buffer)
