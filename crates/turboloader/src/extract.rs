@@ -3,9 +3,7 @@
 mod names;
 mod tree;
 
-use std::borrow::Cow;
-
-use tbl_io::{ConvertSummary, Entry, Field, FileLayout, SampleSource};
+use tbl_io::{ConvertSummary, FileLayout, SampleSource};
 
 use crate::args::{ExtractArgs, GlobalArgs};
 use crate::convert::{self, Sources};
@@ -14,61 +12,46 @@ use crate::failure::{Failure, Subject, Verdict};
 use crate::output::Progress;
 
 pub(crate) use names::NameDefect;
-use names::{Names, SampleFiles, SamplePath};
+use names::SampleFiles;
 use tree::Tree;
 
 /// Writes the samples. Every name that a file stores is checked before the first file is written.
 pub(crate) fn run(args: &ExtractArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
     let source = data_set::open(&args.file)?;
-    let selected = Selection { indices: &args.indices, sample_count: source.sample_count() };
-    for index in selected.iter() {
+    let count = source.sample_count();
+    let index_of = |number: u64| match usize::try_from(number) {
+        Ok(at) if !args.indices.is_empty() => args.indices.get(at).copied(),
+        _ => (number < count).then_some(number),
+    };
+    let indices = || (0..).map_while(index_of);
+    for index in indices() {
         check_names(&*source, index, args.output.as_os_str().len())?;
     }
     let sources = Sources::of(vec![source])?;
     let source = &*sources.as_slice()[0];
     let all = sources.all()?;
-    let mut layout = if args.indices.is_empty() {
-        FileLayout::plan(&all)?
-    } else {
-        FileLayout::plan_some(&all)?
-    };
+    let selection = if args.indices.is_empty() { all } else { all.choose(&args.indices) };
+    let mut layout = FileLayout::of_folder(&selection)?;
     let mut tree = Tree::create(&args.output, args.force)?;
-    let mut names = Names::default();
-    let mut progress = Progress::new(global, selected.len());
+    let mut progress = Progress::new(global, selection.sample_count());
     let (mut bytes, mut fields) = (Vec::new(), Vec::new());
-    for (done, index) in (1..).zip(selected.iter()) {
+    for (number, index) in (0..).zip(indices()) {
         source.read_into(index, &mut bytes)?;
         fields.clear();
         source.read_fields(index, &mut fields)?;
-        let name = layout.place(&all, index, &bytes, &mut fields)?;
-        let entry = source.entry(index)?;
-        let placed = Entry { key: Some(Cow::Owned(name)), ..entry.clone() };
-        let files = SamplePath::new(index, &placed)
-            .map_err(NameDefect::from)
-            .and_then(|path| names.assign(&path, &fields))
-            .map_err(unsafe_name(source, index, &entry))?;
-        write_sample(&mut tree, &files, &bytes, &fields)?;
-        progress.set(done);
+        let name = layout.place(&selection, number, &bytes, &mut fields)?;
+        let files = SampleFiles::new(&name, fields.iter().map(|field| &*field.extension))
+            .map_err(|defect| unsafe_name(source, index, defect))?;
+        tree.write(&files.sample, &bytes)?;
+        for (name, field) in files.fields.iter().zip(&fields) {
+            tree.write(name, &field.bytes)?;
+        }
+        progress.set(number + 1);
     }
     drop(progress);
     let summary = ConvertSummary { unstored: layout.unstored(), ..ConvertSummary::default() };
     convert::note_unstored(&args.output, &summary);
     Ok(Verdict::Good)
-}
-
-fn write_sample(
-    tree: &mut Tree,
-    files: &SampleFiles,
-    bytes: &[u8],
-    fields: &[Field],
-) -> Result<(), Failure> {
-    tree.write(&files.sample, bytes)?;
-    for (name, field) in files.fields.iter().zip(fields) {
-        if let Some(name) = name {
-            tree.write(name, &field.bytes)?;
-        }
-    }
-    Ok(())
 }
 
 /// Checks the names of sample `index` and its fields, whose bytes are not read, in a folder whose
@@ -81,33 +64,17 @@ fn check_names(source: &dyn SampleSource, index: u64, folder_bytes: usize) -> Re
         false
     };
     source.read_fields_where(index, &mut note, &mut Vec::new())?;
-    SamplePath::new(index, &entry)
-        .map_err(NameDefect::from)
-        .and_then(|path| path.check(&extensions, folder_bytes))
-        .map_err(unsafe_name(source, index, &entry))
+    // Samples without a name get one that is safe.
+    let key = entry.key.as_deref().unwrap_or(b"0");
+    let name = FileLayout::file_name(key, entry.format);
+    SampleFiles::new(&name, extensions.iter().map(Vec::as_slice))
+        .and_then(|files| files.check_length(folder_bytes))
+        .map_err(|defect| unsafe_name(source, index, defect))
 }
 
-fn unsafe_name(
-    source: &dyn SampleSource,
-    index: u64,
-    entry: &Entry<'_>,
-) -> impl Fn(NameDefect) -> Failure {
-    move |defect| Failure::UnsafeName { of: Subject::sample(source, index, entry), defect }
-}
-
-/// The samples asked for: those named, or all.
-struct Selection<'a> {
-    indices: &'a [u64],
-    sample_count: u64,
-}
-
-impl Selection<'_> {
-    fn len(&self) -> u64 {
-        if self.indices.is_empty() { self.sample_count } else { self.indices.len() as u64 }
-    }
-
-    fn iter(&self) -> impl Iterator<Item = u64> {
-        let all = if self.indices.is_empty() { self.sample_count } else { 0 };
-        self.indices.iter().copied().chain(0..all)
+fn unsafe_name(source: &dyn SampleSource, index: u64, defect: NameDefect) -> Failure {
+    match source.entry(index) {
+        Ok(entry) => Failure::UnsafeName { of: Subject::sample(source, index, &entry), defect },
+        Err(error) => error.into(),
     }
 }

@@ -16,6 +16,8 @@ pub struct Selection<'a> {
     /// The number of each source's first sample, counted over all sources.
     starts: Vec<u64>,
     range: Range<u64>,
+    /// The numbers of the samples, counted over all sources, where they are not consecutive.
+    chosen: Option<&'a [u64]>,
     file_metadata: &'a [MetadataBlock],
 }
 
@@ -38,7 +40,14 @@ impl<'a> Selection<'a> {
                 .checked_add(source.sample_count())
                 .ok_or(ConvertError::TooManySamples { sample_count })?;
         }
-        Ok(Self { sources, labels, starts, range: 0..sample_count, file_metadata: &[] })
+        Ok(Self {
+            sources,
+            labels,
+            starts,
+            range: 0..sample_count,
+            chosen: None,
+            file_metadata: &[],
+        })
     }
 
     /// The same samples with these metadata blocks of the whole file, after those of the sources.
@@ -54,6 +63,12 @@ impl<'a> Selection<'a> {
         Self { range: at(range.start)..at(range.end), ..self.clone() }
     }
 
+    /// The samples of all sources with these numbers, which are below the number of samples.
+    #[must_use]
+    pub fn choose(&self, numbers: &'a [u64]) -> Self {
+        Self { range: 0..numbers.len() as u64, chosen: Some(numbers), ..self.clone() }
+    }
+
     /// How many samples are selected.
     pub fn sample_count(&self) -> u64 {
         self.range.end.saturating_sub(self.range.start)
@@ -62,7 +77,7 @@ impl<'a> Selection<'a> {
     /// Whether there are samples that are not selected.
     pub(super) fn is_part(&self) -> bool {
         let all: u64 = self.sources.iter().map(|source| source.sample_count()).sum();
-        self.sample_count() < all
+        self.chosen.is_some() || self.sample_count() < all
     }
 
     /// The class names of all sources, indexed by label.
@@ -92,9 +107,21 @@ impl<'a> Selection<'a> {
         self.labels.try_label(self.sources, shard, index)
     }
 
+    /// The number of sample `number` of the selection, counted over all sources.
+    fn number_in_all(&self, number: u64) -> u64 {
+        let global = self.range.start.saturating_add(number);
+        let chosen = self.chosen.zip(usize::try_from(global).ok());
+        chosen.and_then(|(numbers, at)| numbers.get(at).copied()).unwrap_or(global)
+    }
+
+    /// The number by which sample `number` gets a name: consecutive samples count from the first.
+    pub(super) fn number_of(&self, number: u64) -> u64 {
+        if self.chosen.is_some() { self.number_in_all(number) } else { number }
+    }
+
     /// The source of sample `number` of the selection, and its number there.
     fn place(&self, number: u64) -> (usize, u64) {
-        let global = self.range.start.saturating_add(number);
+        let global = self.number_in_all(number);
         // The last source that starts at or before it; empty sources start where the next does.
         let shard = self.starts.partition_point(|&start| start <= global).saturating_sub(1);
         let start = self.starts.get(shard).copied().unwrap_or(0);

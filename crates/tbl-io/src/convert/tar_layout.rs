@@ -2,16 +2,18 @@
 //! labels and fields back.
 
 mod groups;
+mod strays;
 
 use std::path::Path;
 
 use tbl_format::SampleFormat;
+use tbl_format::path::RelativePath;
 
 use super::error::{ConvertError, PackError};
 use super::pack::{Pack, Sample, Sink, Written};
 use super::selection::Located;
 use super::{ConvertOptions, Selection, metadata};
-use crate::grouping::{LabelNames, is_hidden, join_base, own_part, split_base};
+use crate::grouping::{LabelNames, join_base, own_part, split_base};
 use crate::label::{LabelField, deciding_field};
 use crate::labels::Labels;
 use crate::metadata_json::count_own;
@@ -19,6 +21,7 @@ use crate::sample::Field;
 use crate::tar_writer::{TarOptions, TarWriter};
 use crate::writer::Unstored;
 use groups::{Groups, is_field_of};
+use strays::Strays;
 
 /// An archive under construction.
 pub(super) struct TarSink {
@@ -37,17 +40,34 @@ pub struct FileLayout {
     /// Samples without a label have to say so, or a reader would take class folders for labels.
     marks_unlabelled: bool,
     groups: Groups,
+    strays: Strays,
     unstored: Unstored,
+}
+
+/// Where the files go. An archive has an order, by which readers tell equal names apart; a folder
+/// has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Archive,
+    Folder,
 }
 
 /// A sample on its way into the archive, all but its bytes.
 pub(super) struct Member {
     key: Option<Vec<u8>>,
     format: SampleFormat,
-    label: Option<i64>,
+    label: MemberLabel,
     fields: Vec<Field>,
     /// Metadata blocks that the sample had.
     metadata_count: u64,
+}
+
+/// The label of a sample.
+#[derive(Clone, Copy)]
+enum MemberLabel {
+    Known(Option<i64>),
+    /// A field has one that cannot be read: the field says what it said.
+    Unreadable,
 }
 
 impl TarSink {
@@ -57,40 +77,25 @@ impl TarSink {
         options: &ConvertOptions,
     ) -> Result<Self, ConvertError> {
         let ConvertOptions { sync, overwrite, .. } = *options;
-        let layout = FileLayout::plan(selection)?;
+        let layout = FileLayout::plan(selection, Place::Archive)?;
         Ok(Self { writer: TarWriter::create(path, TarOptions { sync, overwrite })?, layout })
     }
 }
 
 impl FileLayout {
-    /// Plans the files of all samples of `selection`.
+    /// Plans the files of all samples of `selection` in a folder.
     ///
     /// # Errors
     /// Labels or fields that cannot be read.
-    pub fn plan(selection: &Selection<'_>) -> Result<Self, ConvertError> {
+    pub fn of_folder(selection: &Selection<'_>) -> Result<Self, ConvertError> {
+        Self::plan(selection, Place::Folder)
+    }
+
+    fn plan(selection: &Selection<'_>, place: Place) -> Result<Self, ConvertError> {
         let writes_labels = !labels_are_read_back(selection)?;
         let marks_unlabelled = writes_labels && !written_labels_are_read_back(selection)?;
-        Self::with_labels(selection, writes_labels, marks_unlabelled)
-    }
-
-    /// Plans the files of some samples of `selection`. Each of them says its label, because the
-    /// rule that decides labels looks at all samples of a data set, and the others are missing.
-    ///
-    /// # Errors
-    /// Class names or metadata that cannot be read.
-    pub fn plan_some(selection: &Selection<'_>) -> Result<Self, ConvertError> {
-        let count = selection.sample_count();
-        let has_labels = (0..count).any(|number| selection.locate(number).label.is_some());
-        let writes_labels = has_labels || !written_labels_are_read_back(selection)?;
-        Self::with_labels(selection, writes_labels, writes_labels)
-    }
-
-    fn with_labels(
-        selection: &Selection<'_>,
-        writes_labels: bool,
-        marks_unlabelled: bool,
-    ) -> Result<Self, ConvertError> {
-        let last = selection.sample_count().saturating_sub(1);
+        let numbers = 0..selection.sample_count();
+        let last = numbers.map(|number| selection.number_of(number)).max().unwrap_or(0);
         let class_names = if writes_labels { selection.class_names().len() as u64 } else { 0 };
         let mut unstored = Unstored { class_names, ..Unstored::default() };
         metadata::of_files(selection, |_, _| {
@@ -101,7 +106,8 @@ impl FileLayout {
             digits: last.to_string().len().max(MIN_DIGITS),
             writes_labels,
             marks_unlabelled,
-            groups: Groups::plan(selection),
+            groups: Groups::plan(selection, place),
+            strays: Strays::default(),
             unstored,
         })
     }
@@ -119,21 +125,38 @@ impl FileLayout {
         fields: &mut Vec<Field>,
     ) -> Result<Vec<u8>, ConvertError> {
         let Located { source, index, .. } = selection.locate(number);
-        let label = selection.try_label(number)?;
         let entry = source.entry(index)?;
-        let metadata = metadata::of_sample(source, index, &entry, label)
+        let label = match selection.try_label(number) {
+            Ok(label) => MemberLabel::Known(label),
+            Err(error) => match label_of(entry.key.as_deref().unwrap_or_default(), bytes, fields) {
+                Err(_) => MemberLabel::Unreadable,
+                Ok(_) => return Err(error.into()),
+            },
+        };
+        let known = if let MemberLabel::Known(label) = label { label } else { None };
+        let metadata = metadata::of_sample(source, index, &entry, known)
             .map_err(|error| error.for_sample(index, entry.key.as_deref()))?;
-        let metadata_count = count_own(&metadata, entry.key.as_deref(), label);
-        let (format, key) = (entry.format, entry.key.map(std::borrow::Cow::into_owned));
+        let metadata_count = count_own(&metadata, entry.key.as_deref(), known);
+        let format = entry.format;
+        let key = entry.key.map(|key| Self::file_name(&key, format));
         let member = Member { key, format, label, fields: std::mem::take(fields), metadata_count };
-        let (name, written) = self.place_member(number, &member, bytes);
+        let (name, written) = self.place_member(selection.number_of(number), &member, bytes);
         *fields = written;
         Ok(name)
     }
 
+    /// The name that a sample with this key has in a folder if no other sample has it. The pixels of
+    /// a `RAW_U8` sample get the extension `rgb`, because the key has that of the image.
+    pub fn file_name(key: &[u8], format: SampleFormat) -> Vec<u8> {
+        // A path that leads out of the folder is refused by those who enter it.
+        let path =
+            RelativePath::new(key).map_or_else(|_| key.to_vec(), |path| path.as_bytes().to_vec());
+        if format == SampleFormat::RawU8 { [group_of(&path), b".rgb"].concat() } else { path }
+    }
+
     /// What the files have no place for, of the samples placed so far.
     pub fn unstored(&self) -> Unstored {
-        self.unstored
+        Unstored { passed_over: self.strays.count(), ..self.unstored }
     }
 
     fn place_member(
@@ -153,12 +176,9 @@ impl FileLayout {
             }
         };
         let fields = self.fields_of(name, member, bytes);
-        let is_image = SampleFormat::from_file_name(name).is_image();
-        let is_stray = self.groups.has_image && !is_image && fields.is_empty();
-        let is_passed_over = is_stray || name.split(|&byte| byte == b'/').any(is_hidden);
-        self.unstored.passed_over += u64::from(is_passed_over);
         let placed = self.groups.place(name, &fields, number, member.key.is_none());
         self.unstored.renamed += u64::from(placed != *name);
+        self.strays.add(&placed, &fields);
         (placed, fields)
     }
 
@@ -172,11 +192,14 @@ impl FileLayout {
         fields.retain(|field| is_field(&field.extension));
         self.unstored.fields += (member.fields.len() - fields.len()) as u64;
         let found = label_of(name, bytes, &fields);
-        let label = member.label.or_else(|| self.marks_unlabelled.then_some(UNLABELLED));
+        let MemberLabel::Known(label) = member.label else { return fields };
+        let label = label.or_else(|| self.marks_unlabelled.then_some(UNLABELLED));
         let missing = label.filter(|_| self.writes_labels && found != Ok(label));
         let Some(label) = missing else { return fields };
         let label_names = label_names(name, &fields);
+        let with_old = fields.len();
         fields.retain(|field| label_names.of(&field.extension) != Some(LabelField::Cls));
+        self.unstored.fields += (with_old - fields.len()) as u64;
         let own = own_part(base_of(name));
         let extension = if own.is_empty() || has_shared_label(&fields) {
             b"cls".to_vec()
@@ -214,7 +237,7 @@ impl Sink for TarSink {
             file_bytes: summary.bytes,
             compressed_samples: 0,
             row_indexes: 0,
-            unstored: self.layout.unstored,
+            unstored: self.layout.unstored(),
         })
     }
 }
@@ -244,6 +267,7 @@ impl Pack for TarPacker {
         }
         let metadata_count = count_own(&metadata, key, label);
         let (key, format) = (key.map(<[u8]>::to_vec), prepared.format);
+        let label = MemberLabel::Known(label);
         Ok(Member { key, format, label, fields, metadata_count })
     }
 
@@ -265,7 +289,8 @@ fn extension_of(format: SampleFormat) -> &'static str {
         SampleFormat::Tiff => "tif",
         SampleFormat::VideoMp4 => "mp4",
         SampleFormat::VideoAvi => "avi",
-        SampleFormat::Unknown | SampleFormat::RawU8 | SampleFormat::Other(_) | _ => "bin",
+        SampleFormat::RawU8 => "rgb",
+        SampleFormat::Unknown | SampleFormat::Other(_) | _ => "bin",
     }
 }
 

@@ -152,10 +152,9 @@ pub(crate) struct CatArgs {
 /// A file has its name only when it is complete, however the command ends.
 /// Metadata blocks of TBL files are not written; `tl cat --metadata` prints them.
 /// Labels that do not follow from the class folders become .cls files, as in a TAR archive that
-/// `tl convert` writes. A sample that readers would mix up with another gets its number in its
-/// name, as there. Where several samples without fields have one name, the second becomes
-/// NAME_2.EXT, the third NAME_3.EXT. Class names and metadata blocks that have no place are
-/// counted on standard error.
+/// `tl convert` writes. If readers would take two samples for one, or a sample for a field, the
+/// second one gets its number in its name (NAME-12.EXT for sample 12). Renamed samples, and class
+/// names and metadata blocks that have no place, are counted on standard error.
 ///
 /// Examples:
 ///   tl extract train.tbl -o train/

@@ -47,7 +47,6 @@ fn samples_and_fields_come_back_under_their_names() {
             ("b/two.cls".to_owned(), b"1".to_vec()),
             ("b/two.jpg".to_owned(), vec![]),
             ("notes.bmp".to_owned(), b"text".to_vec()),
-            ("notes.cls".to_owned(), b"-1".to_vec()),
         ]
     );
     let message = extract(&archive, &folder.path().join("none"), &["0", "3"]).error(2);
@@ -149,9 +148,11 @@ fn samples_of_one_name_are_all_kept() {
     let archive = write(folder.path(), "in.tar", &tar(&members));
     let out = folder.path().join("out");
     for more in [&[][..], &["-f"]] {
-        extract(&archive, &out, more).good();
+        let run = extract(&archive, &out, more);
+        assert_eq!(run.code, Some(0));
+        assert!(run.stderr.contains("2 samples renamed"), "{}", run.stderr);
         let files = files_below(&out);
-        let expected = [("a.jpg", "1"), ("a_2.jpg", "2"), ("a_3.jpg", "3")];
+        let expected = [("a-1.jpg", "2"), ("a-2.jpg", "3"), ("a.jpg", "1")];
         assert_eq!(files.len(), expected.len());
         for ((name, bytes), (expected_name, expected)) in files.iter().zip(expected) {
             assert_eq!((name.as_str(), bytes.as_slice()), (expected_name, expected.as_bytes()));
@@ -240,21 +241,29 @@ fn folders_and_archives_have_the_samples_of_the_table_they_came_from() {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (state >> 16) % count
     };
-    for case in 0..60 {
+    for case in 0..200 {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let at = |name: &str| folder.path().join(name);
         let mut writer = StreamWriter::create(&at("a.tbl"), WriteOptions::default()).expect("new");
-        for number in 0..1 + below(6) {
+        for number in 0..1 + below(9) {
             let dir = ["", "cat/", "dog/", "a.b/"][below(4) as usize];
-            let stem = ["x", "x.0", "x.1", "y", "00000001"][below(5) as usize];
+            let stem = ["x", "x.0", "x.1", "x-1", "x_2", "00000001"][below(6) as usize];
             let extension = ["jpg", "png", "left.jpg"][below(3) as usize];
             let key = format!("{dir}{stem}.{extension}");
-            let (bytes, label) = (format!("{case} {number}"), i64::from(below(4)));
-            let field = Field { extension: b"txt".to_vec(), bytes: b"text".to_vec() };
-            let fields = if below(3) == 0 { vec![field] } else { Vec::new() };
+            let bytes = format!("{case} {number}");
+            let label = (below(4) > 0).then_some(i64::from(below(2)));
+            let field = |extension: &str, text: &str| Field {
+                extension: extension.into(),
+                bytes: text.into(),
+            };
+            let fields = match (below(4), label) {
+                (0, _) => vec![field("txt", "text")],
+                (1, Some(label)) => vec![field("cls", &label.to_string())],
+                _ => Vec::new(),
+            };
             let sample = NewSample {
                 key: (below(5) > 0).then_some(key.as_bytes()),
-                label: (below(4) > 0).then_some(label),
+                label,
                 format: SampleFormat::Jpeg,
                 fields: &fields,
                 ..NewSample::new(bytes.as_bytes())
@@ -271,6 +280,119 @@ fn folders_and_archives_have_the_samples_of_the_table_they_came_from() {
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         assert_eq!(contents(&at("out")), expected, "case {case}, folder");
     }
+}
+
+/// Name, format, label and fields of a sample.
+type Described<'a> = (&'a str, SampleFormat, Option<i64>, &'a [(&'a str, &'a str)]);
+
+/// Writes a TBL file.
+fn table(path: &Path, samples: &[Described<'_>]) {
+    let mut writer = StreamWriter::create(path, WriteOptions::default()).expect("new");
+    for (number, &(key, format, label, fields)) in samples.iter().enumerate() {
+        let field = |&(extension, text): &(&str, &str)| Field {
+            extension: extension.into(),
+            bytes: text.into(),
+        };
+        let fields: Vec<Field> = fields.iter().map(field).collect();
+        let bytes = number.to_string().into_bytes();
+        let (width, height) = if format == SampleFormat::RawU8 { (1, 1) } else { (0, 0) };
+        let bytes = if format == SampleFormat::RawU8 { bytes.repeat(3) } else { bytes };
+        let key = Some(key.as_bytes());
+        let new = NewSample {
+            key,
+            label,
+            format,
+            width,
+            height,
+            fields: &fields,
+            ..NewSample::new(&bytes)
+        };
+        writer.write_sample(&new).expect("written");
+    }
+    writer.finish().expect("written");
+}
+
+/// Extracts all of `samples` and returns the names of the files and what was said.
+fn extracted(samples: &[Described<'_>]) -> (Vec<String>, String) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    table(&folder.path().join("a.tbl"), samples);
+    let out = folder.path().join("out");
+    let run = extract(&folder.path().join("a.tbl"), &out, &[]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    (files_below(&out).into_iter().map(|(name, _)| name).collect(), run.stderr)
+}
+
+#[test]
+fn images_of_one_stem_become_samples_of_their_own() {
+    use SampleFormat::{Jpeg, Png};
+    let (files, said) = extracted(&[
+        ("a.png", Png, Some(1), &[("cls", "1")]),
+        ("b.png", Png, Some(2), &[("cls", "2")]),
+        ("a.jpg", Jpeg, Some(1), &[("cls", "1")]),
+    ]);
+    assert_eq!(files, ["a-2.cls", "a-2.jpg", "a.cls", "a.png", "b.cls", "b.png"]);
+    assert!(said.contains("1 samples renamed"), "{said}");
+    // Numbers do not meet stored names.
+    let (files, _) = extracted(&[
+        ("x/a.jpg", Jpeg, None, &[]),
+        ("x/a.jpg", Jpeg, None, &[]),
+        ("x/a-1.png", Png, Some(7), &[("cls", "7")]),
+    ]);
+    assert_eq!(files, ["x/a-1-1.jpg", "x/a-1.cls", "x/a-1.png", "x/a.jpg"]);
+}
+
+#[test]
+fn raw_pixels_are_not_taken_for_fields_of_an_image() {
+    use SampleFormat::{Jpeg, RawU8};
+    let (files, said) = extracted(&[("a.jpg", RawU8, None, &[]), ("a.jpg", Jpeg, None, &[])]);
+    assert_eq!(files, ["a-1.jpg", "a.rgb"]);
+    assert!(said.contains("1 samples have hidden names, or are not images"), "{said}");
+}
+
+#[test]
+fn samples_with_fields_that_readers_pass_over_are_counted() {
+    use SampleFormat::{Jpeg, Unknown};
+    let (files, said) = extracted(&[
+        ("a.jpg", Jpeg, None, &[("txt", "1")]),
+        ("b.a", Unknown, None, &[("txt", "2")]),
+    ]);
+    assert_eq!(files, ["a.jpg", "a.txt", "b.a", "b.txt"]);
+    assert!(said.contains("1 samples have hidden names, or are not images"), "{said}");
+    // This is a sample whose image is missing: `a` is next to an image as well.
+    let (_, said) = extracted(&[
+        ("a.jpg", Jpeg, None, &[("a", "{}"), ("txt", "1")]),
+        ("b.a", Unknown, None, &[("txt", "2")]),
+    ]);
+    assert!(!said.contains("hidden"), "{said}");
+}
+
+#[test]
+fn numbered_names_have_at_most_255_bytes() {
+    let name = "\u{e9}".repeat(125) + "l.jpg";
+    assert_eq!(name.len(), 255);
+    let (files, _) = extracted(&[
+        (&name, SampleFormat::Jpeg, None, &[]),
+        (&name, SampleFormat::Jpeg, None, &[]),
+        (&name, SampleFormat::Jpeg, None, &[]),
+    ]);
+    let stem = "\u{e9}".repeat(124);
+    assert_eq!(files, [format!("{stem}-1.jpg"), format!("{stem}-2.jpg"), name]);
+}
+
+#[test]
+fn label_files_that_cannot_be_read_come_out_as_they_are() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let members: [(&[u8], &[u8]); 4] =
+        [(b"a.cls", b"x"), (b"a.jpg", b"1"), (b"b.cls", b"2"), (b"b.jpg", b"3")];
+    let archive = write(folder.path(), "in.tar", &tar(&members));
+    let (all, one) = (folder.path().join("all"), folder.path().join("one"));
+    assert_eq!(extract(&archive, &all, &[]).code, Some(0));
+    let text = |(name, bytes): &(&[u8], &[u8])| {
+        (String::from_utf8_lossy(name).into_owned(), bytes.to_vec())
+    };
+    assert_eq!(files_below(&all), members.iter().map(text).collect::<Vec<_>>());
+    assert_eq!(extract(&archive, &one, &["0"]).code, Some(0));
+    assert_eq!(files_below(&one), members[..2].iter().map(text).collect::<Vec<_>>());
 }
 
 #[test]

@@ -1,30 +1,32 @@
-//! Which names are free in an archive: those with which a reader finds the same samples again,
-//! each with its own fields.
+//! Which names are free in an archive or a folder: those with which a reader finds the same samples
+//! again, each with its own fields.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-use tbl_format::SampleFormat;
-
-use super::{Selection, base_of, group_of};
+use super::{FileLayout, Place, Selection, base_of, group_of};
 use crate::convert::selection::Located;
 use crate::grouping::{Grouping, join_base};
 use crate::names::{NONE, Names, TooManyNames};
 use crate::sample::Field;
 
-/// The groups of an archive, by the hash of their keys: up to 40 bytes each.
-#[derive(Debug, Default)]
+/// The groups of files, by the hash of their keys: up to 40 bytes each.
+#[derive(Debug)]
 pub(super) struct Groups {
+    place: Place,
     /// Groups whose samples a reader finds again under their own names.
     kept: HashSet<u64>,
     /// Other groups written so far. A value stands for the name of a sample without fields.
     written: HashMap<u64, Option<u64>>,
-    /// Whether a sample is an image, so that readers pass over files without one.
-    pub(super) has_image: bool,
+    /// In a folder, the files of kept groups and those written so far.
+    taken: HashSet<u64>,
 }
 
-/// The names that a sample and its fields would have in an archive.
+/// The longest name of a file.
+const MAX_COMPONENT_BYTES: usize = 255;
+
+/// The names that a sample and its fields would have.
 struct Planned {
     /// The number of the sample's name; its fields follow.
     file: u32,
@@ -35,18 +37,19 @@ struct Planned {
 impl Groups {
     /// Finds the groups of the selection that can keep their names: 28 bytes and the name for each
     /// sample and field while it works.
-    pub(super) fn plan(selection: &Selection<'_>) -> Self {
-        let mut groups = Self::default();
+    pub(super) fn plan(selection: &Selection<'_>, place: Place) -> Self {
+        let mut groups =
+            Self { place, kept: HashSet::new(), written: HashMap::new(), taken: HashSet::new() };
         let (mut names, mut planned) = (Names::new(), Vec::new());
         for number in 0..selection.sample_count() {
             let Located { source, index, .. } = selection.locate(number);
             // A damaged entry will be reported when its turn comes.
             let Ok(entry) = source.entry(index) else { continue };
-            let Some(key) = entry.key else {
-                groups.has_image |= entry.format.is_image();
-                continue;
+            let Some(key) = entry.key else { continue };
+            let key = match place {
+                Place::Archive => key.into_owned(),
+                Place::Folder => FileLayout::file_name(&key, entry.format),
             };
-            groups.has_image |= SampleFormat::from_file_name(&key).is_image();
             let Ok(file) = u32::try_from(names.len()) else { return groups };
             let mut pushed = names.push(&key);
             let mut fields = 0;
@@ -82,12 +85,22 @@ impl Groups {
         let mut seen = HashSet::new();
         let mut changed = HashSet::new();
         for (planned, as_planned) in planned.iter().zip(as_planned) {
-            if !as_planned || !seen.insert(hash(&names.path(planned.file))) {
+            let files = match self.place {
+                Place::Archive => 1,
+                Place::Folder => planned.fields.saturating_add(1),
+            };
+            let mut files = (planned.file..).take(files as usize);
+            if !as_planned || !files.all(|file| seen.insert(hash(&names.path(file)))) {
                 changed.insert(planned.group);
             }
         }
-        let kept = planned.iter().map(|planned| planned.group);
-        self.kept.extend(kept.filter(|group| !changed.contains(group)));
+        for planned in planned.iter().filter(|planned| !changed.contains(&planned.group)) {
+            self.kept.insert(planned.group);
+            if self.place == Place::Folder {
+                let files = (planned.file..).take(planned.fields as usize + 1);
+                self.taken.extend(files.map(|file| hash(&names.path(file))));
+            }
+        }
     }
 
     /// Whether the sample called `name` and its fields come back as they are.
@@ -110,12 +123,17 @@ impl Groups {
         }
         let (group, rest) = name.split_at(group_of(name).len());
         // Without fields there is nothing to mix up with a sample of the same name.
-        let sample = fields.is_empty().then(|| hash(rest));
-        let mut group = group.to_vec();
+        let is_alone = fields.is_empty() && self.place == Place::Archive;
+        let sample = is_alone.then(|| hash(rest));
+        let extensions = fields.iter().map(|field| field.extension.len() + 1);
+        let longest = extensions.chain([rest.len()]).max().unwrap_or(0);
+        let mut suffix = String::new();
         loop {
-            let placed = [&group, rest].concat();
+            let base_bytes = MAX_COMPONENT_BYTES.saturating_sub(suffix.len() + longest);
+            let group = if suffix.is_empty() { group } else { shortened(group, base_bytes) };
+            let placed = [group, suffix.as_bytes(), rest].concat();
             let key = group_hash(&placed);
-            if !self.kept.contains(&key) {
+            if !self.kept.contains(&key) && self.take_files(&placed, fields) {
                 match self.written.entry(key) {
                     Entry::Vacant(free) => {
                         free.insert(sample);
@@ -127,9 +145,35 @@ impl Groups {
                     Entry::Occupied(_) => {}
                 }
             }
-            group.extend_from_slice(format!("-{number}").as_bytes());
+            suffix.push_str(&format!("-{number}"));
         }
     }
+
+    /// Takes the names of the sample's files in a folder, unless one is taken.
+    fn take_files(&mut self, name: &[u8], fields: &[Field]) -> bool {
+        if self.place == Place::Archive {
+            return true;
+        }
+        let fields = fields.iter().map(|field| hash(&join_base(group_of(name), &field.extension)));
+        let files: Vec<u64> = fields.chain([hash(name)]).collect();
+        let is_free = !files.iter().any(|file| self.taken.contains(file));
+        if is_free {
+            self.taken.extend(files);
+        }
+        is_free
+    }
+}
+
+/// `group` with a base name of at most so many bytes, and at least one, which ends between
+/// characters of UTF-8.
+fn shortened(group: &[u8], base_bytes: usize) -> &[u8] {
+    let folder = group.len() - base_of(group).len();
+    let mut end = folder + base_bytes.max(1);
+    let is_inside = |end| group.get(end).is_some_and(|byte| byte & 0xc0 == 0x80);
+    while end > folder + 1 && is_inside(end) {
+        end -= 1;
+    }
+    group.get(..end).unwrap_or(group)
 }
 
 /// Whether a reader takes the member called `field` for a field of the one called `name`.
