@@ -32,7 +32,7 @@ mod region;
 mod scan;
 mod section;
 
-pub(crate) use block_limits::{max_file_blocks, max_late_blocks, max_late_runs};
+pub(crate) use block_limits::{max_blocks, max_file_blocks, max_late_blocks, max_late_runs};
 pub use blocks::MetadataTotals;
 pub use raw::RawView;
 

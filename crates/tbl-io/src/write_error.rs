@@ -109,7 +109,9 @@ pub enum MetadataDefect {
         sample_count: u64,
     },
     /// More blocks than readers accept of so many samples.
-    #[error("more than the {limit} blocks that readers accept of so few samples")]
+    #[error(
+        "the file has more than the {limit} blocks (fields included) that readers accept of so few samples"
+    )]
     TooMany {
         /// The most that readers accept.
         limit: u64,

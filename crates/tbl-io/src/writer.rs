@@ -282,13 +282,19 @@ impl StreamWriter {
     ///
     /// # Errors
     /// [`WriteError::Sample`] if a label is beyond class names that were set later;
-    /// [`WriteError::Io`]. Nothing has the final name then, unless syncing the folder failed.
+    /// [`WriteError::Metadata`] if the samples have more fields than readers accept, which is 256
+    /// for each sample on average; [`WriteError::Io`]. Nothing has the final name then, unless syncing the folder failed.
     pub fn finish(self) -> Result<WriteSummary, WriteError> {
         self.refuse_after_failure()?;
         if let Some((index, label)) = self.largest_label {
             self.check_label(label).map_err(|source| self.refused(index, source))?;
         }
         let path = self.path().to_owned();
+        let sections = self.sections.as_ref();
+        let checked = sections.map_or(Ok(()), |all| all.check_block_count(self.summary.samples));
+        if let Err((sample, source)) = checked {
+            return Err(WriteError::Metadata { path, sample: Some(sample), source });
+        }
         self.complete().map_err(|error| match error {
             Incomplete::Io(source) => WriteError::Io { path, source },
             Incomplete::Format(source) => WriteError::Format { path, source },

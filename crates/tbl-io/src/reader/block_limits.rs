@@ -10,6 +10,11 @@ pub(super) const BLOCKS_PER_SAMPLE: u64 = 256;
 /// Places allowed for each sample on average where blocks of it stand side by side.
 pub(super) const RUNS_PER_SAMPLE: u64 = 8;
 
+/// Blocks that readers accept of a file, those at its front left out.
+pub(crate) fn max_blocks(sample_count: u64) -> u64 {
+    sample_count.saturating_mul(BLOCKS_PER_SAMPLE).saturating_add(SPARE_BLOCKS)
+}
+
 /// Blocks of the whole file that a writer may add to its own.
 pub(crate) fn max_file_blocks(sample_count: u64) -> u64 {
     (sample_count / 2).saturating_add(SPARE_BLOCKS / 2)

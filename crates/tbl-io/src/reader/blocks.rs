@@ -36,6 +36,7 @@ impl TblFile {
     /// [`ReadError::Limit`].
     pub fn metadata(&self, index: u64) -> Result<Vec<MetadataBlock>, ReadError> {
         self.index_entry(index)?;
+        self.metadata.check()?;
         let mut blocks = BlockList::new(self.options.limits.sample_bytes);
         self.metadata.for_each_block(index, |kind, data| Ok(blocks.push(kind, data)))?;
         blocks.finish(self)
@@ -48,6 +49,7 @@ impl TblFile {
     /// # Errors
     /// [`ReadError::Format`] for a damaged section, [`ReadError::Limit`].
     pub fn file_metadata(&self) -> Result<Vec<MetadataBlock>, ReadError> {
+        self.metadata.check()?;
         let mut blocks = BlockList::new(self.options.limits.sample_bytes);
         self.for_each_file_block(|kind, data| Ok(blocks.push(kind, data)))?;
         blocks.finish(self)

@@ -264,6 +264,14 @@ impl Metadata {
         section.check_blocks(index, has_blocks, key.as_deref(), label).map(drop)
     }
 
+    /// Checks the CRC-32C of the whole section, once, if there is one.
+    pub(super) fn check(&self) -> Result<(), ReadError> {
+        match self.0.as_ref().filter(|section| section.is_strict) {
+            Some(section) => section.check_whole(),
+            None => Ok(()),
+        }
+    }
+
     /// Checks every field of sample `index` against its CRC-32C.
     pub(super) fn check_fields(&self, index: u64) -> Result<(), ReadError> {
         self.for_each_block(index, |kind, data| {

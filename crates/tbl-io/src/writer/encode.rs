@@ -349,6 +349,11 @@ impl Encoded {
     }
 
     /// The sample's metadata blocks.
+    /// Metadata blocks, at most: one with key and label if there are no others, and the fields.
+    pub(super) fn block_count(&self) -> u64 {
+        self.metadata_count.max(1) + self.field_count
+    }
+
     pub(super) fn blocks(&self) -> &SampleBlocks {
         &self.blocks
     }

@@ -15,7 +15,7 @@ use tbl_format::metadata::{BlockHeader, MetadataType};
 use super::encode::Encoded;
 use super::spool::Spool;
 use super::{COPY_BUFFER_BYTES, Incomplete};
-use crate::reader::{max_file_blocks, max_late_blocks, max_late_runs};
+use crate::reader::{max_blocks, max_file_blocks, max_late_blocks, max_late_runs};
 use crate::write_error::MetadataDefect;
 
 /// A block of sample names is closed at this many names or bytes: enough that a million names
@@ -52,6 +52,9 @@ pub(super) struct Sections {
     late_run_count: u64,
     last_late: Option<u64>,
     sample_blocks: Spool,
+    /// Blocks in `sample_blocks`, and the sample that has the most of them with their number.
+    sample_block_count: u64,
+    most_blocks: (u64, u64),
 }
 
 /// The reason why a metadata block was not taken in.
@@ -120,7 +123,19 @@ impl Sections {
             late_run_count: 0,
             last_late: None,
             sample_blocks: Spool::new(folder),
+            sample_block_count: 0,
+            most_blocks: (0, 0),
         }
+    }
+
+    /// Checks that readers accept the number of metadata blocks of so many samples.
+    ///
+    /// # Errors
+    /// The sample with the most blocks, and the limit.
+    pub(super) fn check_block_count(&self, sample_count: u64) -> Result<(), (u64, MetadataDefect)> {
+        let count = self.sample_block_count + self.late_block_count + self.file_block_count;
+        let checked = check_count(count, max_blocks(sample_count));
+        checked.map_err(|defect| (self.most_blocks.0, defect))
     }
 
     /// Takes in sample `index`; samples come in order.
@@ -130,6 +145,11 @@ impl Sections {
         self.any_label |= encoded.label.is_some();
         self.labels.push(&encoded.label.unwrap_or(NO_LABEL).to_le_bytes())?;
         self.checksums.push(&encoded.crc32c.to_le_bytes())?;
+        let count = encoded.block_count();
+        self.sample_block_count += count;
+        if count > self.most_blocks.1 {
+            self.most_blocks = (index, count);
+        }
         encoded.blocks().for_each_piece(index, |piece| self.sample_blocks.push(piece))
     }
 

@@ -212,6 +212,31 @@ fn a_scan_of_a_damaged_file_finds_what_its_entries_say() {
     }
 }
 
+/// Blocks of applications have no checksum but that of the whole section.
+#[test]
+fn metadata_of_applications_is_undamaged_or_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.tbl");
+    let mut writer = StreamWriter::create(&path, WriteOptions::default()).unwrap();
+    writer.write_sample(&NewSample { key: Some(b"a.png"), ..NewSample::new(b"png") }).unwrap();
+    writer.add_metadata(Some(0), MetadataType::Json, b"{\"of\":\"sample\"}").unwrap();
+    writer.add_metadata(None, MetadataType::Json, b"{\"of\":\"file\"}").unwrap();
+    writer.finish().unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    let sound = open(&whole).unwrap();
+    let expected = (sound.metadata(0).unwrap(), sound.file_metadata().unwrap());
+    assert_eq!((expected.0.len(), expected.1.len()), (2, 1));
+    for (what, bytes) in damaged(&whole) {
+        let Ok(file) = open(&bytes) else { continue };
+        if let Ok(found) = file.metadata(0) {
+            assert_eq!(found, expected.0, "{what}");
+        }
+        if let Ok(found) = file.file_metadata() {
+            assert_eq!(found, expected.1, "{what}");
+        }
+    }
+}
+
 /// Whether `tl verify` would call the file good.
 fn is_good(path: &Path) -> bool {
     let go_on = &mut |_: tbl_io::Finding<'_>| ControlFlow::Continue(());

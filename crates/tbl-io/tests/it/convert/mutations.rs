@@ -194,7 +194,9 @@ fn check_repaired(kind: &Kind, path: &Path, folder: &Path) {
         return;
     }
     assert!(is_good(&to), "{summary:?}");
-    if kind.is_checked {
+    // If the list of checksums is lost, 16 bits in the index remain, which agree by chance in one
+    // damaged sample of 65,536.
+    if kind.is_checked && tbl_io::open(path).is_ok() {
         let whole = folder.join("whole");
         std::fs::write(&whole, &kind.bytes).unwrap();
         let known = payloads(&whole);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tbl_format::{FormatError, SampleFormat, v1, v2};
 use tbl_io::{
-    EncodeError, NewSample, SampleSource, StreamWriter, TblFile, TblVersion, WriteError,
+    EncodeError, Field, NewSample, SampleSource, StreamWriter, TblFile, TblVersion, WriteError,
     WriteOptions,
 };
 
@@ -329,4 +329,31 @@ fn a_label_beyond_the_class_names_is_refused() {
     let expected = "sample 1: label 7 has no class name, expected a label below 2";
     assert!(error.to_string().ends_with(expected), "{error}");
     assert!(!target(&folder).exists());
+}
+
+#[test]
+fn more_fields_than_readers_accept_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let field = |number: u32| Field { extension: number.to_string().into(), bytes: b"x".to_vec() };
+    let write = |counts: &[u32]| {
+        let options = WriteOptions { overwrite: true, ..WriteOptions::default() };
+        let mut writer = StreamWriter::create(&target(&folder), options).unwrap();
+        for &count in counts {
+            let fields: Vec<Field> = (0..count).map(field).collect();
+            let sample = NewSample { fields: &fields, ..NewSample::new(b"bytes") };
+            writer.write_sample(&sample).unwrap();
+        }
+        writer.finish()
+    };
+    let error = write(&[1, 1600]).unwrap_err().to_string();
+    let expected = "metadata of sample 1: the file has more than the 1536 blocks (fields included)";
+    assert!(error.contains(expected), "{error}");
+    assert!(!target(&folder).exists());
+    // 256 for each sample and 1024 more, of which one for each sample is no field.
+    write(&[1, 2 * 256 + 1024 - 3]).unwrap();
+    let file = TblFile::open(target(&folder)).unwrap();
+    let mut fields = Vec::new();
+    file.read_fields(1, &mut fields).unwrap();
+    assert_eq!(fields.len(), 2 * 256 + 1024 - 3);
+    file.verify_structure().unwrap();
 }
