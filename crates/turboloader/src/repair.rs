@@ -113,20 +113,24 @@ pub(crate) fn run(args: &RepairArgs, _global: GlobalArgs) -> Result<Verdict, Fai
         return Ok(Verdict::Good);
     }
     let lost = if summary.file_bytes == 0 { "all".to_owned() } else { lost.to_string() };
-    output::report(&format_args!(
-        "{}: {lost} samples are lost, {} lost their names, {} their labels, {without_fields} \
-         their sidecar fields, {} their metadata blocks{}{}{}",
-        Escaped(args.file.as_os_str().as_bytes()),
-        summary.without_name,
-        summary.without_label,
-        summary.without_metadata,
-        match summary.unreadable_labels {
-            0 => String::new(),
-            labels => format!(", {labels} kept samples have a label that cannot be read"),
-        },
-        if summary.damaged_metadata { ", names and labels may be missing" } else { "" },
-        if summary.guessed_count { ", more may be lost: the sample count is damaged" } else { "" }
-    ));
+    let counts = [
+        (summary.without_name, "without the names they had"),
+        (summary.without_label, "without the labels they had"),
+        (without_fields, "without the sidecar fields they had"),
+        (summary.without_metadata, "without the metadata blocks they had"),
+        (summary.unreadable_labels, "with a label that cannot be read"),
+    ];
+    let mut line = format!("{lost} samples are lost");
+    for (count, what) in counts.into_iter().filter(|&(count, _)| count > 0) {
+        line.push_str(&format!(", {count} kept {what}"));
+    }
+    if summary.damaged_metadata {
+        line.push_str(", names and labels may be missing");
+    }
+    if summary.guessed_count {
+        line.push_str(", more may be lost: the sample count is damaged");
+    }
+    output::report(&format_args!("{}: {line}", Escaped(args.file.as_os_str().as_bytes())));
     Ok(Verdict::Bad)
 }
 

@@ -131,7 +131,7 @@ fn a_repair_says_what_it_keeps_and_refuses_the_name_of_another_format() {
     assert_eq!(run.code, Some(1));
     let printed = String::from_utf8(run.stdout).expect("UTF-8");
     assert!(printed.contains("damage: kept as it is: "), "{printed}");
-    let expected = "1 kept samples have a label that cannot be read\n";
+    let expected = "1 kept with a label that cannot be read\n";
     assert!(run.stderr.ends_with(expected), "{}", run.stderr);
     let run = tl(["repair", &at("a.tar"), "-o", &at("b.tbl")]);
     assert_eq!(run.code, Some(2));

@@ -69,8 +69,8 @@ fn metadata_of_a_file_is_checked_before_the_decoder_reads_it() {
     let length = u32::from_le_bytes(footer[..4].try_into().unwrap());
     let (data, metadata) = rest.split_at(rest.len() - length as usize);
     // Field 100, a list of booleans, in front of the end of the structure.
-    let field = [0x09, 0xc8, 0x01, 0xf1, 0xff, 0xff, 0xff, 0xff, 0x07, 0x00];
-    let length = (length + field.len() as u32 - 1).to_le_bytes();
+    let field: [u8; 10] = [0x09, 0xc8, 0x01, 0xf1, 0xff, 0xff, 0xff, 0xff, 0x07, 0x00];
+    let length = (length + 9).to_le_bytes();
     let end = metadata.len() - 1;
     let bytes = [data, &metadata[..end], &field, &length, b"PAR1"].concat();
     let source = write(folder.path(), "in.parquet", &bytes);
