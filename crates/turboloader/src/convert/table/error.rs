@@ -219,10 +219,10 @@ impl TableError {
 /// [`io::Read`]: std::io::Read
 #[cfg(feature = "parquet")]
 fn is_parquet_damage(error: &parquet::errors::ParquetError) -> bool {
-    use std::io::ErrorKind::{InvalidData, UnexpectedEof};
     let parquet::errors::ParquetError::External(source) = error else { return true };
+    // Decompressors make I/O errors of damage as well; those of the system have its number.
     let io_error = source.downcast_ref::<std::io::Error>();
-    io_error.is_none_or(|error| matches!(error.kind(), InvalidData | UnexpectedEof))
+    io_error.and_then(std::io::Error::raw_os_error).is_none()
 }
 
 /// The beginning of a message that can be long: of nested errors, each with what is in it.
@@ -238,5 +238,23 @@ impl<E: fmt::Display> fmt::Display for Short<'_, E> {
             None => f.write_str(&message),
             Some((end, _)) => write!(f, "{} ...", message.get(..end).unwrap_or_default()),
         }
+    }
+}
+
+#[cfg(all(test, feature = "parquet"))]
+mod tests {
+    use std::io;
+
+    use parquet::errors::ParquetError;
+
+    use super::*;
+
+    #[test]
+    fn errors_of_decompressors_are_damage_and_those_of_the_system_are_not() {
+        let check = |error: io::Error| is_parquet_damage(&ParquetError::External(error.into()));
+        assert!(check(io::Error::other("Src size is incorrect")));
+        assert!(check(io::ErrorKind::UnexpectedEof.into()));
+        assert!(!check(io::Error::from_raw_os_error(5)));
+        assert!(is_parquet_damage(&ParquetError::General("page".to_owned())));
     }
 }
