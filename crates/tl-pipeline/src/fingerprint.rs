@@ -65,8 +65,8 @@ impl Dataset {
     ///
     /// The hashed bytes are the number of samples as 8 little-endian bytes, and the SHA-256 of each
     /// 65,536 samples, of which the last can be fewer. Those of a sample are its size, its label
-    /// (-2^63 for none, also if the label cannot be read) and the length of its name, each as 8
-    /// little-endian bytes, and the name. A sample with a damaged index entry, or without its file,
+    /// (-2^63 for none, also if the label cannot be read), each as 8 little-endian bytes, its name and
+    /// a zero byte, which no name has. A sample with a damaged index entry, or without its file,
     /// has the size 2^64 - 1 and neither label nor name.
     ///
     /// This reads all index entries on up to 8 threads: 10,000,000 samples of a TBL file take 0.3
@@ -201,10 +201,12 @@ impl SampleHash {
             Ok(sample) => sample,
         };
         let key = key.unwrap_or_default();
-        self.pending.extend_from_slice(&bytes.to_le_bytes());
-        self.pending.extend_from_slice(&label.unwrap_or(i64::MIN).to_le_bytes());
-        self.pending.extend_from_slice(&(key.len() as u64).to_le_bytes());
+        let label = label.unwrap_or(i64::MIN).to_le_bytes();
+        let numbers = [bytes.to_le_bytes(), label];
+        self.pending.reserve(numbers.as_flattened().len() + key.len() + 1);
+        self.pending.extend_from_slice(numbers.as_flattened());
         self.pending.extend_from_slice(key);
+        self.pending.push(0);
         if self.pending.len() >= PENDING_BYTES {
             self.hash.update(&self.pending);
             self.pending.clear();
