@@ -23,7 +23,10 @@ const USAGE: &str = "\
 usage: cargo xtask <task>
 
   demo                      convert testdata/photos, stream training batches, write a contact sheet
-  test                      everything a change must pass: format, lints, tidy, tests, docs, examples
+  test                      what every change must pass: format, lints, tests, examples, docs, Python
+  test --full [--minutes N | --only CHECK]
+                            the checks that take longer: all, those that start within N minutes, or
+                            one
   prove [KIND]              explore the loader's threads: schedules (shuttle), orderings (loom), miri,
                             threads (ThreadSanitizer), or all of them
   python [PYTEST ARGUMENT...]
@@ -56,7 +59,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     };
     match (task.as_str(), rest) {
         ("demo", []) => demo::run(),
-        ("test", []) => test::run(),
+        ("test", rest) => test::run(&test::Options::parse(rest)?),
         ("tidy", []) => tidy::run(),
         ("bench", rest) => bench::run(&bench::Options::parse(rest)?),
         ("prove", kinds) => prove::run(kinds),

@@ -7,9 +7,6 @@ use crate::command::{self, cargo, workspace_root};
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// Optimised dependencies take longer to build than these runs save.
-const QUICK_BUILD: [&str; 2] = ["--config", "profile.dev.package.'*'.opt-level=1"];
-
 /// Carries out what `kinds` names, or everything.
 pub(crate) fn run(kinds: &[String]) -> Outcome {
     const ALL: [&str; 4] = ["schedules", "orderings", "miri", "threads"];
@@ -30,14 +27,14 @@ pub(crate) fn run(kinds: &[String]) -> Outcome {
 /// `TURBOLOADER_SCHEDULES` says how many of each kind.
 pub(crate) fn schedules() -> Outcome {
     let mut test = cargo("test --package tl-pipeline --lib --target-dir target/shuttle");
-    test.args(QUICK_BUILD).args(["--", "schedules"]);
+    test.args(["--", "schedules"]);
     command::run(test.env("RUSTFLAGS", "--cfg shuttle"))
 }
 
 /// Everything that the memory orderings of slab and ring allow, by loom.
 pub(crate) fn orderings() -> Outcome {
     let mut test = cargo("test --package tl-pipeline --lib --target-dir target/loom");
-    test.args(QUICK_BUILD).args(["--", "orderings"]);
+    test.args(["--", "orderings"]);
     command::run(test.env("RUSTFLAGS", "--cfg loom"))
 }
 

@@ -63,6 +63,13 @@ pub(crate) fn missing() -> Option<String> {
     venv.is_none().then(|| "python3 has no venv: `apt-get install python3-venv`".to_owned())
 }
 
+/// Builds the package, installs it and runs the tests.
+pub(crate) fn test() -> Result<(), Box<dyn Error>> {
+    let environment = Environment::of_checks()?;
+    environment.install_checked()?;
+    environment.test(&[])
+}
+
 /// Checks the sources, builds the package, installs it and runs the tests, with these arguments
 /// for pytest.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {

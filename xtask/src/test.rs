@@ -1,11 +1,13 @@
-//! Everything a change must pass, in order of how soon each check fails, with a summary at the end.
+//! What a change must pass: the quick checks, which CI runs for every change, and the full ones, in
+//! order of how soon each fails, with a summary at the end.
 //!
 //! Checks that need a tool or target that is not installed are reported as skipped, never as passed.
 
 use std::env;
 use std::error::Error;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::command::{self, cargo, workspace_root};
@@ -19,6 +21,10 @@ const BARE: &str = "thumbv7em-none-eabi";
 /// The crates without C code, which check for another architecture without a cross compiler.
 const PURE_RUST: &str = "-p idv-format -p tbl-format -p tl-simd -p tl-decode -p tl-transform";
 
+/// The whole workspace with every feature that needs nothing but a C compiler.
+const WORKSPACE: &str = "--workspace --features \
+    turboloader/parquet,turboloader/io-uring,idv-format/arrow,tl-decode/tiff-lzma,tl-decode/tiff-zstd";
+
 enum Outcome {
     Passed,
     Failed(String),
@@ -30,28 +36,91 @@ struct Check {
     run: fn() -> Result<Outcome, Box<dyn Error>>,
 }
 
-const CHECKS: [Check; 15] = [
+const QUICK: [Check; 8] = [
     Check { name: "format", run: || run_cargo("fmt --all --check") },
     Check { name: "tidy", run: || tidy::run().map(|()| Outcome::Passed) },
-    Check { name: "clippy", run: || run_cargo("clippy --workspace --all-targets -- -D warnings") },
-    Check { name: "tests", run: || run_cargo("test --workspace --no-fail-fast") },
-    Check { name: "docs", run: documentation },
+    Check { name: "clippy", run: clippy },
+    Check { name: "tests", run: || run_cargo(&format!("test {WORKSPACE} --no-fail-fast")) },
     Check { name: "examples", run: examples },
+    Check { name: "docs", run: documentation },
+    Check { name: "no_std", run: no_std },
+    Check { name: "python", run: || python_package(python::test) },
+];
+
+const FULL: [Check; 8] = [
+    Check { name: "fuzz seeds", run: fuzz_seeds },
+    Check { name: "python lints", run: || python_package(|| python::run(&[])) },
     Check { name: "features", run: features },
     Check { name: "schedules", run: || prove::schedules().map(|()| Outcome::Passed) },
     Check { name: "orderings", run: || prove::orderings().map(|()| Outcome::Passed) },
-    Check { name: "benches", run: || run_cargo("test --package tl-benches --benches") },
-    Check { name: "python", run: python_package },
-    Check { name: "fuzz seeds", run: fuzz_seeds },
     Check { name: "aarch64", run: aarch64 },
-    Check { name: "no_std", run: no_std },
+    Check { name: "benches", run: || run_cargo("test --package tl-benches --benches") },
     Check { name: "publish", run: publish },
 ];
 
-/// Runs every check, also after a failure, and fails when one did.
-pub(crate) fn run() -> Result<(), Box<dyn Error>> {
+/// Which checks to run.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Options {
+    full: bool,
+    /// Full checks that have not started after so many minutes are left out.
+    minutes: Option<u64>,
+    only: Option<String>,
+}
+
+impl Options {
+    /// Reads `[--full [--minutes N | --only CHECK]]`.
+    pub(crate) fn parse(arguments: &[String]) -> Result<Self, Box<dyn Error>> {
+        let mut options = Self::default();
+        let mut arguments = arguments.iter();
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--full" => options.full = true,
+                "--minutes" if options.full => {
+                    let minutes = arguments.next().ok_or("--minutes needs a number")?;
+                    options.minutes = Some(minutes.parse()?);
+                }
+                "--only" if options.full => {
+                    let name = arguments.next().ok_or("--only needs the name of a check")?;
+                    if FULL.iter().all(|check| check.name != name) {
+                        return Err(format!("no check {name:?}; there are {}", names(&FULL)).into());
+                    }
+                    options.only = Some(name.clone());
+                }
+                _ => return Err(format!("test: unexpected argument {argument}").into()),
+            }
+        }
+        Ok(options)
+    }
+
+    /// The reason to leave a check out.
+    fn leave_out(&self, check: &Check, elapsed: Duration) -> Option<String> {
+        if self.only.as_ref().is_some_and(|only| only != check.name) {
+            return Some("not chosen".to_owned());
+        }
+        let minutes = self.minutes.filter(|minutes| elapsed.as_secs() / 60 >= *minutes)?;
+        Some(format!("{minutes} minutes are over"))
+    }
+}
+
+fn names(checks: &[Check]) -> String {
+    let names: Vec<_> = checks.iter().map(|check| format!("{:?}", check.name)).collect();
+    names.join(", ")
+}
+
+/// Runs the quick checks or the full ones, also after a failure.
+///
+/// # Errors
+/// If a check failed.
+pub(crate) fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
-    let results: Vec<(&str, Outcome, Duration)> = CHECKS.iter().map(timed).collect();
+    let checks = if options.full { &FULL[..] } else { &QUICK[..] };
+    let results: Vec<(&str, Outcome, Duration)> = checks
+        .iter()
+        .map(|check| match options.leave_out(check, start.elapsed()) {
+            Some(reason) => (check.name, Outcome::Skipped(reason), Duration::ZERO),
+            None => timed(check),
+        })
+        .collect();
     println!();
     for (name, outcome, time) in &results {
         let (word, detail) = match outcome {
@@ -59,10 +128,18 @@ pub(crate) fn run() -> Result<(), Box<dyn Error>> {
             Outcome::Failed(reason) => ("FAILED", reason.as_str()),
             Outcome::Skipped(reason) => ("skipped", reason.as_str()),
         };
-        println!("{name:<12} {word:<8} {:>6.1} s  {detail}", time.as_secs_f64());
+        println!("{name:<13} {word:<8} {:>6.1} s  {detail}", time.as_secs_f64());
     }
-    println!("total {:.0} s", start.elapsed().as_secs_f64());
     let failed = results.iter().filter(|result| matches!(result.1, Outcome::Failed(_))).count();
+    let skipped = results.iter().filter(|result| matches!(result.1, Outcome::Skipped(_))).count();
+    let passed = results.len() - failed - skipped;
+    let (kind, rest) = if options.full {
+        ("full", String::new())
+    } else {
+        ("quick", format!("; left to --full: {}", names(&FULL)))
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    println!("{kind}: {passed} passed, {failed} failed, {skipped} skipped in {seconds:.0} s{rest}");
     if failed == 0 { Ok(()) } else { Err(format!("{failed} checks failed").into()) }
 }
 
@@ -77,33 +154,36 @@ fn run_cargo(arguments: &str) -> Result<Outcome, Box<dyn Error>> {
     command::run(&mut cargo(arguments)).map(|()| Outcome::Passed)
 }
 
+fn clippy() -> Result<Outcome, Box<dyn Error>> {
+    run_cargo(&format!("clippy {WORKSPACE} --all-targets -- -D warnings"))
+}
+
 fn documentation() -> Result<Outcome, Box<dyn Error>> {
     let mut doc = cargo("doc --workspace --no-deps");
     command::run(doc.env("RUSTDOCFLAGS", "-D warnings")).map(|()| Outcome::Passed)
 }
 
-/// Runs every example of every crate: they document by running.
+/// Runs every example of every crate, as the tests have built it: they document by running.
 fn examples() -> Result<Outcome, Box<dyn Error>> {
     let mut examples = Vec::new();
     for folder in fs::read_dir(workspace_root().join("crates"))? {
-        let folder = folder?.path();
-        let package = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        for file in fs::read_dir(folder.join("examples")).into_iter().flatten() {
+        for file in fs::read_dir(folder?.path().join("examples")).into_iter().flatten() {
             let file = file?.path();
             if file.extension().is_some_and(|extension| extension == "rs") {
-                let example = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-                examples.push((package.clone(), example));
+                examples.extend(file.file_stem().map(Path::new).map(Path::to_path_buf));
             }
         }
     }
     examples.sort();
-    for (package, example) in examples {
-        run_cargo(&format!("run --quiet --package {package} --example {example}"))?;
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    let built = workspace_root().join(target).join("debug/examples");
+    for example in examples {
+        command::run(Command::new(built.join(example)).current_dir(workspace_root()))?;
     }
     Ok(Outcome::Passed)
 }
 
-/// Tests the crates that have default features without them, and what the others' features add.
+/// Tests the crates without the features that the tests of the workspace have.
 fn features() -> Result<Outcome, Box<dyn Error>> {
     run_cargo("test --package tbf-format --package tbl-format --no-default-features")?;
     for feature in ["encryption", "lz4", "zstd"] {
@@ -113,23 +193,19 @@ fn features() -> Result<Outcome, Box<dyn Error>> {
     // The workspace's tests have the features of `tl-decode`; without them files are refused.
     run_cargo("test --package tl-decode --test it -- manifest")?;
     run_cargo("test --package idv-format --no-default-features --lib")?;
-    let arrow = "--package idv-format --features arrow --all-targets";
-    run_cargo(&format!("clippy {arrow} -- -D warnings"))?;
-    run_cargo("test --package idv-format --features arrow arrow")?;
-    let both = "--package tbl-io --package tl-pipeline --package turboloader \
-                --features turboloader/io-uring,turboloader/parquet";
-    run_cargo(&format!("clippy {both} --all-targets -- -D warnings"))?;
-    run_cargo("test --package turboloader --features parquet --test it -- table_conversion")?;
-    let uring = "--package tbl-io --package tl-pipeline --features tl-pipeline/io-uring";
-    run_cargo(&format!("test {uring} --test it -- uring readers"))
+    // What clippy and the tests of the workspace see with features only.
+    run_cargo("clippy --workspace --all-targets -- -D warnings")?;
+    run_cargo("test --package turboloader --test it -- table_conversion")
 }
 
-/// Builds the wheel and runs the tests of the package.
-fn python_package() -> Result<Outcome, Box<dyn Error>> {
-    if let Some(missing) = python::missing() {
-        return Ok(Outcome::Skipped(missing));
+/// Runs a task of the Python package where there is Python.
+fn python_package(
+    task: impl FnOnce() -> Result<(), Box<dyn Error>>,
+) -> Result<Outcome, Box<dyn Error>> {
+    match python::missing() {
+        Some(missing) => Ok(Outcome::Skipped(missing)),
+        None => task().map(|()| Outcome::Passed),
     }
-    python::run(&[]).map(|()| Outcome::Passed)
 }
 
 /// Replays the committed seeds and past crashes on the stable compiler.
@@ -188,4 +264,35 @@ fn forget_unpacked_packages() -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options, String> {
+        let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        Options::parse(&arguments).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn checks_are_chosen_by_options() {
+        assert_eq!(parse(""), Ok(Options::default()));
+        let full = Options { full: true, ..Options::default() };
+        assert_eq!(parse("--full"), Ok(full));
+        let short = parse("--full --minutes 5").expect("valid options");
+        let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+        assert_eq!(short.leave_out(&FULL[0], minutes(4)), None);
+        assert!(short.leave_out(&FULL[0], minutes(5)).is_some());
+        let one = parse("--full --only aarch64").expect("valid options");
+        let chosen = FULL.iter().filter(|check| one.leave_out(check, minutes(99)).is_none());
+        assert_eq!(chosen.map(|check| check.name).collect::<Vec<_>>(), ["aarch64"]);
+    }
+
+    #[test]
+    fn options_that_make_no_sense_are_refused() {
+        for line in ["--ful", "--minutes 5", "--full --minutes", "--full --only x", "tbl-io"] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
 }
