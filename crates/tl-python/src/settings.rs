@@ -126,7 +126,7 @@ impl Settings<'_> {
             ("a column's dtype", self.columns.iter().any(|(_, dtype)| dtype.is_some())),
         ];
         if let Some((setting, _)) = of_tables.into_iter().find(|(_, is_set)| *is_set) {
-            let message = format!("{setting} is for tables: IDV files and TBF segments");
+            let message = format!("{setting}: only supported for tables (IDV, TBF)");
             return Err(Error::setting(&message));
         }
         let recipe = self.recipe.as_ref().map(|recipe| Work::Images(recipe.get().recipe.clone()));

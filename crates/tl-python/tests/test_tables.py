@@ -158,7 +158,7 @@ def test_tables_in_torch(table):
 
 
 def test_what_does_not_go_together_is_named(table, data, tmp_path):
-    with pytest.raises(tl.SettingError, match="transform, dtype: rows of a table"):
+    with pytest.raises(tl.SettingError, match="transform, dtype: only supported for images"):
         tl.DataLoader(table, transform=tl.Resize(3), dtype="uint8")
     for name, value in {
         "channels_last": True,
@@ -168,14 +168,14 @@ def test_what_does_not_go_together_is_named(table, data, tmp_path):
         "decode": False,
         "keys": True,
     }.items():
-        with pytest.raises(tl.SettingError, match=f"^{name}: rows of a table are no images"):
+        with pytest.raises(tl.SettingError, match=f"^{name}: only supported for images, not for tables"):
             tl.DataLoader(table, **{name: value})
-    with pytest.raises(tl.SettingError, match="format is tbf, but the data set is of idv"):
+    with pytest.raises(tl.SettingError, match="format is tbf, but the files are idv"):
         tl.DataLoader(table, format="tbf")
     assert tl.DataLoader(table, format="idv").num_samples == ROWS
-    with pytest.raises(tl.SettingError, match="features is for tables"):
+    with pytest.raises(tl.SettingError, match="features: only supported for tables"):
         tl.DataLoader(data, features=["x"])
-    with pytest.raises(tl.SettingError, match="label is for tables"):
+    with pytest.raises(tl.SettingError, match="label: only supported for tables"):
         tl.DataLoader(data, label="x")
     with pytest.raises(tl.SettingError, match="no column `None of them`"):
         tl.DataLoader(table, columns=["None of them"])
@@ -191,7 +191,7 @@ def test_what_does_not_go_together_is_named(table, data, tmp_path):
         tl.DataLoader(table, neighbors=[3], neighbor_direction="up")
     with pytest.raises(tl.SettingError, match="neighbor_columns goes with"):
         tl.DataLoader(table, neighbor_columns=["Int32"])
-    with pytest.raises(tl.SettingError, match="format is idv, but the data set is of tbl"):
+    with pytest.raises(tl.SettingError, match="format is idv, but the files are tbl"):
         tl.DataLoader(data, format="idv")
     with pytest.raises(tl.SettingError, match="expected a list of names"):
         tl.DataLoader(table, features="Single")

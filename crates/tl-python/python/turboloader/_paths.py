@@ -26,7 +26,7 @@ def expand(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> 
     """
     listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not listed:
-        raise SettingError("no data set is named")
+        raise SettingError("no data set: the list of paths is empty")
     return [found for path in listed for found in _expand_one(os.fspath(path))]
 
 

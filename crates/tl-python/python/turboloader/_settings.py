@@ -21,7 +21,7 @@ _REMOTE = ("http://", "https://", "s3://", "gs://", "gcs://", "az://", "azure://
 
 def one_of(name: str, value: Any, other_name: str, other: Any) -> Any:
     if value is not None and other is not None:
-        raise SettingError(f"{name} and {other_name} are the same, pass one of them")
+        raise SettingError(f"{name} and {other_name} are the same setting; pass only one")
     return other if value is None else value
 
 

@@ -1,4 +1,4 @@
-"""The loader: what a training loop iterates over."""
+"""The loader, which a training loop iterates over."""
 
 from __future__ import annotations
 
@@ -53,106 +53,107 @@ _MASK = {"dtype": "uint8", "padding": 255}
 class DataLoader:
     """Batches of a data set, epoch by epoch.
 
-    What a batch holds is a function of the data set, the transforms, the seed and the epoch; the
-    number of threads has no part in it. Each iteration is the next epoch, unless `set_epoch` says
-    otherwise.
+    Batches depend on the data set, the transforms, the seed and the epoch, not on the number of
+    threads. Each iteration runs the next epoch; `set_epoch` selects one.
 
     Parameters
     ----------
     data_path
-        A TAR archive, a TBL file or a folder of classes; an IDV file or a TBF segment, which are
-        tables; a list of such; a pattern such as ``"train-*.tar"`` or ``"train-{000..099}.tar"``.
-        What a file is decides its content.
+        A TAR archive, a TBL file or a folder of classes; or a table, which is an IDV file or a TBF
+        segment; a list of these; or a pattern such as ``"train-*.tar"`` or
+        ``"train-{000..099}.tar"``. A file's format is detected from its content, not its name.
     batch_size
-        Samples in a batch, of each rank.
+        The number of samples in a batch of each rank.
     num_workers
-        Threads; 0 means one for each core, without an eighth of them.
+        The number of threads; 0 uses seven eighths of the cores.
     shuffle
-        False; True for all samples in random order; or ``"block:SAMPLES"`` and
-        ``"block:SAMPLESxWINDOW"``, which read files in parts.
+        False for the stored order; True to shuffle all samples; or ``"block:SAMPLES"`` or
+        ``"block:SAMPLESxWINDOW"`` to shuffle blocks, which are then read sequentially.
     transform
-        What is done to each image: a `Transform`, a list of them, a `Recipe`, or a ``Compose`` of
-        torchvision. A list may have functions among them (see `Lambda`). None decodes images and
-        leaves them in their own sizes.
+        The transforms of each image: a `Transform`, a list of them, a `Recipe`, or a ``Compose`` of
+        torchvision. A list may contain functions (see `Lambda`). None decodes images and keeps
+        their sizes.
     image_size
-        The size of images, (height, width) or one number for both, where there is no transform.
+        The size of images without a transform: (height, width), or one number for both.
     output_format
-        What ``batch["image"]`` and the other fields are: ``"dict"`` for `Tensor`, which everything
-        takes without copying, or ``"numpy"``, ``"numpy_chw"``, ``"pytorch"``, ``"jax"`` or
-        ``"tensorflow"``.
+        The type of ``batch["image"]`` and the other fields: ``"dict"`` for `Tensor`, which every
+        library accepts without copying, or ``"numpy"``, ``"numpy_chw"``, ``"pytorch"``, ``"jax"``
+        or ``"tensorflow"``.
     seed
-        What order and transforms are random about.
+        The seed of the order and of random transforms.
     drop_last
-        Whether to leave out the last batch where it is short.
+        Whether to omit the last batch if it is incomplete.
     enable_distributed
         Whether to take rank and world size from ``torch.distributed``, or from ``RANK`` and
         ``WORLD_SIZE``, unless they are given.
     world_rank, world_size
-        Which part of every global batch this process gets.
+        The rank of this process and the number of ranks. Each rank gets its part of every global
+        batch.
     prefetch_batches
-        Batches in flight besides those in use; 0 chooses.
+        Batches in flight in addition to those in use; 0 chooses a number.
     dtype
-        ``"float32"``, ``"float16"``, ``"bfloat16"`` or ``"uint8"``, also those of NumPy and torch.
+        ``"float32"``, ``"float16"``, ``"bfloat16"`` or ``"uint8"``, or the same type of NumPy or
+        torch.
     channels_last
-        Whether channels come last. By default where pixels stay ``uint8``.
+        Whether channels come last. By default they do if pixels stay ``uint8``.
     decode
-        False gives the stored bytes as ``batch["bytes"]``.
+        Whether to decode images. False gives the stored bytes as ``batch["bytes"]``.
     decode_margin
-        Decodes photographs at the smallest scale that leaves so many times the result's side
-        instead of exactly: faster, within a stated distance.
+        Decodes photographs at the smallest scale that is at least this many times the output size,
+        which is faster and within a stated distance of exact decoding.
     batch_transform
-        Ways of mixing the images of a batch, such as `MixUp`.
+        Transforms that mix the images of a batch, such as `MixUp`.
     tail
-        What becomes of a short last batch: ``"drop"``, ``"pad"`` with rows that are not ``valid``,
-        or ``"uneven"``. By default the last for one process and ``"pad"`` for several.
+        How to treat an incomplete last batch: ``"drop"``; ``"pad"`` adds rows that are not
+        ``valid``; ``"uneven"``. By default one process keeps it, and several ranks use ``"pad"``.
     on_error
-        What to do with bad samples: ``"raise"``, ``"skip"``, ``"replace"`` or ``"fill"``. The first
-        one that is not raised is a warning. A batch of which every sample is skipped is left out,
-        or with several ranks an error.
+        How to treat bad samples: ``"raise"``, ``"skip"``, ``"replace"`` or ``"fill"``. The first
+        one that is not raised is a warning. A batch whose samples are all skipped is omitted; with
+        several ranks it is an error.
     max_errors, max_error_rate
-        The greatest number of bad samples in an epoch, and the greatest part of it from 0 to 1. If
+        The largest number of bad samples in an epoch, and their largest share of it, 0 to 1. If
         neither is given, more than half of an epoch is an error.
     keys
-        Whether batches have the samples' names.
+        Whether batches include the names of samples.
     columns
-        Files of a sample whose bytes batches have, by extension: ``["json"]``. A name that no
-        sample has is an error, a file that some samples lack is None. Of a table its columns,
-        as they are stored, or as a dict with the type of each, None or ``"float32"``; by default
-        all of numbers that are neither features nor the label.
+        Extensions of files whose bytes batches include for each sample: ``["json"]``. An extension
+        that no sample has is an error; a sample without the file has None. For a table, its
+        columns, as they are stored, or a dict from column to type (None or ``"float32"``); by
+        default all numeric columns that are neither features nor the label.
     features, label
-        Columns of a table that become one matrix of ``float32``, ``batch["features"]``, and the
-        column that is ``batch["label"]``, -1 where it is missing.
+        Columns of a table that form one ``float32`` matrix, ``batch["features"]``, and the column
+        of ``batch["label"]``, in which missing values are -1.
     neighbors, neighbor_columns
-        How many neighbours of each node of a graph are drawn, hop by hop: ``[5, 3]`` gives
+        How many neighbours of each graph node are sampled, hop by hop: ``[5, 3]`` gives
         ``batch["neighbors_1"]`` of shape (batch, 5) and ``batch["neighbors_2"]`` of
-        (batch, 5, 3), -1 where there is none; and columns of the neighbours, as for ``columns``,
-        such as ``batch["neighbors_1_embedding"]``.
+        (batch, 5, 3), with -1 for none. The second lists columns of the neighbours, as for
+        ``columns``, such as ``batch["neighbors_1_embedding"]``.
     neighbor_direction
-        ``"outgoing"``, or ``"incoming"`` where the file has a reverse index.
+        ``"outgoing"``, or ``"incoming"`` if the file has a reverse index.
     block_bytes
-        Bytes of decoded blocks of a table that are kept; 0 chooses.
+        The size in bytes of the cache of decoded table blocks; 0 chooses one.
     boxes, mask
-        Where boxes and masks are: dicts of ``column`` and ``boxes``, optionally ``labels``,
-        ``format`` and ``output``; of ``column``, optionally ``dtype`` and ``padding``.
+        The fields that hold boxes and masks, as dicts: ``column`` and ``boxes``, optionally
+        ``labels``, ``format`` and ``output``; and ``column``, optionally ``dtype`` and ``padding``.
     exif
         Whether to turn images upright by their EXIF or XMP orientation, as Pillow's
         ``exif_transpose`` does. TIFF images are always upright.
     enable_cache, cache_l1_mb, cache_l2_gb, cache_dir, cache_decoded
-        Keeps stored bytes, or decoded images, in memory and on disk. It changes no batch.
+        Keep stored bytes, or decoded images, in memory and on disk. Batches do not change.
     memory_budget, prefetch_bytes
-        Bounds in bytes on all that the loader takes, and on batches in flight.
+        Limits in bytes: for all memory of the loader, and for batches in flight.
     readers
-        Threads that read ahead of the workers; 0 leaves reading to them.
+        The number of threads that read ahead; with 0 the workers read.
     buckets
-        Groups images of like sizes and pads them: a window in batches, or (window, multiple).
+        Groups images of similar sizes and pads them: a window in batches, or (window, multiple).
     parity
-        ``"pil"`` or ``"tensor"``: whose bits transforms have, torchvision's on Pillow images or on
+        ``"pil"`` or ``"tensor"``: transforms give the bits of torchvision on Pillow images, or on
         tensors.
     worker_id
-        This process's number among ``num_workers`` that share the data set, each sample with one of
-        them; threads are then chosen.
+        The number of this process among ``num_workers`` processes that divide the data set. The
+        number of threads is then chosen.
     source, format, transforms, prefetch_factor
-        Other names of ``data_path``, of what it is, of ``transform`` and of ``prefetch_batches``.
+        Aliases of ``data_path``, of its format, of ``transform`` and of ``prefetch_batches``.
 
     Examples
     --------
@@ -238,14 +239,14 @@ class DataLoader:
         data_path = _settings.one_of("data_path", data_path, "source", source)
         transform = _settings.one_of("transform", transform, "transforms", transforms)
         if data_path is None:
-            raise SettingError("no data set is named: pass data_path")
+            raise SettingError("no data set: pass data_path")
         _settings.check_choice("format", format or "auto", ("auto", *_KINDS))
         _settings.check_choice("output_format", output_format, _FORMATS)
         if drop_last and tail not in (None, "drop"):
-            raise SettingError(f"drop_last and tail={tail!r} say two things: pass one of them")
+            raise SettingError(f"conflicting settings: drop_last and tail={tail!r}; pass only one")
         if prefetch_batches and prefetch_factor is not None:
             raise SettingError(
-                "prefetch_batches and prefetch_factor are the same, pass one of them"
+                "prefetch_batches and prefetch_factor are the same setting; pass only one"
             )
         form, last = _FORMATS[output_format]
         self._paths = expand(_settings.local(data_path))
@@ -266,13 +267,13 @@ class DataLoader:
         if decode:
             self._recipe = _settings.recipe_of(transform, image_size, last, **of_images)
         elif given := _settings.given(said):
-            raise SettingError(f"{given}: decode=False gives stored bytes, as they are")
+            raise SettingError(f"{given}: not supported with decode=False (stored bytes)")
         if worker_id is not None and (world_rank is not None or world_size is not None):
-            raise SettingError("worker_id and world_rank say two things: pass one of them")
+            raise SettingError("conflicting settings: worker_id and world_rank; pass only one")
         if on_error == "raise" and (max_errors is not None or max_error_rate is not None):
-            raise SettingError('max_errors and max_error_rate go with on_error="skip" and the like')
+            raise SettingError('max_errors and max_error_rate have no effect with on_error="raise"')
         if cache_dir is not None and cache_l2_gb == 0:
-            raise SettingError("cache_dir is for the disk: pass cache_l2_gb, how much it may take")
+            raise SettingError("cache_dir needs cache_l2_gb, the size of the cache on disk")
         num_workers = _settings.whole("num_workers", num_workers)
         rank, world = _settings.place(enable_distributed, world_rank, world_size)
         is_chosen = enable_distributed or world_rank is not None or worker_id is not None
@@ -282,11 +283,11 @@ class DataLoader:
         if worker_id is not None:
             worker_id = _settings.whole("worker_id", worker_id)
             if worker_id >= num_workers:
-                raise SettingError(f"worker_id is {worker_id}, num_workers {num_workers}")
+                raise SettingError(f"worker_id is {worker_id}, expected less than {num_workers}")
             # The other workers have the rest of this rank's part: together each sample once.
             rank, world, num_workers = worker_id * world + rank, num_workers * world, 0
             tail = tail or "uneven"
-        # What was found out about this process is kept where the loader goes to another.
+        # A copy of the loader in another process keeps the rank that was found here.
         self._arguments.update(
             data_path=self._paths,
             source=None,
@@ -346,35 +347,35 @@ class DataLoader:
             warn_of_notes(self._native.notes(usual=False))
         self._next = 0
         self._current: _native.Epoch | None = None
-        # The batches that the present iteration began with.
+        # How many batches the current iteration had at its start.
         self._left = 0
         self._state: str | None = None
-        # Whether the next epoch was chosen by hand.
+        # Whether `set_epoch` chose the next epoch.
         self._is_chosen = False
 
     def _refuse(self, format: str, of_images: dict[str, Any], named: dict[str, Any]) -> None:
-        """Refuse what this kind of data set has nothing to do with."""
+        """Refuse settings that do not apply to this kind of data set."""
         kinds = self._native.kinds
         self._is_table = "idv" in kinds or "tbf" in kinds
         if self._is_table:
             self._recipe = None
             names = {"keys": named["keys"] or None, "decode": None if named["decode"] else False}
             if given := _settings.given({**of_images, **names}):
-                raise SettingError(f"{given}: rows of a table are no images")
+                raise SettingError(f"{given}: only supported for images, not for tables")
         elif named["neighbor_direction"] != "outgoing":
-            raise SettingError("neighbor_direction is for tables: IDV files and TBF segments")
+            raise SettingError("neighbor_direction: only supported for tables (IDV, TBF)")
         if format != "auto" and kinds != [_KINDS[format]]:
-            raise SettingError(f"format is {format}, but the data set is of {', '.join(kinds)}")
+            raise SettingError(f"format is {format}, but the files are {', '.join(kinds)}")
 
     def __len__(self) -> int:
-        """Return how many batches an epoch has for this rank, exactly."""
+        """Return the exact number of batches of an epoch on this rank."""
         return len(self._native)
 
     def __iter__(self) -> _native.Epoch:
-        """Begin the next epoch, or what a state leaves of its own, and end the present one.
+        """Start the next epoch, or the rest of a loaded state's epoch, and end the current one.
 
-        An epoch of which no batch was requested begins again, because trainers make iterators that
-        they do not use. Warns if this is one of several ranks that each load the whole data set.
+        An epoch from which no batch was requested starts again, because trainers create iterators
+        that they do not use. Warns if several ranks each load the whole data set.
         """
         self._sharding.begin()
         if self._current is not None and self._state is None and not self._is_chosen:
@@ -393,9 +394,9 @@ class DataLoader:
         return epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch the next iteration is.
+        """Set the epoch of the next iteration.
 
-        A state that was loaded stays where it is of this epoch.
+        A loaded state is kept if it belongs to this epoch.
         """
         epoch = _settings.whole("epoch", epoch)
         if self._state is not None and json.loads(self._state)["epoch"] != epoch:
@@ -403,10 +404,10 @@ class DataLoader:
         self._next, self._is_chosen = epoch, True
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where the consumer is: what it has received, not what was prepared.
+        """Return the position of the consumer: the batches received, not those prepared.
 
         It is the same on every rank after the same number of batches, and resumes with any number
-        of threads and of ranks that have the same global batch. With ``tail="uneven"``, the state
+        of threads, and of ranks with the same global batch. With ``tail="uneven"``, the state
         of a rank that has one batch less ends before the last global batch. Resumed from it, the
         rank with the last batch gets that batch, and the others get an epoch without batches.
         """
@@ -419,15 +420,15 @@ class DataLoader:
         return json.loads(text)  # type: ignore[no-any-return]
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from ``state`` with the next iteration.
+        """Continue from ``state`` in the next iteration.
 
         Raises
         ------
         StateError
-            For a state of another data set, transform, order, seed or global batch.
+            If the state has a different data set, transform, order, seed or global batch.
         """
         text = json.dumps(state, default=operator.index)
-        # Refused here and not when training begins again; what goes on then goes on.
+        # A refused state raises here, and the current epoch continues.
         epoch = self._native.check(text)
         self._end()
         self._next = epoch
@@ -442,43 +443,43 @@ class DataLoader:
 
     @property
     def recipe(self) -> Recipe | None:
-        """What is done to each image; None where bytes are loaded."""
+        """The transforms of each image; None if the loader does not decode images."""
         return self._recipe
 
     @property
     def class_names(self) -> list[str]:
-        """The names of the classes, indexed by label."""
+        """The class names, indexed by label."""
         return self._native.class_names
 
     @property
     def num_samples(self) -> int:
-        """How many samples the data set has."""
+        """The number of samples in the data set."""
         return self._native.sample_count
 
     @property
     def audit(self) -> list[tuple[int, str, str]]:
-        """The bad samples received so far: number, error, and what became of it."""
+        """The bad samples received so far: number, error, and how it was treated."""
         return self._native.audit()
 
     @property
     def notes(self) -> list[str]:
-        """Remarks, one line each: missing labels, files passed over, reading ahead that ended.
+        """Notes, one line each: missing labels, skipped files, read-ahead that stopped.
 
-        Those on the data set are also warnings when the loader is made, except counts of hidden
+        Those on the data set are also warnings when the loader is created, except counts of hidden
         files and of files without an image.
         """
         return self._native.notes()
 
     def report(self) -> Report:
-        """Return what the loader's time went to, and what limits it."""
+        """Return how the loader spent its time, and what limits it."""
         return self._native.report()
 
     def explain(self) -> str:
-        """Return the plan: data, order, threads and memory, and where each transform is done."""
+        """Return the plan: data, order, threads and memory, and the step of each transform."""
         return self._native.explain()
 
     def close(self) -> None:
-        """Stop the threads. Batches that were received stay."""
+        """Stop the threads. Received batches stay valid."""
         self._end()
         self._native.close()
 
@@ -500,15 +501,14 @@ class DataLoader:
 
     def __getitem__(self, index: Any) -> NoReturn:
         raise TypeError(
-            "a DataLoader has batches in turn, none by number: samples by number are in "
-            "turboloader.torch.Dataset, and turboloader.torch.IterableDataset goes into torch's "
-            "DataLoader"
+            "a DataLoader cannot be indexed: turboloader.torch.Dataset has samples by number, and "
+            "torch's DataLoader takes a turboloader.torch.IterableDataset"
         )
 
     def __getstate__(self) -> dict[str, Any]:
         if self._current is not None:
             raise TypeError(
-                "a DataLoader that has begun an epoch has threads, which cannot be pickled: "
+                "a DataLoader cannot be pickled after its first epoch has begun: "
                 "pickle it before, and send its state_dict()"
             )
         return {name: value for name, value in self.__dict__.items() if name != "_native"}
@@ -516,7 +516,7 @@ class DataLoader:
     def __setstate__(self, kept: dict[str, Any]) -> None:
         # The process that pickled the loader has warned.
         self._warns = False
-        # Of this class: those that inherit from it have arguments of their own.
+        # Subclasses have other arguments, so this calls the method of this class.
         DataLoader.__init__(self, **kept["_arguments"])
         self.__dict__.update(kept)
 
