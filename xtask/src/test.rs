@@ -110,7 +110,7 @@ fn names(checks: &[Check]) -> String {
 /// Runs the quick checks or the full ones, also after a failure.
 ///
 /// # Errors
-/// If a check failed.
+/// If a check failed, or was chosen and cannot run here.
 pub(crate) fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let checks = if options.full { &FULL[..] } else { &QUICK[..] };
@@ -140,7 +140,11 @@ pub(crate) fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     };
     let seconds = start.elapsed().as_secs_f64();
     println!("{kind}: {passed} passed, {failed} failed, {skipped} skipped in {seconds:.0} s{rest}");
-    if failed == 0 { Ok(()) } else { Err(format!("{failed} checks failed").into()) }
+    match (failed, passed, &options.only) {
+        (0, 0, Some(only)) => Err(format!("{only} cannot run here").into()),
+        (0, ..) => Ok(()),
+        (failed, ..) => Err(format!("{failed} checks failed").into()),
+    }
 }
 
 fn timed(check: &Check) -> (&'static str, Outcome, Duration) {
@@ -287,6 +291,15 @@ mod tests {
         let one = parse("--full --only aarch64").expect("valid options");
         let chosen = FULL.iter().filter(|check| one.leave_out(check, minutes(99)).is_none());
         assert_eq!(chosen.map(|check| check.name).collect::<Vec<_>>(), ["aarch64"]);
+    }
+
+    #[test]
+    fn the_workflow_has_a_job_for_every_full_check() {
+        let workflow = fs::read_to_string(workspace_root().join(".github/workflows/ci.yml"));
+        let workflow = workflow.expect("the workflow is there");
+        let (_, list) = workflow.split_once("        check:\n").expect("a list of checks");
+        let names = list.lines().map_while(|line| line.strip_prefix("          - "));
+        assert!(names.eq(FULL.iter().map(|check| check.name)), "{list}");
     }
 
     #[test]
