@@ -277,7 +277,7 @@ pub enum ValuesError {
         values: &'static str,
     },
     /// A missing boolean, for which one bit has no room.
-    #[error("boolean {item} is missing, which one bit cannot say")]
+    #[error("boolean {item} is missing, and the 1-bit encoding cannot store missing values")]
     MissingBoolean {
         /// The value's number.
         item: usize,

@@ -46,7 +46,7 @@ pub enum PipelineError {
         recipe: String,
     },
     /// Buckets for samples that have no sizes, or all the same.
-    #[error("buckets need images in sizes of their own, one for each sample, not {work}")]
+    #[error("bucketing needs variable-size images, one per sample; this loader produces {work}")]
     NothingToPad {
         /// What is done with every sample, as text.
         work: String,
@@ -104,7 +104,7 @@ pub enum PipelineError {
         found: Vec<String>,
     },
     /// Where boxes are to be found is not said in the right form.
-    #[error("`{pointer}` is no JSON pointer with one `*`")]
+    #[error("invalid pointer `{pointer}`: expected a JSON pointer with exactly one `*`")]
     Pointer {
         /// The pointer.
         pointer: String,
@@ -163,7 +163,7 @@ pub enum PipelineError {
     },
     /// The consumer asks for a batch while so many are kept that there is no memory for another. The
     /// epoch goes on when one is let go of.
-    #[error("{held} batches are kept and memory_budget has room for {most}: let go of one")]
+    #[error("{held} batches are kept and memory_budget has room for {most}: release one")]
     BatchesHeld {
         /// Batches that the consumer has, or code that was run on them.
         held: u64,
@@ -183,7 +183,7 @@ pub enum PipelineError {
         limit: u64,
     },
     /// A second epoch at a time, which a memory budget has no room for.
-    #[error("another epoch of this loader is going on, and memory_budget is for one at a time")]
+    #[error("another epoch of this loader is running, and memory_budget allows one at a time")]
     EpochRunning,
     /// A part of samples that may be bad which is none.
     #[error("the error budget's rate is {rate}, expected 0 to 1")]

@@ -293,8 +293,7 @@ impl Loader {
         self.unless_forked(|shared| shared.counters.audit())
     }
 
-    /// What is to be said of the loader beside its results, as far as it is known; most often
-    /// nothing.
+    /// Warnings recorded so far; usually empty.
     #[must_use]
     pub fn notes(&self) -> Vec<LoaderNote> {
         self.unless_forked(|shared| lock(&shared.notes).clone())

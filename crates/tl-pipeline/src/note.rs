@@ -80,7 +80,7 @@ impl fmt::Display for LoaderNote {
                 write!(f, "built without io_uring, {threads} threads read instead")
             }
             Self::ReadersGone { error } => {
-                write!(f, "nobody reads ahead any more ({error}), the workers read")
+                write!(f, "read-ahead stopped ({error}); workers now read directly")
             }
             Self::ReadAheadPanicked { sample, message } => {
                 write!(f, "reading ahead panicked at sample {sample}: {message}")

@@ -168,7 +168,7 @@ def test_what_does_not_go_together_is_named(table, data, tmp_path):
         "decode": False,
         "keys": True,
     }.items():
-        with pytest.raises(tl.SettingError, match=f"^{name}: only supported for images, not for tables"):
+        with pytest.raises(tl.SettingError, match=f"^{name}: only supported for images"):
             tl.DataLoader(table, **{name: value})
     with pytest.raises(tl.SettingError, match="format is tbf, but the files are idv"):
         tl.DataLoader(table, format="tbf")

@@ -242,7 +242,7 @@ operations! {
     RandomAutocontrast,
     /// Makes each channel's histogram even at random.
     RandomEqualize,
-    /// Puts the channels in any order.
+    /// Permutes the channels randomly.
     RandomChannelPermutation,
     /// Changes colours as for SSD.
     RandomPhotometricDistort,
@@ -258,7 +258,7 @@ operations! {
     GridMask,
 
     // Composition.
-    /// Does operations one behind the other.
+    /// Applies operations in sequence.
     Compose,
     /// Does operations with a probability.
     RandomApply,

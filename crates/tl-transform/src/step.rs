@@ -53,7 +53,7 @@ pub enum Step {
     Mix(Mix),
     /// Run the user's code.
     User(User),
-    /// Make pixels of their neighbourhoods.
+    /// Apply a neighbourhood filter.
     Filter(Filter),
     /// Add noise.
     Noise(Noise),

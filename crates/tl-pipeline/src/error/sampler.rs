@@ -53,7 +53,7 @@ pub enum SamplerError {
         available: u64,
     },
     /// Samples that are drawn by weight are in random order.
-    #[error("samples drawn by weight are fully shuffled, `{shuffle}` is no way to draw them")]
+    #[error("weighted sampling always shuffles fully; `{shuffle}` cannot be combined with it")]
     DrawnOrder {
         /// The shuffle that was asked for.
         shuffle: Shuffle,

@@ -136,8 +136,8 @@ pub enum ColumnsError {
         /// What it is.
         reason: String,
     },
-    /// A column that is no bytes.
-    #[error("column `{}` is no bytes, which rows have one by one: {reason}", Name(column))]
+    /// A column that does not hold bytes.
+    #[error("column `{}` is not a byte column: {reason}", Name(column))]
     NotBytes {
         /// Its name.
         column: String,
@@ -175,7 +175,7 @@ pub enum ColumnsError {
     #[error("no column was asked for, and none can be batched")]
     Nothing,
     /// Neighbours of what is no graph.
-    #[error("{}: rows have no edges, of which neighbours could be drawn", Path(path))]
+    #[error("{}: the rows have no edges, so neighbours cannot be sampled", Path(path))]
     NoEdges {
         /// The file.
         path: PathBuf,

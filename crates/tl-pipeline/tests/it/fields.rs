@@ -421,7 +421,10 @@ fn what_cannot_be_annotated_is_refused_by_name() {
     let five = recipe(&[json!({"op": "five_crop", "size": 9})]);
     let error = refused(Work::Images(five), boxes("/a/*"));
     assert!(error.contains("FiveCrop"), "{error}");
-    assert_eq!(refused(train(), boxes("/a")), "`/a` is no JSON pointer with one `*`");
+    assert_eq!(
+        refused(train(), boxes("/a")),
+        "invalid pointer `/a`: expected a JSON pointer with exactly one `*`"
+    );
     let sanitize = Some(Sanitize { min_size: 0.5, min_area: 1.0 });
     let small = BoxField { sanitize, ..BoxField::new("json", "/a/*") };
     let error = refused(train(), Fields { boxes: Some(small), ..Fields::default() });

@@ -161,11 +161,11 @@ TABLE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         },
     ),
     "TrivialAugmentWide": (
-        "Do one transform of any magnitude.",
+        "Apply one transform at a random magnitude.",
         {"num_magnitude_bins": 31, "interpolation": "nearest", "fill": None},
     ),
     "AugMix": (
-        "Mix the image with what chains of transforms make of it.",
+        "Mix the image with the results of chains of transforms.",
         {
             "severity": 3,
             "mixture_width": 3,

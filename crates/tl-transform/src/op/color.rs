@@ -159,7 +159,7 @@ fn require_factor(parameter: &'static str, factor: f64) -> Result<(), Invalid> {
     require(factor >= 0.0 && factor.is_finite(), parameter, factor, "0 or a positive number")
 }
 
-/// Puts the channels in any order.
+/// Permutes the channels randomly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RandomChannelPermutation {}

@@ -13,25 +13,24 @@ use crate::weights;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Samples and their order")]
 pub(crate) struct SamplerArgs {
-    /// The order of samples: none, full, block:SAMPLES or block:SAMPLESxWINDOW, which is blocks of
-    /// neighbours in random order, the samples of WINDOW of them (default: 1) shuffled among each
-    /// other
+    /// The order of samples: none, full, block:SAMPLES or block:SAMPLESxWINDOW. Blocks of adjacent
+    /// samples come in random order, and samples are shuffled within WINDOW blocks (default: 1)
     #[arg(long, value_name = "SHUFFLE")]
     pub(crate) shuffle: Option<Shuffle>,
 
-    /// Load these samples only: numbers, from the first up to but without the second
+    /// Only load these samples: A..B, B excluded
     #[arg(long, value_name = "A..B", value_delimiter = ',', value_parser = sample_range)]
     samples: Vec<Range<u64>>,
 
-    /// Go through the samples N times in an epoch, each time in another random order
+    /// Load every sample N times in an epoch, each time in a different random order
     #[arg(long, value_name = "N", default_value_t = 1)]
     repeat: u32,
 
-    /// As many samples of every class, whatever its size
+    /// Load the same number of samples of every class, whatever its size
     #[arg(long, group = "turns")]
     class_balanced: bool,
 
-    /// Mix the data sets in the proportion of these weights: a whole number for each DATA, as 3,1
+    /// Mix the data sets in the proportion of these weights: a whole number for each DATA, e.g. 3,1
     #[arg(
         long,
         value_name = "WEIGHT",
@@ -41,33 +40,33 @@ pub(crate) struct SamplerArgs {
     )]
     mix: Vec<u32>,
 
-    /// How many positions --class-balanced or --mix have: samples (the default: as many as there
-    /// are samples), first-used-up (no sample comes again), all-used-up (every sample comes) or a
-    /// number
+    /// The number of samples in an epoch with --class-balanced or --mix: samples (default: the size
+    /// of the data set), first-used-up (no sample repeats), all-used-up (every sample is loaded) or
+    /// a number
     #[arg(long, value_name = "LENGTH", value_parser = length, requires = "turns")]
     length: Option<Length>,
 
-    /// Draw samples by weight: FILE has a number from 0 up on each line, one for each sample
+    /// Draw samples by weight: FILE has one line per sample, each a number of 0 or more
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath,
           conflicts_with_all = ["samples", "turns"])]
     weights: Option<PathBuf>,
 
-    /// Whether a sample that --weights has drawn can be drawn again (default: with)
+    /// Whether --weights may draw a sample more than once (default: with)
     #[arg(long, value_enum, value_name = "CHOICE", requires = "weights")]
     replacement: Option<ReplacementChoice>,
 
-    /// How many samples --weights draws (default: as many as there are; without replacement as many
-    /// as have a weight)
+    /// The number of samples that --weights draws (default: the size of the data set; without
+    /// replacement, the number of samples with a weight above 0)
     #[arg(long, value_name = "N", requires = "weights")]
     count: Option<u64>,
 }
 
-/// What `--replacement` says.
+/// The values of `--replacement`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReplacementChoice {
-    /// It can
+    /// Samples may repeat
     With,
-    /// It cannot
+    /// Samples do not repeat
     Without,
 }
 

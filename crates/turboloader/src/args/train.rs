@@ -85,9 +85,9 @@ pub(crate) struct PreviewArgs {
 /// columns with their length before them (u64; 2^64 - 1 where there is none), the number of boxes
 /// (u64), the boxes (four f32 each) and their labels (i64), and the mask.
 ///
-/// Of a table the batches are its columns, those of numbers or the ones that --columns names; a
-/// column of text is read as bytes. In the place of images the digest then has the numbers of the
-/// row of each column, in their order, with the matrix of --features behind them.
+/// For tables, batches hold the numeric columns, or those given with --columns; a text column is
+/// read as bytes. Instead of images, the digest then covers the values of each column of the row, in
+/// order, followed by the matrix of --features.
 ///
 /// With --rows the same is said row by row: sorted together, the lines of all ranks are those of one
 /// process with the same global batch, as long as images are of one size and --mixing-group is the
@@ -221,8 +221,7 @@ pub(crate) struct DecodeModeArgs {
     #[arg(long, value_enum, value_name = "MODE", requires = "recipe")]
     decode: Option<DecodeChoice>,
 
-    /// How many times as long and as wide as the result the pixels have to be that fast decoding
-    /// takes it from, 1 or more
+    /// Minimum ratio of decoded size to output size for fast decoding, 1 or more
     #[arg(long, value_name = "M", requires = "recipe")]
     decode_margin: Option<f32>,
 }

@@ -184,17 +184,17 @@ fn what_cannot_be_had_is_refused_by_name() {
     check(columns(twice), "two columns `x`");
     check(columns(Columns { columns: Some(vec![]), ..Columns::default() }), "no column was asked");
     let neighbors = Some(tl_pipeline::Neighbors { fanouts: vec![2], ..Default::default() });
-    check(columns(Columns { neighbors, ..Columns::default() }), "a.idv: rows have no edges");
+    check(columns(Columns { neighbors, ..Columns::default() }), "a.idv: the rows have no edges");
 
     let all = || config(Work::Columns(Columns::default()));
     let fields = Fields { columns: vec!["x".into()], ..Fields::default() };
-    check(refused(LoaderConfig { fields, ..all() }), "`x` is no bytes");
+    check(refused(LoaderConfig { fields, ..all() }), "`x` is not a byte column");
     check(refused(LoaderConfig { readers: Readers::Threads(1), ..all() }), "readers");
     let memory = Some(MemoryCache { kind: CacheKind::Encoded, bytes: 1 << 20 });
     let cache = CacheConfig { memory, disk: None };
     check(refused(LoaderConfig { cache, ..all() }), "a.idv: a table, which has columns and no");
     let batching = Batching::Buckets(Buckets::default());
-    check(refused(LoaderConfig { batching, ..all() }), "not columns");
+    check(refused(LoaderConfig { batching, ..all() }), "produces columns");
     let recipe = Recipe::imagenet_train(8).unwrap();
     check(refused(config(Work::Images(recipe))), "a.idv: a table, which has columns and no images");
     check(refused(config(Work::Views)), "a.idv: a table, which has columns and no samples");

@@ -85,7 +85,7 @@ impl fmt::Display for RandAugment {
     }
 }
 
-/// Does one operation of 14 at any magnitude, over wider ranges than [`RandAugment`].
+/// Applies one of 14 operations at a random magnitude, over wider ranges than [`RandAugment`].
 ///
 /// torchvision's `TrivialAugmentWide`, after Müller and Hutter, "TrivialAugment: Tuning-free Yet
 /// State-of-the-Art Data Augmentation" (2021). The operation is drawn first, then its magnitude and
