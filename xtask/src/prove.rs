@@ -26,15 +26,15 @@ pub(crate) fn run(kinds: &[String]) -> Outcome {
 /// Schedules of ring, slabs and whole loaders, with shuttle's threads in place of the system's.
 /// `TURBOLOADER_SCHEDULES` says how many of each kind.
 pub(crate) fn schedules() -> Outcome {
-    let mut test = cargo("test --package tl-pipeline --lib --target-dir target/shuttle");
-    test.args(["--", "schedules"]);
+    let tests = "test --package tl-pipeline --lib --target-dir target/shuttle -- schedules";
+    let mut test = cargo(tests);
     command::run(test.env("RUSTFLAGS", "--cfg shuttle"))
 }
 
 /// Everything that the memory orderings of slab and ring allow, by loom.
 pub(crate) fn orderings() -> Outcome {
-    let mut test = cargo("test --package tl-pipeline --lib --target-dir target/loom");
-    test.args(["--", "orderings"]);
+    let tests = "test --package tl-pipeline --lib --target-dir target/loom -- orderings";
+    let mut test = cargo(tests);
     command::run(test.env("RUSTFLAGS", "--cfg loom"))
 }
 

@@ -70,18 +70,15 @@ pub(crate) fn test() -> Result<(), Box<dyn Error>> {
     environment.test(&[])
 }
 
-/// Checks the sources, builds the package, installs it and runs the tests, with these arguments
-/// for pytest.
+/// Checks the sources, builds and installs the package, and compares it with its type stubs.
+pub(crate) fn lint() -> Result<(), Box<dyn Error>> {
+    Environment::of_checks()?.lint()
+}
+
+/// Does what [`lint`] does and runs the tests, with these arguments for pytest.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let environment = Environment::of_checks()?;
-    environment.module("ruff", &["check", "."])?;
-    environment.module("ruff", &["format", "--check", "."])?;
-    environment.install_checked()?;
-    environment.stubs(&["--check"])?;
-    environment.module("mypy", &[])?;
-    let settings = ["--mypy-config-file", "pyproject.toml", "--ignore-unused-allowlist"];
-    let stubtest = ["turboloader", "--allowlist", "stubtest.txt"];
-    environment.module("mypy.stubtest", &[&stubtest[..], &settings[..]].concat())?;
+    environment.lint()?;
     environment.test(arguments)
 }
 
@@ -191,6 +188,17 @@ impl Environment {
     fn install_checked(&self) -> Result<(), Box<dyn Error>> {
         let wheel = self.build("checked", &STUBS)?;
         self.install_wheel(&wheel)
+    }
+
+    fn lint(&self) -> Result<(), Box<dyn Error>> {
+        self.module("ruff", &["check", "."])?;
+        self.module("ruff", &["format", "--check", "."])?;
+        self.install_checked()?;
+        self.stubs(&["--check"])?;
+        self.module("mypy", &[])?;
+        let settings = ["--mypy-config-file", "pyproject.toml", "--ignore-unused-allowlist"];
+        let stubtest = ["turboloader", "--allowlist", "stubtest.txt"];
+        self.module("mypy.stubtest", &[&stubtest[..], &settings[..]].concat())
     }
 
     /// Generates the type stubs of the library that was just built, and writes or compares them.

@@ -293,7 +293,7 @@ impl Loader {
         self.unless_forked(|shared| shared.counters.audit())
     }
 
-    /// Warnings recorded so far; usually empty.
+    /// Notes recorded so far; usually empty.
     #[must_use]
     pub fn notes(&self) -> Vec<LoaderNote> {
         self.unless_forked(|shared| lock(&shared.notes).clone())

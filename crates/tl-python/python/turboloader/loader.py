@@ -65,7 +65,7 @@ class DataLoader:
     batch_size
         The number of samples in a batch of each rank.
     num_workers
-        The number of threads; 0 uses seven eighths of the cores.
+        The number of threads; 0 uses seven eighths of the cores, rounded up.
     shuffle
         False for the stored order; True to shuffle all samples; or ``"block:SAMPLES"`` or
         ``"block:SAMPLESxWINDOW"`` to shuffle blocks, which are then read sequentially.
