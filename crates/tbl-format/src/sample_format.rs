@@ -28,23 +28,39 @@ pub enum SampleFormat {
     Other(u8),
 }
 
+/// A format, its name, and the extensions of its files: the one to write, then others to accept.
+struct Row(SampleFormat, &'static str, &'static [&'static str]);
+
+/// The formats by code.
+const TABLE: [Row; 9] = [
+    Row(SampleFormat::Unknown, "UNKNOWN", &["bin"]),
+    Row(SampleFormat::Jpeg, "JPEG", &["jpg", "jpeg"]),
+    Row(SampleFormat::Png, "PNG", &["png"]),
+    Row(SampleFormat::WebP, "WEBP", &["webp"]),
+    Row(SampleFormat::Bmp, "BMP", &["bmp"]),
+    Row(SampleFormat::Tiff, "TIFF", &["tif", "tiff"]),
+    Row(SampleFormat::VideoMp4, "VIDEO_MP4", &["mp4"]),
+    Row(SampleFormat::VideoAvi, "VIDEO_AVI", &["avi"]),
+    Row(SampleFormat::RawU8, "RAW_U8", &["rgb"]),
+];
+
 impl SampleFormat {
     /// The format that `code` in an index entry stands for.
     ///
     /// Codes without a meaning are kept, so `from_code(c).code() == c` for every `c`.
-    pub const fn from_code(code: u8) -> Self {
-        match code {
-            0 => Self::Unknown,
-            1 => Self::Jpeg,
-            2 => Self::Png,
-            3 => Self::WebP,
-            4 => Self::Bmp,
-            5 => Self::Tiff,
-            6 => Self::VideoMp4,
-            7 => Self::VideoAvi,
-            8 => Self::RawU8,
-            other => Self::Other(other),
-        }
+    pub fn from_code(code: u8) -> Self {
+        TABLE.get(usize::from(code)).map_or(Self::Other(code), |row| row.0)
+    }
+
+    /// The format with this name in any letter case, such as `JPEG`, if there is one.
+    ///
+    /// ```
+    /// use tbl_format::SampleFormat;
+    /// assert_eq!(SampleFormat::from_name("WebP"), Some(SampleFormat::WebP));
+    /// assert_eq!(SampleFormat::from_name("GIF"), None);
+    /// ```
+    pub fn from_name(name: &str) -> Option<Self> {
+        TABLE.iter().find(|row| row.1.eq_ignore_ascii_case(name)).map(|row| row.0)
     }
 
     /// The code that index entries store for this format.
@@ -74,19 +90,22 @@ impl SampleFormat {
             return Self::Unknown;
         };
         let extension = &base[dot + 1..];
-        const IMAGE_EXTENSIONS: [(&[u8], SampleFormat); 7] = [
-            (b"jpg", SampleFormat::Jpeg),
-            (b"jpeg", SampleFormat::Jpeg),
-            (b"png", SampleFormat::Png),
-            (b"webp", SampleFormat::WebP),
-            (b"bmp", SampleFormat::Bmp),
-            (b"tif", SampleFormat::Tiff),
-            (b"tiff", SampleFormat::Tiff),
-        ];
-        IMAGE_EXTENSIONS
+        let is_it = |known: &&str| extension.eq_ignore_ascii_case(known.as_bytes());
+        TABLE
             .iter()
-            .find(|(known, _)| extension.eq_ignore_ascii_case(known))
-            .map_or(Self::Unknown, |&(_, format)| format)
+            .find(|row| row.0.is_image() && row.2.iter().any(is_it))
+            .map_or(Self::Unknown, |row| row.0)
+    }
+
+    /// The extension that files of this format are written with, without a dot: `bin` for formats
+    /// without one.
+    pub fn extension(self) -> &'static str {
+        self.row().2[0]
+    }
+
+    /// The row of the format, that of [`Unknown`](Self::Unknown) for codes without a meaning.
+    fn row(self) -> &'static Row {
+        TABLE.get(usize::from(self.code())).unwrap_or(&TABLE[0])
     }
 
     /// Whether the bytes are one encoded still image.
@@ -97,18 +116,10 @@ impl SampleFormat {
 
 impl fmt::Display for SampleFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Unknown => "UNKNOWN",
-            Self::Jpeg => "JPEG",
-            Self::Png => "PNG",
-            Self::WebP => "WEBP",
-            Self::Bmp => "BMP",
-            Self::Tiff => "TIFF",
-            Self::VideoMp4 => "VIDEO_MP4",
-            Self::VideoAvi => "VIDEO_AVI",
-            Self::RawU8 => "RAW_U8",
-            Self::Other(code) => return write!(f, "FORMAT_{code}"),
-        })
+        if let Self::Other(code) = self {
+            return write!(f, "FORMAT_{code}");
+        }
+        f.pad(self.row().1)
     }
 }
 
@@ -123,6 +134,20 @@ mod tests {
         for code in 0..=u8::MAX {
             assert_eq!(SampleFormat::from_code(code).code(), code);
         }
+    }
+
+    #[test]
+    fn images_are_read_by_every_extension_that_is_written() {
+        for Row(format, name, extensions) in TABLE {
+            assert_eq!(SampleFormat::from_name(name), Some(format));
+            assert_eq!(format.extension(), extensions[0]);
+            let expected = if format.is_image() { format } else { SampleFormat::Unknown };
+            for extension in extensions {
+                let file = alloc::format!("a.{extension}");
+                assert_eq!(SampleFormat::from_file_name(file.as_bytes()), expected, "{file}");
+            }
+        }
+        assert_eq!(SampleFormat::Other(9).extension(), "bin");
     }
 
     #[test]

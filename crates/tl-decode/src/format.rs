@@ -39,6 +39,17 @@ impl Format {
         }
     }
 
+    /// The name of the format, such as `JPEG`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Jpeg => "JPEG",
+            Self::Png => "PNG",
+            Self::WebP => "WebP",
+            Self::Bmp => "BMP",
+            Self::Tiff => "TIFF",
+        }
+    }
+
     /// [`Format::sniff`] with an error that shows how the file begins.
     pub(crate) fn of(bytes: &[u8]) -> Result<Self, DecodeError> {
         Self::sniff(bytes).ok_or_else(|| {
@@ -53,12 +64,6 @@ impl Format {
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Jpeg => "JPEG",
-            Self::Png => "PNG",
-            Self::WebP => "WebP",
-            Self::Bmp => "BMP",
-            Self::Tiff => "TIFF",
-        })
+        f.write_str(self.name())
     }
 }

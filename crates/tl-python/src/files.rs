@@ -195,7 +195,9 @@ impl PyTblWriter {
         let data = copied.as_bytes();
         let key = key.as_ref().map(name_bytes).transpose()?;
         let info = tl_decode::probe(data).ok();
-        let format = info.map_or(SampleFormat::Unknown, |info| sample_format(info.format));
+        let format = info
+            .and_then(|info| SampleFormat::from_name(info.format.name()))
+            .unwrap_or(SampleFormat::Unknown);
         let (width, height) = info.map_or((0, 0), |info| (info.width, info.height));
         let key = key.as_deref();
         let sample = NewSample { format, width, height, key, label, ..NewSample::new(data) };
@@ -275,17 +277,6 @@ fn bytes_of<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         Ok(data) => data.clone(),
         Err(_) => PyMemoryView::from(data)?.call_method0("tobytes")?.cast_into()?,
     })
-}
-
-const fn sample_format(format: tl_decode::Format) -> SampleFormat {
-    match format {
-        tl_decode::Format::Jpeg => SampleFormat::Jpeg,
-        tl_decode::Format::Png => SampleFormat::Png,
-        tl_decode::Format::WebP => SampleFormat::WebP,
-        tl_decode::Format::Bmp => SampleFormat::Bmp,
-        tl_decode::Format::Tiff => SampleFormat::Tiff,
-        _ => SampleFormat::Unknown,
-    }
 }
 
 /// The images of a TBL file of raw ones, where they lie in the mapped file: a read-only tensor of

@@ -160,6 +160,31 @@ def test_a_raw_view_is_the_mapped_file(data, tmp_path):
         tl.open_raw_view(data)
 
 
+@pytest.mark.parametrize(
+    ("file", "name", "format"),
+    [
+        ("jpeg/420.jpg", "00000000.jpg", "JPEG"),
+        ("png/exif6.png", "00000000.png", "PNG"),
+        ("webp/lossy.webp", "00000000.webp", "WEBP"),
+        ("bmp/rgb24.bmp", "00000000.bmp", "BMP"),
+        ("tiff/rgb8.tif", "00000000.tif", "TIFF"),
+        (None, "00000000.bin", "UNKNOWN"),
+    ],
+)
+def test_a_sample_without_a_name_is_extracted_by_its_format(tmp_path, file, name, format):
+    images = pathlib.Path(__file__).parents[2] / "tl-decode" / "testdata"
+    data = (images / file).read_bytes() if file else b"bytes"
+    path = tmp_path / "a.tbl"
+    with tl.TblWriter(path, sync=False) as writer:
+        writer.add_sample(data)
+    assert tl.TblReader(path).entry(0)["format"] == format
+    command = [sys.executable, "-m", "turboloader", "extract", path, "-o", tmp_path / "out"]
+    subprocess.run(command, check=True)
+    assert [file.name for file in (tmp_path / "out").iterdir()] == [name]
+    assert (tmp_path / "out" / name).read_bytes() == data
+    assert tl.TblReader(tmp_path / "out").entry(0)["format"] == format
+
+
 def test_the_command_line_comes_along(data):
     def run(*arguments):
         command = [sys.executable, "-m", "turboloader", *arguments]

@@ -40,14 +40,7 @@ impl Prepare for HeaderCheck {
         }
         // Whether a header that cannot be read is one of a damaged image, decoding finds out.
         let Ok(info) = tl_decode::probe(bytes) else { return Ok(stored) };
-        let format = match info.format {
-            Format::Jpeg => SampleFormat::Jpeg,
-            Format::Png => SampleFormat::Png,
-            Format::WebP => SampleFormat::WebP,
-            Format::Bmp => SampleFormat::Bmp,
-            Format::Tiff => SampleFormat::Tiff,
-            _ => entry.format,
-        };
+        let format = SampleFormat::from_name(info.format.name()).unwrap_or(entry.format);
         // The original's converter states the most that fits for sides that do not fit.
         let side = |stated, found: u32| if stated == 0 { 0 } else { found.min(MAX_STORED_SIDE) };
         let (width, height) = (side(entry.width, info.width), side(entry.height, info.height));

@@ -151,7 +151,10 @@ impl FileLayout {
         // A path that leads out of the folder is refused by those who enter it.
         let path =
             RelativePath::new(key).map_or_else(|_| key.to_vec(), |path| path.as_bytes().to_vec());
-        if format == SampleFormat::RawU8 { [group_of(&path), b".rgb"].concat() } else { path }
+        if format != SampleFormat::RawU8 {
+            return path;
+        }
+        join_base(group_of(&path), format.extension().as_bytes())
     }
 
     /// What the files have no place for, of the samples placed so far.
@@ -170,7 +173,7 @@ impl FileLayout {
         let name = match &member.key {
             Some(key) => key,
             None => {
-                let (digits, extension) = (self.digits, extension_of(member.format));
+                let (digits, extension) = (self.digits, member.format.extension());
                 numbered = format!("{number:0digits$}.{extension}").into_bytes();
                 &numbered
             }
@@ -278,21 +281,6 @@ impl Pack for TarPacker {
 
 /// Names that samples without one get have at least this many digits.
 const MIN_DIGITS: usize = 8;
-
-/// The extension that a reader recognises the format by.
-fn extension_of(format: SampleFormat) -> &'static str {
-    match format {
-        SampleFormat::Jpeg => "jpg",
-        SampleFormat::Png => "png",
-        SampleFormat::WebP => "webp",
-        SampleFormat::Bmp => "bmp",
-        SampleFormat::Tiff => "tif",
-        SampleFormat::VideoMp4 => "mp4",
-        SampleFormat::VideoAvi => "avi",
-        SampleFormat::RawU8 => "rgb",
-        SampleFormat::Unknown | SampleFormat::Other(_) | _ => "bin",
-    }
-}
 
 /// The part of a path after its last slash.
 fn base_of(name: &[u8]) -> &[u8] {

@@ -414,3 +414,39 @@ fn samples_that_readers_pass_over_are_counted() {
         assert_eq!(contents(&to).len(), 1);
     }
 }
+
+#[test]
+fn nameless_samples_get_the_extension_of_their_format_from_every_writer() {
+    for code in 0..=9 {
+        let format = SampleFormat::from_code(code);
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let stored = folder.path().join("a.tbl");
+        let options = WriteOptions { sync: false, ..WriteOptions::default() };
+        let mut writer = StreamWriter::create(&stored, options).expect("the folder can be written");
+        let sample = NewSample { format, width: 1, height: 1, ..NewSample::new(b"rgb") };
+        writer.write_sample(&sample).expect("a sample");
+        writer.finish().expect("a file");
+
+        let out = folder.path().join("out");
+        assert_eq!(extract(&stored, &out, &[]).code, Some(0));
+        let name = format!("00000000.{}", format.extension());
+        assert_eq!(files_below(&out), [(name.clone(), b"rgb".to_vec())]);
+
+        let read = if format.is_image() { format } else { SampleFormat::Unknown };
+        let of = |path: &Path| {
+            let source = tbl_io::open(path).expect("a data set");
+            let entry = source.entry(0).expect("an entry");
+            (entry.format, entry.key.map(|key| String::from_utf8_lossy(&key).into_owned()))
+        };
+        if format.is_image() {
+            assert_eq!(of(&out), (read, Some(name.clone())));
+        }
+        if format != SampleFormat::RawU8 {
+            let archive = folder.path().join("a.tar");
+            let command =
+                ["convert".as_ref(), stored.as_os_str(), "-o".as_ref(), archive.as_os_str()];
+            assert_eq!(tl(command).code, Some(0));
+            assert_eq!(of(&archive), (read, Some(name)));
+        }
+    }
+}
