@@ -7,8 +7,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounds::{require, require_probability};
 use crate::error::Invalid;
-use crate::op::{require, require_probability};
 use crate::output::Dtype;
 
 pub use mixing::Mixing;

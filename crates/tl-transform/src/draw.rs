@@ -1,64 +1,14 @@
-//! What is drawn for: the identity of a draw, and the plan it is gathered in.
+//! A plan in the making, to which operations add what they drew.
 
-use serde::{Deserialize, Serialize};
 use tl_simd::resample::Rect;
 
+use crate::bounds::{check_size, is_resized_size};
 use crate::error::PlanError;
 use crate::interpolation::Sampling;
-use crate::op::Op;
 use crate::parity::Parity;
 use crate::pass::{Padding, Pass};
 use crate::plan::Plan;
-use crate::rng::Rng;
 use crate::step::{Erase, Step};
-
-/// What the random part of a plan is a function of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Draw {
-    /// The loader's seed.
-    pub seed: u64,
-    /// The epoch.
-    pub epoch: u32,
-    /// The sample's number in the data set.
-    pub sample: u64,
-}
-
-/// The random numbers of one operation in one draw.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Stream {
-    /// The draw.
-    pub draw: Draw,
-    /// The operation's number in the recipe, operations in operations counted behind the one they
-    /// are in.
-    pub op: u8,
-}
-
-impl Stream {
-    /// A generator at the beginning of the stream.
-    #[must_use]
-    pub fn rng(self) -> Rng {
-        Rng::new(self.draw.seed, self.draw.epoch, self.draw.sample, self.op)
-    }
-
-    /// The operations of a recipe, each with its stream.
-    pub(crate) fn of(draw: Draw, ops: &[Op]) -> impl Iterator<Item = (Self, &Op)> {
-        Self::numbered(draw, ops, 0)
-    }
-
-    /// `ops`, the operations within this one, each with its stream.
-    pub(crate) fn children(self, ops: &[Op]) -> impl Iterator<Item = (Self, &Op)> {
-        Self::numbered(self.draw, ops, self.op.wrapping_add(1))
-    }
-
-    /// Wrapping never happens: a recipe has no more operations than numbers.
-    fn numbered(draw: Draw, ops: &[Op], first: u8) -> impl Iterator<Item = (Self, &Op)> {
-        ops.iter().scan(first, move |next, op| {
-            let stream = Self { draw, op: *next };
-            *next = next.wrapping_add(op.count().to_le_bytes()[0]);
-            Some((stream, op))
-        })
-    }
-}
 
 /// A plan in the making: operations add what they drew.
 ///
@@ -305,20 +255,4 @@ impl Cut {
         let left = before.saturating_sub(start).min(length);
         Self { start: from, length: to - from, before: left, after: length - left - (to - from) }
     }
-}
-
-/// Whether a plan may have an image of this size.
-fn check_size(width: u32, height: u32) -> Result<(), PlanError> {
-    if is_size((width, height)) { Ok(()) } else { Err(PlanError::ImageSize { width, height }) }
-}
-
-/// Whether both sides are within what a plan's arithmetic covers.
-pub(crate) fn is_size((width, height): (u32, u32)) -> bool {
-    let sides = 1..=PlanError::MAX_SIDE;
-    sides.contains(&width) && sides.contains(&height)
-}
-
-/// Whether an image may be resized to this size before it is cropped.
-pub(crate) fn is_resized_size((width, height): (u32, u32)) -> bool {
-    width.max(height) <= PlanError::MAX_RESIZED_SIDE
 }

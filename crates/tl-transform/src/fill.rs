@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::bounds::require;
 use crate::error::Invalid;
 use crate::op::forms::forms;
-use crate::op::require;
 
 /// A colour: one number for every channel, or red, green and blue.
 ///

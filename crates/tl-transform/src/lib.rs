@@ -4,11 +4,13 @@
 
 mod annotations;
 pub mod batch_op;
+mod bounds;
 mod decode_mode;
 mod draw;
 mod error;
 mod fill;
 mod hash;
+mod image;
 mod interpolation;
 pub mod op;
 mod output;
@@ -20,19 +22,20 @@ mod render;
 pub mod rng;
 mod runner;
 pub mod step;
+mod stream;
 mod trigonometry;
 mod user;
 
 pub use annotations::{BoundingBoxes, BoxFormat, Mask};
 pub use batch_op::{BatchOp, Mixing};
 pub use decode_mode::DecodeMode;
-pub use draw::{Draw, Stream};
 pub use error::{
     AnnotationError, Invalid, InvalidValue, PlanError, RecipeError, StepError, UserFault,
     UserTransformError,
 };
 pub use fill::Fill;
 pub use hash::RecipeHash;
+pub use image::Image;
 pub use interpolation::Interpolation;
 pub use op::Op;
 pub use output::{Dtype, Layout, OutputSpec};
@@ -42,6 +45,7 @@ pub use plan::Plan;
 pub use recipe::Recipe;
 pub use render::{Renderer, Rows};
 pub use rng::Rng;
-pub use runner::{Image, Runner};
+pub use runner::Runner;
 pub use step::Step;
+pub use stream::{Draw, Stream};
 pub use user::{BoundTransforms, UserError, UserTransform, UserTransforms};

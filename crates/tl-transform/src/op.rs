@@ -23,8 +23,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::draw::{Drawing, Stream};
-use crate::error::{Invalid, InvalidValue, PlanError};
+use crate::draw::Drawing;
+use crate::error::{Invalid, PlanError};
+use crate::stream::{Draw, Stream};
 
 pub use color::{
     ColorJitter, Grayscale, RandomAdjustSharpness, RandomAutocontrast, RandomChannelPermutation,
@@ -44,17 +45,6 @@ pub use policy::{AugMix, AutoAugment, AutoAugmentPolicy, RandAugment, TrivialAug
 pub use range::Range;
 pub use user::UserTransform;
 pub use warp::{ElasticTransform, PerAxis, RandomAffine, RandomPerspective, RandomRotation, Shear};
-
-/// The longest output side: the limit of the image formats themselves.
-pub(crate) const MAX_SIZE: u32 = 65_535;
-
-/// The most operations of a recipe, so that each has a number in the random streams.
-pub(crate) const MAX_OPS: usize = 256;
-
-/// The most operations within one another, the innermost included. Training recipes nest three or
-/// four. Every level takes stack where a recipe is read, checked and drawn from, and two of the 128
-/// levels of the JSON reader, whose error would not name the operation.
-pub(crate) const MAX_DEPTH: usize = 50;
 
 /// What every operation can do. `Display` writes the parameters as `(...)`, or nothing.
 pub(crate) trait Operation: fmt::Display {
@@ -376,57 +366,27 @@ impl Op {
     }
 }
 
+/// The operations of a recipe, each with its stream.
+pub(crate) fn with_streams(ops: &[Op], draw: Draw) -> impl Iterator<Item = (Stream, &Op)> {
+    numbered(ops, draw, 0)
+}
+
+/// The operations within the one that `stream` belongs to, each with its stream.
+fn with_streams_of(ops: &[Op], stream: Stream) -> impl Iterator<Item = (Stream, &Op)> {
+    numbered(ops, stream.draw, stream.op.wrapping_add(1))
+}
+
+/// Wrapping never happens: a recipe has no more operations than numbers.
+fn numbered(ops: &[Op], draw: Draw, first: u8) -> impl Iterator<Item = (Stream, &Op)> {
+    ops.iter().scan(first, move |next, op| {
+        let stream = Stream { draw, op: *next };
+        *next = next.wrapping_add(op.count().to_le_bytes()[0]);
+        Some((stream, op))
+    })
+}
+
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.name(), self.operation())
     }
-}
-
-/// Refuses `value` unless `ok`.
-pub(crate) fn require(
-    ok: bool,
-    parameter: &'static str,
-    value: f64,
-    expected: &'static str,
-) -> Result<(), Invalid> {
-    if ok {
-        Ok(())
-    } else {
-        Err(Invalid { parameter, value: InvalidValue::Number(value), expected })
-    }
-}
-
-/// Refuses the value of this name unless `ok`.
-pub(crate) fn require_name(
-    ok: bool,
-    parameter: &'static str,
-    name: &'static str,
-    expected: &'static str,
-) -> Result<(), Invalid> {
-    if ok { Ok(()) } else { Err(Invalid { parameter, value: InvalidValue::Name(name), expected }) }
-}
-
-/// Refuses a side that no image has.
-pub(crate) fn require_size(parameter: &'static str, value: u32) -> Result<(), Invalid> {
-    require((1..=MAX_SIZE).contains(&value), parameter, f64::from(value), "1 to 65535")
-}
-
-/// Refuses bounds that are not positive numbers in order.
-pub(crate) fn require_interval(
-    parameter: &'static str,
-    (low, high): (f64, f64),
-) -> Result<(), Invalid> {
-    require(low > 0.0 && low.is_finite(), parameter, low, "a positive number")?;
-    require(high >= low && high.is_finite(), parameter, high, "no less than the lower bound")
-}
-
-/// Refuses what is no probability.
-pub(crate) fn require_probability(p: f64) -> Result<(), Invalid> {
-    require((0.0..=1.0).contains(&p), "p", p, "a probability, 0 to 1")
-}
-
-/// Python's `int(round(x))`: half to even. Sides are far below the bounds the cast saturates at.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-pub(crate) fn round(side: f64) -> u32 {
-    side.round_ties_even() as u32
 }

@@ -5,7 +5,7 @@ use tl_simd::pad::{Border, Margins};
 use tl_simd::resample::{Filter, Rect, Resize, TensorFilter};
 
 use crate::annotations::{BoundingBoxes, Mask};
-use crate::draw::{is_resized_size, is_size};
+use crate::bounds::{is_resized_size, is_size};
 use crate::error::{AnnotationError, PlanError};
 use crate::interpolation::Interpolation;
 use crate::parity::Parity;

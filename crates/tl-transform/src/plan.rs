@@ -4,11 +4,9 @@ use serde::{Deserialize, Serialize};
 use tl_simd::Level;
 
 use crate::annotations::{BoundingBoxes, Mask};
-use crate::draw::{Draw, Drawing, Stream, is_size};
-use crate::error::{AnnotationError, PlanError, StepError};
+use crate::error::{AnnotationError, StepError};
 use crate::output::OutputSpec;
 use crate::pass::Pass;
-use crate::recipe::Recipe;
 use crate::render::CHANNELS;
 use crate::step::{Erase, Memory, Mix, Step};
 
@@ -138,57 +136,6 @@ impl Plan {
             pixels(size)
         });
         after.fold(pixels(self.head.output_size()), u64::max)
-    }
-}
-
-impl Recipe {
-    /// Draws the plan for one image of `width` x `height` pixels: a pure function of its arguments.
-    ///
-    /// # Errors
-    /// [`PlanError`]: a side of the image, or of what becomes of it, is 0 or too long, or an operation cannot be done to an
-    /// image of this size.
-    pub fn plan(&self, width: u32, height: u32, draw: Draw) -> Result<Plan, PlanError> {
-        let mut plan = Plan::whole(width, height);
-        self.plan_into(width, height, draw, &mut plan)?;
-        Ok(plan)
-    }
-
-    /// [`Recipe::plan`] into a plan whose memory is used again; after an error its content is
-    /// unspecified.
-    ///
-    /// # Errors
-    /// As [`Recipe::plan`].
-    pub fn plan_into(
-        &self,
-        width: u32,
-        height: u32,
-        draw: Draw,
-        plan: &mut Plan,
-    ) -> Result<(), PlanError> {
-        self.plan_view_into((width, height), draw, 0, plan)
-    }
-
-    /// [`Recipe::plan_into`] for image `view` of the [`Recipe::views`] that a sample becomes.
-    ///
-    /// Everything random is the same for all of them.
-    ///
-    /// # Errors
-    /// As [`Recipe::plan`].
-    pub fn plan_view_into(
-        &self,
-        (width, height): (u32, u32),
-        draw: Draw,
-        view: u32,
-        plan: &mut Plan,
-    ) -> Result<(), PlanError> {
-        if !is_size((width, height)) {
-            return Err(PlanError::ImageSize { width, height });
-        }
-        let mut drawing = Drawing::new(plan, width, height, self.parity()).of_view(view);
-        for (stream, op) in Stream::of(draw, self.ops()) {
-            op.draw(stream, &mut drawing)?;
-        }
-        drawing.finish()
     }
 }
 

@@ -5,14 +5,18 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::batch_op::BatchOp;
+use crate::bounds::{self, is_size};
 use crate::decode_mode::DecodeMode;
-use crate::error::RecipeError;
+use crate::draw::Drawing;
+use crate::error::{PlanError, RecipeError};
 use crate::op::{
     self, CenterCrop, Domain, FixedSizes, Normalize, Op, RandomHorizontalFlip, RandomResizedCrop,
     Resize, ToFloat,
 };
 use crate::output::{Dtype, Layout, OutputSpec};
 use crate::parity::Parity;
+use crate::plan::Plan;
+use crate::stream::Draw;
 
 /// A checked list of operations, how photographs are decoded for them, and the form of the output.
 ///
@@ -46,10 +50,10 @@ pub struct Recipe {
 impl Recipe {
     /// The most operations a recipe can have, those within others included: each has a number in
     /// the random streams.
-    pub const MAX_OPS: usize = op::MAX_OPS;
+    pub const MAX_OPS: usize = bounds::MAX_OPS;
 
     /// The most levels of operations within operations.
-    pub const MAX_DEPTH: usize = op::MAX_DEPTH;
+    pub const MAX_DEPTH: usize = bounds::MAX_DEPTH;
 
     /// The most images that a sample can become: two `TenCrop`s in a row and more.
     pub const MAX_VIEWS: u32 = 256;
@@ -256,6 +260,55 @@ impl Recipe {
     fn imagenet(mut ops: Vec<Op>) -> Result<Self, RecipeError> {
         ops.extend([ToFloat {}.into(), Normalize::IMAGENET.into()]);
         Self::new(ops, OutputSpec { dtype: Dtype::F32, layout: Layout::Chw })
+    }
+
+    /// Draws the plan for one image of `width` x `height` pixels: a pure function of its arguments.
+    ///
+    /// # Errors
+    /// [`PlanError`]: a side of the image or of the result is 0 or too long, or an operation cannot
+    /// be done to an image of this size.
+    pub fn plan(&self, width: u32, height: u32, draw: Draw) -> Result<Plan, PlanError> {
+        let mut plan = Plan::whole(width, height);
+        self.plan_into(width, height, draw, &mut plan)?;
+        Ok(plan)
+    }
+
+    /// [`Recipe::plan`] into a plan whose memory is used again; after an error its content is
+    /// unspecified.
+    ///
+    /// # Errors
+    /// As [`Recipe::plan`].
+    pub fn plan_into(
+        &self,
+        width: u32,
+        height: u32,
+        draw: Draw,
+        plan: &mut Plan,
+    ) -> Result<(), PlanError> {
+        self.plan_view_into((width, height), draw, 0, plan)
+    }
+
+    /// [`Recipe::plan_into`] for image `view` of the [`Recipe::views`] that a sample becomes.
+    ///
+    /// Everything random is the same for all of them.
+    ///
+    /// # Errors
+    /// As [`Recipe::plan`].
+    pub fn plan_view_into(
+        &self,
+        (width, height): (u32, u32),
+        draw: Draw,
+        view: u32,
+        plan: &mut Plan,
+    ) -> Result<(), PlanError> {
+        if !is_size((width, height)) {
+            return Err(PlanError::ImageSize { width, height });
+        }
+        let mut drawing = Drawing::new(plan, width, height, self.parity()).of_view(view);
+        for (stream, op) in op::with_streams(self.ops(), draw) {
+            op.draw(stream, &mut drawing)?;
+        }
+        drawing.finish()
     }
 }
 

@@ -7,30 +7,29 @@ mod memory;
 mod mix;
 mod noise;
 mod pad;
+mod stage;
 mod user;
 mod warp;
 
 use serde::{Deserialize, Serialize};
 
 use crate::annotations::{BoundingBoxes, Mask};
-use crate::draw::is_size;
+use crate::bounds::is_size;
 use crate::error::{AnnotationError, StepError};
 use crate::pass::Pass;
-use crate::runner::Stage;
 
 pub(crate) use filter::{MAX_KERNEL, is_deviation, is_kernel};
 pub(crate) use memory::Memory;
 pub(crate) use noise::MAX_NOISE;
+pub(crate) use stage::{Stage, Workspace};
 
 pub use color::{Color, HueMethod};
 pub use erase::{Erase, Filling};
 pub use filter::Filter;
 pub use mix::Mix;
-pub(crate) use mix::Scratch as MixScratch;
 pub use noise::Noise;
 pub use pad::Pad;
 pub use user::User;
-pub(crate) use warp::Scratch as WarpScratch;
 pub use warp::{Affine, Elastic, Perspective, Rotate, Warp};
 
 /// One thing that is done to an image of 8-bit RGB pixels.

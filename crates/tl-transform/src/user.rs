@@ -1,6 +1,7 @@
 //! Transforms of the caller's own: code behind a name that recipes can carry.
 
-use std::collections::BTreeMap;
+mod registry;
+
 use std::error::Error;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,12 +9,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::draw::Stream;
-use crate::error::{UserFault, UserTransformError};
-use crate::op::Op;
-use crate::recipe::Recipe;
+use crate::error::UserFault;
+use crate::image::Image;
 use crate::rng::Rng;
-use crate::runner::Image;
+use crate::stream::Stream;
+
+pub use registry::UserTransforms;
 
 /// Why a user's transform could not do its work: any error of its own.
 pub type UserError = Box<dyn Error + Send + Sync>;
@@ -86,67 +87,6 @@ pub trait UserTransform: Send + Sync {
     fn check(&self, parameters: &Value) -> Result<(), UserError> {
         let _ = parameters;
         Ok(())
-    }
-}
-
-/// The user's transforms that recipes can name.
-#[derive(Clone, Default)]
-pub struct UserTransforms {
-    by_name: BTreeMap<String, Arc<dyn UserTransform>>,
-}
-
-impl UserTransforms {
-    /// No transforms.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Adds a transform; it replaces one of the same name.
-    pub fn insert(&mut self, name: impl Into<String>, transform: impl UserTransform + 'static) {
-        self.by_name.insert(name.into(), Arc::new(transform));
-    }
-
-    /// Finds the transforms that `recipe` names, and lets them look at their parameters.
-    ///
-    /// # Errors
-    /// [`UserTransformError`]: a name that nothing was added under, or parameters refused.
-    pub fn bind(&self, recipe: &Recipe) -> Result<BoundTransforms, UserTransformError> {
-        let mut bound = BoundTransforms::default();
-        for (number, op) in (0..).zip(recipe.ops().iter().flat_map(Op::walk)) {
-            let Op::UserTransform(op) = op else { continue };
-            let name = &op.name;
-            let transform = self.by_name.get(name);
-            let transform =
-                transform.ok_or_else(|| UserTransformError::Unknown { name: name.clone() })?;
-            guard(|| transform.check(&op.parameters)).map_err(|fault| {
-                UserTransformError::Parameters { name: name.clone(), source: fault }
-            })?;
-            bound.transforms.push(Bound {
-                number,
-                name: name.clone(),
-                transform: Arc::clone(transform),
-                parameters: op.parameters.clone(),
-            });
-        }
-        Ok(bound)
-    }
-}
-
-impl PartialEq for UserTransforms {
-    /// Whether both have the very same transforms under the same names.
-    fn eq(&self, other: &Self) -> bool {
-        let same = |((name, a), (other, b)): ((&String, &Arc<_>), (&String, &Arc<_>))| {
-            name == other && Arc::ptr_eq(a, b)
-        };
-        self.by_name.len() == other.by_name.len()
-            && self.by_name.iter().zip(&other.by_name).all(same)
-    }
-}
-
-impl fmt::Debug for UserTransforms {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.by_name.keys()).finish()
     }
 }
 

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::draw::is_size;
+use crate::bounds::is_size;
 use crate::error::AnnotationError;
 
 /// What the four numbers of a box are.

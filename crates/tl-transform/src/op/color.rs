@@ -6,11 +6,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Operation, require, require_probability};
-use crate::draw::{Drawing, Stream};
+use super::Operation;
+use crate::bounds::{require, require_probability};
+use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
 use crate::rng::Rng;
 use crate::step::{Color, Step};
+use crate::stream::Stream;
 
 pub use jitter::{ColorJitter, RandomPhotometricDistort};
 

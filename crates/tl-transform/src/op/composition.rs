@@ -4,10 +4,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Domain, FixedSizes, Op, Operation, require, require_probability};
-use crate::draw::{Drawing, Stream};
+use super::{Domain, FixedSizes, Op, Operation, with_streams_of};
+use crate::bounds::{self, require, require_probability};
+use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
 use crate::rng::Rng;
+use crate::stream::Stream;
 
 /// Does one operation behind the other: a recipe within a recipe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -199,8 +201,8 @@ impl Operation for RandomOrder {
     }
 
     fn draw(&self, stream: Stream, drawing: &mut Drawing<'_>) -> Result<(), PlanError> {
-        let mut order: [u8; super::MAX_OPS] = std::array::from_fn(|place| place.to_le_bytes()[0]);
-        let order = &mut order[..self.ops.len().min(super::MAX_OPS)];
+        let mut order: [u8; bounds::MAX_OPS] = std::array::from_fn(|place| place.to_le_bytes()[0]);
+        let order = &mut order[..self.ops.len().min(bounds::MAX_OPS)];
         let mut rng = stream.rng();
         for last in (1..order.len()).rev() {
             let bound = u32::try_from(last).unwrap_or(u32::MAX) + 1;
@@ -232,7 +234,7 @@ impl fmt::Display for RandomOrder {
 
 /// Draws operations one behind the other, each from its own stream.
 fn draw_all(ops: &[Op], stream: Stream, drawing: &mut Drawing<'_>) -> Result<(), PlanError> {
-    stream.children(ops).try_for_each(|(stream, op)| op.draw(stream, drawing))
+    with_streams_of(ops, stream).try_for_each(|(stream, op)| op.draw(stream, drawing))
 }
 
 /// Draws the operation at `place`. Its stream is the same whichever place others have.
@@ -242,7 +244,7 @@ fn draw_one(
     stream: Stream,
     drawing: &mut Drawing<'_>,
 ) -> Result<(), PlanError> {
-    match stream.children(ops).nth(place) {
+    match with_streams_of(ops, stream).nth(place) {
         Some((stream, op)) => op.draw(stream, drawing),
         None => Ok(()),
     }

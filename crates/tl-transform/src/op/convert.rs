@@ -4,9 +4,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Domain, Operation, require};
-use crate::draw::{Drawing, Stream};
+use super::{Domain, Operation};
+use crate::bounds::require;
+use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
+use crate::stream::Stream;
 
 /// Maps 0..=255 to 0..=1: torchvision v2's `ToDtype(float32, scale=True)`, whose name `to_dtype` and
 /// that of `ToTensor` are read as well. The numbers' type and layout are those of the recipe's output.

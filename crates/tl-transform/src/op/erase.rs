@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use tl_simd::resample::Rect;
 
 use super::forms::forms;
-use super::{
-    Domain, Operation, require, require_interval, require_name, require_probability, round,
-};
-use crate::draw::{Drawing, Stream};
+use super::{Domain, Operation};
+use crate::bounds::{self, require, require_interval, require_name, require_probability, round};
+use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
 use crate::rng::Rng;
 use crate::step::{Erase, Filling};
+use crate::stream::Stream;
 
 /// How often a rectangle is drawn before the image is left as it is (torchvision's number).
 const TRIES: u32 = 10;
@@ -198,7 +198,7 @@ impl Operation for GridMask {
         let (low, high) = self.distance;
         require(low > 0, "distance", low.into(), "at least 1")?;
         require(
-            high > low && high <= super::MAX_SIZE,
+            high > low && high <= bounds::MAX_SIZE,
             "distance",
             high.into(),
             "above the lower bound, to 65535",

@@ -4,10 +4,12 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{Operation, require};
-use crate::draw::{Drawing, Stream};
+use super::Operation;
+use crate::bounds::require;
+use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
 use crate::step::{Filter, MAX_KERNEL, MAX_NOISE, Noise, Step, is_deviation, is_kernel};
+use crate::stream::Stream;
 
 /// Blurs with a Gaussian of random width: torchvision's `GaussianBlur`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

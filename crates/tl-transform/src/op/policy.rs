@@ -13,7 +13,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::warp::write_fill;
-use super::{MAX_SIZE, require};
+use crate::bounds::{MAX_SIZE, require};
 use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
 use crate::fill::Fill;

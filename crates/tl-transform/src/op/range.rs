@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::require;
 use super::warp::require_finite;
+use crate::bounds::require;
 use crate::error::Invalid;
 use crate::rng::Rng;
 

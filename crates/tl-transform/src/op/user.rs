@@ -5,10 +5,12 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Operation, require};
-use crate::draw::{Drawing, Stream};
+use super::Operation;
+use crate::bounds::require;
+use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
 use crate::step::{Step, User};
+use crate::stream::Stream;
 
 /// Does what the user's transform of this name does, like torchvision's `Lambda`.
 ///

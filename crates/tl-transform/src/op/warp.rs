@@ -7,13 +7,15 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FixedSizes, Operation, Range, require, require_name};
-use crate::draw::{Drawing, Stream};
+use super::{FixedSizes, Operation, Range};
+use crate::bounds::{require, require_name};
+use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
 use crate::fill::Fill;
 use crate::interpolation::Interpolation;
 use crate::rng::Rng;
 use crate::step::{Affine, Rotate, Step, Warp};
+use crate::stream::Stream;
 
 pub use elastic::{ElasticTransform, PerAxis};
 pub use perspective::RandomPerspective;

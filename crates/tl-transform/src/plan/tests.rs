@@ -1,10 +1,13 @@
 use tl_simd::resample::Rect;
 
 use super::*;
+use crate::error::PlanError;
 use crate::interpolation::Interpolation;
 use crate::op::{CenterCrop, Resize};
 use crate::output::{Dtype, Layout, OutputSpec};
 use crate::pass::Padding;
+use crate::recipe::Recipe;
+use crate::stream::Draw;
 
 const PIXELS: OutputSpec = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
 

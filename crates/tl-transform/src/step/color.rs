@@ -7,9 +7,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use tl_simd::color::{self, Arithmetic};
 
+use super::stage::Stage;
 use crate::parity::Parity;
 use crate::render::CHANNELS;
-use crate::runner::Stage;
 
 /// A change of colours, by the name of torchvision's functional.
 ///

@@ -6,6 +6,7 @@ use tl_simd::Level;
 use tl_simd::erase::{Canvas, Grid};
 use tl_simd::resample::Rect;
 
+use crate::bounds;
 use crate::output::OutputSpec;
 use crate::pass::rect;
 use crate::render::CHANNELS;
@@ -62,7 +63,7 @@ impl Erase {
         match self {
             Self::Rectangle { rect, .. } => rect.fits(width, height),
             Self::Grid { distance, .. } => {
-                let sides = 1..=crate::op::MAX_SIZE;
+                let sides = 1..=bounds::MAX_SIZE;
                 *distance > 0 && sides.contains(&width) && sides.contains(&height)
             }
         }

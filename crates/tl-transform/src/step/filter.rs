@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::runner::Stage;
+use super::stage::Stage;
 
 /// The longest side of a kernel.
 pub(crate) const MAX_KERNEL: u32 = 255;

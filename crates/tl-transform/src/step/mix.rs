@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 use tl_simd::Level;
 use tl_simd::mixture::{add_weighted, truncate, weigh};
 
+use super::stage::Stage;
 use crate::error::StepError;
-use crate::runner::{Image, Stage};
+use crate::image::Image;
 
 /// The ends of the chains of `AugMix`: what is between two of them is done to the image as it was
 /// at the beginning, in torch's arithmetic whatever the recipe's.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tl_simd::normal;
 
-use crate::runner::Stage;
+use super::stage::Stage;
 
 /// The largest mean and deviation: what they add up to fits the 16 bits that torchvision puts it in.
 pub(crate) const MAX_NOISE: f64 = 16.0;

@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use tl_simd::pad::{Border, Margins, pad};
 use tl_simd::resample::ImageView;
 
+use super::stage::Stage;
 use crate::annotations::{BoundingBoxes, Mask};
 use crate::error::AnnotationError;
 use crate::op::PadMode;
 use crate::pass::{Padding, mask_fill};
 use crate::render::CHANNELS;
-use crate::runner::Stage;
 
 /// A border around an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

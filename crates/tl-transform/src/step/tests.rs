@@ -1,13 +1,14 @@
 use tl_simd::resample::Rect;
 
 use super::*;
-use crate::draw::Stream;
 use crate::fill::Fill;
+use crate::image::Image;
 use crate::interpolation::Interpolation;
 use crate::op::PadMode;
 use crate::parity::Parity;
 use crate::pass::Padding;
-use crate::runner::{Image, Runner};
+use crate::runner::Runner;
+use crate::stream::Stream;
 
 const HUGE: u32 = u32::MAX;
 

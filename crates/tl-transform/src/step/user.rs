@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::draw::Stream;
+use super::stage::Stage;
 use crate::error::StepError;
-use crate::runner::Stage;
+use crate::stream::Stream;
 
 /// A user's transform, known by the number of its operation in the recipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

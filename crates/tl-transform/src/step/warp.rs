@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use tl_simd::Level;
 use tl_simd::warp::{Grid, Map, Turn, turn};
 
-use crate::draw::Stream;
+use super::stage::Stage;
 use crate::fill::Fill;
 use crate::interpolation::Interpolation;
 use crate::parity::Parity;
-use crate::runner::Stage;
+use crate::stream::Stream;
 use matrix::Parameters;
 pub(crate) use run::Scratch;
 use run::{Source, Target, is_pil};

@@ -1,7 +1,9 @@
 use serde_json::json;
 
 use super::*;
-use crate::op::{self, Compose, RandomHorizontalFlip};
+use crate::error::UserTransformError;
+use crate::op::{self, Compose, Op, RandomHorizontalFlip};
+use crate::recipe::Recipe;
 use crate::{
     Draw, Dtype, Invalid, Layout, OutputSpec, Parity, Plan, RecipeError, Runner, StepError,
 };

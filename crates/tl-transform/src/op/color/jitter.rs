@@ -5,11 +5,13 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{permute_channels, shuffle};
-use crate::draw::{Drawing, Stream};
+use crate::bounds::{require, require_probability};
+use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
-use crate::op::{Operation, Range, require, require_probability};
+use crate::op::{Operation, Range};
 use crate::rng::Rng;
 use crate::step::{Color, HueMethod, Step};
+use crate::stream::Stream;
 
 /// What factors may be, and which one changes nothing.
 #[derive(Clone, Copy)]

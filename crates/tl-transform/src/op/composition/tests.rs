@@ -1,7 +1,7 @@
 use super::*;
-use crate::draw::Draw;
 use crate::op::{CenterCrop, RandomHorizontalFlip, Resize, Size, ToFloat};
 use crate::output::{Dtype, Layout, OutputSpec};
+use crate::stream::Draw;
 use crate::{Interpolation, Plan, Recipe, RecipeError};
 
 const PIXELS: OutputSpec = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };

@@ -7,11 +7,12 @@ use tl_simd::resample::Rect;
 
 use super::Size;
 use super::pad::{Border, PadMode, Sides};
-use crate::draw::{Drawing, Stream};
+use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
 use crate::fill::Fill;
 use crate::op::{FixedSizes, Operation};
 use crate::pass::Padding;
+use crate::stream::Stream;
 
 /// Cuts a part of one size out of the middle; where the image is smaller, black is added first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,9 +4,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::draw::{Drawing, Stream};
+use crate::bounds::require_probability;
+use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
-use crate::op::{Operation, require_probability};
+use crate::op::Operation;
+use crate::stream::Stream;
 
 /// Mirrors left and right with probability `p`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,13 +5,15 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::truncate;
-use crate::draw::{Drawing, Stream};
+use crate::bounds::{MAX_SIZE, require, require_probability};
+use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
 use crate::fill::Fill;
 use crate::op::forms::forms;
-use crate::op::{FixedSizes, MAX_SIZE, Operation, require, require_probability};
+use crate::op::{FixedSizes, Operation};
 use crate::pass::Padding;
 use crate::step::{self, Step};
+use crate::stream::Stream;
 
 /// What the pixels of a border look like: torchvision's `padding_mode`.
 ///

@@ -5,11 +5,13 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{Size, truncate, yes};
-use crate::draw::{Drawing, Stream};
+use crate::bounds::{require, require_interval, require_name, require_size};
+use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
 use crate::interpolation::{Interpolation, Sampling};
 use crate::op::forms::one_or_list;
-use crate::op::{FixedSizes, Operation, require, require_interval, require_name, require_size};
+use crate::op::{FixedSizes, Operation};
+use crate::stream::Stream;
 
 /// Resizes the whole image; nothing happens to one that has the size already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

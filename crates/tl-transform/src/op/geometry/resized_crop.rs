@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 use tl_simd::resample::Rect;
 
 use super::{Size, yes};
-use crate::draw::{Drawing, Stream};
+use crate::bounds::{require, require_interval, round};
+use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
 use crate::interpolation::{Interpolation, Sampling};
-use crate::op::{FixedSizes, Operation, require, require_interval, round};
+use crate::op::{FixedSizes, Operation};
 use crate::rng::Rng;
+use crate::stream::Stream;
 
 /// How often a random crop is drawn before the middle of the image is taken (torchvision's number).
 const CROP_TRIES: u32 = 10;

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::bounds::require_size;
 use crate::error::Invalid;
 use crate::op::forms::forms;
-use crate::op::require_size;
 
 /// A size, in the forms that torchvision has.
 ///

@@ -7,9 +7,10 @@ use tl_simd::resample::Rect;
 
 use super::Size;
 use super::crop::centered;
-use crate::draw::{Drawing, Stream};
+use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
 use crate::op::{FixedSizes, Operation};
+use crate::stream::Stream;
 
 /// Cuts parts of one size out of the corners and the middle: a sample becomes five images.
 ///

@@ -6,14 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use super::tables::{MIX, MIX_PARTIAL};
 use super::{Outside, Space};
-use crate::draw::{Drawing, Stream};
+use crate::bounds::require;
+use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
 use crate::fill::Fill;
 use crate::interpolation::Interpolation;
+use crate::op::Operation;
 use crate::op::warp::require_common;
-use crate::op::{Operation, require};
 use crate::rng::Rng;
 use crate::step::{Mix, Step};
+use crate::stream::Stream;
 
 /// The magnitudes of AugMix are numbered 0 to 9.
 const BINS: u32 = 10;

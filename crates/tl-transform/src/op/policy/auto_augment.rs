@@ -6,12 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::tables::{self, SubPolicy};
 use super::{Outside, nearest};
-use crate::draw::{Drawing, Stream};
+use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
 use crate::fill::Fill;
 use crate::interpolation::Interpolation;
 use crate::op::Operation;
 use crate::op::warp::require_common;
+use crate::stream::Stream;
 
 /// The magnitudes of AutoAugment are numbered 0 to 9.
 const BINS: u32 = 10;

@@ -6,12 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::tables::{RAND, WIDE};
 use super::{Outside, nearest, require_bins};
-use crate::draw::{Drawing, Stream};
+use crate::bounds::require;
+use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
 use crate::fill::Fill;
 use crate::interpolation::Interpolation;
+use crate::op::Operation;
 use crate::op::warp::require_common;
-use crate::op::{Operation, require};
+use crate::stream::Stream;
 
 /// As many operations one behind the other leave nothing of an image.
 const MAX_OPS: u32 = 64;

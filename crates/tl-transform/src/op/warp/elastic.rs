@@ -5,13 +5,15 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{black, require_common, write_fill};
-use crate::draw::{Drawing, Stream};
+use crate::bounds::{require, require_name};
+use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
 use crate::fill::Fill;
 use crate::interpolation::Interpolation;
+use crate::op::Operation;
 use crate::op::forms::forms;
-use crate::op::{Operation, require, require_name};
 use crate::step::{Elastic, Step, Warp};
+use crate::stream::Stream;
 
 /// Moves every pixel by a random displacement, neighbours by similar ones.
 ///

@@ -5,13 +5,15 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{black, require_common, write_fill};
-use crate::draw::{Drawing, Stream};
+use crate::bounds::{require, require_probability};
+use crate::draw::Drawing;
 use crate::error::{Invalid, PlanError};
 use crate::fill::Fill;
 use crate::interpolation::Interpolation;
-use crate::op::{Operation, require, require_probability};
+use crate::op::Operation;
 use crate::rng::Rng;
 use crate::step::{Perspective, Step, Warp};
+use crate::stream::Stream;
 
 /// Moves the corners inwards at random, with probability `p`.
 ///

@@ -7,7 +7,7 @@ use super::matrix::{self, Parameters};
 use super::run::{Scratch, Source};
 use super::{Affine, Elastic, Perspective, Rotate, Warp, middle, real};
 use crate::annotations::{BoundingBoxes, Mask};
-use crate::draw::is_size;
+use crate::bounds::is_size;
 use crate::error::AnnotationError;
 use crate::fill::Fill;
 use crate::interpolation::Interpolation;
