@@ -7,10 +7,10 @@
 mod header;
 mod rle;
 
-use crate::decoder::{Color, DecodeOptions};
 use crate::error::{DecodeError, Defect};
 use crate::format::Format;
 use crate::image::{Image, ImageInfo, SampleFormat};
+use crate::options::{Color, DecodeOptions};
 use crate::orientation::Orientation;
 use crate::pixel::{self, Layout};
 use header::{Coding, Header, Masks};

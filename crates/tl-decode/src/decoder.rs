@@ -5,54 +5,10 @@ use std::mem;
 use crate::error::{DecodeError, Feature};
 use crate::format::Format;
 use crate::image::{Image, ImageInfo};
-use crate::jpeg::{Damage, JpegDecoder, JpegRequest, OnDamaged};
-use crate::limits::Limits;
+use crate::jpeg::{Damage, JpegDecoder, JpegRequest};
+use crate::options::{DecodeOptions, Exif};
 use crate::orientation::Orientation;
 use crate::{bmp, jpeg, png, tiff, webp};
-
-/// The pixels to decode to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Color {
-    /// Red, green, blue, 8 bits each: Pillow's `convert("RGB")`.
-    #[default]
-    Rgb8,
-    /// Grey, 8 bits: Pillow's `convert("L")`.
-    L8,
-}
-
-impl Color {
-    /// Bytes per pixel.
-    pub fn channels(self) -> u8 {
-        match self {
-            Self::Rgb8 => 3,
-            Self::L8 => 1,
-        }
-    }
-}
-
-/// The treatment of the orientation in the EXIF block or the XMP packet of an image.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Exif {
-    /// Decode the pixels as `Image.open` does: TIFF images upright, others as stored.
-    #[default]
-    Ignore,
-    /// Turn the image upright, as `ImageOps.exif_transpose` does.
-    Apply,
-}
-
-/// How a [`Decoder`] decodes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DecodeOptions {
-    /// The pixels to decode to.
-    pub color: Color,
-    /// What to do with the orientation.
-    pub exif: Exif,
-    /// What to do with damaged JPEG data; damage in other formats is always an error. What is kept
-    /// in spite of damage, [`Decoder::damage`] says.
-    pub on_damaged: OnDamaged,
-    /// What one image may cost.
-    pub limits: Limits,
-}
 
 /// Reads format, size, channels and orientation from the header of an image.
 ///

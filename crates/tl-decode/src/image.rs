@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use crate::decoder::Color;
 use crate::error::DecodeError;
 use crate::format::Format;
 use crate::limits::Limits;
+use crate::options::Color;
 use crate::orientation::Orientation;
 
 /// Decoded pixels: rows from top to bottom without padding, `channels` bytes per pixel.

@@ -9,13 +9,14 @@ mod format;
 mod image;
 mod jpeg;
 mod limits;
+mod options;
 mod orientation;
 mod pixel;
 mod png;
 mod tiff;
 mod webp;
 
-pub use decoder::{Color, DecodeOptions, Decoder, Exif, probe};
+pub use decoder::{Decoder, probe};
 pub use error::{CodecError, DecodeError, Defect, Feature, Limit};
 pub use format::Format;
 pub use image::{Image, ImageInfo, Reductions, SampleFormat};
@@ -23,6 +24,7 @@ pub use jpeg::{
     Damage, Decoded, JpegDecoder, JpegRequest, OnDamaged, Plane, PlaneColor, Planes, RowIndex,
 };
 pub use limits::Limits;
+pub use options::{Color, DecodeOptions, Exif};
 pub use orientation::Orientation;
 pub use tl_simd::Level;
 pub use tl_simd::jpeg::Scale;

@@ -2,7 +2,7 @@
 //!
 //! Alpha is dropped and never blended; samples of 9 to 16 bits have already lost their low bits.
 
-use crate::decoder::Color;
+use crate::options::Color;
 
 /// 256 colours; entries that the file does not have are black, as in Pillow.
 pub(crate) type Palette = [[u8; 3]; 256];

@@ -7,10 +7,10 @@ use std::io::Cursor;
 
 use ::png::{ColorType, InterlaceInfo, Reader, Transformations};
 
-use crate::decoder::{Color, DecodeOptions};
 use crate::error::{CodecError, DecodeError, Defect, Feature};
 use crate::format::Format;
 use crate::image::{Image, ImageInfo, SampleFormat};
+use crate::options::{Color, DecodeOptions};
 use crate::orientation::Orientation;
 use crate::pixel::{self, Layout, Palette};
 use chunk::chunks;

@@ -14,12 +14,12 @@ mod sample;
 #[cfg(feature = "tiff-zstd")]
 mod zstd;
 
-use crate::decoder::DecodeOptions;
 use crate::error::DecodeError;
 use crate::format::Format;
 use crate::image::{Image, ImageInfo};
 use crate::jpeg::JpegDecoder;
 use crate::limits::{Limits, WorkingMemory};
+use crate::options::DecodeOptions;
 use crate::orientation::Orientation;
 use chunk::ChunkDecoder;
 use directory::Directory;

@@ -5,10 +5,10 @@ use std::io::Cursor;
 
 use image_webp::WebPDecoder;
 
-use crate::decoder::{Color, DecodeOptions};
 use crate::error::{CodecError, DecodeError, Defect};
 use crate::format::Format;
 use crate::image::{Image, ImageInfo, SampleFormat};
+use crate::options::{Color, DecodeOptions};
 use crate::orientation::Orientation;
 use crate::pixel::Layout;
 

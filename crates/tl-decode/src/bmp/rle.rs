@@ -2,10 +2,10 @@
 
 use super::header::{Coding, Header};
 use super::target_row;
-use crate::decoder::Color;
 use crate::error::{DecodeError, Defect};
 use crate::format::Format;
 use crate::image::Image;
+use crate::options::Color;
 use crate::pixel::Layout;
 
 const END_OF_LINE: u8 = 0;

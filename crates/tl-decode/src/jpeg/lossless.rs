@@ -7,10 +7,10 @@ use super::frame::PlaneColor;
 use super::geometry::Geometry;
 use super::rows::Pixels;
 use super::scans::Opened;
-use crate::decoder::Color;
 use crate::error::{CodecError, DecodeError, Defect, Feature};
 use crate::image::Image;
 use crate::limits::Limits;
+use crate::options::Color;
 use crate::pixel::Layout;
 
 /// What the library holds per sample: its differences, 16-bit samples, their interleaved copy and

@@ -5,7 +5,7 @@ use tl_simd::resample::Rect;
 
 use super::index::RowIndex;
 use super::scan::{Damage, OnDamaged};
-use crate::decoder::Color;
+use crate::options::Color;
 use crate::orientation::Orientation;
 
 /// What to decode of a JPEG file, and how. The default is the whole image as RGB.

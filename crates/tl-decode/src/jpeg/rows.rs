@@ -8,7 +8,7 @@ use super::frame::PlaneColor;
 use super::geometry::{ComponentGeometry, Geometry, Upsampling};
 use super::output::PlaneBuffer;
 use super::scan::MAX_COMPONENTS;
-use crate::decoder::Color;
+use crate::options::Color;
 use crate::pixel::Layout;
 
 /// Channels of a pixel.

@@ -3,9 +3,9 @@
 use super::chunk::JPEG;
 use super::directory::Order;
 use super::layout::{Layout, Photometric};
-use crate::decoder::Color;
 use crate::error::{DecodeError, Feature};
 use crate::image::SampleFormat;
+use crate::options::Color;
 use crate::pixel::{self, Layout as Pixels};
 
 /// How samples become bytes.
