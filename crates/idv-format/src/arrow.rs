@@ -10,11 +10,12 @@ use core::ops::Range;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema, SchemaRef, TimeUnit};
 
-use crate::codec::{Codec, Item, ValuesError};
+use crate::codec::{Codec, Item};
 use crate::read_error::ReadError;
 use crate::reader::{Column, IdvFile};
 use crate::source::ReadAt;
 use crate::values::Values;
+use crate::values::ValuesError;
 
 mod array;
 mod import;

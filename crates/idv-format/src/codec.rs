@@ -3,12 +3,11 @@
 //! [`Codec::decode`] turns an uncompressed block into [`Values`], [`Codec::encode`] goes back.
 
 use alloc::borrow::ToOwned;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::cursor::Cursor;
 use crate::error::FormatError;
-use crate::values::{Text, Values, Vectors};
+use crate::values::{Text, Values, ValuesError, Vectors};
 
 mod boolean;
 mod definition;
@@ -262,67 +261,6 @@ impl Item {
             Self::Text => Values::Text(Text::empty()),
         }
     }
-}
-
-/// Why values cannot be stored or joined.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ValuesError {
-    /// The values are of another kind than the codec stores.
-    #[error("values are {values}, the codec stores {codec}")]
-    Kind {
-        /// What the codec stores.
-        codec: String,
-        /// What the values are.
-        values: &'static str,
-    },
-    /// A missing boolean, for which one bit has no room.
-    #[error("boolean {item} is missing, and the 1-bit encoding cannot store missing values")]
-    MissingBoolean {
-        /// The value's number.
-        item: usize,
-    },
-    /// A boolean that is neither 0 nor 1 nor 2.
-    #[error("boolean {item} is {found}, expected 0, 1 or 2")]
-    BooleanValue {
-        /// The value's number.
-        item: usize,
-        /// Its value.
-        found: u8,
-    },
-    /// A vector of another length than its type has.
-    #[error("vector {vector} has {found} slots, its type has {expected}")]
-    VectorLength {
-        /// The vector's number.
-        vector: usize,
-        /// Slots of the type.
-        expected: u32,
-        /// Slots of the vector.
-        found: u32,
-    },
-    /// A vector whose items and their slots do not fit together.
-    #[error("vector {vector} of {length} slots has {items} items, or their slots are not in order")]
-    VectorItems {
-        /// The vector's number.
-        vector: usize,
-        /// Its length.
-        length: u32,
-        /// How many items it was given.
-        items: usize,
-    },
-    /// Vectors as items of vectors.
-    #[error("vectors cannot be items of vectors")]
-    NestedVectors,
-    /// More than a block, or an array of values, can hold.
-    #[error("{found} {what} are more than {limit}")]
-    TooMany {
-        /// What there is too much of.
-        what: &'static str,
-        /// How much there is.
-        found: u64,
-        /// The largest possible.
-        limit: u64,
-    },
 }
 
 fn wrong_kind(item: &Item, values: &Values<'_>) -> ValuesError {

@@ -33,14 +33,14 @@ mod writer;
 pub use arrow::{
     ArrowError, ArrowOptions, ArrowReader, ArrowWriteError, ArrowWriter, ConvertError, ValueError,
 };
-pub use codec::{Codec, CodecDefinition, Item, Key, Number, Unknown, ValuesError, Vector};
+pub use codec::{Codec, CodecDefinition, Item, Key, Number, Unknown, Vector};
 pub use error::FormatError;
 pub use header::{Header, Version};
 pub use toc::{
     Block, ColumnEntry, Compression, Dead, MetadataEntry, Storage, parse_lookup_table,
     parse_metadata_toc, parse_toc,
 };
-pub use values::{RowId, Text, Values, VectorRow, Vectors};
+pub use values::{RowId, Text, Values, ValuesError, VectorRow, Vectors};
 
 #[cfg(feature = "std")]
 pub use read_error::ReadError;

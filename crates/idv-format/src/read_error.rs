@@ -3,9 +3,9 @@
 use alloc::string::String;
 use std::io;
 
-use crate::codec::ValuesError;
 use crate::error::FormatError;
 use crate::toc::Dead;
+use crate::values::ValuesError;
 
 /// Why a file, or a part of it, cannot be read.
 #[derive(Debug, thiserror::Error)]

@@ -1,9 +1,10 @@
 //! The table of contents: what columns there are, and where their blocks and metadata lie.
 
+mod compression;
+
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
 use core::ops::Range;
 
 use crate::codec::{Codec, CodecDefinition, Unknown, write_leb128, write_string};
@@ -11,44 +12,7 @@ use crate::cursor::Cursor;
 use crate::error::FormatError;
 use crate::header::{Header, check_range, from_i64, to_i64};
 
-/// How the bytes of a block are compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Compression {
-    /// Not at all.
-    None,
-    /// DEFLATE without anything around it (RFC 1951).
-    Deflate,
-    /// DEFLATE in a zlib stream (RFC 1950). Read and never written: no released ML.NET knows it.
-    Zlib,
-}
-
-impl Compression {
-    /// Its number in a file.
-    pub fn code(self) -> u8 {
-        match self {
-            Self::None => 0,
-            Self::Deflate => 1,
-            Self::Zlib => 2,
-        }
-    }
-
-    fn from_code(code: u8) -> Result<Self, u8> {
-        [Self::None, Self::Deflate, Self::Zlib]
-            .into_iter()
-            .find(|compression| compression.code() == code)
-            .ok_or(code)
-    }
-}
-
-impl fmt::Display for Compression {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::None => "none",
-            Self::Deflate => "DEFLATE",
-            Self::Zlib => "zlib",
-        })
-    }
-}
+pub use compression::Compression;
 
 /// Why the values of a column, or of a piece of metadata, cannot be read. The rest of the file can.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

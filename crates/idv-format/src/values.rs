@@ -8,13 +8,13 @@ use core::ops::Range;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::codec::ValuesError;
-
 mod canonical;
 mod dense;
+mod error;
 mod text;
 mod vectors;
 
+pub use error::ValuesError;
 pub use text::Text;
 pub(crate) use vectors::Rows;
 pub use vectors::{VectorRow, Vectors};

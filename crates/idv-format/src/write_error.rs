@@ -3,9 +3,9 @@
 use alloc::string::String;
 use std::io;
 
-use crate::codec::ValuesError;
 use crate::error::FormatError;
 use crate::toc::Compression;
+use crate::values::ValuesError;
 
 /// Why a file cannot be written.
 #[derive(Debug, thiserror::Error)]

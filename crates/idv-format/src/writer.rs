@@ -5,10 +5,11 @@ use alloc::vec::Vec;
 use core::num::{NonZeroU32, NonZeroUsize};
 use std::io::{Seek, SeekFrom, Write};
 
-use crate::codec::{Codec, CodecDefinition, ValuesError, write_leb128};
+use crate::codec::{Codec, CodecDefinition, write_leb128};
 use crate::header::Header;
 use crate::toc::{Block, ColumnEntry, Compression, MetadataEntry, Storage};
 use crate::values::Values;
+use crate::values::ValuesError;
 use crate::write_error::WriteError;
 
 mod blocks;

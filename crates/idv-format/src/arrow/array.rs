@@ -22,7 +22,8 @@ use arrow_schema::{DataType, Field, TimeUnit};
 
 use super::time::{Times, points, spans, utc};
 use super::{ArrowOptions, ConvertError, DIMENSIONS, KEY_COUNT};
-use crate::codec::{Codec, Item, ValuesError, Vector, count};
+use crate::codec::{Codec, Item, Vector, count};
+use crate::values::ValuesError;
 use crate::values::{RowId, Text, Values, Vectors};
 
 /// How Arrow calls a point of time with its distance to UTC.

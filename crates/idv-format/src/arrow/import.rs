@@ -11,7 +11,8 @@ use arrow_schema::{DataType, Field};
 use super::items::{Refusal, item_values, refuse_nulls};
 use super::key_values::KeyValues;
 use super::{DIMENSIONS, KEY_COUNT};
-use crate::codec::{Codec, Item, Key, Number, ValuesError, Vector};
+use crate::codec::{Codec, Item, Key, Number, Vector};
+use crate::values::ValuesError;
 use crate::values::{Rows, Values, Vectors};
 use crate::writer::NewMetadata;
 

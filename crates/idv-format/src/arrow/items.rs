@@ -17,7 +17,8 @@ use arrow_schema::{DataType, TimeUnit};
 
 use super::time::{EPOCH, MISSING, TICKS_PER_MINUTE, ticks};
 use super::writer::ValueError;
-use crate::codec::{Item, Number, ValuesError};
+use crate::codec::{Item, Number};
+use crate::values::ValuesError;
 use crate::values::{RowId, Text, Values};
 
 const SECONDS_PER_DAY: i64 = 86_400;

@@ -9,9 +9,9 @@ use arrow_schema::{DataType, Schema, TimeUnit};
 
 use super::import::Importer;
 use super::items::Refusal;
-use crate::codec::ValuesError;
 use crate::toc::Compression;
 use crate::values::Values;
+use crate::values::ValuesError;
 use crate::write_error::WriteError;
 use crate::writer::{NewColumn, WriteOptions, WriteSummary, Writer};
 

@@ -2,9 +2,9 @@
 
 use alloc::vec::Vec;
 
-use crate::codec::ValuesError;
 use crate::cursor::Cursor;
 use crate::error::FormatError;
+use crate::values::ValuesError;
 
 /// How a missing value appears among decoded booleans, and as a pair of bits.
 pub(crate) const MISSING: u8 = 2;

@@ -8,10 +8,11 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::codec::{MAX_COUNT, ValuesError, count};
+use crate::codec::{MAX_COUNT, count};
 use crate::cursor::Cursor;
 use crate::error::FormatError;
 use crate::values::Text;
+use crate::values::ValuesError;
 
 /// Set in an end position when the value is missing.
 const MISSING_BIT: u32 = 1 << 31;

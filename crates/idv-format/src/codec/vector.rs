@@ -2,9 +2,10 @@
 
 use alloc::vec::Vec;
 
-use crate::codec::{ValuesError, Vector, count};
+use crate::codec::{Vector, count};
 use crate::cursor::Cursor;
 use crate::error::FormatError;
+use crate::values::ValuesError;
 use crate::values::{Rows, Vectors};
 
 /// A count that says that all items of a vector are there.

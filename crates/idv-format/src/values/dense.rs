@@ -3,7 +3,7 @@
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
-use crate::codec::ValuesError;
+use crate::values::ValuesError;
 use crate::values::{Text, Values, Vectors, map_arrays};
 
 impl Vectors<'_> {

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
-use crate::codec::ValuesError;
+use crate::values::ValuesError;
 
 /// Texts, some of them possibly missing.
 ///

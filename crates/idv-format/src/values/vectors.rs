@@ -5,8 +5,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::codec::ValuesError;
 use crate::values::Values;
+use crate::values::ValuesError;
 
 /// A vector per row: dense, or sparse with the items that are not zero.
 #[derive(Clone, Debug)]

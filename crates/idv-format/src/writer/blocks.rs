@@ -6,10 +6,11 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use std::panic::resume_unwind;
 use std::thread;
 
-use crate::codec::{Codec, ValuesError, count};
+use crate::codec::{Codec, count};
 use crate::compression::Deflater;
 use crate::toc::Compression;
 use crate::values::Values;
+use crate::values::ValuesError;
 use crate::write_error::WriteError;
 
 /// Blocks for each thread before their results are written.
