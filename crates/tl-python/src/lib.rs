@@ -53,7 +53,9 @@ mod native {
     #[pymodule_export]
     use crate::tensor::Tensor;
 
+    use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
+    use tl_simd::Level;
 
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "the name that versions have in Python")]
@@ -62,10 +64,13 @@ mod native {
     #[pymodule_export]
     const OPERATIONS: &[&str] = tl_transform::Op::NAMES;
 
+    /// Refuses an instruction set level that this CPU lacks.
+    ///
     /// Assigns `__buffer__` once more: Python from 3.12 on asks what is assigned for a memoryview,
     /// and not a method that the class was made with.
     #[pymodule_init]
     fn init(py: Python<'_>) -> PyResult<()> {
+        Level::requested().map_err(|error| PyValueError::new_err(error.to_string()))?;
         let tensor = py.get_type::<Tensor>();
         tensor.setattr("__buffer__", tensor.getattr("__buffer__")?)
     }

@@ -2,6 +2,8 @@
 
 use crate::vector::{self, Simd, dispatch};
 use core::fmt;
+use std::env;
+use std::error::Error;
 use std::sync::OnceLock;
 
 /// An instruction set level that this CPU was seen to support.
@@ -25,12 +27,52 @@ pub enum Level {
     Neon(vector::Neon),
 }
 
+/// The environment variable that [`Level::detect`] takes a level's name from.
+pub const LEVEL_VARIABLE: &str = "TURBOLOADER_SIMD";
+
+/// [`LEVEL_VARIABLE`] holds a name that is not a level of this CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LevelError {
+    name: String,
+}
+
+impl fmt::Display for LevelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let levels: Vec<_> = Level::available().map(|level| level.to_string()).collect();
+        let (name, levels) = (self.name.escape_debug(), levels.join(", "));
+        write!(f, "{LEVEL_VARIABLE}={name}: expected a level of this CPU: {levels}")
+    }
+}
+
+impl Error for LevelError {}
+
 impl Level {
-    /// The fastest level of this CPU, found once per process.
+    /// The level to use: the one that [`LEVEL_VARIABLE`] names, otherwise the fastest of this CPU.
+    /// Determined once per process.
+    ///
+    /// A name that is not a level of this CPU has no effect here. Programs that offer the variable
+    /// to their users call [`requested`](Self::requested) at the start and report its error.
     #[must_use]
     pub fn detect() -> Self {
-        static FASTEST: OnceLock<Level> = OnceLock::new();
-        *FASTEST.get_or_init(|| Self::available().last().unwrap_or(Self::Scalar))
+        static CHOSEN: OnceLock<Level> = OnceLock::new();
+        *CHOSEN.get_or_init(|| match Self::requested() {
+            Ok(Some(level)) => level,
+            Ok(None) | Err(_) => Self::available().last().unwrap_or(Self::Scalar),
+        })
+    }
+
+    /// The level that [`LEVEL_VARIABLE`] names, or `None` if the variable is unset or empty.
+    ///
+    /// # Errors
+    /// If the CPU lacks that level, or no level has that name.
+    pub fn requested() -> Result<Option<Self>, LevelError> {
+        let name = env::var_os(LEVEL_VARIABLE).unwrap_or_default();
+        if name.is_empty() {
+            return Ok(None);
+        }
+        let name = name.to_string_lossy().into_owned();
+        let level = Self::available().find(|level| level.to_string() == name);
+        level.map(Some).ok_or(LevelError { name })
     }
 
     /// Every level of this CPU, slowest first.

@@ -10,4 +10,4 @@ pub use kernels::{
     color, column, erase, gaussian, interleave, jpeg, mix, mixture, normal, normalize, pad,
     resample, similarity, warp,
 };
-pub use level::Level;
+pub use level::{LEVEL_VARIABLE, Level, LevelError};

@@ -75,6 +75,7 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
         recipe: recipe_of(args).to_string(),
         unit: if matches!(loader.config().work, Work::Columns(_)) { "rows" } else { "images" },
         workers: loader.config().workers,
+        simd: tl_simd::Level::detect().to_string(),
         batch_size: loader.config().batch_size,
         seed: loader.config().seed,
         plan: recipe_of(args).resizes().then(|| plan(&loader.config().work)).flatten(),

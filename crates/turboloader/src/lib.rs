@@ -73,6 +73,7 @@ pub fn tl_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             Err(error) => return refused(&error),
         };
         output::set_color(cli.global.color);
+        check_level()?;
         run(cli.command, cli.global)
     })
 }
@@ -81,7 +82,7 @@ pub fn tl_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 #[must_use]
 pub fn tar_to_tbl() -> ExitCode {
     guarded(|| match tar_to_tbl::TarToTblArgs::try_parse() {
-        Ok(args) => tar_to_tbl::run(&args),
+        Ok(args) => check_level().and_then(|()| tar_to_tbl::run(&args)),
         Err(error) => refused(&error),
     })
     .into()
@@ -110,6 +111,14 @@ fn guarded(command: impl FnOnce() -> Result<Verdict, Failure> + panic::UnwindSaf
             }
             failure.exit_code()
         }
+    }
+}
+
+/// Refuses an instruction set level that this CPU lacks.
+fn check_level() -> Result<(), Failure> {
+    match tl_simd::Level::requested() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::CommandLine { said: error.to_string() }),
     }
 }
 

@@ -77,6 +77,9 @@ pub(crate) struct PreviewArgs {
 /// Training, raw reads and recipe files are shuffled, decoding and evaluation are not, unless
 /// --shuffle says otherwise; with it, the result says how random that order is.
 ///
+/// The environment variable TURBOLOADER_SIMD selects the instruction set of the kernels: scalar,
+/// avx2, avx512 or neon, as far as the CPU has it. Batches are the same with each.
+///
 /// With --digest also prints the SHA-256 of epoch 0: of every batch in order, its images (their
 /// bytes as the batch holds them; for `decode`, width and height as u32 and the pixels of each
 /// sample; for `raw`, length as u64 and the bytes of each sample), then its labels (i64), then

@@ -19,6 +19,8 @@ pub(super) struct BenchResult {
     #[serde(skip)]
     pub(super) unit: &'static str,
     pub(super) workers: usize,
+    /// Instruction set of the kernels.
+    pub(super) simd: String,
     pub(super) batch_size: usize,
     pub(super) seed: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,7 +67,7 @@ impl fmt::Display for BenchResult {
         write!(
             f,
             "{:.1} {}/s (median of {} epochs, {:.1} to {:.1}), {:.1} per CPU second, \
-             {} workers, first batch after {:.3} s",
+             {} workers, {}, first batch after {:.3} s",
             self.images_per_s,
             self.unit,
             self.runs - self.noisy_runs_dropped,
@@ -73,6 +75,7 @@ impl fmt::Display for BenchResult {
             self.max,
             self.images_per_cpu_s,
             self.workers,
+            self.simd,
             self.first_batch_s
         )?;
         if let Some(peak) = self.peak_rss_mib {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Run, files_below, json_lines, photos, tar, tl, write};
+use crate::support::{Run, command, files_below, finished, json_lines, photos, tar, tl, write};
 
 fn bench(data: &Path, more: &[&str]) -> Run {
     let fixed = ["bench".as_ref(), data.as_os_str(), "--seconds".as_ref(), "0".as_ref()];
@@ -27,6 +27,28 @@ fn photo_archive(folder: &Path) -> std::path::PathBuf {
         .map(|(name, bytes)| (name.as_bytes(), bytes.as_slice()))
         .collect();
     write(folder, "photos.tar", &tar(&members))
+}
+
+#[test]
+fn the_instruction_set_is_chosen_by_name_and_changes_no_batch() {
+    let at_level = |level: &str| {
+        let photos = photos();
+        let mut bench = command(["bench", "--recipe", "imagenet-train", "--size", "32"]);
+        bench.args(["--seconds", "0", "--json", "--digest"]).arg(photos);
+        finished(bench.env("TURBOLOADER_SIMD", level).output().unwrap())
+    };
+    let fastest = json_lines(&at_level("").text()).remove(0);
+    let levels: Vec<_> = tl_simd::Level::available().map(|level| level.to_string()).collect();
+    assert_eq!(levels.last().unwrap(), &fastest["simd"]);
+    for level in &levels {
+        let line = json_lines(&at_level(level).text()).remove(0);
+        assert_eq!((&line["simd"], &line["digest"]), (&level.as_str().into(), &fastest["digest"]));
+    }
+    let refused = at_level("mmx");
+    assert_eq!(refused.code, Some(2));
+    let expected =
+        format!("TURBOLOADER_SIMD=mmx: expected a level of this CPU: {}", levels.join(", "));
+    assert!(refused.stderr.contains(&expected), "{}", refused.stderr);
 }
 
 #[test]
