@@ -19,6 +19,7 @@ pub use prepare::{AsStored, Prepare, Prepared, RowIndex};
 pub use selection::Selection;
 pub use tar_layout::FileLayout;
 
+use crate::location::Location;
 use crate::ordered::{self, Plan};
 use crate::sample::Field;
 use crate::tbl_version::TblVersion;
@@ -94,7 +95,7 @@ pub enum ConvertEvent<'a> {
     /// A sample that claims to be an image has been written without dimensions.
     Unmeasured {
         /// The source.
-        path: &'a Path,
+        location: &'a Location,
         /// The sample's number in it.
         index: u64,
         /// The sample's name, when it has one.
@@ -105,7 +106,7 @@ pub enum ConvertEvent<'a> {
     /// A sample has been written without the row index that was wanted.
     Unindexed {
         /// The source.
-        path: &'a Path,
+        location: &'a Location,
         /// The sample's number in it.
         index: u64,
         /// The sample's name, when it has one.
@@ -202,15 +203,15 @@ fn run<S: Sink, P: Prepare>(
             summary.unmeasured_samples += 1;
             let Located { source, index, .. } = selection.locate(number);
             let key = source.entry(index)?.key;
-            let (path, key) = (source.path(), key.as_deref());
-            heard(on_event(ConvertEvent::Unmeasured { path, index, key, reason: &*reason }))?;
+            let (location, key) = (source.location(), key.as_deref());
+            heard(on_event(ConvertEvent::Unmeasured { location, index, key, reason: &*reason }))?;
         }
         if let Some(reason) = unindexed {
             summary.unindexed_samples += 1;
             let Located { source, index, .. } = selection.locate(number);
             let key = source.entry(index)?.key;
-            let (path, key) = (source.path(), key.as_deref());
-            heard(on_event(ConvertEvent::Unindexed { path, index, key, reason: &*reason }))?;
+            let (location, key) = (source.location(), key.as_deref());
+            heard(on_event(ConvertEvent::Unindexed { location, index, key, reason: &*reason }))?;
         }
         let ConvertSummary { samples, sample_bytes: bytes, .. } = summary;
         heard(on_event(ConvertEvent::Written { samples, bytes }))
@@ -275,7 +276,7 @@ impl<K: Pack, P: Prepare> Worker<'_, K, P> {
         source.read_fields(index, &mut fields).map_err(for_sample)?;
         let metadata = metadata::of_sample(source, index, &entry, label).map_err(for_sample)?;
         let refused = |source_error| ConvertError::Prepare {
-            path: source.path().to_owned(),
+            location: source.location().clone(),
             index,
             key: key.map(<[u8]>::to_vec),
             source: source_error,

@@ -1,14 +1,13 @@
 //! What can go wrong while reading.
 
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
 
 use tbl_format::path::PathDefect;
 use tbl_format::{FormatError, SampleFormat};
 
 use crate::escape::Escaped;
 use crate::label::LabelDefect;
+use crate::location::Location;
 
 /// How messages about names start that could lead out of a folder.
 const UNSAFE: &str = "unsafe ";
@@ -23,28 +22,28 @@ pub enum ReadError {
     /// The operating system refused.
     Io {
         /// The file or folder.
-        path: PathBuf,
+        location: Location,
         /// What it said.
         source: std::io::Error,
     },
     /// The path is something else than a regular file.
     NotAFile {
         /// The path.
-        path: PathBuf,
+        location: Location,
         /// What it is.
         found: FileKind,
     },
     /// The path is something else than a folder.
     NotAFolder {
         /// The path.
-        path: PathBuf,
+        location: Location,
         /// What it is.
         found: FileKind,
     },
     /// The bytes of a TBL file break its format.
     Format {
         /// The file.
-        path: PathBuf,
+        location: Location,
         /// Where the offending structure starts.
         offset: u64,
         /// What is wrong with it.
@@ -53,7 +52,7 @@ pub enum ReadError {
     /// The bytes of a TAR archive break its format.
     Tar {
         /// The archive.
-        path: PathBuf,
+        location: Location,
         /// Where the offending header or record starts.
         offset: u64,
         /// What is wrong with it.
@@ -62,7 +61,7 @@ pub enum ReadError {
     /// A TBL file is not one array of raw images.
     NotRaw {
         /// The file.
-        path: PathBuf,
+        location: Location,
         /// The first sample that does not fit in.
         index: u64,
         /// Why not.
@@ -71,7 +70,7 @@ pub enum ReadError {
     /// Stored and computed checksum differ.
     Checksum {
         /// The file.
-        path: PathBuf,
+        location: Location,
         /// Where the checked bytes start.
         offset: u64,
         /// What was checked, such as `sample` or `index table`.
@@ -84,7 +83,7 @@ pub enum ReadError {
     /// A sample number past the end.
     SampleOutOfRange {
         /// The file or folder.
-        path: PathBuf,
+        location: Location,
         /// The number asked for.
         index: u64,
         /// How many there are.
@@ -93,7 +92,7 @@ pub enum ReadError {
     /// Something is larger than this reader is willing to take.
     Limit {
         /// The file.
-        path: PathBuf,
+        location: Location,
         /// What is too large, such as `sample bytes`.
         what: &'static str,
         /// The largest accepted value.
@@ -105,7 +104,7 @@ pub enum ReadError {
     /// brought together by name.
     LabelWithoutClass {
         /// The file.
-        path: PathBuf,
+        location: Location,
         /// The sample.
         index: u64,
         /// Its label.
@@ -116,7 +115,7 @@ pub enum ReadError {
     /// A stored label cannot be read.
     Label {
         /// The file or folder.
-        path: PathBuf,
+        location: Location,
         /// The member that holds the label.
         member: Vec<u8>,
         /// The defect.
@@ -125,27 +124,27 @@ pub enum ReadError {
     /// Labels are numbers without class names, and those of another source are classes by name.
     UnnamedLabels {
         /// The source with the numbers.
-        path: PathBuf,
+        location: Location,
         /// Its first sample with a label.
         index: u64,
         /// That label.
         label: i64,
         /// The source with the classes.
-        other: PathBuf,
+        other: Location,
     },
     /// Two sources have class folders at different depths and no class in common.
     ClassFolderDepths {
         /// The source whose class folders lie deeper.
-        path: PathBuf,
+        location: Location,
         /// The folder in it that holds the class folders.
         parent: Vec<u8>,
         /// The other source.
-        other: PathBuf,
+        other: Location,
     },
     /// The file is shorter than it was when it was opened.
     ChangedWhileOpen {
         /// The file.
-        path: PathBuf,
+        location: Location,
         /// Where the read started.
         offset: u64,
         /// How many bytes should have been there.
@@ -325,23 +324,23 @@ pub enum TarDefect {
 
 impl ReadError {
     /// The file or folder the error is about.
-    pub fn path(&self) -> &Path {
+    pub fn location(&self) -> &Location {
         match self {
-            Self::Io { path, .. }
-            | Self::NotAFile { path, .. }
-            | Self::NotAFolder { path, .. }
-            | Self::Format { path, .. }
-            | Self::Tar { path, .. }
-            | Self::NotRaw { path, .. }
-            | Self::Checksum { path, .. }
-            | Self::SampleOutOfRange { path, .. }
-            | Self::Limit { path, .. }
-            | Self::LabelWithoutClass { path, .. }
-            | Self::Label { path, .. }
-            | Self::UnnamedLabels { path, .. }
-            | Self::ClassFolderDepths { path, .. }
-            | Self::ChangedWhileOpen { path, .. } => path,
-            Self::Sample { source, .. } => source.path(),
+            Self::Io { location, .. }
+            | Self::NotAFile { location, .. }
+            | Self::NotAFolder { location, .. }
+            | Self::Format { location, .. }
+            | Self::Tar { location, .. }
+            | Self::NotRaw { location, .. }
+            | Self::Checksum { location, .. }
+            | Self::SampleOutOfRange { location, .. }
+            | Self::Limit { location, .. }
+            | Self::LabelWithoutClass { location, .. }
+            | Self::Label { location, .. }
+            | Self::UnnamedLabels { location, .. }
+            | Self::ClassFolderDepths { location, .. }
+            | Self::ChangedWhileOpen { location, .. } => location,
+            Self::Sample { source, .. } => source.location(),
         }
     }
 
@@ -408,8 +407,8 @@ impl ReadError {
         })
     }
 
-    pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
-        Self::Io { path: path.to_path_buf(), source }
+    pub(crate) fn io(location: impl Into<Location>, source: std::io::Error) -> Self {
+        Self::Io { location: location.into(), source }
     }
 
     /// The message without the file's name.
@@ -442,14 +441,14 @@ impl ReadError {
                 f,
                 "labels are numbers (sample {index}: {label}), those of {} are classes by name; \
                  load the two apart, or give both class folders",
-                Escaped(other.as_os_str().as_bytes())
+                other
             ),
             Self::ClassFolderDepths { parent, other, .. } => write!(
                 f,
                 "classes are folders in {}, those of {} lie elsewhere and none has the same name; \
                  load the two apart, or bring the class folders to one depth",
                 Escaped(parent),
-                Escaped(other.as_os_str().as_bytes())
+                other
             ),
             Self::ChangedWhileOpen { offset, expected, .. } => write!(
                 f,
@@ -487,7 +486,7 @@ impl std::error::Error for Detail {}
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", Escaped(self.path().as_os_str().as_bytes()))?;
+        write!(f, "{}: ", self.location())?;
         self.write_detail(f)
     }
 }

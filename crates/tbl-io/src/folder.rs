@@ -15,6 +15,7 @@ use crate::grouping::{FieldSet, Grouping, is_hidden, split_base};
 use crate::identity::{self, Times, Told};
 use crate::label::{LabelDefect, deciding_field};
 use crate::limits::ReadLimits;
+use crate::location::Location;
 use crate::names::{Names, TooManyNames};
 use crate::note::{HIDDEN_FILES, Note, OTHER_FILES};
 use crate::sample::{Entry, Facts, Field, SampleSource, SourceKind, StoredBytes};
@@ -39,7 +40,7 @@ use crate::source::{Source, file_kind};
 /// ```
 #[derive(Debug)]
 pub struct Folder {
-    root: PathBuf,
+    root: Location,
     limits: ReadLimits,
     names: Names,
     grouping: Grouping,
@@ -88,16 +89,16 @@ impl Folder {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn open_with(root: impl AsRef<Path>, limits: ReadLimits) -> Result<Self, ReadError> {
-        let root = root.as_ref().to_path_buf();
-        let metadata = std::fs::metadata(&root).map_err(|error| ReadError::io(&root, error))?;
+        let (path, root) = (root.as_ref(), Location::new(root.as_ref()));
+        let metadata = std::fs::metadata(path).map_err(|error| ReadError::io(path, error))?;
         if !metadata.is_dir() {
             let found = file_kind(metadata.file_type()).unwrap_or(FileKind::RegularFile);
-            return Err(ReadError::NotAFolder { path: root, found });
+            return Err(ReadError::NotAFolder { location: root, found });
         }
-        let mut walk = Walk::new(&root);
+        let mut walk = Walk::new(path);
         walk.run(&metadata)?;
         let Walk { names, mut skipped, mut first_passed_over, .. } = walk;
-        let names = sorted(&names).map_err(|TooManyNames| too_many_names(&root))?;
+        let names = sorted(&names).map_err(|TooManyNames| too_many_names(path))?;
         let grouping = Grouping::new(&names, &[]);
         let passed_over = grouping.passed_over();
         skipped.hidden += passed_over.hidden;
@@ -122,14 +123,14 @@ impl Folder {
 
     fn file(&self, index: u64) -> Result<u32, ReadError> {
         self.grouping.sample(index).ok_or_else(|| ReadError::SampleOutOfRange {
-            path: self.root.clone(),
+            location: self.root.clone(),
             index,
             sample_count: self.sample_count(),
         })
     }
 
     fn file_path(&self, file: u32) -> PathBuf {
-        self.root.join(OsStr::from_bytes(&self.names.path(file)))
+        Path::new(self.root.as_os_str()).join(OsStr::from_bytes(&self.names.path(file)))
     }
 
     fn read_file(&self, file: u32, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
@@ -137,7 +138,7 @@ impl Folder {
     }
 
     fn read_source(&self, source: &Source, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
-        self.limits.check_sample_bytes(source.path(), source.len())?;
+        self.limits.check_sample_bytes(source.location(), source.len())?;
         source.read_range_into(0, source.len(), bytes)
     }
 
@@ -173,13 +174,13 @@ impl Folder {
             }
             Err(defect) => Err(defect),
         };
-        let (path, member) = (self.root.clone(), self.names.path(file));
-        label.map_err(|source| ReadError::Label { path, member: member.into_owned(), source })
+        let (location, member) = (self.root.clone(), self.names.path(file));
+        label.map_err(|source| ReadError::Label { location, member: member.into_owned(), source })
     }
 }
 
 impl SampleSource for Folder {
-    fn path(&self) -> &Path {
+    fn location(&self) -> &Location {
         &self.root
     }
 
@@ -205,8 +206,8 @@ impl SampleSource for Folder {
                 return Ok(());
             }
             self.read_label(index)?;
-            let (path, member) = (self.root.clone(), self.names.path(file).into_owned());
-            Err(ReadError::Label { path, member, source: LabelDefect::Changed })
+            let (location, member) = (self.root.clone(), self.names.path(file).into_owned());
+            Err(ReadError::Label { location, member, source: LabelDefect::Changed })
         };
         check().map_err(|error| error.for_sample(index, Some(&self.names.path(file))))
     }
@@ -236,8 +237,10 @@ impl SampleSource for Folder {
             ReadError::io(&path, error).for_sample(index, Some(&self.names.path(file)))
         })?;
         self.limits.push_id(id);
-        identity::push(&path, &metadata, id);
-        let told = Told::by_times(&metadata, &self.times, || rustix::fs::statfs(&self.root));
+        identity::push(path.as_os_str(), &metadata, id);
+        let told = Told::by_times(&metadata, &self.times, || {
+            rustix::fs::statfs(self.root.as_os_str().as_bytes())
+        });
         Ok(told == Told::ByTimes)
     }
 
@@ -251,7 +254,7 @@ impl SampleSource for Folder {
         let file = self.file(index)?;
         let open = || {
             let source = Source::open(self.file_path(file))?;
-            self.limits.check_sample_bytes(source.path(), source.len())?;
+            self.limits.check_sample_bytes(source.location(), source.len())?;
             let len = source.len();
             Ok(Some(StoredBytes { source, offset: 0, len }))
         };
@@ -446,10 +449,5 @@ fn sorted(names: &Names) -> Result<Names, TooManyNames> {
 
 fn too_many_names(root: &Path) -> ReadError {
     let limit = u64::from(u32::MAX);
-    ReadError::Limit {
-        path: root.to_path_buf(),
-        what: "bytes of file names",
-        limit,
-        need: limit + 1,
-    }
+    ReadError::Limit { location: root.into(), what: "bytes of file names", limit, need: limit + 1 }
 }

@@ -1,5 +1,6 @@
 //! What tells a file from others, and from itself before it was changed, without reading it.
 
+use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -18,7 +19,7 @@ const TICK: Duration = Duration::from_secs(2);
 /// long, and unpacking sets their times to whole seconds or all to one. The inode's own time
 /// cannot be set, so that a file that is written over and given its old time is another one, once
 /// the clock has gone on ([`Told`]). The device is left out, because network file systems get a new number whenever they are mounted.
-pub(crate) fn push(path: &Path, metadata: &Metadata, id: &mut Vec<u8>) {
+pub(crate) fn push(location: &OsStr, metadata: &Metadata, id: &mut Vec<u8>) {
     for number in [metadata.ino(), metadata.len()] {
         id.extend_from_slice(&number.to_le_bytes());
     }
@@ -26,7 +27,7 @@ pub(crate) fn push(path: &Path, metadata: &Metadata, id: &mut Vec<u8>) {
     {
         id.extend_from_slice(&number.to_le_bytes());
     }
-    let name = path.file_name().unwrap_or_default().as_bytes();
+    let name = Path::new(location).file_name().unwrap_or_default().as_bytes();
     id.extend_from_slice(&(name.len() as u64).to_le_bytes());
     id.extend_from_slice(name);
 }

@@ -6,10 +6,10 @@ mod found;
 mod merge;
 
 use std::borrow::Cow;
-use std::path::Path;
 
 use crate::error::ReadError;
 use crate::label::{LabelDefect, LabelField};
+use crate::location::Location;
 use crate::note::{Note, NotedSample};
 use crate::sample::{SampleSource, SourceKind};
 use folders::{Classes, Folders};
@@ -71,7 +71,7 @@ const NONE: i64 = i64::MIN;
 /// A source, as far as its labels depend on it.
 #[derive(Clone, Copy)]
 struct SourceFacts<'a> {
-    path: &'a Path,
+    location: &'a Location,
     class_names: &'a [String],
     sample_count: u64,
     /// A TAR archive or a folder: labels are separate files, and a stray one does not
@@ -95,7 +95,7 @@ impl Labels {
         for source in sources {
             let source = &**source;
             let of_source = SourceFacts {
-                path: source.path(),
+                location: source.location(),
                 class_names: source.class_names(),
                 sample_count: source.sample_count(),
                 has_label_files: matches!(source.kind(), SourceKind::Folder | SourceKind::Tar),
@@ -112,7 +112,7 @@ impl Labels {
         let note_sample = |(number, index): (usize, u64)| {
             let source = &sources[number];
             let key = source.entry(index).ok().and_then(|entry| entry.key).map(Cow::into_owned);
-            NotedSample { path: source.path().to_owned(), index, key }
+            NotedSample { location: source.location().clone(), index, key }
         };
         if let Some(&first) = other.first() {
             let (samples, first) = (other.len() as u64, note_sample(first));
@@ -139,12 +139,18 @@ impl Labels {
     pub(crate) fn of_archive<'a>(
         samples: impl Iterator<Item = (Option<Cow<'a, [u8]>>, Result<Option<i64>, LabelField>)>,
     ) -> Result<Self, ReadError> {
-        let (path, mut folders, mut found) = (Path::new(""), Folders::default(), Found::default());
+        let (location, mut folders, mut found) =
+            (Location::default(), Folders::default(), Found::default());
         for (key, label) in samples {
             found.push(label.map_err(Problem::of), folders.id(&key.unwrap_or_default()));
         }
         let sample_count = found.sample_count();
-        let facts = SourceFacts { path, class_names: &[], sample_count, has_label_files: true };
+        let facts = SourceFacts {
+            location: &location,
+            class_names: &[],
+            sample_count,
+            has_label_files: true,
+        };
         let found = found.settle(facts);
         Ok(Self::of_found(&[facts], &folders, vec![found])?.0)
     }
@@ -158,7 +164,7 @@ impl Labels {
         let named = named.flat_map(|(facts, _)| facts.class_names).map(String::as_str).collect();
         let ids = facts.iter().zip(&found);
         let ids: Vec<_> =
-            ids.map(|(facts, found)| (facts.path, found.distinct_folders())).collect();
+            ids.map(|(facts, found)| (facts.location, found.distinct_folders())).collect();
         let classes = folders.classes(&ids, &named)?;
         let (mut conflict, mut unreadable) = (None, Vec::new());
         let has_classes = |number: usize| !classes.of_source[number].is_empty();
@@ -228,8 +234,8 @@ impl Labels {
         let Some(source) = sources.get(source) else { return Ok(None) };
         let key = source.entry(index)?.key;
         source.check_label(index)?;
-        let (path, member) = (source.path().to_owned(), key.unwrap_or_default().into_owned());
-        let changed = ReadError::Label { path, member, source: LabelDefect::Changed };
+        let (location, member) = (source.location().clone(), key.unwrap_or_default().into_owned());
+        let changed = ReadError::Label { location, member, source: LabelDefect::Changed };
         Err(changed.for_sample(index, None))
     }
 

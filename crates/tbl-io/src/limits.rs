@@ -1,8 +1,7 @@
 //! What a reader takes before it allocates.
 
-use std::path::Path;
-
 use crate::error::ReadError;
+use crate::location::Location;
 
 /// Upper bounds for single allocations, against files that claim absurd sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,11 +24,15 @@ impl ReadLimits {
         id.extend_from_slice(&self.sample_bytes.to_le_bytes());
     }
 
-    pub(crate) fn check_sample_bytes(&self, path: &Path, need: u64) -> Result<(), ReadError> {
+    pub(crate) fn check_sample_bytes(
+        &self,
+        location: &Location,
+        need: u64,
+    ) -> Result<(), ReadError> {
         if need <= self.sample_bytes {
             return Ok(());
         }
-        let (path, limit) = (path.to_path_buf(), self.sample_bytes);
-        Err(ReadError::Limit { path, what: "sample bytes", limit, need })
+        let (location, limit) = (location.clone(), self.sample_bytes);
+        Err(ReadError::Limit { location, what: "sample bytes", limit, need })
     }
 }

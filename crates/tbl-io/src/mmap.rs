@@ -26,13 +26,13 @@
 use std::fs::File;
 use std::hint::black_box;
 use std::io;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst, compiler_fence};
 use std::sync::{Arc, OnceLock};
 
 use memmap2::{Mmap, MmapOptions};
 
 use crate::error::ReadError;
+use crate::location::Location;
 use crate::source::{Backing, Source};
 
 /// Mappings that may be live at once. Each costs 32 bytes of static memory and one comparison in
@@ -49,7 +49,7 @@ const MAX_MAPPINGS: usize = 4096;
 /// ```
 #[derive(Debug)]
 pub struct Mapped {
-    path: Arc<Path>,
+    location: Location,
     offset: u64,
     len: usize,
     memory: Memory,
@@ -78,7 +78,7 @@ impl Mapped {
     pub fn new(source: &Source, offset: u64, len: u64) -> Result<Self, ReadError> {
         source.check_range(offset, len)?;
         let limit = |what, limit, need| ReadError::Limit {
-            path: source.path().to_path_buf(),
+            location: source.location().clone(),
             what,
             limit,
             need,
@@ -93,7 +93,7 @@ impl Mapped {
             _ if size == 0 => Memory::Empty,
             Backing::Memory(bytes) => Memory::Bytes(Arc::clone(bytes)),
             Backing::File(file) => {
-                install_handler().map_err(|error| ReadError::io(source.path(), error))?;
+                install_handler().map_err(|error| ReadError::io(source.location(), error))?;
                 // SAFETY: the caller of `map` must see to it that the bytes stay valid while they
                 // are borrowed. `with` and `slice` lend them only while `self` is borrowed, and
                 // with it `map`. A file that shrinks meanwhile is caught by the handler installed
@@ -101,19 +101,19 @@ impl Mapped {
                 // borrow, until `registration` is dropped, which no borrow outlives. Bytes that
                 // change are in the module's "not promised" paragraph.
                 let map = unsafe { MmapOptions::new().offset(offset).len(size).map(&**file) }
-                    .map_err(|error| ReadError::io(source.path(), error))?;
+                    .map_err(|error| ReadError::io(source.location(), error))?;
                 let registration = Registration::new(&map).ok_or_else(|| {
                     limit("files mapped at once", MAX_MAPPINGS as u64, MAX_MAPPINGS as u64 + 1)
                 })?;
                 Memory::File { registration, map, file: Arc::clone(file) }
             }
         };
-        Ok(Self { path: source.path().into(), offset, len: size, memory })
+        Ok(Self { location: source.location().clone(), offset, len: size, memory })
     }
 
     /// The file's name, as its source has it.
-    pub fn path(&self) -> &Path {
-        &self.path
+    pub fn location(&self) -> &Location {
+        &self.location
     }
 
     /// Where the mapped part starts in the file.
@@ -216,13 +216,13 @@ impl Mapped {
     /// Whether the file still reaches to the end of a range that lies inside the mapped part.
     fn check_file_len(&self, offset: u64, len: u64) -> Result<(), ReadError> {
         let Memory::File { file, .. } = &self.memory else { return Ok(()) };
-        let file_len = file.metadata().map_err(|error| ReadError::io(&self.path, error))?.len();
+        let file_len = file.metadata().map_err(|error| ReadError::io(&self.location, error))?.len();
         // The range is inside the mapped part, so its end does not overflow.
         if file_len < offset + len { Err(self.changed(offset, len)) } else { Ok(()) }
     }
 
     fn changed(&self, offset: u64, expected: u64) -> ReadError {
-        ReadError::ChangedWhileOpen { path: self.path.to_path_buf(), offset, expected }
+        ReadError::ChangedWhileOpen { location: self.location.clone(), offset, expected }
     }
 
     /// Fills `bytes` from the file, starting at `offset` (counted from the start of the file).

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
 
 use crate::escape::Escaped;
 use crate::grouping::{Grouping, JoinedImages, SeveralImages, WithoutImage, last_extension};
+use crate::location::Location;
 use crate::names::Names;
 
 /// A finding about a source that is not an error but that its user should know.
@@ -114,9 +113,9 @@ pub enum Note {
         /// How many.
         folders: u64,
         /// The first of them.
-        first: PathBuf,
+        first: Location,
         /// The folder that holds all of them, if there is one.
-        parent: Option<PathBuf>,
+        parent: Option<Location>,
     },
 }
 
@@ -124,7 +123,7 @@ pub enum Note {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotedSample {
     /// Its file or folder.
-    pub path: PathBuf,
+    pub location: Location,
     /// Its number there.
     pub index: u64,
     /// Its name, if it has one.
@@ -133,7 +132,7 @@ pub struct NotedSample {
 
 impl fmt::Display for NotedSample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: sample {}", Escaped(self.path.as_os_str().as_bytes()), self.index)?;
+        write!(f, "{}: sample {}", self.location, self.index)?;
         self.key.as_ref().map_or(Ok(()), |key| write!(f, " ({})", Escaped(key)))
     }
 }
@@ -273,7 +272,7 @@ impl fmt::Display for Note {
                 )
             }
             Self::SeparateFolders { folders, first, parent } => {
-                write_separate_folders(f, *folders, first, parent.as_deref())
+                write_separate_folders(f, *folders, first, parent.as_ref())
             }
         }
     }
@@ -294,15 +293,14 @@ fn write_extensions(f: &mut fmt::Formatter<'_>, extensions: &[Vec<u8>]) -> fmt::
 fn write_separate_folders(
     f: &mut fmt::Formatter<'_>,
     folders: u64,
-    first: &Path,
-    parent: Option<&Path>,
+    first: &Location,
+    parent: Option<&Location>,
 ) -> fmt::Result {
-    let shown = |path: &Path| Escaped(path.as_os_str().as_bytes()).to_string();
     write!(
         f,
         "no labels in {folders} folders without class folders or label files, first {}; to take \
          the folders as classes, pass the folder that holds them",
-        shown(first)
+        first
     )?;
-    parent.map_or(Ok(()), |parent| write!(f, ", {}", shown(parent)))
+    parent.map_or(Ok(()), |parent| write!(f, ", {}", parent))
 }

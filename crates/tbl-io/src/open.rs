@@ -1,10 +1,12 @@
 //! Which reader a path needs.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::error::ReadError;
 use crate::folder::Folder;
 use crate::limits::ReadLimits;
+use crate::location::Location;
 use crate::reader::{ReadOptions, TblFile};
 use crate::sample::SampleSource;
 use crate::source::Source;
@@ -22,8 +24,8 @@ use crate::tar::TarArchive;
 ///
 /// # Errors
 /// [`ReadError::Io`], and what the reader says of a damaged or foreign file.
-pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn SampleSource>, ReadError> {
-    Ok(match Container::open(path.as_ref(), ReadOptions::default())? {
+pub fn open(location: impl AsRef<OsStr>) -> Result<Box<dyn SampleSource>, ReadError> {
+    Ok(match Container::open(&Location::new(location), ReadOptions::default())? {
         Container::Folder(folder) => Box::new(folder),
         Container::Tar(archive) => Box::new(archive),
         Container::Tbl(file) => Box::new(file),
@@ -37,9 +39,9 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn SampleSource>, ReadError> 
 ///
 /// # Errors
 /// As for [`open`], of the first that does not open.
-pub fn open_all<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Box<dyn SampleSource>>, ReadError> {
-    allow_open_files(paths.len());
-    paths.iter().map(open).collect()
+pub fn open_all<L: AsRef<OsStr>>(locations: &[L]) -> Result<Vec<Box<dyn SampleSource>>, ReadError> {
+    allow_open_files(locations.len());
+    locations.iter().map(open).collect()
 }
 
 /// Descriptors for everything but shards: standard streams, sockets of the program around us.
@@ -73,7 +75,8 @@ pub(crate) enum Container {
 
 impl Container {
     /// Opens a data set by what it is, a TBL file with these options.
-    pub(crate) fn open(path: &Path, options: ReadOptions) -> Result<Self, ReadError> {
+    pub(crate) fn open(location: &Location, options: ReadOptions) -> Result<Self, ReadError> {
+        let path = Path::new(location.as_os_str());
         let metadata = std::fs::metadata(path).map_err(|error| ReadError::io(path, error))?;
         if metadata.is_dir() {
             return Folder::open(path).map(Self::Folder);

@@ -14,6 +14,7 @@ use tbl_format::{FormatError, v1};
 use crate::error::ReadError;
 use crate::identity::Told;
 use crate::limits::ReadLimits;
+use crate::location::Location;
 use crate::sample::{Entry, Facts, Field, SampleName, SampleSource, SourceKind, StoredBytes};
 use crate::source::Source;
 use crate::tbl_version::TblVersion;
@@ -249,7 +250,7 @@ impl TblFile {
     fn index_entry(&self, index: u64) -> Result<IndexEntry, ReadError> {
         if index >= self.sample_count {
             return Err(ReadError::SampleOutOfRange {
-                path: self.source.path().to_path_buf(),
+                location: self.source.location().clone(),
                 index,
                 sample_count: self.sample_count,
             });
@@ -266,13 +267,13 @@ impl TblFile {
     }
 
     fn format_error(&self, offset: u64, source: FormatError) -> ReadError {
-        ReadError::Format { path: self.source.path().to_path_buf(), offset, source }
+        ReadError::Format { location: self.source.location().clone(), offset, source }
     }
 }
 
 impl SampleSource for TblFile {
-    fn path(&self) -> &Path {
-        self.source.path()
+    fn location(&self) -> &Location {
+        self.source.location()
     }
 
     fn kind(&self) -> SourceKind {
@@ -310,8 +311,8 @@ impl SampleSource for TblFile {
     fn check_label(&self, index: u64) -> Result<(), ReadError> {
         let has_blocks = self.index_entry(index)?.has_metadata();
         self.metadata.check_label(index, has_blocks)?.map_err(|source| {
-            let (path, member) = (self.source.path().to_path_buf(), b"JSON metadata".to_vec());
-            ReadError::Label { path, member, source }.for_sample(index, None)
+            let (location, member) = (self.source.location().clone(), b"JSON metadata".to_vec());
+            ReadError::Label { location, member, source }.for_sample(index, None)
         })
     }
 

@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};
-use std::path::Path;
 
 use tbl_format::SampleFormat;
 use tbl_format::extension::ExtensionHeader;
@@ -11,6 +10,7 @@ use tbl_format::metadata::MetadataType;
 
 use crate::error::ReadError;
 use crate::grouping::{own_field_name, own_part, split_base};
+use crate::location::Location;
 use crate::note::Note;
 use crate::source::Source;
 
@@ -19,8 +19,8 @@ use crate::source::Source;
 /// A source is [`Any`], so that what only one kind of container has can be asked for by downcasting.
 /// Reading is positioned and takes `&self`, so one source serves any number of threads.
 pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
-    /// The file or folder the samples come from, as it was given to `open`.
-    fn path(&self) -> &Path;
+    /// The file, folder or object the samples come from, as it was given to `open`.
+    fn location(&self) -> &Location;
 
     /// What kind of container this is.
     fn kind(&self) -> SourceKind;

@@ -1,14 +1,16 @@
 //! Positioned reads from one file, or from bytes in memory with the same rules.
 
+use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io;
 use std::num::NonZeroU64;
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::{FileKind, ReadError};
 use crate::identity::{self, Times, Told};
+use crate::location::Location;
 
 /// How reads that are under way together use the system's memory of files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -37,7 +39,7 @@ pub enum PageCache {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Source {
-    path: Arc<Path>,
+    location: Location,
     len: u64,
     backing: Backing,
     times: Times,
@@ -59,20 +61,20 @@ impl Source {
         let path = path.as_ref();
         let (file, metadata) = open_with_metadata(path)?;
         let backing = Backing::File(Arc::new(file));
-        Ok(Self { path: path.into(), len: metadata.len(), backing, times: Times::default() })
+        let location = Location::new(path);
+        Ok(Self { location, len: metadata.len(), backing, times: Times::default() })
     }
 
     /// Bytes in memory under a name that errors will use.
-    pub fn from_bytes(name: impl Into<PathBuf>, bytes: Vec<u8>) -> Self {
-        let name: PathBuf = name.into();
+    pub fn from_bytes(name: impl AsRef<OsStr>, bytes: Vec<u8>) -> Self {
         let (len, backing) = (bytes.len() as u64, Backing::Memory(bytes.into()));
-        Self { path: name.into(), len, backing, times: Times::default() }
+        Self { location: Location::new(name), len, backing, times: Times::default() }
     }
 
     /// The path given to [`open`](Self::open), or the name given to
     /// [`from_bytes`](Self::from_bytes).
-    pub fn path(&self) -> &Path {
-        &self.path
+    pub fn location(&self) -> &Location {
+        &self.location
     }
 
     /// The file's length when it was opened.
@@ -91,7 +93,7 @@ impl Source {
     pub(crate) fn content_id(&self, id: &mut Vec<u8>) -> Option<Told> {
         let Backing::File(file) = &self.backing else { return None };
         let metadata = file.metadata().ok()?;
-        identity::push(&self.path, &metadata, id);
+        identity::push(self.location.as_os_str(), &metadata, id);
         Some(Told::by_times(&metadata, &self.times, || rustix::fs::fstatfs(file)))
     }
 
@@ -107,7 +109,7 @@ impl Source {
                 if error.kind() == io::ErrorKind::UnexpectedEof {
                     self.changed(offset, expected)
                 } else {
-                    ReadError::io(&self.path, error)
+                    ReadError::io(&self.location, error)
                 }
             }),
             Backing::Memory(memory) => {
@@ -133,7 +135,7 @@ impl Source {
     ) -> Result<(), ReadError> {
         self.check_range(offset, len)?;
         let limit = |limit| ReadError::Limit {
-            path: self.path.to_path_buf(),
+            location: self.location.clone(),
             what: "bytes to hold in memory",
             limit,
             need: len,
@@ -160,7 +162,8 @@ impl Source {
     /// # Errors
     /// [`ReadError::Io`] when the system refuses.
     pub fn dont_need(&self, offset: u64, len: u64) -> Result<(), ReadError> {
-        self.advise(offset, len, Advice::DontNeed).map_err(|error| ReadError::io(&self.path, error))
+        self.advise(offset, len, Advice::DontNeed)
+            .map_err(|error| ReadError::io(&self.location, error))
     }
 
     /// The first offset from `offset` on that does not lie in a hole, or the file's length.
@@ -202,7 +205,7 @@ impl Source {
     }
 
     fn changed(&self, offset: u64, expected: u64) -> ReadError {
-        ReadError::ChangedWhileOpen { path: self.path.to_path_buf(), offset, expected }
+        ReadError::ChangedWhileOpen { location: self.location.clone(), offset, expected }
     }
 }
 
@@ -222,7 +225,7 @@ fn open_with_metadata(path: &Path) -> Result<(File, Metadata), ReadError> {
     let io_error = |error| ReadError::io(path, error);
     let check = |file_type: std::fs::FileType| match file_kind(file_type) {
         None => Ok(()),
-        Some(found) => Err(ReadError::NotAFile { path: path.to_path_buf(), found }),
+        Some(found) => Err(ReadError::NotAFile { location: path.into(), found }),
     };
     check(std::fs::metadata(path).map_err(io_error)?.file_type())?;
     // The path may have been replaced since; O_NONBLOCK keeps the open from waiting for a FIFO's

@@ -24,6 +24,7 @@ use crate::grouping::{FieldSet, Grouping, split_base};
 use crate::identity::Told;
 use crate::label::{LabelDefect, LabelField, deciding_field};
 use crate::limits::ReadLimits;
+use crate::location::Location;
 use crate::names::Names;
 use crate::note::{HIDDEN_FILES, Note, OTHER_FILES};
 use crate::sample::{Entry, Facts, Field, SampleSource, SourceKind, StoredBytes};
@@ -176,7 +177,7 @@ impl TarArchive {
     /// The member that is sample `index`, with its name checked.
     fn member(&self, index: u64) -> Result<u32, ReadError> {
         let member = self.grouping.sample(index).ok_or_else(|| ReadError::SampleOutOfRange {
-            path: self.source.path().to_path_buf(),
+            location: self.source.location().clone(),
             index,
             sample_count: self.sample_count(),
         })?;
@@ -195,7 +196,7 @@ impl TarArchive {
         found: Result<(), PathDefect>,
     ) -> Result<(), ReadError> {
         found.map_err(|defect| ReadError::Tar {
-            path: self.source.path().to_path_buf(),
+            location: self.source.location().clone(),
             // The header directly before the bytes.
             offset: self.extents.of(member).offset.saturating_sub(BLOCK_BYTES),
             source: TarDefect::UnsafeName { what, defect },
@@ -204,7 +205,7 @@ impl TarArchive {
 
     fn read_member(&self, member: u32, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
         let Extent { offset, size } = self.extents.of(member);
-        self.limits.check_sample_bytes(self.source.path(), size)?;
+        self.limits.check_sample_bytes(self.source.location(), size)?;
         self.source.read_range_into(offset, size, bytes)
     }
 
@@ -223,8 +224,8 @@ impl TarArchive {
             Err(defect) => Err(defect),
         };
         let source = label.err().unwrap_or(LabelDefect::Changed);
-        let path = self.source.path().to_path_buf();
-        Err(ReadError::Label { path, member: self.names.path(member).into_owned(), source })
+        let location = self.source.location().clone();
+        Err(ReadError::Label { location, member: self.names.path(member).into_owned(), source })
     }
 }
 
@@ -268,8 +269,8 @@ fn sample_labels(index: &Index, grouping: &Grouping) -> (Vec<i64>, Vec<u64>) {
 }
 
 impl SampleSource for TarArchive {
-    fn path(&self) -> &Path {
-        self.source.path()
+    fn location(&self) -> &Location {
+        self.source.location()
     }
 
     fn kind(&self) -> SourceKind {
@@ -328,7 +329,7 @@ impl SampleSource for TarArchive {
         let member = self.member(index)?;
         let Extent { offset, size } = self.extents.of(member);
         // What cannot be read for its size cannot be seen either.
-        let within = self.limits.check_sample_bytes(self.source.path(), size);
+        let within = self.limits.check_sample_bytes(self.source.location(), size);
         let view = within.and_then(|()| self.views.view(&self.source, offset, size));
         view.map_err(|error| error.for_sample(index, Some(&self.names.path(member))))
     }
@@ -337,7 +338,7 @@ impl SampleSource for TarArchive {
         let member = self.member(index)?;
         let Extent { offset, size: len } = self.extents.of(member);
         self.limits
-            .check_sample_bytes(self.source.path(), len)
+            .check_sample_bytes(self.source.location(), len)
             .map_err(|error| error.for_sample(index, Some(&self.names.path(member))))?;
         Ok(Some(StoredBytes { source: self.source.clone(), offset, len }))
     }

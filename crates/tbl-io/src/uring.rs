@@ -212,9 +212,9 @@ impl Read {
         let total = span.and_then(|span| usize::try_from(span.checked_add(padding)?).ok());
         let limit = |bytes: Vec<u8>| {
             let limit = bytes.capacity() as u64;
-            let path = source.path().to_path_buf();
+            let location = source.location().clone();
             let what = "bytes to hold in memory";
-            failed(bytes, ReadError::Limit { path, what, limit, need: *len })
+            failed(bytes, ReadError::Limit { location, what, limit, need: *len })
         };
         let Some(total) = total else { return Err(limit(bytes)) };
         if bytes.try_reserve(total.saturating_sub(bytes.len())).is_err() {
@@ -238,7 +238,7 @@ impl Read {
             Err(_) if self.is_direct && -result == libc::EINVAL => return Some(self.read_cached()),
             Err(_) => {
                 let error = io::Error::from_raw_os_error(-result);
-                return Some(Err(ReadError::io(self.stored.source.path(), error)));
+                return Some(Err(ReadError::io(self.stored.source.location(), error)));
             }
         };
         self.read += read;
@@ -248,8 +248,8 @@ impl Read {
         }
         if read == 0 {
             let StoredBytes { source, offset, len: expected } = &self.stored;
-            let (path, offset, expected) = (source.path().to_path_buf(), *offset, *expected);
-            return Some(Err(ReadError::ChangedWhileOpen { path, offset, expected }));
+            let (location, offset, expected) = (source.location().clone(), *offset, *expected);
+            return Some(Err(ReadError::ChangedWhileOpen { location, offset, expected }));
         }
         // What follows a part of a block cannot be read directly.
         if self.is_direct { Some(self.read_cached()) } else { None }

@@ -6,10 +6,10 @@ mod overlaps;
 
 use std::borrow::Cow;
 use std::error::Error;
+use std::ffi::OsStr;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::path::Path;
 
 use tbl_format::SampleFormat;
 
@@ -17,6 +17,7 @@ use crate::convert::{ConvertError, Prepare, Prepared, heard};
 use crate::error::{Detail, ReadError, TarDefect};
 use crate::escape::Escaped;
 use crate::labels::Labels;
+use crate::location::Location;
 use crate::note::Note;
 use crate::open::Container;
 use crate::ordered::{self, Plan};
@@ -169,7 +170,7 @@ impl VerifySummary {
     }
 }
 
-/// Reads every sample and every field of the data set at `path` and checks every checksum and
+/// Reads every sample and every field of the data set at `location` and checks every checksum and
 /// extent there is. `new_check` makes, for each thread, what looks at the bytes: [`AsStored`] or
 /// a decoder. It ends where `on_finding` breaks off.
 ///
@@ -181,12 +182,12 @@ impl VerifySummary {
 /// [`ConvertError::Read`] when the data set cannot be opened, or the system, not the data, is at
 /// fault; [`ConvertError::WorkerPanicked`]; [`ConvertError::Stopped`].
 pub fn verify<C: Prepare>(
-    path: &Path,
+    location: impl AsRef<OsStr>,
     workers: NonZeroUsize,
     new_check: impl Fn() -> C + Sync,
     on_finding: &mut dyn FnMut(Finding<'_>) -> ControlFlow<()>,
 ) -> Result<VerifySummary, ConvertError> {
-    let Opened { source, damage, oddities } = Opened::open(path)?;
+    let Opened { source, damage, oddities } = Opened::open(&Location::new(location))?;
     let sources = [source];
     let labels = Labels::resolve(&sources)?;
     let source = &*sources[0];
@@ -257,10 +258,10 @@ struct Opened {
 }
 
 impl Opened {
-    fn open(path: &Path) -> Result<Self, ReadError> {
+    fn open(location: &Location) -> Result<Self, ReadError> {
         let options = ReadOptions { verify: Verify::All, ..ReadOptions::default() };
         let (mut damage, mut oddities) = (Vec::new(), Vec::new());
-        let source: Box<dyn SampleSource> = match Container::open(path, options)? {
+        let source: Box<dyn SampleSource> = match Container::open(location, options)? {
             Container::Folder(folder) => {
                 let notes = folder.notes().into_iter().filter(|note| *note != Note::NoSamples);
                 oddities.extend(notes.map(Oddity::Note));
@@ -269,8 +270,8 @@ impl Opened {
             Container::Tar(archive) => {
                 oddities = tar_oddities(&archive);
                 if let Some(offset) = archive.find_header_behind_end()? {
-                    let (path, source) = (path.to_owned(), TarDefect::BehindEnd);
-                    damage.push(ReadError::Tar { path, offset, source });
+                    let (location, source) = (location.clone(), TarDefect::BehindEnd);
+                    damage.push(ReadError::Tar { location, offset, source });
                 }
                 Box::new(archive)
             }

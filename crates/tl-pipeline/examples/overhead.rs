@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tbl_format::SampleFormat;
-use tbl_io::{Entry, Field, NewSample, ReadError, SampleSource, Source, SourceKind, StreamWriter};
+use tbl_io::{
+    Entry, Field, Location, NewSample, ReadError, SampleSource, Source, SourceKind, StreamWriter,
+};
 use tl_pipeline::{Dataset, Loader, LoaderConfig, Shuffle, Work};
 use tl_transform::Recipe;
 
@@ -56,12 +58,13 @@ fn show(is_tsv: bool, what: &str, unit: &str, values: &[f64]) {
 /// Samples of eight bytes that cost nothing to get.
 #[derive(Debug)]
 struct Numbers {
+    location: Location,
     count: u64,
 }
 
 impl SampleSource for Numbers {
-    fn path(&self) -> &Path {
-        Path::new("numbers")
+    fn location(&self) -> &Location {
+        &self.location
     }
 
     fn kind(&self) -> SourceKind {
@@ -109,7 +112,10 @@ impl SampleSource for Numbers {
 
 /// Microseconds of the clock and of processor time that a sample takes.
 fn per_sample(samples: u32, workers: usize) -> Result<(f64, f64), Box<dyn Error>> {
-    let dataset = Dataset::from_sources(vec![Box::new(Numbers { count: samples.into() })])?;
+    let dataset = Dataset::from_sources(vec![Box::new(Numbers {
+        location: "numbers".into(),
+        count: samples.into(),
+    })])?;
     let sampler = Shuffle::Full.into();
     // One epoch: what would be prepared of the next one is not counted.
     let prefetch_next_epoch = false;

@@ -88,7 +88,7 @@ impl Buckets {
             return Err(PipelineError::TurnedSizes { recipe: recipe.to_string() });
         }
         match dataset.shards().iter().find(|shard| !has_sizes(&***shard)) {
-            Some(shard) => Err(PipelineError::UnknownSizes { path: shard.path().to_path_buf() }),
+            Some(shard) => Err(PipelineError::UnknownSizes { location: shard.location().clone() }),
             None => Ok(()),
         }
     }

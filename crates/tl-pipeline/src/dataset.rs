@@ -1,8 +1,8 @@
 //! Data sets: one or many stored sources as one numbered sequence of labelled samples.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 
 use tbl_format::SampleFormat;
 use tbl_io::{Entry, Facts, Field, LabelOrigin, Labels, Note, ReadError, SampleSource};
@@ -39,13 +39,13 @@ impl Dataset {
     /// # Errors
     /// The first path that cannot be opened, with its name; otherwise as for
     /// [`from_sources`](Self::from_sources).
-    pub fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Self, PipelineError> {
-        tbl_io::allow_open_files(paths.len());
-        let open = |path: &P| match table::open(path.as_ref())? {
+    pub fn open<L: AsRef<OsStr>>(locations: &[L]) -> Result<Self, PipelineError> {
+        tbl_io::allow_open_files(locations.len());
+        let open = |location: &L| match table::open(location.as_ref().as_ref())? {
             Some(table) => Ok(Box::new(TableSource::boxed(table)) as Box<dyn SampleSource>),
-            None => Ok(tbl_io::open(path)?),
+            None => Ok(tbl_io::open(location)?),
         };
-        Self::from_sources(paths.iter().map(open).collect::<Result<_, PipelineError>>()?)
+        Self::from_sources(locations.iter().map(open).collect::<Result<_, PipelineError>>()?)
     }
 
     /// Joins sources that are open already.
@@ -63,7 +63,7 @@ impl Dataset {
         for shard in &shards {
             let (start, count) = (starts[starts.len() - 1], shard.sample_count());
             let end = start.checked_add(count).ok_or_else(|| ReadError::Limit {
-                path: PathBuf::from(shard.path()),
+                location: shard.location().clone(),
                 what: "samples in the data set",
                 limit: u64::MAX - start,
                 need: count,
@@ -134,7 +134,7 @@ impl Dataset {
         if !self.is_empty() {
             return Ok(());
         }
-        let first = self.shards.first().map(|shard| (shard.path().to_path_buf(), shard.kind()));
+        let first = self.shards.first().map(|shard| (shard.location().clone(), shard.kind()));
         Err(EmptyError::NoSamples { first, others: self.shards.len().saturating_sub(1) })
     }
 
@@ -174,8 +174,8 @@ impl Dataset {
             return Ok(());
         };
         let key = shard.entry(0).ok().and_then(|entry| entry.key).map(Cow::into_owned);
-        let path = shard.path().to_path_buf();
-        Err(EmptyError::NoImages { path, key, sample_count: self.len() })
+        let location = shard.location().clone();
+        Err(EmptyError::NoImages { location, key, sample_count: self.len() })
     }
 
     /// Whether samples have labels, as far as their containers say; rows of a table get theirs later.
@@ -297,9 +297,9 @@ impl Dataset {
         bytes.clear();
         bytes.try_reserve(view.len()).map_err(|_| {
             let (limit, need) = (bytes.capacity() as u64, view.len() as u64);
-            let path = PathBuf::from(source.path());
+            let location = source.location().clone();
             let what = "bytes to hold in memory";
-            ReadError::Limit { path, what, limit, need }.for_sample(local, None)
+            ReadError::Limit { location, what, limit, need }.for_sample(local, None)
         })?;
         bytes.extend_from_slice(view);
         source.unpack(local, bytes)?;
@@ -369,7 +369,7 @@ impl Dataset {
     /// The error of sample `index` with this fault. It names the sample and its place as far as the
     /// source can be asked for them.
     pub fn sample_error(&self, index: u64, fault: SampleFault) -> SampleError {
-        let shard = guarded(|| self.locate(index).map(|(source, _)| source.path().to_path_buf()));
+        let shard = guarded(|| self.locate(index).map(|(source, _)| source.location().clone()));
         let (key, offset) = match guarded(|| self.entry(index)) {
             // Where a row's columns lie is said by what is wrong with them.
             Ok(Ok(entry)) if matches!(fault, SampleFault::Column { .. }) => {
@@ -390,7 +390,7 @@ impl Dataset {
         if shard < self.shards.len() {
             return Ok(shard);
         }
-        let path = self.shards.last().map(|shard| shard.path().to_path_buf()).unwrap_or_default();
-        Err(ReadError::SampleOutOfRange { path, index, sample_count: self.len() })
+        let location = self.shards.last().map(|shard| shard.location().clone()).unwrap_or_default();
+        Err(ReadError::SampleOutOfRange { location, index, sample_count: self.len() })
     }
 }

@@ -6,10 +6,9 @@ mod empty;
 mod sampler;
 mod table;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use tbl_io::{Escaped, ReadError};
+use tbl_io::{Escaped, Location, ReadError};
 use tl_decode::DecodeError;
 use tl_transform::{PlanError, StepError, UserFault, UserTransformError};
 
@@ -61,20 +60,21 @@ pub enum PipelineError {
         recipe: String,
     },
     /// Buckets for a source whose index does not have the sizes of its images.
-    #[error("{}: the index has no sizes, which buckets need; `tl convert` to TBL stores them",
-        Escaped(path.as_os_str().as_encoded_bytes()))]
+    #[error(
+        "{location}: the index has no sizes, which buckets need; `tl convert` to TBL stores them"
+    )]
     UnknownSizes {
         /// The source.
-        path: PathBuf,
+        location: Location,
     },
     /// The sampler asks for what the data set does not have, or for nothing.
     #[error(transparent)]
     Sampler(#[from] SamplerError),
     /// A table cannot be opened.
-    #[error("{}: {source}", Escaped(path.as_os_str().as_encoded_bytes()))]
+    #[error("{location}: {source}")]
     Table {
         /// The file.
-        path: PathBuf,
+        location: Location,
         /// What is wrong with it.
         source: TableError,
     },
@@ -325,8 +325,7 @@ impl std::fmt::Display for Not<'_> {
 /// A sample that cannot be used: which one, where it is stored, and why.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{}: sample {index}{}{}: {fault}",
-    Escaped(shard.as_os_str().as_encoded_bytes()),
+    "{shard}: sample {index}{}{}: {fault}",
     Named(key.as_deref()),
     At(*offset)
 )]
@@ -336,7 +335,7 @@ pub struct SampleError {
     /// Its name, if it has one.
     pub key: Option<Vec<u8>>,
     /// The file or folder it is stored in.
-    pub shard: PathBuf,
+    pub shard: Location,
     /// Where its bytes start there, when its index entry can be read.
     pub offset: Option<u64>,
     /// What is wrong.
@@ -480,7 +479,7 @@ mod tests {
         let mut error = SampleError {
             index: 17,
             key: Some(b"a/b\n.jpg".to_vec()),
-            shard: PathBuf::from("train.tar"),
+            shard: "train.tar".into(),
             offset: Some(512),
             fault: SampleFault::RawSize { width: 2, height: 3, need: 18, have: 17 },
         };
@@ -493,11 +492,12 @@ mod tests {
 
     #[test]
     fn a_read_error_says_file_and_sample_once() {
-        let cut = ReadError::ChangedWhileOpen { path: "a\n.tar".into(), offset: 512, expected: 9 };
+        let cut =
+            ReadError::ChangedWhileOpen { location: "a\n.tar".into(), offset: 512, expected: 9 };
         let error = SampleError {
             index: 17,
             key: Some(b"b.jpg".to_vec()),
-            shard: PathBuf::from("a\n.tar"),
+            shard: "a\n.tar".into(),
             offset: None,
             fault: cut.for_sample(3, Some(b"b.jpg")).into(),
         };

@@ -81,9 +81,9 @@ impl Dataset {
         let mut hash = Sha256::new();
         if self.tables().next().is_some() {
             for table in self.tables() {
-                let path = || table.path().to_path_buf();
+                let location = || table.location().clone();
                 hash_table(table, &mut hash)
-                    .map_err(|source| PipelineError::Table { path: path(), source })?;
+                    .map_err(|source| PipelineError::Table { location: location(), source })?;
             }
             return Ok(Fingerprint(hash.finalize().into()));
         }
@@ -238,11 +238,11 @@ mod tests {
 
     #[test]
     fn a_fault_of_the_moment_is_no_part_of_a_fingerprint() {
-        let io = |kind: ErrorKind| ReadError::Io { path: "a".into(), source: kind.into() };
+        let io = |kind: ErrorKind| ReadError::Io { location: "a".into(), source: kind.into() };
         assert!(!is_lasting(&io(ErrorKind::TimedOut)));
         assert!(!is_lasting(&io(ErrorKind::TimedOut).for_sample(1, None)));
         assert!(is_lasting(&io(ErrorKind::NotFound).for_sample(1, None)));
-        let cut = ReadError::ChangedWhileOpen { path: "a".into(), offset: 0, expected: 1 };
+        let cut = ReadError::ChangedWhileOpen { location: "a".into(), offset: 0, expected: 1 };
         assert!(is_lasting(&cut.for_sample(1, None)));
     }
 }

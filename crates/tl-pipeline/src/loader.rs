@@ -357,8 +357,8 @@ fn label_by(
 /// What gathers rows of tables, if that is what is to be done, and can be with this data set.
 fn gatherer(dataset: &Dataset, config: &LoaderConfig) -> Result<Option<Gatherer>, PipelineError> {
     let (table, first) = (dataset.tables().next(), dataset.shards().first());
-    let path = || first.map(|shard| shard.path().to_path_buf()).unwrap_or_default();
-    let refused = |what| Err(ColumnsError::IsTable { path: path(), what }.into());
+    let location = || first.map(|shard| shard.location().clone()).unwrap_or_default();
+    let refused = |what| Err(ColumnsError::IsTable { location: location(), what }.into());
     match (&config.work, table) {
         (Work::Columns(columns), Some(_)) => {
             if config.readers != Readers::Workers {
@@ -369,7 +369,7 @@ fn gatherer(dataset: &Dataset, config: &LoaderConfig) -> Result<Option<Gatherer>
             }
             Gatherer::new(dataset, columns, &config.fields.columns, config.memory_budget).map(Some)
         }
-        (Work::Columns(_), None) => Err(ColumnsError::NoTable { path: path() }.into()),
+        (Work::Columns(_), None) => Err(ColumnsError::NoTable { location: location() }.into()),
         (Work::Images(_), Some(_)) => refused("images"),
         (Work::Bytes | Work::Views, Some(_)) => refused("samples of bytes"),
         (Work::Bytes | Work::Views | Work::Images(_), None) => Ok(None),

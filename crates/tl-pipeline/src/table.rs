@@ -20,9 +20,8 @@ mod tbf;
 mod view;
 
 use std::fmt;
-use std::path::Path;
 
-use tbl_io::ReadError;
+use tbl_io::{Location, ReadError};
 
 use crate::error::TableError;
 use crate::sync::Arc;
@@ -43,7 +42,7 @@ pub(crate) use open::{check, open};
 /// Rows of columns that any number of threads read at any place.
 pub trait Table: Send + Sync + fmt::Debug {
     /// The file.
-    fn path(&self) -> &Path;
+    fn location(&self) -> &Location;
 
     /// Rows of every column.
     fn row_count(&self) -> u64;

@@ -192,7 +192,7 @@ pub(crate) struct TableFindings {
 fn table_kind(path: &Path) -> Option<TableKind> {
     let source = Source::open(path).ok().filter(|_| path.is_file())?;
     // What cannot be read is refused by who opens it as a data set.
-    TableKind::of(path, &source).ok().flatten()
+    TableKind::of(&source).ok().flatten()
 }
 
 /// Reads every block or every region.

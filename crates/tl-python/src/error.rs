@@ -5,16 +5,14 @@
     reason = "what else there is, or will be, belongs to the last class"
 )]
 
-use std::ffi::OsStr;
 use std::io;
 use std::iter;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
-use tbl_io::{ConvertError, Escaped, MetadataDefect, ReadError, WriteError};
+use tbl_io::{ConvertError, Escaped, Location, MetadataDefect, ReadError, WriteError};
 use tl_decode::DecodeError;
 use tl_pipeline::{PipelineError, SampleError, SampleFault, SamplerError, TableError};
 use tl_transform::{PlanError, RecipeError, StepError};
@@ -76,15 +74,15 @@ impl Class {
 /// Where something is wrong.
 #[derive(Debug, Default)]
 struct Place {
-    shard: Option<PathBuf>,
+    shard: Option<Location>,
     sample: Option<u64>,
     key: Option<Vec<u8>>,
     offset: Option<u64>,
 }
 
 impl Place {
-    fn file(path: &Path) -> Self {
-        Self { shard: Some(path.to_owned()), ..Self::default() }
+    fn at(location: impl Into<Location>) -> Self {
+        Self { shard: Some(location.into()), ..Self::default() }
     }
 }
 
@@ -131,7 +129,7 @@ impl Error {
     }
 
     /// What reading an IDV file failed with.
-    pub(crate) fn idv(path: &Path, error: &idv_format::ReadError) -> Self {
+    pub(crate) fn idv(location: &Location, error: &idv_format::ReadError) -> Self {
         let (class, errno) = match error {
             error if error.is_damage() => (Class::Format, None),
             idv_format::ReadError::Io { source, .. } => (Class::Storage, number(source)),
@@ -143,24 +141,24 @@ impl Error {
             | idv_format::ReadError::Metadata { offset, .. } => Some(*offset),
             _ => None,
         };
-        let place = Place { offset, ..Place::file(path) };
-        Self { place, errno, message: in_file(path, error), ..Self::new(class, error) }
+        let place = Place { offset, ..Place::at(location) };
+        Self { place, errno, message: in_file(location, error), ..Self::new(class, error) }
     }
 
     /// Why columns of an IDV file are no arrays.
-    pub(crate) fn arrow(path: &Path, error: &idv_format::ArrowError) -> Self {
+    pub(crate) fn arrow(location: &Location, error: &idv_format::ArrowError) -> Self {
         match error {
-            idv_format::ArrowError::Read(error) => Self::idv(path, error),
+            idv_format::ArrowError::Read(error) => Self::idv(location, error),
             _ => Self {
-                place: Place::file(path),
-                message: in_file(path, error),
+                place: Place::at(location),
+                message: in_file(location, error),
                 ..Self::new(Class::Format, error)
             },
         }
     }
 
     /// What a TBF segment is refused for.
-    pub(crate) fn tbf(path: &Path, error: &tbf_format::FormatError) -> Self {
+    pub(crate) fn tbf(location: &Location, error: &tbf_format::FormatError) -> Self {
         let class = match error {
             tbf_format::FormatError::NoRow { .. } => Class::Index,
             tbf_format::FormatError::Absent { .. } | tbf_format::FormatError::KeyNeeded { .. } => {
@@ -168,7 +166,7 @@ impl Error {
             }
             _ => Class::Format,
         };
-        let (place, message) = (Place::file(path), in_file(path, error));
+        let (place, message) = (Place::at(location), in_file(location, error));
         Self { place, message, ..Self::new(class, error) }
     }
 
@@ -194,7 +192,7 @@ impl Error {
         let class = py.import("turboloader.exceptions")?.getattr(class)?;
         let exception = class.call1((&*self.message,))?;
         let Place { shard, sample, key, offset } = &self.place;
-        exception.setattr("shard", shard.as_deref().map(|shard| shard.as_os_str()))?;
+        exception.setattr("shard", shard.as_ref().map(Location::as_os_str))?;
         exception.setattr("sample", sample)?;
         exception.setattr("key", key.as_deref().map(|key| text(py, key)).transpose()?)?;
         exception.setattr("offset", offset)?;
@@ -202,12 +200,12 @@ impl Error {
             exception.setattr("errno", self.errno)?;
             // Of a folder its file, which the key names.
             let file = match (shard, key) {
-                (Some(folder), Some(key)) if folder.is_dir() => {
-                    Some(folder.join(OsStr::from_bytes(key)))
+                (Some(folder), Some(key)) if folder.path().is_some_and(Path::is_dir) => {
+                    Some(folder.join(key))
                 }
                 _ => shard.clone(),
             };
-            exception.setattr("filename", file.as_deref().map(Path::as_os_str))?;
+            exception.setattr("filename", file.as_ref().map(Location::as_os_str))?;
         }
         let raised = PyErr::from_value(exception);
         raised.set_cause(py, self.cause.as_ref().map(|cause| cause.clone_ref(py)));
@@ -243,8 +241,8 @@ fn setting_name(setting: &str) -> &str {
 }
 
 /// A message that names its file.
-fn in_file(path: &Path, error: &dyn std::fmt::Display) -> Box<str> {
-    format!("{}: {error}", Escaped(path.as_os_str().as_encoded_bytes())).into()
+fn in_file(location: &Location, error: &dyn std::fmt::Display) -> Box<str> {
+    format!("{location}: {error}").into()
 }
 
 /// A name that need not be UTF-8, as Python has those of files.
@@ -274,7 +272,7 @@ impl From<ReadError> for Error {
 
 /// Class and place of a read error.
 fn read(error: &ReadError) -> Error {
-    let place = Place::file(error.path());
+    let place = Place::at(error.location());
     let at = |class, offset: Option<u64>, errno| Error {
         class,
         message: Box::default(),
@@ -332,7 +330,7 @@ impl From<WriteError> for Error {
             | WriteError::AfterFailure { path } => (path, None, None),
             _ => return Self::new(class, &error),
         };
-        let place = Place { sample, ..Place::file(path) };
+        let place = Place { sample, ..Place::at(path) };
         Self { place, errno, ..Self::new(class, &error) }
     }
 }
@@ -342,9 +340,9 @@ impl From<ConvertError> for Error {
         match error {
             ConvertError::Read(error) | ConvertError::Structure(error) => error.into(),
             ConvertError::Write(error) => error.into(),
-            ConvertError::Prepare { ref path, index, ref key, .. } => {
+            ConvertError::Prepare { ref location, index, ref key, .. } => {
                 let (sample, key) = (Some(index), key.clone());
-                let place = Place { sample, key, ..Place::file(path) };
+                let place = Place { sample, key, ..Place::at(location) };
                 Self { place, ..Self::new(Class::Sample, &error) }
             }
             ConvertError::WorkerNotStarted { ref source, .. } => {
@@ -400,18 +398,18 @@ impl From<&SampleError> for Error {
         };
         let SampleError { index, key, shard, offset, .. } = error;
         let (sample, key, offset) = (Some(*index), key.clone(), *offset);
-        let place = Place { sample, key, offset, ..Place::file(shard) };
+        let place = Place { sample, key, offset, ..Place::at(shard) };
         Self { class, message: error.to_string().into(), place, errno, cause: raised(error) }
     }
 }
 
 /// What is wrong with a table.
-fn table(path: &Path, error: &TableError) -> Error {
-    let place = |offset| Place { offset, ..Place::file(path) };
+fn table(location: &Location, error: &TableError) -> Error {
+    let place = |offset| Place { offset, ..Place::at(location) };
     let found = match error {
         TableError::Read(error) => read(error),
-        TableError::Idv(error) => Error::idv(path, error),
-        TableError::Tbf(error) => Error::tbf(path, error),
+        TableError::Idv(error) => Error::idv(location, error),
+        TableError::Tbf(error) => Error::tbf(location, error),
         TableError::Block { offset, .. } => {
             Error { place: place(Some(*offset)), ..Error::new(Class::Format, error) }
         }
@@ -420,7 +418,7 @@ fn table(path: &Path, error: &TableError) -> Error {
         }
         _ => Error { place: place(None), ..Error::new(Class::Setting, error) },
     };
-    Error { message: in_file(path, error), ..found }
+    Error { message: in_file(location, error), ..found }
 }
 
 impl From<PipelineError> for Error {
@@ -439,7 +437,7 @@ impl From<PipelineError> for Error {
                 let message = format_args!("max_error_rate is {rate}, expected 0 to 1");
                 Self::new(Class::Setting, &message)
             }
-            PipelineError::Table { path, source } => table(path, source),
+            PipelineError::Table { location, source } => table(location, source),
             PipelineError::Sample(sample)
             | PipelineError::SizeUnknown(sample)
             | PipelineError::ErrorBudget { last: sample, .. } => {

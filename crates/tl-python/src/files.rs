@@ -126,8 +126,8 @@ impl PyTblReader {
     }
 
     fn __repr__(&self) -> String {
-        let (path, count) = (self.source().path().display(), self.source().sample_count());
-        format!("TblReader({path}, samples={count})")
+        let (location, count) = (self.source().location(), self.source().sample_count());
+        format!("TblReader({location}, samples={count})")
     }
 }
 

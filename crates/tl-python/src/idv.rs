@@ -14,7 +14,7 @@ use std::sync::Arc;
 use idv_format::{Codec, ColumnEntry, Compression, IdvFile, Item, ReadAt, Scratch, Values};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
-use tbl_io::{Mapped, Source};
+use tbl_io::{Location, Mapped, Source};
 
 use crate::detached::detached;
 use crate::error::Error;
@@ -45,7 +45,7 @@ impl ReadAt for Bytes {
 /// An open IDV file.
 #[pyclass(frozen, name = "IdvFile", module = "turboloader._native")]
 pub(crate) struct PyIdvFile {
-    path: PathBuf,
+    location: Location,
     mapped: Arc<Mapped>,
     file: Arc<IdvFile<Bytes>>,
 }
@@ -56,12 +56,12 @@ impl PyIdvFile {
         let source = Source::open(&path)?;
         let mapped = Arc::new(Mapped::new(&source, 0, source.len())?);
         let file = IdvFile::open(Bytes(Arc::clone(&mapped)));
-        let file = Arc::new(file.map_err(|error| Error::idv(&path, &error))?);
-        Ok(Self { path, mapped, file })
+        let file = Arc::new(file.map_err(|error| Error::idv(source.location(), &error))?);
+        Ok(Self { location: source.location().clone(), mapped, file })
     }
 
     fn error(&self, error: idv_format::ReadError) -> Error {
-        Error::idv(&self.path, &error)
+        Error::idv(&self.location, &error)
     }
 
     /// The values of a column where they lie in the file, if they lie there as in memory: numbers

@@ -11,7 +11,7 @@ use std::time::Duration;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use serde_json::Value;
-use tbl_io::{Escaped, Source, SourceKind};
+use tbl_io::{Source, SourceKind};
 use tl_pipeline::{
     Columns, Dataset, Epoch, Loader, LoaderNote, LoaderState, PipelineError, Report, TableKind,
     Work,
@@ -191,8 +191,8 @@ impl PyLoader {
                 SourceKind::Tar => "tar",
                 SourceKind::Tbl1 | SourceKind::Tbl2 => "tbl",
                 SourceKind::Table | _ => {
-                    let source = Source::open(shard.path())?;
-                    TableKind::of(shard.path(), &source)?.map_or("table", TableKind::name)
+                    let source = Source::open(shard.location().as_os_str())?;
+                    TableKind::of(&source)?.map_or("table", TableKind::name)
                 }
             });
         }
@@ -245,9 +245,9 @@ impl PyLoader {
 /// Notes on the files and folders of a data set; ``usual`` is as in `PyLoader::notes`.
 pub(crate) fn source_notes(dataset: &Dataset, usual: bool) -> impl Iterator<Item = String> {
     dataset.shards().iter().flat_map(move |source| {
-        let path = Escaped(source.path().as_os_str().as_encoded_bytes()).to_string();
+        let location = source.location();
         let notes = source.notes().into_iter().filter(move |note| usual || !note.is_usual());
-        notes.map(move |note| format!("{path}: {note}"))
+        notes.map(move |note| format!("{location}: {note}"))
     })
 }
 

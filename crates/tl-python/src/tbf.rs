@@ -12,7 +12,7 @@ use tbf_format::{
     Adjacency, AlignedBytes, Column, Columns, Dtype, Embeddings, FileHeader, FormatError, Key,
     Region, Segment, Strings, UnpackOptions,
 };
-use tbl_io::{Mapped, Source};
+use tbl_io::{Location, Mapped, Source};
 
 use crate::convert::TableFindings;
 use crate::detached::detached;
@@ -24,7 +24,7 @@ use crate::tensor::Tensor;
 /// An open segment.
 #[pyclass(frozen, name = "TbfSegment", module = "turboloader._native")]
 pub(crate) struct PyTbfSegment {
-    path: PathBuf,
+    location: Location,
     mapped: Arc<Mapped>,
     header: FileHeader,
     /// The regions that there are.
@@ -57,8 +57,10 @@ impl PyTbfSegment {
             }
             Ok((*segment.header(), places))
         })?;
-        let (header, places) = found.map_err(|error: FormatError| Error::tbf(&path, &error))?;
-        Ok(Self { path, mapped, header, places })
+        let (header, places) =
+            found.map_err(|error: FormatError| Error::tbf(source.location(), &error))?;
+        let location = source.location().clone();
+        Ok(Self { location, mapped, header, places })
     }
 
     /// Checks a segment without a key.
@@ -85,11 +87,11 @@ impl PyTbfSegment {
             let damage = damage.iter().map(ToString::to_string).collect();
             Ok(TableFindings { rows: segment.node_count(), damage, oddities, not_verified })
         })?;
-        found.map_err(|error: FormatError| Error::tbf(path, &error))
+        found.map_err(|error: FormatError| Error::tbf(source.location(), &error))
     }
 
     fn error(&self, error: FormatError) -> Error {
-        Error::tbf(&self.path, &error)
+        Error::tbf(&self.location, &error)
     }
 
     fn place(&self, region: Region) -> Option<&Place> {
@@ -151,8 +153,9 @@ impl PyTbfSegment {
         } else if self.header.has_reverse() {
             Adjacency::parse_reverse(region, self.header.node_count())
         } else {
-            let path = self.path.display();
-            let message = format!("{path}: no reverse index, by which incoming edges are found");
+            let location = &self.location;
+            let message =
+                format!("{location}: no reverse index, by which incoming edges are found");
             return Err(Error::setting(&message));
         };
         adjacency.map_err(|error| self.error(error))

@@ -2,6 +2,7 @@
 //! [`table`].
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -155,7 +156,7 @@ pub(crate) struct Sources {
 
 impl Sources {
     /// Opens each path as what it is.
-    pub(crate) fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Self, Failure> {
+    pub(crate) fn open<L: AsRef<OsStr>>(paths: &[L]) -> Result<Self, Failure> {
         Self::of(tbl_io::open_all(paths)?)
     }
 
@@ -163,7 +164,7 @@ impl Sources {
     pub(crate) fn of(sources: Vec<Box<dyn SampleSource>>) -> Result<Self, Failure> {
         require_samples(&sources)?;
         let mut noted = HashSet::new();
-        for source in sources.iter().filter(|source| noted.insert(source.path())) {
+        for source in sources.iter().filter(|source| noted.insert(source.location())) {
             data_set::note(source.as_ref());
         }
         let labels = data_set::resolve(&sources)?;
@@ -193,7 +194,7 @@ fn require_samples(sources: &[Box<dyn SampleSource>]) -> Result<(), Failure> {
     }
     let is_passed_over = |note: &Note| matches!(note, Note::PassedOver { .. });
     let passed_over = first.notes().into_iter().find(is_passed_over).map(Box::new);
-    Err(Failure::Empty { path: first.path().to_owned(), passed_over })
+    Err(Failure::Empty { location: first.location().clone(), passed_over })
 }
 
 /// Writes the samples and shows how far it is. Samples without dimensions or the row index that

@@ -1,9 +1,8 @@
 //! One data set as the commands see it: a source with its labels resolved.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use tbl_io::{Escaped, LabelOrigin, Labels, Note, ReadError, SampleSource};
+use tbl_io::{LabelOrigin, Labels, Note, ReadError, SampleSource};
 
 use crate::failure::Failure;
 use crate::output;
@@ -30,8 +29,7 @@ pub(crate) fn note_usual(source: &dyn SampleSource) {
 fn note_if(source: &dyn SampleSource, is_printed: impl Fn(&Note) -> bool) {
     // A line each, because long lines are shortened.
     for note in source.notes().iter().filter(|note| is_printed(note)) {
-        let path = Escaped(source.path().as_os_str().as_bytes());
-        output::note(&format_args!("{path}: {note}"));
+        output::note(&format_args!("{}: {note}", source.location()));
     }
 }
 

@@ -4,11 +4,10 @@ mod table;
 
 use std::fmt;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::TryFromFloatSecsError;
 
-use tbl_io::{ConvertError, Entry, Escaped, Note, ReadError, SampleSource, WriteError};
+use tbl_io::{ConvertError, Entry, Escaped, Location, Note, ReadError, SampleSource, WriteError};
 use tl_decode::DecodeError;
 use tl_pipeline::{PipelineError, SampleFault};
 use tl_transform::{PlanError, RecipeError};
@@ -31,26 +30,26 @@ pub(crate) enum Verdict {
 /// What an error is about: a file, or a sample of a data set.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
-    path: PathBuf,
+    location: Location,
     sample: Option<(u64, Option<Vec<u8>>)>,
 }
 
 impl Subject {
     /// A whole file.
-    pub(crate) fn file(path: &Path) -> Self {
-        Self { path: path.to_owned(), sample: None }
+    pub(crate) fn file(location: impl Into<Location>) -> Self {
+        Self { location: location.into(), sample: None }
     }
 
     /// Sample `index` of `source`, whose index entry is `entry`.
     pub(crate) fn sample(source: &dyn SampleSource, index: u64, entry: &Entry<'_>) -> Self {
         let key = entry.key.as_deref().map(<[u8]>::to_vec);
-        Self { path: source.path().to_owned(), sample: Some((index, key)) }
+        Self { location: source.location().clone(), sample: Some((index, key)) }
     }
 }
 
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", Escaped(self.path.as_os_str().as_bytes()))?;
+        write!(f, "{}", self.location)?;
         match &self.sample {
             None => Ok(()),
             Some((index, None)) => write!(f, ": sample {index}"),
@@ -153,12 +152,12 @@ pub(crate) enum Failure {
     /// empty one from a wrong one.
     #[error(
         "{}: no samples, expected at least one file that is not hidden{}",
-        Subject::file(path),
+        location,
         passed_over.as_ref().map_or(String::new(), |note| format!("; {note}"))
     )]
     Empty {
         /// The first of them.
-        path: PathBuf,
+        location: Location,
         /// What it has instead, if it has anything.
         passed_over: Option<Box<Note>>,
     },
@@ -503,16 +502,16 @@ mod tests {
 
     #[test]
     fn a_sample_whose_size_is_lost_is_the_datas_fault_or_the_systems() {
-        let path = || PathBuf::from("train.tbl");
+        let location = || Location::new("train.tbl");
         let code = |fault: SampleFault| {
             let (index, key, offset) = (3, None, None);
-            let error = SampleError { index, key, shard: path(), offset, fault };
+            let error = SampleError { index, key, shard: location(), offset, fault };
             Failure::Pipeline(PipelineError::SizeUnknown(Arc::new(error))).exit_code()
         };
-        let cut = ReadError::ChangedWhileOpen { path: path(), offset: 64, expected: 24 };
+        let cut = ReadError::ChangedWhileOpen { location: location(), offset: 64, expected: 24 };
         assert_eq!(code(cut.into()), EXIT_BAD);
         let source = io::ErrorKind::PermissionDenied.into();
-        assert_eq!(code(ReadError::Io { path: path(), source }.into()), EXIT_USAGE);
+        assert_eq!(code(ReadError::Io { location: location(), source }.into()), EXIT_USAGE);
         let message = "index out of bounds".to_owned();
         assert_eq!(code(SampleFault::Panicked { message }), EXIT_INTERNAL);
     }

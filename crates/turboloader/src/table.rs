@@ -54,7 +54,7 @@ fn sniff(path: &Path) -> Result<Option<(TableKind, Source)>, Failure> {
         return Ok(None);
     }
     let source = Source::open(path)?;
-    let kind = TableKind::of(path, &source)?;
+    let kind = TableKind::of(&source)?;
     Ok(kind.map(|kind| (kind, source)))
 }
 

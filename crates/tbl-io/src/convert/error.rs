@@ -2,11 +2,10 @@
 
 use std::error::Error;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 
 use crate::error::ReadError;
 use crate::escape::Escaped;
+use crate::location::Location;
 use crate::ordered::{NotStarted, Panicked};
 use crate::write_error::WriteError;
 use crate::writer::EncodeError;
@@ -27,12 +26,12 @@ pub enum ConvertError {
     /// The caller's preparation refused a sample.
     #[error(
         "{}: sample {index}{}: {source}",
-        Escaped(path.as_os_str().as_bytes()),
+        location,
         InBrackets(key.as_deref())
     )]
     Prepare {
         /// The source.
-        path: PathBuf,
+        location: Location,
         /// The sample's number in it.
         index: u64,
         /// The sample's name, when it has one.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::folders::Classes;
+use crate::location::Location;
 use crate::note::Note;
 use crate::sample::{SampleSource, SourceKind};
 
@@ -63,7 +64,7 @@ pub(super) fn separate_folders(
         .enumerate()
         .filter(|(number, source)| source.kind() == SourceKind::Folder && is_unlabelled(*number))
         .filter(|(_, source)| source.sample_count() > 0)
-        .map(|(_, source)| source.path())
+        .map(|(_, source)| Path::new(source.location().as_os_str()))
         .collect();
     let &[first, _, ..] = folders.as_slice() else { return None };
     let parent = first.parent().filter(|parent| {
@@ -71,6 +72,6 @@ pub(super) fn separate_folders(
     });
     let here = Path::new(".");
     let parent = parent.map(|parent| if parent.as_os_str().is_empty() { here } else { parent });
-    let parent = parent.map(Path::to_owned);
-    Some(Note::SeparateFolders { folders: folders.len() as u64, first: first.to_owned(), parent })
+    let parent = parent.map(Location::new);
+    Some(Note::SeparateFolders { folders: folders.len() as u64, first: first.into(), parent })
 }

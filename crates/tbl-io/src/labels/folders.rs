@@ -1,10 +1,10 @@
 //! Class folders: which part of a sample's path is its class.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
 
 use crate::error::ReadError;
 use crate::escape::Escaped;
+use crate::location::Location;
 
 /// Stands for the folder of a sample without a name.
 pub(super) const NO_FOLDER: u32 = u32::MAX;
@@ -27,7 +27,7 @@ pub(super) struct Classes {
 
 /// The class folders of one source.
 struct Layout<'a> {
-    path: &'a Path,
+    location: &'a Location,
     /// The components of each folder.
     folders: Vec<(u32, Vec<&'a [u8]>)>,
     /// How many leading components all its folders share.
@@ -62,7 +62,7 @@ impl Folders {
     /// [`ReadError::ClassFolderDepths`] for different depths without a class in common.
     pub(super) fn classes(
         &self,
-        sources: &[(&Path, BTreeSet<u32>)],
+        sources: &[(&Location, BTreeSet<u32>)],
         named: &BTreeSet<&str>,
     ) -> Result<Classes, ReadError> {
         let mut components_of = vec![Vec::new(); self.ids.len()];
@@ -71,8 +71,10 @@ impl Folders {
                 *slot = components(folder).collect();
             }
         }
-        let layouts: Vec<Layout<'_>> =
-            sources.iter().map(|(path, ids)| Layout::new(path, ids, &components_of)).collect();
+        let layouts: Vec<Layout<'_>> = sources
+            .iter()
+            .map(|(location, ids)| Layout::new(location, ids, &components_of))
+            .collect();
         let all = layouts.iter().flat_map(|layout| &layout.folders).map(|(_, folder)| &folder[..]);
         let depth = shared_prefix(all);
         let is_deeper = |layout: &Layout<'_>| layout.has_classes() && layout.depth > depth;
@@ -131,12 +133,16 @@ impl Classes {
 }
 
 impl<'a> Layout<'a> {
-    fn new(path: &'a Path, ids: &BTreeSet<u32>, components_of: &'a [Vec<&'a [u8]>]) -> Self {
+    fn new(
+        location: &'a Location,
+        ids: &BTreeSet<u32>,
+        components_of: &'a [Vec<&'a [u8]>],
+    ) -> Self {
         let folder = |&id: &u32| Some((id, components_of.get(id as usize)?.clone()));
         let folders: Vec<(u32, Vec<&[u8]>)> = ids.iter().filter_map(folder).collect();
         let depth = shared_prefix(folders.iter().map(|(_, folder)| &folder[..]));
         let classes = folders.iter().filter_map(|(_, folder)| folder.get(depth).copied()).collect();
-        Self { path, folders, depth, classes }
+        Self { location, folders, depth, classes }
     }
 
     /// The components of all folders.
@@ -162,9 +168,9 @@ impl<'a> Layout<'a> {
         };
         let shared = self.folders.first().map(|(_, folder)| folder[..self.depth].join(&b'/'));
         Err(ReadError::ClassFolderDepths {
-            path: self.path.to_owned(),
+            location: self.location.clone(),
             parent: shared.unwrap_or_default(),
-            other: other.path.to_owned(),
+            other: other.location.clone(),
         })
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn by_name(
             };
             let merged = names.get(class).and_then(|name| place.get(name.as_str()));
             *label = *merged.ok_or_else(|| ReadError::LabelWithoutClass {
-                path: facts[number].path.to_owned(),
+                location: facts[number].location.clone(),
                 index,
                 label: *label,
                 class_count: names.len(),
@@ -65,10 +65,10 @@ fn check_unlabelled(
     match (0..).zip(labels).find(|&(_, &label)| label >= 0) {
         None => Ok(()),
         Some((index, &label)) => Err(ReadError::UnnamedLabels {
-            path: facts.path.to_owned(),
+            location: facts.location.clone(),
             index,
             label,
-            other: other.path.to_owned(),
+            other: other.location.clone(),
         }),
     }
 }

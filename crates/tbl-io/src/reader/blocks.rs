@@ -141,7 +141,7 @@ impl BlockList {
         if self.bytes <= self.limit {
             return Ok(self.blocks);
         }
-        let (path, limit, need) = (file.source.path().to_path_buf(), self.limit, self.bytes);
-        Err(ReadError::Limit { path, what: "metadata bytes", limit, need })
+        let (location, limit, need) = (file.source.location().clone(), self.limit, self.bytes);
+        Err(ReadError::Limit { location, what: "metadata bytes", limit, need })
     }
 }

@@ -2,7 +2,6 @@
 //! samples' own blocks, found when they are first asked for.
 
 use std::ops::{ControlFlow, Range};
-use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use tbl_format::FormatError;
@@ -16,6 +15,7 @@ use super::{Damage, MetadataTotals};
 use crate::error::ReadError;
 use crate::json::JsonFacts;
 use crate::label::LabelDefect;
+use crate::location::Location;
 use crate::metadata_json::sample_json;
 use crate::sample::Field;
 use crate::source::Source;
@@ -26,7 +26,7 @@ pub(super) struct Metadata(Option<Section>);
 
 #[derive(Debug)]
 struct Section {
-    path: PathBuf,
+    location: Location,
     sample_count: u64,
     region: Region,
     directory: Box<Directory>,
@@ -56,7 +56,7 @@ impl Metadata {
     ) -> Result<Self, ReadError> {
         let region = Region::open(source, range.start, range.end - range.start)?;
         let mut section = Section {
-            path: source.path().to_path_buf(),
+            location: source.location().clone(),
             sample_count,
             region,
             directory: Box::default(),
@@ -347,12 +347,12 @@ impl Section {
 
     /// A defect of the section as one of the file.
     fn error(&self, defect: Defect) -> ReadError {
-        let path = self.path.clone();
+        let location = self.location.clone();
         match defect {
             Defect::Format { offset, source } => {
-                ReadError::Format { path, offset: self.region.offset() + offset, source }
+                ReadError::Format { location, offset: self.region.offset() + offset, source }
             }
-            Defect::Limit { what, limit, need } => ReadError::Limit { path, what, limit, need },
+            Defect::Limit { what, limit, need } => ReadError::Limit { location, what, limit, need },
         }
     }
 

@@ -40,7 +40,7 @@ pub(super) fn open_with_front(
         layout_v2(front, source.len(), &mut defects)
     };
     let Layout { header, sample_count, metadata } = layout.map_err(|defect| ReadError::Format {
-        path: source.path().to_path_buf(),
+        location: source.location().clone(),
         offset: 0,
         source: defect,
     })?;

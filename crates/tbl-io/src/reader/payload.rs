@@ -36,8 +36,8 @@ impl TblFile {
         let unpacked = self.payload_entry(index).and_then(|entry| {
             let (offset, expected) = (entry.offset, u64::from(entry.stored_bytes));
             if bytes.len() as u64 != expected {
-                let path = self.source.path().to_path_buf();
-                return Err(ReadError::ChangedWhileOpen { path, offset, expected });
+                let location = self.source.location().clone();
+                return Err(ReadError::ChangedWhileOpen { location, offset, expected });
             }
             if entry.is_compressed() {
                 let block_bytes = bytes.len();
@@ -81,7 +81,7 @@ impl TblFile {
         let entry = self.index_entry(index)?;
         self.check_extent(index, &entry)?;
         let most = u64::from(entry.bytes.max(entry.stored_bytes));
-        self.options.limits.check_sample_bytes(self.source.path(), most)?;
+        self.options.limits.check_sample_bytes(self.source.location(), most)?;
         // A sample whose name `entry` refuses has no label either, so its bytes are refused too.
         if self.options.damage == Damage::Refuse {
             self.metadata.check_name(index)?;
@@ -104,7 +104,7 @@ impl TblFile {
         let block_bytes = usize::try_from(entry.stored_bytes).map_err(|_| self.lz4_size(entry))?;
         let total = sample_bytes.checked_add(block_bytes).ok_or_else(|| self.lz4_size(entry))?;
         bytes.try_reserve(total.saturating_sub(bytes.len())).map_err(|_| ReadError::Limit {
-            path: self.source.path().to_path_buf(),
+            location: self.source.location().clone(),
             what: "bytes to hold in memory",
             limit: bytes.capacity() as u64,
             need: total as u64,

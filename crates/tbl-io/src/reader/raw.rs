@@ -1,12 +1,11 @@
 //! A file of equally sized raw images as one array of `N * H * W * 3` bytes, without copying.
 
-use std::path::PathBuf;
-
 use tbl_format::SampleFormat;
 
 use super::TblFile;
 use super::entry::IndexEntry;
 use crate::error::{RawDefect, ReadError};
+use crate::location::Location;
 use crate::mmap::Mapped;
 use crate::sample::SampleSource;
 use crate::tbl_version::TblVersion;
@@ -15,7 +14,7 @@ use crate::tbl_version::TblVersion;
 /// down, no padding.
 #[derive(Debug)]
 pub struct RawView {
-    path: PathBuf,
+    location: Location,
     pixels: Mapped,
     sample_count: u64,
     width: u16,
@@ -58,7 +57,7 @@ impl RawView {
     ) -> Result<R, ReadError> {
         if first > self.sample_count || count > self.sample_count - first {
             return Err(ReadError::SampleOutOfRange {
-                path: self.path.clone(),
+                location: self.location.clone(),
                 index: first.saturating_add(count).saturating_sub(1),
                 sample_count: self.sample_count,
             });
@@ -71,7 +70,7 @@ impl RawView {
 
 pub(super) fn view(file: &TblFile) -> Result<RawView, ReadError> {
     let not_raw =
-        |index, source| Err(ReadError::NotRaw { path: file.path().to_path_buf(), index, source });
+        |index, source| Err(ReadError::NotRaw { location: file.location().clone(), index, source });
     if file.version() == TblVersion::V1 {
         return not_raw(0, RawDefect::Version1);
     }
@@ -89,8 +88,8 @@ pub(super) fn view(file: &TblFile) -> Result<RawView, ReadError> {
         expected_offset = entry.offset + u64::from(entry.stored_bytes);
     }
     let pixels = Mapped::new(&file.source, first.offset, expected_offset - first.offset)?;
-    let path = file.path().to_path_buf();
-    Ok(RawView { path, pixels, sample_count: file.sample_count(), width, height })
+    let location = file.location().clone();
+    Ok(RawView { location, pixels, sample_count: file.sample_count(), width, height })
 }
 
 fn defect(entry: &IndexEntry, first: &IndexEntry, expected_offset: u64) -> Option<RawDefect> {

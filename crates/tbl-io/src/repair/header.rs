@@ -296,7 +296,7 @@ fn read_front<const N: usize>(source: &Source) -> Result<[u8; N], ReadError> {
 }
 
 fn format_error(source: &Source, offset: u64, defect: FormatError) -> ReadError {
-    ReadError::Format { path: source.path().to_path_buf(), offset, source: defect }
+    ReadError::Format { location: source.location().clone(), offset, source: defect }
 }
 
 /// The eight bytes at `at`, which the callers' buffers have.

@@ -245,7 +245,7 @@ impl Scan<'_> {
     }
 
     fn parse_header(&mut self, offset: u64) -> Result<Found, ReadError> {
-        let path = self.source.path();
+        let location = self.source.location();
         let parse = |block| {
             let header = Header::parse(block)?;
             Ok(Found {
@@ -259,7 +259,7 @@ impl Scan<'_> {
         parse(block).map_err(|defect| {
             let compressor = compressor_of(block).filter(|_| offset == 0);
             let source = compressor.map_or(defect, |by| TarDefect::Compressed { by });
-            ReadError::Tar { path: path.to_path_buf(), offset, source }
+            ReadError::Tar { location: location.clone(), offset, source }
         })
     }
 
@@ -347,7 +347,7 @@ impl Scan<'_> {
         let text_bytes = self.index.names.text_bytes() + path.len() as u64;
         let limit = self.source.len().min(u64::from(u32::MAX));
         let too_many = |need| ReadError::Limit {
-            path: self.source.path().to_path_buf(),
+            location: self.source.location().clone(),
             what: "bytes of member names",
             limit,
             need,
@@ -403,7 +403,7 @@ impl Scan<'_> {
     }
 
     fn defect(&self, offset: u64, source: TarDefect) -> ReadError {
-        ReadError::Tar { path: self.source.path().to_path_buf(), offset, source }
+        ReadError::Tar { location: self.source.location().clone(), offset, source }
     }
 }
 

@@ -4,7 +4,9 @@ mod files;
 mod joined;
 mod notes;
 
-use tbl_io::{LabelOrigin, Labels, ReadLimits, SampleSource, Source, TarArchive};
+use std::sync::LazyLock;
+
+use tbl_io::{LabelOrigin, Labels, Location, ReadLimits, SampleSource, Source, TarArchive};
 
 use crate::tar_bytes::Archive;
 
@@ -96,9 +98,11 @@ struct Named {
     labels: Vec<i64>,
 }
 
+static NAMED: LazyLock<Location> = LazyLock::new(|| Location::new("named"));
+
 impl SampleSource for Named {
-    fn path(&self) -> &std::path::Path {
-        std::path::Path::new("named")
+    fn location(&self) -> &Location {
+        &NAMED
     }
     fn kind(&self) -> tbl_io::SourceKind {
         tbl_io::SourceKind::Tbl2
@@ -223,8 +227,8 @@ fn stored_labels_are_taken_without_a_look_at_the_samples() {
     struct Listed;
 
     impl SampleSource for Listed {
-        fn path(&self) -> &std::path::Path {
-            std::path::Path::new("listed")
+        fn location(&self) -> &Location {
+            &NAMED
         }
         fn kind(&self) -> tbl_io::SourceKind {
             tbl_io::SourceKind::Tbl2
@@ -234,8 +238,8 @@ fn stored_labels_are_taken_without_a_look_at_the_samples() {
         }
         fn entry(&self, index: u64) -> Result<tbl_io::Entry<'_>, tbl_io::ReadError> {
             assert_eq!(index, 0, "only the sample that a note names is looked at");
-            let (path, sample_count) = (self.path().to_owned(), 2);
-            Err(tbl_io::ReadError::SampleOutOfRange { path, index, sample_count })
+            let (location, sample_count) = (self.location().clone(), 2);
+            Err(tbl_io::ReadError::SampleOutOfRange { location, index, sample_count })
         }
         fn stored_labels(&self) -> Result<Option<Vec<i64>>, tbl_io::ReadError> {
             Ok(Some(vec![i64::MIN, 7]))

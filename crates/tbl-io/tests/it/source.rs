@@ -15,8 +15,8 @@ fn file_with(bytes: &[u8]) -> tempfile::NamedTempFile {
 
 fn refused_as(path: &Path, expected: FileKind) {
     match Source::open(path) {
-        Err(ReadError::NotAFile { path: named, found }) => {
-            assert_eq!((named.as_path(), found), (path, expected));
+        Err(ReadError::NotAFile { location, found }) => {
+            assert_eq!((location.path(), found), (Some(path), expected));
         }
         other => panic!("{}: {other:?}", path.display()),
     }

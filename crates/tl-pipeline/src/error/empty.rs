@@ -1,9 +1,8 @@
 //! Epochs without a batch: no samples, none selected, or too few.
 
 use std::fmt;
-use std::path::PathBuf;
 
-use tbl_io::{Escaped, SourceKind};
+use tbl_io::{Escaped, Location, SourceKind};
 
 /// The reason why epochs would have no batch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -13,7 +12,7 @@ pub enum EmptyError {
     #[error("{}", Missing(first.as_ref(), *others))]
     NoSamples {
         /// The first source, and its kind; `None` without any source.
-        first: Option<(PathBuf, SourceKind)>,
+        first: Option<(Location, SourceKind)>,
         /// How many sources there are besides.
         others: usize,
     },
@@ -21,12 +20,12 @@ pub enum EmptyError {
     #[error(
         "{}: none of {sample_count} samples is an image, the first is {}; expected files such as \
          NAME.jpg, .png or .webp; samples that are not images can be loaded as bytes",
-        Escaped(path.as_os_str().as_encoded_bytes()),
+        location,
         key.as_ref().map_or("sample 0".to_owned(), |key| Escaped(key).to_string())
     )]
     NoImages {
         /// The first source that has samples.
-        path: PathBuf,
+        location: Location,
         /// The name of its first sample, if it has one.
         key: Option<Vec<u8>>,
         /// How many samples the data set has.
@@ -52,14 +51,14 @@ pub enum EmptyError {
 }
 
 /// The expected contents of the first source, and the number of other sources.
-struct Missing<'a>(Option<&'a (PathBuf, SourceKind)>, usize);
+struct Missing<'a>(Option<&'a (Location, SourceKind)>, usize);
 
 impl fmt::Display for Missing<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let &Self(Some((path, kind)), others) = self else {
+        let &Self(Some((location, kind)), others) = self else {
             return f.write_str("the data set has no source: name at least one file or folder");
         };
-        write!(f, "{}: ", Escaped(path.as_os_str().as_encoded_bytes()))?;
+        write!(f, "{location}: ")?;
         f.write_str(match kind {
             SourceKind::Folder => {
                 "no images found in this folder or the folders in it, expected files such as \

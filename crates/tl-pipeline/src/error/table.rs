@@ -1,9 +1,8 @@
 //! What can be wrong with a table, and with what is asked of it.
 
 use std::fmt;
-use std::path::PathBuf;
 
-use tbl_io::{Escaped, ReadError};
+use tbl_io::{Escaped, Location, ReadError};
 use tl_transform::UserError;
 
 use crate::sync::Arc;
@@ -93,26 +92,26 @@ impl From<idv_format::ReadError> for TableError {
 #[non_exhaustive]
 pub enum ColumnsError {
     /// Columns of a data set that is no table.
-    #[error("{}: no table, columns are those of IDV and TBF files", Path(path))]
+    #[error("{location}: no table, columns are those of IDV and TBF files")]
     NoTable {
         /// The first source.
-        path: PathBuf,
+        location: Location,
     },
     /// Something else than columns of a table.
-    #[error("{}: a table, which has columns and no {what}", Path(path))]
+    #[error("{location}: a table, which has columns and no {what}")]
     IsTable {
         /// The file.
-        path: PathBuf,
+        location: Location,
         /// What was asked for.
         what: &'static str,
     },
     /// Files with other columns side by side.
-    #[error("{}: column {column} is {found}, in {} it is {expected}", Path(path), Path(first))]
+    #[error("{location}: column {column} is {found}, in {first} it is {expected}")]
     Mismatch {
         /// The file.
-        path: PathBuf,
+        location: Location,
         /// The first file of the data set.
-        first: PathBuf,
+        first: Location,
         /// The column's number.
         column: usize,
         /// What it is.
@@ -175,16 +174,16 @@ pub enum ColumnsError {
     #[error("no column was asked for, and none can be batched")]
     Nothing,
     /// Neighbours of what is no graph.
-    #[error("{}: the rows have no edges, so neighbours cannot be sampled", Path(path))]
+    #[error("{location}: the rows have no edges, so neighbours cannot be sampled")]
     NoEdges {
         /// The file.
-        path: PathBuf,
+        location: Location,
     },
     /// Neighbours by the edges that reach a node, which the file has by the node that they leave.
-    #[error("{}: no reverse index, by which edges that reach a node are found", Path(path))]
+    #[error("{location}: no reverse index, by which edges that reach a node are found")]
     NoReverseIndex {
         /// The file.
-        path: PathBuf,
+        location: Location,
     },
     /// More neighbours than can be drawn for one row.
     #[error("fanouts {fanouts:?} are {neighbors} neighbours of a row, expected 1 to {most}")]
@@ -203,13 +202,5 @@ struct Name<'a>(&'a str);
 impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Escaped(self.0.as_bytes()).fmt(f)
-    }
-}
-
-struct Path<'a>(&'a PathBuf);
-
-impl fmt::Display for Path<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Escaped(self.0.as_os_str().as_encoded_bytes()).fmt(f)
     }
 }

@@ -1,9 +1,7 @@
 //! Whole loaders under shuttle: runs that go on over epochs, are parked, broken off and resumed.
 
-use std::path::Path;
-
 use tbl_format::SampleFormat;
-use tbl_io::{Entry, Field, ReadError, SampleSource, SourceKind};
+use tbl_io::{Entry, Field, Location, ReadError, SampleSource, SourceKind};
 
 use crate::sync::{Arc, explore, lock, thread};
 use crate::{Dataset, Loader, LoaderConfig, Order, PipelineError, Readers, Shuffle, Work};
@@ -11,13 +9,14 @@ use crate::{Dataset, Loader, LoaderConfig, Order, PipelineError, Readers, Shuffl
 /// Samples that hold their own number, but for one that cannot be read.
 #[derive(Debug)]
 struct Numbers {
+    location: Location,
     count: u64,
     bad: Option<u64>,
 }
 
 impl SampleSource for Numbers {
-    fn path(&self) -> &Path {
-        Path::new("numbers")
+    fn location(&self) -> &Location {
+        &self.location
     }
 
     fn kind(&self) -> SourceKind {
@@ -46,8 +45,8 @@ impl SampleSource for Numbers {
 
     fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
         if self.bad == Some(index) {
-            let (path, sample_count) = (self.path().to_path_buf(), self.count);
-            return Err(ReadError::SampleOutOfRange { path, index, sample_count });
+            let (location, sample_count) = (self.location.clone(), self.count);
+            return Err(ReadError::SampleOutOfRange { location, index, sample_count });
         }
         bytes.clear();
         bytes.extend_from_slice(&index.to_le_bytes());
@@ -76,7 +75,12 @@ fn loader(workers: usize, prefetch: usize) -> Loader {
 }
 
 fn loader_with(bad: Option<u64>, config: LoaderConfig) -> Loader {
-    let dataset = Dataset::from_sources(vec![Box::new(Numbers { count: 3, bad })]).unwrap();
+    let dataset = Dataset::from_sources(vec![Box::new(Numbers {
+        location: "numbers".into(),
+        count: 3,
+        bad,
+    })])
+    .unwrap();
     let sampler = Shuffle::Full.into();
     Loader::new(dataset, LoaderConfig { sampler, batch_size: 2, ..config }).unwrap()
 }

@@ -52,8 +52,8 @@ impl Gatherer {
         memory_budget: Option<u64>,
     ) -> Result<Self, PipelineError> {
         let tables: Vec<&dyn Table> = dataset.tables().collect();
-        let path = std::path::PathBuf::new();
-        let &first = tables.first().ok_or(ColumnsError::NoTable { path })?;
+        let location = tbl_io::Location::default();
+        let &first = tables.first().ok_or(ColumnsError::NoTable { location })?;
         if let Some(neighbors) = &columns.neighbors {
             tables.iter().try_for_each(|table| check_edges(*table, neighbors.direction))?;
         }
@@ -61,7 +61,8 @@ impl Gatherer {
         let (mut slots, mut load_bytes) = (0u64, 0);
         let mut access = Vec::with_capacity(tables.len());
         for table in tables {
-            let fault = |source| PipelineError::Table { path: table.path().to_path_buf(), source };
+            let fault =
+                |source| PipelineError::Table { location: table.location().clone(), source };
             let of_source = |column| {
                 Ok(match table.values(column)? {
                     ColumnValues::Whole(values) => Access::Whole(values),
@@ -271,13 +272,15 @@ impl Reader<'_> {
 }
 
 fn check_edges(table: &dyn Table, direction: Direction) -> Result<(), ColumnsError> {
-    let path = || table.path().to_path_buf();
+    let location = || table.location().clone();
     match direction {
         _ if table.has_edges(direction) => Ok(()),
         Direction::Incoming if table.has_edges(Direction::Outgoing) => {
-            Err(ColumnsError::NoReverseIndex { path: path() })
+            Err(ColumnsError::NoReverseIndex { location: location() })
         }
-        Direction::Incoming | Direction::Outgoing => Err(ColumnsError::NoEdges { path: path() }),
+        Direction::Incoming | Direction::Outgoing => {
+            Err(ColumnsError::NoEdges { location: location() })
+        }
     }
 }
 

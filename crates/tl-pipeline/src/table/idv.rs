@@ -9,13 +9,13 @@ mod names;
 
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use idv_format::{
     Block, Codec, Column, Compression, IdvFile, Item, Key, Number, ReadAt, Scratch, Vector,
 };
 use sha2::{Digest, Sha256};
-use tbl_io::{Mapped, ReadError, Source};
+use tbl_io::{Location, Mapped, ReadError, Source};
 
 use self::decoded::Decoded;
 use self::direct::{Direct, DirectVectors};
@@ -38,7 +38,7 @@ use crate::table::{ColumnType, ColumnValues, Content, Meaning, RowValues, Table,
 /// | text; vectors of their own lengths | bytes, row by row: UTF-8, the items one behind the other |
 /// | vectors of text | bytes, row by row: a JSON list of strings, `null` for a missing one |
 pub struct IdvTable {
-    path: PathBuf,
+    location: Location,
     mapped: Arc<Mapped>,
     file: IdvFile<Bytes>,
     columns: Vec<TableColumn>,
@@ -53,7 +53,7 @@ impl IdvTable {
     /// [`PipelineError::Open`], [`PipelineError::Table`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, PipelineError> {
         let path = path.as_ref();
-        let fault = |source| PipelineError::Table { path: path.to_path_buf(), source };
+        let fault = |source| PipelineError::Table { location: path.into(), source };
         Self::of(&Source::open(path)?).map_err(fault)
     }
 
@@ -74,7 +74,7 @@ impl IdvTable {
             columns.push(TableColumn { name: entry.name.clone(), content });
             blocks.push(of_column);
         }
-        Ok(Self { path: source.path().to_path_buf(), mapped, file, columns, blocks })
+        Ok(Self { location: source.location().clone(), mapped, file, columns, blocks })
     }
 
     fn column(&self, column: usize) -> Result<Column<'_, Bytes>, TableError> {
@@ -84,8 +84,8 @@ impl IdvTable {
 }
 
 impl Table for IdvTable {
-    fn path(&self) -> &Path {
-        &self.path
+    fn location(&self) -> &Location {
+        &self.location
     }
 
     fn row_count(&self) -> u64 {
@@ -130,7 +130,7 @@ impl Table for IdvTable {
 impl fmt::Debug for IdvTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IdvTable")
-            .field("path", &self.path)
+            .field("location", &self.location)
             .field("rows", &self.row_count())
             .field("columns", &self.columns.len())
             .finish_non_exhaustive()

@@ -1,7 +1,5 @@
 //! Which files are tables.
 
-use std::path::Path;
-
 use tbl_io::{ReadError, Source};
 
 /// How many bytes tell.
@@ -31,7 +29,7 @@ impl TableKind {
     ///
     /// # Errors
     /// [`ReadError`] when the file cannot be read.
-    pub fn of(path: &Path, source: &Source) -> Result<Option<Self>, ReadError> {
+    pub fn of(source: &Source) -> Result<Option<Self>, ReadError> {
         let mut front = [0; FRONT_BYTES];
         let present = usize::try_from(source.len()).unwrap_or(FRONT_BYTES).min(FRONT_BYTES);
         source.read_exact_at(0, &mut front[..present])?;
@@ -41,7 +39,7 @@ impl TableKind {
         if tbf_format::sniff(&front) {
             return Ok(Some(Self::Tbf));
         }
-        let extension = path.extension().filter(|_| !front.starts_with(b"TBL"));
+        let extension = source.location().extension().filter(|_| !front.starts_with(b"TBL"));
         let is_named = |kind: &Self| {
             extension.is_some_and(|extension| extension.eq_ignore_ascii_case(kind.name()))
         };

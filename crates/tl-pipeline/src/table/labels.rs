@@ -19,11 +19,11 @@ const MISSING: i64 = i64::MIN;
 impl TableLabels {
     /// The names of the categories of column `label`, without labels.
     pub(crate) fn named(dataset: &Dataset, label: &str) -> Result<Self, PipelineError> {
-        let path = || dataset.shards().first().map(|shard| shard.path().to_path_buf());
-        let no_table = || ColumnsError::NoTable { path: path().unwrap_or_default() };
+        let location = || dataset.shards().first().map(|shard| shard.location().clone());
+        let no_table = || ColumnsError::NoTable { location: location().unwrap_or_default() };
         let table = dataset.tables().next().ok_or_else(no_table)?;
         let column = source(table, label)?.column;
-        let fault = |source| PipelineError::Table { path: table.path().to_path_buf(), source };
+        let fault = |source| PipelineError::Table { location: table.location().clone(), source };
         // Those of the other files are the same.
         let class_names = table.class_names(column).map_err(fault)?;
         Ok(Self { labels: Vec::new(), class_names })

@@ -10,9 +10,9 @@ use crate::table::{Content, IdvTable, Table, TableColumn, TableKind, TableSource
 
 /// The table at `path`; `None` where that is something else, or cannot be looked into.
 pub(crate) fn open(path: &Path) -> Result<Option<Box<dyn Table>>, PipelineError> {
-    let fault = |source| PipelineError::Table { path: path.to_path_buf(), source };
+    let fault = |source| PipelineError::Table { location: path.into(), source };
     let Ok(source) = Source::open(path) else { return Ok(None) };
-    let Ok(Some(kind)) = TableKind::of(path, &source) else { return Ok(None) };
+    let Ok(Some(kind)) = TableKind::of(&source) else { return Ok(None) };
     let table: Result<Box<dyn Table>, _> = match kind {
         TableKind::Idv => IdvTable::of(&source).map(|table| Box::new(table) as _),
         TableKind::Tbf => TbfTable::of(&source, &tbf_format::UnpackOptions::default())
@@ -27,8 +27,8 @@ pub(crate) fn check(shards: &[Box<dyn SampleSource>]) -> Result<bool, ColumnsErr
         return Ok(false);
     };
     for shard in shards {
-        let path = shard.path().to_path_buf();
-        let table = TableSource::of(&**shard).ok_or(ColumnsError::NoTable { path })?;
+        let location = shard.location().clone();
+        let table = TableSource::of(&**shard).ok_or(ColumnsError::NoTable { location })?;
         check_same(first, table)?;
     }
     Ok(true)
@@ -48,8 +48,8 @@ fn check_same(first: &dyn Table, table: &dyn Table) -> Result<(), ColumnsError> 
         })
     };
     Err(ColumnsError::Mismatch {
-        path: table.path().to_path_buf(),
-        first: first.path().to_path_buf(),
+        location: table.location().clone(),
+        first: first.location().clone(),
         column,
         found: text(found),
         expected: text(expected),

@@ -1,10 +1,9 @@
 //! A table as a source of samples, which are its rows.
 
 use std::any::Any;
-use std::path::Path;
 
 use tbl_format::SampleFormat;
-use tbl_io::{Entry, Field, ReadError, SampleSource, SourceKind};
+use tbl_io::{Entry, Field, Location, ReadError, SampleSource, SourceKind};
 
 use crate::table::{Content, Table};
 
@@ -45,8 +44,8 @@ impl TableSource {
 }
 
 impl SampleSource for TableSource {
-    fn path(&self) -> &Path {
-        self.0.path()
+    fn location(&self) -> &Location {
+        self.0.location()
     }
 
     fn kind(&self) -> SourceKind {
@@ -61,8 +60,8 @@ impl SampleSource for TableSource {
     fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
         let sample_count = self.0.row_count();
         if index >= sample_count {
-            let path = self.path().to_path_buf();
-            return Err(ReadError::SampleOutOfRange { path, index, sample_count });
+            let location = self.location().clone();
+            return Err(ReadError::SampleOutOfRange { location, index, sample_count });
         }
         let bytes = self.0.columns().iter().map(|column| match &column.content {
             Content::Numbers { number, shape, .. } => {

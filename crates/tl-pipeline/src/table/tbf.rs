@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tbf_format::{
     Adjacency, AlignedBytes, Columns, Dtype, Edge, Embeddings, FormatError, Region, Segment,
     Strings, UnpackOptions, Vector,
 };
-use tbl_io::{Mapped, ReadError, Source};
+use tbl_io::{Location, Mapped, ReadError, Source};
 
 use crate::error::{PipelineError, TableError};
 use crate::sync::Arc;
@@ -47,7 +47,7 @@ enum Kind {
 
 /// Where the regions are.
 struct Regions {
-    path: PathBuf,
+    location: Location,
     mapped: Mapped,
     node_count: u64,
     dim: u32,
@@ -86,7 +86,7 @@ impl TbfTable {
         options: &UnpackOptions<'_>,
     ) -> Result<Self, PipelineError> {
         let path = path.as_ref();
-        let fault = |source| PipelineError::Table { path: path.to_path_buf(), source };
+        let fault = |source| PipelineError::Table { location: path.into(), source };
         Self::of(&Source::open(path)?, options).map_err(fault)
     }
 
@@ -105,7 +105,7 @@ impl TbfTable {
         let (header, nodes, edges, embeddings, strings) = found?;
         let absent = |region| FormatError::Absent { region };
         let regions = Regions {
-            path: source.path().to_path_buf(),
+            location: source.location().clone(),
             mapped,
             node_count: header.node_count(),
             dim: header.embedding_dim(),
@@ -187,9 +187,9 @@ impl Regions {
             Place::Mapped(Range { start, end }) => {
                 let bytes = self.mapped.lend(*start, end - start);
                 bytes.ok_or_else(|| {
-                    let (path, offset) = (self.path.clone(), *start);
+                    let (location, offset) = (self.location.clone(), *start);
                     let expected = end - start;
-                    ReadError::ChangedWhileOpen { path, offset, expected }.into()
+                    ReadError::ChangedWhileOpen { location, offset, expected }.into()
                 })
             }
         }
@@ -225,8 +225,8 @@ impl Regions {
 }
 
 impl Table for TbfTable {
-    fn path(&self) -> &Path {
-        &self.regions.path
+    fn location(&self) -> &Location {
+        &self.regions.location
     }
 
     fn row_count(&self) -> u64 {
@@ -275,7 +275,7 @@ impl Table for TbfTable {
 impl fmt::Debug for TbfTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TbfTable")
-            .field("path", &self.regions.path)
+            .field("location", &self.regions.location)
             .field("rows", &self.regions.node_count)
             .finish_non_exhaustive()
     }

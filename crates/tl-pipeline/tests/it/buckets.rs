@@ -272,8 +272,8 @@ fn a_size_that_is_missing_for_a_moment_ends_the_epoch_and_moves_no_sample() {
                     return Ok(());
                 }
                 assert!(!panics, "injected");
-                let (path, source) = ("index".into(), ErrorKind::TimedOut.into());
-                Err(ReadError::Io { path, source }.for_sample(index, None))
+                let (location, source) = ("index".into(), ErrorKind::TimedOut.into());
+                Err(ReadError::Io { location, source }.for_sample(index, None))
             });
             let shard = Shard { rank, world: 2, tail: None };
             let sampler = Shuffle::None.into();

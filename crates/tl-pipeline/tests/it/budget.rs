@@ -6,14 +6,13 @@ mod resident;
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::sync::{Arc, Barrier, LazyLock, Mutex, mpsc};
 use std::time::Duration;
 
 use serde_json::Value;
 use tbl_format::SampleFormat;
-use tbl_io::{Entry, Field, ReadError, SampleSource, SourceKind};
+use tbl_io::{Entry, Field, Location, ReadError, SampleSource, SourceKind};
 use tl_pipeline::{
     Batch, Batching, Buckets, Collate, Dataset, ErrorBudget, Fields, Loader, LoaderConfig, OnError,
     PipelineError, Readers, SampleFault, Shuffle, Work,
@@ -47,9 +46,11 @@ fn side(index: u64) -> u32 {
     }
 }
 
+static GENERATED: LazyLock<Location> = LazyLock::new(|| Location::new("generated"));
+
 impl SampleSource for Generated {
-    fn path(&self) -> &Path {
-        Path::new("generated")
+    fn location(&self) -> &Location {
+        &GENERATED
     }
 
     fn kind(&self) -> SourceKind {

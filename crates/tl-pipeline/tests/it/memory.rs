@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::path::Path;
+use std::sync::LazyLock;
 
 use tbl_format::SampleFormat;
-use tbl_io::{Entry, Field, ReadError, SampleSource, SourceKind};
+use tbl_io::{Entry, Field, Location, ReadError, SampleSource, SourceKind};
 use tl_pipeline::{Dataset, Loader, LoaderConfig, Shuffle, Work};
 use tl_transform::Recipe;
 
@@ -30,16 +30,18 @@ impl Memory {
     fn stored(&self, index: u64) -> Result<&Stored, ReadError> {
         let place = usize::try_from(index).expect("test data is small");
         self.samples.get(place).ok_or_else(|| ReadError::SampleOutOfRange {
-            path: self.path().to_path_buf(),
+            location: self.location().clone(),
             index,
             sample_count: self.sample_count(),
         })
     }
 }
 
+static IN_MEMORY: LazyLock<Location> = LazyLock::new(|| Location::new("in memory"));
+
 impl SampleSource for Memory {
-    fn path(&self) -> &Path {
-        Path::new("in memory")
+    fn location(&self) -> &Location {
+        &IN_MEMORY
     }
 
     fn kind(&self) -> SourceKind {
@@ -106,8 +108,8 @@ impl fmt::Debug for Watched {
 }
 
 impl SampleSource for Watched {
-    fn path(&self) -> &Path {
-        self.memory.path()
+    fn location(&self) -> &Location {
+        self.memory.location()
     }
 
     fn kind(&self) -> SourceKind {

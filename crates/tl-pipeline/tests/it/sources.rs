@@ -8,7 +8,8 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use tbl_format::SampleFormat;
 use tbl_io::{
-    Entry, Facts, Field, PageCache, ReadError, SampleSource, SourceKind, StoredBytes, TblFile,
+    Entry, Facts, Field, Location, PageCache, ReadError, SampleSource, SourceKind, StoredBytes,
+    TblFile,
 };
 use tl_pipeline::{
     Batching, Buckets, CacheConfig, CacheKind, Dataset, Fields, LoaderConfig, LoaderNote,
@@ -27,7 +28,7 @@ const BAD: u64 = 40;
 /// What a source is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
-    Path,
+    Location,
     Entry,
     Facts,
     ContentId,
@@ -40,7 +41,7 @@ enum Asked {
     Fields,
 }
 
-/// A source that panics when it is asked one thing of one sample, or for its path.
+/// A source that panics when it is asked one thing of one sample, or for its location.
 #[derive(Debug)]
 struct Panicking {
     inner: TblFile,
@@ -58,8 +59,8 @@ impl Panicking {
 }
 
 impl SampleSource for Panicking {
-    fn path(&self) -> &Path {
-        self.ask(Asked::Path, BAD).path()
+    fn location(&self) -> &Location {
+        self.ask(Asked::Location, BAD).location()
     }
 
     fn kind(&self) -> SourceKind {
@@ -164,9 +165,11 @@ fn a_panic_of_a_source_is_its_samples_error_or_a_note() {
         (Work::Images(Recipe::decode()), grouped),
     ];
     let fields = Fields { keys: true, columns: vec!["json".into()], ..Fields::default() };
-    use Asked::{ContentId, Entry, Facts, Path, Read, RowIndex, Stored, Unpack, View, WillNeed};
+    use Asked::{
+        ContentId, Entry, Facts, Location, Read, RowIndex, Stored, Unpack, View, WillNeed,
+    };
     for asked in [
-        Path,
+        Location,
         Entry,
         Facts,
         ContentId,
@@ -295,8 +298,8 @@ fn is_worker() -> bool {
 }
 
 impl SampleSource for Slow {
-    fn path(&self) -> &Path {
-        self.memory.path()
+    fn location(&self) -> &Location {
+        self.memory.location()
     }
 
     fn kind(&self) -> SourceKind {

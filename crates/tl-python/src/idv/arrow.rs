@@ -95,5 +95,5 @@ fn batches(py: Python<'_>, file: &PyIdvFile, time_unit: &str) -> Result<Batches,
         other => return Err(Error::setting(&format!("time_unit is {other}, none of us and ns"))),
     };
     detached(py, || Batches::new(file, time_unit))?
-        .map_err(|error| Error::arrow(&file.path, &error))
+        .map_err(|error| Error::arrow(&file.location, &error))
 }

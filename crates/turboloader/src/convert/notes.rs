@@ -20,9 +20,9 @@ impl ConversionNotes {
     pub fn of_sources(sources: &[Box<dyn SampleSource>], labels: &Labels) -> Vec<String> {
         let mut lines = Vec::new();
         for source in sources {
-            let path = Escaped(source.path().as_os_str().as_bytes());
+            let location = source.location();
             let notes = source.notes().into_iter().filter(|note| !note.is_usual());
-            lines.extend(notes.map(|note| format!("{path}: {note}")));
+            lines.extend(notes.map(|note| format!("{location}: {note}")));
         }
         lines.extend(labels.notes().iter().map(Note::to_string));
         lines
@@ -30,19 +30,18 @@ impl ConversionNotes {
 
     /// Takes note of an event.
     pub fn add(&mut self, event: &ConvertEvent<'_>) {
-        let (what, path, index, key, reason) = match event {
-            ConvertEvent::Unmeasured { path, index, key, reason } => {
-                ("dimensions", path, index, key, reason)
+        let (what, location, index, key, reason) = match event {
+            ConvertEvent::Unmeasured { location, index, key, reason } => {
+                ("dimensions", location, index, key, reason)
             }
-            ConvertEvent::Unindexed { path, index, key, reason } => {
-                ("row index", path, index, key, reason)
+            ConvertEvent::Unindexed { location, index, key, reason } => {
+                ("row index", location, index, key, reason)
             }
             ConvertEvent::Written { .. } | _ => return,
         };
         if (self.named.len() as u64) < MAX_NAMED {
-            let (path, key) = (path.as_os_str().as_bytes(), key.unwrap_or_default());
-            let (path, key) = (Escaped(path), Escaped(key));
-            let line = format!("{path}: sample {index} ({key}): kept without {what}: {reason}");
+            let key = Escaped(key.unwrap_or_default());
+            let line = format!("{location}: sample {index} ({key}): kept without {what}: {reason}");
             self.named.push(line);
         }
     }

@@ -1,8 +1,6 @@
 //! How fast samples come from the disk, past the page cache.
 
-use std::os::unix::ffi::OsStrExt;
 use std::panic::resume_unwind;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -96,7 +94,7 @@ impl Files {
     fn open(dataset: &Dataset) -> Result<Self, ReadError> {
         let open = |shard: &dyn SampleSource| {
             let is_file = shard.kind() != SourceKind::Folder;
-            is_file.then(|| Source::open(shard.path())).transpose()
+            is_file.then(|| Source::open(shard.location().as_os_str())).transpose()
         };
         dataset
             .shards()
@@ -112,13 +110,13 @@ impl Files {
         let entry = shard.entry(local)?;
         let of_shard = dataset.shards().iter().zip(&self.0);
         let file = of_shard
-            .filter(|(other, _)| other.path() == shard.path())
+            .filter(|(other, _)| other.location() == shard.location())
             .find_map(|(_, file)| file.as_ref());
         if let Some(file) = file {
             return file.dont_need(entry.offset, entry.stored_bytes);
         }
         let Some(key) = &entry.key else { return Ok(()) };
-        let path: PathBuf = shard.path().join(std::ffi::OsStr::from_bytes(key));
-        Source::open(path)?.dont_need(0, entry.stored_bytes)
+        let location = shard.location().join(key);
+        Source::open(location.as_os_str())?.dont_need(0, entry.stored_bytes)
     }
 }

@@ -1,11 +1,10 @@
 //! A source that reads no faster than a disk of a given speed.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tbl_io::{Entry, Facts, Field, Note, ReadError, SampleSource, SourceKind};
+use tbl_io::{Entry, Facts, Field, Location, Note, ReadError, SampleSource, SourceKind};
 
 /// A disk that several sources lie on and all threads wait for.
 #[derive(Debug)]
@@ -44,8 +43,8 @@ pub(super) struct Throttled {
 }
 
 impl SampleSource for Throttled {
-    fn path(&self) -> &Path {
-        self.source.path()
+    fn location(&self) -> &Location {
+        self.source.location()
     }
 
     fn kind(&self) -> SourceKind {

@@ -84,7 +84,7 @@ impl Training {
         rendered.map(|plans| plans.first().map_or(Pass::whole(0, 0), |plan| plan.head)).map_err(
             |fault| {
                 let (key, offset) = (entry.key.map(Cow::into_owned), Some(entry.offset));
-                let shard = source.path().to_owned();
+                let shard = source.location().clone();
                 PipelineError::Sample(Arc::new(SampleError { index, key, shard, offset, fault }))
                     .into()
             },

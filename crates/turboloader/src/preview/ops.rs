@@ -145,7 +145,7 @@ fn render(
     made.data.resize(renderer.output_bytes((width, height)), 0);
     let done = renderer.render(plan, &image.data, image.width, image.height, &mut made.data);
     done.map_err(|fault| {
-        let (key, shard, offset) = (None, std::path::PathBuf::new(), None);
+        let (key, shard, offset) = (None, tbl_io::Location::default(), None);
         let fault = fault.into();
         PipelineError::Sample(Arc::new(SampleError { index, key, shard, offset, fault }))
     })?;

@@ -131,7 +131,7 @@ fn copy(
     let found = place.and_then(|place| mapped.lend(place, out.len() as u64));
     let found = found.ok_or_else(|| {
         let (offset, expected) = (place.unwrap_or(u64::MAX), out.len() as u64);
-        ReadError::ChangedWhileOpen { path: mapped.path().to_path_buf(), offset, expected }
+        ReadError::ChangedWhileOpen { location: mapped.location().clone(), offset, expected }
     })?;
     out.copy_from_slice(found);
     from_little_endian(out, number_bytes);

@@ -172,11 +172,11 @@ pub(crate) fn write_tbf(path: &Path, nodes: u32, options: BuildOptions) {
 }
 
 /// A loader of `paths` for `columns`, with batches of 4 in full shuffle.
-pub(crate) fn columns_of<P: AsRef<Path>>(paths: &[P], columns: Columns) -> Loader {
+pub(crate) fn columns_of<P: AsRef<std::ffi::OsStr>>(paths: &[P], columns: Columns) -> Loader {
     loader_with(paths, columns, |config| config)
 }
 
-pub(crate) fn loader_with<P: AsRef<Path>>(
+pub(crate) fn loader_with<P: AsRef<std::ffi::OsStr>>(
     paths: &[P],
     columns: Columns,
     change: impl FnOnce(LoaderConfig) -> LoaderConfig,
