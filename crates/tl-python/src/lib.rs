@@ -45,7 +45,7 @@ mod native {
     #[pymodule_export]
     use crate::loader::{PyEpoch, PyLoader, PyReport};
     #[pymodule_export]
-    use crate::recipe::PyRecipe;
+    use crate::recipe::{PyRecipe, signatures};
     #[pymodule_export]
     use crate::samples::PySamples;
     #[pymodule_export]
@@ -60,9 +60,6 @@ mod native {
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "the name that versions have in Python")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
-
-    #[pymodule_export]
-    const OPERATIONS: &[&str] = tl_transform::Op::NAMES;
 
     /// Refuses an instruction set level that this CPU lacks.
     ///

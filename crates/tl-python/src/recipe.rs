@@ -211,6 +211,13 @@ fn value(json: &str) -> Result<Value, Error> {
     serde_json::from_str(json).map_err(|_| Error::recipe(&"numbers of transforms are finite"))
 }
 
+/// The signatures of the transforms and of those of batches, each a JSON list: names, summaries, and
+/// parameters with their defaults.
+#[pyfunction]
+pub(crate) fn signatures() -> (String, String) {
+    (json!(Op::signatures()).to_string(), json!(BatchOp::signatures()).to_string())
+}
+
 /// Inserts the conversion to floats if there is none: before a normalisation, or at the end where
 /// floats are wanted. Returns where it was inserted.
 fn with_floats(mut ops: Vec<Op>, wanted: bool) -> (Vec<Op>, Option<usize>) {

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import pickle
 import sys
 
@@ -9,13 +8,11 @@ import numpy as np
 import pytest
 import turboloader as tl
 from conftest import image
-from turboloader import _native
 from turboloader import transforms as T  # noqa: N812
-from turboloader._table import BATCH_TABLE, REQUIRED, TABLE
+from turboloader._table import TABLE
 
 # Arguments for what has no default.
 NEEDED = {
-    "AutoAugment": {},
     "CenterCrop": {"size": 4},
     "FiveCrop": {"size": 4},
     "GaussianBlur": {"kernel_size": 3},
@@ -35,64 +32,6 @@ NEEDED = {
     "ScaleJitter": {"target_size": (8, 8)},
     "TenCrop": {"size": 4},
 }
-
-# The library's own; code of the user's has no place in Python yet.
-ELSEWHERE = {"Compose", "UserTransform"}
-
-
-def test_every_operation_is_a_class():
-    assert set(TABLE) | ELSEWHERE == set(_native.OPERATIONS)
-
-
-def operation(transform):
-    """The operation as the native library writes it, with every parameter."""
-    ops = json.dumps(transform.operations())
-    none = dict.fromkeys(("dtype", "channels_last", "decode_margin", "parity"))
-    operations = json.loads(_native.Recipe.of_ops(ops, "[]", none).to_json())["ops"]
-    return operations[-1]
-
-
-def same(ours, theirs):
-    """Whether two forms of a parameter mean the same."""
-    if isinstance(theirs, (list, tuple)) and not isinstance(ours, (list, tuple)):
-        ours = [ours] * len(theirs)
-    return np.allclose(ours, theirs) if not isinstance(ours, str) else ours == theirs
-
-
-@pytest.mark.parametrize("name", TABLE)
-def test_the_table_has_the_native_defaults(name):
-    needed = NEEDED.get(name, {})
-    transform = getattr(T, name)(**needed)
-    bare = type(
-        "Bare",
-        (T.Transform,),
-        {
-            "operations": lambda self: [
-                {
-                    k: v
-                    for k, v in transform.to_dict().items()
-                    if k == "op" or k in needed or k == "ops"
-                }
-            ]
-        },
-    )()
-    written, default = operation(transform), operation(bare)
-    assert written == default
-    for parameter, value in TABLE[name][1].items():
-        if value is not REQUIRED and value is not None and parameter in default:
-            assert same(value, default[parameter]), parameter
-
-
-@pytest.mark.parametrize("name", BATCH_TABLE)
-def test_the_batch_table_has_the_native_defaults(name):
-    mixing = getattr(T, name)()
-    crop = [T.CenterCrop(4), T.ToTensor()]
-    written = json.loads(T.recipe(crop, batch_transform=mixing).to_json())["batch_ops"]
-    none = dict.fromkeys(("dtype", "channels_last", "decode_margin", "parity"))
-    ops = json.dumps(T.Compose(crop).operations())
-    bare = json.dumps([{"op": mixing.to_dict()["op"]}])
-    default = json.loads(_native.Recipe.of_ops(ops, bare, none).to_json())["batch_ops"]
-    assert written == default
 
 
 @pytest.mark.parametrize("name", TABLE)

@@ -9,25 +9,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounds::{require, require_probability};
 use crate::error::Invalid;
+use crate::op::operations;
 use crate::output::Dtype;
 
 pub use mixing::Mixing;
 
-/// One way of mixing the images of a batch. Of a recipe's ways each batch takes one, each as likely
-/// as the others: torchvision's `RandomChoice([MixUp(...), CutMix(...)])`.
-///
-/// Every image is mixed with those before it in the batch, and the first ones with the last:
-/// torchvision's `roll(1, 0)`. Images that were left out have no part in it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum BatchOp {
-    /// Blends images.
-    MixUp(MixUp),
-    /// Puts a rectangle of another image into each.
-    CutMix(CutMix),
-    /// Makes each image of parts of four.
-    Mosaic(Mosaic),
+operations! {
+    /// One way of mixing the images of a batch. Each batch takes one of a recipe's ways, all of them
+    /// equally likely: torchvision's `RandomChoice([MixUp(...), CutMix(...)])`.
+    ///
+    /// Every image is mixed with those before it in the batch, and the first ones with the last:
+    /// torchvision's `roll(1, 0)`. Images that were left out have no part in it.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(tag = "op", rename_all = "snake_case")]
+    #[non_exhaustive]
+    pub enum BatchOp: dyn BatchOperation {
+        /// Blends the images of a batch.
+        MixUp(alpha = 1.0, num_classes = null, p = 1.0),
+        /// Puts a rectangle of another image into each of a batch.
+        CutMix(alpha = 1.0, num_classes = null, p = 1.0),
+        /// Makes each image of a batch of parts of four.
+        Mosaic(num_classes = null, p = 1.0),
+    }
 }
 
 /// Blends every image with the one before it: torchvision's `MixUp` (Zhang et al., 2017), for
@@ -90,34 +93,50 @@ impl Default for Mosaic {
     }
 }
 
-impl BatchOp {
-    /// The name, as torchvision's class has it.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::MixUp(_) => "MixUp",
-            Self::CutMix(_) => "CutMix",
-            Self::Mosaic(_) => "Mosaic",
-        }
-    }
+/// The parameters that ways of mixing have in common.
+trait BatchOperation {
+    /// The probability of being done where it is chosen.
+    fn p(&self) -> f64;
 
-    /// How many classes soft labels have, if it says.
+    /// The number of classes of soft labels, if it is given.
+    fn num_classes(&self) -> Option<u32>;
+
+    /// The parameter of the distribution that the weight is drawn from, if there is one.
+    fn alpha(&self) -> Option<f64> {
+        None
+    }
+}
+
+macro_rules! batch_operations {
+    ($($name:ident $(($alpha:ident))?)*) => {
+        $(impl BatchOperation for $name {
+            fn p(&self) -> f64 {
+                self.p
+            }
+
+            fn num_classes(&self) -> Option<u32> {
+                self.num_classes
+            }
+
+            $(fn alpha(&self) -> Option<f64> {
+                Some(self.$alpha)
+            })?
+        })*
+    };
+}
+
+batch_operations!(MixUp(alpha) CutMix(alpha) Mosaic);
+
+impl BatchOp {
+    /// The number of classes of soft labels, if it is given.
     #[must_use]
-    pub const fn num_classes(&self) -> Option<u32> {
-        match self {
-            Self::MixUp(MixUp { num_classes, .. })
-            | Self::CutMix(CutMix { num_classes, .. })
-            | Self::Mosaic(Mosaic { num_classes, .. }) => *num_classes,
-        }
+    pub fn num_classes(&self) -> Option<u32> {
+        self.operation().num_classes()
     }
 
     /// The probability of being done where it is chosen.
     fn p(&self) -> f64 {
-        match self {
-            Self::MixUp(MixUp { p, .. })
-            | Self::CutMix(CutMix { p, .. })
-            | Self::Mosaic(Mosaic { p, .. }) => *p,
-        }
+        self.operation().p()
     }
 
     /// Whether it is defined for numbers of this type: torch does not multiply integers by fractions.
@@ -127,7 +146,7 @@ impl BatchOp {
 
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         require_probability(self.p())?;
-        if let Self::MixUp(MixUp { alpha, .. }) | Self::CutMix(CutMix { alpha, .. }) = *self {
+        if let Some(alpha) = self.operation().alpha() {
             let usable = (MIN_ALPHA..=MAX_ALPHA).contains(&alpha);
             require(usable, "alpha", alpha, "a number from 0.001 to 1000")?;
         }
@@ -143,27 +162,13 @@ const MAX_ALPHA: f64 = 1000.0;
 
 impl fmt::Display for BatchOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())?;
-        match self {
-            Self::MixUp(MixUp { alpha, p, .. }) | Self::CutMix(CutMix { alpha, p, .. }) => {
-                write!(f, "(alpha {alpha}, p {p})")
-            }
-            Self::Mosaic(Mosaic { p, .. }) => write!(f, "(p {p})"),
+        let (name, p) = (self.name(), self.p());
+        match self.operation().alpha() {
+            Some(alpha) => write!(f, "{name}(alpha {alpha}, p {p})"),
+            None => write!(f, "{name}(p {p})"),
         }
     }
 }
-
-macro_rules! from {
-    ($($name:ident)*) => {
-        $(impl From<$name> for BatchOp {
-            fn from(op: $name) -> Self {
-                Self::$name(op)
-            }
-        })*
-    };
-}
-
-from!(MixUp CutMix Mosaic);
 
 #[cfg(test)]
 mod tests;

@@ -14,6 +14,7 @@ pub(crate) mod forms;
 mod geometry;
 mod policy;
 mod range;
+pub(crate) mod signature;
 mod user;
 mod warp;
 
@@ -43,14 +44,13 @@ pub use geometry::{
 };
 pub use policy::{AugMix, AutoAugment, AutoAugmentPolicy, RandAugment, TrivialAugmentWide};
 pub use range::Range;
+pub(crate) use signature::operations;
+pub use signature::{Parameter, Signature};
 pub use user::UserTransform;
 pub use warp::{ElasticTransform, PerAxis, RandomAffine, RandomPerspective, RandomRotation, Shear};
 
 /// What every operation can do. `Display` writes the parameters as `(...)`, or nothing.
 pub(crate) trait Operation: fmt::Display {
-    /// The name, as torchvision's class has it.
-    fn name(&self) -> &'static str;
-
     /// Whether the parameters are within their ranges.
     fn check(&self) -> Result<(), Invalid>;
 
@@ -157,146 +157,136 @@ impl Domain {
     }
 }
 
-macro_rules! operations {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// One step of a recipe.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-        #[serde(tag = "op", rename_all = "snake_case")]
-        #[non_exhaustive]
-        pub enum Op {
-            $($(#[$doc])* $name($name),)*
-        }
-
-        impl Op {
-            /// The names of all operations.
-            pub const NAMES: &[&str] = &[$(stringify!($name)),*];
-
-            fn operation(&self) -> &dyn Operation {
-                match self {
-                    $(Self::$name(op) => op,)*
-                }
-            }
-        }
-
-        $(impl From<$name> for Op {
-            fn from(op: $name) -> Self {
-                Self::$name(op)
-            }
-        })*
-    };
-}
-
 operations! {
-    // Geometry.
-    /// Crops a random part of random aspect ratio and resizes it.
-    RandomResizedCrop,
-    /// Resizes the whole image.
-    Resize,
-    /// Cuts out the middle.
-    CenterCrop,
-    /// Cuts out a random part of one size.
-    RandomCrop,
-    /// Cuts out the corners and the middle: five images.
-    FiveCrop,
-    /// Cuts out the corners and the middle, of the mirrored image too: ten images.
-    TenCrop,
-    /// Resizes the whole image so that the shorter side has one of several lengths.
-    RandomShortestSize,
-    /// Resizes the whole image by a random factor.
-    ScaleJitter,
-    /// Adds a border.
-    Pad,
-    /// Puts the image at a random place on a larger canvas at random.
-    RandomZoomOut,
-    /// Mirrors left and right at random.
-    RandomHorizontalFlip,
-    /// Mirrors top and bottom at random.
-    RandomVerticalFlip,
+    /// One step of a recipe.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(tag = "op", rename_all = "snake_case")]
+    #[non_exhaustive]
+    pub enum Op: dyn Operation {
+        // Geometry.
+        /// Crops a random part of random aspect ratio and resizes it.
+        RandomResizedCrop(
+            size, scale = [0.08, 1.0], ratio = [3.0 / 4.0, 4.0 / 3.0], interpolation = "bilinear",
+            antialias = true
+        ),
+        /// Resizes the image; one number is the shorter side.
+        Resize(size, interpolation = "bilinear", max_size = null, antialias = true),
+        /// Cuts out the middle.
+        CenterCrop(size),
+        /// Cuts out a random part of one size.
+        RandomCrop(
+            size, padding = null, pad_if_needed = false, fill = 0, padding_mode = "constant"
+        ),
+        /// Cuts out the corners and the middle: five images.
+        FiveCrop(size),
+        /// Cuts out the corners and the middle, of the mirrored image too: ten images.
+        TenCrop(size, vertical_flip = false),
+        /// Resizes so that the shorter side has one of several lengths.
+        RandomShortestSize(min_size, max_size = null, interpolation = "bilinear", antialias = true),
+        /// Resizes by a random factor.
+        ScaleJitter(
+            target_size, scale_range = [0.1, 2.0], interpolation = "bilinear", antialias = true
+        ),
+        /// Adds a border.
+        Pad(padding, fill = 0, padding_mode = "constant"),
+        /// Puts the image at a random place on a larger canvas at random.
+        RandomZoomOut(fill = 0, side_range = [1.0, 4.0], p = 0.5),
+        /// Mirrors left and right at random.
+        RandomHorizontalFlip(p = 0.5),
+        /// Mirrors top and bottom at random.
+        RandomVerticalFlip(p = 0.5),
 
-    // Colour.
-    /// Changes brightness, contrast, saturation and hue at random.
-    ColorJitter,
-    /// Makes the image grey.
-    Grayscale,
-    /// Makes the image grey at random.
-    RandomGrayscale,
-    /// Inverts the samples at random.
-    RandomInvert,
-    /// Keeps the upper bits of samples at random.
-    RandomPosterize,
-    /// Inverts large samples at random.
-    RandomSolarize,
-    /// Sharpens or blurs at random.
-    RandomAdjustSharpness,
-    /// Stretches each channel at random.
-    RandomAutocontrast,
-    /// Makes each channel's histogram even at random.
-    RandomEqualize,
-    /// Permutes the channels randomly.
-    RandomChannelPermutation,
-    /// Changes colours as for SSD.
-    RandomPhotometricDistort,
+        // Colour.
+        /// Changes brightness, contrast, saturation and hue at random.
+        ColorJitter(brightness = null, contrast = null, saturation = null, hue = null),
+        /// Makes the image grey; it keeps three channels, which torchvision's default does not.
+        Grayscale(num_output_channels = 3),
+        /// Makes the image grey at random.
+        RandomGrayscale(p = 0.1),
+        /// Inverts the pixels at random.
+        RandomInvert(p = 0.5),
+        /// Keeps the upper bits of the pixels at random.
+        RandomPosterize(bits, p = 0.5),
+        /// Inverts bright pixels at random.
+        RandomSolarize(threshold, p = 0.5),
+        /// Sharpens or blurs at random.
+        RandomAdjustSharpness(sharpness_factor, p = 0.5),
+        /// Stretches each channel at random.
+        RandomAutocontrast(p = 0.5),
+        /// Makes each channel's histogram even at random.
+        RandomEqualize(p = 0.5),
+        /// Permutes the channels at random.
+        RandomChannelPermutation(),
+        /// Changes colours as for SSD.
+        RandomPhotometricDistort(
+            brightness = [0.875, 1.125], contrast = [0.5, 1.5], saturation = [0.5, 1.5],
+            hue = [-0.05, 0.05], p = 0.5
+        ),
 
-    // Filters, noise and erasing.
-    /// Blurs with a Gaussian of random width.
-    GaussianBlur,
-    /// Adds normal noise.
-    GaussianNoise,
-    /// Replaces a random rectangle.
-    RandomErasing,
-    /// Erases a grid.
-    GridMask,
+        // Filters, noise and erasing.
+        /// Blurs with a Gaussian of random width.
+        GaussianBlur(kernel_size, sigma = [0.1, 2.0]),
+        /// Adds normal noise.
+        GaussianNoise(mean = 0.0, sigma = 0.1, clip = true),
+        /// Replaces a random rectangle.
+        RandomErasing(p = 0.5, scale = [0.02, 0.33], ratio = [0.3, 3.3], value = 0.0),
+        /// Erases a grid.
+        GridMask(p = 0.8, distance = [96, 224], ratio = 0.6, rotate = 360, mode = 1, value = 0.0),
 
-    // Composition.
-    /// Applies operations in sequence.
-    Compose,
-    /// Does operations with a probability.
-    RandomApply,
-    /// Does one operation of several.
-    RandomChoice,
-    /// Does operations in any order.
-    RandomOrder,
+        // Composition.
+        /// Applies a list in sequence.
+        Compose,
+        /// Applies a list with a probability.
+        RandomApply(transforms, p = 0.5),
+        /// Applies one of a list.
+        RandomChoice(transforms, p = null),
+        /// Applies a list in random order.
+        RandomOrder(transforms),
 
-    // Warps.
-    /// Rotates by a random angle.
-    RandomRotation,
-    /// Rotates, shifts, scales and shears at random.
-    RandomAffine,
-    /// Moves the corners inwards at random.
-    RandomPerspective,
-    /// Moves neighbouring pixels by similar random displacements.
-    ElasticTransform,
+        // Warps.
+        /// Rotates by a random angle.
+        RandomRotation(degrees, interpolation = "nearest", expand = false, center = null, fill = 0),
+        /// Rotates, shifts, scales and shears at random.
+        RandomAffine(
+            degrees, translate = null, scale = null, shear = null, interpolation = "nearest",
+            fill = 0, center = null
+        ),
+        /// Moves the corners inwards at random.
+        RandomPerspective(distortion_scale = 0.5, p = 0.5, interpolation = "bilinear", fill = 0),
+        /// Moves neighbouring pixels by similar random displacements.
+        ElasticTransform(alpha = 50.0, sigma = 5.0, interpolation = "bilinear", fill = 0),
 
-    // Policies.
-    /// Does a pair of operations that was found by search.
-    AutoAugment,
-    /// Does operations of one magnitude.
-    RandAugment,
-    /// Does one operation of any magnitude.
-    TrivialAugmentWide,
-    /// Mixes the image with what chains of operations make of it.
-    AugMix,
+        // Policies.
+        /// Applies a pair of changes that was found by search.
+        AutoAugment(policy = "imagenet", interpolation = "nearest", fill = null),
+        /// Applies several random changes of one magnitude.
+        RandAugment(
+            num_ops = 2, magnitude = 9, num_magnitude_bins = 31, interpolation = "nearest",
+            fill = null
+        ),
+        /// Applies one random change of a random magnitude.
+        TrivialAugmentWide(num_magnitude_bins = 31, interpolation = "nearest", fill = null),
+        /// Mixes the image with the results of chains of random changes.
+        AugMix(
+            severity = 3, mixture_width = 3, chain_depth = (-1), alpha = 1.0, all_ops = true,
+            interpolation = "bilinear", fill = null
+        ),
 
-    // The user's own.
-    /// Does what the user's code does.
-    UserTransform,
+        // The user's own.
+        /// Runs the user's code.
+        UserTransform,
 
-    // Conversion.
-    /// Maps 0..=255 to 0..=1.
-    #[serde(alias = "to_dtype", alias = "to_tensor")]
-    ToFloat,
-    /// Subtracts a mean and divides by a deviation.
-    #[serde(alias = "image_net_normalize")]
-    Normalize,
+        // Conversion.
+        /// Maps 0 to 255 to 0 to 1.
+        #[serde(alias = "to_dtype", alias = "to_tensor")]
+        ToFloat(),
+        /// Subtracts a mean and divides by a deviation; ImageNet's by default.
+        #[serde(alias = "image_net_normalize")]
+        Normalize(mean = [0.485, 0.456, 0.406], std = [0.229, 0.224, 0.225]),
+    }
 }
 
 impl Op {
-    /// The name, as torchvision's class has it.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.operation().name()
-    }
-
     /// The operations within this one, such as those that are done or left out together.
     #[must_use]
     pub fn children(&self) -> &[Self] {

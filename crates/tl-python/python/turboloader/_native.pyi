@@ -9,7 +9,6 @@ import numpy.typing as npt
 from _typeshed import SupportsLenAndGetItem
 
 __all__ = [
-    "OPERATIONS",
     "Batch",
     "Epoch",
     "IdvFile",
@@ -29,11 +28,11 @@ __all__ = [
     "decode_jpeg",
     "open_raw_view",
     "probe",
+    "signatures",
     "tl",
     "verify",
 ]
 
-OPERATIONS: Final[list[str]]
 __version__: Final[str]
 
 @final
@@ -603,6 +602,12 @@ def open_raw_view(path: str | PathLike[str]) -> Tensor:
 
 def probe(data: bytes) -> ImageInfo:
     """Reads the header of an image: JPEG, PNG, WebP, BMP or TIFF."""
+
+def signatures() -> tuple[str, str]:
+    """
+    The signatures of the transforms and of those of batches, each a JSON list: names, summaries, and
+    parameters with their defaults.
+    """
 
 def tl(arguments: list[str]) -> int:
     """

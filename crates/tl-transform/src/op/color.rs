@@ -36,10 +36,6 @@ impl Default for Grayscale {
 }
 
 impl Operation for Grayscale {
-    fn name(&self) -> &'static str {
-        "Grayscale"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         let channels = self.num_output_channels;
         require(channels == 3, "num_output_channels", channels.into(), "3, what batches have")
@@ -77,10 +73,6 @@ macro_rules! by_chance {
         }
 
         impl Operation for $name {
-            fn name(&self) -> &'static str {
-                stringify!($name)
-            }
-
             fn check(&self) -> Result<(), Invalid> {
                 let check: fn(&Self) -> Result<(), Invalid> = $check;
                 check(self)?;
@@ -167,10 +159,6 @@ fn require_factor(parameter: &'static str, factor: f64) -> Result<(), Invalid> {
 pub struct RandomChannelPermutation {}
 
 impl Operation for RandomChannelPermutation {
-    fn name(&self) -> &'static str {
-        "RandomChannelPermutation"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         Ok(())
     }

@@ -20,10 +20,6 @@ pub struct Compose {
 }
 
 impl Operation for Compose {
-    fn name(&self) -> &'static str {
-        "Compose"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         require_some(&self.ops)
     }
@@ -67,10 +63,6 @@ const fn half() -> f64 {
 }
 
 impl Operation for RandomApply {
-    fn name(&self) -> &'static str {
-        "RandomApply"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         require_some(&self.ops)?;
         require_probability(self.p)
@@ -137,10 +129,6 @@ impl RandomChoice {
 }
 
 impl Operation for RandomChoice {
-    fn name(&self) -> &'static str {
-        "RandomChoice"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         require_some(&self.ops)?;
         let Some(weights) = &self.p else { return Ok(()) };
@@ -192,10 +180,6 @@ pub struct RandomOrder {
 }
 
 impl Operation for RandomOrder {
-    fn name(&self) -> &'static str {
-        "RandomOrder"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         require_some(&self.ops)
     }

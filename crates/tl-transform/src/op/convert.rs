@@ -17,10 +17,6 @@ use crate::stream::Stream;
 pub struct ToFloat {}
 
 impl Operation for ToFloat {
-    fn name(&self) -> &'static str {
-        "ToFloat"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         Ok(())
     }
@@ -64,10 +60,6 @@ impl Default for Normalize {
 }
 
 impl Operation for Normalize {
-    fn name(&self) -> &'static str {
-        "Normalize"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         self.mean.iter().zip(&self.std).try_for_each(|(mean, std)| {
             require(mean.is_finite(), "mean", f64::from(*mean), "a finite number")?;

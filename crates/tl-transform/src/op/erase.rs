@@ -97,10 +97,6 @@ impl Default for RandomErasing {
 }
 
 impl Operation for RandomErasing {
-    fn name(&self) -> &'static str {
-        "RandomErasing"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         require_probability(self.p)?;
         let (low, high) = self.scale;
@@ -189,10 +185,6 @@ impl Default for GridMask {
 }
 
 impl Operation for GridMask {
-    fn name(&self) -> &'static str {
-        "GridMask"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         require_probability(self.p)?;
         let (low, high) = self.distance;

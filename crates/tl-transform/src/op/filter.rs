@@ -36,10 +36,6 @@ impl GaussianBlur {
 }
 
 impl Operation for GaussianBlur {
-    fn name(&self) -> &'static str {
-        "GaussianBlur"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         const { assert!(MAX_KERNEL == 255, "the message below") };
         for side in [self.kernel_size.0, self.kernel_size.1] {
@@ -83,10 +79,6 @@ impl Default for GaussianNoise {
 }
 
 impl Operation for GaussianNoise {
-    fn name(&self) -> &'static str {
-        "GaussianNoise"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         let Self { mean, sigma, .. } = *self;
         require(mean.abs() <= MAX_NOISE, "mean", mean, "a number from -16 to 16")?;

@@ -37,10 +37,6 @@ const MAX_NAME: usize = 255;
 const MAX_DEPTH: u32 = 32;
 
 impl Operation for UserTransform {
-    fn name(&self) -> &'static str {
-        "UserTransform"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         let length = self.name.len();
         let bytes = f64::from(u32::try_from(length).unwrap_or(u32::MAX));

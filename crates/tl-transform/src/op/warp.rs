@@ -102,10 +102,6 @@ impl RandomRotation {
 }
 
 impl Operation for RandomRotation {
-    fn name(&self) -> &'static str {
-        "RandomRotation"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         self.degrees.check("degrees")?;
         require_common(self.interpolation, self.fill, self.center)
@@ -211,10 +207,6 @@ impl RandomAffine {
 }
 
 impl Operation for RandomAffine {
-    fn name(&self) -> &'static str {
-        "RandomAffine"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         self.degrees.check("degrees")?;
         let (x, y) = self.translate.unwrap_or_default();

@@ -95,10 +95,6 @@ impl ColorJitter {
 }
 
 impl Operation for ColorJitter {
-    fn name(&self) -> &'static str {
-        "ColorJitter"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         check_all(self.jitters())
     }
@@ -176,10 +172,6 @@ impl RandomPhotometricDistort {
 }
 
 impl Operation for RandomPhotometricDistort {
-    fn name(&self) -> &'static str {
-        "RandomPhotometricDistort"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         check_all(self.jitters())?;
         require_probability(self.p)

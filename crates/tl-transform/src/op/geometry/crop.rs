@@ -31,10 +31,6 @@ impl CenterCrop {
 }
 
 impl Operation for CenterCrop {
-    fn name(&self) -> &'static str {
-        "CenterCrop"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         self.size.check()
     }
@@ -102,10 +98,6 @@ impl RandomCrop {
 }
 
 impl Operation for RandomCrop {
-    fn name(&self) -> &'static str {
-        "RandomCrop"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         self.size.check()?;
         self.padding.check()?;

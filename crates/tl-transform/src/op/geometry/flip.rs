@@ -25,10 +25,6 @@ impl Default for RandomHorizontalFlip {
 }
 
 impl Operation for RandomHorizontalFlip {
-    fn name(&self) -> &'static str {
-        "RandomHorizontalFlip"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         require_probability(self.p)
     }
@@ -62,10 +58,6 @@ impl Default for RandomVerticalFlip {
 }
 
 impl Operation for RandomVerticalFlip {
-    fn name(&self) -> &'static str {
-        "RandomVerticalFlip"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         require_probability(self.p)
     }

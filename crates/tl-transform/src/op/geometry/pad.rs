@@ -151,10 +151,6 @@ pub struct Pad {
 }
 
 impl Operation for Pad {
-    fn name(&self) -> &'static str {
-        "Pad"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         self.padding.check()?;
         Border { mode: self.padding_mode, fill: self.fill }.check()
@@ -196,10 +192,6 @@ impl Default for RandomZoomOut {
 }
 
 impl Operation for RandomZoomOut {
-    fn name(&self) -> &'static str {
-        "RandomZoomOut"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         let (low, high) = self.side_range;
         require(low >= 1.0 && low.is_finite(), "side_range", low, "a number from 1 on")?;

@@ -65,10 +65,6 @@ impl Resize {
 }
 
 impl Operation for Resize {
-    fn name(&self) -> &'static str {
-        "Resize"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         match (self.size, self.max_size) {
             (None, None) => require_name(false, "size", "nothing", "a size or a max_size"),
@@ -140,10 +136,6 @@ pub struct RandomShortestSize {
 }
 
 impl Operation for RandomShortestSize {
-    fn name(&self) -> &'static str {
-        "RandomShortestSize"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         require_name(!self.min_size.is_empty(), "min_size", "empty", "at least one length")?;
         self.min_size.iter().try_for_each(|&size| require_size("min_size", size))?;
@@ -203,10 +195,6 @@ const fn default_scale_range() -> (f64, f64) {
 }
 
 impl Operation for ScaleJitter {
-    fn name(&self) -> &'static str {
-        "ScaleJitter"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         require_size("target_size", self.target_size.0)?;
         require_size("target_size", self.target_size.1)?;

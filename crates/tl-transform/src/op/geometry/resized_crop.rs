@@ -61,10 +61,6 @@ impl RandomResizedCrop {
 }
 
 impl Operation for RandomResizedCrop {
-    fn name(&self) -> &'static str {
-        "RandomResizedCrop"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         self.size.check()?;
         let (low, high) = self.scale;

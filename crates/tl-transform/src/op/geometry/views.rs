@@ -44,10 +44,6 @@ impl FiveCrop {
 }
 
 impl Operation for FiveCrop {
-    fn name(&self) -> &'static str {
-        "FiveCrop"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         self.size.check()
     }
@@ -85,10 +81,6 @@ pub struct TenCrop {
 }
 
 impl Operation for TenCrop {
-    fn name(&self) -> &'static str {
-        "TenCrop"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         self.size.check()
     }

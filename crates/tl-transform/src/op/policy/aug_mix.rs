@@ -80,10 +80,6 @@ impl AugMix {
 }
 
 impl Operation for AugMix {
-    fn name(&self) -> &'static str {
-        "AugMix"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         let Self { severity, mixture_width, chain_depth, alpha, interpolation, fill, .. } = *self;
         require((1..=BINS).contains(&severity), "severity", f64::from(severity), "1 to 10")?;

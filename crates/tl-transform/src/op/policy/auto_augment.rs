@@ -76,10 +76,6 @@ impl Default for AutoAugment {
 }
 
 impl Operation for AutoAugment {
-    fn name(&self) -> &'static str {
-        "AutoAugment"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         require_common(self.interpolation, self.fill, None)
     }

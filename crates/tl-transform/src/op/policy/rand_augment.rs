@@ -54,10 +54,6 @@ impl Default for RandAugment {
 }
 
 impl Operation for RandAugment {
-    fn name(&self) -> &'static str {
-        "RandAugment"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         let Self { num_ops, magnitude, num_magnitude_bins, interpolation, fill } = *self;
         require(num_ops <= MAX_OPS, "num_ops", f64::from(num_ops), "0 to 64")?;
@@ -110,10 +106,6 @@ impl Default for TrivialAugmentWide {
 }
 
 impl Operation for TrivialAugmentWide {
-    fn name(&self) -> &'static str {
-        "TrivialAugmentWide"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         require_bins(self.num_magnitude_bins)?;
         require_common(self.interpolation, self.fill, None)

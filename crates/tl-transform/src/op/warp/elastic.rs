@@ -73,10 +73,6 @@ impl Default for ElasticTransform {
 }
 
 impl Operation for ElasticTransform {
-    fn name(&self) -> &'static str {
-        "ElasticTransform"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         let (alpha, sigma) = (self.alpha.pair(), self.sigma.pair());
         for alpha in [alpha.0, alpha.1] {

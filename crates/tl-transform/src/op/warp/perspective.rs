@@ -40,10 +40,6 @@ impl Default for RandomPerspective {
 }
 
 impl Operation for RandomPerspective {
-    fn name(&self) -> &'static str {
-        "RandomPerspective"
-    }
-
     fn check(&self) -> Result<(), Invalid> {
         let Self { distortion_scale, p, interpolation, fill } = *self;
         let ok = (0.0..=1.0).contains(&distortion_scale);
