@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process;
 
-use turboloader::{CommandError, TableConversion};
+use turboloader_cli::{CommandError, TableConversion};
 
 /// Converts `data` as a CSV file. The table that it makes is written as CSV, and that file is the
 /// same table.

@@ -16,7 +16,7 @@ const BATCHES: &str = "target/release/examples/batches";
 /// Builds `tl` and an example, and runs them on the photographs. Writes only below `target`.
 pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     command::run(&mut cargo(
-        "build --release --package turboloader --bin tl --package tl-pipeline --example batches",
+        "build --release --package turboloader-cli --bin tl --package tl-pipeline --example batches",
     ))?;
     fs::create_dir_all(workspace_root().join(FOLDER))?;
     let tbl = format!("{FOLDER}/photos.tbl");
@@ -26,7 +26,7 @@ pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     run_built(BATCHES, [&tbl])?;
     run_built(TL, ["preview", &tbl, "-o", &sheet, "--recipe", "imagenet-train", "-n", "12", "-f"])?;
     println!("\nlook at {sheet}: each photograph, and what six epochs would see of it");
-    println!("`tl` is {TL}; `cargo install --path crates/turboloader` puts it on the path");
+    println!("`tl` is {TL}; `cargo install --path crates/turboloader-cli` puts it on the path");
     Ok(())
 }
 

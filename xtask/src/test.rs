@@ -23,7 +23,7 @@ const PURE_RUST: &str = "-p idv-format -p tbl-format -p tl-simd -p tl-decode -p 
 
 /// The whole workspace with every feature that needs nothing but a C compiler.
 const WORKSPACE: &str = "--workspace --features \
-    turboloader/parquet,turboloader/io-uring,idv-format/arrow,tl-decode/tiff-lzma,tl-decode/tiff-zstd";
+    turboloader-cli/parquet,turboloader-cli/io-uring,idv-format/arrow,tl-decode/tiff-lzma,tl-decode/tiff-zstd";
 
 enum Outcome {
     Passed,
@@ -200,7 +200,7 @@ fn features() -> Result<Outcome, Box<dyn Error>> {
     run_cargo("test --package idv-format --no-default-features --lib")?;
     // What clippy and the tests of the workspace see with features only.
     run_cargo("clippy --workspace --all-targets -- -D warnings")?;
-    run_cargo("test --package turboloader --test it -- table_conversion")
+    run_cargo("test --package turboloader-cli --test it -- table_conversion")
 }
 
 /// Runs a task of the Python package where there is Python.

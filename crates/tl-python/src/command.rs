@@ -9,5 +9,5 @@ use pyo3::prelude::*;
 #[pyfunction]
 #[pyo3(signature = (arguments: "list[str]"))]
 pub(crate) fn tl(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
-    py.detach(|| turboloader::tl_with(arguments))
+    py.detach(|| turboloader_cli::tl_with(arguments))
 }

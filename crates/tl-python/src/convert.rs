@@ -13,7 +13,7 @@ use tbl_io::{
     Selection, Source, Target, VerifySummary,
 };
 use tl_pipeline::TableKind;
-use turboloader::{ConversionNotes, HeaderCheck, Probe, StrictDecode, TableConversion};
+use turboloader_cli::{ConversionNotes, HeaderCheck, Probe, StrictDecode, TableConversion};
 
 use crate::detached::detached;
 use crate::error::Error;

@@ -171,7 +171,7 @@ impl Error {
     }
 
     /// What a command failed with, which names the file itself.
-    pub(crate) fn command(error: &turboloader::CommandError) -> Self {
+    pub(crate) fn command(error: &turboloader_cli::CommandError) -> Self {
         let (class, errno) = match error.io_error() {
             Some(error) => (Class::Storage, number(error)),
             None if error.is_about_data() => (Class::Format, None),

@@ -461,7 +461,7 @@ fn explain(loader: &Loader) -> String {
     }
     if let Work::Images(recipe) = &config.work {
         text.push('\n');
-        match turboloader::explain(recipe, EXPLAINED_SIZE, config.seed) {
+        match turboloader_cli::explain(recipe, EXPLAINED_SIZE, config.seed) {
             Ok(explanation) => text.push_str(&explanation),
             Err(error) => line(&mut text, "places", &error),
         }

@@ -119,7 +119,7 @@ fn length(file: &SourceFile) -> Option<Problem> {
 fn printing(file: &SourceFile) -> Vec<Problem> {
     let library = file.path.starts_with("crates/")
         && file.path.contains("/src/")
-        && !file.path.starts_with("crates/turboloader/")
+        && !file.path.starts_with("crates/turboloader-cli/")
         && !is_test(&file.path);
     if !library {
         return Vec::new();
@@ -223,7 +223,7 @@ mod tests {
     fn only_the_command_line_prints() {
         let text = "//! Reads.\nfn f() { println!(\"x\"); }\n";
         check_text(LIBRARY, text, &[(2, "only the command line prints")]);
-        check_text("crates/turboloader/src/ls.rs", text, &[]);
+        check_text("crates/turboloader-cli/src/ls.rs", text, &[]);
         check_text("crates/tbl-io/examples/read.rs", text, &[]);
         check_text(LIBRARY, "//! Reads.\n/// println!(\"x\")\nfn f() {}\n", &[]);
     }

@@ -37,13 +37,13 @@ const ARROWS: [(&str, &[&str]); 10] = [
             "tl-pipeline",
             "tl-simd",
             "tl-transform",
-            "turboloader",
+            "turboloader-cli",
         ],
     ),
     ("tl-simd", &[]),
     ("tl-transform", &["tl-simd"]),
     (
-        "turboloader",
+        "turboloader-cli",
         &[
             "idv-format",
             "tbf-format",
@@ -58,8 +58,15 @@ const ARROWS: [(&str, &[&str]); 10] = [
 ];
 
 /// Crates without a line of unsafe code.
-const FORBID_UNSAFE: [&str; 7] =
-    ["idv-format", "tbf-format", "tbl-format", "tl-decode", "tl-transform", "turboloader", "xtask"];
+const FORBID_UNSAFE: [&str; 7] = [
+    "idv-format",
+    "tbf-format",
+    "tbl-format",
+    "tl-decode",
+    "tl-transform",
+    "turboloader-cli",
+    "xtask",
+];
 
 /// What the committed fuzz seeds may weigh.
 const MAX_SEED_BYTES: u64 = 200 * 1024;
@@ -103,7 +110,7 @@ fn crates(root: &Path, files: &[SourceFile]) -> Vec<Problem> {
             problems.push(problem(&manifest, "does not inherit the workspace lints"));
         }
         let parts: &[&str] = match name {
-            "turboloader" | "tl-python" => &["README.md"],
+            "turboloader-cli" | "tl-python" => &["README.md"],
             _ => &["README.md", "examples"],
         };
         for part in parts {

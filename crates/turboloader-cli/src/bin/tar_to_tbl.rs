@@ -5,5 +5,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    turboloader::tar_to_tbl()
+    turboloader_cli::tar_to_tbl()
 }

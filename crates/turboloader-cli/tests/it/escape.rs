@@ -198,7 +198,7 @@ impl World {
             is_output = *argument == "-o";
         }
         arguments.push(input.into());
-        turboloader::tl_with(arguments)
+        turboloader_cli::tl_with(arguments)
     }
 
     /// Checks that archives in the target folder hold no name that leaves a folder, and returns

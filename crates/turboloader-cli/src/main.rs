@@ -5,5 +5,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    turboloader::tl()
+    turboloader_cli::tl()
 }

@@ -16,12 +16,12 @@ use crate::failure::{CommandError, Failure};
 /// ```no_run
 /// use std::ops::ControlFlow;
 /// use std::path::Path;
-/// use turboloader::TableConversion;
+/// use turboloader_cli::TableConversion;
 ///
 /// let (from, to) = (Path::new("train.csv"), Path::new("train.idv"));
 /// let told = &mut |_, _| ControlFlow::Continue(());
 /// let rows = TableConversion::default().run(from, to, told)?;
-/// # Ok::<(), turboloader::CommandError>(())
+/// # Ok::<(), turboloader_cli::CommandError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct TableConversion {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 fn main() -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    for subcommand in turboloader::command().get_subcommands() {
+    for subcommand in turboloader_cli::command().get_subcommands() {
         let about = subcommand.get_about().map(ToString::to_string).unwrap_or_default();
         writeln!(stdout, "tl {:<12} {about}", subcommand.get_name())?;
     }

@@ -8,7 +8,7 @@ use ::parquet::basic::{Compression, ZstdLevel};
 use ::parquet::file::properties::WriterProperties;
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, Float64Array, RecordBatch, StringArray};
-use turboloader::TableConversion;
+use turboloader_cli::TableConversion;
 
 use super::*;
 
