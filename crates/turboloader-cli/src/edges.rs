@@ -2,12 +2,13 @@
 
 use serde::Serialize;
 use tbf_format::{Edge, FormatError, Region, Relation, Segment};
+use uuid::Uuid;
 
 use crate::args::EdgesArgs;
 use crate::failure::{Failure, Verdict};
 use crate::find::open_segment;
 use crate::output::{ListStyle, Stdout};
-use crate::table::{Heading, Sheet, Single, Uuid, read_key, row_heading};
+use crate::table::{Heading, Sheet, Single, read_key, row_heading};
 
 /// An edge as `--json` prints it.
 #[derive(Debug, Serialize)]
@@ -84,7 +85,7 @@ fn to_index(row: u64) -> usize {
 fn line(segment: &Segment<'_>, row: u64, edge: &Edge) -> Result<Line, FormatError> {
     Ok(Line {
         row,
-        id: segment.columns()?.ids().get(to_index(row)).map(Uuid),
+        id: segment.columns()?.ids().get(to_index(row)).map(Uuid::from_bytes),
         relation: relation_name(edge.relation()),
         weight: Single(edge.weight()),
     })

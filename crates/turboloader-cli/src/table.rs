@@ -8,7 +8,6 @@ mod lines;
 mod node;
 mod segment;
 mod time;
-mod uuid;
 mod value;
 
 use std::path::Path;
@@ -23,8 +22,7 @@ pub(crate) use key::read_key;
 pub(crate) use lines::{Heading, Sheet, row_heading};
 pub(crate) use node::{NodeColumn, Nodes};
 pub(crate) use segment::{SegmentFile, dtype_name, oddity_text};
-pub(crate) use time::{Clock, DAYS_TO_1970, parse_date, parse_unix};
-pub(crate) use uuid::Uuid;
+pub(crate) use time::{Clock, parse_date, parse_unix};
 pub(crate) use value::{Cell, Row, Single, idv_heading};
 
 /// A file that is a table.

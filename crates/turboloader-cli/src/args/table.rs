@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 use thiserror::Error;
+use uuid::Uuid;
 
-use crate::table::{Uuid, parse_unix};
+use crate::table::parse_unix;
 
 /// The key of an encrypted segment.
 #[derive(Debug, Args)]
@@ -151,11 +152,11 @@ pub(super) enum TableArgError {
 /// Reads a number or a UUID.
 pub(super) fn item_name(text: &str) -> Result<ItemName, TableArgError> {
     let number = text.parse().map(ItemName::Number).ok();
-    number.or_else(|| Uuid::parse(text).map(ItemName::Id)).ok_or(TableArgError::ItemName)
+    number.or_else(|| Uuid::parse_str(text).ok().map(ItemName::Id)).ok_or(TableArgError::ItemName)
 }
 
 fn uuid(text: &str) -> Result<Uuid, TableArgError> {
-    Uuid::parse(text).ok_or(TableArgError::Uuid)
+    Uuid::parse_str(text).map_err(|_| TableArgError::Uuid)
 }
 
 fn time_range(text: &str) -> Result<TimeRange, TableArgError> {

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use tbf_format::{FormatError, Region};
 use tl_pipeline::TableError;
+use uuid::Uuid;
 
 use super::{Failure, Subject};
-use crate::table::Uuid;
 
 /// Why a table has no answer.
 #[derive(Debug, thiserror::Error)]

@@ -5,11 +5,12 @@ use std::os::unix::ffi::OsStrExt;
 
 use serde::Serialize;
 use tbf_format::{Compression, Dialect, FileHeader, Flags, FormatError, Oddity, Region, Segment};
+use uuid::Uuid;
 
 use super::facts::row;
 use super::idv::aligned;
 use crate::failure::Failure;
-use crate::table::{Clock, SegmentFile, Uuid, dtype_name, oddity_text};
+use crate::table::{Clock, SegmentFile, dtype_name, oddity_text};
 use crate::text::{json_text, printable};
 
 /// Everything that header and footer of a segment say.
@@ -80,7 +81,7 @@ impl SegmentFacts {
         let mut facts = Self::of_header(file, header, bytes.len() as u64);
         if let Some(segment) = segment {
             facts.edges = segment.edge_count();
-            facts.key_id = segment.key_id().map(|id| Uuid(id).to_string().replace('-', ""));
+            facts.key_id = segment.key_id().map(|id| Uuid::from_bytes(id).simple().to_string());
             facts.regions = regions(&segment);
             // The first line of the facts says the dialect.
             let odd = segment.oddities().filter(|oddity| *oddity != Oddity::ReferenceDialect);

@@ -5,9 +5,10 @@ use std::fmt;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use tbf_format::{Adjacency, Columns, Embeddings, FormatError, Outcome, Region, Segment, Strings};
+use uuid::Uuid;
 
 use super::value::Single;
-use super::{Clock, Heading, SegmentFile, Uuid};
+use super::{Clock, Heading, SegmentFile};
 use crate::failure::{Failure, TableFailure};
 use crate::text::printable;
 
@@ -168,7 +169,7 @@ impl<'s> Nodes<'s> {
         let row = usize::try_from(number).map_err(|_| no_row.clone())?;
         let columns = &self.columns;
         let value = match column {
-            NodeColumn::Id => columns.ids().get(row).map(|id| NodeValue::Id(Uuid(id))),
+            NodeColumn::Id => columns.ids().get(row).map(|id| NodeValue::Id(Uuid::from_bytes(id))),
             NodeColumn::Timestamp => columns.timestamps().get(row).map(NodeValue::Number),
             NodeColumn::Time => columns.timestamps().get(row).map(NodeValue::Time),
             NodeColumn::ContextHash => columns.context_hashes().get(row).map(NodeValue::Number),

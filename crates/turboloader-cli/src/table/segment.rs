@@ -46,7 +46,7 @@ impl SegmentFile {
                 Err(TableFailure::NoRow { path: self.path.clone(), row, count: node_count }.into())
             }
             ItemName::Id(id) => {
-                let found = segment.find(&id.0).map_err(|error| self.failure(error))?;
+                let found = segment.find(id.as_bytes()).map_err(|error| self.failure(error))?;
                 let path = self.path.clone();
                 found.map(|row| row as u64).ok_or(TableFailure::NoNode { path, id }.into())
             }

@@ -1,130 +1,74 @@
-//! Points of time as text (RFC 3339) and back, in the calendar that .NET and everyone else has.
+//! Points of time as text (RFC 3339) and back.
 
 use std::fmt;
 
-const DAY_SECONDS: i64 = 86_400;
-/// Days from the first of March of the year 0 to the start of 1970.
-const EPOCH_DAY: i64 = 719_468;
-/// Days from the start of the year 1 to that of 1970.
-pub(crate) const DAYS_TO_1970: i64 = 719_162;
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, TimeDelta};
+
+/// .NET's ticks of 100 ns in a second.
 const TICKS: i64 = 10_000_000;
-const NANOSECONDS: i64 = 1_000_000_000;
 
 /// A date and a time of day, without a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Clock {
-    /// Seconds since the start of 1970 on that clock.
-    seconds: i64,
-    /// What is left of a second.
-    nanoseconds: u32,
-}
+pub(crate) struct Clock(NaiveDateTime);
 
 impl Clock {
     /// Nanoseconds since 1970.
     pub(crate) fn from_unix(nanoseconds: u64) -> Self {
-        let nanoseconds = i128::from(nanoseconds);
-        let second = i128::from(NANOSECONDS);
-        let seconds = i64::try_from(nanoseconds / second).unwrap_or(i64::MAX);
-        Self { seconds, nanoseconds: u32::try_from(nanoseconds % second).unwrap_or(0) }
+        let (seconds, rest) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
+        let since =
+            TimeDelta::seconds(seconds.cast_signed()) + TimeDelta::nanoseconds(rest.cast_signed());
+        Self(DateTime::UNIX_EPOCH.naive_utc() + since)
     }
 
     /// Ticks of 100 ns since the start of the year 1, `None` outside the years 1 to 9999.
     pub(crate) fn from_ticks(ticks: i64) -> Option<Self> {
-        let seconds = ticks.div_euclid(TICKS) - DAYS_TO_1970 * DAY_SECONDS;
-        let nanoseconds = u32::try_from(ticks.rem_euclid(TICKS) * 100).ok()?;
-        let clock = Self { seconds, nanoseconds };
-        (1..=9999).contains(&clock.date().0).then_some(clock)
-    }
-
-    /// Year, month and day.
-    fn date(self) -> (i64, i64, i64) {
-        // Years start in March, so that the leap day is the last one; an era has 400 of them.
-        let day = self.seconds.div_euclid(DAY_SECONDS) + EPOCH_DAY;
-        let (era, day) = (day.div_euclid(146_097), day.rem_euclid(146_097));
-        let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-        let day = day - (365 * year + year / 4 - year / 100);
-        let month = (5 * day + 2) / 153;
-        let day = day - (153 * month + 2) / 5 + 1;
-        let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-        (era * 400 + year + next, month, day)
+        let rest = TimeDelta::nanoseconds(ticks.rem_euclid(TICKS) * 100);
+        let since = TimeDelta::seconds(ticks.div_euclid(TICKS)) + rest;
+        let start = NaiveDate::from_ymd_opt(1, 1, 1)?.and_hms_opt(0, 0, 0)?;
+        let point = start.checked_add_signed(since)?;
+        (1..=9999).contains(&point.year()).then_some(Self(point))
     }
 }
 
 impl fmt::Display for Clock {
     /// `2020-02-29T12:00:00.5`, with as many digits behind the point as there are.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (year, month, day) = self.date();
-        let second = self.seconds.rem_euclid(DAY_SECONDS);
-        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
-        if self.nanoseconds == 0 {
-            return Ok(());
-        }
-        let digits = format!("{:09}", self.nanoseconds);
-        write!(f, ".{}", digits.trim_end_matches('0'))
+        let text = self.0.format("%Y-%m-%dT%H:%M:%S.%9f").to_string();
+        f.write_str(text.trim_end_matches('0').trim_end_matches('.'))
     }
 }
 
 /// The nanoseconds since 1970 of an RFC 3339 time or of a date, which starts at midnight UTC.
 /// `None` for other text, and for times before 1970 or after 2554.
 pub(crate) fn parse_unix(text: &str) -> Option<u64> {
-    let (date, time) = match text.split_once(['T', 't', ' ']) {
-        None => (text, "00:00:00Z"),
-        Some(parts) => parts,
-    };
-    let day = parse_date(date)?;
-    let split = time.find(['Z', 'z', '+', '-'])?;
-    let (time, zone) = time.split_at(split);
-    let (time, fraction) = time.split_once('.').unwrap_or((time, "0"));
-    let [hour, minute, second] = numbers(time, ':', [2, 2, 2])?;
-    let is_fraction = fraction.bytes().all(|byte| byte.is_ascii_digit());
-    if hour > 23 || minute > 59 || second > 59 || !is_fraction || !(1..=9).contains(&fraction.len())
-    {
+    // Digits that nanoseconds have no place for would be cut off.
+    let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction);
+    if fraction.bytes().take_while(u8::is_ascii_digit).count() > 9 {
         return None;
     }
-    let fraction: i64 = format!("{fraction:0<9}").parse().ok()?;
-    let seconds = day * DAY_SECONDS + hour * 3600 + minute * 60 + second - parse_zone(zone)?;
-    let nanoseconds = i128::from(seconds) * i128::from(NANOSECONDS) + i128::from(fraction);
-    u64::try_from(nanoseconds).ok()
+    let point = match parse_date(text) {
+        Some(date) => date.and_hms_opt(0, 0, 0)?.and_utc(),
+        None => DateTime::parse_from_rfc3339(text).ok()?.to_utc(),
+    };
+    let nanoseconds = point.timestamp_subsec_nanos();
+    let second = u64::try_from(point.timestamp()).ok()?;
+    // A leap second, which is none in nanoseconds since 1970, has more of them.
+    let is_within_second = nanoseconds < 1_000_000_000;
+    let start = second.checked_mul(1_000_000_000).filter(|_| is_within_second)?;
+    start.checked_add(nanoseconds.into())
 }
 
-/// Days since 1970.
-pub(crate) fn parse_date(text: &str) -> Option<i64> {
-    let [year, month, day] = numbers(text, '-', [4, 2, 2])?;
-    let (march_year, march_month) =
-        if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * march_year + march_year.div_euclid(4) - march_year.div_euclid(100)
-        + march_year.div_euclid(400)
-        + (153 * march_month + 2) / 5
-        + day
-        - 1
-        - EPOCH_DAY;
-    // A day that the month does not have comes back as another one.
-    let clock = Clock { seconds: days * DAY_SECONDS, nanoseconds: 0 };
-    (clock.date() == (year, month, day)).then_some(days)
+/// A date as `2020-02-29`, to the digit.
+pub(crate) fn parse_date(text: &str) -> Option<NaiveDate> {
+    let (year, rest) = text.split_once('-')?;
+    let (month, day) = rest.split_once('-')?;
+    NaiveDate::from_ymd_opt(digits(year, 4)?.try_into().ok()?, digits(month, 2)?, digits(day, 2)?)
 }
 
-/// Seconds ahead of UTC.
-fn parse_zone(text: &str) -> Option<i64> {
-    if text.eq_ignore_ascii_case("z") {
-        return Some(0);
-    }
-    let (sign, rest) = text.split_at_checked(1)?;
-    let [hour, minute] = numbers(rest, ':', [2, 2])?;
-    let seconds = hour * 3600 + minute * 60;
-    (hour < 24 && minute < 60).then_some(if sign == "-" { -seconds } else { seconds })
-}
-
-/// Numbers of so many digits each.
-fn numbers<const N: usize>(text: &str, separator: char, digits: [usize; N]) -> Option<[i64; N]> {
-    let mut parts = text.split(separator);
-    let mut found = [0; N];
-    for (place, digits) in found.iter_mut().zip(digits) {
-        let part = parts.next()?;
-        let is_number = part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit());
-        *place = part.parse().ok().filter(|_| is_number)?;
-    }
-    parts.next().is_none().then_some(found)
+/// A number of exactly so many digits.
+fn digits(text: &str, count: usize) -> Option<u32> {
+    let is_number = text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| is_number)
 }
 
 #[cfg(test)]

@@ -4,13 +4,12 @@
 
 use std::fmt::Write as _;
 
-use crate::table::{Clock, DAYS_TO_1970, parse_date};
+use chrono::Datelike;
+
+use crate::table::{Clock, parse_date};
 
 const TICKS_PER_SECOND: i64 = 10_000_000;
 const TICKS_PER_DAY: i64 = 86_400 * TICKS_PER_SECOND;
-
-/// The start of the year 10000.
-const MAX_TICKS: i64 = 3_652_059 * TICKS_PER_DAY;
 
 /// A time without a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -79,9 +78,9 @@ pub(crate) fn parse_point(text: &str) -> Option<i64> {
         Some((date, clock)) => (date, parse_clock(clock)?),
         None => (text, 0),
     };
-    let days = parse_date(date)? + DAYS_TO_1970;
-    let ticks = days * TICKS_PER_DAY + clock;
-    (0..MAX_TICKS).contains(&ticks).then_some(ticks)
+    let date = parse_date(date).filter(|date| date.year() >= 1)?;
+    let days = i64::from(date.num_days_from_ce()) - 1;
+    Some(days * TICKS_PER_DAY + clock)
 }
 
 /// Reads what [`write_offset_point`] writes, also `Z` for UTC: ticks and minutes.
