@@ -1,11 +1,12 @@
 //! CSV and Parquet files: whatever the bytes are, converting them ends with a table or an error.
 
 use std::fs;
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process;
 
-use turboloader_cli::{CommandError, TableConversion};
+use turboloader::{TableConversion, TableConversionError};
 
 /// Converts `data` as a CSV file. The table that it makes is written as CSV, and that file is the
 /// same table.
@@ -17,7 +18,7 @@ pub fn csv(data: &[u8]) {
     let rows = match convert(&first, &table) {
         Ok(rows) => rows,
         Err(error) => {
-            assert!(error.is_about_data(), "{error}");
+            assert!(error.is_damage(), "{error}");
             return;
         }
     };
@@ -43,9 +44,14 @@ pub fn parquet(data: &[u8]) {
     }
 }
 
-fn convert(from: &PathBuf, to: &PathBuf) -> Result<u64, CommandError> {
-    let conversion = TableConversion { overwrite: true, ..TableConversion::default() };
-    conversion.run(from, to, &mut |_, _| ControlFlow::Continue(()))
+fn convert(from: &PathBuf, to: &PathBuf) -> Result<u64, TableConversionError> {
+    let conversion = TableConversion {
+        threads: NonZeroUsize::MIN,
+        overwrite: true,
+        sync: false,
+        ..TableConversion::default()
+    };
+    Ok(conversion.run(from, to, &mut |_| ControlFlow::Continue(()))?.rows)
 }
 
 /// A folder of a run, which is gone after it.

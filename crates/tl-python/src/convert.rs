@@ -13,7 +13,10 @@ use tbl_io::{
     Selection, Source, Target, VerifySummary,
 };
 use tl_pipeline::TableKind;
-use turboloader_cli::{ConversionNotes, HeaderCheck, Probe, StrictDecode, TableConversion};
+use turboloader::{
+    ConversionNotes, CsvSchema, HeaderCheck, Probe, StrictDecode, TableConversion, TableEvent,
+    TableFormat, TimeUnit,
+};
 
 use crate::detached::detached;
 use crate::error::Error;
@@ -231,7 +234,7 @@ pub(crate) fn convert_table(
     py: Python<'_>,
     source: PathBuf,
     destination: PathBuf,
-    to: Option<String>,
+    to: Option<&str>,
     columns: Option<Vec<String>>,
     schema: Option<Vec<String>>,
     time_unit: &str,
@@ -239,18 +242,37 @@ pub(crate) fn convert_table(
     sync: bool,
     progress_callback: Option<Py<PyAny>>,
 ) -> PyResult<u64> {
-    let conversion = TableConversion {
-        to,
-        columns: columns.unwrap_or_default(),
-        schema: schema.unwrap_or_default(),
-        time_unit: time_unit.to_owned(),
-        overwrite,
-        sync,
+    let to = match to.map(str::to_ascii_lowercase).as_deref() {
+        None => None,
+        Some("idv") => Some(TableFormat::Idv),
+        Some("csv") => Some(TableFormat::Csv),
+        Some("parquet") => Some(TableFormat::Parquet),
+        Some(_) => return Err(Error::setting(&"tables become idv, csv or parquet").into()),
     };
+    let time_unit = match time_unit {
+        "us" => TimeUnit::Microseconds,
+        "ns" => TimeUnit::Nanoseconds,
+        _ => return Err(Error::setting(&"the unit of times is us or ns").into()),
+    };
+    let schema = CsvSchema::parse(&schema.unwrap_or_default())
+        .map_err(|error| Error::setting(&format_args!("schema: {error}")))?;
+    let columns = columns.unwrap_or_default();
+    let conversion =
+        TableConversion { to, columns, schema, time_unit, overwrite, sync, ..Default::default() };
     let mut heard = Heard::new(progress_callback);
-    let rows = detached(py, || {
-        let rows = conversion.run(&source, &destination, &mut |done, of| heard.tell(done, of));
-        rows.map_err(|error| Error::command(&error))
+    let mut notes = Vec::new();
+    let summary = detached(py, || {
+        let summary = conversion.run(&source, &destination, &mut |event| {
+            match event {
+                TableEvent::Progress { done, total } => return heard.tell(done, total),
+                TableEvent::LeftOut(note) => notes.push(format!("{}: {note}", source.display())),
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        });
+        summary.map_err(Error::from)
     })?;
-    heard.unless_raised(rows)
+    let summary = heard.unless_raised(summary)?;
+    warn_each(py, &notes)?;
+    Ok(summary.rows)
 }

@@ -16,6 +16,7 @@ use tbl_io::{ConvertError, Escaped, Location, MetadataDefect, ReadError, WriteEr
 use tl_decode::DecodeError;
 use tl_pipeline::{PipelineError, SampleError, SampleFault, SamplerError, TableError};
 use tl_transform::{PlanError, RecipeError, StepError};
+use turboloader::TableConversionError;
 
 /// An exception to be: its class and what it says.
 #[derive(Debug)]
@@ -168,18 +169,6 @@ impl Error {
         };
         let (place, message) = (Place::at(location), in_file(location, error));
         Self { place, message, ..Self::new(class, error) }
-    }
-
-    /// What a command failed with, which names the file itself.
-    pub(crate) fn command(error: &turboloader_cli::CommandError) -> Self {
-        let (class, errno) = match error.io_error() {
-            Some(error) => (Class::Storage, number(error)),
-            None if error.is_about_data() => (Class::Format, None),
-            None => (Class::Setting, None),
-        };
-        // It is no option here.
-        let message = error.to_string().replacen("--schema", "schema", 1).into();
-        Self { errno, message, ..Self::new(class, error) }
     }
 
     fn raise(&self, py: Python<'_>) -> PyResult<PyErr> {
@@ -352,6 +341,17 @@ impl From<ConvertError> for Error {
             ConvertError::TooManySamples { .. } => Self::new(Class::Format, &error),
             _ => Self::new(Class::Internal, &error),
         }
+    }
+}
+
+impl From<TableConversionError> for Error {
+    fn from(error: TableConversionError) -> Self {
+        let (class, errno) = match error.io_error() {
+            Some(error) => (Class::Storage, number(error)),
+            None if error.is_damage() => (Class::Format, None),
+            None => (Class::Setting, None),
+        };
+        Self { place: Place::at(error.location()), errno, ..Self::new(class, &error) }
     }
 }
 

@@ -16,6 +16,7 @@ use tl_pipeline::{
     Columns, Dataset, Epoch, Loader, LoaderNote, LoaderState, PipelineError, Report, TableKind,
     Work,
 };
+use turboloader::Explanation;
 
 use crate::batch::{Contents, PyBatch};
 use crate::detached::detached;
@@ -461,8 +462,8 @@ fn explain(loader: &Loader) -> String {
     }
     if let Work::Images(recipe) = &config.work {
         text.push('\n');
-        match turboloader_cli::explain(recipe, EXPLAINED_SIZE, config.seed) {
-            Ok(explanation) => text.push_str(&explanation),
+        match Explanation::new(recipe, EXPLAINED_SIZE, config.seed) {
+            Ok(explanation) => text.push_str(&explanation.to_string()),
             Err(error) => line(&mut text, "places", &error),
         }
     }

@@ -12,23 +12,15 @@ use tbl_io::{
     AsStored, Compression, ConvertEvent, ConvertOptions, ConvertSummary, Escaped, Labels, Note,
     Prepare, SampleSource, Selection, SourceKind, Target as FileKind,
 };
+use turboloader::{ConversionNotes, Probe, Rasterize, RowIndexer, Square, TableFormat};
 
 use crate::args::{ConvertArgs, GlobalArgs, TableArgs, Target};
 use crate::data_set;
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress};
-use crate::prepare::{Index, Probe, Rasterize, Side};
 
-mod conversion;
 mod metadata;
-mod notes;
 mod table;
-
-pub use conversion::TableConversion;
-pub use notes::ConversionNotes;
-pub(crate) use table::TableError;
-
-use table::Kind;
 
 /// Converts.
 pub(crate) fn run(args: &ConvertArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
@@ -45,15 +37,14 @@ pub(crate) fn run(args: &ConvertArgs, global: GlobalArgs) -> Result<Verdict, Fai
     if args.metadata.is_some() && !matches!(to, Target::Tbl2 | Target::Raw | Target::Tbl1) {
         return Err(Failure::Usage { what: "--metadata is for TBL files" });
     }
-    if let Some((from, to)) = table_kinds(args, to)? {
-        let told = &mut |_, _| ControlFlow::Continue(());
-        return table::convert(args, from, to, global, told).map(|_| Verdict::Good);
+    if let Some(to) = table_target(args, to)? {
+        return table::convert(args, to, global);
     }
     if args.table != TableArgs::default() {
         return Err(Failure::Usage { what: "--columns, --schema and --time-unit are for tables" });
     }
     // Before any work: a sample that is too large is so for every image.
-    let side = args.size.map(Side::new).transpose()?;
+    let square = args.size.map(Square::new).transpose()?;
     let compression = if args.lz4 { Compression::Lz4 } else { Compression::None };
     let kind = match to {
         Target::Tbl2 => FileKind::Tbl2(compression),
@@ -71,10 +62,12 @@ pub(crate) fn run(args: &ConvertArgs, global: GlobalArgs) -> Result<Verdict, Fai
     let selection = sources.all()?.with_file_metadata(metadata.as_slice());
     let summary = match to {
         Target::Tbl2 if args.jpeg_index => {
-            write(&selection, &args.output, &options, Index::default, global)?
+            write(&selection, &args.output, &options, RowIndexer::default, global)?
         }
         Target::Tbl2 => write(&selection, &args.output, &options, Probe::default, global)?,
-        Target::Raw => write(&selection, &args.output, &options, || Rasterize::new(side), global)?,
+        Target::Raw => {
+            write(&selection, &args.output, &options, || Rasterize::new(square), global)?
+        }
         // Neither has a place for dimensions.
         Target::Tbl1 | Target::Tar | Target::Idv | Target::Csv | Target::Parquet => {
             write(&selection, &args.output, &options, AsStored::default, global)?
@@ -102,20 +95,20 @@ impl Target {
     pub(crate) fn for_file(path: &Path) -> Self {
         let is_tar =
             path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tar"));
-        match Kind::of_name(path) {
-            Some(Kind::Idv) => Self::Idv,
-            Some(Kind::Csv) => Self::Csv,
-            Some(Kind::Parquet) => Self::Parquet,
-            None if is_tar => Self::Tar,
-            None => Self::Tbl2,
+        match TableFormat::of_name(path) {
+            Some(TableFormat::Idv) => Self::Idv,
+            Some(TableFormat::Csv) => Self::Csv,
+            Some(TableFormat::Parquet) => Self::Parquet,
+            _ if is_tar => Self::Tar,
+            _ => Self::Tbl2,
         }
     }
 
-    fn table(self) -> Option<Kind> {
+    fn table(self) -> Option<TableFormat> {
         match self {
-            Self::Idv => Some(Kind::Idv),
-            Self::Csv => Some(Kind::Csv),
-            Self::Parquet => Some(Kind::Parquet),
+            Self::Idv => Some(TableFormat::Idv),
+            Self::Csv => Some(TableFormat::Csv),
+            Self::Parquet => Some(TableFormat::Parquet),
             Self::Tbl2 | Self::Tbl1 | Self::Raw | Self::Tar => None,
         }
     }
@@ -124,24 +117,24 @@ impl Target {
 const NO_TABLE: Failure =
     Failure::Usage { what: "tables are made of tables: an IDV, CSV or Parquet file" };
 
-/// What tables are converted from and to, if any are.
-fn table_kinds(args: &ConvertArgs, to: Target) -> Result<Option<(Kind, Kind)>, Failure> {
-    let mut from = None;
+/// What a table is converted to, if any source is one.
+fn table_target(args: &ConvertArgs, to: Target) -> Result<Option<TableFormat>, Failure> {
+    let mut has_table = false;
     for path in &args.sources {
-        let kind = Kind::of_file(path);
-        let kind = kind.map_err(|source| Failure::Io { path: path.clone(), source })?;
-        from = from.or(kind);
+        let format = TableFormat::of_file(path);
+        let format = format.map_err(|source| Failure::Io { path: path.clone(), source })?;
+        has_table |= format.is_some();
     }
-    match (from, to.table()) {
-        (None, None) => Ok(None),
-        (Some(from), Some(to)) => Ok(Some((from, to))),
-        (None, Some(_)) => {
+    match (has_table, to.table()) {
+        (true, Some(to)) => Ok(Some(to)),
+        (false, None) => Ok(None),
+        (false, Some(_)) => {
             for path in &args.sources {
                 tbl_io::open_file(path)?;
             }
             Err(NO_TABLE)
         }
-        (Some(_), None) => {
+        (true, None) => {
             Err(Failure::Usage { what: "tables become tables: .idv, .csv or .parquet" })
         }
     }

@@ -11,10 +11,9 @@ use tbl_io::{ConvertError, Entry, Escaped, Location, Note, ReadError, SampleSour
 use tl_decode::DecodeError;
 use tl_pipeline::{PipelineError, SampleFault};
 use tl_transform::{PlanError, RecipeError};
+use turboloader::{ExplainError, RecipeFileError, SchemaError, SquareError, TableConversionError};
 
-use crate::convert::TableError;
 use crate::extract::NameDefect;
-use crate::recipe::RecipeFileError;
 
 pub(crate) use table::TableFailure;
 
@@ -112,23 +111,24 @@ pub(crate) enum Failure {
         found: u64,
     },
     /// A table cannot be converted.
-    #[error("{}: {source}", Subject::file(path))]
-    TableConversion {
-        /// The file at fault.
-        path: PathBuf,
-        /// Why.
-        source: Box<TableError>,
-    },
+    #[error(transparent)]
+    TableConversion(TableConversionError),
+    /// `--schema` cannot be understood.
+    #[error("--schema: {0}")]
+    Schema(#[from] SchemaError),
     /// A recipe cannot be made with these parameters.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
     /// A file is not the recipe it was taken for.
-    #[error("{}: {source}", Subject::file(path))]
-    RecipeFile {
-        /// Which one.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: RecipeFileError,
+    #[error(transparent)]
+    RecipeFile(RecipeFileError),
+    /// Neither a file nor the name of a recipe.
+    #[error("{location}: no such file, and no recipe of this name ({names})")]
+    NoRecipe {
+        /// The name.
+        location: Location,
+        /// The names that there are.
+        names: String,
     },
     /// A loader cannot start, or a sample stopped it.
     #[error(transparent)]
@@ -273,15 +273,8 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Convert(ConvertError),
     /// Squares of pixels that no image may become.
-    #[error("--size {side}: {bytes} bytes of pixels, expected at most {limit}")]
-    Side {
-        /// What was asked for.
-        side: u32,
-        /// What one square needs.
-        bytes: u64,
-        /// What it may need.
-        limit: u64,
-    },
+    #[error("--size {0}")]
+    Square(#[from] SquareError),
     /// A command line that does not parse.
     #[error("{said} (see --help)")]
     CommandLine {
@@ -320,7 +313,7 @@ impl Failure {
             }
             Self::Pipeline(PipelineError::Table { source, .. }) => table::is_about_table(source),
             Self::Convert(error) => error.is_damage(),
-            Self::TableConversion { source, .. } => source.is_damage(),
+            Self::TableConversion(error) => error.is_damage(),
             Self::Pipeline(
                 PipelineError::ErrorBudget { .. } | PipelineError::EmptyBatch { .. },
             )
@@ -336,7 +329,9 @@ impl Failure {
             | Self::Exists { .. }
             | Self::BinaryOnTerminal
             | Self::Recipe(_)
-            | Self::RecipeFile { .. }
+            | Self::RecipeFile(_)
+            | Self::NoRecipe { .. }
+            | Self::Schema(_)
             | Self::Plan(_)
             | Self::Pipeline(_)
             | Self::NoSamples
@@ -347,7 +342,7 @@ impl Failure {
             | Self::SheetTooLarge { .. }
             | Self::NoField { .. }
             | Self::Spawn { .. }
-            | Self::Side { .. }
+            | Self::Square(_)
             | Self::CommandLine { .. }
             | Self::Usage { .. }
             | Self::MarginOfExact
@@ -379,38 +374,32 @@ impl Failure {
     }
 }
 
-/// Why a command could not do its work, for programs that bring it along.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct CommandError(Failure);
-
-impl From<Failure> for CommandError {
-    fn from(failure: Failure) -> Self {
-        Self(failure)
+impl From<TableConversionError> for Failure {
+    fn from(error: TableConversionError) -> Self {
+        let exists = |error: &io::Error| error.kind() == io::ErrorKind::AlreadyExists;
+        if error.io_error().is_some_and(exists) {
+            return Self::Exists { path: error.location().as_os_str().into() };
+        }
+        Self::TableConversion(error)
     }
 }
 
-impl CommandError {
-    /// Whether the data is at fault, rather than the usage or the system.
-    #[must_use]
-    pub fn is_about_data(&self) -> bool {
-        self.0.is_about_data()
+impl From<RecipeFileError> for Failure {
+    fn from(error: RecipeFileError) -> Self {
+        if let RecipeFileError::Read(error) = error {
+            return error.into();
+        }
+        Self::RecipeFile(error)
     }
+}
 
-    /// What the operating system said, if it is at fault.
-    #[must_use]
-    pub fn io_error(&self) -> Option<&io::Error> {
-        if self.is_about_data() {
-            return None;
+impl From<ExplainError> for Failure {
+    fn from(error: ExplainError) -> Self {
+        match error {
+            ExplainError::Recipe(error) => error.into(),
+            ExplainError::Plan(error) => error.into(),
+            _ => Self::Usage { what: "this recipe cannot be explained" },
         }
-        if let Failure::TableConversion { source, .. } = &self.0
-            && let Some(error) = source.io_error()
-        {
-            return Some(error);
-        }
-        let first: &(dyn std::error::Error + 'static) = &self.0;
-        let mut causes = std::iter::successors(Some(first), |error| error.source());
-        causes.find_map(|error| error.downcast_ref())
     }
 }
 

@@ -21,10 +21,7 @@ mod info;
 mod ls;
 mod merge;
 mod output;
-#[cfg(feature = "parquet")]
-mod panics;
 mod pixels;
-mod prepare;
 mod preview;
 mod recipe;
 mod repair;
@@ -47,11 +44,6 @@ use std::sync::atomic::AtomicBool;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use signal_hook::consts::SIGXFSZ;
-
-pub use convert::{ConversionNotes, TableConversion};
-pub use explain::{ExplainError, explain};
-pub use failure::CommandError;
-pub use prepare::{HeaderCheck, Probe, StrictDecode};
 
 use args::{Cli, Command, GlobalArgs};
 use failure::{EXIT_BAD, EXIT_GOOD, EXIT_INTERNAL, Failure, Verdict};
@@ -175,8 +167,7 @@ fn catch_file_size_signal() {
 
 /// Says in one line where the bug is, on whichever thread it struck.
 fn report_panic(info: &PanicHookInfo<'_>) {
-    #[cfg(feature = "parquet")]
-    if panics::catches() {
+    if turboloader::catches_panics() {
         return;
     }
     let message = info.payload_as_str().unwrap_or("no message");

@@ -1,11 +1,11 @@
 //! `tl merge`: several data sets into one, stored samples as they are.
 
 use tbl_io::{AsStored, Compression, ConvertOptions, SampleSource, SourceKind, Target as FileKind};
+use turboloader::Probe;
 
 use crate::args::{GlobalArgs, MergeArgs, Target};
 use crate::convert::{self, Sources};
 use crate::failure::{Failure, Verdict};
-use crate::prepare::Probe;
 use crate::table;
 
 /// Merges.

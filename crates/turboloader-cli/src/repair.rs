@@ -4,11 +4,11 @@ use std::os::unix::ffi::OsStrExt;
 
 use serde::Serialize;
 use tbl_io::{Escaped, RepairEvent, RepairOptions, RepairSummary};
+use turboloader::Probe;
 
 use crate::args::{GlobalArgs, RepairArgs};
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Stdout};
-use crate::prepare::Probe;
 use crate::table;
 use crate::text::Key;
 

@@ -6,12 +6,12 @@ use std::mem;
 use std::path::{Path, PathBuf};
 
 use tbl_io::{AsStored, ConvertOptions, ConvertSummary, SourceKind, Target as FileKind, Unstored};
+use turboloader::Probe;
 
 use crate::args::{GlobalArgs, SplitArgs};
 use crate::convert::{self, Sources};
 use crate::failure::{Failure, Verdict};
 use crate::merge::{has_tbl2_only, target_of};
-use crate::prepare::Probe;
 use crate::table;
 
 /// Shard numbers have at least this many digits, so that names sort as the shards do.

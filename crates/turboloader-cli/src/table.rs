@@ -22,7 +22,7 @@ pub(crate) use key::read_key;
 pub(crate) use lines::{Heading, Sheet, row_heading};
 pub(crate) use node::{NodeColumn, Nodes};
 pub(crate) use segment::{SegmentFile, dtype_name, oddity_text};
-pub(crate) use time::{Clock, parse_date, parse_unix};
+pub(crate) use time::parse_unix;
 pub(crate) use value::{Cell, Row, Single, idv_heading};
 
 /// A file that is a table.

@@ -7,12 +7,12 @@ use std::time::Instant;
 
 use clap::Parser;
 use tbl_io::{Compression, ConvertOptions, Target};
+use turboloader::Probe;
 
 use crate::args::{ColorWhen, GlobalArgs};
 use crate::convert::{self, Sources};
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Stdout};
-use crate::prepare::Probe;
 
 /// Convert a TAR archive into a TBL file
 ///

@@ -8,11 +8,11 @@ use std::path::Path;
 
 use serde::Serialize;
 use tbl_io::{Escaped, Finding, Prepare, VerifySummary};
+use turboloader::{HeaderCheck, StrictDecode};
 
 use crate::args::{GlobalArgs, VerifyArgs};
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress, Stdout};
-use crate::prepare::{HeaderCheck, StrictDecode};
 use crate::table::Table;
 use crate::text::{Key, one_line};
 

@@ -8,7 +8,7 @@ use super::file_rules::code_lines;
 use super::{Problem, SourceFile};
 
 /// Each library crate with the workspace crates it may depend on.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("idv-format", &[]),
     ("tbf-format", &[]),
     ("tbl-format", &[]),
@@ -37,11 +37,24 @@ const ARROWS: [(&str, &[&str]); 10] = [
             "tl-pipeline",
             "tl-simd",
             "tl-transform",
+            "turboloader",
             "turboloader-cli",
         ],
     ),
     ("tl-simd", &[]),
     ("tl-transform", &["tl-simd"]),
+    (
+        "turboloader",
+        &[
+            "idv-format",
+            "tbl-format",
+            "tbl-io",
+            "tl-decode",
+            "tl-pipeline",
+            "tl-simd",
+            "tl-transform",
+        ],
+    ),
     (
         "turboloader-cli",
         &[
@@ -53,17 +66,19 @@ const ARROWS: [(&str, &[&str]); 10] = [
             "tl-pipeline",
             "tl-simd",
             "tl-transform",
+            "turboloader",
         ],
     ),
 ];
 
 /// Crates without a line of unsafe code.
-const FORBID_UNSAFE: [&str; 7] = [
+const FORBID_UNSAFE: [&str; 8] = [
     "idv-format",
     "tbf-format",
     "tbl-format",
     "tl-decode",
     "tl-transform",
+    "turboloader",
     "turboloader-cli",
     "xtask",
 ];

@@ -5,12 +5,13 @@ use std::os::unix::ffi::OsStrExt;
 
 use serde::Serialize;
 use tbf_format::{Compression, Dialect, FileHeader, Flags, FormatError, Oddity, Region, Segment};
+use turboloader::DateTime;
 use uuid::Uuid;
 
 use super::facts::row;
 use super::idv::aligned;
 use crate::failure::Failure;
-use crate::table::{Clock, SegmentFile, dtype_name, oddity_text};
+use crate::table::{SegmentFile, dtype_name, oddity_text};
 use crate::text::{json_text, printable};
 
 /// Everything that header and footer of a segment say.
@@ -165,7 +166,7 @@ impl fmt::Display for SegmentFacts {
         }
         if (self.segment_id, self.created_at) != (0, 0) {
             row(f, "segment id", self.segment_id)?;
-            row(f, "created", format_args!("{}Z", Clock::from_unix(self.created_at)))?;
+            row(f, "created", format_args!("{}Z", DateTime::from_unix(self.created_at)))?;
         }
         row(f, "nodes", self.nodes)?;
         row(f, "edges", self.edges)?;

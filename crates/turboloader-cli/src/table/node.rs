@@ -5,10 +5,11 @@ use std::fmt;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use tbf_format::{Adjacency, Columns, Embeddings, FormatError, Outcome, Region, Segment, Strings};
+use turboloader::DateTime;
 use uuid::Uuid;
 
 use super::value::Single;
-use super::{Clock, Heading, SegmentFile};
+use super::{Heading, SegmentFile};
 use crate::failure::{Failure, TableFailure};
 use crate::text::printable;
 
@@ -247,7 +248,7 @@ impl fmt::Display for NodeValue<'_> {
         match self {
             Self::Id(id) => id.fmt(f),
             Self::Number(number) => number.fmt(f),
-            Self::Time(nanoseconds) => write!(f, "{}Z", Clock::from_unix(*nanoseconds)),
+            Self::Time(nanoseconds) => write!(f, "{}Z", DateTime::from_unix(*nanoseconds)),
             Self::Float(number) => Single(*number).fmt(f),
             Self::Outcome(outcome) => f.write_str(&outcome_name(*outcome)),
             Self::Text(text) => f.write_str(&printable(text.as_bytes())),

@@ -9,8 +9,9 @@ use std::ops::Range;
 use idv_format::{Codec, Item, Key, Number, Values, Vectors};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
+use turboloader::DateTime;
 
-use super::{Clock, Heading};
+use super::Heading;
 use crate::text::printable;
 
 /// One value of a column.
@@ -191,7 +192,7 @@ fn serialize_ticks<S: Serializer>(
 ) -> Result<S::Ok, S::Error> {
     let is_time = matches!(item, Item::TimeSpan | Item::DateTime);
     let ticks = ticks.filter(|&ticks| !is_time || ticks != MISSING_TICKS);
-    let clock = ticks.filter(|_| *item == Item::DateTime).and_then(Clock::from_ticks);
+    let clock = ticks.filter(|_| *item == Item::DateTime).and_then(DateTime::from_ticks);
     match clock {
         Some(clock) => serializer.collect_str(&clock),
         None => ticks.serialize(serializer),
@@ -254,7 +255,7 @@ impl Serialize for OffsetTime {
         if ticks == MISSING_TICKS {
             return serializer.serialize_none();
         }
-        match Clock::from_ticks(ticks) {
+        match DateTime::from_ticks(ticks) {
             Some(clock) => {
                 let sign = if minutes < 0 { '-' } else { '+' };
                 let (hours, rest) = (minutes.unsigned_abs() / 60, minutes.unsigned_abs() % 60);

@@ -235,10 +235,10 @@ fn what_is_wrong_with_a_csv_file_is_said_with_its_place() {
     check("a,b\r\n1,\"x\"y\r\n", &[], 1, after);
     let blank = "line 3, byte 8: empty line, expected 2 cells as in the header";
     check("a,b\n1,2\n\n3,4\n", &[], 1, blank);
-    let same = "columns 1 and 3 are both named \"a\" (rename one, or choose others with --columns)";
+    let same = "columns 1 and 3 are both named \"a\" (rename one, or choose other columns)";
     check("a,b,a\n1,2,3\n", &[], 1, same);
     check("a,b,a\n1,2,3\n", &["--columns", "b,a"], 1, same);
-    let twice = "--columns names \"b\" twice";
+    let twice = "column \"b\" is chosen twice";
     check("a,b,a\n1,2,3\n", &["--columns", "b,b"], 2, twice);
     let unnamed = same.replace("1 and 3", "1 and 2").replace("\"a\"", "\"\"");
     check(",,,\n", &[], 1, &unnamed);
@@ -247,10 +247,15 @@ fn what_is_wrong_with_a_csv_file_is_said_with_its_place() {
     check("v.1,v.0\n1,2\n", &[], 1, apart);
     let wide = "line 1, byte 0: row of more than 262144 cells";
     check(&",".repeat(5_000_000), &[], 1, wide);
-    check("a\n", &["--schema", "a"], 2, "--schema: `a` is not NAME=TYPE");
-    check("a\n", &["--schema", "b=text"], 2, "--schema: there is no column \"b\"");
-    let no_type = "--schema: column \"a\": there is no type `int`";
-    check("a\n", &["--schema", "a=int"], 2, no_type);
+    check("a\n", &["--schema", "b=text"], 2, "schema: there is no column \"b\"");
+    for (schema, expected) in [
+        ("a", "--schema: `a` is not NAME=TYPE"),
+        ("a=int", "--schema: column \"a\": there is no type `int`"),
+    ] {
+        let (source, output) = (folder.path().join("in.csv"), folder.path().join("out.idv"));
+        let error = run(&source, &output, &["--schema", schema]).error(2);
+        assert_eq!(error, format!("tl: {expected}"));
+    }
 }
 
 #[test]
@@ -294,8 +299,8 @@ fn values_without_a_cell_are_refused_by_name() {
     };
     let codec = Codec::Vector(Vector { item: Item::Text, dimensions: vec![0] });
     let vectors = Values::Vector(Vectors::dense(1, 1, texts(&[Some("")])));
-    let expected = "column \"v\": vectors of different lengths have no place in CSV (leave them \
-                    out with --columns)";
+    let expected = "column \"v\": vectors of different lengths have no place in CSV (choose other \
+                    columns)";
     check((NewColumn::new("v", codec), vectors), 2, expected);
     let time = NewColumn::new("t", Codec::Item(Item::DateTime));
     let expected = "column \"t\", row 1: -1 ticks of 100 ns are not within the years 1 to 9999";

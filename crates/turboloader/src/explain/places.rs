@@ -51,6 +51,7 @@ pub(super) fn parts(plan: &Plan) -> Vec<(Place, Step)> {
 }
 
 /// A recipe and its beginnings.
+#[derive(Debug)]
 pub(super) struct Beginnings<'a> {
     recipe: &'a Recipe,
     /// The recipe cut off behind 0, 1, 2, ... operations.

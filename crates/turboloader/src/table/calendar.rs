@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use chrono::Datelike;
 
-use crate::table::{Clock, parse_date};
+use crate::date_time::{DateTime, parse_date};
 
 const TICKS_PER_SECOND: i64 = 10_000_000;
 const TICKS_PER_DAY: i64 = 86_400 * TICKS_PER_SECOND;
@@ -30,7 +30,7 @@ pub(crate) enum TimeError {
 
 /// Appends a point of time, as in `2013-08-05T12:00:00` or with up to seven digits behind the second.
 pub(crate) fn write_point(text: &mut String, ticks: i64) -> Result<(), TimeError> {
-    let clock = Clock::from_ticks(ticks).ok_or(TimeError::Year { ticks })?;
+    let clock = DateTime::from_ticks(ticks).ok_or(TimeError::Year { ticks })?;
     write!(text, "{clock}").unwrap_or(());
     Ok(())
 }

@@ -11,10 +11,10 @@ use super::cells::{self, Expected};
 use super::error::{CsvError, shown};
 use super::header::{CsvColumn, columns};
 use super::rows::{Row, RowReader};
-use super::schema::Schema;
+use super::schema::CsvSchema;
 use super::survey::Survey;
-use crate::convert::table::Told;
-use crate::convert::table::error::{TableError, heard};
+use crate::table::error::TableError;
+use crate::table::{OnEvent, progress};
 
 /// Rows that are handed to the writer together.
 const ROWS: usize = 8192;
@@ -26,15 +26,14 @@ const BYTES: usize = 16 << 20;
 const VALUE_BYTES: usize = 16;
 
 /// Makes a file of the rows of `path`.
-pub(in crate::convert::table) fn read(
+pub(in crate::table) fn read(
     path: &Path,
     names: &[String],
-    schema: &[String],
+    schema: &CsvSchema,
     output: &File,
     options: WriteOptions,
-    told: Told<'_>,
+    on_event: OnEvent<'_>,
 ) -> Result<WriteSummary, TableError> {
-    let schema = Schema::parse(schema)?;
     let (reader, header) = open(path)?;
     let all = columns(header.cells())?;
     drop(header);
@@ -42,16 +41,16 @@ pub(in crate::convert::table) fn read(
     let columns = chosen(all, types.into_iter().map(Survey::new), names)?;
     let metadata = path.metadata()?;
     if columns.iter().all(|(_, survey)| !survey.is_open()) {
-        let told = &mut |read| heard(told(read, metadata.len()));
-        return write(reader, &columns, output, options, told);
+        let on_read = &mut |read| progress(on_event, read, metadata.len());
+        return write(reader, &columns, output, options, on_read);
     }
     if !metadata.is_file() {
         return Err(TableError::NotAFile);
     }
     let (once, twice) = (metadata.len(), metadata.len().saturating_mul(2));
-    let columns = survey(reader, columns, &mut |read| heard(told(read, twice)))?;
-    let told = &mut |read: u64| heard(told(once.saturating_add(read), twice));
-    write(open(path)?.0, &columns, output, options, told)
+    let columns = survey(reader, columns, &mut |read| progress(on_event, read, twice))?;
+    let on_read = &mut |read: u64| progress(on_event, once.saturating_add(read), twice);
+    write(open(path)?.0, &columns, output, options, on_read)
 }
 
 /// A reader of the rows after the header, and the header.
@@ -98,14 +97,14 @@ fn chosen(
     names.iter().map(find).collect()
 }
 
-/// Hears how many bytes have been read, and may end the work.
-type Heard<'a> = &'a mut dyn FnMut(u64) -> Result<(), TableError>;
+/// Receives how many bytes have been read, and may end the work.
+type OnRead<'a> = &'a mut dyn FnMut(u64) -> Result<(), TableError>;
 
 /// Looks at all cells.
 fn survey(
     mut reader: RowReader<File>,
     mut columns: Surveyed,
-    told: Heard<'_>,
+    on_read: OnRead<'_>,
 ) -> Result<Surveyed, TableError> {
     let mut record = Row::default();
     let mut row = 0;
@@ -119,7 +118,7 @@ fn survey(
         }
         row += 1;
         if row % ROWS as u64 == 0 {
-            told(reader.position().byte)?;
+            on_read(reader.position().byte)?;
         }
     }
     Ok(columns)
@@ -130,7 +129,7 @@ fn write(
     columns: &Surveyed,
     output: &File,
     options: WriteOptions,
-    told: Heard<'_>,
+    on_read: OnRead<'_>,
 ) -> Result<WriteSummary, TableError> {
     let new: Vec<NewColumn> =
         columns.iter().map(|(column, survey)| survey.new_column(column)).collect();
@@ -159,11 +158,11 @@ fn write(
             let rows = std::mem::replace(&mut values, empty().collect());
             writer.write(&vectors(rows, columns, pending))?;
             (pending, bytes) = (0, 0);
-            told(reader.position().byte)?;
+            on_read(reader.position().byte)?;
         }
     }
     writer.write(&vectors(values, columns, pending))?;
-    told(reader.position().byte)?;
+    on_read(reader.position().byte)?;
     Ok(writer.finish()?.1)
 }
 

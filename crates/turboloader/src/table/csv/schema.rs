@@ -1,4 +1,4 @@
-//! Types that `--schema` names.
+//! Types that are chosen for columns of a CSV file.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,9 +7,10 @@ use idv_format::{Item, Key, Number};
 use super::cells::KEY_NUMBER;
 use super::header::CsvColumn;
 
-/// What is wrong with `--schema`.
+/// A defect of a [`CsvSchema`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum SchemaError {
+#[non_exhaustive]
+pub enum SchemaError {
     /// A part without a type.
     #[error("`{part}` is not NAME=TYPE")]
     NotAPair {
@@ -41,13 +42,16 @@ pub(super) enum CellType {
     Categories,
 }
 
-/// The types of some columns, by name.
-#[derive(Clone, Debug)]
-pub(super) struct Schema(Vec<(String, CellType)>);
+/// The types of some columns of a CSV file, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CsvSchema(Vec<(String, CellType)>);
 
-impl Schema {
-    /// Reads `NAME=TYPE` parts.
-    pub(super) fn parse(parts: &[String]) -> Result<Self, SchemaError> {
+impl CsvSchema {
+    /// Reads `NAME=TYPE` parts; `docs/idv.md` lists the types.
+    ///
+    /// # Errors
+    /// [`SchemaError`] for a part that is not of this form and for an unknown type.
+    pub fn parse(parts: &[String]) -> Result<Self, SchemaError> {
         let pair = |part: &String| {
             let pair = part.rsplit_once('=');
             let (name, found) = pair.ok_or_else(|| SchemaError::NotAPair { part: part.clone() })?;

@@ -8,13 +8,12 @@ use std::ops::Range;
 use std::path::Path;
 
 use idv_format::{
-    Codec, Column, Compression, Dead, IdvFile, Item, NewColumn, NewMetadata, Values, WriteOptions,
+    Codec, Column, Compression, IdvFile, Item, NewColumn, NewMetadata, Values, WriteOptions,
     WriteSummary, Writer,
 };
 
-use super::Told;
-use super::error::{TableError, heard};
-use crate::output;
+use super::error::TableError;
+use super::{OnEvent, TableEvent, TableNote, progress, report};
 
 /// An open file and the columns to be converted.
 #[derive(Debug)]
@@ -25,10 +24,14 @@ pub(super) struct Table {
 
 impl Table {
     /// Opens a file with the columns of these names, or all that can be read.
-    pub(super) fn open(path: &Path, names: &[String]) -> Result<Self, TableError> {
+    pub(super) fn open(
+        path: &Path,
+        names: &[String],
+        on_event: OnEvent<'_>,
+    ) -> Result<Self, TableError> {
         let file = IdvFile::open(File::open(path)?)?;
         let columns = if names.is_empty() {
-            readable(&file, path)
+            readable(&file, on_event)?
         } else {
             // Of several columns of one name the last is the one that is seen.
             let entries = file.columns().iter().enumerate();
@@ -46,9 +49,9 @@ impl Table {
         Ok(Self { file, columns })
     }
 
-    /// Leaves out columns behind which there is another one of the same name: nobody could tell
-    /// them apart.
-    pub(super) fn without_hidden(mut self, path: &Path) -> Self {
+    /// Leaves out columns that are followed by another one of the same name, which nobody could
+    /// tell apart.
+    pub(super) fn without_hidden(mut self, on_event: OnEvent<'_>) -> Result<Self, TableError> {
         let before = self.columns.len();
         let name = |index: usize| self.file.columns().get(index).map(|entry| &entry.name);
         let mut seen = HashSet::new();
@@ -58,13 +61,10 @@ impl Table {
         columns.reverse();
         let hidden = before - columns.len();
         if hidden > 0 {
-            let path = path.display();
-            output::note(&format_args!(
-                "{path}: left out {hidden} columns with others of their names behind them"
-            ));
+            report(on_event, TableEvent::LeftOut(TableNote::Hidden { columns: hidden }))?;
         }
         self.columns = columns;
-        self
+        Ok(self)
     }
 
     /// Rows to be read together: whole blocks, so that none is read twice.
@@ -103,39 +103,38 @@ impl Table {
 const MAX_KEY_VALUES: u64 = 1 << 28;
 
 /// The columns that can be read. The others are named.
-fn readable(file: &IdvFile<File>, path: &Path) -> Vec<usize> {
+fn readable(file: &IdvFile<File>, on_event: OnEvent<'_>) -> Result<Vec<usize>, TableError> {
     let mut columns = Vec::new();
     for (index, entry) in file.columns().iter().enumerate() {
         match entry.storage.known() {
             Ok(_) => columns.push(index),
-            Err(dead) => left_out(path, &format_args!("column {:?}", entry.name), &dead),
+            Err(reason) => {
+                let note = TableNote::Column { name: &entry.name, reason };
+                report(on_event, TableEvent::LeftOut(note))?;
+            }
         }
     }
-    columns
-}
-
-fn left_out(path: &Path, what: &std::fmt::Arguments<'_>, dead: &Dead) {
-    output::note(&format_args!("{}: left out {what}: {dead}", path.display()));
+    Ok(columns)
 }
 
 /// Writes all rows again, in the newest version.
 pub(super) fn copy(
     table: &Table,
-    path: &Path,
     output: &File,
     options: WriteOptions,
-    told: Told<'_>,
+    on_event: OnEvent<'_>,
 ) -> Result<WriteSummary, TableError> {
     let columns: Vec<Column<'_, File>> =
         table.columns.iter().map(|&index| table.file.column(index)).collect::<Result<_, _>>()?;
-    let new = |(&index, column)| new_column(table, index, column, path);
-    let new: Vec<NewColumn> =
-        table.columns.iter().zip(&columns).map(new).collect::<Result<_, _>>()?;
+    let mut new = Vec::with_capacity(columns.len());
+    for (&index, column) in table.columns.iter().zip(&columns) {
+        new.push(new_column(table, index, column, on_event)?);
+    }
     let mut writer = Writer::new(BufWriter::new(output), new, options)?;
     for rows in table.row_ranges() {
         let read = |column: &Column<'_, File>| column.read(rows.clone());
         writer.write(&columns.iter().map(read).collect::<Result<Vec<_>, _>>()?)?;
-        heard(told(rows.end, table.file.row_count()))?;
+        progress(on_event, rows.end, table.file.row_count())?;
     }
     Ok(writer.finish()?.1)
 }
@@ -144,7 +143,7 @@ fn new_column(
     table: &Table,
     index: usize,
     column: &Column<'_, File>,
-    path: &Path,
+    on_event: OnEvent<'_>,
 ) -> Result<NewColumn, TableError> {
     let entry = column.entry();
     let mut new = NewColumn::new(entry.name.clone(), column.codec().clone());
@@ -159,8 +158,10 @@ fn new_column(
                 codec: codec.clone(),
                 value: table.file.metadata_value(&metadata)?,
             }),
-            Err(dead) => {
-                left_out(path, &format_args!("{kind:?} of column {:?}", entry.name), &dead);
+            Err(reason) => {
+                let (kind, column) = (&metadata.kind, &entry.name);
+                let note = TableNote::Metadata { kind, column, reason };
+                report(on_event, TableEvent::LeftOut(note))?;
             }
         }
     }

@@ -1,13 +1,15 @@
-//! Why a table cannot be converted.
+//! Errors of a conversion of tables.
 
 #[cfg(feature = "parquet")]
 use std::fmt;
-use std::ops::ControlFlow;
+use std::io;
+use std::iter;
+use std::path::Path;
 
 #[cfg(feature = "parquet")]
 use idv_format::{ArrowError, ArrowWriteError};
 use idv_format::{ReadError, WriteError};
-use tbl_io::Escaped;
+use tbl_io::{Escaped, Location};
 
 use super::csv::{CellError, CsvError, Expected, SchemaError};
 #[cfg(feature = "parquet")]
@@ -15,9 +17,46 @@ use super::parquet::PageError;
 #[cfg(feature = "parquet")]
 use crate::panics::CaughtPanic;
 
-/// Why a table cannot be converted. The file is named by who knows it.
+/// An error of a conversion, with the file at fault.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum TableError {
+#[error("{location}: {source}")]
+pub struct TableConversionError {
+    location: Location,
+    source: Box<TableError>,
+}
+
+impl TableConversionError {
+    pub(super) fn new(path: &Path, source: TableError) -> Self {
+        Self { location: path.into(), source: Box::new(source) }
+    }
+
+    /// The file at fault: the source or the destination.
+    #[must_use]
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// Whether the source is damaged, or has what the destination cannot hold.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        self.source.is_damage()
+    }
+
+    /// The error of the system, if it is at fault.
+    #[must_use]
+    pub fn io_error(&self) -> Option<&io::Error> {
+        if self.is_damage() {
+            return None;
+        }
+        let first: &(dyn std::error::Error + 'static) = &*self.source;
+        let mut causes = iter::successors(Some(first), |error| error.source());
+        self.source.io_error().or_else(|| causes.find_map(|error| error.downcast_ref()))
+    }
+}
+
+/// An error of a conversion, without the file.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TableError {
     /// An IDV file cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -80,7 +119,7 @@ pub(crate) enum TableError {
     CsvWrite(csv::Error),
     /// The system refused to read.
     #[error(transparent)]
-    Io(#[from] std::io::Error),
+    Io(#[from] io::Error),
     /// Parquet from CSV, or the other way round.
     #[error("tables become others by way of an IDV file (convert to .idv first)")]
     NotDirect,
@@ -98,15 +137,15 @@ pub(crate) enum TableError {
         name: String,
     },
     /// A column that was asked for more than once.
-    #[error("--columns names {name:?} twice")]
+    #[error("column {name:?} is chosen twice")]
     ColumnTwice {
         /// Its name.
         name: String,
     },
     /// Vectors of any length, in a table where each slot is a column.
     #[error(
-        "column {name:?}: vectors of different lengths have no place in CSV (leave them out with \
-         --columns)"
+        "column {name:?}: vectors of different lengths have no place in CSV (choose other \
+         columns)"
     )]
     VariableVectors {
         /// The column's name.
@@ -122,8 +161,8 @@ pub(crate) enum TableError {
         /// What is wrong.
         source: CellError,
     },
-    /// `--schema` cannot be understood, or not with this file.
-    #[error("--schema: {0}")]
+    /// The schema does not fit the file.
+    #[error("schema: {0}")]
     Schema(#[from] SchemaError),
     /// A cell that is not of its column's type.
     #[error("column {column:?}, row {row}: `{}` is no {expected}", Escaped(cell.as_bytes()))]
@@ -140,19 +179,20 @@ pub(crate) enum TableError {
     /// CSV that comes from a pipe.
     #[error("is no regular file, but CSV is read twice: once for the types of its columns")]
     NotAFile,
-    /// Whoever heard of progress broke off.
+    /// The receiver of events ended the conversion.
     #[error("stopped")]
     Stopped,
-}
-
-/// Ends the work where its caller breaks off.
-pub(super) fn heard(flow: ControlFlow<()>) -> Result<(), TableError> {
-    if flow.is_break() { Err(TableError::Stopped) } else { Ok(()) }
+    /// The source is none of the formats.
+    #[error("tables are made of tables: an IDV, CSV or Parquet file")]
+    NoTable,
+    /// The destination's name ends in none of the formats.
+    #[error("tables become tables: .idv, .csv or .parquet")]
+    NoTableName,
 }
 
 impl TableError {
     /// What the system said, where it is in no chain of sources.
-    pub(crate) fn io_error(&self) -> Option<&std::io::Error> {
+    fn io_error(&self) -> Option<&io::Error> {
         if let Self::Io(error) = self {
             return Some(error);
         }
@@ -161,7 +201,7 @@ impl TableError {
     }
 
     /// Whether the data is at fault, and not the usage or the system.
-    pub(crate) fn is_damage(&self) -> bool {
+    fn is_damage(&self) -> bool {
         match self {
             Self::Read(error) => error.is_damage(),
             #[cfg(feature = "parquet")]
@@ -193,12 +233,14 @@ impl TableError {
             | Self::VariableVectors { .. }
             | Self::Schema(_)
             | Self::NotAFile
-            | Self::Stopped => false,
+            | Self::Stopped
+            | Self::NoTable
+            | Self::NoTableName => false,
         }
     }
 
     /// Whether the error is about the file that is written, and not the one that is read.
-    pub(crate) fn is_of_output(&self) -> bool {
+    pub(super) fn is_of_output(&self) -> bool {
         match self {
             Self::CsvWrite(_) => true,
             Self::Write(error) => matches!(error, WriteError::Io { .. }),
@@ -221,8 +263,8 @@ impl TableError {
 fn is_parquet_damage(error: &parquet::errors::ParquetError) -> bool {
     let parquet::errors::ParquetError::External(source) = error else { return true };
     // Decompressors make I/O errors of damage as well; those of the system have its number.
-    let io_error = source.downcast_ref::<std::io::Error>();
-    io_error.and_then(std::io::Error::raw_os_error).is_none()
+    let io_error = source.downcast_ref::<io::Error>();
+    io_error.and_then(io::Error::raw_os_error).is_none()
 }
 
 /// The beginning of a message that can be long: of nested errors, each with what is in it.
@@ -243,8 +285,6 @@ impl<E: fmt::Display> fmt::Display for Short<'_, E> {
 
 #[cfg(all(test, feature = "parquet"))]
 mod tests {
-    use std::io;
-
     use parquet::errors::ParquetError;
 
     use super::*;

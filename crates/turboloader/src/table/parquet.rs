@@ -5,7 +5,6 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_schema::TimeUnit;
 use idv_format::{ArrowOptions, ArrowReader, ArrowWriter, WriteOptions, WriteSummary};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -13,10 +12,9 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::properties::WriterProperties;
 
-use super::Told;
-use super::error::{TableError, heard};
+use super::error::TableError;
 use super::idv::Table;
-use crate::args::Unit;
+use super::{OnEvent, TimeUnit, progress};
 use crate::panics;
 
 mod checked;
@@ -39,14 +37,14 @@ const ROWS: usize = 4096;
 /// Writes all rows and returns how many there are.
 pub(super) fn write(
     table: &Table,
-    unit: Unit,
+    unit: TimeUnit,
     output: &File,
-    told: Told<'_>,
+    on_event: OnEvent<'_>,
 ) -> Result<u64, TableError> {
     let mut options = ArrowOptions::default();
     options.time_unit = match unit {
-        Unit::Us => TimeUnit::Microsecond,
-        Unit::Ns => TimeUnit::Nanosecond,
+        TimeUnit::Microseconds => arrow_schema::TimeUnit::Microsecond,
+        TimeUnit::Nanoseconds => arrow_schema::TimeUnit::Nanosecond,
     };
     let reader = ArrowReader::new(&table.file, &table.columns, options)?;
     let properties = WriterProperties::builder()
@@ -63,7 +61,7 @@ pub(super) fn write(
             }
             Ok::<_, TableError>(())
         })?;
-        heard(told(end, table.file.row_count()))?;
+        progress(on_event, end, table.file.row_count())?;
     }
     writer.close().map_err(TableError::ParquetWrite)?;
     Ok(table.file.row_count())
@@ -75,7 +73,7 @@ pub(super) fn read(
     names: &[String],
     output: &File,
     options: WriteOptions,
-    told: Told<'_>,
+    on_event: OnEvent<'_>,
 ) -> Result<WriteSummary, TableError> {
     let file = Arc::new(Checked::new(File::open(path)?)?);
     file.check_metadata()?;
@@ -111,7 +109,7 @@ pub(super) fn read(
         };
         writer.write(&batch)?;
         done += batch.num_rows() as u64;
-        heard(told(done, total))?;
+        progress(on_event, done, total)?;
     }
     Ok(writer.finish()?.1)
 }

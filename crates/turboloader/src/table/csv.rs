@@ -12,8 +12,8 @@ mod schema;
 mod survey;
 mod write;
 
-pub(crate) use cells::{CellError, Expected};
-pub(crate) use error::CsvError;
+pub(super) use cells::{CellError, Expected};
+pub(super) use error::CsvError;
 pub(super) use read::read;
-pub(crate) use schema::SchemaError;
+pub use schema::{CsvSchema, SchemaError};
 pub(super) use write::write;

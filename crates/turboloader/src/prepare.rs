@@ -1,5 +1,5 @@
-//! What the commands do to a sample's bytes on their way: measure them, turn them into pixels, or
-//! decode them to see whether they are whole.
+//! Work on a sample's bytes on their way through a conversion or a check: measuring, indexing,
+//! rasterizing and decoding.
 
 use std::collections::TryReserveError;
 use std::error::Error;
@@ -9,8 +9,6 @@ use tbl_io::{Entry, Prepare, Prepared, RowIndex};
 use tl_decode::{DecodeError, DecodeOptions, Decoder, Format, Image, JpegDecoder, Limits};
 use tl_simd::Level;
 use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize};
-
-use crate::failure::Failure;
 
 /// The largest width and height that a TBL index can hold.
 const MAX_STORED_SIDE: u32 = u16::MAX as u32;
@@ -83,11 +81,11 @@ impl Prepare for Probe {
 
 /// Measures as [`Probe`] does, and makes the row index of each JPEG that can have one.
 #[derive(Debug, Default)]
-pub(crate) struct Index {
+pub struct RowIndexer {
     decoder: JpegDecoder,
 }
 
-impl Prepare for Index {
+impl Prepare for RowIndexer {
     const COSTLY: bool = true;
 
     fn prepare(
@@ -114,19 +112,31 @@ impl Prepare for Index {
 
 /// The side of a square of RGB pixels that is no larger than a decoded image may be.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Side {
-    pixels: u32,
+pub struct Square {
+    side: u32,
     bytes: usize,
 }
 
-impl Side {
+/// A [`Square`] that no image may become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{side}: {bytes} bytes of pixels, expected at most {limit}")]
+pub struct SquareError {
+    side: u32,
+    bytes: u64,
+    limit: u64,
+}
+
+impl Square {
     /// Checks what a square of this side needs.
-    pub(crate) fn new(side: u32) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// [`SquareError`] for a side of 0 and for more bytes than a decoded image may have.
+    pub fn new(side: u32) -> Result<Self, SquareError> {
         let limit = Limits::default().max_decoded_bytes.min(u32::MAX.into());
         let bytes = u64::from(side).saturating_mul(side.into()).saturating_mul(3);
-        let refused = Failure::Side { side, bytes, limit };
+        let refused = SquareError { side, bytes, limit };
         match usize::try_from(bytes) {
-            Ok(needed) if (1..=limit).contains(&bytes) => Ok(Self { pixels: side, bytes: needed }),
+            Ok(needed) if (1..=limit).contains(&bytes) => Ok(Self { side, bytes: needed }),
             _ => Err(refused),
         }
     }
@@ -135,9 +145,9 @@ impl Side {
 /// Decodes images to RGB and resizes them to a square, as the original's `preprocess_to_tbl` does:
 /// antialiased bilinear, without regard to the aspect ratio.
 #[derive(Debug)]
-pub(crate) struct Rasterize {
-    /// Side of the square; `None` keeps each image's own size.
-    side: Option<Side>,
+pub struct Rasterize {
+    /// `None` keeps each image's own size.
+    square: Option<Square>,
     decoder: Decoder,
     image: Image,
     resampler: Resampler,
@@ -165,10 +175,11 @@ fn check_raw_size(entry: &Entry<'_>, bytes: &[u8]) -> Result<(), RasterizeError>
 }
 
 impl Rasterize {
-    /// Makes squares of this side.
-    pub(crate) fn new(side: Option<Side>) -> Self {
+    /// Makes squares of this size, or keeps each image's own size.
+    #[must_use]
+    pub fn new(square: Option<Square>) -> Self {
         Self {
-            side,
+            square,
             decoder: Decoder::new(DecodeOptions::default()),
             image: Image::new(),
             resampler: Resampler::new(),
@@ -201,8 +212,8 @@ impl Prepare for Rasterize {
         self.decode(entry, bytes)?;
         let Image { width, height, channels, ref data } = self.image;
         bytes.clear();
-        let side = match self.side {
-            Some(side) if (side.pixels, side.pixels) != (width, height) => side,
+        let square = match self.square {
+            Some(square) if (square.side, square.side) != (width, height) => square,
             _ => {
                 bytes.extend_from_slice(data);
                 return Ok(Prepared::new(SampleFormat::RawU8, width, height));
@@ -212,9 +223,9 @@ impl Prepare for Rasterize {
             return Err(Box::new(RasterizeError::Empty { width, height }));
         }
         bytes
-            .try_reserve_exact(side.bytes)
-            .map_err(|source| RasterizeError::Memory { bytes: side.bytes, source })?;
-        let side = side.pixels;
+            .try_reserve_exact(square.bytes)
+            .map_err(|source| RasterizeError::Memory { bytes: square.bytes, source })?;
+        let side = square.side;
         let resize = Resize {
             region: Rect::of_size(width, height),
             resized: (side, side),
@@ -243,6 +254,7 @@ impl Default for StrictDecode {
 
 impl StrictDecode {
     /// A decoder of its own for each thread.
+    #[must_use]
     pub fn new() -> Self {
         Self { images: Rasterize::new(None), row_index: Vec::new() }
     }

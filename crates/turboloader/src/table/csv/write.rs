@@ -9,9 +9,9 @@ use idv_format::{Codec, Column, Item, Values, Vectors};
 use super::cells::{self, KeyValues};
 use super::header::slot_name;
 use super::rows::BYTE_ORDER_MARK;
-use crate::convert::table::Told;
-use crate::convert::table::error::{TableError, heard};
-use crate::convert::table::idv::Table;
+use crate::table::error::TableError;
+use crate::table::idv::Table;
+use crate::table::{OnEvent, progress};
 
 /// A column on its way into lines.
 #[derive(Debug)]
@@ -26,10 +26,10 @@ struct Source<'f> {
 }
 
 /// Writes all rows and returns how many there are.
-pub(in crate::convert::table) fn write(
+pub(in crate::table) fn write(
     table: &Table,
     output: &File,
-    told: Told<'_>,
+    on_event: OnEvent<'_>,
 ) -> Result<u64, TableError> {
     let sources: Vec<Source<'_>> =
         table.columns.iter().map(|&index| Source::new(table, index)).collect::<Result<_, _>>()?;
@@ -55,7 +55,7 @@ pub(in crate::convert::table) fn write(
             }
             writer.write_record(None::<&[u8]>).map_err(TableError::CsvWrite)?;
         }
-        heard(told(rows.end, table.file.row_count()))?;
+        progress(on_event, rows.end, table.file.row_count())?;
     }
     writer.flush().map_err(|error| TableError::CsvWrite(error.into()))?;
     Ok(table.file.row_count())

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use idv_format::{Item, Number, RowId, Text, Values};
 
-use crate::convert::table::calendar::{self, TimeError};
+use crate::table::calendar::{self, TimeError};
 
 /// A value without a text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -19,8 +19,10 @@ thread_local! {
     static CATCHES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread is within [`catch`], so that a panic is reported as an error.
-pub(crate) fn catches() -> bool {
+/// Whether a panic of this thread becomes an error of a conversion, so that a panic hook has
+/// nothing to report.
+#[must_use]
+pub fn catches() -> bool {
     CATCHES.get()
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 use std::io::{BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
 
 use super::error::CsvError;
-use crate::convert::table::error::TableError;
+use crate::table::error::TableError;
 
 /// The most columns of a CSV file; each slot of a vector is one. Converting as many takes a few
 /// hundred MiB.

@@ -30,8 +30,8 @@ pub(crate) enum CsvError {
     #[error("there is no header")]
     NoHeader,
     #[error(
-        "columns {first} and {second} are both named {name:?} (rename one, or choose others with \
-         --columns)"
+        "columns {first} and {second} are both named {name:?} (rename one, or choose other \
+         columns)"
     )]
     SameName { name: String, first: usize, second: usize },
     #[error(

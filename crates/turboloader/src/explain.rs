@@ -1,0 +1,300 @@
+//! What a recipe does and where, or what it does to one sample.
+
+mod places;
+mod words;
+
+use std::fmt;
+
+use serde_json::{Map, Value, json};
+use tl_transform::{Draw, Mixing, Op, Plan, PlanError, Recipe, RecipeError, Step};
+
+use places::{Beginnings, Place, parts, places};
+
+/// So many plans are drawn to see where operations are carried out: what happens in one of fifty
+/// is then missed once in two hundred times.
+const DRAWS: u64 = 256;
+
+/// Why a recipe cannot be explained.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExplainError {
+    /// Its beginnings are no recipes.
+    #[error(transparent)]
+    Recipe(#[from] RecipeError),
+    /// An image of this size cannot be what it asks for.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+}
+
+/// What a recipe does to images of one size, and where: what `tl explain` prints. Prints as text.
+///
+/// ```
+/// use turboloader::{Explanation, Recipe};
+///
+/// let recipe = Recipe::imagenet_train(224)?;
+/// let explanation = Explanation::new(&recipe, (500, 375), 0)?;
+/// assert!(explanation.to_string().contains("RandomResizedCrop"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Explanation<'a> {
+    recipe: &'a Recipe,
+    seed: u64,
+    beginnings: Beginnings<'a>,
+    summary: Summary,
+    sample: Option<Sample>,
+    batch: Option<Batch>,
+}
+
+impl<'a> Explanation<'a> {
+    /// Explains a recipe for images of this width and height.
+    ///
+    /// # Errors
+    /// [`ExplainError`] when the recipe has no plan for an image of this size.
+    pub fn new(recipe: &'a Recipe, size: (u32, u32), seed: u64) -> Result<Self, ExplainError> {
+        let beginnings = Beginnings::of(recipe)?;
+        let summary = Summary::new(recipe, &beginnings, size, seed)?;
+        Ok(Self { recipe, seed, beginnings, summary, sample: None, batch: None })
+    }
+
+    /// Adds what is drawn for one sample.
+    ///
+    /// # Errors
+    /// [`PlanError`] when the recipe has no plan for an image of this size.
+    pub fn with_sample(mut self, epoch: u32, sample: u64) -> Result<Self, PlanError> {
+        let draw = Draw { seed: self.seed, epoch, sample };
+        let size = self.summary.size;
+        let (plan, made) = self.beginnings.plan(size, draw)?;
+        self.sample = Some(Sample { draw, size, plan, made });
+        Ok(self)
+    }
+
+    /// Adds how one batch is mixed.
+    #[must_use]
+    pub fn with_batch(mut self, epoch: u32, number: u64) -> Self {
+        let mixing = self.recipe.mixing(self.seed, epoch, number);
+        self.batch = Some(Batch { number, epoch, seed: self.seed, mixing });
+        self
+    }
+
+    /// The explanation as JSON, of the schema `tl.explain/1`.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let Self { recipe, summary, sample, batch, .. } = self;
+        let mut object = json!({
+            "schema": "tl.explain/1",
+            "recipe": recipe,
+            "text": recipe.to_string(),
+            "hash": recipe.hash().to_string(),
+            "size": [summary.size.0, summary.size.1],
+            "output_size": recipe.output_size(),
+            "ops": summary.ops.iter().map(OpSummary::json).collect::<Vec<_>>(),
+            "draws": DRAWS,
+            "scratch_pixels": summary.scratch_pixels,
+        });
+        if let Some(Sample { draw, size, plan, made }) = sample {
+            let made: Vec<Value> = (summary.ops.iter().zip(made))
+                .map(|(op, made)| json!({ "number": op.number, "parts": made }))
+                .collect();
+            object["sample"] =
+                json!({ "draw": draw, "size": [size.0, size.1], "plan": plan, "ops": made });
+        }
+        if let Some(Batch { number, epoch, seed, mixing }) = batch {
+            object["batch"] =
+                json!({ "number": number, "epoch": epoch, "seed": seed, "mixing": mixing });
+        }
+        object
+    }
+}
+
+/// What was counted over many draws.
+#[derive(Debug)]
+struct Summary {
+    size: (u32, u32),
+    ops: Vec<OpSummary>,
+    /// Pixels of the largest image between the first and the last pass.
+    scratch_pixels: u64,
+}
+
+/// An operation of the recipe, and how often it was carried out at each place.
+#[derive(Debug)]
+struct OpSummary {
+    number: usize,
+    op: Op,
+    /// For each of [`Place::ALL`].
+    draws: [u64; Place::ALL.len()],
+}
+
+impl Summary {
+    fn new(
+        recipe: &Recipe,
+        beginnings: &Beginnings<'_>,
+        size: (u32, u32),
+        seed: u64,
+    ) -> Result<Self, PlanError> {
+        let mut next = 0;
+        let mut ops: Vec<OpSummary> = recipe
+            .ops()
+            .iter()
+            .map(|op| {
+                let number = next;
+                next += op.count();
+                OpSummary { number, op: op.clone(), draws: [0; Place::ALL.len()] }
+            })
+            .collect();
+        let mut scratch_pixels = 0;
+        for sample in 0..DRAWS {
+            let draw = Draw { seed, epoch: 0, sample };
+            let (plan, made) = beginnings.plan(size, draw)?;
+            let parts = parts(&plan);
+            scratch_pixels = plan.largest_step().max(scratch_pixels);
+            for (op, made) in ops.iter_mut().zip(&made) {
+                for place in op.places(&parts, made) {
+                    let known = Place::ALL.iter().zip(&mut op.draws);
+                    known.filter(|(known, _)| **known == place).for_each(|(_, draws)| *draws += 1);
+                }
+            }
+        }
+        Ok(Self { size, ops, scratch_pixels })
+    }
+}
+
+impl OpSummary {
+    fn places(&self, parts: &[(Place, Step)], made: &[usize]) -> Vec<Place> {
+        if matches!(self.op, Op::ToFloat(_) | Op::Normalize(_)) {
+            return vec![Place::FinalPass];
+        }
+        places(parts, made)
+    }
+
+    /// The places with the number of draws that had it there.
+    fn counted(&self) -> impl Iterator<Item = (Place, u64)> {
+        Place::ALL.into_iter().zip(self.draws).filter(|(_, draws)| *draws > 0)
+    }
+
+    fn json(&self) -> Value {
+        let places: Map<String, Value> = self
+            .counted()
+            .map(|(place, draws)| (place.name().to_owned(), json!(share(draws))))
+            .collect();
+        json!({ "number": self.number, "op": self.op, "text": self.op.to_string(), "places": places })
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "both are small")]
+fn share(draws: u64) -> f64 {
+    draws as f64 / DRAWS as f64
+}
+
+/// What was drawn for one sample.
+#[derive(Debug)]
+struct Sample {
+    draw: Draw,
+    size: (u32, u32),
+    plan: Plan,
+    /// For each operation, the parts of the plan it has a share in.
+    made: Vec<Vec<usize>>,
+}
+
+/// What was drawn for one batch.
+#[derive(Debug)]
+struct Batch {
+    number: u64,
+    epoch: u32,
+    seed: u64,
+    /// `None` where its images stay as they are.
+    mixing: Option<Mixing>,
+}
+
+impl fmt::Display for Explanation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (recipe, (width, height)) = (self.recipe, self.summary.size);
+        writeln!(f, "hash     {}", recipe.hash())?;
+        writeln!(f, "decode   {}", words::decode_mode(recipe.decode_mode()))?;
+        writeln!(f, "parity   {}", words::parity(recipe.parity()))?;
+        write!(f, "output   {} {}, ", recipe.output().dtype, recipe.output().layout)?;
+        match recipe.output_size() {
+            Some((width, height)) => writeln!(f, "{width}x{height}")?,
+            None => writeln!(f, "in the size that the image has then")?,
+        }
+        match self.summary.scratch_pixels {
+            0 => writeln!(
+                f,
+                "scratch  none, the rows of {width}x{height} go from the decoder to the batch"
+            )?,
+            pixels => writeln!(
+                f,
+                "scratch  at most {pixels} pixels, {} KB, for images of {width}x{height}",
+                (3 * pixels).div_ceil(1000)
+            )?,
+        }
+        self.summary.write(f)?;
+        words::batch_ops(f, recipe.batch_ops())?;
+        if let Some(sample) = &self.sample {
+            sample.write(&self.summary.ops, f)?;
+        }
+        self.batch.as_ref().map_or(Ok(()), |batch| batch.write(recipe.output_size(), f))
+    }
+}
+
+impl Summary {
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut seen = Vec::new();
+        for op in &self.ops {
+            write!(f, "\n{:>3}  {}\n     ", op.number, op.op)?;
+            let always = op.counted().any(|(_, draws)| draws == DRAWS);
+            for (place, (what, draws)) in op.counted().enumerate() {
+                seen.push(what);
+                f.write_str(if place > 0 { ", " } else { "" })?;
+                f.write_str(words::place(what))?;
+                if !always || draws < DRAWS {
+                    write!(f, " {:.0} %", 100.0 * share(draws))?;
+                }
+            }
+            words::children(f, &op.op, op.number + 1, 1)?;
+        }
+        writeln!(f)?;
+        for place in Place::ALL.into_iter().filter(|place| seen.contains(place)) {
+            write!(f, "\n{}: {}.", words::place(place), words::why(place))?;
+        }
+        Ok(())
+    }
+}
+
+impl Sample {
+    fn write(&self, ops: &[OpSummary], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { draw: Draw { seed, epoch, sample }, size, plan, made } = self;
+        writeln!(f, "\n\nsample {sample} of {}x{}, epoch {epoch}, seed {seed}:", size.0, size.1)?;
+        let by = |part: usize| {
+            let ops = ops.iter().zip(made).filter(move |(_, made)| made.contains(&part));
+            ops.map(|(op, _)| format!("{} {}", op.number, op.op.name())).collect::<Vec<_>>()
+        };
+        let mut before = *size;
+        for (part, (place, step)) in parts(plan).iter().enumerate() {
+            write!(f, "\n  {}", words::place(*place))?;
+            let by = by(part);
+            write!(
+                f,
+                " ({})",
+                if by.is_empty() { "nothing to do".to_owned() } else { by.join(", ") }
+            )?;
+            write!(f, "\n    {}", words::step(step, before))?;
+            before = step.output_size(before);
+        }
+        let (width, height) = plan.output_size();
+        write!(f, "\n  result of {width}x{height}")
+    }
+}
+
+impl Batch {
+    fn write(&self, size: Option<(u32, u32)>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { number, epoch, seed, mixing } = self;
+        writeln!(f, "\n\nbatch {number}, epoch {epoch}, seed {seed}:")?;
+        let Some((mixing, size)) = mixing.zip(size) else {
+            return write!(f, "\n  its images stay as they are");
+        };
+        let weights = mixing.weights(size).map(|weight| format!("{weight:.4}"));
+        write!(f, "\n  {}", words::described(&mixing))?;
+        write!(f, "\n  labels of the image and of the three before it weigh {}", weights.join(", "))
+    }
+}

@@ -1,0 +1,39 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+
+mod date_time;
+mod explain;
+mod notes;
+#[cfg(feature = "parquet")]
+mod panics;
+mod prepare;
+mod recipe_file;
+mod table;
+
+pub use date_time::DateTime;
+pub use explain::{ExplainError, Explanation};
+pub use notes::ConversionNotes;
+#[cfg(feature = "parquet")]
+pub use panics::catches as catches_panics;
+pub use prepare::{HeaderCheck, Probe, Rasterize, RowIndexer, Square, SquareError, StrictDecode};
+pub use recipe_file::{RecipeFileError, read_recipe};
+pub use table::{
+    CsvSchema, SchemaError, TableConversion, TableConversionError, TableEvent, TableFormat,
+    TableNote, TableSummary, TimeUnit,
+};
+pub use tbl_io::{SampleSource, open};
+pub use tl_pipeline::{
+    Batch, Dataset, Epoch, Loader, LoaderConfig, LoaderState, OnError, PipelineError, Sampler,
+    Shuffle, Work,
+};
+pub use tl_transform::Recipe;
+pub use {tbl_io as io, tl_decode as decode, tl_pipeline as pipeline, tl_transform as transform};
+
+/// Whether a panic of this thread becomes an error of a conversion, so that a panic hook has
+/// nothing to report.
+#[cfg(not(feature = "parquet"))]
+#[must_use]
+pub const fn catches_panics() -> bool {
+    false
+}

@@ -1,0 +1,310 @@
+//! Conversions of tables: IDV files from and to CSV and Parquet, and IDV files written again.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::thread;
+
+use idv_format::{Dead, Header, WriteOptions};
+use tbl_io::{AtomicFile, Placement};
+
+mod calendar;
+mod csv;
+mod error;
+mod idv;
+#[cfg(feature = "parquet")]
+mod parquet;
+
+pub use csv::{CsvSchema, SchemaError};
+pub use error::TableConversionError;
+
+use error::TableError;
+use idv::Table;
+
+/// A format of tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TableFormat {
+    /// ML.NET's binary data views.
+    Idv,
+    /// Comma-separated values.
+    Csv,
+    /// Apache Parquet.
+    Parquet,
+}
+
+impl TableFormat {
+    /// The format of a file: IDV and Parquet by the first bytes, CSV by the name. `None` for
+    /// other files, folders and devices.
+    ///
+    /// # Errors
+    /// If the system refuses to read the file.
+    pub fn of_file(path: &Path) -> io::Result<Option<Self>> {
+        if !path.metadata()?.is_file() {
+            return Ok(None);
+        }
+        if Self::of_name(path) == Some(Self::Csv) {
+            return Ok(Some(Self::Csv));
+        }
+        let mut front = Vec::new();
+        File::open(path)?.take(Header::MAGIC.len() as u64).read_to_end(&mut front)?;
+        if front == Header::MAGIC {
+            Ok(Some(Self::Idv))
+        } else {
+            Ok(front.starts_with(b"PAR1").then_some(Self::Parquet))
+        }
+    }
+
+    /// The format that the name of a file ends in.
+    #[must_use]
+    pub fn of_name(path: &Path) -> Option<Self> {
+        let extension = path.extension()?;
+        let formats = [("idv", Self::Idv), ("csv", Self::Csv), ("parquet", Self::Parquet)];
+        let named = |&(name, _): &(&str, Self)| extension.eq_ignore_ascii_case(name);
+        formats.into_iter().find(named).map(|(_, format)| format)
+    }
+}
+
+/// The unit of times in a Parquet file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// Every year of .NET, but not the last digit of its ticks of 100 ns.
+    #[default]
+    Microseconds,
+    /// Every tick, but only the years 1678 to 2261.
+    Nanoseconds,
+}
+
+/// An event of a conversion.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TableEvent<'a> {
+    /// How much has been converted: rows, or bytes that are read of a CSV file.
+    Progress {
+        /// The part that is done.
+        done: u64,
+        /// The whole.
+        total: u64,
+    },
+    /// A part of the source that the destination does not have.
+    LeftOut(TableNote<'a>),
+}
+
+/// A part of an IDV file that is left out of a conversion. Prints as a sentence.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TableNote<'a> {
+    /// A column that cannot be read.
+    Column {
+        /// Its name.
+        name: &'a str,
+        /// The reason.
+        reason: Dead,
+    },
+    /// Metadata of a column that cannot be read.
+    Metadata {
+        /// The kind of metadata.
+        kind: &'a str,
+        /// The name of the column.
+        column: &'a str,
+        /// The reason.
+        reason: Dead,
+    },
+    /// Columns that are followed by others with the same names.
+    Hidden {
+        /// How many there are.
+        columns: usize,
+    },
+}
+
+impl fmt::Display for TableNote<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Column { name, reason } => write!(f, "left out column {name:?}: {reason}"),
+            Self::Metadata { kind, column, reason } => {
+                write!(f, "left out {kind:?} of column {column:?}: {reason}")
+            }
+            Self::Hidden { columns } => {
+                write!(f, "left out {columns} columns that are followed by others of their names")
+            }
+        }
+    }
+}
+
+/// Receives the events of a conversion and may end it.
+type OnEvent<'a> = &'a mut dyn FnMut(TableEvent<'_>) -> ControlFlow<()>;
+
+/// Reports an event.
+///
+/// # Errors
+/// [`TableError::Stopped`] where the receiver ends the conversion.
+fn report(on_event: OnEvent<'_>, event: TableEvent<'_>) -> Result<(), TableError> {
+    if on_event(event).is_break() { Err(TableError::Stopped) } else { Ok(()) }
+}
+
+/// Reports progress; errors as [`report`].
+fn progress(on_event: OnEvent<'_>, done: u64, total: u64) -> Result<(), TableError> {
+    report(on_event, TableEvent::Progress { done, total })
+}
+
+/// A conversion of one table into another: IDV files become IDV, CSV or Parquet files, and the
+/// others IDV files.
+///
+/// ```no_run
+/// use std::ops::ControlFlow;
+/// use std::path::Path;
+/// use turboloader::TableConversion;
+///
+/// let (from, to) = (Path::new("train.csv"), Path::new("train.idv"));
+/// let converted = TableConversion::default().run(from, to, &mut |_| ControlFlow::Continue(()))?;
+/// println!("{} rows", converted.rows);
+/// # Ok::<(), turboloader::TableConversionError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct TableConversion {
+    /// The format to write. Default: the one that the destination's name ends in.
+    pub to: Option<TableFormat>,
+    /// The columns to write, in this order. Default: all.
+    pub columns: Vec<String>,
+    /// Types of columns of a CSV file. Others are boolean, `i64`, `f64` or text, the first of
+    /// these that takes all cells of the column.
+    pub schema: CsvSchema,
+    /// The unit of times in a Parquet file.
+    pub time_unit: TimeUnit,
+    /// Threads that compress IDV files. Default: one per core.
+    pub threads: NonZeroUsize,
+    /// Whether to replace the destination if it exists.
+    pub overwrite: bool,
+    /// Whether to wait until the data is on the disk. Default: yes.
+    pub sync: bool,
+}
+
+impl Default for TableConversion {
+    fn default() -> Self {
+        Self {
+            to: None,
+            columns: Vec::new(),
+            schema: CsvSchema::default(),
+            time_unit: TimeUnit::default(),
+            threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            overwrite: false,
+            sync: true,
+        }
+    }
+}
+
+/// The result of a conversion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableSummary {
+    /// Rows of the table.
+    pub rows: u64,
+    /// Size of the destination.
+    pub file_bytes: u64,
+}
+
+impl TableConversion {
+    /// Converts `source` into `destination`. An error leaves no file of that name behind.
+    ///
+    /// # Errors
+    /// [`TableConversionError`], also where `on_event` ends the conversion.
+    pub fn run(
+        &self,
+        source: &Path,
+        destination: &Path,
+        on_event: &mut dyn FnMut(TableEvent<'_>) -> ControlFlow<()>,
+    ) -> Result<TableSummary, TableConversionError> {
+        let of_source = |error: TableError| TableConversionError::new(source, error);
+        let of_destination = |error: TableError| TableConversionError::new(destination, error);
+        let from = TableFormat::of_file(source).map_err(|error| of_source(error.into()))?;
+        let from = from.ok_or_else(|| of_source(TableError::NoTable))?;
+        let to = self.to.or_else(|| TableFormat::of_name(destination));
+        let to = to.ok_or_else(|| of_destination(TableError::NoTableName))?;
+        let placement = Placement { overwrite: self.overwrite, sync: self.sync };
+        let refused = |error: io::Error| of_destination(error.into());
+        let draft = AtomicFile::create(destination, placement).map_err(refused)?;
+        let rows = self.fill(source, from, draft.file(), to, on_event).map_err(|error| {
+            if error.is_of_output() { of_destination(error) } else { of_source(error) }
+        })?;
+        let file_bytes = draft.file().metadata().map_err(refused)?.len();
+        draft.commit().map_err(refused)?;
+        Ok(TableSummary { rows, file_bytes })
+    }
+
+    /// Writes `draft` and returns how many rows there are.
+    fn fill(
+        &self,
+        source: &Path,
+        from: TableFormat,
+        draft: &File,
+        to: TableFormat,
+        on_event: OnEvent<'_>,
+    ) -> Result<u64, TableError> {
+        let names = self.columns.as_slice();
+        let mut options = WriteOptions::default();
+        options.threads = self.threads;
+        if from == TableFormat::Idv {
+            let table = Table::open(source, names, on_event)?;
+            return match to {
+                TableFormat::Idv => Ok(idv::copy(&table, draft, options, on_event)?.rows),
+                TableFormat::Csv => csv::write(&table.without_hidden(on_event)?, draft, on_event),
+                TableFormat::Parquet => {
+                    let table = table.without_hidden(on_event)?;
+                    to_parquet(&table, self.time_unit, draft, on_event)
+                }
+            };
+        }
+        match (from, to) {
+            (TableFormat::Csv, TableFormat::Idv) => {
+                Ok(csv::read(source, names, &self.schema, draft, options, on_event)?.rows)
+            }
+            (TableFormat::Parquet, TableFormat::Idv) => {
+                from_parquet(source, names, draft, options, on_event)
+            }
+            _ => Err(TableError::NotDirect),
+        }
+    }
+}
+
+#[cfg(feature = "parquet")]
+fn to_parquet(
+    table: &Table,
+    unit: TimeUnit,
+    draft: &File,
+    on_event: OnEvent<'_>,
+) -> Result<u64, TableError> {
+    parquet::write(table, unit, draft, on_event)
+}
+
+#[cfg(feature = "parquet")]
+fn from_parquet(
+    source: &Path,
+    names: &[String],
+    draft: &File,
+    options: WriteOptions,
+    on_event: OnEvent<'_>,
+) -> Result<u64, TableError> {
+    Ok(parquet::read(source, names, draft, options, on_event)?.rows)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn to_parquet(_: &Table, _: TimeUnit, _: &File, _: OnEvent<'_>) -> Result<u64, TableError> {
+    Err(TableError::NoParquet)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn from_parquet(
+    _: &Path,
+    _: &[String],
+    _: &File,
+    _: WriteOptions,
+    _: OnEvent<'_>,
+) -> Result<u64, TableError> {
+    Err(TableError::NoParquet)
+}
+
+#[cfg(test)]
+mod tests;

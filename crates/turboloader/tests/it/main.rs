@@ -1,0 +1,5 @@
+//! Tests of the library as a program uses it.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test code, helpers included")]
+
+#[cfg(feature = "parquet")]
+mod parquet;
