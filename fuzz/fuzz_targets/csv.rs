@@ -1,4 +1,4 @@
 //! CSV files as tables, and back.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| turboloader_fuzz::csv(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_seeds::csv(data));

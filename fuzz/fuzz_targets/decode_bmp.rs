@@ -1,4 +1,4 @@
 //! BMP images: probe and decode.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| turboloader_fuzz::decode_bmp(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_seeds::decode_bmp(data));

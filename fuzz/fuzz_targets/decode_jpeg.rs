@@ -1,4 +1,4 @@
 //! JPEG images: probe and decode.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| turboloader_fuzz::decode_jpeg(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_seeds::decode_jpeg(data));

@@ -1,4 +1,4 @@
 //! PNG images: probe and decode.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| turboloader_fuzz::decode_png(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_seeds::decode_png(data));

@@ -1,4 +1,4 @@
 //! JPEG images: row indexes, right and wrong ones.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| turboloader_fuzz::jpeg_row_index(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_seeds::jpeg_row_index(data));

@@ -1,4 +1,4 @@
 //! Parquet files as tables.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| turboloader_fuzz::parquet(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_seeds::parquet(data));

@@ -1,12 +1,12 @@
 //! TBL version 2 files, with checksums put right after most mutations.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| turboloader_fuzz::tbl2(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_seeds::tbl2(data));
 
 libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
     let size = libfuzzer_sys::fuzzer_mutate(data, size, max_size);
     if !seed.is_multiple_of(8) {
-        turboloader_fuzz::fix_tbl2_checksums(&mut data[..size]);
+        fuzz_seeds::fix_tbl2_checksums(&mut data[..size]);
     }
     size
 });

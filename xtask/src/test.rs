@@ -7,7 +7,7 @@ use std::env;
 use std::error::Error;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::command::{self, cargo, workspace_root};
@@ -48,7 +48,7 @@ const QUICK: [Check; 8] = [
 ];
 
 const FULL: [Check; 8] = [
-    Check { name: "fuzz seeds", run: fuzz_seeds },
+    Check { name: "data", run: data },
     Check { name: "python lints", run: || python_package(python::lint) },
     Check { name: "features", run: features },
     Check { name: "schedules", run: || prove::schedules().map(|()| Outcome::Passed) },
@@ -211,9 +211,22 @@ fn python_package(task: fn() -> Result<(), Box<dyn Error>>) -> Result<Outcome, B
     }
 }
 
-/// Replays the committed seeds and past crashes on the stable compiler.
-fn fuzz_seeds() -> Result<Outcome, Box<dyn Error>> {
-    run_cargo("test --manifest-path fuzz/Cargo.toml --target-dir target --no-default-features")
+/// Fails if the tests of the workspace ignore any for want of data.
+fn data() -> Result<Outcome, Box<dyn Error>> {
+    let arguments = format!("test {WORKSPACE} --lib --bins --tests --quiet -- --ignored --list");
+    let listed = cargo(&arguments).stderr(Stdio::inherit()).output()?;
+    if !listed.status.success() {
+        return Ok(Outcome::Failed(format!("cargo {arguments}: {}", listed.status)));
+    }
+    let listed = String::from_utf8_lossy(&listed.stdout);
+    let ignored: Vec<_> = listed.lines().filter_map(|line| line.strip_suffix(": test")).collect();
+    Ok(match ignored.first() {
+        None => Outcome::Passed,
+        Some(first) => Outcome::Failed(format!(
+            "{} tests are ignored, such as {first}: set TURBOLOADER_DATA",
+            ignored.len()
+        )),
+    })
 }
 
 fn aarch64() -> Result<Outcome, Box<dyn Error>> {

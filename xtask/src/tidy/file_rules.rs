@@ -20,7 +20,7 @@ const FORBIDDEN_IN_CODE: [(&str, &str, &str); 8] = [
     ("db", "g!(", "a debugging aid"),
     ("tod", "o!(", "a stub"),
     ("unimple", "mented!(", "a stub"),
-    ("#[ign", "ore", "assert what happens today instead of skipping the test"),
+    ("#[ign", "ore", "assert what happens today; `tl_testdata::needs` is for absent data"),
     ("should_", "panic", "assert on the returned error instead"),
     ("allow(dead_", "code", "delete unused code"),
     ("allow(unu", "sed", "delete unused code"),

@@ -4,7 +4,7 @@ use std::fs;
 
 use idv_format::{FormatError, Header, IdvFile, ReadError, Version};
 
-use crate::data::{all_samples, mlnet_files, outcome, read_everything};
+use crate::data::{all_samples, outcome, read_everything};
 
 /// Where things are in ML.NET's `datatypes.idv`.
 const TOC: usize = 527;
@@ -34,14 +34,14 @@ fn read(bytes: Vec<u8>) -> Result<usize, ReadError> {
 }
 
 fn check(what: &str, damage: impl Fn(&mut Vec<u8>), expected: &str) {
-    let Some(folder) = mlnet_files() else { return };
-    let mut bytes = fs::read(folder.join("datatypes.idv")).unwrap();
+    let mut bytes = fs::read(tl_testdata::path!("formats/idv/datatypes.idv")).unwrap();
     damage(&mut bytes);
     let found = read(bytes).map_or_else(|error| error.to_string(), |rows| format!("{rows} rows"));
     assert_eq!(found, expected, "{what}");
 }
 
 /// What was tried on ML.NET's own reader, in that order.
+#[tl_testdata::needs("formats/idv")]
 #[test]
 fn what_mlnet_refuses_is_refused_by_name() {
     let opens = "5 rows";
@@ -118,9 +118,10 @@ fn damage_to_a_column_is_named() {
 }
 
 /// The same rows with another number in the header.
+#[tl_testdata::needs("formats/idv")]
 #[test]
 fn a_wrong_row_count_is_found_in_every_column() {
-    let Some(folder) = mlnet_files() else { return };
+    let folder = tl_testdata::path!("formats/idv");
     let intact = fs::read(folder.join("datatypes.idv")).unwrap();
     for rows in [4u8, 6] {
         let mut bytes = intact.clone();
@@ -134,9 +135,10 @@ fn a_wrong_row_count_is_found_in_every_column() {
 }
 
 /// Rows per block may differ between columns, which ML.NET refuses; but then blocks differ too.
+#[tl_testdata::needs("formats/idv")]
 #[test]
 fn other_rows_per_block_need_other_blocks() {
-    let Some(folder) = mlnet_files() else { return };
+    let folder = tl_testdata::path!("formats/idv");
     let mut bytes = fs::read(folder.join("datatypes.idv")).unwrap();
     bytes[COLUMN_0_ROWS] = 4;
     let columns = outcome(bytes).unwrap();

@@ -7,20 +7,6 @@ use idv_format::{Column, IdvFile, ReadAt, ReadError, Values};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// The IDV files of ML.NET: in the folder that `TURBOLOADER_DATA` names, or `shared/data` beside
-/// the workspace. Says so when there are none, and the test then checks nothing.
-pub(crate) fn mlnet_files() -> Option<PathBuf> {
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let root = std::env::var_os("TURBOLOADER_DATA").map_or(beside, PathBuf::from);
-    let folder = root.join("formats/idv");
-    // Miri takes too long for them.
-    if !cfg!(miri) && folder.exists() {
-        return Some(folder);
-    }
-    eprintln!("SKIPPED: {} is not there; set TURBOLOADER_DATA", folder.display());
-    None
-}
-
 /// The files that `testdata/tools/idv_files.py` makes.
 pub(crate) fn own_files() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/idv")
@@ -56,10 +42,13 @@ pub(crate) fn samples(folder: &Path) -> Vec<Sample> {
     found
 }
 
-/// The samples of both folders.
+/// The samples of both folders, or of the first where the other does not exist.
 pub(crate) fn all_samples() -> Vec<Sample> {
     let mut found = samples(&own_files());
-    found.extend(mlnet_files().map(|folder| samples(&folder)).unwrap_or_default());
+    let more = tl_testdata::path!("formats/idv");
+    if more.is_dir() {
+        found.extend(samples(&more));
+    }
     found
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use idv_format::{Codec, ColumnEntry, IdvFile, Item, MetadataEntry, Values, parse_lookup_table};
 use serde_json::Value;
 
-use crate::data::{Sample, hash, hex, mlnet_files, own_files, read_all, samples};
+use crate::data::{Sample, hash, hex, own_files, read_all, samples};
 
 type File = IdvFile<Vec<u8>>;
 
@@ -151,18 +151,20 @@ fn the_generators_files_read_as_it_says() {
     samples.iter().for_each(check_file);
 }
 
+#[tl_testdata::needs("formats/idv")]
 #[test]
 fn mlnets_files_read_as_the_independent_parser_says() {
-    let Some(folder) = mlnet_files() else { return };
+    let folder = tl_testdata::path!("formats/idv");
     let samples = samples(&folder);
     assert_eq!(samples.len(), 48);
     samples.iter().for_each(check_file);
 }
 
 /// The hashes that the real loader's values gave, with missing values as it returns them.
+#[tl_testdata::needs("formats/idv")]
 #[test]
 fn columns_have_the_values_that_mlnet_returned() {
-    let Some(folder) = mlnet_files() else { return };
+    let folder = tl_testdata::path!("formats/idv");
     let hashes = fs::read(folder.join("mlnet_reader_column_hashes.json")).unwrap();
     let hashes: Value = serde_json::from_slice(&hashes).unwrap();
     let mut compared = 0;

@@ -12,7 +12,7 @@ use idv_format::{
 };
 use serde_json::Value;
 
-use crate::data::{all_samples, hash, mlnet_files, outcome, read_all};
+use crate::data::{all_samples, hash, outcome, read_all};
 
 type File = IdvFile<Vec<u8>>;
 
@@ -132,9 +132,10 @@ fn parse(parser: &Path, folder: &Path) {
     assert!(output.status.success(), "{said}");
 }
 
+#[tl_testdata::needs("formats/idv")]
 #[test]
 fn the_independent_parser_reads_what_is_written() {
-    let Some(folder) = mlnet_files() else { return };
+    let folder = tl_testdata::path!("formats/idv");
     let parser = folder.join("../idv_parse.py");
     let target = std::env::temp_dir().join(format!("idv-format-{}", std::process::id()));
     fs::create_dir_all(&target).unwrap();
@@ -193,9 +194,10 @@ fn the_independent_parser_reads_what_is_written() {
 }
 
 /// ML.NET's uncompressed files, whose blocks are in order, made again from their values.
+#[tl_testdata::needs("formats/idv")]
 #[test]
 fn uncompressed_files_have_the_bytes_of_mlnet() {
-    let Some(folder) = mlnet_files() else { return };
+    let folder = tl_testdata::path!("formats/idv");
     for name in
         ["alltypes_rpb7_none", "array_sparse_rowid_rpb2_none", "mnist-tiny-sparse_rpb10_none"]
     {
@@ -209,9 +211,10 @@ fn uncompressed_files_have_the_bytes_of_mlnet() {
 }
 
 /// Without a number of rows per block the writer takes the one that ML.NET takes.
+#[tl_testdata::needs("formats/idv")]
 #[test]
 fn rows_per_block_are_those_of_mlnet() {
-    let Some(folder) = mlnet_files() else { return };
+    let folder = tl_testdata::path!("formats/idv");
     let defaults = ["alltypes_default", "vectors_default", "breast-cancer", "iris", "adult.tiny"];
     for name in defaults {
         let bytes = fs::read(folder.join(format!("mlnet_1.5/{name}.idv"))).unwrap();

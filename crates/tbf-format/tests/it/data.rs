@@ -1,20 +1,4 @@
-//! Segments to test with: laid out here by the description, without the crate's own code, and the
-//! reference's files where they are at hand.
-
-use std::path::{Path, PathBuf};
-
-/// The reference's files and what a correct reader returns for them, if they are there.
-#[allow(clippy::print_stderr, reason = "a skipped test must be seen")]
-pub(crate) fn reference_folder() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let data = std::env::var_os("TURBOLOADER_DATA").map_or(beside, PathBuf::from);
-    let folder = data.join("formats/tbf");
-    if cfg!(miri) || !folder.is_dir() {
-        eprintln!("SKIPPED: no TBF files at {}; set TURBOLOADER_DATA", folder.display());
-        return None;
-    }
-    Some(folder)
-}
+//! Segments to test with, laid out here by the description, without the crate's own code.
 
 /// CRC-32C, bit by bit.
 pub(crate) fn crc32c(bytes: &[u8]) -> u32 {

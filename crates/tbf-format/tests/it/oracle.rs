@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tbf_format::{Compression, Dtype, Region, Segment};
 
-use crate::data::{put, reference_folder, seal};
+use crate::data::{put, seal};
 use crate::model::{Model, models};
 
 /// What the independent reader says of `file`.
@@ -96,14 +96,10 @@ fn check(parser: &Path, model: &Model) {
     }
 }
 
+#[tl_testdata::needs("formats/tbf_parse.py")]
 #[test]
 fn an_independent_reader_finds_what_was_written() {
-    let Some(folder) = reference_folder() else { return };
-    let parser = folder.with_file_name("tbf_parse.py");
-    if Command::new("python3").arg("--version").output().is_err() || !parser.is_file() {
-        eprintln!("SKIPPED: no python3, or no {}", parser.display());
-        return;
-    }
+    let parser = tl_testdata::path!("formats/tbf_parse.py");
     let mut runner = TestRunner::deterministic();
     for _ in 0..20 {
         let mut model = models(40).new_tree(&mut runner).unwrap().current();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tbf_format::{Dialect, Oddity, OpenOptions, Region, Segment};
 
-use crate::data::{bloom_bits, crc32c, reference_folder};
+use crate::data::{bloom_bits, crc32c};
 
 fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
@@ -143,9 +143,10 @@ const NOT_COMPARED: [&str; 5] = [
     "bloom_size_formula_ok",
 ];
 
+#[tl_testdata::needs("formats/tbf")]
 #[test]
 fn every_reference_file_gives_what_is_expected_of_it() {
-    let Some(folder) = reference_folder() else { return };
+    let folder = tl_testdata::path!("formats/tbf");
     let mut files = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -165,9 +166,10 @@ fn every_reference_file_gives_what_is_expected_of_it() {
     assert!(files >= 5, "{files} files");
 }
 
+#[tl_testdata::needs("formats/tbf")]
 #[test]
 fn the_file_with_a_dangling_edge_is_read_as_its_row_pointers_say() {
-    let Some(folder) = reference_folder() else { return };
+    let folder = tl_testdata::path!("formats/tbf");
     let bytes = std::fs::read(folder.join("bug_dangling_edge_count.tbf")).unwrap();
     let segment = Segment::open(&bytes).unwrap();
     assert_eq!((segment.header().edge_count(), segment.edge_count()), (3, 2));

@@ -14,7 +14,6 @@ mod content_id;
 mod convert;
 
 mod damage;
-mod data;
 mod folder;
 mod labels;
 mod mapped;

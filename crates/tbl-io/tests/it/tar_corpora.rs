@@ -7,8 +7,6 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tbl_io::{SampleSource, TarArchive};
 
-use crate::data::data_folder;
-
 /// A member as the manifests describe it.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Member {
@@ -133,9 +131,10 @@ fn is_hidden(component: &str) -> bool {
     component.starts_with('.') && component != "." && component != ".."
 }
 
+#[tl_testdata::needs("corpora")]
 #[test]
 fn every_valid_archive_gives_what_other_readers_found() {
-    let Some(corpora) = data_folder("corpora") else { return };
+    let corpora = tl_testdata::path!("corpora");
     let mut tally = Tally::default();
     for entry in std::fs::read_dir(corpora).unwrap() {
         let folder = entry.unwrap().path();
@@ -148,9 +147,10 @@ fn every_valid_archive_gives_what_other_readers_found() {
 }
 
 /// `mixed_raw.tbl` was made from `mixed.tar` and has two more samples: `label.txt` and `noext`.
+#[tl_testdata::needs("formats")]
 #[test]
 fn the_mixed_archive_has_25_images() {
-    let Some(formats) = data_folder("formats") else { return };
+    let formats = tl_testdata::path!("formats");
     let archive = TarArchive::open(formats.join("mixed.tar")).unwrap();
     let keys: Vec<String> = (0..archive.sample_count())
         .map(|index| backslashreplace(&archive.entry(index).unwrap().key.unwrap()))

@@ -2,23 +2,12 @@
 //! all refuse is refused.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 use tl_decode::{Color, Exif, probe};
 
 use crate::manifest::decode;
-
-fn corpora() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let data = std::env::var_os("TURBOLOADER_DATA").map_or(beside, PathBuf::from);
-    let corpora = data.join("corpora");
-    if !corpora.is_dir() {
-        eprintln!("SKIPPED: no corpora at {}; set TURBOLOADER_DATA", corpora.display());
-        return None;
-    }
-    Some(corpora)
-}
 
 /// Of files of one format and class: how many there are, how many decoded.
 type Counts = BTreeMap<(String, String), (u32, u32)>;
@@ -55,9 +44,10 @@ fn count(corpora: &Path) -> Counts {
     counts
 }
 
+#[tl_testdata::needs("corpora")]
 #[test]
 fn valid_files_decode_and_invalid_ones_do_not() {
-    let Some(corpora) = corpora() else { return };
+    let corpora = tl_testdata::path!("corpora");
     let counts = count(&corpora);
     let share = |format: &str, class: &str| {
         let key = (format.to_owned(), class.to_owned());

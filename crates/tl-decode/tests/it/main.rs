@@ -1,10 +1,6 @@
 //! Decoding against what Pillow gives, on whole and on damaged files.
 
-#![expect(
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a failure names its file, a skipped test says so"
-)]
+#![expect(clippy::panic, reason = "a failure names its file")]
 
 mod corpora;
 mod hostile;

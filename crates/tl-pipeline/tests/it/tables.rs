@@ -5,8 +5,7 @@
     clippy::cast_possible_wrap,
     clippy::cast_sign_loss,
     clippy::cast_precision_loss,
-    clippy::print_stderr,
-    reason = "what is skipped is said; tables of tests have few rows, and small numbers"
+    reason = "tables of tests have few rows, and small numbers"
 )]
 
 mod damage;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::{data_folder, json_lines, sha256, tl};
+use crate::support::{json_lines, sha256, tl};
 
 fn listing(path: &Path) -> Vec<Value> {
     let run = tl(["ls".as_ref(), path.as_os_str(), "--json".as_ref(), "--hash".as_ref()]);
@@ -66,10 +66,11 @@ fn check(path: &Path, described: &Value) {
     }
 }
 
+#[tl_testdata::needs("formats")]
 #[test]
 fn tbl_files_of_the_original_are_read_as_described() {
-    for part in ["formats/tbl_v1", "formats/tbl_v2"] {
-        let Some(folder) = data_folder(part) else { return };
+    for part in ["tbl_v1", "tbl_v2"] {
+        let folder = tl_testdata::path!("formats").join(part);
         let files = tbl_files(&folder);
         assert!(files.len() >= 3, "{part} has only {} files", files.len());
         for (path, beside) in files {
@@ -78,9 +79,10 @@ fn tbl_files_of_the_original_are_read_as_described() {
     }
 }
 
+#[tl_testdata::needs("formats/tbl_v2")]
 #[test]
 fn names_and_labels_of_the_original_are_those_of_its_metadata() {
-    let Some(folder) = data_folder("formats/tbl_v2") else { return };
+    let folder = tl_testdata::path!("formats/tbl_v2");
     let path = folder.join("mixed_raw_meta.tbl");
     let described = description(&folder.join("mixed_raw_meta.tbl.upstream_reader.json"));
     let samples = described["samples"].as_array().expect("samples is a list");
@@ -95,9 +97,10 @@ fn names_and_labels_of_the_original_are_those_of_its_metadata() {
     assert!(named > 3, "only {named} samples have names");
 }
 
+#[tl_testdata::needs("formats")]
 #[test]
 fn archives_are_listed_as_the_tar_crate_reads_them() {
-    let Some(folder) = data_folder("formats") else { return };
+    let folder = tl_testdata::path!("formats");
     for (name, count) in [("mixed.tar", 25), ("jpegs.tar", 13)] {
         let path = folder.join(name);
         let lines = listing(&path);
@@ -120,9 +123,10 @@ fn archives_are_listed_as_the_tar_crate_reads_them() {
     }
 }
 
+#[tl_testdata::needs("formats")]
 #[test]
 fn an_archive_and_the_tbl_made_from_it_hold_the_same_samples() {
-    let Some(folder) = data_folder("formats") else { return };
+    let folder = tl_testdata::path!("formats");
     let described = description(&folder.join("tbl_v2/mixed_raw.tbl.json"));
     let samples = described["samples"].as_array().expect("samples is a list");
     // Those that are not images are passed over in the archive.

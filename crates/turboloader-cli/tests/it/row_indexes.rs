@@ -8,7 +8,7 @@ use serde_json::Value;
 use tbl_io::{NewSample, SampleSource, StreamWriter, TblFile, WriteOptions};
 use tl_decode::{DecodeError, Image, JpegDecoder, JpegRequest, Limits, Rect, RowIndex};
 
-use crate::support::{Run, data_folder, files_below, photos, tar, tl, write};
+use crate::support::{Run, files_below, photos, tar, tl, write};
 
 /// The start of a progressive frame: no photograph has these bytes elsewhere.
 const PROGRESSIVE: [u8; 2] = [0xFF, 0xC2];
@@ -242,8 +242,14 @@ fn a_photograph_decodes_with_its_own_row_index_and_no_other() {
     let (input, indexed) = archive(folder.path());
     convert(&input, &path, &["--jpeg-index", "-q"]);
     assert_eq!(decode_parts(&path), 3 * count(&indexed));
-    let Some(photographs) = data_folder("imagenet") else { return };
-    convert(&photographs, &path, &["--jpeg-index", "-qf"]).good();
+}
+
+#[tl_testdata::needs("imagenet")]
+#[test]
+fn many_photographs_decode_with_their_row_indexes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.tbl");
+    convert(&tl_testdata::path!("imagenet"), &path, &["--jpeg-index", "-q"]).good();
     assert_eq!(decode_parts(&path), 3 * 678);
 }
 

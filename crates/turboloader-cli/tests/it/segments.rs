@@ -11,7 +11,7 @@ use tbf_format::{
 };
 use tempfile::TempDir;
 
-use crate::support::{Run, data_folder, json_lines, tl, write};
+use crate::support::{Run, json_lines, tl, write};
 
 /// Runs `tl` on a segment.
 fn segment(command: &str, path: &Path, args: &[&str]) -> Run {
@@ -96,9 +96,10 @@ fn check(path: &Path, expected: &Value) {
     }
 }
 
+#[tl_testdata::needs("formats/tbf")]
 #[test]
 fn the_references_files_are_as_described() {
-    let Some(folder) = data_folder("formats/tbf") else { return };
+    let folder = tl_testdata::path!("formats/tbf");
     let mut checked = 0;
     for entry in fs::read_dir(folder).expect("the folder is readable") {
         let path = entry.expect("the entry is readable").path();

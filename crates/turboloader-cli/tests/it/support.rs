@@ -124,19 +124,3 @@ pub(crate) fn files_below(folder: &Path) -> Vec<(String, Vec<u8>)> {
 pub(crate) fn photos() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/photos")
 }
-
-/// The folder of real data that is too large for the source, if it is there: what
-/// `TURBOLOADER_DATA` names, or `../shared/data` beside the source.
-#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
-pub(crate) fn data_folder(part: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("TURBOLOADER_DATA").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-        PathBuf::from,
-    );
-    let folder = folder.join(part);
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    eprintln!("SKIPPED: {} is not there (TURBOLOADER_DATA)", folder.display());
-    None
-}

@@ -16,7 +16,7 @@ use idv_format::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::support::{Run, data_folder, files_below, tl, write};
+use crate::support::{Run, files_below, tl, write};
 
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -343,7 +343,9 @@ fn tables_are_not_mixed_with_samples() {
 fn samples() -> Vec<PathBuf> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/idv");
     let mut found = Vec::new();
-    for folder in [Some(own), data_folder("formats/idv")].into_iter().flatten() {
+    for folder in
+        [own, tl_testdata::path!("formats/idv")].into_iter().filter(|folder| folder.is_dir())
+    {
         let names = files_below(&folder).into_iter();
         let idv = names.filter(|(_, bytes)| bytes.starts_with(b"CML\0DVB\0"));
         found.extend(idv.map(|(name, _)| folder.join(name)));

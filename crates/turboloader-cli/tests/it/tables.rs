@@ -10,7 +10,7 @@ use idv_format::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{Run, data_folder, json_lines, tl, write};
+use crate::support::{Run, json_lines, tl, write};
 
 /// Runs `tl` on a table.
 fn table(command: &str, path: &Path, args: &[&str]) -> Run {
@@ -135,9 +135,10 @@ fn our_files_are_as_described() {
     files.iter().for_each(|(path, expected)| check(path, expected));
 }
 
+#[tl_testdata::needs("formats/idv")]
 #[test]
 fn files_of_mlnet_are_as_described() {
-    let Some(folder) = data_folder("formats/idv") else { return };
+    let folder = tl_testdata::path!("formats/idv");
     let into = tempfile::tempdir().expect("a temporary folder");
     let files = described(&folder, into.path());
     assert_eq!(files.len(), 48);
@@ -260,9 +261,10 @@ fn tables_have_the_digest_of_rows_names_types_and_values() {
     assert_eq!(table("digest", &path, &[]).text(), format!("{expected}\n"));
 }
 
+#[tl_testdata::needs("formats/idv/synthetic")]
 #[test]
 fn a_dead_column_is_named_and_the_others_are_read() {
-    let Some(folder) = data_folder("formats/idv/synthetic") else { return };
+    let folder = tl_testdata::path!("formats/idv/synthetic");
     let path = folder.join("v1.1.1.5_dead_columns.idv");
     let text = table("info", &path, &[]).text();
     assert!(text.contains("columns      6 (2 dead)"), "{text}");

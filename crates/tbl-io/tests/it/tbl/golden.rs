@@ -10,7 +10,6 @@ use tbl_format::SampleFormat;
 use tbl_io::{SampleSource, StreamWriter, TblFile, TblVersion, WriteOptions};
 
 use super::{Sample, read, samples, target, write};
-use crate::data::data_folder;
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -64,8 +63,7 @@ fn check_metadata(file: &TblFile, blocks: &[Value]) {
     }
 }
 
-fn check_folder(folder: &str, expected_files: usize) {
-    let Some(folder) = data_folder("formats").map(|formats| formats.join(folder)) else { return };
+fn check_folder(folder: &Path, expected_files: usize) {
     let mut files = 0;
     for item in fs::read_dir(folder).unwrap() {
         let path = item.unwrap().path();
@@ -77,19 +75,22 @@ fn check_folder(folder: &str, expected_files: usize) {
     assert_eq!(files, expected_files);
 }
 
+#[tl_testdata::needs("formats/tbl_v1")]
 #[test]
 fn the_originals_version_1_files_read_as_the_independent_parser_says() {
-    check_folder("tbl_v1", 3);
+    check_folder(&tl_testdata::path!("formats/tbl_v1"), 3);
 }
 
+#[tl_testdata::needs("formats/tbl_v2")]
 #[test]
 fn the_originals_version_2_files_read_as_the_independent_parser_says() {
-    check_folder("tbl_v2", 8);
+    check_folder(&tl_testdata::path!("formats/tbl_v2"), 8);
 }
 
+#[tl_testdata::needs("formats")]
 #[test]
 fn the_originals_raw_file_is_one_array() {
-    let Some(formats) = data_folder("formats") else { return };
+    let formats = tl_testdata::path!("formats");
     let file = TblFile::open(formats.join("tbl_v2/raw_u8_32.tbl")).unwrap();
     let view = file.raw_view().unwrap();
     assert_eq!((view.sample_count(), view.width(), view.height()), (file.sample_count(), 32, 32));

@@ -73,11 +73,9 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// Every tenth of the photographs in the data folder, if there is one.
+/// Every tenth of the photographs in the data folder.
 fn more_files() -> Vec<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let data = std::env::var_os("TURBOLOADER_DATA").map_or(beside, PathBuf::from);
-    let Ok(folder) = std::fs::read_dir(data.join("imagenet")) else { return vec![] };
+    let folder = std::fs::read_dir(tl_testdata::path!("imagenet")).unwrap();
     let mut files: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files.into_iter().step_by(10).collect()
@@ -122,9 +120,18 @@ fn row_index(decoder: &mut SequentialDecoder, photo: &Photo) -> Vec<u8> {
 
 #[test]
 fn photographs_have_the_coefficients_of_the_reference() {
+    compare_with_the_reference(photos());
+}
+
+#[tl_testdata::needs("imagenet")]
+#[test]
+fn more_photographs_have_the_coefficients_of_the_reference() {
+    compare_with_the_reference(more_files().into_iter().filter_map(photo));
+}
+
+fn compare_with_the_reference(photos: impl IntoIterator<Item = Photo>) {
     let mut decoder = SequentialDecoder::default();
-    let more = more_files().into_iter().filter_map(photo);
-    for Photo { path, file, header, grid } in photos().into_iter().chain(more) {
+    for Photo { path, file, header, grid } in photos {
         let (file, header) = (&file, &header);
         let whole = header.scan.whole();
         let (end, sink) = decode(&mut decoder, file, header, &whole, OnDamaged::Error).unwrap();

@@ -216,15 +216,10 @@ fn every_set_of_neighbours_is_as_likely_as_any_other() {
     assert!(counts.len() == 10 && chi_square < 27.88, "{chi_square} {counts:?}");
 }
 
+#[tl_testdata::needs("formats/tbf")]
 #[test]
 fn edges_to_nowhere_are_nobody() {
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let root = std::env::var_os("TURBOLOADER_DATA").map_or(beside, PathBuf::from);
-    let path = root.join("formats/tbf/bug_dangling_edge_count.tbf");
-    if !path.exists() {
-        eprintln!("SKIPPED: {} is not there; set TURBOLOADER_DATA", path.display());
-        return;
-    }
+    let path = tl_testdata::path!("formats/tbf/bug_dangling_edge_count.tbf");
     let request = ColumnRequest::new("embedding");
     let loader = columns_of(&[&path], neighbors(&[1, 1], vec![request]));
     let batch = loader.epoch(0).next().unwrap().unwrap();

@@ -30,16 +30,6 @@ fn samples(folder: &Path) -> Vec<(PathBuf, Value)> {
     paths.into_iter().flat_map(of_path).collect()
 }
 
-fn shared(format: &str) -> Vec<(PathBuf, Value)> {
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let root = std::env::var_os("TURBOLOADER_DATA").map_or(beside, PathBuf::from);
-    let folder = root.join("formats").join(format);
-    if !folder.exists() {
-        eprintln!("SKIPPED: {} is not there; set TURBOLOADER_DATA", folder.display());
-    }
-    samples(&folder)
-}
-
 /// Every column of a data set by name, each row as a batch has it, rows in the order of the file;
 /// the first of these bytes say whether there are any.
 fn all_columns(path: &Path) -> Vec<(String, Vec<Option<Vec<u8>>>)> {
@@ -137,7 +127,7 @@ fn canonical(codec: &Codec, row: Option<&[u8]>, out: &mut Vec<u8>) {
 fn columns_of_idv_files_are_those_that_other_readers_find() {
     let own = samples(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/idv"));
     let mut compared = 0;
-    for (path, expected) in own.into_iter().chain(shared("idv")) {
+    for (path, expected) in own.into_iter().chain(samples(&tl_testdata::path!("formats/idv"))) {
         let name = path.display();
         let start = usize::try_from(expected["idv_starts_at"].as_u64().unwrap_or(0)).unwrap();
         let bytes = fs::read(&path).unwrap()[start..].to_vec();
@@ -163,9 +153,10 @@ fn columns_of_idv_files_are_those_that_other_readers_find() {
     eprintln!("{compared} columns");
 }
 
+#[tl_testdata::needs("formats/tbf")]
 #[test]
 fn columns_of_tbf_segments_are_those_that_another_reader_finds() {
-    for (path, expected) in shared("tbf") {
+    for (path, expected) in samples(&tl_testdata::path!("formats/tbf")) {
         let hashes = &expected["column_sha256"];
         for (column, rows) in all_columns(&path) {
             let key = match &*column {

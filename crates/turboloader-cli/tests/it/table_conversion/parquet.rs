@@ -21,12 +21,13 @@ fn counts_are_checked_before_the_decoder_uses_them() {
 }
 
 /// Files that make the decoder panic.
+#[tl_testdata::needs("formats/parquet_damaged")]
 #[test]
 fn a_panic_of_the_decoder_is_damage() {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("out.idv");
+    let damaged = tl_testdata::path!("formats/parquet_damaged");
     for name in ["panic-1.parquet", "panic-2.parquet", "panic-3.parquet"] {
-        let Some(damaged) = data_folder("formats/parquet_damaged") else { return };
         let error = run(&damaged.join(name), &output, &["-f"]).error(1);
         assert!(error.contains("row group 0, "), "{error}");
     }

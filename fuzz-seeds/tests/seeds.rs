@@ -7,7 +7,7 @@ use tl_decode::{Image, JpegDecoder, JpegRequest, Limits};
 
 /// Runs `body` on every file of `seeds/TARGET` and `regressions/TARGET`; the seeds must exist.
 fn replay(target: &str, body: fn(&[u8])) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz");
     let seeds = files(&root.join("seeds").join(target));
     assert!(!seeds.is_empty(), "no seeds for {target}");
     for path in seeds.into_iter().chain(files(&root.join("regressions").join(target))) {
@@ -25,109 +25,109 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn tar_seeds_pass() {
-    replay("tar", turboloader_fuzz::tar);
+    replay("tar", fuzz_seeds::tar);
 }
 
 #[test]
 fn tbf_seeds_pass() {
-    replay("tbf_open", turboloader_fuzz::tbf_open);
+    replay("tbf_open", fuzz_seeds::tbf_open);
     replay("tbf_open", |data| {
         tbf_format::Segment::open(data).expect("seeds open");
         let mut copy = data.to_vec();
-        turboloader_fuzz::fix_tbf_checksums(&mut copy);
+        fuzz_seeds::fix_tbf_checksums(&mut copy);
         assert_eq!(copy, data, "seeds have the right checksums");
     });
 }
 
 #[test]
 fn tbl1_seeds_pass() {
-    replay("tbl1", turboloader_fuzz::tbl1);
+    replay("tbl1", fuzz_seeds::tbl1);
 }
 
 #[test]
 fn tbl2_seeds_pass() {
-    replay("tbl2", turboloader_fuzz::tbl2);
+    replay("tbl2", fuzz_seeds::tbl2);
 }
 
 #[test]
 fn idv_open_seeds_pass() {
-    replay("idv_open", turboloader_fuzz::idv_open);
+    replay("idv_open", fuzz_seeds::idv_open);
 }
 
 #[test]
 fn idv_codecs_seeds_pass() {
-    replay("idv_codecs", turboloader_fuzz::idv_codecs);
+    replay("idv_codecs", fuzz_seeds::idv_codecs);
 }
 
 #[test]
 fn jpeg_seeds_pass() {
-    replay("decode_jpeg", turboloader_fuzz::decode_jpeg);
+    replay("decode_jpeg", fuzz_seeds::decode_jpeg);
 }
 
 #[test]
 fn png_seeds_pass() {
-    replay("decode_png", turboloader_fuzz::decode_png);
+    replay("decode_png", fuzz_seeds::decode_png);
 }
 
 #[test]
 fn webp_seeds_pass() {
-    replay("decode_webp", turboloader_fuzz::decode_webp);
+    replay("decode_webp", fuzz_seeds::decode_webp);
 }
 
 #[test]
 fn bmp_seeds_pass() {
-    replay("decode_bmp", turboloader_fuzz::decode_bmp);
+    replay("decode_bmp", fuzz_seeds::decode_bmp);
 }
 
 #[test]
 fn tiff_seeds_pass() {
-    replay("decode_tiff", turboloader_fuzz::decode_tiff);
+    replay("decode_tiff", fuzz_seeds::decode_tiff);
 }
 
 #[test]
 fn jpeg_region_seeds_pass() {
-    replay("jpeg_region_equals_full", turboloader_fuzz::jpeg_region_equals_full);
+    replay("jpeg_region_equals_full", fuzz_seeds::jpeg_region_equals_full);
 }
 
 #[test]
 fn jpeg_level_seeds_pass() {
-    replay("jpeg_levels_agree", turboloader_fuzz::jpeg_levels_agree);
+    replay("jpeg_levels_agree", fuzz_seeds::jpeg_levels_agree);
 }
 
 #[test]
 fn jpeg_row_index_seeds_pass() {
-    replay("jpeg_row_index", turboloader_fuzz::jpeg_row_index);
+    replay("jpeg_row_index", fuzz_seeds::jpeg_row_index);
 }
 
 #[test]
 fn extract_names_seeds_pass() {
-    replay("extract_names", turboloader_fuzz::extract_names);
+    replay("extract_names", fuzz_seeds::extract_names);
 }
 
 #[test]
 fn recipe_seeds_pass() {
-    replay("recipe", turboloader_fuzz::recipe);
+    replay("recipe", fuzz_seeds::recipe);
     replay("recipe", |data| {
-        let described = turboloader_fuzz::recipe_json(data);
+        let described = fuzz_seeds::recipe_json(data);
         serde_json::from_slice::<tl_transform::Recipe>(&described).expect("seeds are recipes");
     });
 }
 
 #[test]
 fn csv_seeds_pass() {
-    replay("csv", turboloader_fuzz::csv);
+    replay("csv", fuzz_seeds::csv);
 }
 
 #[test]
 fn parquet_seeds_pass() {
-    replay("parquet", turboloader_fuzz::parquet);
+    replay("parquet", fuzz_seeds::parquet);
 }
 
 /// The fuzzer's descriptions are valid recipes often enough, nested ones among them.
 #[test]
 fn described_recipes_are_recipes() {
     let read = |seed| {
-        let described = turboloader_fuzz::recipe_json(&pseudo_random(seed));
+        let described = fuzz_seeds::recipe_json(&pseudo_random(seed));
         serde_json::from_slice::<tl_transform::Recipe>(&described).ok()
     };
     let recipes: Vec<_> = (0..400).filter_map(read).collect();
@@ -145,7 +145,7 @@ fn described_jpeg_files_decode() {
         let mut description = pseudo_random(seed);
         // No flipped bits.
         description[1] = 0;
-        let file = turboloader_fuzz::jpeg_file(&description);
+        let file = fuzz_seeds::jpeg_file(&description);
         if let Err(error) = decoder.decode(&file, &JpegRequest::default(), &mut image) {
             panic!("description {seed}: {error}");
         }

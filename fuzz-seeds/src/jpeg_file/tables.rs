@@ -8,7 +8,7 @@ pub(super) const AC_SYMBOLS: [u8; 176] = {
     let mut symbols = [0; 176];
     let mut i = 0;
     while i < 176 {
-        symbols[i] = ((i / 11) << 4 | i % 11) as u8;
+        symbols[i] = (((i / 11) << 4) | (i % 11)) as u8;
         i += 1;
     }
     symbols

@@ -3,7 +3,7 @@
 use std::fs;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process;
 
 use turboloader::{TableConversion, TableConversionError};
@@ -44,7 +44,7 @@ pub fn parquet(data: &[u8]) {
     }
 }
 
-fn convert(from: &PathBuf, to: &PathBuf) -> Result<u64, TableConversionError> {
+fn convert(from: &Path, to: &Path) -> Result<u64, TableConversionError> {
     let conversion = TableConversion {
         threads: NonZeroUsize::MIN,
         overwrite: true,
