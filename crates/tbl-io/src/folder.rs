@@ -1,18 +1,17 @@
 //! A tree of files as a data set, each image a sample, read when it is asked for.
 
-use std::collections::HashSet;
-use std::ffi::OsStr;
-use std::fs::Metadata;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+mod files;
+mod walk;
+
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use tbl_format::SampleFormat;
 
 use crate::error::{FileKind, ReadError};
-use crate::grouping::{FieldSet, Grouping, is_hidden, split_base};
-use crate::identity::{self, Times, Told};
+use crate::grouping::{FieldSet, Grouping, split_base};
+use crate::identity::Told;
 use crate::label::{LabelDefect, deciding_field};
 use crate::limits::ReadLimits;
 use crate::location::Location;
@@ -20,6 +19,9 @@ use crate::names::{Names, TooManyNames};
 use crate::note::{HIDDEN_FILES, Note, OTHER_FILES};
 use crate::sample::{Entry, Facts, Field, SampleSource, SourceKind, StoredBytes};
 use crate::source::{Source, file_kind};
+use crate::storage::Storage;
+use files::Files;
+use walk::Walk;
 
 /// The samples below a folder, in the order of their paths' bytes.
 ///
@@ -40,7 +42,7 @@ use crate::source::{Source, file_kind};
 /// ```
 #[derive(Debug)]
 pub struct Folder {
-    root: Location,
+    files: Files,
     limits: ReadLimits,
     names: Names,
     grouping: Grouping,
@@ -50,7 +52,6 @@ pub struct Folder {
     labels: Vec<AtomicI64>,
     skipped: FolderSkips,
     first_passed_over: Option<Vec<u8>>,
-    times: Times,
 }
 
 const NO_LABEL: i64 = i64::MIN;
@@ -89,22 +90,46 @@ impl Folder {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn open_with(root: impl AsRef<Path>, limits: ReadLimits) -> Result<Self, ReadError> {
-        let (path, root) = (root.as_ref(), Location::new(root.as_ref()));
-        let metadata = std::fs::metadata(path).map_err(|error| ReadError::io(path, error))?;
+        let root = root.as_ref();
+        let metadata = std::fs::metadata(root).map_err(|error| ReadError::io(root, error))?;
         if !metadata.is_dir() {
             let found = file_kind(metadata.file_type()).unwrap_or(FileKind::RegularFile);
-            return Err(ReadError::NotAFolder { location: root, found });
+            return Err(ReadError::NotAFolder { location: root.into(), found });
         }
-        let mut walk = Walk::new(path);
+        let mut walk = Walk::new(root);
         walk.run(&metadata)?;
-        let Walk { names, mut skipped, mut first_passed_over, .. } = walk;
-        let names = sorted(&names).map_err(|TooManyNames| too_many_names(path))?;
+        let names = sorted(&walk.names).map_err(|TooManyNames| too_many_names(&root.into()))?;
+        let mut folder = Self::of_files(Files::local(root), names, limits);
+        folder.skipped = FolderSkips {
+            hidden: walk.skipped.hidden + folder.skipped.hidden,
+            other_files: folder.skipped.other_files,
+            ..walk.skipped
+        };
+        folder.first_passed_over =
+            walk.first_passed_over.into_iter().chain(folder.first_passed_over).min();
+        Ok(folder)
+    }
+
+    /// Lists the objects below a folder of a store. No object is opened.
+    pub(crate) fn of_store(
+        store: &Arc<dyn Storage>,
+        root: Location,
+        limits: ReadLimits,
+    ) -> Result<Self, ReadError> {
+        let (files, names) = Files::listed(store, root)?;
+        Ok(Self::of_files(files, names, limits))
+    }
+
+    /// The samples among files, which have these names in the order of their bytes.
+    fn of_files(files: Files, names: Names, limits: ReadLimits) -> Self {
         let grouping = Grouping::new(&names, &[]);
         let passed_over = grouping.passed_over();
-        skipped.hidden += passed_over.hidden;
-        skipped.other_files = passed_over.other;
-        let first = passed_over.first.map(|file| names.path(file).into_owned());
-        first_passed_over = first_passed_over.into_iter().chain(first).min();
+        let skipped = FolderSkips {
+            hidden: passed_over.hidden,
+            other_files: passed_over.other,
+            ..FolderSkips::default()
+        };
+        let first_passed_over = passed_over.first.map(|file| names.path(file).into_owned());
         let samples = 0..grouping.sample_count() as u64;
         let has_label = |sample| grouping.label_fields(&names, sample).next().is_some();
         let labels = if samples.clone().any(has_label) {
@@ -112,8 +137,7 @@ impl Folder {
         } else {
             Vec::new()
         };
-        let times = Times::default();
-        Ok(Self { root, limits, names, grouping, labels, skipped, first_passed_over, times })
+        Self { files, limits, names, grouping, labels, skipped, first_passed_over }
     }
 
     /// What was passed over.
@@ -123,18 +147,18 @@ impl Folder {
 
     fn file(&self, index: u64) -> Result<u32, ReadError> {
         self.grouping.sample(index).ok_or_else(|| ReadError::SampleOutOfRange {
-            location: self.root.clone(),
+            location: self.files.root().clone(),
             index,
             sample_count: self.sample_count(),
         })
     }
 
-    fn file_path(&self, file: u32) -> PathBuf {
-        Path::new(self.root.as_os_str()).join(OsStr::from_bytes(&self.names.path(file)))
+    fn open_file(&self, file: u32) -> Result<Source, ReadError> {
+        self.files.open(file, &self.names.path(file))
     }
 
     fn read_file(&self, file: u32, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
-        self.read_source(&Source::open(self.file_path(file))?, bytes)
+        self.read_source(&self.open_file(file)?, bytes)
     }
 
     fn read_source(&self, source: &Source, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
@@ -165,7 +189,7 @@ impl Folder {
     fn read_label(&self, index: u64) -> Result<Option<i64>, ReadError> {
         let fields = self.grouping.label_fields(&self.names, index);
         let Some((field, file)) = deciding_field(fields) else { return Ok(None) };
-        let source = Source::open(self.file_path(file))?;
+        let source = self.open_file(file)?;
         let mut content = Vec::new();
         let label = match field.check_len(source.len()) {
             Ok(()) => {
@@ -174,14 +198,14 @@ impl Folder {
             }
             Err(defect) => Err(defect),
         };
-        let (location, member) = (self.root.clone(), self.names.path(file));
+        let (location, member) = (self.files.root().clone(), self.names.path(file));
         label.map_err(|source| ReadError::Label { location, member: member.into_owned(), source })
     }
 }
 
 impl SampleSource for Folder {
     fn location(&self) -> &Location {
-        &self.root
+        self.files.root()
     }
 
     fn kind(&self) -> SourceKind {
@@ -206,7 +230,8 @@ impl SampleSource for Folder {
                 return Ok(());
             }
             self.read_label(index)?;
-            let (location, member) = (self.root.clone(), self.names.path(file).into_owned());
+            let (location, member) =
+                (self.files.root().clone(), self.names.path(file).into_owned());
             Err(ReadError::Label { location, member, source: LabelDefect::Changed })
         };
         check().map_err(|error| error.for_sample(index, Some(&self.names.path(file))))
@@ -214,12 +239,8 @@ impl SampleSource for Folder {
 
     fn facts(&self, index: u64) -> Result<Facts, ReadError> {
         let file = self.file(index)?;
-        let path = self.file_path(file);
-        let bytes = std::fs::metadata(&path)
-            .map_err(|error| {
-                ReadError::io(&path, error).for_sample(index, Some(&self.names.path(file)))
-            })?
-            .len();
+        let name = self.names.path(file);
+        let bytes = self.files.len(file, &name).map_err(|e| e.for_sample(index, Some(&name)))?;
         Ok(Facts {
             format: SampleFormat::from_file_name(self.names.base(file)),
             width: 0,
@@ -232,16 +253,10 @@ impl SampleSource for Folder {
 
     fn content_id(&self, index: u64, id: &mut Vec<u8>) -> Result<bool, ReadError> {
         let file = self.file(index)?;
-        let path = self.file_path(file);
-        let metadata = std::fs::metadata(&path).map_err(|error| {
-            ReadError::io(&path, error).for_sample(index, Some(&self.names.path(file)))
-        })?;
+        let name = self.names.path(file);
         self.limits.push_id(id);
-        identity::push(path.as_os_str(), &metadata, id);
-        let told = Told::by_times(&metadata, &self.times, || {
-            rustix::fs::statfs(self.root.as_os_str().as_bytes())
-        });
-        Ok(told == Told::ByTimes)
+        let told = self.files.content_id(file, &name, id);
+        Ok(told.map_err(|e| e.for_sample(index, Some(&name)))? == Some(Told::ByTimes))
     }
 
     fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
@@ -253,7 +268,7 @@ impl SampleSource for Folder {
     fn stored(&self, index: u64) -> Result<Option<StoredBytes>, ReadError> {
         let file = self.file(index)?;
         let open = || {
-            let source = Source::open(self.file_path(file))?;
+            let source = self.open_file(file)?;
             self.limits.check_sample_bytes(source.location(), source.len())?;
             let len = source.len();
             Ok(Some(StoredBytes { source, offset: 0, len }))
@@ -263,7 +278,7 @@ impl SampleSource for Folder {
 
     fn will_need(&self, index: u64) {
         let Some(file) = self.grouping.sample(index) else { return };
-        if let Ok(source) = Source::open(self.file_path(file)) {
+        if let Ok(source) = self.open_file(file) {
             source.will_need(0, source.len());
         }
     }
@@ -280,7 +295,7 @@ impl SampleSource for Folder {
             let extension = split_base(self.names.base(file)).1;
             let mut bytes = Vec::new();
             let mut read = || {
-                let source = Source::open(self.file_path(file))?;
+                let source = self.open_file(file)?;
                 let is_wanted = is_wanted(extension, source.len());
                 is_wanted.then(|| self.read_source(&source, &mut bytes)).transpose()
             };
@@ -314,120 +329,6 @@ impl SampleSource for Folder {
     }
 }
 
-/// Collects the files below a root, in no particular order.
-struct Walk<'a> {
-    root: &'a Path,
-    names: Names,
-    skipped: FolderSkips,
-    /// The smallest path that is passed over.
-    first_passed_over: Option<Vec<u8>>,
-    /// Device and inode of every folder read so far.
-    seen: HashSet<(u64, u64)>,
-    /// Folders still to be read, relative to the root, with a slash at the end.
-    pending: Vec<Vec<u8>>,
-    /// Links to folders. They come after all real folders, so that a folder inside the tree
-    /// keeps its own path.
-    linked: Vec<Vec<u8>>,
-}
-
-impl<'a> Walk<'a> {
-    fn new(root: &'a Path) -> Self {
-        Self {
-            root,
-            names: Names::new(),
-            skipped: FolderSkips::default(),
-            first_passed_over: None,
-            seen: HashSet::new(),
-            pending: Vec::new(),
-            linked: Vec::new(),
-        }
-    }
-
-    fn run(&mut self, root: &Metadata) -> Result<(), ReadError> {
-        self.seen.insert((root.dev(), root.ino()));
-        self.read_folder(&[])?;
-        loop {
-            while let Some(folder) = self.pending.pop() {
-                self.enter(&folder)?;
-            }
-            // The smallest path first, whatever order the file system lists them in.
-            self.linked.sort_unstable_by(|a, b| b.cmp(a));
-            match self.linked.pop() {
-                Some(folder) => self.enter(&folder)?,
-                None => return Ok(()),
-            }
-        }
-    }
-
-    fn enter(&mut self, folder: &[u8]) -> Result<(), ReadError> {
-        let path = self.root.join(OsStr::from_bytes(folder));
-        let metadata = std::fs::metadata(&path).map_err(|error| ReadError::io(&path, error))?;
-        if self.seen.insert((metadata.dev(), metadata.ino())) {
-            self.read_folder(folder)
-        } else {
-            self.skipped.repeated_folders += 1;
-            self.pass_over(folder);
-            Ok(())
-        }
-    }
-
-    fn read_folder(&mut self, folder: &[u8]) -> Result<(), ReadError> {
-        let path = self.root.join(OsStr::from_bytes(folder));
-        let io_error = |error| ReadError::io(&path, error);
-        for entry in std::fs::read_dir(&path).map_err(io_error)? {
-            let entry = entry.map_err(io_error)?;
-            let name = entry.file_name();
-            let relative = [folder, name.as_bytes()].concat();
-            if is_hidden(name.as_bytes()) {
-                self.skipped.hidden += 1;
-                self.pass_over(&relative);
-                continue;
-            }
-            let file_type = entry.file_type().map_err(io_error)?;
-            if !file_type.is_symlink() {
-                self.add(relative, file_type, false)?;
-                continue;
-            }
-            match std::fs::metadata(entry.path()) {
-                Ok(target) => self.add(relative, target.file_type(), true)?,
-                // Dangling, or in a circle with nothing but links.
-                Err(_) => {
-                    self.skipped.broken_links += 1;
-                    self.pass_over(&relative);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn add(
-        &mut self,
-        mut relative: Vec<u8>,
-        file_type: std::fs::FileType,
-        is_link: bool,
-    ) -> Result<(), ReadError> {
-        match file_kind(file_type) {
-            None => self.names.push(&relative).map_err(|TooManyNames| too_many_names(self.root))?,
-            Some(FileKind::Directory) => {
-                relative.push(b'/');
-                let folders = if is_link { &mut self.linked } else { &mut self.pending };
-                folders.push(relative);
-            }
-            Some(_) => {
-                self.skipped.special_files += 1;
-                self.pass_over(&relative);
-            }
-        }
-        Ok(())
-    }
-
-    fn pass_over(&mut self, relative: &[u8]) {
-        if self.first_passed_over.as_deref().is_none_or(|first| relative < first) {
-            self.first_passed_over = Some(relative.to_vec());
-        }
-    }
-}
-
 /// The same names in the order of their paths' bytes.
 fn sorted(names: &Names) -> Result<Names, TooManyNames> {
     let mut order: Vec<u32> = (0..).take(names.len()).collect();
@@ -447,7 +348,7 @@ fn sorted(names: &Names) -> Result<Names, TooManyNames> {
     Ok(sorted)
 }
 
-fn too_many_names(root: &Path) -> ReadError {
+fn too_many_names(root: &Location) -> ReadError {
     let limit = u64::from(u32::MAX);
-    ReadError::Limit { location: root.into(), what: "bytes of file names", limit, need: limit + 1 }
+    ReadError::Limit { location: root.clone(), what: "bytes of file names", limit, need: limit + 1 }
 }

@@ -8,6 +8,9 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
+use crate::location::Location;
+use crate::ranges::Pin;
+
 /// No file system's clock stands still for longer: FAT has ticks of 2 s, ext3 and many network file
 /// systems of 1 s, others of a few milliseconds.
 const TICK: Duration = Duration::from_secs(2);
@@ -32,10 +35,31 @@ pub(crate) fn push(location: &OsStr, metadata: &Metadata, id: &mut Vec<u8>) {
     id.extend_from_slice(name);
 }
 
+/// Appends the identity of an object of a store to `id`: its URL, its length and its version. `None`
+/// for an object without a version.
+pub(crate) fn push_object(
+    location: &Location,
+    len: u64,
+    pin: &Pin,
+    id: &mut Vec<u8>,
+) -> Option<Told> {
+    let (version, told) = match pin {
+        Pin::Version(version) => (version, Told::ByTimes),
+        Pin::Weak(version) => (version, Told::ByBytes),
+        Pin::Unknown => return None,
+    };
+    id.extend_from_slice(&len.to_le_bytes());
+    for text in [version.as_bytes(), location.as_os_str().as_bytes()] {
+        id.extend_from_slice(&(text.len() as u64).to_le_bytes());
+        id.extend_from_slice(text);
+    }
+    Some(told)
+}
+
 /// Whether its identity tells a file from itself before it was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// Its times were those of another content if it had been another.
+    /// Its times, or the version of an object, would differ if the content did.
     ByTimes,
     /// Only a checksum of the bytes would tell: it was changed so lately that the next change may
     /// get the same time, or its file system has no times of its own.

@@ -74,7 +74,7 @@ impl Mapped {
     /// # Errors
     /// [`ReadError::ChangedWhileOpen`] when the range is not inside the file,
     /// [`ReadError::Limit`] when the address space or the table of mappings is too small for it,
-    /// [`ReadError::Io`] when the system refuses.
+    /// [`ReadError::Io`] when the system refuses, [`ReadError::NotMapped`] for an object of a store.
     pub fn new(source: &Source, offset: u64, len: u64) -> Result<Self, ReadError> {
         source.check_range(offset, len)?;
         let limit = |what, limit, need| ReadError::Limit {
@@ -89,10 +89,14 @@ impl Mapped {
             .ok()
             .filter(|&size| size <= mappable)
             .ok_or_else(|| limit("bytes to map", mappable as u64, len))?;
-        let memory = match source.backing() {
+        let local = source.local();
+        let memory = match local.as_deref().map(Source::backing) {
             _ if size == 0 => Memory::Empty,
-            Backing::Memory(bytes) => Memory::Bytes(Arc::clone(bytes)),
-            Backing::File(file) => {
+            None | Some(Backing::Ranges(_)) => {
+                return Err(ReadError::NotMapped { location: source.location().clone() });
+            }
+            Some(Backing::Memory(bytes)) => Memory::Bytes(Arc::clone(bytes)),
+            Some(Backing::File(file)) => {
                 install_handler().map_err(|error| ReadError::io(source.location(), error))?;
                 // SAFETY: the caller of `map` must see to it that the bytes stay valid while they
                 // are borrowed. `with` and `slice` lend them only while `self` is borrowed, and

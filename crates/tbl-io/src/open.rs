@@ -1,15 +1,14 @@
 //! Which reader a path needs.
 
 use std::ffi::OsStr;
-use std::path::Path;
 
 use crate::error::ReadError;
 use crate::folder::Folder;
 use crate::limits::ReadLimits;
-use crate::location::Location;
 use crate::reader::{ReadOptions, TblFile};
 use crate::sample::SampleSource;
 use crate::source::Source;
+use crate::storage::{Opened, Stores};
 use crate::tar::TarArchive;
 
 /// Opens a data set by what it is: a folder, a TBL file by its magic, otherwise a TAR archive.
@@ -25,23 +24,49 @@ use crate::tar::TarArchive;
 /// # Errors
 /// [`ReadError::Io`], and what the reader says of a damaged or foreign file.
 pub fn open(location: impl AsRef<OsStr>) -> Result<Box<dyn SampleSource>, ReadError> {
-    Ok(match Container::open(&Location::new(location), ReadOptions::default())? {
-        Container::Folder(folder) => Box::new(folder),
-        Container::Tar(archive) => Box::new(archive),
-        Container::Tbl(file) => Box::new(file),
-    })
+    open_in(&Stores::new(), location)
+}
+
+/// As [`open`], where URLs name data sets in `stores`.
+///
+/// # Errors
+/// As for [`open`], and those of [`Stores::open`].
+pub fn open_in(
+    stores: &Stores,
+    location: impl AsRef<OsStr>,
+) -> Result<Box<dyn SampleSource>, ReadError> {
+    Container::open(stores.open(location)?, ReadOptions::default()).map(Container::boxed)
+}
+
+/// A file by its first bytes: TBL by its magic, otherwise a TAR archive.
+///
+/// # Errors
+/// The reader's, for a damaged or foreign file.
+pub fn open_source(source: Source) -> Result<Box<dyn SampleSource>, ReadError> {
+    Container::of_file(source, ReadOptions::default()).map(Container::boxed)
 }
 
 /// Opens data sets one after the other, each as [`open`] does.
+///
+/// # Errors
+/// As for [`open_all_in`].
+pub fn open_all<L: AsRef<OsStr>>(locations: &[L]) -> Result<Vec<Box<dyn SampleSource>>, ReadError> {
+    open_all_in(&Stores::new(), locations)
+}
+
+/// Opens data sets one after the other, each as [`open_in`] does.
 ///
 /// Shards stay open, one descriptor each. Where there are more than the process may have open by
 /// default (1024 on most systems), the process's soft limit is raised to its hard one.
 ///
 /// # Errors
-/// As for [`open`], of the first that does not open.
-pub fn open_all<L: AsRef<OsStr>>(locations: &[L]) -> Result<Vec<Box<dyn SampleSource>>, ReadError> {
+/// As for [`open_in`], of the first that does not open.
+pub fn open_all_in<L: AsRef<OsStr>>(
+    stores: &Stores,
+    locations: &[L],
+) -> Result<Vec<Box<dyn SampleSource>>, ReadError> {
     allow_open_files(locations.len());
-    locations.iter().map(open).collect()
+    locations.iter().map(|location| open_in(stores, location)).collect()
 }
 
 /// Descriptors for everything but shards: standard streams, sockets of the program around us.
@@ -68,20 +93,26 @@ pub fn allow_open_files(_: usize) {}
 
 /// A data set whose kind still shows.
 pub(crate) enum Container {
-    Folder(Folder),
+    Folder(Box<Folder>),
     Tar(TarArchive),
     Tbl(TblFile),
 }
 
 impl Container {
-    /// Opens a data set by what it is, a TBL file with these options.
-    pub(crate) fn open(location: &Location, options: ReadOptions) -> Result<Self, ReadError> {
-        let path = Path::new(location.as_os_str());
-        let metadata = std::fs::metadata(path).map_err(|error| ReadError::io(path, error))?;
-        if metadata.is_dir() {
-            return Folder::open(path).map(Self::Folder);
+    fn boxed(self) -> Box<dyn SampleSource> {
+        match self {
+            Self::Folder(folder) => folder,
+            Self::Tar(archive) => Box::new(archive),
+            Self::Tbl(file) => Box::new(file),
         }
-        Self::of_file(Source::open(path)?, options)
+    }
+
+    /// Opens a data set by its content, a TBL file with these options.
+    pub(crate) fn open(opened: Opened, options: ReadOptions) -> Result<Self, ReadError> {
+        match opened {
+            Opened::Folder(folder) => Ok(Self::Folder(folder)),
+            Opened::File(source) => Self::of_file(source, options),
+        }
     }
 
     /// As [`open`](Self::open) for a file that is open already.

@@ -1,5 +1,7 @@
-//! Positioned reads from one file, or from bytes in memory with the same rules.
+//! Positioned reads from one file, from bytes in memory or from an object of a store, with the same
+//! rules.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io;
@@ -11,6 +13,7 @@ use std::sync::Arc;
 use crate::error::{FileKind, ReadError};
 use crate::identity::{self, Times, Told};
 use crate::location::Location;
+use crate::ranges::{Part, PartFault, RangeFault, Ranges};
 
 /// How reads that are under way together use the system's memory of files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -49,6 +52,7 @@ pub struct Source {
 pub(crate) enum Backing {
     File(Arc<File>),
     Memory(Arc<[u8]>),
+    Ranges(Arc<dyn Ranges>),
 }
 
 impl Source {
@@ -71,8 +75,14 @@ impl Source {
         Self { location: Location::new(name), len, backing, times: Times::default() }
     }
 
+    /// An object of a store, with the location that errors name.
+    pub fn from_ranges(location: impl AsRef<OsStr>, ranges: Arc<dyn Ranges>) -> Self {
+        let (location, len) = (Location::new(location), ranges.len());
+        Self { location, len, backing: Backing::Ranges(ranges), times: Times::default() }
+    }
+
     /// The path given to [`open`](Self::open), or the name given to
-    /// [`from_bytes`](Self::from_bytes).
+    /// [`from_bytes`](Self::from_bytes) or [`from_ranges`](Self::from_ranges).
     pub fn location(&self) -> &Location {
         &self.location
     }
@@ -91,10 +101,17 @@ impl Source {
     /// [`SampleSource::content_id`](crate::SampleSource::content_id). `None` for bytes in memory
     /// and where the system does not say.
     pub(crate) fn content_id(&self, id: &mut Vec<u8>) -> Option<Told> {
-        let Backing::File(file) = &self.backing else { return None };
-        let metadata = file.metadata().ok()?;
-        identity::push(self.location.as_os_str(), &metadata, id);
-        Some(Told::by_times(&metadata, &self.times, || rustix::fs::fstatfs(file)))
+        match &self.backing {
+            Backing::File(file) => {
+                let metadata = file.metadata().ok()?;
+                identity::push(self.location.as_os_str(), &metadata, id);
+                Some(Told::by_times(&metadata, &self.times, || rustix::fs::fstatfs(file)))
+            }
+            Backing::Memory(_) => None,
+            Backing::Ranges(ranges) => {
+                identity::push_object(&self.location, self.len, ranges.pin(), id)
+            }
+        }
     }
 
     /// Fills `bytes` from the file, starting at `offset`.
@@ -118,6 +135,10 @@ impl Source {
                 bytes.copy_from_slice(range.ok_or_else(|| self.changed(offset, expected))?);
                 Ok(())
             }
+            Backing::Ranges(ranges) => {
+                let read = ranges.read_exact_at(offset, bytes);
+                read.map_err(|fault| self.range_error(&**ranges, offset, expected, fault))
+            }
         }
     }
 
@@ -133,6 +154,12 @@ impl Source {
         len: u64,
         bytes: &mut Vec<u8>,
     ) -> Result<(), ReadError> {
+        self.make_room(offset, len, bytes)?;
+        self.read_exact_at(offset, bytes)
+    }
+
+    /// Resizes `bytes` to hold the range, which is inside the file then.
+    fn make_room(&self, offset: u64, len: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
         self.check_range(offset, len)?;
         let limit = |limit| ReadError::Limit {
             location: self.location.clone(),
@@ -146,7 +173,31 @@ impl Source {
             .try_reserve(len.saturating_sub(bytes.len()))
             .map_err(|_| limit(bytes.capacity() as u64))?;
         bytes.resize(len, 0);
-        self.read_exact_at(offset, bytes)
+        Ok(())
+    }
+
+    /// Reads several ranges, given by offset and length, which a store may read at once.
+    ///
+    /// # Errors
+    /// As for [`read_range_into`](Self::read_range_into), of the first range that fails.
+    pub(crate) fn read_ranges(&self, ranges: &[(u64, u64)]) -> Result<Vec<Vec<u8>>, ReadError> {
+        let mut read: Vec<Vec<u8>> = ranges.iter().map(|_| Vec::new()).collect();
+        for (&(offset, len), bytes) in ranges.iter().zip(&mut read) {
+            self.make_room(offset, len, bytes)?;
+        }
+        let parts = ranges.iter().zip(&mut read);
+        let mut parts: Vec<Part<'_>> =
+            parts.map(|(&(offset, _), bytes)| Part { offset, bytes }).collect();
+        if let Backing::Ranges(object) = &self.backing {
+            object.read_parts(&mut parts).map_err(|PartFault { part, fault }| {
+                let (offset, expected) = ranges.get(part).copied().unwrap_or_default();
+                self.range_error(&**object, offset, expected, fault)
+            })?;
+        } else {
+            parts.iter_mut().try_for_each(|part| self.read_exact_at(part.offset, part.bytes))?;
+        }
+        drop(parts);
+        Ok(read)
     }
 
     /// Tells the operating system that the range will be read soon. A hint: the read itself will
@@ -188,6 +239,13 @@ impl Source {
     fn advise(&self, offset: u64, len: u64, advice: Advice) -> io::Result<()> {
         match (&self.backing, NonZeroU64::new(len)) {
             (Backing::File(file), Some(len)) => advise(file, offset, len, advice),
+            (Backing::Ranges(ranges), Some(len)) => {
+                match advice {
+                    Advice::WillNeed => ranges.will_need(offset, len.get()),
+                    Advice::DontNeed => ranges.dont_need(offset, len.get()),
+                }
+                Ok(())
+            }
             (Backing::Memory(_), _) | (_, None) => Ok(()),
         }
     }
@@ -196,12 +254,54 @@ impl Source {
         &self.backing
     }
 
+    /// The same bytes in a local file or in memory, where they are there already.
+    pub(crate) fn local(&self) -> Option<Cow<'_, Self>> {
+        let Backing::Ranges(ranges) = &self.backing else { return Some(Cow::Borrowed(self)) };
+        let is_same =
+            |local: &Self| local.len == self.len && !matches!(local.backing, Backing::Ranges(_));
+        ranges.local().filter(is_same).map(Cow::Owned)
+    }
+
+    /// A source that can be mapped: this one, or a copy of an object in memory.
+    ///
+    /// # Errors
+    /// As for [`read_range_into`](Self::read_range_into).
+    pub fn to_mappable(&self) -> Result<Cow<'_, Self>, ReadError> {
+        if self.is_mappable() {
+            return Ok(Cow::Borrowed(self));
+        }
+        let mut bytes = Vec::new();
+        self.read_range_into(0, self.len, &mut bytes)?;
+        Ok(Cow::Owned(Self::from_bytes(&self.location, bytes)))
+    }
+
+    /// Whether [`Mapped::new`](crate::Mapped::new) maps it: a file, bytes in memory, or an object with
+    /// a local copy.
+    pub fn is_mappable(&self) -> bool {
+        self.local().is_some()
+    }
+
     pub(crate) fn check_range(&self, offset: u64, len: u64) -> Result<(), ReadError> {
         if offset <= self.len && len <= self.len - offset {
             Ok(())
         } else {
             Err(self.changed(offset, len))
         }
+    }
+
+    /// The error of a read of `expected` bytes of an object from `offset` on.
+    fn range_error(
+        &self,
+        ranges: &dyn Ranges,
+        offset: u64,
+        expected: u64,
+        fault: RangeFault,
+    ) -> ReadError {
+        let location = self.location.clone();
+        if let RangeFault::Changed { found } = fault {
+            return ReadError::ObjectChanged { location, expected: ranges.pin().clone(), found };
+        }
+        ReadError::Remote { location, offset, expected, source: fault }
     }
 
     fn changed(&self, offset: u64, expected: u64) -> ReadError {

@@ -357,17 +357,23 @@ impl SampleSource for TarArchive {
         fields: &mut Vec<Field>,
     ) -> Result<(), ReadError> {
         let sample = self.member(index)?;
-        let mut fields = FieldSet::new(fields);
-        for member in self.grouping.fields(index) {
-            let extension = split_base(self.names.base(member)).1;
-            self.check_name(member, "field name", check_extension(extension))
-                .map_err(|error| error.for_sample(index, Some(&self.names.path(sample))))?;
-            if !is_wanted(extension, self.extents.of(member).size) {
-                continue;
+        let (mut extensions, mut ranges) = (Vec::new(), Vec::new());
+        let mut find = || {
+            for member in self.grouping.fields(index) {
+                let extension = split_base(self.names.base(member)).1;
+                self.check_name(member, "field name", check_extension(extension))?;
+                let Extent { offset, size } = self.extents.of(member);
+                if is_wanted(extension, size) {
+                    self.limits.check_sample_bytes(self.source.location(), size)?;
+                    extensions.push(extension);
+                    ranges.push((offset, size));
+                }
             }
-            let mut bytes = Vec::new();
-            self.read_member(member, &mut bytes)
-                .map_err(|error| error.for_sample(index, Some(&self.names.path(sample))))?;
+            self.source.read_ranges(&ranges)
+        };
+        let read = find().map_err(|e| e.for_sample(index, Some(&self.names.path(sample))))?;
+        let mut fields = FieldSet::new(fields);
+        for (extension, bytes) in extensions.into_iter().zip(read) {
             fields.push(Field { extension: extension.to_vec(), bytes });
         }
         Ok(())

@@ -23,6 +23,7 @@ use crate::open::Container;
 use crate::ordered::{self, Plan};
 use crate::reader::{ReadOptions, TblFile, Verify};
 use crate::sample::{Entry, SampleSource, SourceKind};
+use crate::storage::{Opened, Stores};
 use crate::tar::{SkippedMember, TarArchive};
 
 /// Samples that are being looked at hold at most this together, unless a single one is larger.
@@ -187,7 +188,8 @@ pub fn verify<C: Prepare>(
     new_check: impl Fn() -> C + Sync,
     on_finding: &mut dyn FnMut(Finding<'_>) -> ControlFlow<()>,
 ) -> Result<VerifySummary, ConvertError> {
-    let Opened { source, damage, oddities } = Opened::open(&Location::new(location))?;
+    let Examined { source, damage, oddities } =
+        Examined::open(Stores::new().open(&location)?, &Location::new(location))?;
     let sources = [source];
     let labels = Labels::resolve(&sources)?;
     let source = &*sources[0];
@@ -251,21 +253,21 @@ pub fn verify<C: Prepare>(
 }
 
 /// An open data set and what there is to say of it as a whole.
-struct Opened {
+struct Examined {
     source: Box<dyn SampleSource>,
     damage: Vec<ReadError>,
     oddities: Vec<Oddity>,
 }
 
-impl Opened {
-    fn open(location: &Location) -> Result<Self, ReadError> {
+impl Examined {
+    fn open(opened: Opened, location: &Location) -> Result<Self, ReadError> {
         let options = ReadOptions { verify: Verify::All, ..ReadOptions::default() };
         let (mut damage, mut oddities) = (Vec::new(), Vec::new());
-        let source: Box<dyn SampleSource> = match Container::open(location, options)? {
+        let source: Box<dyn SampleSource> = match Container::open(opened, options)? {
             Container::Folder(folder) => {
                 let notes = folder.notes().into_iter().filter(|note| *note != Note::NoSamples);
                 oddities.extend(notes.map(Oddity::Note));
-                Box::new(folder)
+                folder
             }
             Container::Tar(archive) => {
                 oddities = tar_oddities(&archive);

@@ -5,7 +5,9 @@ use std::ffi::OsStr;
 use std::ops::Range;
 
 use tbl_format::SampleFormat;
-use tbl_io::{Entry, Facts, Field, LabelOrigin, Labels, Note, ReadError, SampleSource};
+use tbl_io::{
+    Entry, Facts, Field, LabelOrigin, Labels, Note, Opened, ReadError, SampleSource, Stores,
+};
 use tl_decode::Format;
 
 use crate::error::{EmptyError, PipelineError, SampleError, SampleFault};
@@ -40,10 +42,25 @@ impl Dataset {
     /// The first path that cannot be opened, with its name; otherwise as for
     /// [`from_sources`](Self::from_sources).
     pub fn open<L: AsRef<OsStr>>(locations: &[L]) -> Result<Self, PipelineError> {
+        Self::open_in(&Stores::new(), locations)
+    }
+
+    /// As [`open`](Self::open), where URLs name data sets in `stores`. Paths and URLs may be joined.
+    /// Batches do not depend on where the data is.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open) and [`Stores::open`].
+    pub fn open_in<L: AsRef<OsStr>>(
+        stores: &Stores,
+        locations: &[L],
+    ) -> Result<Self, PipelineError> {
         tbl_io::allow_open_files(locations.len());
-        let open = |location: &L| match table::open(location.as_ref().as_ref())? {
-            Some(table) => Ok(Box::new(TableSource::boxed(table)) as Box<dyn SampleSource>),
-            None => Ok(tbl_io::open(location)?),
+        let open = |location: &L| match stores.open(location)? {
+            Opened::Folder(folder) => Ok(folder as Box<dyn SampleSource>),
+            Opened::File(source) => match table::open(&source)? {
+                Some(table) => Ok(Box::new(TableSource::boxed(table)) as _),
+                None => Ok(tbl_io::open_source(source)?),
+            },
         };
         Self::from_sources(locations.iter().map(open).collect::<Result<_, PipelineError>>()?)
     }

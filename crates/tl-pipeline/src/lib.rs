@@ -82,7 +82,7 @@ pub use state::LoaderState;
 pub use stats::LoaderStats;
 pub use table::{
     ColumnNumber, ColumnRequest, ColumnSpec, ColumnType, ColumnValues, ColumnView, Columns,
-    Content, Direction, IdvTable, Meaning, Neighbors, RowValues, Table, TableColumn, TableKind,
-    TableSource, TbfTable,
+    Content, Direction, IdvBytes, IdvTable, Meaning, Neighbors, RowValues, Table, TableColumn,
+    TableKind, TableSource, TbfTable,
 };
 pub use threads::{Cpus, CpusError, ThreadError};

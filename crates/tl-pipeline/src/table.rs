@@ -27,7 +27,7 @@ use crate::error::TableError;
 use crate::sync::Arc;
 
 pub use columns::{ColumnRequest, Columns, Direction, Neighbors};
-pub use idv::IdvTable;
+pub use idv::{IdvBytes, IdvTable};
 pub use kind::TableKind;
 pub use number::{ColumnNumber, ColumnType};
 pub use source::TableSource;
@@ -43,6 +43,11 @@ pub(crate) use open::{check, open};
 pub trait Table: Send + Sync + fmt::Debug {
     /// The file.
     fn location(&self) -> &Location;
+
+    /// The name of its format, such as `idv`.
+    fn format(&self) -> &'static str {
+        "table"
+    }
 
     /// Rows of every column.
     fn row_count(&self) -> u64;

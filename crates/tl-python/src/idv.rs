@@ -7,47 +7,26 @@ mod arrow;
 mod parts;
 
 use std::borrow::Cow;
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use idv_format::{Codec, ColumnEntry, Compression, IdvFile, Item, ReadAt, Scratch, Values};
+use idv_format::{Codec, ColumnEntry, Compression, IdvFile, Item, Scratch, Values};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use tbl_io::{Location, Mapped, Source};
+use tl_pipeline::IdvBytes;
 
 use crate::detached::detached;
 use crate::error::Error;
 use crate::memory::Memory;
 use crate::tensor::Tensor;
 
-/// The mapped file for the reader of blocks, which gets copies: what it has checked, such as UTF-8,
-/// is then what it uses, also where another process writes to the file.
-#[derive(Debug)]
-pub(crate) struct Bytes(Arc<Mapped>);
-
-impl ReadAt for Bytes {
-    fn size(&self) -> io::Result<u64> {
-        Ok(self.0.len())
-    }
-
-    fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
-        self.0.read_exact_at(offset, bytes).map_err(|error| {
-            if let tbl_io::ReadError::Io { source, .. } = error {
-                return source;
-            }
-            // The file is shorter now.
-            io::ErrorKind::UnexpectedEof.into()
-        })
-    }
-}
-
 /// An open IDV file.
 #[pyclass(frozen, name = "IdvFile", module = "turboloader._native")]
 pub(crate) struct PyIdvFile {
     location: Location,
     mapped: Arc<Mapped>,
-    file: Arc<IdvFile<Bytes>>,
+    file: Arc<IdvFile<IdvBytes>>,
 }
 
 impl PyIdvFile {
@@ -55,7 +34,7 @@ impl PyIdvFile {
     pub(crate) fn open(path: PathBuf) -> Result<Self, Error> {
         let source = Source::open(&path)?;
         let mapped = Arc::new(Mapped::new(&source, 0, source.len())?);
-        let file = IdvFile::open(Bytes(Arc::clone(&mapped)));
+        let file = IdvFile::open(IdvBytes::new(source.clone()));
         let file = Arc::new(file.map_err(|error| Error::idv(source.location(), &error))?);
         Ok(Self { location: source.location().clone(), mapped, file })
     }

@@ -11,9 +11,9 @@ use std::time::Duration;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use serde_json::Value;
-use tbl_io::{Source, SourceKind};
+use tbl_io::SourceKind;
 use tl_pipeline::{
-    Columns, Dataset, Epoch, Loader, LoaderNote, LoaderState, PipelineError, Report, TableKind,
+    Columns, Dataset, Epoch, Loader, LoaderNote, LoaderState, PipelineError, Report, TableSource,
     Work,
 };
 use turboloader::Explanation;
@@ -192,8 +192,7 @@ impl PyLoader {
                 SourceKind::Tar => "tar",
                 SourceKind::Tbl1 | SourceKind::Tbl2 => "tbl",
                 SourceKind::Table | _ => {
-                    let source = Source::open(shard.location().as_os_str())?;
-                    TableKind::of(&source)?.map_or("table", TableKind::name)
+                    TableSource::of(&**shard).map_or("table", |table| table.format())
                 }
             });
         }

@@ -1,4 +1,5 @@
-//! A part of a file that is looked into often: in memory when it is small, mapped when it is not.
+//! A part of a file that is looked into often: in memory when it is small or the file is an object
+//! of a store, mapped otherwise.
 
 use tbl_format::checksum::crc32c;
 
@@ -19,7 +20,7 @@ pub(super) enum Region {
 impl Region {
     /// The `len` bytes of `source` from `offset` on.
     pub(super) fn open(source: &Source, offset: u64, len: u64) -> Result<Self, ReadError> {
-        if len > MEMORY_BYTES {
+        if len > MEMORY_BYTES && source.is_mappable() {
             return Ok(Self::Mapped(Mapped::new(source, offset, len)?));
         }
         let mut bytes = Vec::new();

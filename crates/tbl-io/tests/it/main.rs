@@ -17,6 +17,7 @@ mod damage;
 mod folder;
 mod labels;
 mod mapped;
+mod ranges;
 mod row_indexes;
 mod source;
 mod tar_bytes;

@@ -80,10 +80,16 @@ impl From<ReadError> for TableError {
 impl From<idv_format::ReadError> for TableError {
     fn from(error: idv_format::ReadError) -> Self {
         if let idv_format::ReadError::Block { block, offset, source, .. } = error {
-            Self::Block { block, offset, source }
-        } else {
-            Self::Idv(Arc::new(error))
+            return Self::Block { block, offset, source };
         }
+        let idv_format::ReadError::Io { offset, bytes, source } = error else {
+            return Self::Idv(Arc::new(error));
+        };
+        // `IdvBytes` hands the errors of stores through.
+        source.downcast::<ReadError>().map_or_else(
+            |source| Self::Idv(Arc::new(idv_format::ReadError::Io { offset, bytes, source })),
+            Self::from,
+        )
     }
 }
 

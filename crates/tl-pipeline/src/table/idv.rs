@@ -3,25 +3,26 @@
 //! Numbers of uncompressed columns, and of dense vectors in them, are taken from where they lie in
 //! the mapped file. Everything else is decoded block by block.
 
+mod bytes;
 mod decoded;
 mod direct;
 mod names;
 
 use std::fmt;
-use std::io;
 use std::path::Path;
 
-use idv_format::{
-    Block, Codec, Column, Compression, IdvFile, Item, Key, Number, ReadAt, Scratch, Vector,
-};
+use idv_format::{Block, Codec, Column, Compression, IdvFile, Item, Key, Number, Scratch, Vector};
 use sha2::{Digest, Sha256};
 use tbl_io::{Location, Mapped, ReadError, Source};
 
+pub use self::bytes::IdvBytes;
 use self::decoded::Decoded;
 use self::direct::{Direct, DirectVectors};
 use crate::error::{PipelineError, TableError};
 use crate::sync::Arc;
-use crate::table::{ColumnType, ColumnValues, Content, Meaning, RowValues, Table, TableColumn};
+use crate::table::{
+    ColumnType, ColumnValues, Content, Meaning, RowValues, Table, TableColumn, TableKind,
+};
 
 /// An IDV file, ML.NET's table of typed columns.
 ///
@@ -39,8 +40,8 @@ use crate::table::{ColumnType, ColumnValues, Content, Meaning, RowValues, Table,
 /// | vectors of text | bytes, row by row: a JSON list of strings, `null` for a missing one |
 pub struct IdvTable {
     location: Location,
-    mapped: Arc<Mapped>,
-    file: IdvFile<Bytes>,
+    mapped: Option<Arc<Mapped>>,
+    file: IdvFile<IdvBytes>,
     columns: Vec<TableColumn>,
     /// The blocks of every column; none of those that cannot be read.
     blocks: Vec<Arc<[Block]>>,
@@ -52,15 +53,24 @@ impl IdvTable {
     /// # Errors
     /// [`PipelineError::Open`], [`PipelineError::Table`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, PipelineError> {
-        let path = path.as_ref();
-        let fault = |source| PipelineError::Table { location: path.into(), source };
-        Self::of(&Source::open(path)?).map_err(fault)
+        Self::from_source(&Source::open(path)?)
     }
 
-    /// The file that is `source`.
-    pub(super) fn of(source: &Source) -> Result<Self, TableError> {
-        let mapped = Arc::new(Mapped::new(source, 0, source.len())?);
-        let file = IdvFile::open(Bytes(Arc::clone(&mapped)))?;
+    /// Opens a file that is in memory or in a store. One that cannot be mapped is read by position,
+    /// block by block.
+    ///
+    /// # Errors
+    /// [`PipelineError::Table`].
+    pub fn from_source(source: &Source) -> Result<Self, PipelineError> {
+        let fault =
+            |fault| PipelineError::Table { location: source.location().clone(), source: fault };
+        Self::of(source).map_err(fault)
+    }
+
+    fn of(source: &Source) -> Result<Self, TableError> {
+        let bytes = IdvBytes::mapped(source)?;
+        let mapped = bytes.mapping().cloned();
+        let file = IdvFile::open(bytes)?;
         let (mut columns, mut blocks) = (Vec::new(), Vec::new());
         for (place, entry) in file.columns().iter().enumerate() {
             let (content, of_column) = match file.column(place) {
@@ -77,7 +87,7 @@ impl IdvTable {
         Ok(Self { location: source.location().clone(), mapped, file, columns, blocks })
     }
 
-    fn column(&self, column: usize) -> Result<Column<'_, Bytes>, TableError> {
+    fn column(&self, column: usize) -> Result<Column<'_, IdvBytes>, TableError> {
         let blocks = self.blocks.get(column).map(|blocks| &**blocks).unwrap_or_default();
         Ok(self.file.column_of_blocks(column, blocks)?)
     }
@@ -86,6 +96,10 @@ impl IdvTable {
 impl Table for IdvTable {
     fn location(&self) -> &Location {
         &self.location
+    }
+
+    fn format(&self) -> &'static str {
+        TableKind::Idv.name()
     }
 
     fn row_count(&self) -> u64 {
@@ -98,7 +112,9 @@ impl Table for IdvTable {
 
     fn values(&self, column: usize) -> Result<ColumnValues, TableError> {
         let values = self.column(column)?;
-        if let Some(direct) = Direct::of(&values, &self.mapped, &self.blocks[column]) {
+        let direct = self.mapped.as_ref();
+        if let Some(direct) = direct.and_then(|map| Direct::of(&values, map, &self.blocks[column]))
+        {
             return Ok(ColumnValues::Whole(Arc::new(direct)));
         }
         let load_bytes = values.blocks().iter().map(|block| load_bytes(block, values.codec()));
@@ -108,13 +124,14 @@ impl Table for IdvTable {
 
     fn load(&self, column: usize, block: u64) -> Result<Arc<dyn RowValues>, TableError> {
         let values = self.column(column)?;
-        if let Some(vectors) = DirectVectors::of(&values, &self.mapped, block) {
+        let direct = self.mapped.as_ref();
+        if let Some(vectors) = direct.and_then(|map| DirectVectors::of(&values, map, block)) {
             return Ok(Arc::new(vectors));
         }
         let mut scratch = Scratch::new();
         let loaded = values.read_block(block, &mut scratch).map(Decoded::new);
         // Zeros behind a cut are no damage of the block.
-        self.mapped.check()?;
+        self.check()?;
         Ok(Arc::new(loaded?))
     }
 
@@ -123,7 +140,7 @@ impl Table for IdvTable {
     }
 
     fn check(&self) -> Result<(), ReadError> {
-        self.mapped.check()
+        self.mapped.as_ref().map_or(Ok(()), |mapped| mapped.check())
     }
 }
 
@@ -134,23 +151,6 @@ impl fmt::Debug for IdvTable {
             .field("rows", &self.row_count())
             .field("columns", &self.columns.len())
             .finish_non_exhaustive()
-    }
-}
-
-/// The mapped file for the reader of blocks, which gets copies: what it has checked, such as UTF-8,
-/// is then what it uses, also where another process writes to the file.
-#[derive(Debug)]
-struct Bytes(Arc<Mapped>);
-
-impl ReadAt for Bytes {
-    fn size(&self) -> io::Result<u64> {
-        Ok(self.0.len())
-    }
-
-    fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
-        let found = self.0.lend(offset, bytes.len() as u64);
-        bytes.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
-        Ok(())
     }
 }
 
@@ -168,7 +168,7 @@ fn load_bytes(block: &Block, codec: &Codec) -> u64 {
 }
 
 /// The first bytes of a hash of the names that a key's categories have, if they can be read.
-fn key_names(file: &IdvFile<Bytes>, column: usize) -> Option<u64> {
+fn key_names(file: &IdvFile<IdvBytes>, column: usize) -> Option<u64> {
     let metadata = file.metadata(column).ok()?;
     let entry = metadata.iter().find(|entry| entry.kind == "KeyValues")?;
     let mut hash = Sha256::new();
@@ -243,6 +243,6 @@ fn stored_number(item: &Item) -> Option<ColumnType> {
 }
 
 /// Whether blocks lie in the file as they are.
-fn is_plain(column: &Column<'_, Bytes>) -> bool {
+fn is_plain(column: &Column<'_, IdvBytes>) -> bool {
     column.compression() == Compression::None
 }

@@ -1,24 +1,21 @@
 //! Opening tables by what they are.
 
-use std::path::Path;
-
 use tbl_io::{SampleSource, Source};
 
 use crate::error::{ColumnsError, PipelineError};
 use crate::table::layout::describe;
 use crate::table::{Content, IdvTable, Table, TableColumn, TableKind, TableSource, TbfTable};
 
-/// The table at `path`; `None` where that is something else, or cannot be looked into.
-pub(crate) fn open(path: &Path) -> Result<Option<Box<dyn Table>>, PipelineError> {
-    let fault = |source| PipelineError::Table { location: path.into(), source };
-    let Ok(source) = Source::open(path) else { return Ok(None) };
-    let Ok(Some(kind)) = TableKind::of(&source) else { return Ok(None) };
-    let table: Result<Box<dyn Table>, _> = match kind {
-        TableKind::Idv => IdvTable::of(&source).map(|table| Box::new(table) as _),
-        TableKind::Tbf => TbfTable::of(&source, &tbf_format::UnpackOptions::default())
-            .map(|table| Box::new(table) as _),
-    };
-    table.map(Some).map_err(fault)
+/// The table that a file holds; `None` for a file that holds something else.
+pub(crate) fn open(source: &Source) -> Result<Option<Box<dyn Table>>, PipelineError> {
+    Ok(match TableKind::of(source)? {
+        None => None,
+        Some(TableKind::Idv) => Some(Box::new(IdvTable::from_source(source)?)),
+        Some(TableKind::Tbf) => {
+            let options = tbf_format::UnpackOptions::default();
+            Some(Box::new(TbfTable::from_source(source, &options)?))
+        }
+    })
 }
 
 /// Whether sources are tables, which then have the same columns.

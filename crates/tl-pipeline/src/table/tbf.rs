@@ -14,7 +14,7 @@ use crate::error::{PipelineError, TableError};
 use crate::sync::Arc;
 use crate::table::number::from_little_endian;
 use crate::table::{
-    ColumnType, ColumnValues, Content, Direction, Meaning, RowValues, Table, TableColumn,
+    ColumnType, ColumnValues, Content, Direction, Meaning, RowValues, Table, TableColumn, TableKind,
 };
 
 /// A TBF segment, whose rows are the nodes of a graph.
@@ -85,13 +85,24 @@ impl TbfTable {
         path: impl AsRef<Path>,
         options: &UnpackOptions<'_>,
     ) -> Result<Self, PipelineError> {
-        let path = path.as_ref();
-        let fault = |source| PipelineError::Table { location: path.into(), source };
-        Self::of(&Source::open(path)?, options).map_err(fault)
+        Self::from_source(&Source::open(path)?, options)
     }
 
-    /// The segment that is `source`.
-    pub(super) fn of(source: &Source, options: &UnpackOptions<'_>) -> Result<Self, TableError> {
+    /// Opens a segment that is in memory or in a store. One that cannot be mapped is read into memory.
+    ///
+    /// # Errors
+    /// [`PipelineError::Table`].
+    pub fn from_source(
+        source: &Source,
+        options: &UnpackOptions<'_>,
+    ) -> Result<Self, PipelineError> {
+        let fault =
+            |fault| PipelineError::Table { location: source.location().clone(), source: fault };
+        Self::of(source, options).map_err(fault)
+    }
+
+    fn of(source: &Source, options: &UnpackOptions<'_>) -> Result<Self, TableError> {
+        let source = &*source.to_mappable()?;
         let mapped = Mapped::new(source, 0, source.len())?;
         let found = mapped.with(0, source.len(), |bytes| {
             let mut segment = Segment::open(bytes)?;
@@ -227,6 +238,10 @@ impl Regions {
 impl Table for TbfTable {
     fn location(&self) -> &Location {
         &self.regions.location
+    }
+
+    fn format(&self) -> &'static str {
+        TableKind::Tbf.name()
     }
 
     fn row_count(&self) -> u64 {

@@ -30,5 +30,6 @@ mod shutdown;
 mod skipping;
 mod sources;
 mod steps;
+mod store;
 mod tables;
 mod user_transforms;

@@ -10,7 +10,9 @@ use idv_format::{ArrowOptions, ArrowReader, IdvFile};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use super::{Bytes, PyIdvFile};
+use tl_pipeline::IdvBytes;
+
+use super::PyIdvFile;
 use crate::detached::{caught, detached};
 use crate::error::Error;
 
@@ -19,7 +21,7 @@ const BATCH_ROWS: u64 = 1 << 16;
 
 /// The rows of a file, batch by batch. It has a count of the file.
 struct Batches {
-    file: Arc<IdvFile<Bytes>>,
+    file: Arc<IdvFile<IdvBytes>>,
     columns: Vec<usize>,
     schema: SchemaRef,
     options: ArrowOptions,

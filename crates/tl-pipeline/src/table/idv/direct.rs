@@ -5,7 +5,7 @@ use std::ops::Range;
 use idv_format::{Block, Codec, Column};
 use tbl_io::{Mapped, ReadError};
 
-use super::{Bytes, is_plain, stored_number};
+use super::{IdvBytes, is_plain, stored_number};
 use crate::error::TableError;
 use crate::sync::Arc;
 use crate::table::RowValues;
@@ -23,7 +23,7 @@ pub(super) struct Direct {
 impl Direct {
     /// `None` for what has to be decoded, or is damaged, which decoding says.
     pub(super) fn of(
-        column: &Column<'_, Bytes>,
+        column: &Column<'_, IdvBytes>,
         mapped: &Arc<Mapped>,
         blocks: &Arc<[Block]>,
     ) -> Option<Self> {
@@ -76,7 +76,7 @@ pub(super) struct DirectVectors {
 impl DirectVectors {
     /// `None` for what has to be decoded, or is damaged, which decoding says.
     pub(super) fn of(
-        column: &Column<'_, Bytes>,
+        column: &Column<'_, IdvBytes>,
         mapped: &Arc<Mapped>,
         number: u64,
     ) -> Option<Self> {

@@ -1,0 +1,121 @@
+//! The files of a folder: on the local file system, or in a store that has listed them.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tbl_format::path::check_name;
+
+use super::too_many_names;
+use crate::error::ReadError;
+use crate::identity::{self, Times, Told};
+use crate::location::Location;
+use crate::names::{Names, TooManyNames};
+use crate::ranges::Pin;
+use crate::source::Source;
+use crate::storage::{Object, Storage};
+
+/// Opens the files below a folder by their number and name.
+#[derive(Debug)]
+pub(super) struct Files {
+    root: Location,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// The local file system, which is asked each time: files come, change and go.
+    Local(Times),
+    /// A store, with what it has listed of each file.
+    Store(Arc<dyn Storage>, Vec<Listed>),
+}
+
+/// Length and version of an object; its name is among those of all files.
+#[derive(Debug)]
+struct Listed {
+    len: u64,
+    pin: Pin,
+}
+
+impl Files {
+    /// The files below a folder of the local file system.
+    pub(super) fn local(root: &Path) -> Self {
+        Self { root: root.into(), place: Place::Local(Times::default()) }
+    }
+
+    /// Lists a folder of a store. Returns the names as well, in the order of their bytes.
+    pub(super) fn listed(
+        store: &Arc<dyn Storage>,
+        root: Location,
+    ) -> Result<(Self, Names), ReadError> {
+        let mut objects = store.list(&root)?;
+        objects.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let (mut names, mut listed) = (Names::new(), Vec::with_capacity(objects.len()));
+        for Object { name, len, pin } in objects {
+            if let Err(source) = check_name(&name) {
+                return Err(ReadError::UnsafeObject { location: root, name, source });
+            }
+            names.push(&name).map_err(|TooManyNames| too_many_names(&root))?;
+            listed.push(Listed { len, pin });
+        }
+        names.shrink_to_fit();
+        Ok((Self { root, place: Place::Store(Arc::clone(store), listed) }, names))
+    }
+
+    /// The folder.
+    pub(super) fn root(&self) -> &Location {
+        &self.root
+    }
+
+    /// Opens file number `file`, which has this name.
+    pub(super) fn open(&self, file: u32, name: &[u8]) -> Result<Source, ReadError> {
+        match &self.place {
+            Place::Local(_) => Source::open(self.path(name)),
+            Place::Store(store, listed) => {
+                let Listed { len, pin } = &listed[file as usize];
+                let object = Object { name: name.to_vec(), len: *len, pin: pin.clone() };
+                store.open(&self.root.join(name), Some(&object))
+            }
+        }
+    }
+
+    /// Bytes of a file.
+    pub(super) fn len(&self, file: u32, name: &[u8]) -> Result<u64, ReadError> {
+        match &self.place {
+            Place::Local(_) => {
+                let path = self.path(name);
+                Ok(std::fs::metadata(&path).map_err(|error| ReadError::io(&path, error))?.len())
+            }
+            Place::Store(_, listed) => Ok(listed[file as usize].len),
+        }
+    }
+
+    /// Appends the identity of a file to `id`; `None` where it has none.
+    pub(super) fn content_id(
+        &self,
+        file: u32,
+        name: &[u8],
+        id: &mut Vec<u8>,
+    ) -> Result<Option<Told>, ReadError> {
+        match &self.place {
+            Place::Local(times) => {
+                let path = self.path(name);
+                let metadata =
+                    std::fs::metadata(&path).map_err(|error| ReadError::io(&path, error))?;
+                identity::push(path.as_os_str(), &metadata, id);
+                let file_system = || rustix::fs::statfs(self.root.as_os_str().as_bytes());
+                Ok(Some(Told::by_times(&metadata, times, file_system)))
+            }
+            Place::Store(_, listed) => {
+                let Listed { len, pin } = &listed[file as usize];
+                Ok(identity::push_object(&self.root.join(name), *len, pin, id))
+            }
+        }
+    }
+
+    /// The path of a local file.
+    fn path(&self, name: &[u8]) -> PathBuf {
+        Path::new(self.root.as_os_str()).join(OsStr::from_bytes(name))
+    }
+}

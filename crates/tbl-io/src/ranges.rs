@@ -1,0 +1,185 @@
+//! The storage seam: bytes by position, wherever they are kept.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::source::Source;
+
+/// The bytes of one version of one object, read by position.
+///
+/// This is the trait that a store implements for its objects. Everything that reads data sets reads
+/// a [`Source`], and [`Source::from_ranges`] makes one of an object. A
+/// [`Storage`](crate::Storage) opens objects by their URL.
+///
+/// # Contract
+///
+/// - The length and the [pin](Self::pin) are known when the value is made and do not change. Both
+///   methods are called for each sample and must not block.
+/// - A read fills the whole buffer with bytes of the pinned version, or it fails. An object that was
+///   replaced is [`RangeFault::Changed`], never bytes of the new version.
+/// - [`Source`] asks only for ranges inside the object, from any number of threads at once. A read of
+///   no bytes succeeds without a request.
+/// - Reads may block. Retries, deadlines and hedges are the store's own business; a fault is final.
+/// - Hints must return at once. They may do nothing, which is the default.
+/// - Faults carry numbers. A message of a server appears in none, unless it is escaped.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use tbl_io::{Pin, RangeFault, Ranges, Source};
+///
+/// /// An object of zeros.
+/// #[derive(Debug)]
+/// struct Zeros(u64, Pin);
+///
+/// impl Ranges for Zeros {
+///     fn len(&self) -> u64 {
+///         self.0
+///     }
+///     fn pin(&self) -> &Pin {
+///         &self.1
+///     }
+///     fn read_exact_at(&self, _offset: u64, bytes: &mut [u8]) -> Result<(), RangeFault> {
+///         bytes.fill(0);
+///         Ok(())
+///     }
+/// }
+///
+/// let zeros = Zeros(4, Pin::Version("1".into()));
+/// let source = Source::from_ranges("zeros://4", Arc::new(zeros));
+/// let mut bytes = [1; 2];
+/// source.read_exact_at(2, &mut bytes)?;
+/// assert_eq!(bytes, [0; 2]);
+/// # Ok::<(), tbl_io::ReadError>(())
+/// ```
+pub trait Ranges: Send + Sync + fmt::Debug {
+    /// Bytes of the object.
+    fn len(&self) -> u64;
+
+    /// Whether the object has no byte.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The version of the object that all reads return.
+    fn pin(&self) -> &Pin;
+
+    /// Fills `bytes` from `offset` on. Blocks.
+    ///
+    /// # Errors
+    /// The fault that kept the bytes from being read; `bytes` is then unspecified.
+    fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> Result<(), RangeFault>;
+
+    /// Fills several parts of the object, in any order or at once. Blocks until all are read. The
+    /// default reads one part after another; a store with a round trip per read overrides it.
+    ///
+    /// # Errors
+    /// The fault of a part; all parts are then unspecified.
+    fn read_parts(&self, parts: &mut [Part<'_>]) -> Result<(), PartFault> {
+        for (number, part) in parts.iter_mut().enumerate() {
+            let read = self.read_exact_at(part.offset, part.bytes);
+            read.map_err(|fault| PartFault { part: number, fault })?;
+        }
+        Ok(())
+    }
+
+    /// Announces that the range will be read soon. Must not block.
+    fn will_need(&self, offset: u64, len: u64) {
+        let _ = (offset, len);
+    }
+
+    /// Releases whatever is kept of the range, so that its next read is a cold one.
+    fn dont_need(&self, offset: u64, len: u64) {
+        let _ = (offset, len);
+    }
+
+    /// The same bytes in a local file or in memory, if they are there already. They are then mapped
+    /// instead of read, so they must stay those of the pinned version.
+    fn local(&self) -> Option<Source> {
+        None
+    }
+}
+
+/// A part of an object, and where its bytes go.
+#[derive(Debug)]
+pub struct Part<'a> {
+    /// The position of its first byte in the object.
+    pub offset: u64,
+    /// The memory to fill.
+    pub bytes: &'a mut [u8],
+}
+
+/// The fault of one of several parts.
+#[derive(Debug)]
+pub struct PartFault {
+    /// The number of the part, from 0.
+    pub part: usize,
+    /// The fault.
+    pub fault: RangeFault,
+}
+
+/// The version of an object, as its store names it.
+///
+/// Two objects with equal locations and pins have equal bytes if both pins are a
+/// [`Version`](Self::Version). Caches rely on that. A store whose URLs mean other objects at other
+/// endpoints makes the endpoint a part of its pins. Credentials are never part of a pin.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Pin {
+    /// A name that changes with the bytes: a strong `ETag`, a generation, a commit.
+    Version(Arc<str>),
+    /// A name that may stay the same when the bytes change: a weak `ETag`, a date.
+    Weak(Arc<str>),
+    /// The store names no versions.
+    Unknown,
+}
+
+impl fmt::Display for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Version(name) => write!(f, "`{}`", name.escape_debug()),
+            Self::Weak(name) => write!(f, "weak `{}`", name.escape_debug()),
+            Self::Unknown => f.write_str("unknown"),
+        }
+    }
+}
+
+/// The reason why a range of an object cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RangeFault {
+    /// The object ends before the range does.
+    #[error("received {received} bytes")]
+    Short {
+        /// Bytes that were received.
+        received: u64,
+    },
+    /// The object was replaced.
+    #[error("the object is now version {found}")]
+    Changed {
+        /// The version that is there now.
+        found: Pin,
+    },
+    /// The store refused the request.
+    #[error("status {status} after {tries} tries in {:.1} s", elapsed.as_secs_f64())]
+    Refused {
+        /// The status of the last answer.
+        status: u16,
+        /// Requests that were sent.
+        tries: u32,
+        /// The time they took.
+        elapsed: Duration,
+    },
+    /// The store gave no answer, or broke off in the middle of one.
+    #[error("{source}, after {tries} tries in {:.1} s", elapsed.as_secs_f64())]
+    NoAnswer {
+        /// Requests that were sent.
+        tries: u32,
+        /// The time they took.
+        elapsed: Duration,
+        /// The last error.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,121 @@
+//! Stores: what opens objects by their URL and lists them.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::error::ReadError;
+use crate::folder::Folder;
+use crate::limits::ReadLimits;
+use crate::location::Location;
+use crate::ranges::Pin;
+use crate::source::Source;
+
+/// A store of objects that have URLs, such as a bucket or a server.
+///
+/// A caller registers one for each URL scheme in [`Stores`], which it passes to
+/// [`open_in`](crate::open_in) or to the `Dataset::open_in` of `tl-pipeline`. All methods may block.
+///
+/// Paths never get here: the local file system follows links, asks for sizes when they are needed,
+/// and tells versions by times, none of which a store does.
+pub trait Storage: Send + Sync + fmt::Debug {
+    /// Opens an object. The source's [location](Source::location) is the one that errors name: that
+    /// of the argument, without credentials. `listed` is the object as [`list`](Self::list) returned
+    /// it; a source for it has this length and reads this version, and should cost no request.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`] with [`NotFound`](std::io::ErrorKind::NotFound) for an object that does not
+    /// exist, [`ReadError::Remote`], [`ReadError::ObjectChanged`].
+    fn open(&self, object: &Location, listed: Option<&Object>) -> Result<Source, ReadError>;
+
+    /// The objects below a folder, in any order. Names of objects are paths with slashes; one that
+    /// ends with a slash stands for a folder and is left out.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    fn list(&self, folder: &Location) -> Result<Vec<Object>, ReadError>;
+
+    /// Whether a location is a folder rather than an object. The default says so of URLs that end
+    /// with a slash, which costs no request.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    fn is_folder(&self, location: &Location) -> Result<bool, ReadError> {
+        Ok(location.url().is_some_and(|url| url.ends_with('/')))
+    }
+}
+
+/// An object below a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Its path below the folder.
+    pub name: Vec<u8>,
+    /// Its length in bytes.
+    pub len: u64,
+    /// Its version.
+    pub pin: Pin,
+}
+
+/// The stores that locations may name, by URL scheme. Paths need none.
+///
+/// Clones share the stores.
+#[derive(Clone, Debug, Default)]
+pub struct Stores(BTreeMap<String, Arc<dyn Storage>>);
+
+/// A folder or a file, whatever the file holds.
+#[derive(Debug)]
+pub enum Opened {
+    /// The files below a folder, as samples.
+    Folder(Box<Folder>),
+    /// The bytes of a file or an object.
+    File(Source),
+}
+
+impl Stores {
+    /// No store: only paths are opened.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a store for URLs that start with `SCHEME://`. It replaces an earlier one.
+    #[must_use]
+    pub fn with(mut self, scheme: &str, store: Arc<dyn Storage>) -> Self {
+        self.0.insert(scheme.to_owned(), store);
+        self
+    }
+
+    /// Opens a file or lists a folder. No byte is read.
+    ///
+    /// # Errors
+    /// [`ReadError::NoStore`] for a URL with another scheme, [`ReadError::Io`],
+    /// [`ReadError::NotAFile`] for a device or a FIFO, and those of the [store](Storage::open).
+    pub fn open(&self, location: impl AsRef<OsStr>) -> Result<Opened, ReadError> {
+        let location = Location::new(location);
+        let Some(store) = self.store(&location)? else {
+            let path = Path::new(location.as_os_str());
+            let metadata = std::fs::metadata(path).map_err(|error| ReadError::io(path, error))?;
+            if metadata.is_dir() {
+                return Ok(Opened::Folder(Box::new(Folder::open(path)?)));
+            }
+            return Source::open(path).map(Opened::File);
+        };
+        if store.is_folder(&location)? {
+            let folder = Folder::of_store(store, location, ReadLimits::default())?;
+            return Ok(Opened::Folder(Box::new(folder)));
+        }
+        store.open(&location, None).map(Opened::File)
+    }
+
+    /// The store for a URL; `None` for a path.
+    fn store(&self, location: &Location) -> Result<Option<&Arc<dyn Storage>>, ReadError> {
+        let Some(scheme) = location.scheme() else { return Ok(None) };
+        let no_store = || ReadError::NoStore {
+            location: location.clone(),
+            schemes: self.0.keys().cloned().collect(),
+        };
+        self.0.get(scheme).map(Some).ok_or_else(no_store)
+    }
+}

@@ -1,0 +1,476 @@
+//! A store in memory with latency: a data set there makes the batches that it makes on the local
+//! disk, and errors name the URL.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use idv_format::Compression;
+use tbf_format::BuildOptions;
+use tbl_io::{
+    Location, NewSample, Object, Part, PartFault, Pin, RangeFault, Ranges, ReadError, Source,
+    Storage, Stores, StreamWriter, TarOptions, TarWriter, TblVersion, WriteOptions,
+};
+use tl_pipeline::{
+    CacheKind, Columns, Dataset, Fields, Loader, LoaderConfig, PipelineError, Readers, Shuffle,
+    Work,
+};
+
+use crate::caches::{disk, memory};
+use crate::memory::{bmp, config, pixels, train};
+use crate::tables::files::{write_idv, write_tbf};
+
+const SAMPLES: u32 = 14;
+
+/// Objects by URL, each with the number of its version.
+#[derive(Clone, Debug, Default)]
+struct MemoryStore(Arc<Shared>);
+
+/// The number of an object's version, and its bytes.
+type Version = (u64, Arc<[u8]>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    objects: Mutex<BTreeMap<String, Version>>,
+    /// Whether objects have a local copy.
+    has_copies: bool,
+    /// The time that every round trip takes.
+    latency: Duration,
+    /// Round trips that brought bytes.
+    reads: AtomicU64,
+    /// The URL, and a position in it whose reads are refused.
+    refused: Mutex<Option<(String, u64)>>,
+}
+
+impl MemoryStore {
+    fn with_latency(latency: Duration) -> Self {
+        Self(Arc::new(Shared { latency, ..Shared::default() }))
+    }
+
+    /// Copies a local file, or all files of a folder.
+    fn upload(&self, path: &Path, url: &str) {
+        if path.is_dir() {
+            for entry in fs::read_dir(path).unwrap() {
+                let entry = entry.unwrap();
+                let name = entry.file_name().into_string().unwrap();
+                self.upload(&entry.path(), &format!("{url}/{name}"));
+            }
+        } else {
+            self.put(url, fs::read(path).unwrap());
+        }
+    }
+
+    fn put(&self, url: &str, bytes: Vec<u8>) {
+        let mut objects = self.0.objects.lock().unwrap();
+        let version = objects.get(url).map_or(1, |(version, _)| version + 1);
+        objects.insert(url.to_owned(), (version, bytes.into()));
+    }
+
+    fn reads(&self) -> u64 {
+        self.0.reads.swap(0, Ordering::Relaxed)
+    }
+
+    fn stores(&self) -> Stores {
+        Stores::new().with("mem", Arc::new(self.clone()))
+    }
+
+    fn open_all(&self, urls: &[&str]) -> Dataset {
+        Dataset::open_in(&self.stores(), urls).unwrap()
+    }
+}
+
+fn pin(version: u64) -> Pin {
+    Pin::Version(version.to_string().into())
+}
+
+impl Storage for MemoryStore {
+    fn open(&self, object: &Location, listed: Option<&Object>) -> Result<Source, ReadError> {
+        let url = object.url().unwrap();
+        let objects = self.0.objects.lock().unwrap();
+        let Some((version, bytes)) = objects.get(url) else {
+            let source = io::ErrorKind::NotFound.into();
+            return Err(ReadError::Io { location: object.clone(), source });
+        };
+        let (len, pin) = match listed {
+            Some(Object { len, pin, .. }) => (*len, pin.clone()),
+            None => (bytes.len() as u64, pin(*version)),
+        };
+        let object = StoredObject { shared: Arc::clone(&self.0), url: url.to_owned(), len, pin };
+        Ok(Source::from_ranges(url, Arc::new(object)))
+    }
+
+    fn list(&self, folder: &Location) -> Result<Vec<Object>, ReadError> {
+        let prefix = folder.url().unwrap();
+        let objects = self.0.objects.lock().unwrap();
+        let below = objects.iter().filter_map(|(url, (version, bytes))| {
+            let name = url.strip_prefix(prefix)?.as_bytes().to_vec();
+            Some(Object { name, len: bytes.len() as u64, pin: pin(*version) })
+        });
+        // Not in order, which is not asked for.
+        Ok(below.rev().collect())
+    }
+}
+
+/// A version of an object.
+#[derive(Debug)]
+struct StoredObject {
+    shared: Arc<Shared>,
+    url: String,
+    len: u64,
+    pin: Pin,
+}
+
+impl StoredObject {
+    fn copy(&self, offset: u64, bytes: &mut [u8]) -> Result<(), RangeFault> {
+        let refused = self.shared.refused.lock().unwrap();
+        let end = offset + bytes.len() as u64;
+        if refused.as_ref().is_some_and(|(url, at)| *url == self.url && (offset..end).contains(at))
+        {
+            let elapsed = Duration::from_millis(1_250);
+            return Err(RangeFault::Refused { status: 503, tries: 10, elapsed });
+        }
+        let objects = self.shared.objects.lock().unwrap();
+        let (version, stored) = &objects[&self.url];
+        if pin(*version) != self.pin {
+            return Err(RangeFault::Changed { found: pin(*version) });
+        }
+        let start = usize::try_from(offset).unwrap().min(stored.len());
+        let found = &stored[start..][..bytes.len().min(stored.len() - start)];
+        bytes[..found.len()].copy_from_slice(found);
+        let received = found.len() as u64;
+        if found.len() < bytes.len() { Err(RangeFault::Short { received }) } else { Ok(()) }
+    }
+
+    fn round_trip(&self) {
+        self.shared.reads.fetch_add(1, Ordering::Relaxed);
+        thread::sleep(self.shared.latency);
+    }
+}
+
+impl Ranges for StoredObject {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn pin(&self) -> &Pin {
+        &self.pin
+    }
+
+    fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> Result<(), RangeFault> {
+        self.round_trip();
+        self.copy(offset, bytes)
+    }
+
+    fn read_parts(&self, parts: &mut [Part<'_>]) -> Result<(), PartFault> {
+        self.round_trip();
+        for (number, part) in parts.iter_mut().enumerate() {
+            let copied = self.copy(part.offset, part.bytes);
+            copied.map_err(|fault| PartFault { part: number, fault })?;
+        }
+        Ok(())
+    }
+
+    fn local(&self) -> Option<Source> {
+        let objects = self.shared.objects.lock().unwrap();
+        let bytes = || objects[&self.url].1.to_vec();
+        self.shared.has_copies.then(|| Source::from_bytes(&self.url, bytes()))
+    }
+}
+
+/// The files of sample `number`: name and content.
+fn files(number: u32) -> Vec<(String, Vec<u8>)> {
+    let (width, height, pixels) = pixels(number);
+    let name = format!("{}/{number:03}", ["ant", "bee"][number as usize % 2]);
+    vec![
+        (format!("{name}.bmp"), bmp(width, height, &pixels)),
+        (format!("{name}.cls"), (number % 3).to_string().into_bytes()),
+        (format!("{name}.txt"), format!("caption {number}").into_bytes()),
+    ]
+}
+
+/// All files of samples, in the order of their names.
+fn all_files() -> Vec<(String, Vec<u8>)> {
+    let mut all: Vec<_> = (0..SAMPLES).flat_map(files).collect();
+    all.sort();
+    all
+}
+
+fn write_folder(root: &Path) -> PathBuf {
+    let root = root.join("folder");
+    for (name, bytes) in all_files() {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+    fs::write(root.join(".hidden.bmp"), "").unwrap();
+    root
+}
+
+fn write_tar(root: &Path) -> PathBuf {
+    let path = root.join("a.tar");
+    let mut writer = TarWriter::create(&path, TarOptions::default()).unwrap();
+    for (name, bytes) in all_files() {
+        writer.append(name.as_bytes(), &bytes).unwrap();
+    }
+    writer.finish().unwrap();
+    path
+}
+
+fn write_tbl(root: &Path, name: &str, options: WriteOptions) -> PathBuf {
+    let path = root.join(name);
+    let has_names = options.version == TblVersion::V2;
+    let mut writer = StreamWriter::create(&path, options).unwrap();
+    for number in 0..SAMPLES {
+        let [(key, image), (_, label), (_, text)] = files(number).try_into().unwrap();
+        let label = String::from_utf8(label).unwrap().parse().unwrap();
+        let fields = [tbl_io::Field { extension: b"txt".into(), bytes: text }];
+        let (width, height, _) = pixels(number);
+        let sample = NewSample { format: tbl_format::SampleFormat::Bmp, ..NewSample::new(&image) };
+        let sample = if has_names {
+            let (key, label) = (Some(key.as_bytes()), Some(label));
+            NewSample { key, label, width, height, fields: &fields, ..sample }
+        } else {
+            sample
+        };
+        writer.write_sample(&sample).unwrap();
+    }
+    writer.finish().unwrap();
+    path
+}
+
+/// Data sets of samples, of each kind.
+fn containers(root: &Path) -> Vec<PathBuf> {
+    let v1 = WriteOptions { version: TblVersion::V1, ..WriteOptions::default() };
+    let lz4 = WriteOptions { lz4: true, ..WriteOptions::default() };
+    vec![
+        write_folder(root),
+        write_tar(root),
+        write_tbl(root, "v1.tbl", v1),
+        write_tbl(root, "v2.tbl", WriteOptions::default()),
+        write_tbl(root, "lz4.tbl", lz4),
+    ]
+}
+
+/// Everything that the batches of an epoch hold, row by row.
+fn rows(dataset: Dataset, config: LoaderConfig) -> Vec<Vec<u8>> {
+    let loader = Loader::new(dataset, config).unwrap();
+    let mut rows = Vec::new();
+    for batch in loader.epoch(1) {
+        let batch = batch.unwrap();
+        let images = batch.images().len() / batch.len();
+        for row in 0..batch.len() {
+            let mut bytes = [batch.indices()[row].to_le_bytes(), batch.labels()[row].to_le_bytes()]
+                .as_flattened()
+                .to_vec();
+            bytes.extend_from_slice(batch.key(row).unwrap_or_default());
+            bytes.extend_from_slice(batch.column(0, row).unwrap_or_default());
+            bytes.extend_from_slice(&batch.images()[row * images..][..images]);
+            bytes.extend_from_slice(batch.sample(row).map_or(&[], |sample| sample.bytes));
+            for column in batch.columns() {
+                let width = column.bytes.len() / batch.len();
+                bytes.extend_from_slice(&column.bytes[row * width..][..width]);
+            }
+            rows.push(bytes);
+        }
+    }
+    rows
+}
+
+/// The URL of a local data set: that of a folder ends with a slash.
+fn url(path: &Path) -> String {
+    let name = path.file_name().unwrap().to_str().unwrap();
+    format!("mem://bucket/{name}{}", if path.is_dir() { "/" } else { "" })
+}
+
+fn upload(store: &MemoryStore, path: &Path) -> String {
+    let url = url(path);
+    store.upload(path, url.trim_end_matches('/'));
+    url
+}
+
+#[test]
+fn samples_of_a_store_make_the_batches_of_local_ones() {
+    let root = tempfile::tempdir().unwrap();
+    let store = MemoryStore::default();
+    let fields = Fields { keys: true, columns: vec!["txt".to_owned()], ..Fields::default() };
+    for path in containers(root.path()) {
+        let url = upload(&store, &path);
+        let (local, stored) = (Dataset::open(&[&path]).unwrap(), store.open_all(&[&url]));
+        assert_eq!(local.len(), u64::from(SAMPLES));
+        assert_eq!(local.fingerprint().unwrap(), stored.fingerprint().unwrap(), "{url}");
+        assert_eq!(local.class_names(), stored.class_names());
+        assert_eq!(stored.shards()[0].location(), &Location::new(&url));
+        let has_fields = !path.ends_with("v1.tbl");
+        let fields = if has_fields { fields.clone() } else { Fields::default() };
+        for work in [Work::Bytes, Work::Views, train()] {
+            let config = LoaderConfig { fields: fields.clone(), ..config(work) };
+            let expected = rows(Dataset::open(&[&path]).unwrap(), config.clone());
+            assert_eq!(expected.len(), SAMPLES as usize);
+            for (readers, kind) in [
+                (Readers::Workers, None),
+                (Readers::Threads(2), None),
+                (Readers::Workers, Some(CacheKind::Encoded)),
+            ] {
+                let cache = kind.map_or_else(Default::default, |kind| memory(kind, 1 << 20));
+                let config = LoaderConfig { readers, cache, ..config.clone() };
+                assert!(rows(store.open_all(&[&url]), config) == expected, "{url}, {readers:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn tables_of_a_store_make_the_batches_of_local_ones() {
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name);
+    write_idv(&at("plain.idv"), 0..40, Compression::None);
+    write_idv(&at("packed.idv"), 0..40, Compression::Deflate);
+    write_tbf(&at("graph.tbf"), 30, BuildOptions::default());
+    let store = MemoryStore::default();
+    for name in ["plain.idv", "packed.idv", "graph.tbf"] {
+        let url = upload(&store, &at(name));
+        let config = || config(Work::Columns(Columns::default()));
+        let expected = rows(Dataset::open(&[at(name)]).unwrap(), config());
+        assert!(!expected.is_empty());
+        let stored = store.open_all(&[&url]);
+        let local = Dataset::open(&[at(name)]).unwrap();
+        assert_eq!(local.fingerprint().unwrap(), stored.fingerprint().unwrap(), "{url}");
+        assert!(rows(stored, config()) == expected, "{url}");
+    }
+}
+
+#[test]
+fn a_local_file_and_one_of_a_store_are_one_data_set() {
+    let root = tempfile::tempdir().unwrap();
+    let store = MemoryStore::with_latency(Duration::from_micros(200));
+    let (tar, tbl) =
+        (write_tar(root.path()), write_tbl(root.path(), "a.tbl", WriteOptions::default()));
+    let url = upload(&store, &tbl);
+    let joined = || Dataset::open_in(&store.stores(), &[tar.to_str().unwrap(), &url]).unwrap();
+    assert_eq!(joined().len(), 2 * u64::from(SAMPLES));
+    for readers in [Readers::Workers, Readers::Threads(3)] {
+        let config = LoaderConfig { readers, ..config(train()) };
+        let expected = rows(Dataset::open(&[&tar, &tbl]).unwrap(), config.clone());
+        assert!(rows(joined(), config) == expected);
+    }
+}
+
+#[test]
+fn fields_of_a_sample_are_one_round_trip() {
+    let root = tempfile::tempdir().unwrap();
+    let store = MemoryStore::default();
+    let dataset = store.open_all(&[&upload(&store, &write_tar(root.path()))]);
+    store.reads();
+    let mut fields = Vec::new();
+    dataset.read_fields_where(3, &mut |_, _| true, &mut fields).unwrap();
+    assert_eq!((fields.len(), store.reads()), (2, 1));
+}
+
+#[test]
+fn a_cache_on_disk_keeps_the_versions_of_objects_apart() {
+    let root = tempfile::tempdir().unwrap();
+    let store = MemoryStore::default();
+    for path in
+        [write_tbl(root.path(), "a.tbl", WriteOptions::default()), write_folder(root.path())]
+    {
+        let url = upload(&store, &path);
+        let folder = tempfile::tempdir().unwrap();
+        let config = || {
+            let cache = disk(CacheKind::Encoded, folder.path(), 1 << 20);
+            LoaderConfig { cache, ..config(Work::Bytes) }
+        };
+        let expected = rows(store.open_all(&[&url]), config());
+        let dataset = store.open_all(&[&url]);
+        store.reads();
+        assert!(rows(dataset, config()) == expected);
+        assert_eq!(store.reads(), 0, "{url}: all samples are in the cache");
+    }
+    let url = "mem://bucket/folder/";
+    let folder = tempfile::tempdir().unwrap();
+    let config = || {
+        let cache = disk(CacheKind::Encoded, folder.path(), 1 << 20);
+        LoaderConfig { cache, ..config(Work::Bytes) }
+    };
+    let before = rows(store.open_all(&[url]), config());
+    let (_, other) = &files(1)[0];
+    let len = files(0)[0].1.len();
+    store.put("mem://bucket/folder/ant/000.bmp", other[..len.min(other.len())].to_vec());
+    assert!(rows(store.open_all(&[url]), config()) != before);
+}
+
+#[test]
+fn an_object_with_a_local_copy_is_mapped() {
+    let root = tempfile::tempdir().unwrap();
+    let path = write_tbl(root.path(), "a.tbl", WriteOptions::default());
+    let store = MemoryStore(Arc::new(Shared { has_copies: true, ..Shared::default() }));
+    let url = upload(&store, &path);
+    let dataset = store.open_all(&[&url]);
+    store.reads();
+    let expected = rows(Dataset::open(&[&path]).unwrap(), config(Work::Views));
+    assert!(rows(dataset, config(Work::Views)) == expected);
+    assert_eq!(store.reads(), 0);
+}
+
+/// The error of an epoch over a data set that was opened before `damage`.
+fn error_after(store: &MemoryStore, url: &str, damage: impl FnOnce()) -> String {
+    let config = LoaderConfig { sampler: Shuffle::None.into(), ..config(Work::Bytes) };
+    let loader = Loader::new(store.open_all(&[url]), config).unwrap();
+    damage();
+    let error = loader.epoch(0).find_map(Result::err).unwrap();
+    assert!(matches!(error, PipelineError::Sample(_)), "{error}");
+    error.to_string()
+}
+
+#[test]
+fn errors_name_url_sample_and_offset() {
+    let root = tempfile::tempdir().unwrap();
+    let path = write_tbl(root.path(), "a.tbl", WriteOptions::default());
+    let store = MemoryStore::default();
+    let url = upload(&store, &path);
+    let bytes = fs::read(&path).unwrap();
+    let local = Dataset::open(&[&path]).unwrap();
+    let entry = local.entry(5).unwrap();
+    let (offset, len) = (entry.offset, entry.stored_bytes);
+    let at = format!("{url}: sample 5 (bee/005.bmp) at byte {offset}: ");
+    let key = format!("{url}: sample 0 (ant/000.bmp) at byte");
+
+    let refuse = || *store.0.refused.lock().unwrap() = Some((url.clone(), offset));
+    let error = error_after(&store, &url, refuse);
+    let expected =
+        format!("{at}at byte {offset}: expected {len} bytes: status 503 after 10 tries in 1.2 s");
+    assert_eq!(error, expected);
+    *store.0.refused.lock().unwrap() = None;
+
+    let cut = usize::try_from(offset).unwrap() + 7;
+    let shorten = || store.0.objects.lock().unwrap().get_mut(&url).unwrap().1 = bytes[..cut].into();
+    let error = error_after(&store, &url, shorten);
+    assert_eq!(error, format!("{at}at byte {offset}: expected {len} bytes: received 7 bytes"));
+
+    store.put(&url, bytes.clone());
+    let error = error_after(&store, &url, || store.put(&url, bytes));
+    assert!(error.starts_with(&key), "{error}");
+    let replaced = "the object was replaced while it was open: expected version `2`, found `3`";
+    assert!(error.ends_with(replaced), "{error}");
+}
+
+#[test]
+fn what_cannot_be_opened_is_named() {
+    let store = MemoryStore::default();
+    store.put("mem://bucket/bad/../up.jpg", Vec::new());
+    let refused =
+        |location: &str| Dataset::open_in(&store.stores(), &[location]).unwrap_err().to_string();
+    assert_eq!(refused("mem://bucket/none.tbl"), "mem://bucket/none.tbl: entity not found");
+    assert_eq!(
+        refused("s3://b/a.tar"),
+        "s3://b/a.tar: unknown URL scheme, expected a path or mem://"
+    );
+    let unsafe_name = refused("mem://bucket/bad/");
+    assert!(unsafe_name.starts_with("mem://bucket/bad/: unsafe name ../up.jpg: "), "{unsafe_name}");
+    let none = Dataset::open(&["s3://b/a.tar"]).unwrap_err().to_string();
+    assert_eq!(none, "s3://b/a.tar: unknown URL scheme, expected a path");
+}
