@@ -10,17 +10,18 @@ mod result;
 mod rows;
 mod shard;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use clap::ValueHint;
 use tl_decode::DecodeOptions;
 use tl_pipeline::{
     Dataset, Loader, LoaderConfig, LoaderNote, Outcome, Replay, Report, Shard, Shuffle,
     ShuffleQuality, Work,
 };
 
-use crate::args::{BenchArgs, BenchRecipe, GlobalArgs, RecipeName};
+use crate::args::{BenchRecipe, DamageChoice, DecodeModeArgs, GlobalArgs, LoaderArgs, RecipeName};
 use crate::data_set;
 use crate::failure::{Failure, Verdict};
 use crate::figures::{ReportFigures, rounded};
@@ -34,8 +35,157 @@ const TRACED_EVENTS: usize = 1 << 16;
 /// Batches that are served again and again.
 const REPLAYED: u64 = 2;
 
+/// Measure how fast a data set becomes batches
+///
+/// One warm-up epoch, which brings the files into the page cache and gives the time from opening
+/// to the first batch. Then at least five epochs and at least the given seconds, or one epoch
+/// where that takes longer. The rate is the median epoch's. Epochs during which other processes
+/// used more than 0.15 cores do not count: measuring goes on for up to a minute to get five that
+/// do, and with fewer than three all count and the result says so (`"quiet": false`).
+/// Training, raw reads and recipe files are shuffled, decoding and evaluation are not, unless
+/// --shuffle says otherwise; with it, the result says how random that order is.
+///
+/// The environment variable TURBOLOADER_SIMD selects the instruction set of the kernels: scalar,
+/// avx2, avx512 or neon, as far as the CPU has it. Batches are the same with each.
+///
+/// With --digest also prints the SHA-256 of epoch 0: of every batch in order, its images (their
+/// bytes as the batch holds them; for `decode`, width and height as u32 and the pixels of each
+/// sample; for `raw`, length as u64 and the bytes of each sample), then its labels (i64), then
+/// its sample indices (u64), all little-endian. A batch with a row that does not count adds a byte
+/// for each row, 1 where it counts. Fields that are asked for follow, sample by sample: name and
+/// columns with their length before them (u64; 2^64 - 1 where there is none), the number of boxes
+/// (u64), the boxes (four f32 each) and their labels (i64), and the mask.
+///
+/// For tables, batches hold the numeric columns, or those given with --columns; a text column is
+/// read as bytes. Instead of images, the digest then covers the values of each column of the row, in
+/// order, followed by the matrix of --features.
+///
+/// With --rows the same is said row by row: sorted together, the lines of all ranks are those of one
+/// process with the same global batch, as long as images are of one size and --mixing-group is the
+/// same.
+///
+/// Examples:
+///   tl bench train.tar --recipe imagenet-train --workers 2
+///   tl bench train.tbl --recipe recipe.toml --json
+///   tl bench train.tbl --recipe imagenet-train --shuffle block:1024x8
+///   tl bench train.tbl --recipe imagenet-train --report --trace run.json --step-ms 40
+///   tl bench photos.tbl drawings.tbl --mix 3,1 --length first-used-up --recipe imagenet-train
+///   tl bench train.tbl --recipe imagenet-train --rank 0 --world 2 --batch-size 32 --rows 0.jsonl
+///   tl bench adult.idv --recipe columns --digest
+///   tl bench iris.idv --features PetalLength,PetalWidth --label Label --batch-size 256
+///   tl bench coco.tbl --recipe detect.toml --boxes '/annotations/*/bbox' --box-format xywh
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// TAR archives, folders or TBL files, read as one data set; or IDV files and TBF segments
+    #[arg(required = true, value_name = "DATA")]
+    pub(crate) data: Vec<PathBuf>,
+
+    /// What to do with each sample: decode (to RGB at full size), raw (read the stored bytes),
+    /// imagenet-train (random resized crop, random horizontal flip, normalise, f32 planes),
+    /// imagenet-eval (resize of the short side, centre crop, normalise, f32 planes), columns (of
+    /// the rows of a table; the default with --features and --label), or the path of a recipe in
+    /// JSON or TOML
+    #[arg(long, value_name = "RECIPE", value_hint = ValueHint::FilePath,
+          required_unless_present_any = ["features", "label"])]
+    pub(crate) recipe: Option<BenchRecipe>,
+
+    #[command(flatten)]
+    pub(crate) columns_of: RowArgs,
+
+    /// Side of the images in a batch, for the imagenet recipes (default: 224)
+    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(crate) size: Option<u32>,
+
+    /// With --recipe raw: lend the bytes from the mapped files, neither copied nor checked
+    #[arg(long)]
+    pub(crate) views: bool,
+
+    /// Measure at least this long
+    #[arg(long, value_name = "S", default_value_t = 8.0)]
+    pub(crate) seconds: f64,
+
+    #[command(flatten)]
+    pub(crate) decode: DecodeModeArgs,
+
+    /// What to do with damaged JPEG data
+    #[arg(long, value_enum, value_name = "CHOICE", default_value_t = DamageChoice::Error)]
+    pub(crate) on_damaged: DamageChoice,
+
+    /// Write what was wrong with samples of epoch 0 to a file: one JSON object on a line, with
+    /// position, sample, name, place in the file, reason and what became of it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) audit: Option<PathBuf>,
+
+    /// Add the SHA-256 of epoch 0
+    #[arg(long)]
+    pub(crate) digest: bool,
+
+    /// Write the rows of epoch 0 to a file: one JSON object on a line, with the batch, the row in
+    /// the global batch, the sample, its label, whether the row counts, and the SHA-256 of what it
+    /// holds
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) rows: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) observe: ObserveArgs,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    // Behind the others, because it has headings of its own.
+    #[command(flatten)]
+    pub(crate) loader: LoaderArgs,
+}
+
+/// What batches of a table hold, beside its columns.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Columns of tables")]
+pub(crate) struct RowArgs {
+    /// Columns of numbers that become one matrix of f32
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) features: Vec<String>,
+
+    /// The column that has the labels
+    #[arg(long, value_name = "NAME")]
+    pub(crate) label: Option<String>,
+}
+
+impl RowArgs {
+    /// Whether anything was asked for.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.features.is_empty() || self.label.is_some()
+    }
+}
+
+/// What to look at while measuring.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ObserveArgs {
+    /// Add where the time of the measured epochs went, and what limits the rate
+    #[arg(long)]
+    pub(crate) report: bool,
+
+    /// Write what workers and consumer did last, as a trace for ui.perfetto.dev or a browser's
+    /// trace viewer (the latest 65 536 events)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) trace: Option<PathBuf>,
+
+    /// Replace the files of --trace, --audit and --rows if they exist
+    #[arg(short, long)]
+    pub(crate) force: bool,
+
+    /// What the consumer takes for a batch, as a training step would
+    #[arg(long, value_name = "MS", default_value_t = 0.0)]
+    pub(crate) step_ms: f64,
+
+    /// Serve the first batches again and again: the rate of the consumer if loading cost nothing
+    #[arg(long, conflicts_with_all = ["report", "trace"])]
+    pub(crate) replay: bool,
+}
+
 /// Measures, and prints the result.
-pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     let at_least = duration("--seconds", args.seconds, 1.0)?;
     let step = duration("--step-ms", args.observe.step_ms, 1e-3)?;
     let opened = Instant::now();
@@ -113,7 +263,7 @@ pub(crate) fn run(args: &BenchArgs, global: GlobalArgs) -> Result<Verdict, Failu
     Ok(Verdict::Good)
 }
 
-pub(crate) fn config(args: &BenchArgs, dataset: &Dataset) -> Result<LoaderConfig, Failure> {
+pub(crate) fn config(args: &Args, dataset: &Dataset) -> Result<LoaderConfig, Failure> {
     let recipe = recipe_of(args);
     if args.decode.is_given() && !recipe.resizes() {
         return Err(Failure::NoDecodeMode);
@@ -146,7 +296,7 @@ pub(crate) fn config(args: &BenchArgs, dataset: &Dataset) -> Result<LoaderConfig
 }
 
 /// What is asked for, or follows from what else is.
-fn recipe_of(args: &BenchArgs) -> BenchRecipe {
+fn recipe_of(args: &Args) -> BenchRecipe {
     args.recipe.clone().unwrap_or(BenchRecipe::Columns)
 }
 

@@ -4,14 +4,76 @@
 mod metadata;
 mod table;
 
-use crate::args::{CatArgs, ItemName};
+use std::path::PathBuf;
+
+use crate::args::{GlobalArgs, ItemName, KeyArgs, item_name};
 use crate::data_set;
 use crate::failure::{Failure, Subject, Verdict};
 use crate::output::{Stdout, write_file};
 use crate::table::Table;
 
+/// Write the bytes of one sample to standard output, or one row of a table as JSON
+///
+/// A terminal is refused, for the bytes of an image would garble it; -o writes a file.
+///
+/// A row of an IDV file is an object by the names of the columns; of columns of one name it is the
+/// last. Missing values and key 0 are null, NaN and infinities are the strings "NaN", "Infinity"
+/// and "-Infinity". Points of time are text such as 2013-08-05T12:34:56.5, with +01:00 behind it
+/// where the file has an offset, and the number of ticks outside the years 1 to 9999. Spans of
+/// time are ticks of 100 ns, row ids 32 hexadecimal digits. A sparse vector is
+/// {"length":..,"indices":[..],"values":[..]}.
+///
+/// Metadata is for TBL files: of version 2 the blocks of a sample, or without INDEX those of the
+/// whole file; of version 1 the application's fields in the header as a JSON object.
+///
+/// Examples:
+///   tl cat train.tbl 17 > 17.jpg
+///   tl cat train.tar 17 --field json
+///   tl cat train.tbl 17 --metadata | jq .camera
+///   tl cat iris.idv 149 --columns Label,PetalLength
+///   tl cat segment.tbf 55c14841-a7dc-11c1-74ca-262430a87aa9
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// A TAR archive, a folder or a TBL file; an IDV file or a TBF segment
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// The sample's or row's number, as `tl ls` lists it; in a segment also the UUID of a node
+    #[arg(value_name = "INDEX", value_parser = item_name, required_unless_present = "metadata")]
+    pub(crate) index: Option<ItemName>,
+
+    /// Write the sample's sidecar field with this extension instead (json, txt, seg.png, ...)
+    #[arg(long, value_name = "EXT")]
+    pub(crate) field: Option<String>,
+
+    /// Write metadata instead, one JSON value after the other: blocks of JSON as they are, others
+    /// as an object of type, bytes and hex
+    #[arg(long, conflicts_with_all = ["field", "columns"])]
+    pub(crate) metadata: bool,
+
+    /// With --metadata: write only the block of this number, counted from 0, byte for byte
+    #[arg(long, value_name = "N", requires = "metadata")]
+    pub(crate) block: Option<usize>,
+
+    /// Of a table only these columns, in this order
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) columns: Option<Vec<String>>,
+
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Replace the output file if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
 /// Writes the bytes.
-pub(crate) fn run(args: &CatArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> {
     if let Some(table) = Table::open(&args.file)? {
         return table::run(&table, args);
     }

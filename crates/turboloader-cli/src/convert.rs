@@ -3,18 +3,20 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use clap::ValueEnum;
 use tbl_io::{
     AsStored, Compression, ConvertEvent, ConvertOptions, ConvertSummary, Escaped, Labels, Note,
     Prepare, SampleSource, Selection, SourceKind, Target as FileKind,
 };
 use turboloader::{ConversionNotes, Probe, Rasterize, RowIndexer, Square, TableFormat};
 
-use crate::args::{ConvertArgs, GlobalArgs, TableArgs, Target};
+use crate::args::GlobalArgs;
 use crate::data_set;
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress};
@@ -22,8 +24,106 @@ use crate::output::{self, Progress};
 mod metadata;
 mod table;
 
+use table::TableArgs;
+
+/// Convert TAR archives, folders of images or TBL files into one TBL file or TAR archive, or a
+/// table into another
+///
+/// Samples keep their order, names, labels, sidecar fields and bytes. From one TBL version 2 file
+/// to another they keep row indexes and metadata blocks as well; docs/format.md says which blocks
+/// change. The command says what the destination has no place for.
+/// The destination appears under its name only when it is complete.
+/// Several data sets are joined by class name. A label that cannot be read ends the conversion.
+///
+/// Examples:
+///   tl convert train.tar -o train.tbl
+///   tl convert train.tar -o train.tbl --jpeg-index
+///   tl convert shard-*.tar -o train.tbl --lz4 -j 4
+///   tl convert photos/ -o photos_256.tbl --to raw --size 256
+///   tl convert train.tbl -o train.tar --to tar
+///   tl convert train.tar -o train.tbl --metadata description.json
+///
+/// A table is an IDV, Parquet or CSV file. IDV files become any of them, the others IDV files:
+///   tl convert data.idv -o data.parquet
+///   tl convert data.csv -o data.idv --schema label=key,price=single
+///
+/// CSV files follow RFC 4180, with up to 262144 columns: damaged quotes and rows of another length
+/// than the header are errors.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// TAR archives, folders or TBL files, taken one after the other; or a table
+    #[arg(required = true, value_name = "SRC")]
+    pub(crate) sources: Vec<PathBuf>,
+
+    /// The file to write
+    #[arg(short, long, value_name = "DST")]
+    pub(crate) output: PathBuf,
+
+    /// What to write (default: what the name ends in, of tar, idv, csv and parquet; otherwise
+    /// tbl2)
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) to: Option<Target>,
+
+    /// With --to raw: decode and resize every image to N x N pixels, at most 512 MiB each
+    /// (default: its own size)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    pub(crate) size: Option<u32>,
+
+    /// Compress samples with LZ4 where that makes them smaller (TBL version 2 only)
+    #[arg(long)]
+    pub(crate) lz4: bool,
+
+    /// Store where the rows of each JPEG start (TBL version 2 only), so that training reads no
+    /// more of it than its crop needs. Costs about 0.4 % of the file; progressive JPEGs and other
+    /// formats have none
+    #[arg(long)]
+    pub(crate) jpeg_index: bool,
+
+    /// Store this JSON file as metadata of the whole TBL file, after that of the sources. Version 1
+    /// has room for an object of creation_timestamp, dataset_version and custom_flags (all three
+    /// are whole numbers) unless a source has such fields
+    #[arg(long, value_name = "FILE")]
+    pub(crate) metadata: Option<PathBuf>,
+
+    /// Do not wait until the data is on the disk
+    #[arg(long)]
+    pub(crate) no_sync: bool,
+
+    /// Threads that decode (--to raw), compress (--lz4, IDV files) or look for rows (--jpeg-index);
+    /// default: one per core. Copying samples as they are takes one, for it is the disk that it waits for
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+
+    /// Replace the destination if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+}
+
+/// What `tl convert` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Target {
+    /// TBL version 2: checksums, dimensions, names, labels, fields
+    Tbl2,
+    /// TBL version 1: bytes and formats only
+    Tbl1,
+    /// TBL version 2 holding decoded RGB pixels
+    Raw,
+    /// A TAR archive in WebDataset layout
+    Tar,
+    /// An IDV file of ML.NET
+    Idv,
+    /// Comma-separated values
+    Csv,
+    /// A Parquet file
+    Parquet,
+}
+
 /// Converts.
-pub(crate) fn run(args: &ConvertArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     let to = args.to.unwrap_or_else(|| Target::for_file(&args.output));
     if args.lz4 && to != Target::Tbl2 {
         return Err(Failure::Usage { what: "--lz4 is for TBL version 2 files" });
@@ -118,7 +218,7 @@ const NO_TABLE: Failure =
     Failure::Usage { what: "tables are made of tables: an IDV, CSV or Parquet file" };
 
 /// What a table is converted to, if any source is one.
-fn table_target(args: &ConvertArgs, to: Target) -> Result<Option<TableFormat>, Failure> {
+fn table_target(args: &Args, to: Target) -> Result<Option<TableFormat>, Failure> {
     let mut has_table = false;
     for path in &args.sources {
         let format = TableFormat::of_file(path);

@@ -1,17 +1,87 @@
 //! `tl decode`: one image to a PPM, or to a line that says what it is.
 
+mod part;
+
 use std::io::{self, Write};
+use std::path::PathBuf;
 
-use tl_decode::{DecodeOptions, Exif, Image, JpegRequest, Level, probe};
+use clap::ValueEnum;
+use tl_decode::{DecodeOptions, Exif, Image, JpegRequest, Level, Rect, Scale, probe};
 
-use crate::args::{DecodeArgs, ExifChoice};
+use crate::args::{DamageChoice, GlobalArgs};
 use crate::data_set;
 use crate::failure::{Failure, Subject, Verdict};
 use crate::output::{Stdout, note, write_file};
 use crate::pixels::SampleDecoder;
 
+/// Decode one image, strictly: damaged or truncated data is an error
+///
+/// With --ppm writes a binary PPM (P6, 8 bits, RGB); without it prints what the image is.
+/// Alpha is dropped, samples of 9 to 16 bits keep their 8 most significant bits (for grey,
+/// Pillow clips instead), colour profiles are not applied.
+/// A region, a scale and a level are for JPEG only.
+///
+/// Examples:
+///   tl decode photo.jpg --ppm > photo.ppm
+///   tl decode photo.jpg --scale 1/4 --region 10,20,64,48 --ppm > part.ppm
+///   tl decode train.tbl --index 17 --ppm -o 17.ppm
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// A JPEG, PNG, WebP, BMP or TIFF file, or with --index a data set
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Write the pixels as a binary PPM
+    #[arg(long)]
+    pub(crate) ppm: bool,
+
+    /// FILE is a data set: decode its sample of this number
+    #[arg(long, value_name = "INDEX")]
+    pub(crate) index: Option<u64>,
+
+    /// Whether to turn the image upright, by its EXIF or XMP orientation
+    ///
+    /// TIFF images are always decoded upright, as Pillow opens them.
+    #[arg(long, value_enum, value_name = "CHOICE", default_value_t = ExifChoice::Ignore)]
+    pub(crate) exif: ExifChoice,
+
+    /// Decode only this part: X,Y,WIDTH,HEIGHT in pixels of the scaled image
+    #[arg(long, value_name = "REGION", value_parser = part::region, conflicts_with = "exif")]
+    pub(crate) region: Option<Rect>,
+
+    /// Decode at a smaller size: 1/2, 1/4 or 1/8
+    #[arg(long, value_name = "SCALE", value_parser = part::scale, conflicts_with = "exif")]
+    pub(crate) scale: Option<Scale>,
+
+    /// Decode with these instructions: scalar, avx2, avx512 or neon, as the CPU has them
+    #[arg(long, value_name = "LEVEL", value_parser = part::level, conflicts_with = "exif")]
+    pub(crate) level: Option<Level>,
+
+    /// What to do with damaged JPEG data
+    #[arg(long, value_enum, value_name = "CHOICE", default_value_t = DamageChoice::Error)]
+    pub(crate) on_damaged: DamageChoice,
+
+    /// Write the PPM to this file instead of standard output
+    #[arg(short, long, value_name = "OUT", requires = "ppm")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Replace the output file if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// What to do with an EXIF orientation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExifChoice {
+    /// Leave the pixels as they are stored
+    Ignore,
+    /// Turn and mirror them
+    Apply,
+}
+
 /// Decodes the image.
-pub(crate) fn run(args: &DecodeArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> {
     let mut decoder = decoder(args);
     let mut image = Image::new();
     let of = match args.index {
@@ -52,7 +122,7 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Verdict, Failure> {
     Ok(Verdict::Good)
 }
 
-fn decoder(args: &DecodeArgs) -> SampleDecoder {
+fn decoder(args: &Args) -> SampleDecoder {
     let exif = match args.exif {
         ExifChoice::Ignore => Exif::Ignore,
         ExifChoice::Apply => Exif::Apply,

@@ -1,10 +1,12 @@
 //! `tl edges`: the edges of a node of a segment.
 
+use std::path::PathBuf;
+
 use serde::Serialize;
 use tbf_format::{Edge, FormatError, Region, Relation, Segment};
 use uuid::Uuid;
 
-use crate::args::EdgesArgs;
+use crate::args::{GlobalArgs, ItemName, KeyArgs, item_name};
 use crate::failure::{Failure, Verdict};
 use crate::find::open_segment;
 use crate::output::{ListStyle, Stdout};
@@ -21,8 +23,39 @@ struct Line {
     weight: Single,
 }
 
+/// List the edges of a node of a TBF segment
+///
+/// Prints for each edge its relation and weight, and the row and id of the node at its other end;
+/// with --json one object a line.
+///
+/// Examples:
+///   tl edges segment.tbf 55c14841-a7dc-11c1-74ca-262430a87aa9
+///   tl edges segment.tbf 17 --incoming --json
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// A TBF segment
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// The node, by its UUID or row
+    #[arg(value_name = "ID", value_parser = item_name)]
+    pub(crate) node: ItemName,
+
+    /// The edges that reach the node, instead of those that leave it
+    #[arg(long)]
+    pub(crate) incoming: bool,
+
+    /// Print one JSON object an edge
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+}
+
 /// Lists the edges.
-pub(crate) fn run(args: &EdgesArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> {
     let file = open_segment(&args.file)?;
     let key = read_key(args.key.key_file.as_deref())?;
     let mut segment = file.segment()?;

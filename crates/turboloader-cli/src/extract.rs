@@ -3,9 +3,11 @@
 mod names;
 mod tree;
 
+use std::path::PathBuf;
+
 use tbl_io::{ConvertSummary, FileLayout, SampleSource};
 
-use crate::args::{ExtractArgs, GlobalArgs};
+use crate::args::GlobalArgs;
 use crate::convert::{self, Sources};
 use crate::data_set;
 use crate::failure::{Failure, Subject, Verdict};
@@ -15,8 +17,45 @@ pub(crate) use names::NameDefect;
 use names::SampleFiles;
 use tree::Tree;
 
+/// Write samples and their sidecar fields as files below a folder
+///
+/// A sample goes to the path it is stored under, so a TAR archive or a folder comes back as it
+/// was. Samples without a name become 00000012.jpg, by number and format; raw pixels get the
+/// extension rgb. Names that are absolute, contain `..` or a zero byte, or are longer than a
+/// file system allows (255 bytes a component, 4095 with DIR) are refused before anything is
+/// written, and no symbolic link below DIR is followed, so nothing is ever written outside DIR.
+/// A file has its name only when it is complete, however the command ends.
+/// Metadata blocks of TBL files are not written; `tl cat --metadata` prints them.
+/// Labels that do not follow from the class folders become .cls files, as in a TAR archive that
+/// `tl convert` writes. If readers would take two samples for one, or a sample for a field, the
+/// second one gets its number in its name (NAME-12.EXT for sample 12). Renamed samples, and class
+/// names and metadata blocks that have no place, are counted on standard error.
+///
+/// Examples:
+///   tl extract train.tbl -o train/
+///   tl extract train.tar -o few/ 0 1 17
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// A TAR archive, a folder or a TBL file
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// The folder to write to; made if missing
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+
+    /// The numbers of the samples to write (default: all)
+    #[arg(value_name = "INDEX")]
+    pub(crate) indices: Vec<u64>,
+
+    /// Replace files that exist
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
 /// Writes the samples. Every name that a file stores is checked before the first file is written.
-pub(crate) fn run(args: &ExtractArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     let source = data_set::open(&args.file)?;
     let count = source.sample_count();
     let index_of = |number: u64| match usize::try_from(number) {

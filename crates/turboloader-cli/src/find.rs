@@ -1,15 +1,21 @@
 //! `tl find`: nodes of a segment by id, by time, or by their vectors.
 
 mod near;
+mod time;
 
+use std::path::PathBuf;
+
+use clap::{ArgGroup, ValueEnum, ValueHint};
 use tbf_format::{Region, Segment};
 use tl_simd::Level;
 use tl_simd::column;
+use uuid::Uuid;
 
-use crate::args::{FindArgs, ItemName, TimeRange};
+use crate::args::{GlobalArgs, ItemName, KeyArgs, item_name, uuid};
 use crate::failure::{Failure, TableFailure, Verdict};
 use crate::output::{ListStyle, Stdout};
 use crate::table::{Heading, NodeColumn, Nodes, SegmentFile, Sheet, Table, read_key, row_heading};
+use time::TimeRange;
 
 /// A node that was found, and how near it is where that was asked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,8 +24,79 @@ struct Found {
     score: Option<f32>,
 }
 
+/// Find nodes of a TBF segment: by id, by time, or by their vectors
+///
+/// Prints the nodes as `tl ls` does; with --json one object a line. Found by time they are in the
+/// order of their timestamps, by similarity the nearest first, with a `score`. The filter and the
+/// index of the segment are used where it has them. An id that no node has is an error, with exit
+/// code 2; nothing in a range of time is none.
+///
+/// Examples:
+///   tl find segment.tbf --id 55c14841-a7dc-11c1-74ca-262430a87aa9
+///   tl find segment.tbf --time 2026-11-20..2026-11-21T12:00:00Z
+///   tl find segment.tbf --similar 17 -k 10 --json
+///   tl find segment.tbf --vector '[0.1, -0.5, 0.25]' --metric l2
+#[derive(Debug, clap::Args)]
+#[command(
+    verbatim_doc_comment,
+    group = ArgGroup::new("by").args(["id", "time", "similar", "vector"]).required(true),
+    group = ArgGroup::new("near").args(["similar", "vector"])
+)]
+pub(crate) struct Args {
+    /// A TBF segment
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// The node of this UUID
+    #[arg(long, value_name = "UUID", value_parser = uuid)]
+    pub(crate) id: Option<Uuid>,
+
+    /// Nodes from A on and before B, each a time such as 2026-11-20T12:00:00Z, a date (midnight
+    /// UTC) or nanoseconds since 1970; either may be left out
+    #[arg(long, value_name = "A..B", value_parser = time::time_range)]
+    pub(crate) time: Option<TimeRange>,
+
+    /// Nodes whose vectors are nearest to that of this node, by its row or UUID; it is left out
+    #[arg(long, value_name = "ROW", value_parser = item_name)]
+    pub(crate) similar: Option<ItemName>,
+
+    /// Nodes whose vectors are nearest to this one: a JSON array, or a file that holds one
+    #[arg(long, value_name = "VECTOR", value_hint = ValueHint::FilePath)]
+    pub(crate) vector: Option<PathBuf>,
+
+    /// How many of the nearest
+    #[arg(short, value_name = "K", default_value_t = 10, requires = "near")]
+    pub(crate) k: usize,
+
+    /// What is near
+    #[arg(long, value_enum, value_name = "METRIC", default_value_t = MetricName::Cosine, requires = "near")]
+    pub(crate) metric: MetricName,
+
+    /// Print one JSON object a node
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Only these columns, in this order
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) columns: Option<Vec<String>>,
+
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+}
+
+/// How vectors are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MetricName {
+    /// The dot product divided by both lengths; the largest is the nearest
+    Cosine,
+    /// The dot product; the largest is the nearest
+    Dot,
+    /// The sum of the squared differences; the smallest is the nearest
+    L2,
+}
+
 /// Finds nodes and prints them.
-pub(crate) fn run(args: &FindArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> {
     let file = open_segment(&args.file)?;
     let key = read_key(args.key.key_file.as_deref())?;
     let mut segment = file.segment()?;

@@ -6,11 +6,12 @@ mod metadata;
 mod segment;
 
 use std::fmt::Display;
+use std::path::PathBuf;
 
 use serde::Serialize;
 use tbf_format::FormatError;
 
-use crate::args::InfoArgs;
+use crate::args::GlobalArgs;
 use crate::failure::{Failure, Verdict};
 use crate::output::Stdout;
 use crate::table::Table;
@@ -18,8 +19,36 @@ use facts::Facts;
 use idv::IdvFacts;
 use segment::SegmentFacts;
 
+/// Describe a data set or table: kind, samples, bytes, formats, columns, regions, checksums
+///
+/// Reads the index, not the samples. With --json prints one object, `"schema":"tl.info/1"`.
+/// Samples whose index entry is damaged are counted as `damaged` and left out of every other
+/// figure but `samples`; the command then exits with 1.
+///
+/// Of an IDV file prints its version and every column with its type, its codec as the file names
+/// it, compression, blocks and metadata; a column that cannot be read is `dead` with the reason
+/// (`"schema":"tl.info.idv/1"`). Of a TBF segment prints dialect, counts, flags and regions; of
+/// one that was not written to its end what its header says, and exits with 1
+/// (`"schema":"tl.info.tbf/1"`).
+///
+/// Examples:
+///   tl info train.tbl
+///   tl info train.tar --json | jq .samples
+///   tl info iris.idv
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// A TAR archive, a folder or a TBL file; an IDV file or a TBF segment
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Describes the data set.
-pub(crate) fn run(args: &InfoArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> {
     match Table::open(&args.file)? {
         Some(Table::Idv(table)) => {
             let (facts, damaged) = IdvFacts::collect(&table)?;
@@ -42,7 +71,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Verdict, Failure> {
     }
 }
 
-fn print(facts: &(impl Serialize + Display), args: &InfoArgs) -> Result<(), Failure> {
+fn print(facts: &(impl Serialize + Display), args: &Args) -> Result<(), Failure> {
     let mut stdout = Stdout::open()?;
     if args.json {
         stdout.json_line(facts)?;

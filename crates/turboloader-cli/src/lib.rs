@@ -1,10 +1,12 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
+#![allow(clippy::doc_markdown, reason = "help texts are read on terminals, without backticks")]
 
 mod args;
 mod bench;
 mod cat;
+mod cli;
 mod completions;
 mod convert;
 mod data_set;
@@ -45,7 +47,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use signal_hook::consts::SIGXFSZ;
 
-use args::{Cli, Command, GlobalArgs};
+use cli::Cli;
 use failure::{EXIT_BAD, EXIT_GOOD, EXIT_INTERNAL, Failure, Verdict};
 
 /// The `tl` command: runs the subcommand the process was started with and returns its exit code.
@@ -66,7 +68,7 @@ pub fn tl_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         };
         output::set_color(cli.global.color);
         check_level()?;
-        run(cli.command, cli.global)
+        cli.command.run(cli.global)
     })
 }
 
@@ -133,29 +135,6 @@ fn refused(error: &clap::Error) -> Result<Verdict, Failure> {
     let said = said.join(" ");
     let said = said.strip_prefix("error: ").unwrap_or(&said).to_owned();
     Err(Failure::CommandLine { said })
-}
-
-fn run(command: Command, global: GlobalArgs) -> Result<Verdict, Failure> {
-    match command {
-        Command::Convert(args) => convert::run(&args, global),
-        Command::Info(args) => info::run(&args),
-        Command::Ls(args) => ls::run(&args, global),
-        Command::Cat(args) => cat::run(&args),
-        Command::Extract(args) => extract::run(&args, global),
-        Command::Verify(args) => verify::run(&args, global),
-        Command::Digest(args) => digest::run(&args, global),
-        Command::Find(args) => find::run(&args),
-        Command::Edges(args) => edges::run(&args),
-        Command::Merge(args) => merge::run(&args, global),
-        Command::Split(args) => split::run(&args, global),
-        Command::Repair(args) => repair::run(&args, global),
-        Command::Decode(args) => decode::run(&args),
-        Command::Preview(args) => preview::run(&args),
-        Command::Explain(args) => explain::run(&args),
-        Command::Bench(args) => bench::run(&args, global),
-        Command::Doctor(args) => doctor::run(&args, global),
-        Command::Completions(args) => completions::run(&args),
-    }
 }
 
 /// Makes a write beyond the file size limit an error to report, like a full disk, instead of the

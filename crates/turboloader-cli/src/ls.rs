@@ -4,20 +4,67 @@ mod table;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tbl_io::{Entry, SourceKind};
 
-use crate::args::{GlobalArgs, LsArgs};
+use crate::args::{GlobalArgs, KeyArgs};
 use crate::data_set::{self, DataSet};
 use crate::failure::{DamagedParts, Failure, Verdict};
 use crate::output::{HEADING_STYLE, ListStyle, Progress, Stdout};
 use crate::table::Table;
 use crate::text::{Hex, json_text, one_line, printable};
 
+/// List the samples of a data set, or the rows of a table
+///
+/// On a terminal a table, on a pipe tab-separated values with a header line, with --json one
+/// object a line: index, key, label, class (when class names are known), format, width, height,
+/// offset, stored_bytes, bytes, and sha256 with --hash. What is not known is null or empty.
+/// Width and height are those of a TBL version 2 index, 0 where its writer did not know them.
+/// The offset is that of the sample in its file.
+///
+/// A sample that cannot be read does not end the listing: JSON has an object of its index and
+/// `error` for it, the others have DAMAGED as its format. The command then exits with 1.
+///
+/// Names are byte strings. JSON shows them as UTF-8 with every other byte as \xNN; the table
+/// also escapes control characters and backslashes.
+///
+/// Of an IDV file a line is a row: its number and its values, in JSON an object `values` by the
+/// names of the columns, each as `tl cat` prints it. Of a TBF segment a line is a node; its
+/// vector comes with --columns embedding. On a terminal long values are cut. The rows of a damaged
+/// block are one line: the first and the last with DAMAGED, in JSON `row`, `rows` and `error`.
+///
+/// Examples:
+///   tl ls train.tbl | head
+///   tl ls train.tar --json --hash > listing.ndjson
+///   tl ls iris.idv --columns Label,PetalLength
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// A TAR archive, a folder or a TBL file; an IDV file or a TBF segment
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Print one JSON object per sample
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Read every sample and add the SHA-256 of its bytes
+    #[arg(long)]
+    pub(crate) hash: bool,
+
+    /// Of a table only these columns, in this order
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) columns: Option<Vec<String>>,
+
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+}
+
 /// Lists the samples.
-pub(crate) fn run(args: &LsArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     if let Some(table) = Table::open(&args.file)? {
         return table::run(&table, args);
     }

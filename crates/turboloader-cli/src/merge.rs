@@ -1,15 +1,44 @@
 //! `tl merge`: several data sets into one, stored samples as they are.
 
+use std::path::PathBuf;
+
 use tbl_io::{AsStored, Compression, ConvertOptions, SampleSource, SourceKind, Target as FileKind};
 use turboloader::Probe;
 
-use crate::args::{GlobalArgs, MergeArgs, Target};
-use crate::convert::{self, Sources};
+use crate::args::GlobalArgs;
+use crate::convert::{self, Sources, Target};
 use crate::failure::{Failure, Verdict};
 use crate::table;
 
+/// Join several data sets into one TBL file without re-encoding
+///
+/// Samples keep what `tl convert` keeps. Metadata of whole files is kept from every source, in
+/// their order; a block that several sources have in common is kept once.
+///
+/// Example:
+///   tl merge part-0.tbl part-1.tbl -o train.tbl
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// The data sets, taken one after the other
+    #[arg(required = true, value_name = "SRC")]
+    pub(crate) sources: Vec<PathBuf>,
+
+    /// The file to write
+    #[arg(short, long, value_name = "DST")]
+    pub(crate) output: PathBuf,
+
+    /// Do not wait until the data is on the disk
+    #[arg(long)]
+    pub(crate) no_sync: bool,
+
+    /// Replace the destination if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
 /// Merges.
-pub(crate) fn run(args: &MergeArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     let sources = Sources::open(&args.sources)
         .map_err(|failure| table::or_no_samples(&args.sources, failure))?;
     let kind = if Target::for_file(&args.output) == Target::Tar {

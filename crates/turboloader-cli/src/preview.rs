@@ -5,9 +5,13 @@ mod cell;
 mod ops;
 mod showcase;
 
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::ValueHint;
 use tl_decode::{DecodeOptions, Image};
 
-use crate::args::{PreviewArgs, RecipeName};
+use crate::args::{DecodeModeArgs, GlobalArgs, RecipeName};
 use crate::data_set::DataSet;
 use crate::failure::{Failure, Verdict};
 use crate::output::write_file;
@@ -27,8 +31,63 @@ const NO_PICTURES: Failure = Failure::Usage { what: "--recipe raw makes no pictu
 /// 64 megapixels: 192 MiB while drawing, and as much as viewers like.
 const MAX_SHEET_PIXELS: u64 = 64 << 20;
 
+/// Draw a contact sheet of samples, or of their augmented versions
+///
+/// Without --recipe, the first N samples of the data set in a grid. With --recipe, one row per
+/// sample: the original, then what training would see of it in successive epochs. With --ops, one
+/// row per operation that recipes can have, on samples that take turns.
+///
+/// Examples:
+///   tl preview train.tar -o sheet.png
+///   tl preview train.tbl -o rows.png --recipe imagenet-train -n 6 --draws 7
+///   tl preview train.tbl -o rows.png --recipe recipe.json
+///   tl preview train.tbl -o ops.png --ops
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// A TAR archive, a folder or a TBL file
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// The PNG file to write
+    #[arg(short, long, value_name = "SHEET")]
+    pub(crate) output: PathBuf,
+
+    /// Show what this recipe makes of each sample: decode, imagenet-train, imagenet-eval or a file
+    #[arg(long, value_name = "RECIPE", value_hint = ValueHint::FilePath, group = "rows")]
+    pub(crate) recipe: Option<RecipeName>,
+
+    /// Show what every operation does
+    #[arg(long, group = "rows")]
+    pub(crate) ops: bool,
+
+    /// How many samples to show (default: 24, with --recipe and --ops 8)
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) count: Option<NonZeroUsize>,
+
+    /// How many augmented versions of each sample to show, or of each operation
+    #[arg(long, value_name = "N", default_value = "6", requires = "rows")]
+    pub(crate) draws: NonZeroUsize,
+
+    /// The seed of the augmentation
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    pub(crate) seed: u64,
+
+    #[command(flatten)]
+    pub(crate) decode: DecodeModeArgs,
+
+    /// Side of a picture in pixels
+    #[arg(long, value_name = "PIXELS", default_value_t = 160,
+          value_parser = clap::value_parser!(u32).range(32..=1024))]
+    pub(crate) size: u32,
+
+    /// Replace the output file if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
 /// Draws the sheet.
-pub(crate) fn run(args: &PreviewArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> {
     if args.ops {
         return ops::run(args);
     }
@@ -40,10 +99,9 @@ pub(crate) fn run(args: &PreviewArgs) -> Result<Verdict, Failure> {
             Some(Training::new(args.decode.apply(recipe)?, args.seed))
         }
     };
-    let count = args.count.map_or(
-        if training.is_some() { RECIPE_SAMPLES } else { GRID_SAMPLES },
-        std::num::NonZeroUsize::get,
-    );
+    let count = args
+        .count
+        .map_or(if training.is_some() { RECIPE_SAMPLES } else { GRID_SAMPLES }, NonZeroUsize::get);
     let indices = evenly_spaced(data.source().sample_count(), count);
     let draws = match &args.recipe {
         None => 0,

@@ -1,12 +1,13 @@
 //! `tl repair`: the good samples of a damaged file in a new one, and a list of the lost.
 
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use serde::Serialize;
 use tbl_io::{Escaped, RepairEvent, RepairOptions, RepairSummary};
 use turboloader::Probe;
 
-use crate::args::{GlobalArgs, RepairArgs};
+use crate::args::GlobalArgs;
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Stdout};
 use crate::table;
@@ -53,8 +54,41 @@ struct Loss {
     reason: String,
 }
 
+/// Copy the good samples of a damaged file into a new one and list the lost
+///
+/// Exits with 0 when nothing was lost and with 1 when something was, or when a label
+/// that was kept cannot be read. If everything was lost, no file is written. A file
+/// that is neither a TBL file nor a TAR archive is refused with 1. The new file has
+/// the format of the damaged one, so a TAR archive is not written as .tbl.
+///
+/// Example:
+///   tl repair damaged.tbl -o saved.tbl
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// The damaged file
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// The file to write
+    #[arg(short, long, value_name = "DST")]
+    pub(crate) output: PathBuf,
+
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Do not wait until the data is on the disk
+    #[arg(long)]
+    pub(crate) no_sync: bool,
+
+    /// Replace the destination if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
 /// Repairs.
-pub(crate) fn run(args: &RepairArgs, _global: GlobalArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> {
     let options = RepairOptions { sync: !args.no_sync, overwrite: args.force };
     table::refuse(&args.file)?;
     let mut stdout = Stdout::open()?;

@@ -3,12 +3,14 @@
 use std::ffi::OsString;
 use std::fs;
 use std::mem;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use clap::ArgGroup;
 use tbl_io::{AsStored, ConvertOptions, ConvertSummary, SourceKind, Target as FileKind, Unstored};
 use turboloader::Probe;
 
-use crate::args::{GlobalArgs, SplitArgs};
+use crate::args::GlobalArgs;
 use crate::convert::{self, Sources};
 use crate::failure::{Failure, Verdict};
 use crate::merge::{has_tbl2_only, target_of};
@@ -17,8 +19,47 @@ use crate::table;
 /// Shard numbers have at least this many digits, so that names sort as the shards do.
 const MIN_DIGITS: usize = 5;
 
+/// Cut a data set into shards of consecutive samples without re-encoding
+///
+/// Samples keep what `tl convert` keeps. Metadata of the whole file goes into every shard.
+///
+/// Examples:
+///   tl split train.tbl -o shards/ --shards 8
+///   tl split train.tbl -o shards/ --samples-per-shard 10000
+///   tl split train.tar -o 'train-{}.tar' --shards 4
+#[derive(Debug, clap::Args)]
+#[command(
+    verbatim_doc_comment,
+    group = ArgGroup::new("cut").args(["shards", "samples_per_shard"]).required(true)
+)]
+pub(crate) struct Args {
+    /// The data set
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// The folder to write the shards to, or a file name with {} for the shard's number
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+
+    /// How many shards to make, of nearly equal sample counts
+    #[arg(long, value_name = "N")]
+    pub(crate) shards: Option<NonZeroUsize>,
+
+    /// How many samples each shard holds (the last may hold fewer)
+    #[arg(long, value_name = "N")]
+    pub(crate) samples_per_shard: Option<NonZeroUsize>,
+
+    /// Do not wait until the data is on the disk
+    #[arg(long)]
+    pub(crate) no_sync: bool,
+
+    /// Replace shards that exist
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
 /// Splits.
-pub(crate) fn run(args: &SplitArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     let sources = Sources::open(&[&args.file])
         .map_err(|failure| table::or_no_samples(&[&args.file], failure))?;
     let selection = sources.all()?;
@@ -62,7 +103,7 @@ pub(crate) fn run(args: &SplitArgs, global: GlobalArgs) -> Result<Verdict, Failu
 }
 
 /// The samples of each shard. An empty data set has one empty shard.
-fn cuts(args: &SplitArgs, sample_count: u64) -> Vec<std::ops::Range<u64>> {
+fn cuts(args: &Args, sample_count: u64) -> Vec<std::ops::Range<u64>> {
     if let Some(per_shard) = args.samples_per_shard {
         let per_shard = per_shard.get() as u64;
         let shards = sample_count.div_ceil(per_shard).max(1);

@@ -7,7 +7,6 @@ mod key;
 mod lines;
 mod node;
 mod segment;
-mod time;
 mod value;
 
 use std::path::Path;
@@ -22,7 +21,6 @@ pub(crate) use key::read_key;
 pub(crate) use lines::{Heading, Sheet, row_heading};
 pub(crate) use node::{NodeColumn, Nodes};
 pub(crate) use segment::{SegmentFile, dtype_name, oddity_text};
-pub(crate) use time::parse_unix;
 pub(crate) use value::{Cell, Row, Single, idv_heading};
 
 /// A file that is a table.

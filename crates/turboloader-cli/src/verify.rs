@@ -2,15 +2,16 @@
 
 mod table;
 
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tbl_io::{Escaped, Finding, Prepare, VerifySummary};
 use turboloader::{HeaderCheck, StrictDecode};
 
-use crate::args::{GlobalArgs, VerifyArgs};
+use crate::args::{GlobalArgs, KeyArgs};
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress, Stdout};
 use crate::table::Table;
@@ -19,8 +20,46 @@ use crate::text::{Key, one_line};
 /// Findings listed in a JSON object; the counts are exact all the same.
 const MAX_LISTED: usize = 10_000;
 
+/// Check a data set or table: header, index, metadata, every sample, block and region
+///
+/// Exits with 1 and names every bad sample when there is damage, and with 1 for an archive or a
+/// folder without samples. A sample whose label cannot be read is bad. Warnings, such as samples
+/// without a label among labelled ones, are not damage.
+/// Width and height in the index of a TBL file are compared with the image's header; a format that
+/// differs is a warning, because a sample's format comes from its name.
+///
+/// Of an IDV file, which has no checksums, every block and piece of metadata is read and decoded;
+/// of a TBF segment every checksum, gap and region is looked at, compressed ones as well, and
+/// encrypted ones with their key. Without the key they are named and the command exits with 2.
+///
+/// Examples:
+///   tl verify train.tbl --decode
+///   tl verify segment.tbf --key-file segment.key
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// The data set or table
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Decode every image as well, and compare row indexes with the images they are stored for
+    #[arg(long)]
+    pub(crate) decode: bool,
+
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Worker threads (default: one per core)
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+}
+
 /// Checks.
-pub(crate) fn run(args: &VerifyArgs, global: GlobalArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     let open = Table::open(&args.file);
     match open.and_then(|table| table.map(|table| table::run(&table, args, global)).transpose()) {
         Ok(Some(verdict)) => return Ok(verdict),
@@ -67,7 +106,7 @@ struct Listed {
 }
 
 fn check<C: Prepare>(
-    args: &VerifyArgs,
+    args: &Args,
     new_check: impl Fn() -> C + Sync,
     global: GlobalArgs,
 ) -> Result<Verdict, Failure> {

@@ -2,7 +2,7 @@
 
 use tl_pipeline::{ColumnRequest, Columns, Content, Dataset, LoaderConfig, Work};
 
-use crate::args::RowArgs;
+use super::RowArgs;
 
 /// Columns, of which those that `--columns` names are still to come.
 pub(super) fn work(args: &RowArgs) -> Work {

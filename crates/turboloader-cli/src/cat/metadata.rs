@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use tbl_format::metadata::MetadataType;
 use tbl_io::{MetadataBlock, SampleSource, TblFile};
 
-use crate::args::CatArgs;
+use super::Args;
 use crate::failure::{Failure, Verdict};
 use crate::output::{Stdout, write_file};
 
@@ -24,7 +24,7 @@ struct Listed {
 pub(super) fn run(
     source: &(dyn SampleSource + 'static),
     index: Option<u64>,
-    args: &CatArgs,
+    args: &Args,
 ) -> Result<Verdict, Failure> {
     let file: &dyn Any = source;
     let Some(file) = file.downcast_ref::<TblFile>() else {

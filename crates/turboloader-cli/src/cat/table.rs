@@ -2,13 +2,14 @@
 
 use tbf_format::Region;
 
-use crate::args::{CatArgs, ItemName};
+use super::Args;
+use crate::args::ItemName;
 use crate::failure::{Failure, TableFailure, Verdict};
 use crate::output::{Stdout, write_file};
 use crate::table::{IdvTable, NodeColumn, Nodes, Row, SegmentFile, Table, read_key};
 
 /// Writes the row.
-pub(super) fn run(table: &Table, args: &CatArgs) -> Result<Verdict, Failure> {
+pub(super) fn run(table: &Table, args: &Args) -> Result<Verdict, Failure> {
     let Some(index) = args.index.filter(|_| !args.metadata) else {
         return Err(Failure::Usage { what: "--metadata is for TBL files" });
     };
@@ -31,7 +32,7 @@ pub(super) fn run(table: &Table, args: &CatArgs) -> Result<Verdict, Failure> {
     Ok(Verdict::Good)
 }
 
-fn idv_row(table: &IdvTable, args: &CatArgs, index: ItemName) -> Result<String, Failure> {
+fn idv_row(table: &IdvTable, args: &Args, index: ItemName) -> Result<String, Failure> {
     let ItemName::Number(row) = index else {
         return Err(Failure::Usage {
             what: "ids are for TBF segments; rows of an IDV file have numbers",
@@ -50,7 +51,7 @@ fn idv_row(table: &IdvTable, args: &CatArgs, index: ItemName) -> Result<String, 
     Err(rows.into_damaged().into_first().unwrap_or(Failure::NoSamples))
 }
 
-fn node(file: &SegmentFile, args: &CatArgs, index: ItemName) -> Result<String, Failure> {
+fn node(file: &SegmentFile, args: &Args, index: ItemName) -> Result<String, Failure> {
     let mut segment = file.segment()?;
     let names = args.columns.as_deref();
     let shown = NodeColumn::choose((file, &segment), names, &NodeColumn::ALL)?;

@@ -5,7 +5,8 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tbf_format::{Columns, Region, Segment};
 
-use crate::args::{DigestArgs, GlobalArgs};
+use super::Args;
+use crate::args::GlobalArgs;
 use crate::failure::{DamagedParts, Failure, Verdict};
 use crate::output::{Progress, Stdout};
 use crate::table::{IdvTable, SegmentFile, Table, dtype_name, read_key};
@@ -36,11 +37,7 @@ enum Outcome {
 }
 
 /// Prints the digest, or one for each column. What is hashed is in the command's help.
-pub(super) fn run(
-    table: &Table,
-    args: &DigestArgs,
-    global: GlobalArgs,
-) -> Result<Verdict, Failure> {
+pub(super) fn run(table: &Table, args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     let mut damaged = DamagedParts::default();
     let (rows, columns) = match table {
         Table::Idv(table) => idv_columns(table, global, &mut damaged)?,
@@ -155,10 +152,7 @@ fn hash_column(
     Ok(Hex(hash.finalize().into()))
 }
 
-fn segment_columns(
-    file: &SegmentFile,
-    args: &DigestArgs,
-) -> Result<(u64, Vec<ColumnDigest>), Failure> {
+fn segment_columns(file: &SegmentFile, args: &Args) -> Result<(u64, Vec<ColumnDigest>), Failure> {
     let key = read_key(args.key.key_file.as_deref())?;
     let mut segment = file.segment()?;
     let regions = [Region::Nodes, Region::Embeddings, Region::Edges, Region::Strings];

@@ -8,7 +8,7 @@ use tl_simd::Level;
 use tl_simd::similarity::{Element, Matrix, Metric, Query, nearest as nearest_rows};
 
 use super::Found;
-use crate::args::{FindArgs, MetricName};
+use super::{Args, MetricName};
 use crate::failure::{Failure, TableFailure};
 use crate::table::SegmentFile;
 
@@ -19,7 +19,7 @@ const MAX_VECTOR_BYTES: u64 = 64 << 20;
 pub(super) fn nearest(
     file: &SegmentFile,
     segment: &Segment<'_>,
-    args: &FindArgs,
+    args: &Args,
 ) -> Result<Vec<Found>, Failure> {
     if !segment.has(Region::Embeddings) {
         let region = Region::Embeddings;

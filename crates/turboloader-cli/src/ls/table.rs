@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use crate::args::LsArgs;
+use super::Args;
 use crate::failure::{Failure, Verdict};
 use crate::output::{ListStyle, Stdout};
 use crate::table::{
@@ -16,7 +16,7 @@ use crate::table::{
 const DAMAGED: &str = "DAMAGED";
 
 /// Lists the rows.
-pub(super) fn run(table: &Table, args: &LsArgs) -> Result<Verdict, Failure> {
+pub(super) fn run(table: &Table, args: &Args) -> Result<Verdict, Failure> {
     if args.hash {
         return Err(Failure::Usage { what: "--hash is for samples: tl digest hashes tables" });
     }
@@ -33,7 +33,7 @@ pub(super) fn run(table: &Table, args: &LsArgs) -> Result<Verdict, Failure> {
 
 fn list_idv(
     table: &IdvTable,
-    args: &LsArgs,
+    args: &Args,
     style: ListStyle,
     stdout: &mut Stdout,
 ) -> Result<Verdict, Failure> {
@@ -107,7 +107,7 @@ struct BadLine<'a> {
 
 fn list_nodes(
     file: &SegmentFile,
-    args: &LsArgs,
+    args: &Args,
     style: ListStyle,
     stdout: &mut Stdout,
 ) -> Result<Verdict, Failure> {

@@ -9,10 +9,10 @@ use tl_simd::resample::Resampler;
 use tl_transform::op::{CenterCrop, Resize, ToFloat};
 use tl_transform::{Draw, Dtype, Layout, Op, OutputSpec, Plan, Recipe};
 
+use super::Args;
 use super::canvas::{Canvas, GLYPH_SIDE, Rgb};
 use super::cell::fit;
 use super::{BACKGROUND, GAP, MAX_SHEET_PIXELS, evenly_spaced, showcase};
-use crate::args::PreviewArgs;
 use crate::data_set::DataSet;
 use crate::failure::{Failure, Verdict};
 use crate::output::write_file;
@@ -31,7 +31,7 @@ const SAMPLES_PER_ROW: u64 = 1 << 32;
 const OVERSAMPLING: u32 = 2;
 
 /// Draws the sheet.
-pub(super) fn run(args: &PreviewArgs) -> Result<Verdict, Failure> {
+pub(super) fn run(args: &Args) -> Result<Verdict, Failure> {
     let photographs = photographs(args)?;
     let operations = showcase::operations();
     let sheet = Sheet::new(operations.len(), args.draws.get(), args.size)?;
@@ -56,7 +56,7 @@ pub(super) fn run(args: &PreviewArgs) -> Result<Verdict, Failure> {
 
 /// The photographs of the data set that take turns, each a square; grey ones only where there are
 /// no others.
-fn photographs(args: &PreviewArgs) -> Result<Vec<Image>, Failure> {
+fn photographs(args: &Args) -> Result<Vec<Image>, Failure> {
     let data = DataSet::open(&args.file)?;
     let count = args.count.map_or(SAMPLES, std::num::NonZeroUsize::get);
     let side = args.size * OVERSAMPLING;

@@ -10,7 +10,8 @@ use idv_format::ReadError;
 use tbf_format::{FormatError, Region, UnpackOptions};
 use tbl_io::Escaped;
 
-use crate::args::{GlobalArgs, VerifyArgs};
+use super::Args;
+use crate::args::GlobalArgs;
 use crate::failure::{Failure, TableFailure, Verdict};
 use crate::output::{self, Progress, Stdout};
 use crate::table::{IdvTable, SegmentFile, Table, oddity_text, read_key};
@@ -19,7 +20,7 @@ use blocks::damaged_blocks;
 use report::{Counts, Findings, Listed, Report, SCHEMA};
 
 /// A table whose opening failed has an answer too.
-pub(super) fn report_unopened(args: &VerifyArgs, failure: &Failure) -> Result<(), Failure> {
+pub(super) fn report_unopened(args: &Args, failure: &Failure) -> Result<(), Failure> {
     let Failure::Table(table) = failure else { return Ok(()) };
     let kind = if matches!(**table, TableFailure::Idv { .. }) { "idv" } else { "tbf" };
     if !args.json || !failure.is_about_data() {
@@ -42,11 +43,7 @@ pub(super) fn report_unopened(args: &VerifyArgs, failure: &Failure) -> Result<()
 }
 
 /// Checks a table.
-pub(super) fn run(
-    table: &Table,
-    args: &VerifyArgs,
-    global: GlobalArgs,
-) -> Result<Verdict, Failure> {
+pub(super) fn run(table: &Table, args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     let mut stdout = Stdout::open()?;
     let mut findings = Findings {
         stdout: &mut stdout,
@@ -156,7 +153,7 @@ fn damaged_metadata(table: &IdvTable, column: usize) -> Vec<ReadError> {
 
 fn check_segment(
     file: &SegmentFile,
-    args: &VerifyArgs,
+    args: &Args,
     findings: &mut Findings<'_>,
     encrypted: &mut Vec<String>,
 ) -> Result<Counts, Failure> {

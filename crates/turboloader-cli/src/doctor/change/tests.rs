@@ -5,7 +5,7 @@ use clap::Parser;
 use tl_pipeline::{Dataset, Loader, Shuffle, Work};
 
 use super::*;
-use crate::args::{Cli, Command};
+use crate::cli::{Cli, Command};
 
 const FILES: &str = "testdata/photos";
 

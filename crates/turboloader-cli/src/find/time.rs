@@ -1,10 +1,43 @@
-//! Points of time on the command line (RFC 3339).
+//! Ranges of time on the command line (RFC 3339).
 
 use chrono::DateTime;
+use thiserror::Error;
+
+/// Timestamps from the first on and before the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TimeRange {
+    /// The first timestamp that is in it.
+    pub(crate) start: u64,
+    /// The first behind it; `None` when there is none.
+    pub(crate) end: Option<u64>,
+}
+
+/// A range of time that is not understood.
+#[derive(Debug, Error)]
+pub(crate) enum TimeRangeError {
+    #[error("expected A..B, such as 2026-11-20..2026-11-21T12:00:00Z or nanoseconds since 1970")]
+    Range,
+    #[error("`{0}` is neither a time such as 2026-11-20T12:00:00Z nor nanoseconds since 1970")]
+    Time(String),
+}
+
+/// Reads `A..B`.
+pub(crate) fn time_range(text: &str) -> Result<TimeRange, TimeRangeError> {
+    let (start, end) = text.split_once("..").ok_or(TimeRangeError::Range)?;
+    let time = |text: &str| {
+        let number = text.parse().ok();
+        let time = number.or_else(|| parse_unix(text));
+        time.ok_or_else(|| TimeRangeError::Time(text.to_owned()))
+    };
+    Ok(TimeRange {
+        start: if start.is_empty() { 0 } else { time(start)? },
+        end: if end.is_empty() { None } else { Some(time(end)?) },
+    })
+}
 
 /// The nanoseconds since 1970 of an RFC 3339 time or of a date, which starts at midnight UTC.
 /// `None` for other text, and for times before 1970 or after 2554.
-pub(crate) fn parse_unix(text: &str) -> Option<u64> {
+fn parse_unix(text: &str) -> Option<u64> {
     const DATE_LENGTH: usize = "2000-02-29".len();
     // Digits that nanoseconds have no place for would be cut off.
     let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction);
@@ -27,7 +60,7 @@ pub(crate) fn parse_unix(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::parse_unix;
+    use super::{TimeRange, parse_unix, time_range};
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -70,6 +103,24 @@ mod tests {
             "+200-01-01",
         ] {
             assert_eq!(parse_unix(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn ranges_of_time_are_open_where_nothing_is_said() {
+        let range = |start, end| Some(TimeRange { start, end });
+        let read = |text| time_range(text).ok();
+        assert_eq!(read("5..9"), range(5, Some(9)));
+        assert_eq!(read("5.."), range(5, None));
+        assert_eq!(read("..9"), range(0, Some(9)));
+        assert_eq!(read(".."), range(0, None));
+        let day = 86_400_000_000_000;
+        assert_eq!(
+            read("1970-01-02..1970-01-03T00:00:00.5Z"),
+            range(day, Some(2 * day + 500_000_000))
+        );
+        for wrong in ["", "5", "5.9", "5..x", "-1..5", "1970-01-32.."] {
+            assert_eq!(read(wrong), None, "{wrong}");
         }
     }
 }

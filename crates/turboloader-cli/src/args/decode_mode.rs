@@ -1,0 +1,47 @@
+//! How closely a recipe decodes photographs.
+
+use clap::{Args, ValueEnum};
+use tl_transform::{DecodeMode, Recipe};
+
+use crate::failure::Failure;
+
+/// How closely a recipe decodes photographs.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct DecodeModeArgs {
+    /// How JPEG photographs are decoded, for a recipe that resizes (default: fast for training,
+    /// exact for evaluation)
+    #[arg(long, value_enum, value_name = "MODE", requires = "recipe")]
+    decode: Option<DecodeChoice>,
+
+    /// Minimum ratio of decoded size to output size for fast decoding, 1 or more
+    #[arg(long, value_name = "M", requires = "recipe")]
+    decode_margin: Option<f32>,
+}
+
+/// What `--decode` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DecodeChoice {
+    /// With the pixels of Pillow
+    Exact,
+    /// From the smallest scale that has enough pixels, colours converted last
+    Fast,
+}
+
+impl DecodeModeArgs {
+    /// Whether anything was asked for.
+    pub(crate) const fn is_given(&self) -> bool {
+        self.decode.is_some() || self.decode_margin.is_some()
+    }
+
+    /// `recipe` with what was asked for in place of its own mode.
+    pub(crate) fn apply(&self, recipe: Recipe) -> Result<Recipe, Failure> {
+        let mode = match (self.decode, self.decode_margin) {
+            (None, None) => return Ok(recipe),
+            (Some(DecodeChoice::Exact), None) => DecodeMode::Exact,
+            (Some(DecodeChoice::Exact), Some(_)) => return Err(Failure::MarginOfExact),
+            (Some(DecodeChoice::Fast), None) => DecodeMode::FAST,
+            (_, Some(decode_margin)) => DecodeMode::Fast { decode_margin },
+        };
+        Ok(recipe.with_decode(mode)?)
+    }
+}
