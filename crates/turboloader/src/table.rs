@@ -1,6 +1,5 @@
 //! Conversions of tables: IDV files from and to CSV and Parquet, and IDV files written again.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::num::NonZeroUsize;
@@ -8,20 +7,25 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::thread;
 
-use idv_format::{Dead, Header, WriteOptions};
+use idv_format::{Header, WriteOptions};
 use tbl_io::{AtomicFile, Placement};
 
 mod calendar;
 mod csv;
 mod error;
+mod event;
 mod idv;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod unit;
 
-pub use csv::{CsvSchema, SchemaError};
+pub use csv::schema::{CsvSchema, SchemaError};
 pub use error::TableConversionError;
+pub use event::{TableEvent, TableNote};
+pub use unit::TimeUnit;
 
 use error::TableError;
+use event::OnEvent;
 use idv::Table;
 
 /// A format of tables.
@@ -66,88 +70,6 @@ impl TableFormat {
         let named = |&(name, _): &(&str, Self)| extension.eq_ignore_ascii_case(name);
         formats.into_iter().find(named).map(|(_, format)| format)
     }
-}
-
-/// The unit of times in a Parquet file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TimeUnit {
-    /// Every year of .NET, but not the last digit of its ticks of 100 ns.
-    #[default]
-    Microseconds,
-    /// Every tick, but only the years 1678 to 2261.
-    Nanoseconds,
-}
-
-/// An event of a conversion.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum TableEvent<'a> {
-    /// How much has been converted: rows, or bytes that are read of a CSV file.
-    Progress {
-        /// The part that is done.
-        done: u64,
-        /// The whole.
-        total: u64,
-    },
-    /// A part of the source that the destination does not have.
-    LeftOut(TableNote<'a>),
-}
-
-/// A part of an IDV file that is left out of a conversion. Prints as a sentence.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum TableNote<'a> {
-    /// A column that cannot be read.
-    Column {
-        /// Its name.
-        name: &'a str,
-        /// The reason.
-        reason: Dead,
-    },
-    /// Metadata of a column that cannot be read.
-    Metadata {
-        /// The kind of metadata.
-        kind: &'a str,
-        /// The name of the column.
-        column: &'a str,
-        /// The reason.
-        reason: Dead,
-    },
-    /// Columns that are followed by others with the same names.
-    Hidden {
-        /// How many there are.
-        columns: usize,
-    },
-}
-
-impl fmt::Display for TableNote<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Column { name, reason } => write!(f, "left out column {name:?}: {reason}"),
-            Self::Metadata { kind, column, reason } => {
-                write!(f, "left out {kind:?} of column {column:?}: {reason}")
-            }
-            Self::Hidden { columns } => {
-                write!(f, "left out {columns} columns that are followed by others of their names")
-            }
-        }
-    }
-}
-
-/// Receives the events of a conversion and may end it.
-type OnEvent<'a> = &'a mut dyn FnMut(TableEvent<'_>) -> ControlFlow<()>;
-
-/// Reports an event.
-///
-/// # Errors
-/// [`TableError::Stopped`] where the receiver ends the conversion.
-fn report(on_event: OnEvent<'_>, event: TableEvent<'_>) -> Result<(), TableError> {
-    if on_event(event).is_break() { Err(TableError::Stopped) } else { Ok(()) }
-}
-
-/// Reports progress; errors as [`report`].
-fn progress(on_event: OnEvent<'_>, done: u64, total: u64) -> Result<(), TableError> {
-    report(on_event, TableEvent::Progress { done, total })
 }
 
 /// A conversion of one table into another: IDV files become IDV, CSV or Parquet files, and the

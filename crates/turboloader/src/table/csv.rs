@@ -3,17 +3,14 @@
 //! A vector of a known length has a column for each slot, called `name.0`, `name.1` and so on.
 //! `docs/idv.md` says what every value looks like, and what does not come back.
 
-mod cells;
-mod error;
+pub(super) mod cells;
+pub(super) mod error;
 mod header;
 mod read;
 mod rows;
-mod schema;
+pub(super) mod schema;
 mod survey;
 mod write;
 
-pub(super) use cells::{CellError, Expected};
-pub(super) use error::CsvError;
 pub(super) use read::read;
-pub use schema::{CsvSchema, SchemaError};
 pub(super) use write::write;

@@ -11,9 +11,11 @@ use idv_format::{ArrowError, ArrowWriteError};
 use idv_format::{ReadError, WriteError};
 use tbl_io::{Escaped, Location};
 
-use super::csv::{CellError, CsvError, Expected, SchemaError};
+use super::csv::cells::{CellError, Expected};
+use super::csv::error::CsvError;
+use super::csv::schema::SchemaError;
 #[cfg(feature = "parquet")]
-use super::parquet::PageError;
+use super::parquet::pages::PageError;
 #[cfg(feature = "parquet")]
 use crate::panics::CaughtPanic;
 

@@ -13,7 +13,7 @@ use idv_format::{
 };
 
 use super::error::TableError;
-use super::{OnEvent, TableEvent, TableNote, progress, report};
+use super::event::{OnEvent, TableEvent, TableNote, progress, report};
 
 /// An open file and the columns to be converted.
 #[derive(Debug)]

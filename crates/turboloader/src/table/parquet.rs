@@ -13,17 +13,17 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::properties::WriterProperties;
 
 use super::error::TableError;
+use super::event::{OnEvent, progress};
 use super::idv::Table;
-use super::{OnEvent, TimeUnit, progress};
+use super::unit::TimeUnit;
 use crate::panics;
 
 mod checked;
 mod delta;
-mod pages;
+pub(super) mod pages;
 mod thrift;
 
 use checked::Checked;
-pub(super) use pages::PageError;
 
 /// Slots of vectors that become arrays together.
 const SLOTS: u64 = 1 << 22;

@@ -14,7 +14,7 @@ use super::rows::{Row, RowReader};
 use super::schema::CsvSchema;
 use super::survey::Survey;
 use crate::table::error::TableError;
-use crate::table::{OnEvent, progress};
+use crate::table::event::{OnEvent, progress};
 
 /// Rows that are handed to the writer together.
 const ROWS: usize = 8192;

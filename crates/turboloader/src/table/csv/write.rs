@@ -10,8 +10,8 @@ use super::cells::{self, KeyValues};
 use super::header::slot_name;
 use super::rows::BYTE_ORDER_MARK;
 use crate::table::error::TableError;
+use crate::table::event::{OnEvent, progress};
 use crate::table::idv::Table;
-use crate::table::{OnEvent, progress};
 
 /// A column on its way into lines.
 #[derive(Debug)]
