@@ -8,7 +8,7 @@ use tl_benches::random_bytes;
 use tl_simd::Level;
 use tl_simd::color::{self, Arithmetic};
 use tl_simd::jpeg::{self, Block, Scale};
-use tl_simd::normalize::{Element, ImageWriter, Layout, PixelFormat, Table};
+use tl_simd::normalize::{Dtype, ImageWriter, Layout, PixelFormat, Table};
 use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize};
 
 /// The median ImageNet photograph and the input of most networks.
@@ -97,11 +97,11 @@ fn normalize(criterion: &mut Criterion) {
     let (width, height) = (TARGET.0 as usize, TARGET.1 as usize);
     let mut group = criterion.benchmark_group("normalize 224x224 to CHW, flipped");
     group.throughput(Throughput::Bytes(pixels.len() as u64));
-    for element in [Element::F32, Element::F16, Element::Bf16, Element::U8] {
-        let format = PixelFormat { element, layout: Layout::Chw, flip: true };
-        let mut out = vec![0_u8; pixels.len() * element.size()];
+    for dtype in [Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::U8] {
+        let format = PixelFormat { dtype, layout: Layout::Chw, flip: true };
+        let mut out = vec![0_u8; pixels.len() * dtype.bytes()];
         for level in Level::available() {
-            let id = BenchmarkId::new(format!("{element:?}").to_lowercase(), level);
+            let id = BenchmarkId::new(format!("{dtype:?}").to_lowercase(), level);
             group.bench_function(id, |b| {
                 b.iter(|| {
                     let mut writer = ImageWriter::new(&mut out, width, height, format, &table);

@@ -141,7 +141,7 @@ const MASKS: usize = 1;
 impl PyBatch {
     pub(crate) fn new(py: Python<'_>, batch: Batch, contents: &Arc<Contents>) -> PyResult<Self> {
         let shape = batch.shape().map(|shape| shape.to_vec());
-        let element = batch.spec().map_or(Ok(Element::U8), |spec| spec.output.dtype.try_into())?;
+        let element = batch.spec().map_or(Element::U8, |spec| spec.output.dtype.into());
         let soft_labels = detached(py, || {
             let soft_labels = contents.num_classes.map(|classes| {
                 let soft_labels = batch.soft_labels(classes).map_err(Error::from)?;
@@ -164,7 +164,7 @@ impl PyBatch {
         if let Some((place, ColumnSpec { number, shape, .. })) = contents.column(name) {
             let memory = memory.columns.get(place)?.clone();
             let shape = [rows].into_iter().chain(shape.iter().copied()).collect();
-            return Some(Tensor::new(memory, shape, Element::try_from(*number).ok()?));
+            return Some(Tensor::new(memory, shape, *number));
         }
         if contents.samples == Samples::Rows && contents.columns.iter().any(|own| own == name) {
             return None;

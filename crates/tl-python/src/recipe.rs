@@ -11,7 +11,6 @@ use tl_transform::{
 };
 
 use crate::detached::detached;
-use crate::element::Element;
 use crate::error::Error;
 use crate::memory::Memory;
 use crate::tensor::Tensor;
@@ -167,11 +166,7 @@ impl PyRecipe {
         let bound = user_transforms.bind(&self.recipe).map_err(|error| Error::recipe(&error))?;
         let drawn = detached(py, || self.run(pixels, size, Draw { seed, epoch, sample }, bound))?;
         let (numbers, shape) = drawn.map_err(|error| error.of_call(py))?;
-        Ok(Tensor::new(
-            Memory::of(&numbers)?,
-            shape,
-            Element::try_from(self.recipe.output().dtype)?,
-        ))
+        Ok(Tensor::new(Memory::of(&numbers)?, shape, self.recipe.output().dtype.into()))
     }
 }
 

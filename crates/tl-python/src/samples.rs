@@ -14,7 +14,6 @@ use tl_pipeline::{
 use tl_transform::{BoundTransforms, Draw, Layout, OutputSpec, Plan, Recipe};
 
 use crate::detached::detached;
-use crate::element::Element;
 use crate::error::{Error, text};
 use crate::loader::source_notes;
 use crate::memory::Memory;
@@ -228,6 +227,6 @@ impl PySamples {
         let one = if is_interleaved { [height, width, 3] } else { [3, height, width] };
         let views = (self.recipe.views() > 1).then_some(self.recipe.views() as usize);
         let shape = views.into_iter().chain(one).collect();
-        Ok(Tensor::new(Memory::of(&image.data)?, shape, Element::try_from(dtype)?))
+        Ok(Tensor::new(Memory::of(&image.data)?, shape, dtype.into()))
     }
 }

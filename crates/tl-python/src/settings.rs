@@ -11,7 +11,7 @@ use tl_pipeline::{
 };
 use tl_transform::BoxFormat;
 
-use crate::element::Element;
+use crate::element::{Element, PythonElement};
 use crate::error::Error;
 use crate::recipe::PyRecipe;
 use crate::user::UserTransforms;
@@ -228,10 +228,10 @@ fn requests<'a>(
 ) -> Result<Vec<ColumnRequest>, Error> {
     let request = |(name, dtype): &(String, Option<String>)| {
         let element = |dtype: &String| {
-            let element = Element::named(dtype);
+            let element = Element::of_python(dtype);
             element.ok_or_else(|| Error::setting(&format!("column {name}: no numbers of {dtype}")))
         };
-        let number = dtype.as_ref().map(element).transpose()?.map(Element::column_type);
+        let number = dtype.as_ref().map(element).transpose()?;
         Ok(ColumnRequest { number, ..ColumnRequest::new(name.clone()) })
     };
     columns.into_iter().map(request).collect()

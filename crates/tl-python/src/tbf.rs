@@ -16,7 +16,7 @@ use tbl_io::{Location, Mapped, Source};
 
 use crate::convert::TableFindings;
 use crate::detached::detached;
-use crate::element::Element;
+use crate::element::{Element, PythonElement};
 use crate::error::Error;
 use crate::memory::Memory;
 use crate::tensor::Tensor;
@@ -206,8 +206,8 @@ impl PyTbfSegment {
 
     /// How vectors are stored.
     #[getter]
-    fn dtype(&self) -> PyResult<&'static str> {
-        Ok(element(self.header.embedding_dtype())?.name())
+    fn dtype(&self) -> PyResult<String> {
+        Ok(element(self.header.embedding_dtype())?.python_name())
     }
 
     /// The names of the regions that there are.

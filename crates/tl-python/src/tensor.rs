@@ -5,7 +5,7 @@ use pyo3::exceptions::{PyBufferError, PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyMemoryView, PyTuple};
 
-use crate::element::Element;
+use crate::element::{Element, PythonElement};
 use crate::hint::{Fields, Shape};
 use crate::memory::{ALIGNMENT, CPU, Exported, Memory};
 
@@ -60,7 +60,7 @@ impl Tensor {
     pub(crate) fn new(memory: Memory, shape: Vec<usize>, element: Element) -> Self {
         let numbers = shape.iter().try_fold(1usize, |all, &side| all.checked_mul(side));
         let need = numbers.and_then(|numbers| numbers.checked_mul(element.bytes()));
-        assert_eq!(need, Some(memory.len()), "bytes of {shape:?} of {}", element.name());
+        assert_eq!(need, Some(memory.len()), "bytes of {shape:?} of {}", element.python_name());
         Self { memory, shape, element, row_stride: None }
     }
 
@@ -158,8 +158,8 @@ impl Tensor {
 
     /// The type of the numbers, as in ``"float32"``.
     #[getter]
-    fn dtype(&self) -> &'static str {
-        self.element.name()
+    fn dtype(&self) -> String {
+        self.element.python_name()
     }
 
     /// How many dimensions there are.
@@ -261,7 +261,8 @@ impl Tensor {
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         let this = slf.get();
-        let described = format!("shape={}, dtype={}", this.shape(slf.py())?.0, this.element.name());
+        let described =
+            format!("shape={}, dtype={}", this.shape(slf.py())?.0, this.element.python_name());
         let numbers: usize = this.shape.iter().product();
         // NumPy has no bfloat16 of its own.
         if numbers > SHOWN || this.element == Element::Bf16 {

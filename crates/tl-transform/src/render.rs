@@ -1,7 +1,7 @@
 //! The final pass: from decoded pixels to numbers in a batch, without an image in between.
 
 use tl_simd::Level;
-use tl_simd::normalize::{Element, ImageWriter, Layout, PixelFormat, Table};
+use tl_simd::normalize::{Dtype, ImageWriter, Layout, PixelFormat, Table};
 use tl_simd::pad::{Flips, frame};
 use tl_simd::resample::{ImageView, Rect, Resampler, Resize};
 
@@ -17,7 +17,7 @@ pub(crate) const CHANNELS: usize = 3;
 pub struct Renderer {
     level: Level,
     table: Table,
-    element: Element,
+    dtype: Dtype,
     layout: Layout,
     resampler: Resampler,
     /// One row of output pixels, coloured where the pass pads.
@@ -35,8 +35,8 @@ impl Renderer {
         Self {
             level: Level::detect(),
             table: Table::new(mean, std),
-            element: output.dtype.into(),
-            layout: output.layout.into(),
+            dtype: output.dtype,
+            layout: output.layout,
             resampler: Resampler::new(),
             padded: Vec::new(),
         }
@@ -57,7 +57,7 @@ impl Renderer {
     /// Bytes of a result of this size.
     #[must_use]
     pub fn output_bytes(&self, (width, height): (u32, u32)) -> usize {
-        width as usize * height as usize * CHANNELS * self.element.size()
+        width as usize * height as usize * CHANNELS * self.dtype.bytes()
     }
 
     /// Runs `pass` on an image of RGB pixels and writes the result to `out`. Of the image only
@@ -79,7 +79,7 @@ impl Renderer {
 
     /// Whether results have the numbers of pixels, in their order.
     fn copies(&self) -> bool {
-        matches!((self.element, self.layout), (Element::U8, Layout::Hwc))
+        matches!((self.dtype, self.layout), (Dtype::U8, Layout::Hwc))
     }
 
     /// Where to put the rows of the window of `pass`, for a caller that makes them, and a resampler
@@ -89,7 +89,7 @@ impl Renderer {
     /// When `out` is not exactly as long as a result of the pass's size.
     pub fn rows<'a>(&'a mut self, pass: &Pass, out: &'a mut [u8]) -> (Rows<'a>, &'a mut Resampler) {
         let (width, height) = pass.output_size();
-        let format = PixelFormat { element: self.element, layout: self.layout, flip: pass.flip };
+        let format = PixelFormat { dtype: self.dtype, layout: self.layout, flip: pass.flip };
         let writer = ImageWriter::new(out, width as usize, height as usize, format, &self.table);
         let writer = if pass.flip_vertical { writer.upside_down() } else { writer };
         (Rows::new(self.level, writer, pass, &mut self.padded), &mut self.resampler)

@@ -1,6 +1,7 @@
 //! Types of the numbers in columns, and what becomes of them as `f32` and as labels.
 
 use half::{bf16, f16};
+use tl_transform::Dtype;
 use zerocopy::{FromBytes, Immutable};
 
 use crate::error::TableError;
@@ -12,7 +13,6 @@ mod sealed {
 
 /// The type of a column's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum ColumnType {
     /// One byte, 0 or 1.
@@ -32,6 +32,23 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
+    /// All types.
+    pub const ALL: [Self; 13] = [
+        Self::Bool,
+        Self::U8,
+        Self::I8,
+        Self::U16,
+        Self::I16,
+        Self::U32,
+        Self::I32,
+        Self::U64,
+        Self::I64,
+        Self::F16,
+        Self::Bf16,
+        Self::F32,
+        Self::F64,
+    ];
+
     /// Bytes of one number.
     #[must_use]
     pub const fn bytes(self) -> usize {
@@ -60,6 +77,17 @@ impl ColumnType {
             Self::Bf16 => "bf16",
             Self::F32 => "f32",
             Self::F64 => "f64",
+        }
+    }
+}
+
+impl From<Dtype> for ColumnType {
+    fn from(dtype: Dtype) -> Self {
+        match dtype {
+            Dtype::F32 => Self::F32,
+            Dtype::F16 => Self::F16,
+            Dtype::Bf16 => Self::Bf16,
+            Dtype::U8 => Self::U8,
         }
     }
 }

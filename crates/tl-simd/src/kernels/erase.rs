@@ -7,7 +7,7 @@ mod grid;
 
 use crate::Level;
 use crate::kernels::normal::{GROUP, normals};
-use crate::kernels::normalize::{Element, Layout};
+use crate::kernels::normalize::{Dtype, Layout};
 use crate::kernels::resample::Rect;
 use crate::vector::RGB;
 use core::ops::Range;
@@ -24,7 +24,7 @@ pub struct Canvas<'a> {
     out: &'a mut [u8],
     width: usize,
     height: usize,
-    element: Element,
+    dtype: Dtype,
     layout: Layout,
 }
 
@@ -38,13 +38,13 @@ impl<'a> Canvas<'a> {
     pub fn new(
         out: &'a mut [u8],
         (width, height): (usize, usize),
-        element: Element,
+        dtype: Dtype,
         layout: Layout,
     ) -> Self {
-        let need = [width, height, RGB, element.size()];
+        let need = [width, height, RGB, dtype.bytes()];
         let need = need.into_iter().try_fold(1_usize, usize::checked_mul);
         assert_eq!(Some(out.len()), need, "bytes of a {width}x{height} image");
-        Self { out, width, height, element, layout }
+        Self { out, width, height, dtype, layout }
     }
 
     /// Writes a value per channel into `rect`: torchvision's `erase`.
@@ -55,7 +55,7 @@ impl<'a> Canvas<'a> {
     ///
     /// When `rect` leaves the image.
     pub fn fill(&mut self, rect: Rect, value: Value) {
-        let colour = Colour::new(self.element, value);
+        let colour = Colour::new(self.dtype, value);
         self.rows(rect, |_, channels, row| colour.repeat(&channels, row));
     }
 
@@ -69,24 +69,24 @@ impl<'a> Canvas<'a> {
     ///
     /// When `rect` leaves the image.
     pub fn fill_normal(&mut self, level: Level, rect: Rect, key: u64) {
-        let element = self.element;
+        let dtype = self.dtype;
         let groups = (rect.width as usize).div_ceil(GROUP);
         self.rows(rect, |y, channels, row| {
-            let step = element.size() * channels.len();
-            for (channel, offset) in channels.zip((0..).step_by(element.size())) {
+            let step = dtype.bytes() * channels.len();
+            for (channel, offset) in channels.zip((0..).step_by(dtype.bytes())) {
                 let first = (channel * rect.height as usize + y) * groups;
                 let Some(row) = row.get_mut(offset..) else { continue };
                 for (group, part) in (first..).zip(row.chunks_mut(step * GROUP)) {
                     let deviates = normals(level, key, low_word(group));
-                    match element {
-                        Element::F32 => scatter(part, step, &deviates, f32::to_ne_bytes),
-                        Element::F16 => scatter(part, step, &deviates, |deviate| {
+                    match dtype {
+                        Dtype::F32 => scatter(part, step, &deviates, f32::to_ne_bytes),
+                        Dtype::F16 => scatter(part, step, &deviates, |deviate| {
                             f16::from_f32(deviate).to_ne_bytes()
                         }),
-                        Element::Bf16 => scatter(part, step, &deviates, |deviate| {
+                        Dtype::Bf16 => scatter(part, step, &deviates, |deviate| {
                             bf16::from_f32(deviate).to_ne_bytes()
                         }),
-                        Element::U8 => {
+                        Dtype::U8 => {
                             scatter(part, step, &deviates, |deviate| [whole_byte(deviate)]);
                         }
                     }
@@ -103,7 +103,7 @@ impl<'a> Canvas<'a> {
     pub fn fill_grid(&mut self, grid: &Grid, value: Value) {
         let (width, height) = grid.size();
         assert_eq!((self.width, self.height), (width as usize, height as usize), "the grid's size");
-        let colour = Colour::new(self.element, value);
+        let colour = Colour::new(self.dtype, value);
         let cells = grid.cells();
         self.rows(Rect::of_size(width, height), |y, channels, row| {
             let step = colour.pixel(&channels).len();
@@ -133,7 +133,7 @@ impl<'a> Canvas<'a> {
             Layout::Hwc => (1, RGB),
             Layout::Chw => (RGB, 1),
         };
-        let pixel = channels * self.element.size();
+        let pixel = channels * self.dtype.bytes();
         let line = self.width * pixel;
         for (plane, first) in self.out.chunks_exact_mut(line * self.height).zip(0..planes) {
             let rows = plane.chunks_exact_mut(line).skip(y).take(height);
@@ -154,11 +154,11 @@ struct Colour {
 const MOST_BYTES: usize = 4;
 
 impl Colour {
-    fn new(element: Element, value: Value) -> Self {
-        let size = element.size();
+    fn new(dtype: Dtype, value: Value) -> Self {
+        let size = dtype.bytes();
         let mut bytes = [0; MOST_BYTES * RGB];
         for (bytes, value) in bytes.chunks_exact_mut(size).zip(value) {
-            bytes.copy_from_slice(&encode(element, value)[..size]);
+            bytes.copy_from_slice(&encode(dtype, value)[..size]);
         }
         Self { bytes, size }
     }
@@ -212,13 +212,13 @@ fn whole_byte(value: f32) -> u8 {
 }
 
 /// The bytes of a number, at the front.
-fn encode(element: Element, value: f32) -> [u8; MOST_BYTES] {
+fn encode(dtype: Dtype, value: f32) -> [u8; MOST_BYTES] {
     let half = |[low, high]: [u8; 2]| [low, high, 0, 0];
-    match element {
-        Element::F32 => value.to_ne_bytes(),
-        Element::F16 => half(f16::from_f32(value).to_ne_bytes()),
-        Element::Bf16 => half(bf16::from_f32(value).to_ne_bytes()),
-        Element::U8 => [whole_byte(value), 0, 0, 0],
+    match dtype {
+        Dtype::F32 => value.to_ne_bytes(),
+        Dtype::F16 => half(f16::from_f32(value).to_ne_bytes()),
+        Dtype::Bf16 => half(bf16::from_f32(value).to_ne_bytes()),
+        Dtype::U8 => [whole_byte(value), 0, 0, 0],
     }
 }
 

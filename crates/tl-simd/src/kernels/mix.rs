@@ -1,29 +1,29 @@
 //! Mixing the images of a batch: rows of numbers blended, and rectangles copied between them.
 
 use crate::Level;
-use crate::kernels::normalize::{Element, Layout};
+use crate::kernels::normalize::{Dtype, Layout};
 use crate::kernels::resample::Rect;
 use crate::vector::color::ColorSimd;
 use crate::vector::{RGB, Simd, dispatch};
 
-/// Blends `row` with `other` in place: `other * (1 - lambda) + row * lambda`, rounded to the element
+/// Blends `row` with `other` in place: `other * (1 - lambda) + row * lambda`, rounded to the type
 /// after each step. That is torchvision's `MixUp`, which has `other` be the row before.
 ///
 /// # Panics
 ///
 /// When the lengths differ or are no whole numbers, or the elements are integers, which torch
 /// refuses to multiply by fractions.
-pub fn blend(level: Level, element: Element, lambda: f64, row: &mut [u8], other: &[u8]) {
+pub fn blend(level: Level, dtype: Dtype, lambda: f64, row: &mut [u8], other: &[u8]) {
     assert_eq!(row.len(), other.len(), "two images of one size");
-    assert!(row.len().is_multiple_of(element.size()), "whole numbers");
-    assert!(element != Element::U8, "integers are not blended");
+    assert!(row.len().is_multiple_of(dtype.bytes()), "whole numbers");
+    assert!(dtype != Dtype::U8, "integers are not blended");
     #[expect(clippy::cast_possible_truncation, reason = "torch's scalars have the tensor's type")]
     let (lambda, rest) = (lambda as f32, (1.0 - lambda) as f32);
-    match element {
-        Element::F32 => blend_as::<f32>(level, lambda, rest, row, other),
-        Element::F16 => blend_as::<Half>(level, lambda, rest, row, other),
-        Element::Bf16 => blend_as::<Brain>(level, lambda, rest, row, other),
-        Element::U8 => {}
+    match dtype {
+        Dtype::F32 => blend_as::<f32>(level, lambda, rest, row, other),
+        Dtype::F16 => blend_as::<Half>(level, lambda, rest, row, other),
+        Dtype::Bf16 => blend_as::<Brain>(level, lambda, rest, row, other),
+        Dtype::U8 => {}
     }
 }
 
@@ -62,7 +62,7 @@ pub struct Format {
     /// Width and height in pixels.
     pub size: (u32, u32),
     /// The type of the numbers.
-    pub element: Element,
+    pub dtype: Dtype,
     /// The order of the numbers.
     pub layout: Layout,
 }
@@ -75,7 +75,7 @@ impl Format {
     /// When it does not fit the address space.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let sides = [self.size.0 as usize, self.size.1 as usize, RGB, self.element.size()];
+        let sides = [self.size.0 as usize, self.size.1 as usize, RGB, self.dtype.bytes()];
         let bytes = sides.into_iter().try_fold(1_usize, usize::checked_mul);
         bytes.expect("the image fits into the address space")
     }
@@ -92,7 +92,7 @@ impl Format {
             Layout::Hwc => (1, RGB),
             Layout::Chw => (RGB, 1),
         };
-        let pixel = numbers * self.element.size();
+        let pixel = numbers * self.dtype.bytes();
         let (width, height) = (self.size.0 as usize, self.size.1 as usize);
         let place = move |plane: usize, rect: Rect, line: usize| {
             (((plane * height) + rect.y as usize + line) * width + rect.x as usize) * pixel
@@ -324,13 +324,13 @@ mod tests {
         let all: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_ne_bytes).collect();
         // The others are near 1 as halves, near 0.016 as bfloat16; the length leaves a rest at every level.
         let (all, ones) = (&all[2..], [0x80, 0x3C].repeat(usize::from(u16::MAX)));
-        for element in [Element::F16, Element::Bf16] {
+        for dtype in [Dtype::F16, Dtype::Bf16] {
             let mut expected = all.to_vec();
-            blend(Level::Scalar, element, 0.3, &mut expected, &ones);
+            blend(Level::Scalar, dtype, 0.3, &mut expected, &ones);
             for level in Level::available() {
                 let mut row = all.to_vec();
-                blend(level, element, 0.3, &mut row, &ones);
-                assert!(row == expected, "{level} {element:?}");
+                blend(level, dtype, 0.3, &mut row, &ones);
+                assert!(row == expected, "{level} {dtype:?}");
             }
         }
     }

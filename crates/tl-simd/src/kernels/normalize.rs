@@ -7,6 +7,8 @@
 
 mod row;
 
+use std::fmt;
+
 use crate::Level;
 use crate::kernels::interleave::flip_row;
 use crate::vector::RGB;
@@ -67,47 +69,71 @@ impl Table {
     }
 }
 
-/// The type of the numbers written.
+/// The type of the numbers of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Element {
-    /// The table's value.
+pub enum Dtype {
+    /// 32-bit floats: the table's values.
     F32,
-    /// The table's value rounded to the nearest IEEE half, ties to even.
+    /// 16-bit IEEE floats: the table's values rounded to nearest, ties to even.
     F16,
-    /// The table's value rounded to the nearest bfloat16, ties to even.
+    /// The upper halves of 32-bit floats: the table's values rounded to nearest, ties to even.
     Bf16,
-    /// The sample itself; the table is not used.
+    /// The samples as they are; the table is not used.
     U8,
 }
 
-impl Element {
+impl Dtype {
     /// Bytes of one number.
     #[must_use]
-    pub const fn size(self) -> usize {
+    pub const fn bytes(self) -> usize {
         match self {
             Self::F32 => 4,
             Self::F16 | Self::Bf16 => 2,
             Self::U8 => 1,
         }
     }
+
+    /// The name, such as `bf16`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::F16 => "f16",
+            Self::Bf16 => "bf16",
+            Self::U8 => "u8",
+        }
+    }
 }
 
-/// The order of the numbers of an image.
+impl fmt::Display for Dtype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The arrangement of the numbers of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Layout {
-    /// Three planes.
+    /// Three planes, as in PyTorch.
     Chw,
-    /// Interleaved pixels.
+    /// Interleaved pixels, as in TensorFlow and JAX.
     Hwc,
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Chw => "CHW",
+            Self::Hwc => "HWC",
+        })
+    }
 }
 
 /// How an image is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PixelFormat {
     /// The type of the numbers.
-    pub element: Element,
+    pub dtype: Dtype,
     /// The order of the numbers.
     pub layout: Layout,
     /// Whether every row is mirrored.
@@ -140,7 +166,7 @@ impl<'a> ImageWriter<'a> {
         format: PixelFormat,
         table: &'a Table,
     ) -> Self {
-        let need = [width, height, RGB, format.element.size()]
+        let need = [width, height, RGB, format.dtype.bytes()]
             .into_iter()
             .try_fold(1_usize, usize::checked_mul)
             .expect("the image fits into the address space");
@@ -179,16 +205,16 @@ impl<'a> ImageWriter<'a> {
         let y = y as usize;
         assert!(y < self.height, "row {y} of {}", self.height);
         let y = if self.upside_down { self.height - 1 - y } else { y };
-        if let (Element::U8, Layout::Hwc, Row::Interleaved(pixels)) =
-            (self.format.element, self.format.layout, row)
+        if let (Dtype::U8, Layout::Hwc, Row::Interleaved(pixels)) =
+            (self.format.dtype, self.format.layout, row)
         {
             return self.copy(level, y, pixels);
         }
-        match self.format.element {
-            Element::F32 => self.write::<f32>(level, y, row),
-            Element::F16 => self.write::<f16>(level, y, row),
-            Element::Bf16 => self.write::<bf16>(level, y, row),
-            Element::U8 => self.write::<u8>(level, y, row),
+        match self.format.dtype {
+            Dtype::F32 => self.write::<f32>(level, y, row),
+            Dtype::F16 => self.write::<f16>(level, y, row),
+            Dtype::Bf16 => self.write::<bf16>(level, y, row),
+            Dtype::U8 => self.write::<u8>(level, y, row),
         }
     }
 

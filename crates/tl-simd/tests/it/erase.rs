@@ -4,7 +4,7 @@ use crate::noise;
 use tl_simd::Level;
 use tl_simd::erase::Canvas;
 use tl_simd::normal::{GROUP, Noise, add_noise, fill_normals, normals};
-use tl_simd::normalize::{Element, Layout};
+use tl_simd::normalize::{Dtype, Layout};
 use tl_simd::resample::Rect;
 
 #[test]
@@ -98,22 +98,22 @@ fn rectangles_are_filled_in_every_form() {
     let rect = Rect { x: 3, y: 1, width: 66, height: 3 };
     let values = [1.5_f32, -2.25, 200.0];
     for layout in [Layout::Chw, Layout::Hwc] {
-        for (element, bytes) in [
-            (Element::F32, values.map(|value| value.to_ne_bytes().to_vec())),
-            (Element::F16, values.map(|value| half::f16::from_f32(value).to_ne_bytes().to_vec())),
-            (Element::Bf16, values.map(|value| half::bf16::from_f32(value).to_ne_bytes().to_vec())),
-            (Element::U8, [vec![1], vec![0], vec![200]]),
+        for (dtype, bytes) in [
+            (Dtype::F32, values.map(|value| value.to_ne_bytes().to_vec())),
+            (Dtype::F16, values.map(|value| half::f16::from_f32(value).to_ne_bytes().to_vec())),
+            (Dtype::Bf16, values.map(|value| half::bf16::from_f32(value).to_ne_bytes().to_vec())),
+            (Dtype::U8, [vec![1], vec![0], vec![200]]),
         ] {
-            let size = element.size();
+            let size = dtype.bytes();
             let before = noise(width * height * 3 * size, 5);
             let mut after = before.clone();
-            Canvas::new(&mut after, (width, height), element, layout).fill(rect, values);
+            Canvas::new(&mut after, (width, height), dtype, layout).fill(rect, values);
             for (index, number) in after.chunks_exact(size).enumerate() {
                 let (x, y, channel) = place(layout, index, width, height);
                 let inside = (3..69).contains(&x) && (1..4).contains(&y);
                 let expected =
                     if inside { &bytes[channel] } else { &before[index * size..][..size] };
-                assert_eq!(number, expected, "{layout:?} {element:?} {x} {y} {channel}");
+                assert_eq!(number, expected, "{layout:?} {dtype:?} {x} {y} {channel}");
             }
         }
     }
@@ -126,7 +126,7 @@ fn rectangles_of_deviates_have_them_row_by_row() {
     for layout in [Layout::Chw, Layout::Hwc] {
         for level in Level::available() {
             let mut image = vec![0; width * height * 3 * 4];
-            let mut canvas = Canvas::new(&mut image, (width, height), Element::F32, layout);
+            let mut canvas = Canvas::new(&mut image, (width, height), Dtype::F32, layout);
             canvas.fill_normal(level, rect, 99);
             for (index, number) in image.chunks_exact(4).enumerate() {
                 let (x, y, channel) = place(layout, index, width, height);

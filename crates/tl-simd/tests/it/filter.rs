@@ -6,7 +6,7 @@ use tl_simd::Level;
 use tl_simd::erase::{Canvas, Grid};
 use tl_simd::gaussian::GaussianBlur;
 use tl_simd::mix::blend;
-use tl_simd::normalize::{Element, Layout};
+use tl_simd::normalize::{Dtype, Layout};
 
 const CASES: &str = include_str!("../../../../testdata/filter/cases.txt");
 const SEED: u64 = 3;
@@ -52,24 +52,23 @@ fn rows_are_mixed_with_the_bits_of_torchvision() {
     let numbers = noise(2000, SEED).into_iter().map(|byte| (f32::from(byte) - 128.0) / 64.0);
     let numbers: Vec<f32> = numbers.collect();
     for (fields, crcs) in cases {
-        let elements = [Element::F32, Element::F16, Element::Bf16];
-        for (element, crc) in elements.into_iter().zip(crcs) {
-            let bytes: Vec<u8> =
-                numbers.iter().flat_map(|&number| encode(element, number)).collect();
+        let elements = [Dtype::F32, Dtype::F16, Dtype::Bf16];
+        for (dtype, crc) in elements.into_iter().zip(crcs) {
+            let bytes: Vec<u8> = numbers.iter().flat_map(|&number| encode(dtype, number)).collect();
             let (row, other) = bytes.split_at(bytes.len() / 2);
             for level in Level::available() {
                 let mut row = row.to_vec();
-                blend(level, element, fields[0], &mut row, other);
-                assert_eq!(crc32fast::hash(&row), crc, "{level} {element:?} {fields:?}");
+                blend(level, dtype, fields[0], &mut row, other);
+                assert_eq!(crc32fast::hash(&row), crc, "{level} {dtype:?} {fields:?}");
             }
         }
     }
 }
 
-fn encode(element: Element, number: f32) -> Vec<u8> {
-    if element == Element::F16 {
+fn encode(dtype: Dtype, number: f32) -> Vec<u8> {
+    if dtype == Dtype::F16 {
         f16::from_f32(number).to_ne_bytes().to_vec()
-    } else if element == Element::Bf16 {
+    } else if dtype == Dtype::Bf16 {
         bf16::from_f32(number).to_ne_bytes().to_vec()
     } else {
         number.to_ne_bytes().to_vec()
@@ -97,7 +96,7 @@ fn grids_lie_where_their_authors_code_puts_them() {
         }
         let (width, height) = (width as usize, height as usize);
         let mut image = vec![0; width * height * 3];
-        let mut canvas = Canvas::new(&mut image, (width, height), Element::U8, Layout::Chw);
+        let mut canvas = Canvas::new(&mut image, (width, height), Dtype::U8, Layout::Chw);
         canvas.fill_grid(&grid, [255.0; 3]);
         for plane in image.chunks_exact(width * height) {
             assert_eq!(crc32fast::hash(plane), crc, "{fields:?}");

@@ -2,10 +2,10 @@
 
 use crate::noise;
 use tl_simd::Level;
-use tl_simd::normalize::{Element, ImageWriter, Layout, PixelFormat, Table};
+use tl_simd::normalize::{Dtype, ImageWriter, Layout, PixelFormat, Table};
 
 const LONGEST: usize = 4 * 64 + 1;
-const ELEMENTS: [Element; 4] = [Element::F32, Element::F16, Element::Bf16, Element::U8];
+const ELEMENTS: [Dtype; 4] = [Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::U8];
 const LAYOUTS: [Layout; 2] = [Layout::Chw, Layout::Hwc];
 
 /// Two rows of `pixels`, the second from a later part of `samples`, behind `offset` bytes.
@@ -17,7 +17,7 @@ fn write(
     format: PixelFormat,
     table: &Table,
 ) -> Vec<u8> {
-    let mut out = vec![0xAA; offset + 2 * pixels * 3 * format.element.size()];
+    let mut out = vec![0xAA; offset + 2 * pixels * 3 * format.dtype.bytes()];
     let mut writer = ImageWriter::new(&mut out[offset..], pixels, 2, format, table);
     writer.write_row(level, 0, &samples[offset..][..pixels * 3]);
     writer.write_row(level, 1, &samples[offset + 100..][..pixels * 3]);
@@ -30,9 +30,9 @@ fn every_level_writes_the_bytes_of_the_scalar_one() {
     let table = Table::imagenet();
     for level in Level::available() {
         for (pixels, offset) in (0..=LONGEST).flat_map(|n| (0..=8).map(move |o| (n, o))) {
-            for (element, layout) in ELEMENTS.iter().flat_map(|&e| LAYOUTS.map(|l| (e, l))) {
+            for (dtype, layout) in ELEMENTS.iter().flat_map(|&e| LAYOUTS.map(|l| (e, l))) {
                 for flip in [false, true] {
-                    let format = PixelFormat { element, layout, flip };
+                    let format = PixelFormat { dtype, layout, flip };
                     let expected = write(Level::Scalar, &samples, pixels, offset, format, &table);
                     let out = write(level, &samples, pixels, offset, format, &table);
                     assert!(out == expected, "{level} {pixels} {offset} {format:?}");
@@ -51,10 +51,10 @@ fn planes_and_interleaved_rows_of_the_same_pixels_are_written_alike() {
         let plane = |channel: usize| row.iter().skip(channel).step_by(3).copied().collect();
         let planes: [Vec<u8>; 3] = [plane(0), plane(1), plane(2)];
         let planes = [&planes[0][..], &planes[1], &planes[2]];
-        for (element, layout) in ELEMENTS.iter().flat_map(|&e| LAYOUTS.map(|l| (e, l))) {
+        for (dtype, layout) in ELEMENTS.iter().flat_map(|&e| LAYOUTS.map(|l| (e, l))) {
             for flip in [false, true] {
-                let format = PixelFormat { element, layout, flip };
-                let bytes = pixels * 3 * element.size();
+                let format = PixelFormat { dtype, layout, flip };
+                let bytes = pixels * 3 * dtype.bytes();
                 let mut out = [vec![0; bytes], vec![1; bytes]];
                 let [interleaved, planar] = &mut out;
                 ImageWriter::new(interleaved, pixels, 1, format, &table).write_row(level, 0, row);
@@ -82,28 +82,27 @@ fn every_level_computes_what_the_table_holds() {
         });
         let table = Table::new(mean, std);
         for level in Level::available() {
-            for element in ELEMENTS {
-                let format = PixelFormat { element, layout: Layout::Chw, flip: false };
-                let mut out = vec![0; 256 * 3 * element.size()];
+            for dtype in ELEMENTS {
+                let format = PixelFormat { dtype, layout: Layout::Chw, flip: false };
+                let mut out = vec![0; 256 * 3 * dtype.bytes()];
                 ImageWriter::new(&mut out, 256, 1, format, &table).write_row(level, 0, &ramp);
                 let expected: Vec<u8> = (0..3)
                     .flat_map(|channel| (0..=255).map(move |sample| (channel, sample)))
-                    .flat_map(|(channel, sample)| number(&table, element, channel, sample))
+                    .flat_map(|(channel, sample)| number(&table, dtype, channel, sample))
                     .collect();
-                assert!(out == expected, "{level} {element:?} {mean:?} {std:?}");
+                assert!(out == expected, "{level} {dtype:?} {mean:?} {std:?}");
             }
         }
     }
 }
 
-fn number(table: &Table, element: Element, channel: usize, sample: u8) -> Vec<u8> {
+fn number(table: &Table, dtype: Dtype, channel: usize, sample: u8) -> Vec<u8> {
     let value = table.channel(channel)[usize::from(sample)];
-    match element {
-        Element::F32 => value.to_ne_bytes().to_vec(),
-        Element::F16 => half::f16::from_f32(value).to_ne_bytes().to_vec(),
-        Element::Bf16 => half::bf16::from_f32(value).to_ne_bytes().to_vec(),
-        Element::U8 => vec![sample],
-        other => unreachable!("{other:?} is not in `ELEMENTS`"),
+    match dtype {
+        Dtype::F32 => value.to_ne_bytes().to_vec(),
+        Dtype::F16 => half::f16::from_f32(value).to_ne_bytes().to_vec(),
+        Dtype::Bf16 => half::bf16::from_f32(value).to_ne_bytes().to_vec(),
+        Dtype::U8 => vec![sample],
     }
 }
 
@@ -111,10 +110,10 @@ fn number(table: &Table, element: Element, channel: usize, sample: u8) -> Vec<u8
 fn the_first_row_can_be_the_lowest() {
     let samples = noise(5 * 3 * 4, 10);
     let table = Table::imagenet();
-    for (element, layout) in ELEMENTS.iter().flat_map(|&e| LAYOUTS.map(|l| (e, l))) {
-        let format = PixelFormat { element, layout, flip: true };
+    for (dtype, layout) in ELEMENTS.iter().flat_map(|&e| LAYOUTS.map(|l| (e, l))) {
+        let format = PixelFormat { dtype, layout, flip: true };
         let write = |upside_down: bool| {
-            let mut out = vec![0; 5 * 4 * 3 * element.size()];
+            let mut out = vec![0; 5 * 4 * 3 * dtype.bytes()];
             let mut writer = ImageWriter::new(&mut out, 5, 4, format, &table);
             if upside_down {
                 writer = writer.upside_down();

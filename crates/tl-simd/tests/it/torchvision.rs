@@ -1,7 +1,7 @@
 //! Every level against the bits that torchvision made (`testdata/normalize/generate.py`).
 
 use tl_simd::Level;
-use tl_simd::normalize::{Element, ImageWriter, Layout, PixelFormat, Table};
+use tl_simd::normalize::{Dtype, ImageWriter, Layout, PixelFormat, Table};
 
 const CASES: &str = include_str!("../../../../testdata/normalize/cases.txt");
 
@@ -14,14 +14,14 @@ fn every_level_normalizes_with_the_bits_of_torchvision() {
         let fields: Vec<&str> = line.split(' ').collect();
         let number = |at: usize| rounded(fields[at]);
         let table = Table::new([0, 1, 2].map(number), [3, 4, 5].map(number));
-        let elements = [Element::F32, Element::F16, Element::Bf16];
-        for (element, crc) in elements.into_iter().zip(&fields[6..]) {
+        let elements = [Dtype::F32, Dtype::F16, Dtype::Bf16];
+        for (dtype, crc) in elements.into_iter().zip(&fields[6..]) {
             let crc = u32::from_str_radix(crc, 16).expect("a CRC");
             for level in Level::available() {
-                let format = PixelFormat { element, layout: Layout::Chw, flip: false };
-                let mut out = vec![0; 256 * 3 * element.size()];
+                let format = PixelFormat { dtype, layout: Layout::Chw, flip: false };
+                let mut out = vec![0; 256 * 3 * dtype.bytes()];
                 ImageWriter::new(&mut out, 256, 1, format, &table).write_row(level, 0, &ramp);
-                assert_eq!(crc32fast::hash(&out), crc, "{level} {element:?}: {line}");
+                assert_eq!(crc32fast::hash(&out), crc, "{level} {dtype:?}: {line}");
             }
         }
     }

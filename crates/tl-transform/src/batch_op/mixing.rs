@@ -68,14 +68,14 @@ impl Mixing {
         images: &mut [u8],
         spare: &mut Vec<u8>,
     ) {
-        let format = Format { size, element: output.dtype.into(), layout: output.layout.into() };
+        let format = Format { size, dtype: output.dtype, layout: output.layout };
         let mut batch = Batch::new(images, format, self.sources(), spare);
         // From the last image to the first, so that those before an image are as they were.
         for image in (0..batch.count).rev() {
             match *self {
                 Self::MixUp { lambda } => {
                     let (row, before) = batch.pair(image, 1);
-                    mix::blend(level, format.element, lambda, row, before);
+                    mix::blend(level, format.dtype, lambda, row, before);
                 }
                 Self::CutMix { rect } => {
                     let (row, before) = batch.pair(image, 1);

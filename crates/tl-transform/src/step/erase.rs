@@ -75,7 +75,7 @@ impl Erase {
     /// When the image has another length, or the rectangle leaves it.
     pub fn run(&self, level: Level, output: OutputSpec, size: (u32, u32), image: &mut [u8]) {
         let sides = (size.0 as usize, size.1 as usize);
-        let mut canvas = Canvas::new(image, sides, output.dtype.into(), output.layout.into());
+        let mut canvas = Canvas::new(image, sides, output.dtype, output.layout);
         match *self {
             Self::Rectangle { rect, fill: Filling::Value(value) } => canvas.fill(rect, value),
             Self::Rectangle { rect, fill: Filling::Normal { key } } => {
