@@ -31,13 +31,13 @@ use array::Converter;
 /// The kind of metadata with the values of a key.
 const KEY_VALUES: &str = "KeyValues";
 
-/// What a field's metadata says of keys without values: how many categories there are.
+/// The entry of a field's metadata for keys without values: the number of categories.
 const KEY_COUNT: &str = "idv:key_count";
 
-/// What a field's metadata says of vectors of several dimensions: their extents, as in `8x76`.
+/// The entry of a field's metadata for vectors of several dimensions: their extents, as in `8x76`.
 const DIMENSIONS: &str = "idv:dimensions";
 
-/// How columns become arrays.
+/// The options of converting columns into arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ArrowOptions {
@@ -55,47 +55,30 @@ impl Default for ArrowOptions {
     }
 }
 
-/// Why columns do not become arrays.
+/// The reason why columns cannot be converted into arrays.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum ArrowError {
     /// The file cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// Values of a column have no place in its array.
     #[error("column {column:?}: {source}")]
-    Convert {
-        /// The column's name.
-        column: String,
-        /// Which, and why not.
-        source: ConvertError,
-    },
+    Convert { column: String, source: ConvertError },
 }
 
-/// Why values do not become an array.
+/// The reason why values cannot be converted into an array.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum ConvertError {
     /// A span or point of time that the unit cannot say.
     #[error("{ticks} ticks of 100 ns at {index} have no number of {unit:?}s")]
-    Time {
-        /// The value's number.
-        index: usize,
-        /// The value.
-        ticks: i64,
-        /// The unit asked for.
-        unit: TimeUnit,
-    },
+    Time { index: usize, ticks: i64, unit: TimeUnit },
     /// A key beyond the values that its metadata has.
     #[error("key {key} at {index} is none of {count} values")]
-    Key {
-        /// The key's number.
-        index: usize,
-        /// The key.
-        key: u64,
-        /// How many values there are.
-        count: u64,
-    },
+    Key { index: usize, key: u64, count: u64 },
     /// Values of another kind than the codec's, or too many of them.
     #[error(transparent)]
     Values(#[from] ValuesError),

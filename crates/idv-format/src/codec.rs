@@ -78,12 +78,12 @@ impl Number {
 /// A category: 0 is missing, 1 to `count` are the categories.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// How the number is stored: an unsigned integer.
+    /// The type of the stored number: an unsigned integer.
     pub number: Number,
     /// How many categories there are, at least one.
     pub count: u64,
-    /// What the first category is called when it is shown as a number: 0 in every file since 2019.
-    /// Stored values do not depend on it.
+    /// The number that the first category is shown as: 0 in every file since 2019. Stored values do
+    /// not depend on it.
     pub min: u64,
 }
 
@@ -106,7 +106,7 @@ impl Vector {
     }
 }
 
-/// How single values are stored.
+/// The storage of single values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Item {
     /// A number.
@@ -129,7 +129,7 @@ pub enum Item {
     RowId,
 }
 
-/// How the values of a column are stored.
+/// The storage of a column's values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Codec {
     /// One value a row.
@@ -267,7 +267,7 @@ fn wrong_kind(item: &Item, values: &Values<'_>) -> ValuesError {
     ValuesError::Kind { codec: item.name().to_owned(), values: values.kind_name() }
 }
 
-/// What a block can count.
+/// The largest count of a block.
 const MAX_COUNT: u64 = i32::MAX.unsigned_abs() as u64;
 
 /// A count as a block stores it.

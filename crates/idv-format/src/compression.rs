@@ -13,7 +13,7 @@ use crate::toc::Compression;
 /// its size.
 const MAX_RATIO: u64 = 1032;
 
-/// Where inflating a block of unknown size starts.
+/// The first buffer for inflating a block of unknown size.
 const FIRST_BYTES: u64 = 4 << 10;
 
 /// Room for the end of a stream.

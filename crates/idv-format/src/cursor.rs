@@ -9,7 +9,7 @@ use crate::error::FormatError;
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
-    /// Where `rest` starts, as errors say it.
+    /// The offset of `rest`, for errors.
     offset: u64,
 }
 
@@ -19,7 +19,7 @@ impl<'a> Cursor<'a> {
         Self { rest: bytes, offset }
     }
 
-    /// Where the next byte lies.
+    /// The offset of the next byte.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }

@@ -1,45 +1,33 @@
-//! What can be wrong with the bytes of an IDV file.
+//! The errors of the bytes of an IDV file.
 
 use alloc::string::String;
 
 use crate::header::Version;
 use crate::toc::Compression;
 
-/// Why bytes are not what the IDV format asks for.
+/// The reason why bytes are not a valid IDV file.
 ///
 /// An `offset` counts from the first byte of the file in header, table of contents, metadata and
 /// lookup tables, and from the first byte of the uncompressed block inside a block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum FormatError {
     /// The bytes end before the structure does.
     #[error("{what} at {offset} needs {need} bytes, {have} are there")]
-    Truncated {
-        /// The structure.
-        what: &'static str,
-        /// Where it starts.
-        offset: u64,
-        /// Its size.
-        need: u64,
-        /// How many bytes are left.
-        have: u64,
-    },
+    Truncated { what: &'static str, offset: u64, need: u64, have: u64 },
     /// A signature is not there.
     #[error("{what} at {offset} is {found:016x}, expected {expected:016x}")]
     Signature {
-        /// Which one.
         what: &'static str,
-        /// Where it should be.
         offset: u64,
         /// The eight bytes there, as a little-endian number.
         found: u64,
-        /// The signature.
         expected: u64,
     },
     /// The file asks for a newer reader than its own version.
     #[error("compatible version {compatible} is above the file's version {version}")]
     CompatibleVersion {
-        /// The version of the file.
         version: Version,
         /// The version a reader needs to know.
         compatible: Version,
@@ -47,7 +35,6 @@ pub enum FormatError {
     /// A version that was never released.
     #[error("version {version} is older than {oldest}")]
     OldVersion {
-        /// The version of the file.
         version: Version,
         /// The oldest one there may be.
         oldest: Version,
@@ -64,92 +51,37 @@ pub enum FormatError {
     },
     /// A number is negative that cannot be.
     #[error("{what} at {offset} is {found}, expected 0 or more")]
-    Negative {
-        /// The number.
-        what: &'static str,
-        /// Where it stands.
-        offset: u64,
-        /// Its value.
-        found: i64,
-    },
+    Negative { what: &'static str, offset: u64, found: i64 },
     /// A number lies outside what the file leaves room for.
     #[error("{what} at {offset} is {found}, expected {low} to {high}")]
-    OutOfRange {
-        /// The number.
-        what: &'static str,
-        /// Where it stands.
-        offset: u64,
-        /// Its value.
-        found: i64,
-        /// The smallest possible.
-        low: u64,
-        /// The largest possible.
-        high: u64,
-    },
+    OutOfRange { what: &'static str, offset: u64, found: i64, low: u64, high: u64 },
     /// A LEB128 number with more bytes or bits than its type has.
     #[error("{what} at {offset} is no LEB128 number of {bits} bits")]
-    Leb128 {
-        /// The number.
-        what: &'static str,
-        /// Where it starts.
-        offset: u64,
-        /// The size of its type.
-        bits: u32,
-    },
+    Leb128 { what: &'static str, offset: u64, bits: u32 },
     /// A string that is not UTF-8.
     #[error("{what} at {offset} is not UTF-8 from byte {valid_up_to} on")]
     Utf8 {
-        /// The string.
         what: &'static str,
-        /// Where its first byte is.
         offset: u64,
         /// How many of its bytes are UTF-8.
         valid_up_to: u64,
     },
     /// A string is empty that names something.
     #[error("{what} at {offset} is empty")]
-    Empty {
-        /// The string.
-        what: &'static str,
-        /// Where it stands.
-        offset: u64,
-    },
+    Empty { what: &'static str, offset: u64 },
     /// A column has rows but no rows in a block.
     #[error("rows per block at {offset} are 0 in a file of {rows} rows")]
-    RowsPerBlock {
-        /// Where the number stands.
-        offset: u64,
-        /// Rows of the file.
-        rows: u64,
-    },
+    RowsPerBlock { offset: u64, rows: u64 },
     /// A codec's parameters take another size than is stated for them.
     #[error("codec {codec} at {offset} has {declared} bytes of parameters and uses {used}")]
-    CodecParameters {
-        /// The codec's name.
-        codec: String,
-        /// Where the parameters start.
-        offset: u64,
-        /// The stated size.
-        declared: u64,
-        /// The size its parameters have.
-        used: u64,
-    },
+    CodecParameters { codec: String, offset: u64, declared: u64, used: u64 },
     /// A key over values that are not unsigned integers, or a vector of vectors.
     #[error("codec {outer} at {offset} cannot be of {inner}")]
-    CodecItem {
-        /// The outer codec's name.
-        outer: &'static str,
-        /// Where its parameters start.
-        offset: u64,
-        /// The inner codec's name.
-        inner: String,
-    },
+    CodecItem { outer: &'static str, offset: u64, inner: String },
     /// A key type without values, or with more than its numbers can tell apart.
     #[error("key count at {offset} is {count}, expected 1 to {max}")]
     KeyCount {
-        /// Where the count stands.
         offset: u64,
-        /// The count.
         count: i128,
         /// The largest value of its type.
         max: u64,
@@ -157,57 +89,35 @@ pub enum FormatError {
     /// An old key type that is neither contiguous nor unbounded.
     #[error("old key at {offset} has contiguity {contiguous} and count {count}")]
     OldKey {
-        /// Where the flag stands.
         offset: u64,
         /// The flag: 1 for contiguous, 0 for not, nothing else.
         contiguous: u8,
-        /// The count; 0 means unbounded.
         count: i32,
     },
     /// A vector type with more slots than can be counted.
     #[error("vector dimensions at {offset} multiply to more than {limit}")]
-    VectorSize {
-        /// Where the dimensions start.
-        offset: u64,
-        /// The largest number of slots.
-        limit: u64,
-    },
+    VectorSize { offset: u64, limit: u64 },
     /// Two entries of a column's metadata are of one kind.
     #[error("metadata kind {kind} at {offset} is there twice")]
-    DuplicateKind {
-        /// The kind.
-        kind: String,
-        /// Where the second one stands.
-        offset: u64,
-    },
+    DuplicateKind { kind: String, offset: u64 },
     /// A count or size disagrees with another one.
     #[error("{what} at {offset} is {found}, expected {expected}")]
     Count {
-        /// What is counted.
         what: &'static str,
-        /// Where the count stands.
         offset: u64,
         /// The count that follows from the rest.
         expected: u64,
-        /// The count found.
         found: i64,
     },
     /// Bytes are left in a block after its last value.
     #[error("{bytes} bytes are left at {offset} after the last value")]
-    Leftover {
-        /// Where they start.
-        offset: u64,
-        /// How many there are.
-        bytes: u64,
-    },
+    Leftover { offset: u64, bytes: u64 },
     /// The end of a text lies before its start, or a missing text has a width.
     #[error("text {item} ends at {end}, the one before it at {previous}")]
     TextBoundary {
         /// The text's number in the block.
         item: u64,
-        /// Where it ends, in UTF-16 code units.
         end: u32,
-        /// Where the text before it ends.
         previous: u32,
     },
     /// A boolean with the pattern that means nothing.
@@ -221,11 +131,9 @@ pub enum FormatError {
     VectorIndex {
         /// The vector's number in the block.
         vector: u64,
-        /// The index.
         index: i64,
         /// The index before it, -1 for the first.
         previous: i64,
-        /// The vector's length.
         length: u64,
     },
     /// A sparse vector with as many explicit items as it is long, or more.
@@ -233,17 +141,13 @@ pub enum FormatError {
     VectorCount {
         /// The vector's number in the block.
         vector: u64,
-        /// Its length.
         length: u64,
-        /// The count; -1 means dense.
         count: i64,
     },
     /// Compressed bytes that cannot be inflated.
     #[error("{compression} data of {stored} bytes is damaged after {inflated} bytes")]
     Damaged {
-        /// How they are compressed.
         compression: Compression,
-        /// Their number.
         stored: u64,
         /// How many bytes came out of them before.
         inflated: u64,
@@ -251,39 +155,22 @@ pub enum FormatError {
     /// Compressed bytes that end before the data does.
     #[error("{compression} data of {stored} bytes does not end after {inflated} bytes")]
     Unended {
-        /// How they are compressed.
         compression: Compression,
-        /// Their number.
         stored: u64,
         /// How many bytes came out of them.
         inflated: u64,
     },
     /// Bytes are left behind the end of the compressed data.
     #[error("{compression} data of {stored} bytes ends {bytes} bytes earlier")]
-    Trailing {
-        /// How they are compressed.
-        compression: Compression,
-        /// Their number.
-        stored: u64,
-        /// How many are left.
-        bytes: u64,
-    },
+    Trailing { compression: Compression, stored: u64, bytes: u64 },
     /// A block has another size than its lookup table or its number of rows says.
     #[error("block has {found} bytes, expected {expected}")]
     BlockSize {
         /// The size found; of compressed blocks at least this.
         found: u64,
-        /// The size there should be.
         expected: u64,
     },
     /// Something is larger than the caller or this reader takes.
     #[error("{what} take {need}, the limit is {limit}")]
-    Limit {
-        /// What is too large.
-        what: &'static str,
-        /// Its size.
-        need: u64,
-        /// The largest possible.
-        limit: u64,
-    },
+    Limit { what: &'static str, need: u64, limit: u64 },
 }

@@ -44,7 +44,7 @@ struct RawHeader {
 
 const _: () = assert!(size_of::<RawHeader>() == Header::SIZE);
 
-/// What the first 256 bytes of a file say.
+/// The first 256 bytes of a file.
 ///
 /// ```
 /// use idv_format::{Header, Version};
@@ -61,9 +61,9 @@ pub struct Header {
     pub version: Version,
     /// The version that a reader needs to know.
     pub compatible_version: Version,
-    /// Where the table of contents starts.
+    /// The offset of the table of contents.
     pub toc_offset: u64,
-    /// Where the signature at the end stands.
+    /// The offset of the signature at the end.
     pub tail_offset: u64,
     /// Rows of every column.
     pub row_count: u64,
@@ -143,7 +143,7 @@ impl Header {
         check_signature("tail signature", self.tail_offset, found, Self::TAIL)
     }
 
-    /// Where the data set ends. What a file has behind it is not part of it.
+    /// The end of the data set. Bytes after it are not part of it.
     pub fn end(&self) -> u64 {
         self.tail_offset + Self::TAIL.len() as u64
     }

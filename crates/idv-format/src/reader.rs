@@ -16,7 +16,7 @@ mod scratch;
 pub use column::Column;
 pub use scratch::Scratch;
 
-/// What a reader takes before it allocates, against files that claim absurd sizes.
+/// The limits of a reader's allocations, against files that claim absurd sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -97,7 +97,7 @@ impl<R: ReadAt> IdvFile<R> {
         Ok(Self { source, header, columns, limits })
     }
 
-    /// What the header says.
+    /// The header of the file.
     pub fn header(&self) -> &Header {
         &self.header
     }
@@ -139,7 +139,7 @@ impl<R: ReadAt> IdvFile<R> {
         Column::of_blocks(self, self.entry(index)?, blocks)
     }
 
-    /// What metadata a column has.
+    /// The metadata of a column.
     ///
     /// # Errors
     /// [`ReadError::NoColumn`], [`ReadError::Format`], [`ReadError::Io`].

@@ -1,4 +1,4 @@
-//! Where bytes come from.
+//! The source of bytes.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;

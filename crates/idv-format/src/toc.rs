@@ -14,7 +14,8 @@ use crate::header::{Header, check_range, from_i64, to_i64};
 
 pub use compression::Compression;
 
-/// Why the values of a column, or of a piece of metadata, cannot be read. The rest of the file can.
+/// The reason why the values of a column, or of a piece of metadata, cannot be read. The rest of
+/// the file can.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Dead {
@@ -26,7 +27,7 @@ pub enum Dead {
     Compression(u8),
 }
 
-/// How stored values are to be understood.
+/// The meaning of stored values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Storage {
     /// The codec, as the file names it.
@@ -65,13 +66,13 @@ impl Storage {
 pub struct ColumnEntry {
     /// The name. Several columns can have the same; ML.NET then sees the last one only.
     pub name: String,
-    /// How its values are stored.
+    /// The storage of its values.
     pub storage: Storage,
     /// Rows of every block but the last, which may have fewer.
     pub rows_per_block: u64,
-    /// Where the lookup table starts.
+    /// The offset of the lookup table.
     pub lookup_offset: u64,
-    /// Where the table of contents of its metadata starts, if it has any.
+    /// The offset of its metadata's table of contents, if it has any.
     pub metadata_offset: Option<u64>,
 }
 
@@ -126,7 +127,7 @@ impl ColumnEntry {
         at(block)..at(block.saturating_add(1))
     }
 
-    /// Where the lookup table of a file of `rows` rows lies.
+    /// The range of the lookup table of a file of `rows` rows.
     pub fn lookup_range(&self, rows: u64) -> Range<u64> {
         let bytes = lookup_bytes(self.block_count(rows)).unwrap_or(u64::MAX);
         self.lookup_offset..self.lookup_offset.saturating_add(bytes)
@@ -151,10 +152,10 @@ pub fn parse_toc(bytes: &[u8], header: &Header) -> Result<Vec<ColumnEntry>, Form
     (0..header.column_count).map(|_| ColumnEntry::parse(&mut cursor, header)).collect()
 }
 
-/// Where a block lies, and how large it is.
+/// The place and the size of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Where it starts.
+    /// The offset of its start.
     pub offset: u64,
     /// Its size in the file.
     pub stored_bytes: u32,
@@ -216,11 +217,11 @@ pub fn parse_lookup_table(
 /// A piece of a column's metadata: one value, in a block of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetadataEntry {
-    /// What it says, such as `SlotNames`.
+    /// The kind, such as `SlotNames`.
     pub kind: String,
-    /// How it is stored.
+    /// The storage of its value.
     pub storage: Storage,
-    /// Where its block starts.
+    /// The offset of its block.
     pub offset: u64,
     /// The size of its block in the file. The size without compression is not stored.
     pub stored_bytes: u64,

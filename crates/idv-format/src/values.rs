@@ -202,7 +202,7 @@ impl<'a> Values<'a> {
         Ok(())
     }
 
-    /// What kind of values these are, for messages.
+    /// The kind of the values, for messages.
     pub(crate) fn kind_name(&self) -> &'static str {
         match self {
             Values::SByte(_) => "SByte",

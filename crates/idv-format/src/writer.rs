@@ -18,7 +18,7 @@ mod rows;
 
 use blocks::{Encoders, Job};
 
-/// How a file is written.
+/// The options of writing a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriteOptions {
@@ -40,12 +40,12 @@ impl Default for WriteOptions {
 pub struct NewColumn {
     /// Its name. Of several columns of one name ML.NET sees the last.
     pub name: String,
-    /// How its values are stored. The older codecs are written by the names of today, so that
+    /// The codec of its values. The older codecs are written by the names of today, so that
     /// [`Key::min`](crate::Key::min) is lost.
     pub codec: Codec,
     /// [`Compression::None`] or [`Compression::Deflate`].
     pub compression: Compression,
-    /// What is to be said about it.
+    /// The metadata of the column.
     pub metadata: Vec<NewMetadata>,
 }
 
@@ -60,15 +60,15 @@ impl NewColumn {
 /// A piece of metadata to be written.
 #[derive(Clone, Debug)]
 pub struct NewMetadata {
-    /// What it says, such as `SlotNames`.
+    /// The kind, such as `SlotNames`.
     pub kind: String,
-    /// How its value is stored.
+    /// The codec of its value.
     pub codec: Codec,
     /// Its value: one, which may be a vector.
     pub value: Values<'static>,
 }
 
-/// What became of a file.
+/// The summary of a written file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteSummary {
     /// Rows of every column.
@@ -106,7 +106,7 @@ pub struct WriteSummary {
 #[derive(Debug)]
 pub struct Writer<W> {
     sink: W,
-    /// Where the file starts in the destination.
+    /// The offset of the file in the destination.
     start: u64,
     /// How many bytes of the file are written.
     position: u64,

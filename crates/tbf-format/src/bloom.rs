@@ -12,7 +12,7 @@ use crate::error::FormatError;
 use crate::region::Region;
 use crate::values::Values;
 
-/// What stands in front of the bits.
+/// The header of the bits.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct BloomHeader {

@@ -16,8 +16,8 @@ const STORED: u32 = 1 << 31;
 /// The shortest a block can be: its length, and one byte.
 const MIN_BLOCK_BYTES: u64 = 5;
 
-/// What writers put into one block. Larger ones hardly compress better (vectors and columns repeat
-/// within a few rows), smaller ones pay more for what stands in front of each.
+/// The bytes that writers put into one block. Larger blocks hardly compress better (vectors and
+/// columns repeat within a few rows), smaller ones pay more for the header of each.
 pub(crate) const BLOCK_BYTES: u32 = 256 << 10;
 
 /// The feature that a compression takes, when this build lacks it.

@@ -14,8 +14,8 @@ const WIDTHS: [u64; 5] = [16, 8, 8, 4, 1];
 /// The most nodes of a segment: targets of edges and rows of indexes have 32 bits.
 pub const MAX_NODES: u64 = u32::MAX as u64;
 
-/// Where the columns of `node_count` nodes start, from the first byte of the region, and where the
-/// last one ends. `None` past 64 bits.
+/// The offsets of the columns of `node_count` nodes in the region, and the end of the last one.
+/// `None` past 64 bits.
 pub(crate) fn column_offsets(node_count: u64) -> Option<([u64; 5], u64)> {
     let (mut starts, mut end) = ([0; 5], 0);
     for (start, width) in starts.iter_mut().zip(WIDTHS) {
@@ -92,7 +92,7 @@ impl<'a> Columns<'a> {
         self.context_hashes
     }
 
-    /// How sure the extraction was.
+    /// The confidence of the extraction.
     pub fn confidences(&self) -> Values<'a, f32> {
         self.confidences
     }
@@ -129,7 +129,7 @@ pub enum Column<'a> {
     U8(&'a [u8]),
 }
 
-/// What became of a node.
+/// The outcome of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Outcome {

@@ -46,12 +46,12 @@ impl Edge {
         self.target.get()
     }
 
-    /// What the edge means.
+    /// The relation that the edge expresses.
     pub fn relation(&self) -> Relation {
         Relation::from_code(self.relation)
     }
 
-    /// How sure it is.
+    /// The weight of the edge, its confidence.
     pub fn weight(&self) -> f32 {
         self.weight.get()
     }
@@ -62,7 +62,7 @@ impl Edge {
     }
 }
 
-/// What an edge means.
+/// The meaning of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Relation {
@@ -196,7 +196,7 @@ impl<'a> Adjacency<'a> {
         self.edges
     }
 
-    /// Where the edges of each row start among all edges, and in the end how many there are.
+    /// The start of each row's edges among all edges, and at the end their number.
     pub fn pointers(&self) -> Values<'a, u64> {
         self.pointers
     }

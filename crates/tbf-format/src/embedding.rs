@@ -7,7 +7,7 @@ use crate::error::FormatError;
 use crate::region::Region;
 use crate::values::Values;
 
-/// How the components of vectors are stored.
+/// The type of the stored components of vectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Dtype {
@@ -126,7 +126,7 @@ impl<'a> Embeddings<'a> {
         self.dim
     }
 
-    /// How components are stored.
+    /// The type of stored components.
     pub fn dtype(&self) -> Dtype {
         self.dtype
     }
@@ -207,7 +207,7 @@ pub enum Vector<'a> {
     Bf16(Values<'a, u16>),
     /// A component is `scale * (code - zero_point)`.
     Int8 {
-        /// What a code's unit is worth.
+        /// The value of a code's unit.
         scale: f32,
         /// The code that stands for zero.
         zero_point: f32,

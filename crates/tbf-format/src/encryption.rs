@@ -23,7 +23,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// How a segment is encrypted.
+/// The encryption of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encryption {
     /// The key.

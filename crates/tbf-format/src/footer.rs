@@ -13,7 +13,7 @@ use crate::error::FormatError;
 use crate::header::Compression;
 use crate::region::Region;
 
-/// What stands in front of the entries.
+/// The header of the entries.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(crate) struct FooterHeader {

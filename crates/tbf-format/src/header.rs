@@ -152,7 +152,7 @@ impl FileHeader {
         self.as_bytes().get(..Self::CHECKED_BYTES).unwrap_or_default()
     }
 
-    /// Who wrote the segment.
+    /// The writer of the segment.
     pub fn dialect(&self) -> Dialect {
         Dialect::from_version(self.version).unwrap_or(Dialect::Published)
     }
@@ -167,7 +167,7 @@ impl FileHeader {
         self.segment_id.get()
     }
 
-    /// When the segment was made, in nanoseconds since 1970.
+    /// The time of creation, in nanoseconds since 1970.
     pub fn created_at(&self) -> u64 {
         self.created_at.get()
     }
@@ -188,7 +188,7 @@ impl FileHeader {
         self.embedding_dim.get()
     }
 
-    /// How vectors are stored.
+    /// The type of the stored vectors' components.
     pub fn embedding_dtype(&self) -> Dtype {
         Dtype::from_code(self.embedding_dtype).unwrap_or(Dtype::F32)
     }
@@ -217,8 +217,7 @@ impl FileHeader {
         self.dialect() == Dialect::Published && self.flags().contains(Flags::HAS_REVERSE)
     }
 
-    /// Where a region starts, from the segment's first byte; 0 stands for a region that is not
-    /// there.
+    /// The offset of a region in the segment; 0 for a region that is missing.
     pub fn offset(&self, region: Region) -> u64 {
         match region {
             Region::Header => 0,
@@ -233,7 +232,7 @@ impl FileHeader {
     }
 }
 
-/// What a writer knows about a segment.
+/// The fields of a segment that a writer knows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields {
     pub(crate) segment_id: u64,
@@ -290,7 +289,7 @@ impl BitOr for Flags {
     }
 }
 
-/// How the bytes of a region are compressed.
+/// The compression of a region's bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Compression {

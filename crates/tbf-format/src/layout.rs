@@ -1,4 +1,4 @@
-//! Where the regions of a segment lie, worked out from header and footer in constant time.
+//! The places of a segment's regions, computed from header and footer in constant time.
 
 use core::ops::Range;
 
@@ -244,7 +244,7 @@ fn computed_bytes(header: &FileHeader, region: Region) -> Option<u64> {
     Some(bytes.unwrap_or(u64::MAX))
 }
 
-/// Where a region lies. Without a footer its length follows from the header or the region itself.
+/// The place of a region. Without a footer its length follows from the header or the region itself.
 fn extent(
     bytes: &[u8],
     header: &FileHeader,

@@ -1,10 +1,10 @@
-//! What becomes of segments after a crash.
+//! The recovery of segments after a crash.
 
 use crate::error::FormatError;
 use crate::header::FileHeader;
 use crate::segment::Segment;
 
-/// What to do with a file that a crash may have left.
+/// The treatment of a file that a crash may have left.
 ///
 /// ```
 /// use tbf_format::Recovery;
@@ -23,7 +23,7 @@ pub enum Recovery {
 }
 
 impl Recovery {
-    /// What to do with the file that is all of `bytes`.
+    /// The treatment of the file that is all of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         let is_unwritten = match bytes.get(..FileHeader::SIZE) {
             Some(header) => header.iter().all(|&byte| byte == 0),

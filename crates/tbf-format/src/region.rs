@@ -70,23 +70,23 @@ impl fmt::Display for Region {
     }
 }
 
-/// How a region lies in its segment.
+/// The storage of a region in its segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stored {
-    /// Where it starts.
+    /// The offset of its start.
     pub offset: u64,
     /// Its bytes there.
     pub stored_bytes: u64,
     /// Its bytes without compression.
     pub bytes: u64,
-    /// How it is compressed.
+    /// The compression.
     pub compression: Compression,
     /// Whether it is encrypted.
     pub is_encrypted: bool,
 }
 
-/// Who wrote a segment, as its version field tells.
+/// The writer of a segment, as its version field tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Dialect {

@@ -13,7 +13,7 @@ use crate::layout::{Layout, check_region};
 use crate::region::{Dialect, Region, Stored};
 use crate::string_table::Strings;
 
-/// How a segment is opened.
+/// The options of opening a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenOptions {
     /// Refuse what the reference's writer gets wrong, instead of reporting it as an [`Oddity`]:
@@ -43,7 +43,7 @@ pub enum Oddity {
         count: u64,
         /// The number of the first such edge.
         edge: u64,
-        /// Where it leads.
+        /// The target of the edge.
         target: u32,
     },
     /// Bytes behind the last region of a segment without a footer.
@@ -122,12 +122,12 @@ impl<'a> Segment<'a> {
         self.layout.stored_edges.unwrap_or(self.header.edge_count())
     }
 
-    /// Who wrote the segment.
+    /// The writer of the segment.
     pub fn dialect(&self) -> Dialect {
         self.header.dialect()
     }
 
-    /// What opening tolerated. [`verify`](Self::verify) finds more.
+    /// The oddities that opening tolerated. [`verify`](Self::verify) finds more.
     pub fn oddities(&self) -> impl Iterator<Item = Oddity> + use<> {
         let dialect = (self.dialect() == Dialect::Reference).then_some(Oddity::ReferenceDialect);
         let checksum = (!self.header.has_checksum()).then_some(Oddity::NoHeaderChecksum);
@@ -151,7 +151,7 @@ impl<'a> Segment<'a> {
         matches!(self.region(region), Err(FormatError::Packed { .. }))
     }
 
-    /// How a region lies in the segment, if it has it.
+    /// The storage of a region in the segment, if it exists.
     pub fn stored(&self, region: Region) -> Option<Stored> {
         let footer = self.layout.footer.as_ref();
         let entry = footer.and_then(|footer| footer.entry(region));

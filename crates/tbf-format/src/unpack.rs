@@ -10,7 +10,7 @@ use crate::header::Compression;
 use crate::region::Region;
 use crate::segment::Segment;
 
-/// How regions are unpacked.
+/// The options of unpacking regions.
 #[derive(Clone, Copy, Debug)]
 pub struct UnpackOptions<'k> {
     /// The key of an encrypted segment.

@@ -26,16 +26,16 @@ use crate::encryption::Encryption;
 use crate::header::{Compression, Flags};
 use crate::region::Region;
 
-/// What a segment is to be.
+/// The options of building a segment.
 #[derive(Clone, Debug, Default)]
 pub struct BuildOptions {
     /// A number for the segment.
     pub segment_id: u64,
-    /// When it is made, in nanoseconds since 1970.
+    /// The time of creation, in nanoseconds since 1970.
     pub created_at: u64,
     /// Components of each vector; 0 for nodes without vectors.
     pub dim: u32,
-    /// How components are stored.
+    /// The type of stored components.
     pub dtype: Dtype,
     /// The segment is the result of merging others.
     pub is_compacted: bool,
@@ -58,9 +58,9 @@ pub struct Node<'a> {
     pub timestamp: u64,
     /// Opaque.
     pub context_hash: u64,
-    /// How sure the extraction was.
+    /// The confidence of the extraction.
     pub confidence: f32,
-    /// What became of it.
+    /// The outcome of the node.
     pub outcome: Outcome,
     /// Its text. There is a string table when some node has one; the others then have an empty
     /// text.
@@ -77,9 +77,9 @@ pub struct NodeColumns<'a> {
     pub timestamps: &'a [u64],
     /// Opaque.
     pub context_hashes: &'a [u64],
-    /// How sure the extraction was.
+    /// The confidence of the extraction.
     pub confidences: &'a [f32],
-    /// What became of them.
+    /// The outcomes of the nodes.
     pub outcomes: &'a [Outcome],
     /// One vector after the other.
     pub vectors: &'a [f32],

@@ -1,4 +1,4 @@
-//! What can be wrong with the bytes of a TBL file.
+//! The errors of the bytes of a TBL file.
 
 use crate::path::{PathDefect, check_extension, check_name};
 
@@ -6,88 +6,44 @@ use crate::path::{PathDefect, check_extension, check_name};
 /// a check of the sources searches for this word as Rust's keyword.
 const UNSAFE: &str = "unsafe ";
 
-/// Why bytes are not what the TBL format asks for.
+/// The reason why bytes are not a valid TBL file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum FormatError {
     /// The bytes end before the structure does.
     #[error("{what} needs {need} bytes, {have} are there")]
-    Truncated {
-        /// The structure.
-        what: &'static str,
-        /// Its size.
-        need: u64,
-        /// What was given.
-        have: u64,
-    },
+    Truncated { what: &'static str, need: u64, have: u64 },
     /// The first four bytes are not the magic of this version.
     #[error("magic is {found:02x?}, expected {expected:02x?}")]
-    BadMagic {
-        /// The first four bytes.
-        found: [u8; 4],
-        /// The magic.
-        expected: [u8; 4],
-    },
+    BadMagic { found: [u8; 4], expected: [u8; 4] },
     /// The version field contradicts the magic.
     #[error("version field is {found}, expected {expected}")]
     BadVersion {
-        /// The field.
         found: u32,
         /// The version that the magic announces.
         expected: u32,
     },
     /// The header's checksum does not match its bytes.
     #[error("header checksum is {stored:08x}, the bytes give {computed:08x}")]
-    HeaderChecksum {
-        /// As stored.
-        stored: u32,
-        /// CRC-32 of the header.
-        computed: u32,
-    },
+    HeaderChecksum { stored: u32, computed: u32 },
     /// The index table of so many samples does not fit into the file.
     #[error("index of {sample_count} samples does not fit into {file_bytes} bytes")]
-    IndexBeyondEnd {
-        /// The header's count.
-        sample_count: u64,
-        /// The file's length.
-        file_bytes: u64,
-    },
+    IndexBeyondEnd { sample_count: u64, file_bytes: u64 },
     /// A part of the file reaches beyond its end.
     #[error("{what} at {offset} of {bytes} bytes reaches beyond the end at {file_bytes}")]
-    BeyondEnd {
-        /// The part.
-        what: &'static str,
-        /// Where it starts.
-        offset: u64,
-        /// Its size.
-        bytes: u64,
-        /// The file's length.
-        file_bytes: u64,
-    },
+    BeyondEnd { what: &'static str, offset: u64, bytes: u64, file_bytes: u64 },
     /// A sample's payload starts inside the header or the index.
     #[error("payload starts at {offset}, before the end of the index at {index_end}")]
-    InsideIndex {
-        /// Where the payload starts.
-        offset: u64,
-        /// Where the index ends.
-        index_end: u64,
-    },
+    InsideIndex { offset: u64, index_end: u64 },
     /// A sample stored as it is has two different sizes.
     #[error("sample is stored raw in {stored_bytes} bytes but declared {bytes} bytes long")]
-    RawSize {
-        /// The stored size.
-        stored_bytes: u32,
-        /// The uncompressed size.
-        bytes: u32,
-    },
+    RawSize { stored_bytes: u32, bytes: u32 },
     /// A raw image is not `width * height * 3` bytes long, or has no pixels.
     #[error("raw image of {width}x{height} pixels declares {bytes} bytes, expected {expected}")]
     RawImageSize {
-        /// Width in pixels.
         width: u16,
-        /// Height in pixels.
         height: u16,
-        /// The declared size.
         bytes: u32,
         /// The size of that many pixels; an image without pixels cannot be stored.
         expected: u64,
@@ -95,83 +51,41 @@ pub enum FormatError {
     /// An entry has a format code that its version does not define.
     #[error("format code is {code}, expected at most {limit} in TBL version {version}")]
     FormatCode {
-        /// The code.
         code: u8,
         /// The largest code of the version.
         limit: u8,
-        /// The version.
         version: u32,
     },
     /// A compressed sample declares a size that its stored bytes cannot expand to or come from.
     #[error("LZ4 block of {stored_bytes} bytes cannot be one of {bytes} bytes")]
-    Lz4Size {
-        /// The stored size.
-        stored_bytes: u32,
-        /// The uncompressed size.
-        bytes: u32,
-    },
+    Lz4Size { stored_bytes: u32, bytes: u32 },
     /// An LZ4 block that cannot be decoded.
     #[error("LZ4 block of {stored_bytes} bytes is damaged")]
-    Lz4Damaged {
-        /// The stored size.
-        stored_bytes: u32,
-    },
+    Lz4Damaged { stored_bytes: u32 },
     /// An LZ4 block that holds less than the index declares.
     #[error("LZ4 block holds {found} bytes, {expected} are declared")]
-    Lz4Short {
-        /// The declared size.
-        expected: u32,
-        /// The decoded size.
-        found: u64,
-    },
+    Lz4Short { expected: u32, found: u64 },
     /// A sample's bytes do not match the index's checksum.
     #[error("payload checksum is {stored:04x}, the bytes give {computed:04x}")]
-    PayloadChecksum {
-        /// As stored.
-        stored: u16,
-        /// CRC-16/MODBUS of the uncompressed bytes.
-        computed: u16,
-    },
+    PayloadChecksum { stored: u16, computed: u16 },
     /// A part of the file does not match the CRC-32C stored for it.
     #[error("CRC-32C of {what} is {stored:08x}, the bytes give {computed:08x}")]
-    Crc32c {
-        /// The part.
-        what: &'static str,
-        /// As stored.
-        stored: u32,
-        /// Of the bytes.
-        computed: u32,
-    },
+    Crc32c { what: &'static str, stored: u32, computed: u32 },
     /// A list has another length than the samples it describes.
     #[error("{what} has {found} entries for {expected} samples")]
-    Count {
-        /// The list.
-        what: &'static str,
-        /// The number of samples.
-        expected: u64,
-        /// The list's length.
-        found: u64,
-    },
+    Count { what: &'static str, expected: u64, found: u64 },
     /// A metadata block of our writers stands where none is expected, or has another length.
     #[error("{what} is out of order or cut: the metadata section is damaged")]
-    OutOfOrder {
-        /// The block.
-        what: &'static str,
-    },
+    OutOfOrder { what: &'static str },
     /// A file with extension blocks lacks one that all such files have.
     #[error("{what} is missing")]
-    Missing {
-        /// What is missing.
-        what: &'static str,
-    },
+    Missing { what: &'static str },
     /// A name's end lies before its start or beyond the name bytes.
     #[error("name {index} ends at {end}, outside {start}..={limit}")]
     NameExtent {
         /// The name's number in its table.
         index: u64,
-        /// Where it starts.
         start: u32,
-        /// Where it claims to end.
         end: u32,
         /// How many name bytes there are.
         limit: u64,
@@ -179,49 +93,29 @@ pub enum FormatError {
     /// A row index's end lies before its start or beyond the table's bytes.
     #[error("row index of sample {sample} ends at {end}, outside {start}..={limit}")]
     RowIndexExtent {
-        /// The sample.
         sample: u64,
-        /// Where its row index starts.
         start: u32,
-        /// Where it claims to end.
         end: u32,
         /// How many bytes there are behind the table.
         limit: u64,
     },
     /// A class name that is not UTF-8.
     #[error("class name {index} is not UTF-8")]
-    ClassNameUtf8 {
-        /// The class.
-        index: u64,
-    },
+    ClassNameUtf8 { index: u64 },
     /// A name or an extension that could lead out of the folder that it is joined to.
     #[error("{}{what}: {defect}, expected {expected}", UNSAFE)]
     UnsafeName {
-        /// The kind of name.
         what: &'static str,
         /// The kind of name that is allowed.
         expected: &'static str,
-        /// The violated rule.
         defect: PathDefect,
     },
     /// A structure too large for its 32-bit size field.
     #[error("{what} of {bytes} bytes is over the limit of {limit}")]
-    TooLarge {
-        /// The structure.
-        what: &'static str,
-        /// Its size.
-        bytes: u64,
-        /// The largest possible.
-        limit: u64,
-    },
+    TooLarge { what: &'static str, bytes: u64, limit: u64 },
     /// More samples than the version's header can count.
     #[error("{sample_count} samples are over the limit of {limit}")]
-    TooManySamples {
-        /// The number asked for.
-        sample_count: u64,
-        /// The largest possible.
-        limit: u64,
-    },
+    TooManySamples { sample_count: u64, limit: u64 },
 }
 
 impl FormatError {

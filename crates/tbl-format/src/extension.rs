@@ -1,5 +1,5 @@
-//! What our writers put into CUSTOM metadata blocks: names, labels, stronger checksums, row
-//! indexes and sidecar fields.
+//! The extensions in CUSTOM metadata blocks: names, labels, stronger checksums, row indexes and
+//! sidecar fields.
 //!
 //! The original's readers skip these blocks, because the whole-file ones carry a sample number
 //! that no sample has and the per-sample ones come after the sample's JSON block. Every payload
@@ -79,7 +79,7 @@ impl ExtensionHeader {
     }
 }
 
-/// What an extension payload holds.
+/// The content of an extension payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExtensionKind {

@@ -81,13 +81,13 @@ impl BlockHeader {
         self.data_bytes.get()
     }
 
-    /// How the data is encoded.
+    /// The encoding of the data.
     pub fn kind(&self) -> MetadataType {
         MetadataType::from_code(self.kind.get())
     }
 }
 
-/// How a metadata block's data is encoded.
+/// The encoding of a metadata block's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MetadataType {
@@ -160,11 +160,11 @@ impl fmt::Display for MetadataType {
 /// One metadata block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block<'a> {
-    /// Where the block's header starts, from the section's first byte.
+    /// The offset of the block's header in the section.
     pub offset: u64,
     /// The sample it describes, or [`BlockHeader::WHOLE_FILE`].
     pub sample_index: u64,
-    /// How the data is encoded.
+    /// The encoding of the data.
     pub kind: MetadataType,
     /// The data.
     pub data: &'a [u8],
@@ -183,7 +183,7 @@ impl<'a> Blocks<'a> {
         Self { rest: section, offset: 0 }
     }
 
-    /// Where the next block starts, from the section's first byte.
+    /// The offset of the next block in the section.
     pub fn offset(&self) -> u64 {
         self.offset
     }

@@ -15,6 +15,7 @@ pub const MAX_COMPONENT_BYTES: usize = 255;
 /// The reason why a name is not a path below a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum PathDefect {
     /// It starts with a slash.
     #[error("it is absolute")]
@@ -36,16 +37,10 @@ pub enum PathDefect {
     EmptyComponent,
     /// One of its components is longer than [`MAX_COMPONENT_BYTES`].
     #[error("a component has {bytes} bytes, the limit is {MAX_COMPONENT_BYTES}")]
-    LongComponent {
-        /// The length of the component.
-        bytes: usize,
-    },
+    LongComponent { bytes: usize },
     /// It is longer than [`MAX_PATH_BYTES`].
     #[error("it has {bytes} bytes, the limit is {MAX_PATH_BYTES}")]
-    Long {
-        /// The length of the path.
-        bytes: usize,
-    },
+    Long { bytes: usize },
 }
 
 /// Checks that a stored name cannot lead out of the folder that it is joined to: it is relative,

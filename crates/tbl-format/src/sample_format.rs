@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// What a sample's bytes are.
+/// The format of a sample's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SampleFormat {

@@ -101,7 +101,7 @@ impl FileHeader {
         self.sample_count.get()
     }
 
-    /// Where the index lies, if a file of `file_bytes` bytes has room for it.
+    /// The range of the index, if a file of `file_bytes` bytes has room for it.
     ///
     /// # Errors
     /// [`FormatError::IndexBeyondEnd`].
@@ -135,7 +135,7 @@ impl FileHeader {
 /// The application-defined use of a version 1 header's reserved bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CustomMetadata {
-    /// When the data set was made, in a unit of the application's choice (offset 16).
+    /// The time of creation, in a unit of the application's choice (offset 16).
     pub creation_timestamp: u64,
     /// The application's version of the data set (offset 24).
     pub dataset_version: u32,
@@ -189,7 +189,7 @@ impl IndexEntry {
         zerocopy::transmute!(*self)
     }
 
-    /// Where the payload starts, from the file's first byte.
+    /// The offset of the payload in the file.
     pub fn offset(&self) -> u64 {
         self.offset.get()
     }
@@ -199,7 +199,7 @@ impl IndexEntry {
         self.stored_bytes.get()
     }
 
-    /// What the payload is.
+    /// The format of the payload.
     pub fn format(&self) -> SampleFormat {
         SampleFormat::from_code(self.format)
     }
@@ -217,7 +217,7 @@ impl IndexEntry {
         Err(FormatError::FormatCode { code, limit, version })
     }
 
-    /// Where the payload lies, if it lies between the index and the end of the file.
+    /// The range of the payload, if it lies between the index and the end of the file.
     ///
     /// # Errors
     /// [`FormatError::InsideIndex`] or [`FormatError::BeyondEnd`].
@@ -226,7 +226,7 @@ impl IndexEntry {
     }
 }
 
-/// Where the index of `sample_count` samples ends; `None` past 64 bits.
+/// The end of the index of `sample_count` samples; `None` past 64 bits.
 pub fn index_end(sample_count: u64) -> Option<u64> {
     sample_count.checked_mul(IndexEntry::SIZE as u64)?.checked_add(FileHeader::SIZE as u64)
 }

@@ -147,7 +147,7 @@ impl FileHeader {
         FileFlags(self.flags.get())
     }
 
-    /// Where the index lies, if a file of `file_bytes` bytes has room for it.
+    /// The range of the index, if a file of `file_bytes` bytes has room for it.
     ///
     /// # Errors
     /// [`FormatError::IndexBeyondEnd`].
@@ -159,7 +159,7 @@ impl FileHeader {
         }
     }
 
-    /// Where the metadata section lies, if the file has one and is long enough for it.
+    /// The range of the metadata section, if the file has one and is long enough for it.
     ///
     /// [`FileFlags::HAS_METADATA`] is not consulted: the original's reader goes by the section's
     /// offset and size too.
@@ -230,10 +230,10 @@ pub struct IndexEntry {
 const _: () = assert!(size_of::<IndexEntry>() == IndexEntry::SIZE);
 const _: () = assert!(offset_of!(IndexEntry, checksum) == 22);
 
-/// What an index entry says of a sample's stored bytes.
+/// The description of a sample's stored bytes in an index entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payload {
-    /// Where it starts, from the file's first byte.
+    /// The offset of its first byte in the file.
     pub offset: u64,
     /// Its size in the file.
     pub stored_bytes: u32,
@@ -288,7 +288,7 @@ impl IndexEntry {
         zerocopy::transmute!(*self)
     }
 
-    /// Where the payload starts, from the file's first byte.
+    /// The offset of the payload in the file.
     pub fn offset(&self) -> u64 {
         self.offset.get()
     }
@@ -308,7 +308,7 @@ impl IndexEntry {
         self.height.get()
     }
 
-    /// What the sample is.
+    /// The format of the sample.
     pub fn format(&self) -> SampleFormat {
         SampleFormat::from_code(self.format)
     }
@@ -323,7 +323,7 @@ impl IndexEntry {
         self.checksum.get()
     }
 
-    /// Where the payload lies, if it lies between the index and the end of the file.
+    /// The range of the payload, if it lies between the index and the end of the file.
     ///
     /// # Errors
     /// [`FormatError::InsideIndex`] or [`FormatError::BeyondEnd`].
@@ -415,12 +415,12 @@ impl BitOr for EntryFlags {
     }
 }
 
-/// Where the index of `sample_count` samples ends; `None` past 64 bits.
+/// The end of the index of `sample_count` samples; `None` past 64 bits.
 pub fn index_end(sample_count: u64) -> Option<u64> {
     sample_count.checked_mul(IndexEntry::SIZE as u64)?.checked_add(FileHeader::SIZE as u64)
 }
 
-/// Where a payload of either version lies, if it lies between the index and the end of the file.
+/// The range of a payload of either version, if it lies between the index and the end of the file.
 ///
 /// An empty sample may point anywhere inside the file, because it has no bytes that could overlap
 /// the index.

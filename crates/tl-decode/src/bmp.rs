@@ -60,7 +60,7 @@ pub(crate) fn decode(
     Ok(Orientation::Upright)
 }
 
-/// Where row `y` of the file goes in the image.
+/// The row of the image that row `y` of the file becomes.
 fn target_row(header: &Header, y: usize) -> usize {
     if header.top_down { y } else { header.height as usize - 1 - y }
 }

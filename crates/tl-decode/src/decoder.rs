@@ -60,7 +60,7 @@ impl Decoder {
         &self.options
     }
 
-    /// What was wrong with the last image of [`Decoder::decode_into`], if damage is kept.
+    /// The damage of the last image of [`Decoder::decode_into`], if damage is kept.
     pub fn damage(&self) -> Option<Damage> {
         self.damage
     }

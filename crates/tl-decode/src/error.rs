@@ -1,4 +1,4 @@
-//! What can go wrong between bytes and pixels.
+//! The errors between bytes and pixels.
 //!
 //! A message is one printable line: it holds numbers and our own words, and text that comes from
 //! a codec crate passes through a filter that drops control characters.
@@ -10,9 +10,10 @@ use tl_simd::resample::Rect;
 
 use crate::format::Format;
 
-/// Why an image was not decoded.
+/// The reason why an image was not decoded.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum DecodeError {
     /// The bytes are not a whole, undamaged image.
     #[error("malformed: {0}")]
@@ -25,9 +26,7 @@ pub enum DecodeError {
     LimitExceeded {
         /// The limit that is too small.
         limit: Limit,
-        /// Its value.
         max: u64,
-        /// What the image asks for.
         need: u64,
     },
     /// The region to decode is empty or not inside the image.
@@ -35,19 +34,13 @@ pub enum DecodeError {
         "region of {}x{} pixels at {}, {} is not inside the image of {width}x{height}",
         region.width, region.height, region.x, region.y
     )]
-    Region {
-        /// The region asked for.
-        region: Rect,
-        /// Width of the scaled image.
-        width: u32,
-        /// Height of the scaled image.
-        height: u32,
-    },
+    Region { region: Rect, width: u32, height: u32 },
 }
 
 /// A fault in the bytes of an image.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum Defect {
     /// No decoder knows the first bytes.
     #[error("not a JPEG, PNG, WebP, BMP or TIFF file ({}{length} bytes long)", Start(.start, *.length))]
@@ -59,70 +52,28 @@ pub enum Defect {
     },
     /// Bytes end before a structure does.
     #[error("{format} {what} at byte {offset} needs {need} bytes, {have} are there")]
-    Truncated {
-        /// The image format.
-        format: Format,
-        /// The structure.
-        what: &'static str,
-        /// Where it starts in the file.
-        offset: u64,
-        /// Its size in bytes.
-        need: u64,
-        /// The bytes left.
-        have: u64,
-    },
+    Truncated { format: Format, what: &'static str, offset: u64, need: u64, have: u64 },
     /// Compressed data ends or breaks before it has filled its part of the image.
     #[error("{format} {what}: {have} of {need} are there")]
-    ShortOutput {
-        /// The image format.
-        format: Format,
-        /// The data.
-        what: &'static str,
-        /// What it should give.
-        need: u64,
-        /// What it gives.
-        have: u64,
-    },
+    ShortOutput { format: Format, what: &'static str, need: u64, have: u64 },
     /// A field holds a value that the format does not allow.
     #[error("{format} {what} is {found}")]
-    Value {
-        /// The image format.
-        format: Format,
-        /// The field.
-        what: &'static str,
-        /// What it holds.
-        found: u64,
-    },
+    Value { format: Format, what: &'static str, found: u64 },
     /// A field of the segment at `offset` holds a value that the format does not allow.
     #[error("{format} {what} in the segment at byte {offset} is {found}")]
     ValueAt {
-        /// The image format.
         format: Format,
-        /// The field.
         what: &'static str,
-        /// What it holds.
         found: u64,
-        /// Where the segment begins, from the start of the file.
+        /// The offset of the segment in the file.
         offset: u64,
     },
     /// A part that every image of the format has is not there.
     #[error("{format} without {what}")]
-    Missing {
-        /// The image format.
-        format: Format,
-        /// The part.
-        what: &'static str,
-    },
+    Missing { format: Format, what: &'static str },
     /// Bytes at `offset` are not what the format has there.
     #[error("{format} at byte {offset}: {what}")]
-    Stray {
-        /// The image format.
-        format: Format,
-        /// What was found or expected.
-        what: &'static str,
-        /// Where, from the start of the file.
-        offset: u64,
-    },
+    Stray { format: Format, what: &'static str, offset: u64 },
     /// Compressed data that its codec refuses.
     #[error("{0}")]
     Codec(#[from] CodecError),
@@ -131,6 +82,7 @@ pub enum Defect {
 /// A feature of a format that is recognised and not decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum Feature {
     /// JPEG coding process, by the number of its SOF marker (T.81 table B.1).
     #[error("JPEG with {} (SOF{_0})", jpeg_process(*_0))]
@@ -173,12 +125,7 @@ pub enum Feature {
     TiffPhotometric(u16),
     /// TIFF sample type: bits and `SampleFormat`.
     #[error("TIFF samples of {bits} bits with sample format {format}")]
-    TiffSamples {
-        /// Bits per sample.
-        bits: u16,
-        /// `SampleFormat` tag.
-        format: u16,
-    },
+    TiffSamples { bits: u16, format: u16 },
     /// TIFF samples per pixel.
     #[error("TIFF with {0} samples per pixel")]
     TiffSampleCount(u16),
@@ -190,17 +137,10 @@ pub enum Feature {
     TiffSubsampling(u16, u16),
     /// A mask that is no PNG file of one channel of up to 8 bits.
     #[error("mask in a {format} file of {channels} channels of {bit_depth} bits")]
-    Mask {
-        /// The file format.
-        format: Format,
-        /// Its channels.
-        channels: u8,
-        /// Bits per sample.
-        bit_depth: u8,
-    },
+    Mask { format: Format, channels: u8, bit_depth: u8 },
 }
 
-/// What a frame has that is not decoded, by the number of its SOF marker.
+/// The name of an unsupported coding process, by the number of its SOF marker.
 fn jpeg_process(kind: u8) -> &'static str {
     match kind {
         3 => "lossless coding of this form",
@@ -323,7 +263,7 @@ impl fmt::Write for OneLine<'_, '_> {
     }
 }
 
-/// What is there of the first bytes.
+/// The first bytes, as far as they exist.
 struct Start<'a>(&'a [u8; 4], usize);
 
 impl fmt::Display for Start<'_> {

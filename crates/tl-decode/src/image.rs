@@ -90,8 +90,8 @@ pub struct ImageInfo {
     pub sample_format: SampleFormat,
     /// Whether pixels have transparency: an alpha channel, or a tRNS chunk in a PNG file.
     pub has_alpha: bool,
-    /// How decoded pixels have to be turned to be upright. TIFF images are decoded upright, as
-    /// Pillow does, so theirs is always [`Orientation::Upright`].
+    /// The turn that makes decoded pixels upright. TIFF images are decoded upright, as Pillow does,
+    /// so theirs is always [`Orientation::Upright`].
     pub orientation: Orientation,
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
     })
 }
 
-/// What the components of a JPEG stream inside another format are, by that format's word.
+/// The meaning of a JPEG stream's components inside another format, as that format states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoredColor {
     /// To be converted to RGB.

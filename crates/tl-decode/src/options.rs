@@ -33,16 +33,16 @@ pub enum Exif {
     Apply,
 }
 
-/// How a [`Decoder`](crate::Decoder) decodes.
+/// The options of a [`Decoder`](crate::Decoder).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DecodeOptions {
     /// The pixels to decode to.
     pub color: Color,
-    /// What to do with the orientation.
+    /// The treatment of the orientation.
     pub exif: Exif,
-    /// What to do with damaged JPEG data; damage in other formats is always an error. What is kept
-    /// in spite of damage, [`Decoder::damage`](crate::Decoder::damage) says.
+    /// The treatment of damaged JPEG data; damage in other formats is always an error.
+    /// [`Decoder::damage`](crate::Decoder::damage) reports damage that was tolerated.
     pub on_damaged: OnDamaged,
-    /// What one image may cost.
+    /// The limits of one image.
     pub limits: Limits,
 }

@@ -3,7 +3,7 @@
 pub(crate) mod exif;
 pub(crate) mod xmp;
 
-/// How a stored image has to be turned to be shown upright (EXIF and TIFF tag 274).
+/// The turn that shows a stored image upright (EXIF and TIFF tag 274).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Orientation {
     /// Stored upright (1).
@@ -58,7 +58,8 @@ impl Orientation {
         from_exif.or_else(|| xmp.and_then(xmp::orientation)).unwrap_or_default()
     }
 
-    /// Where the pixel shown at `(x, y)` is stored, in an image stored as `width` x `height`.
+    /// The index of the stored pixel that is shown at `(x, y)`, in an image stored as `width` x
+    /// `height`.
     fn stored_at(self, x: usize, y: usize, width: usize, height: usize) -> (usize, usize) {
         match self {
             Self::Upright => (x, y),

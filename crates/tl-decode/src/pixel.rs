@@ -7,7 +7,7 @@ use crate::options::Color;
 /// 256 colours; entries that the file does not have are black, as in Pillow.
 pub(crate) type Palette = [[u8; 3]; 256];
 
-/// How the samples of a row of 8-bit samples are meant.
+/// The meaning of a row of 8-bit samples.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Layout<'a> {
     /// Grey.
@@ -105,7 +105,7 @@ pub(crate) fn unpack(from: &[u8], bits: u8, scale: u8, to: &mut [u8]) {
     }
 }
 
-/// What takes a grey sample of `bits` to 0..=255.
+/// The factor that scales a grey sample of `bits` to 0..=255.
 pub(crate) fn grey_scale(bits: u8) -> u8 {
     match bits {
         1 => 255,

@@ -165,7 +165,7 @@ fn open<'a>(
     decoder.read_info()
 }
 
-/// What becomes of the samples of a row.
+/// The conversion of a row's samples.
 #[derive(Clone, Copy)]
 enum Samples {
     Color(Color),
@@ -182,7 +182,7 @@ impl Samples {
     }
 }
 
-/// What turns one row of the reader into pixels.
+/// The conversion of one row of the reader into pixels.
 struct RowFormat {
     samples: Samples,
     palette: Palette,

@@ -131,7 +131,8 @@ pub(crate) fn decode(
     Ok(info.orientation)
 }
 
-/// What is held besides the image: planes or 32-bit pixels of the codec, and a copy with alpha.
+/// The memory in addition to the image: planes or 32-bit pixels of the codec, and a copy with
+/// alpha.
 fn working_bytes_per_pixel(bytes: &[u8], info: &ImageInfo, color: Color) -> u64 {
     let animated = extended_flags(bytes).is_some_and(|flags| flags & VP8X_ANIMATION != 0);
     let lossless = chunks(bytes).any(|chunk| &chunk.kind == b"VP8L");

@@ -37,7 +37,7 @@ pub(crate) const WORDS: usize = 16;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rows<'a> {
     data: &'a [u8],
-    /// Where the rows begin; no row leaves `data`.
+    /// The offsets of the rows; no row leaves `data`.
     offsets: &'a [[usize; ROWS]],
     len: usize,
 }

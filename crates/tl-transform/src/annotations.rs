@@ -1,4 +1,4 @@
-//! What travels with an image: bounding boxes and masks, moved as torchvision v2 moves its
+//! Annotations of an image: bounding boxes and masks, moved as torchvision v2 moves its
 //! `tv_tensors`.
 
 mod boxes;

@@ -1,4 +1,4 @@
-//! How closely a JPEG is decoded: every pixel as the reference makes it, or what the result needs.
+//! The accuracy of JPEG decoding: the reference's pixels, or only as many as the result needs.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use tl_simd::jpeg::Scale;
 use crate::error::RecipeError;
 use crate::pass::Pass;
 
-/// How JPEG photographs are decoded for a recipe; other formats have one way only.
+/// The accuracy of JPEG decoding for a recipe; other formats have one way only.
 ///
 /// The mode is part of the recipe because the pixels depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

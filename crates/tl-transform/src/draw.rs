@@ -17,14 +17,14 @@ use crate::step::{Erase, Step};
 #[derive(Debug)]
 pub(crate) struct Drawing<'a> {
     plan: &'a mut Plan,
-    /// What is not in the plan yet.
+    /// The pass that is not in the plan yet.
     pass: Pass,
     /// Whether the plan has its head.
     begun: bool,
     parity: Parity,
     /// Whether samples are floats by now.
     is_float: bool,
-    /// Which image of the sample is drawn, for the operations that have not taken their part yet.
+    /// The number of the sample's image, for the operations that have not taken their part yet.
     view: u32,
 }
 
@@ -47,13 +47,13 @@ impl<'a> Drawing<'a> {
         self.pass.output_size()
     }
 
-    /// Whose arithmetic counts.
+    /// The package whose arithmetic is followed.
     pub(crate) fn parity(&self) -> Parity {
         self.parity
     }
 
-    /// Which of the images of a sample this is, out of `count`: every operation that makes several
-    /// takes its part of the number.
+    /// The number of this image of the sample, below `count`: every operation that makes several
+    /// images takes its part of the number.
     pub(crate) fn view(&mut self, count: u32) -> u32 {
         let view = self.view % count;
         self.view /= count;
@@ -237,7 +237,7 @@ impl<'a> Drawing<'a> {
 
 /// A cut on one axis, through pixels that are there and padding around them.
 struct Cut {
-    /// Where it begins in what is there.
+    /// Its start among the pixels.
     start: u32,
     /// How much of that it leaves.
     length: u32,

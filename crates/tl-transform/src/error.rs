@@ -1,19 +1,19 @@
-//! What can be wrong with a recipe, with the image it is planned for, or with what is done to it.
+//! The errors of recipes, of the images they are planned for, and of running them.
 
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// Why a list of operations is not a recipe.
+/// The reason why a list of operations is not a recipe.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum RecipeError {
     /// An operation stands where there is nothing it works on.
     #[error("operation {position}: {op} cannot follow {after}")]
     Order {
         /// The operation's place in the list, from 0.
         position: usize,
-        /// Its name.
         op: &'static str,
         /// The name of the operation before it.
         after: &'static str,
@@ -33,9 +33,7 @@ pub enum RecipeError {
     Parameter {
         /// The place in the list, from 0, of the operation or of the one it is within.
         position: usize,
-        /// The operation's name.
         op: &'static str,
-        /// What is wrong.
         invalid: Invalid,
     },
     /// An operation within too many others.
@@ -56,23 +54,14 @@ pub enum RecipeError {
     TooManyOps {
         /// How many there are, those within others included.
         count: usize,
-        /// How many there may be.
         limit: usize,
     },
     /// More images of one sample than anybody needs.
     #[error("recipe of {views} images for each sample, expected at most {limit}")]
-    TooManyViews {
-        /// How many there are.
-        views: u32,
-        /// How many there may be.
-        limit: u32,
-    },
+    TooManyViews { views: u32, limit: u32 },
     /// A decode margin that is below 1, beyond every image, or not a number.
     #[error("decode margin is {value}, expected a number from 1 to 65536")]
-    DecodeMargin {
-        /// What it was.
-        value: f32,
-    },
+    DecodeMargin { value: f32 },
     /// Integer output of a recipe that makes floats, or the reverse.
     #[error("output type {dtype} does not fit a recipe that {}",
         if *to_float { "converts to float" } else { "does not convert to float" })]
@@ -87,33 +76,22 @@ pub enum RecipeError {
     BatchParameter {
         /// Its place in the list, from 0.
         position: usize,
-        /// Its name.
         op: &'static str,
-        /// What is wrong.
         invalid: Invalid,
     },
     /// A batch operation that is not defined for the numbers of the output.
     #[error("{op} is not defined for batches of {dtype}")]
     BatchType {
-        /// Its name.
         op: &'static str,
         /// The name of the output type.
         dtype: &'static str,
     },
     /// A batch operation on images that have no size in common.
     #[error("{op} needs images of one size, and the operations before it do not give them one")]
-    BatchSize {
-        /// Its name.
-        op: &'static str,
-    },
+    BatchSize { op: &'static str },
     /// Two batch operations that disagree about the labels.
     #[error("batch operations for {first} and for {second} classes")]
-    ClassCount {
-        /// What one says.
-        first: u32,
-        /// What another says.
-        second: u32,
-    },
+    ClassCount { first: u32, second: u32 },
 }
 
 /// A parameter outside its range.
@@ -122,13 +100,13 @@ pub enum RecipeError {
 pub struct Invalid {
     /// The parameter's name.
     pub parameter: &'static str,
-    /// What it was.
+    /// The value.
     pub value: InvalidValue,
-    /// What it may be.
+    /// The values that are accepted.
     pub expected: &'static str,
 }
 
-/// What a parameter outside its range was.
+/// The value of a parameter outside its range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum InvalidValue {
@@ -157,18 +135,14 @@ impl fmt::Display for InvalidValue {
     }
 }
 
-/// Why no plan can be made for an image.
+/// The reason why an image has no plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum PlanError {
     /// A side of the image is 0 or beyond what a plan's arithmetic covers.
     #[error("image of {width}x{height} pixels, sides must be 1 to {}", Self::MAX_SIDE)]
-    ImageSize {
-        /// Width in pixels.
-        width: u32,
-        /// Height in pixels.
-        height: u32,
-    },
+    ImageSize { width: u32, height: u32 },
     /// A crop that is larger than the image and its border.
     #[error("crop of {}x{} pixels from an image of {width}x{height}", crop.0, crop.1)]
     CropSize {
@@ -181,12 +155,7 @@ pub enum PlanError {
     },
     /// A resize to a side beyond [`PlanError::MAX_RESIZED_SIDE`].
     #[error("resize to {width}x{height} pixels, sides must be at most {}", Self::MAX_RESIZED_SIDE)]
-    ResizedSide {
-        /// Width in pixels.
-        width: u32,
-        /// Height in pixels.
-        height: u32,
-    },
+    ResizedSide { width: u32, height: u32 },
 }
 
 impl PlanError {
@@ -197,9 +166,10 @@ impl PlanError {
     pub const MAX_RESIZED_SIDE: u32 = 1 << 20;
 }
 
-/// Why a step cannot be carried out.
+/// The reason why a step cannot be carried out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum StepError {
     /// The step is for an image of another size, or makes one with a side that is 0 or beyond
     /// [`PlanError::MAX_SIDE`].
@@ -214,12 +184,7 @@ pub enum StepError {
     },
     /// The steps need more memory than the runner may take.
     #[error("steps need {need} bytes, the limit is {limit}")]
-    Memory {
-        /// Bytes that they need together.
-        need: u64,
-        /// How many there may be.
-        limit: u64,
-    },
+    Memory { need: u64, limit: u64 },
     /// The plan names a user's transform that the runner was not given.
     #[error("step {position}: no user's transform is bound to operation {op}")]
     NoUserTransform {
@@ -233,34 +198,25 @@ pub enum StepError {
     UserTransform {
         /// The step's place in the list, from 0.
         position: usize,
-        /// The transform's name.
         name: String,
-        /// What happened.
         source: UserFault,
     },
 }
 
-/// Why the user's transforms of a recipe cannot be used.
+/// The reason why the user's transforms of a recipe cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum UserTransformError {
     /// The recipe has a name that no transform was registered under.
     #[error("no user's transform is registered as {name:?}")]
-    Unknown {
-        /// The name.
-        name: String,
-    },
+    Unknown { name: String },
     /// A transform refuses its parameters.
     #[error("user's transform {name:?}: parameters: {source}")]
-    Parameters {
-        /// The transform's name.
-        name: String,
-        /// What it said.
-        source: UserFault,
-    },
+    Parameters { name: String, source: UserFault },
 }
 
-/// What happened in a user's transform.
+/// A failure of a user's transform.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum UserFault {
@@ -306,9 +262,10 @@ impl Error for UserFault {
     }
 }
 
-/// Why boxes or a mask cannot be taken.
+/// The reason why boxes or a mask are refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum AnnotationError {
     /// A coordinate that is no number, or one beyond every image.
     #[error("box {position} has a coordinate that is not a number from -1e20 to 1e20")]
@@ -318,29 +275,12 @@ pub enum AnnotationError {
     },
     /// A mask without pixels, or with more or fewer numbers than pixels.
     #[error("mask of {width}x{height} pixels has {have} numbers")]
-    MaskLength {
-        /// Width in pixels.
-        width: u32,
-        /// Height in pixels.
-        height: u32,
-        /// How many numbers there are.
-        have: usize,
-    },
+    MaskLength { width: u32, height: u32, have: usize },
     /// An image that there are no annotations of, or that a step is not for.
     #[error("annotations of an image of {width}x{height} pixels, which does not go with this step \
         or has a side that is not 1 to {max}", max = PlanError::MAX_SIDE)]
-    Size {
-        /// Width in pixels.
-        width: u32,
-        /// Height in pixels.
-        height: u32,
-    },
+    Size { width: u32, height: u32 },
     /// A limit that would keep boxes without an area.
     #[error("{name} is {value}, expected a number from 1 on")]
-    Limit {
-        /// The limit's name.
-        name: &'static str,
-        /// What it was.
-        value: f32,
-    },
+    Limit { name: &'static str, value: f32 },
 }

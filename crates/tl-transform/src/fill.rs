@@ -61,7 +61,7 @@ impl Fill {
         self.channels().map(|value| value as f32)
     }
 
-    /// What a mask gets: the number, if there is one for all channels, or 0.
+    /// The fill of a mask: the number, if there is one for all channels, or 0.
     #[must_use]
     pub const fn mask(self) -> Self {
         match self {

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use tl_simd::resample::{Filter, TensorFilter};
 
-/// How pixels are resampled.
+/// The filter of resampling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -80,7 +80,7 @@ impl Interpolation {
     }
 }
 
-/// How an operation resizes.
+/// The sampling of a resize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sampling {
     pub(crate) interpolation: Interpolation,

@@ -49,7 +49,7 @@ pub use signature::{Parameter, Signature};
 pub use user::UserTransform;
 pub use warp::{ElasticTransform, PerAxis, RandomAffine, RandomPerspective, RandomRotation, Shear};
 
-/// What every operation can do. `Display` writes the parameters as `(...)`, or nothing.
+/// The behaviour of an operation. `Display` writes the parameters as `(...)`, or nothing.
 pub(crate) trait Operation: fmt::Display {
     /// Whether the parameters are within their ranges.
     fn check(&self) -> Result<(), Invalid>;
@@ -57,7 +57,7 @@ pub(crate) trait Operation: fmt::Display {
     /// Draws what is random and adds what is to be done.
     fn draw(&self, stream: Stream, drawing: &mut Drawing<'_>) -> Result<(), PlanError>;
 
-    /// What the operation works on.
+    /// The domain of the operation.
     fn domain(&self) -> Domain {
         Domain::Pixels
     }
@@ -111,7 +111,7 @@ impl FixedSizes {
     }
 }
 
-/// What an operation works on, which decides where in a recipe it can stand.
+/// The domain of an operation, which decides where in a recipe it can stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Domain {
     /// 8-bit pixels.
@@ -127,7 +127,7 @@ pub(crate) enum Domain {
 }
 
 impl Domain {
-    /// What operations that are done together work on: where all of them erase, so does the whole.
+    /// The domain of operations that are done together: where all of them erase, so does the whole.
     pub(crate) fn of_all(ops: &[Op]) -> Self {
         let joined = ops.iter().map(Op::domain).try_fold(Self::Erase, |all, op| match op {
             Self::Erase => Some(all),
@@ -137,8 +137,8 @@ impl Domain {
         joined.filter(|_| !ops.is_empty()).unwrap_or(Self::Pixels)
     }
 
-    /// What there is behind an operation of this domain, when there is `before` in front of it;
-    /// none when it cannot stand there.
+    /// The domain after an operation of this one, given the domain `before` it; none when it cannot
+    /// stand there.
     pub(crate) fn behind(self, before: Self) -> Option<Self> {
         let pixels = before == Self::Pixels;
         let stands = match self {

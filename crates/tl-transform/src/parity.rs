@@ -1,10 +1,10 @@
-//! Whose arithmetic an operation follows where torchvision has two.
+//! The arithmetic that an operation follows where torchvision has two.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Whose pixels the operations of a recipe give.
+/// The image type of torchvision whose pixels the operations of a recipe give.
 ///
 /// torchvision does the same operation differently on Pillow images and on tensors; a model that
 /// was trained with one keeps its accuracy only with that one.

@@ -10,7 +10,7 @@ use crate::error::{AnnotationError, PlanError};
 use crate::interpolation::Interpolation;
 use crate::parity::Parity;
 
-/// What happens to an image in one pass over its rows: crop, resize, cut, pad, flip, in this order.
+/// The changes of an image in one pass over its rows: crop, resize, cut, pad, flip, in this order.
 ///
 /// The result equals Pillow's `image.crop(region).resize(resized, filter).crop(window)`, with a
 /// colour added around it, mirrored when a flip is set. The fields are public so that a pass drawn
@@ -36,13 +36,13 @@ pub struct Pass {
     /// Whether top and bottom change places, padding included.
     #[serde(default)]
     pub flip_vertical: bool,
-    /// How to resample.
+    /// The filter of resampling.
     pub interpolation: Interpolation,
     /// Whether shrinking takes all pixels into account, as it always does on Pillow images; yes
     /// when left out.
     #[serde(default = "yes")]
     pub antialias: bool,
-    /// Whose arithmetic resampling has.
+    /// The arithmetic of resampling.
     #[serde(default)]
     pub parity: Parity,
 }
@@ -207,7 +207,7 @@ impl From<Padding> for Margins {
     }
 }
 
-/// What a mask gets where an image gets this colour.
+/// The fill of a mask where an image gets this colour.
 pub(crate) fn mask_fill([red, green, blue]: [u8; 3]) -> u8 {
     if red == green && green == blue { red } else { 0 }
 }

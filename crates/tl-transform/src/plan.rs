@@ -10,7 +10,7 @@ use crate::pass::Pass;
 use crate::render::CHANNELS;
 use crate::step::{Erase, Memory, Mix, Step};
 
-/// What to do with one image: a pass over its rows, steps on all its pixels, and another pass.
+/// The plan for one image: a pass over its rows, steps on all its pixels, and another pass.
 ///
 /// Most recipes only crop, resize and flip: then the head is everything, and an image goes from
 /// the decoder to the batch row by row. Otherwise the head makes a u8 image, the steps change it
@@ -20,13 +20,13 @@ use crate::step::{Erase, Memory, Mix, Step};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// What happens to the image as it is decoded.
+    /// The pass over the image as it is decoded.
     pub head: Pass,
-    /// What happens to its pixels then, in order.
+    /// The steps on its pixels after that, in order.
     pub steps: Vec<Step>,
-    /// What happens on the way into the batch, after the steps.
+    /// The pass into the batch, after the steps.
     pub tail: Pass,
-    /// What is erased of the numbers in the batch then, in order.
+    /// The parts of the batch's numbers that are erased after that, in order.
     pub erasures: Vec<Erase>,
 }
 

@@ -131,8 +131,8 @@ impl Recipe {
         Self { ops: Vec::new(), output, decode, parity, batch_ops: Vec::new() }
     }
 
-    /// What is done to pixels, without the conversion to float and everything behind it, which is
-    /// normalisation and erasing of floats, and without the mixing of batches: pixels to look at.
+    /// The recipe up to the conversion to float, without the mixing of batches: pixels to look at.
+    /// Normalisation and erasing of floats are left out with the conversion.
     #[must_use]
     pub fn into_pixels(mut self, layout: Layout) -> Self {
         let pixels = self.ops.iter().take_while(|op| op.domain() != Domain::ToFloat).count();
@@ -208,13 +208,13 @@ impl Recipe {
         self.batch_ops.iter().find_map(BatchOp::num_classes)
     }
 
-    /// Whose arithmetic the operations have.
+    /// The arithmetic of the operations.
     #[must_use]
     pub fn parity(&self) -> Parity {
         self.parity
     }
 
-    /// How photographs are decoded.
+    /// The accuracy of JPEG decoding.
     #[must_use]
     pub fn decode_mode(&self) -> DecodeMode {
         self.decode

@@ -82,8 +82,8 @@ impl Renderer {
         matches!((self.dtype, self.layout), (Dtype::U8, Layout::Hwc))
     }
 
-    /// Where to put the rows of the window of `pass`, for a caller that makes them, and a resampler
-    /// to make them with.
+    /// The destination of the rows of `pass`'s window, for a caller that computes them, and a
+    /// resampler for it.
     ///
     /// # Panics
     /// When `out` is not exactly as long as a result of the pass's size.

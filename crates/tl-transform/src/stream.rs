@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rng::Rng;
 
-/// What the random part of a plan is a function of.
+/// The key of the random part of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Draw {
     /// The loader's seed.

@@ -16,7 +16,7 @@ use crate::stream::Stream;
 
 pub use registry::UserTransforms;
 
-/// Why a user's transform could not do its work: any error of its own.
+/// The error of a user's transform: any type.
 pub type UserError = Box<dyn Error + Send + Sync>;
 
 /// A transform that is not built in, such as torchvision's `Lambda`.

@@ -30,6 +30,17 @@ const FORBIDDEN_IN_CODE: [(&str, &str, &str); 8] = [
 /// Printing macros, reserved to the command line, examples, tests, benches and this package.
 const PRINTING: [&str; 4] = ["println!(", "eprintln!(", "print!(", "eprint!("];
 
+/// Words that a summary does not open with: it is a noun phrase, or a verb in the third person.
+/// `Whether` is for booleans, `How many` for counts.
+const OPENERS: [&str; 8] = ["What", "How", "Where", "Which", "Why", "Who", "Whose", "When"];
+
+/// Openers that a summary may have.
+const COUNTS: [&str; 3] = ["How many", "How much", "How long"];
+
+/// Crates whose summaries still open with such words; the list only becomes shorter.
+const WITH_OPENERS: [&str; 6] =
+    ["tbl-io", "tl-handoff", "tl-pipeline", "tl-python", "turboloader", "turboloader-cli"];
+
 /// All problems of one file.
 pub(super) fn check(file: &SourceFile) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -44,6 +55,7 @@ pub(super) fn check(file: &SourceFile) -> Vec<Problem> {
         problems.extend(printing(file));
         problems.extend(facade(file));
         problems.extend(level_match(file));
+        problems.extend(summaries(file));
     }
     if file.path.ends_with("Cargo.lock") {
         problems.extend(lock_sources(file));
@@ -114,6 +126,28 @@ fn length(file: &SourceFile) -> Option<Problem> {
     let lines = code_lines(file).count();
     let message = format!("{lines} lines without tests, at most {MAX_LINES}");
     (lines > MAX_LINES).then(|| problem(file, lines, message))
+}
+
+/// The first line of every documentation comment of a crate opens with what the caller gets.
+fn summaries(file: &SourceFile) -> Vec<Problem> {
+    let in_crate = file.path.strip_prefix("crates/").and_then(|path| path.split_once("/src/"));
+    if in_crate.is_none_or(|(name, _)| WITH_OPENERS.contains(&name)) {
+        return Vec::new();
+    }
+    let mut problems = Vec::new();
+    let mut is_inside = false;
+    for (number, line) in file.text.lines().enumerate() {
+        let comment = line.trim_start();
+        let text = comment.strip_prefix("///").or_else(|| comment.strip_prefix("//!"));
+        let first = text.filter(|_| !is_inside).unwrap_or_default().trim_start();
+        let word = first.split(|letter: char| !letter.is_alphabetic()).next().unwrap_or_default();
+        if OPENERS.contains(&word) && !COUNTS.iter().any(|count| first.starts_with(count)) {
+            let message = format!("a summary opens with `{word}`: write a noun phrase or a verb");
+            problems.push(problem(file, number + 1, message));
+        }
+        is_inside = text.is_some();
+    }
+    problems
 }
 
 fn printing(file: &SourceFile) -> Vec<Problem> {
@@ -226,6 +260,15 @@ mod tests {
         check_text("crates/turboloader-cli/src/ls.rs", text, &[]);
         check_text("crates/tbl-io/examples/read.rs", text, &[]);
         check_text(LIBRARY, "//! Reads.\n/// println!(\"x\")\nfn f() {}\n", &[]);
+    }
+
+    #[test]
+    fn summaries_open_with_what_the_caller_gets() {
+        let path = "crates/tl-decode/src/image.rs";
+        let text = "//! What it is.\n\n/// How many rows.\n/// Where it goes on.\nfn f() {}\n";
+        check_text(path, text, &[(1, "opens with `What`")]);
+        check_text(path, "//! Images.\n\n/// Whether it is whole.\nfn f() {}\n", &[]);
+        check_text("crates/tl-pipeline/src/batch.rs", text, &[]);
     }
 
     #[test]

@@ -26,10 +26,10 @@ use crate::codec::{Codec, Item, Vector, count};
 use crate::values::ValuesError;
 use crate::values::{RowId, Text, Values, Vectors};
 
-/// How Arrow calls a point of time with its distance to UTC.
+/// Arrow's name for a point of time with its distance to UTC.
 const OFFSET_TIME_EXTENSION: &str = "arrow.timestamp_with_offset";
 
-/// What array becomes of a column's values.
+/// The conversion of a column's values into an array.
 #[derive(Debug)]
 pub(super) struct Converter {
     pub(super) options: ArrowOptions,
@@ -173,7 +173,7 @@ fn item_field(name: String, item: &Item, data_type: DataType) -> Field {
     }
 }
 
-/// Which values are there; nothing when all are.
+/// The validity of the values; nothing when all are valid.
 fn nulls(present: impl Iterator<Item = bool>) -> Option<NullBuffer> {
     let nulls = NullBuffer::from_iter(present);
     (nulls.null_count() > 0).then_some(nulls)

@@ -22,7 +22,7 @@ pub(super) struct Importer {
     item: Item,
     /// The extents of vectors, `None` for single values.
     dimensions: Option<Vec<u32>>,
-    /// What keys stand for, of dictionaries.
+    /// The values that keys stand for, of dictionaries.
     key_values: Option<KeyValues>,
 }
 
@@ -54,7 +54,7 @@ impl Importer {
         Ok(Self { item, dimensions, key_values })
     }
 
-    /// How the values are stored: for keys, as far as it is known how many there are.
+    /// The codec of the values: for keys, as far as their number is known.
     pub(super) fn codec(&self) -> Codec {
         let mut item = self.item.clone();
         if let (Item::Key(key), Some(values)) = (&mut item, &self.key_values) {
@@ -66,7 +66,7 @@ impl Importer {
         }
     }
 
-    /// What is to be said of the column, when all its arrays have been seen.
+    /// The metadata of the column, once all its arrays have been seen.
     pub(super) fn into_metadata(self) -> Option<NewMetadata> {
         self.key_values.and_then(KeyValues::into_metadata)
     }
@@ -131,7 +131,7 @@ fn dimensions(field: &Field, length: Option<u32>) -> Vec<u32> {
     stated.map_or_else(|| Vec::from([length.unwrap_or(0)]), |vector| vector.dimensions)
 }
 
-/// How single values of a type are stored.
+/// The storage of single values of a type.
 fn codec_item(field: &Field) -> Option<Item> {
     Some(match field.data_type() {
         DataType::Boolean if field.is_nullable() => Item::MissingBoolean,

@@ -23,7 +23,7 @@ use crate::values::{RowId, Text, Values};
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// What is wrong with an array.
+/// The reason why an array is refused.
 #[derive(Debug)]
 pub(super) enum Refusal {
     /// A value of it.

@@ -6,7 +6,7 @@ use arrow_schema::TimeUnit;
 
 use super::ConvertError;
 
-/// What is missing, in files before version 1.1.1.6.
+/// The missing value, in files before version 1.1.1.6.
 pub(super) const MISSING: i64 = i64::MIN;
 
 /// Ticks from the start of the year 1 to the start of 1970.

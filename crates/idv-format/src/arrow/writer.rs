@@ -15,83 +15,54 @@ use crate::values::ValuesError;
 use crate::write_error::WriteError;
 use crate::writer::{NewColumn, WriteOptions, WriteSummary, Writer};
 
-/// Why record batches cannot be written.
+/// The reason why record batches cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum ArrowWriteError {
     /// The file cannot be written, or not with these columns.
     #[error(transparent)]
     Write(#[from] WriteError),
     /// A type of Arrow for which there is no codec.
     #[error("column {column:?}: there is no codec for {data_type}")]
-    Type {
-        /// The column's name.
-        column: String,
-        /// The type.
-        data_type: DataType,
-    },
+    Type { column: String, data_type: DataType },
     /// A batch that is not of the schema.
     #[error("column {column:?} is {found}, the schema has {expected}")]
-    Schema {
-        /// The column's name.
-        column: String,
-        /// The schema's type.
-        expected: DataType,
-        /// The batch's.
-        found: DataType,
-    },
+    Schema { column: String, expected: DataType, found: DataType },
     /// A value that the column's codec cannot say.
     #[error("column {column:?}, row {row}: {source}")]
     Value {
-        /// The column's name.
         column: String,
         /// The row of the file, from 0; for a value of a dictionary, the first one of its batch.
         row: u64,
-        /// Why not.
         source: ValueError,
     },
     /// More values than fit together.
     #[error("column {column:?}: {source}")]
     Values {
-        /// The column's name.
         column: String,
         /// Of what there are too many.
         source: ValuesError,
     },
 }
 
-/// Why a value cannot be stored.
+/// The reason why a value cannot be stored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum ValueError {
     /// A null where the codec has none.
     #[error("null, and {codec} has no missing values")]
-    Missing {
-        /// The codec.
-        codec: &'static str,
-    },
+    Missing { codec: &'static str },
     /// A time that ticks of 100 ns cannot say.
     #[error("{time} {unit:?}s have no number of ticks of 100 ns")]
-    Time {
-        /// The value.
-        time: i64,
-        /// Its unit.
-        unit: TimeUnit,
-    },
+    Time { time: i64, unit: TimeUnit },
     /// More different values of keys than their number can tell apart.
     #[error("there are more than {limit} different values, as many as {number} can tell apart")]
-    Keys {
-        /// How keys are stored.
-        number: &'static str,
-        /// The largest key.
-        limit: u64,
-    },
+    Keys { number: &'static str, limit: u64 },
     /// A dictionary's key that points nowhere.
     #[error("the dictionary has no value {key}")]
-    NoKey {
-        /// The key.
-        key: usize,
-    },
+    NoKey { key: usize },
 }
 
 /// Writes record batches as rows of a file of version 1.1.1.6, with DEFLATE.

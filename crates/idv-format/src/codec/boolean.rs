@@ -6,7 +6,7 @@ use crate::cursor::Cursor;
 use crate::error::FormatError;
 use crate::values::ValuesError;
 
-/// How a missing value appears among decoded booleans, and as a pair of bits.
+/// The form of a missing value among decoded booleans, and as a pair of bits.
 pub(crate) const MISSING: u8 = 2;
 
 const WHAT: &str = "booleans";

@@ -16,7 +16,7 @@ pub struct CodecDefinition {
     pub name: String,
     /// The parameters behind the name.
     pub parameters: Vec<u8>,
-    /// What they mean, if the name is known.
+    /// The codec, if the name is known.
     pub codec: Result<Codec, Unknown>,
 }
 
@@ -155,7 +155,7 @@ fn parts<'a>(cursor: &mut Cursor<'a>) -> Result<(&'a str, u64, &'a [u8]), Format
     Ok((name, offset, cursor.take(PARAMETERS, len)?))
 }
 
-/// What a name and its parameters mean.
+/// The codec of a name and its parameters.
 ///
 /// The parameters of a codec with unknown items are not looked at beyond those: the size around
 /// them says where they end.

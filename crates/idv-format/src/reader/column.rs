@@ -55,17 +55,17 @@ impl<'f, R: ReadAt> Column<'f, R> {
         Ok(Self { file, entry, codec, compression, blocks: blocks.into() })
     }
 
-    /// What the table of contents says about the column.
+    /// The entry of the table of contents for the column.
     pub fn entry(&self) -> &'f ColumnEntry {
         self.entry
     }
 
-    /// How its blocks are compressed.
+    /// The compression of its blocks.
     pub fn compression(&self) -> Compression {
         self.compression
     }
 
-    /// How its values are stored.
+    /// The storage of its values.
     pub fn codec(&self) -> &'f Codec {
         self.codec
     }
@@ -75,7 +75,7 @@ impl<'f, R: ReadAt> Column<'f, R> {
         self.file.row_count()
     }
 
-    /// Where its blocks lie.
+    /// The places of its blocks.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
@@ -145,8 +145,8 @@ impl<'f, R: ReadAt> Column<'f, R> {
         Ok(values)
     }
 
-    /// What the blocks of some rows take, before memory is asked for. Blocks that have the size
-    /// that their rows need are as large as what is made of them, or an eighth of it.
+    /// Checks the memory of some rows' blocks before it is allocated. Blocks that have the size
+    /// that their rows need are as large as the result, or an eighth of it.
     fn check_total(&self, rows: &Range<u64>) -> Result<(), ReadError> {
         let per_block = self.entry.rows_per_block.max(1);
         let mut total = 0u64;

@@ -4,7 +4,7 @@ use zerocopy::IntoBytes;
 
 use crate::values::{Values, Vectors, on_arrays};
 
-/// What stands in place of a length when a text is missing.
+/// The bytes in place of a length when a text is missing.
 const MISSING: [u8; 4] = [0xff; 4];
 
 impl Values<'_> {
@@ -88,7 +88,8 @@ fn canonical_item(values: &Values<'_>, index: usize, sink: &mut impl FnMut(&[u8]
     }
 }
 
-/// What a sparse vector leaves out: as many zero bytes as an item has, or as the length of a text.
+/// Feeds an item that a sparse vector leaves out: as many zero bytes as an item has, or as the
+/// length of a text.
 fn canonical_zero(values: &Values<'_>, sink: &mut impl FnMut(&[u8])) {
     const ZEROS: [u8; 16] = [0; 16];
     fn item_bytes<T>(_: &[T]) -> usize {

@@ -60,7 +60,7 @@ impl<'a> Text<'a> {
         (0..self.len()).map(|index| self.get(index))
     }
 
-    /// Where each text starts in [`string`](Self::string), and where the last one ends.
+    /// The start of each text in [`string`](Self::string), and the end of the last one.
     pub fn offsets(&self) -> &[u32] {
         &self.offsets
     }

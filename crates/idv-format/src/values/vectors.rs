@@ -77,7 +77,7 @@ impl<'a> VectorRow<'a> {
         self.length
     }
 
-    /// Where its items are among [`Vectors::items`].
+    /// The range of its items in [`Vectors::items`].
     pub fn items(&self) -> Range<usize> {
         self.items.clone()
     }
@@ -179,7 +179,7 @@ impl<'a> Vectors<'a> {
         }
     }
 
-    /// Where the items of these vectors are: a slice has those of the others around them.
+    /// The range of these vectors' items: a slice has those of the others around them.
     fn item_range(&self) -> Range<usize> {
         match &self.shape {
             Shape::Dense { .. } => 0..self.items.len(),

@@ -41,7 +41,7 @@ impl Encoded {
         self.compression
     }
 
-    /// What goes into the file.
+    /// The bytes that go into the file.
     pub(super) fn stored(&self) -> &[u8] {
         if self.compression == Compression::None { &self.plain } else { &self.deflated }
     }
@@ -58,7 +58,7 @@ impl Encoded {
 /// The block of each job with the job's column.
 pub(super) type EncodedJobs = Vec<(usize, Result<Encoded, ValuesError>)>;
 
-/// What makes blocks, with the memory that it uses again.
+/// The encoders of blocks, with the memory that they use again.
 #[derive(Debug)]
 pub(super) struct Encoders {
     /// One for each thread.

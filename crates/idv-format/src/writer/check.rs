@@ -1,4 +1,4 @@
-//! What is refused before anything is written.
+//! The checks before anything is written.
 
 use alloc::vec::Vec;
 
@@ -32,7 +32,7 @@ pub(super) fn column(column: &NewColumn) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// What a reader says of a codec.
+/// Checks that a reader accepts a codec.
 fn codec(codec: &Codec) -> Result<(), FormatError> {
     let mut bytes = Vec::new();
     CodecDefinition::new(codec.clone()).write(&mut bytes);

@@ -5,10 +5,10 @@ use crate::values::Values;
 /// ML.NET's most rows in a block.
 const MAX_ROWS: usize = 1 << 13;
 
-/// What ML.NET keeps the blocks of all columns together below.
+/// The limit below which ML.NET keeps the blocks of all columns together.
 const MAX_BYTES: u64 = 80 << 20;
 
-/// What becomes of rows while their number per block is open.
+/// The state of rows while their number per block is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fit {
     /// There is room for more.

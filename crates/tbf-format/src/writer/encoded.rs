@@ -33,7 +33,7 @@ pub struct EncodedSegment {
     byte_len: u64,
 }
 
-/// What the header says of the contents.
+/// The counts in the header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counts {
     pub(super) node_count: u64,

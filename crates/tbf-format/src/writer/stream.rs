@@ -12,17 +12,17 @@ use crate::edges::Relation;
 use crate::header::{Fields, FileHeader, Flags};
 use crate::region::Region;
 
-/// Why a segment cannot be written.
+/// The reason why a segment cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum SegmentWriteError {
-    /// What was given makes no segment.
+    /// The input does not form a segment.
     #[error(transparent)]
     Build(#[from] BuildError),
     /// The destination failed.
     #[error("writing the segment: {source}")]
     Io {
-        /// What it said.
         #[from]
         source: io::Error,
     },
@@ -64,7 +64,7 @@ pub enum SegmentWriteError {
 #[derive(Debug)]
 pub struct SegmentWriter<W> {
     sink: W,
-    /// Where the segment starts in the destination.
+    /// The offset of the segment in the destination.
     start: u64,
     /// Everything but the vectors that are written.
     builder: SegmentBuilder,

@@ -19,8 +19,8 @@ use crate::error::FormatError;
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct Slot {
-    /// Where the sample's row index ends, from the first byte behind the table; where the one
-    /// before it ends for a sample without one.
+    /// The end of the sample's row index, from the first byte after the table; for a sample without
+    /// one, the end of the one before it.
     end: U32,
     checksum: U32,
 }

@@ -12,7 +12,7 @@ const INFO: u32 = 40;
 /// `BITMAPCOREHEADER2` of OS/2 2.x, whose compression values 3 and 4 mean something else.
 const OS2_V2: u32 = 64;
 
-/// How pixels are stored.
+/// The storage of pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {
     Plain,
@@ -20,7 +20,7 @@ pub(super) enum Coding {
     Rle4,
 }
 
-/// Which bits of a 16- or 32-bit pixel are which channel.
+/// The bits of each channel in a 16- or 32-bit pixel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Masks {
     pub(super) red: u32,

@@ -8,7 +8,7 @@ use super::entropy_data::EntropyData;
 /// time, which is before anything is believed that was read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BitReader<'a> {
-    /// What has not been taken into `bits`.
+    /// The bytes that have not been taken into `bits`.
     rest: &'a [u8],
     /// The next bits, the first one on top. Those behind `held` are right as well.
     bits: u64,

@@ -13,7 +13,7 @@ pub(super) const PADDING: usize = 32;
 /// it stops, and does not mention them. Cameras write some.
 pub(super) const STRAY_BYTES: usize = 7;
 
-/// How far the way back to a position in the file is searched.
+/// The distance between positions in the file that are remembered.
 const CHECKPOINT_BYTES: usize = 4096;
 
 /// A restart segment, or all data of a scan without restart markers.
@@ -26,7 +26,7 @@ pub(super) struct EntropyData {
     checkpoints: Vec<(usize, usize)>,
 }
 
-/// What ends a segment.
+/// The end of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SegmentEnd {
     /// The marker's second byte; `None` where the file ends first.
@@ -111,8 +111,8 @@ impl EntropyData {
         self.bytes.len().saturating_sub(PADDING)
     }
 
-    /// Where byte `index` of the data lies in the `file` that it was loaded from; for the data's
-    /// length, where it ends.
+    /// The offset of byte `index` of the data in the `file` that it was loaded from; for the data's
+    /// length, that of its end.
     pub(super) fn file_offset(&self, file: &[u8], index: usize) -> usize {
         let index = index.min(self.len());
         let before = self.checkpoints.partition_point(|&(known, _)| known <= index);

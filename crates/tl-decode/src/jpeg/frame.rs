@@ -6,7 +6,7 @@ use crate::error::{DecodeError, Defect, Feature};
 use crate::format::Format;
 use crate::orientation::{Orientation, exif, xmp};
 
-/// How the frame is coded.
+/// The coding process of the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Process {
     /// Baseline and extended sequential, Huffman coded.
@@ -27,7 +27,7 @@ pub(super) struct Component {
     pub(super) across: u8,
     /// Blocks down an MCU.
     pub(super) down: u8,
-    /// Which quantiser it uses.
+    /// The number of its quantiser.
     pub(super) quantizer: u8,
 }
 
@@ -151,7 +151,7 @@ impl Frame {
     }
 }
 
-/// What the samples of the components stand for.
+/// The colour space of the components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PlaneColor {
@@ -167,7 +167,7 @@ pub enum PlaneColor {
     Ycck,
 }
 
-/// What stands before the first scan, tables aside.
+/// The headers before the first scan, except tables.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Prologue {
     pub(super) frame: Option<Frame>,

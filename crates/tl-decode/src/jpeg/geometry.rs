@@ -1,4 +1,4 @@
-//! Which samples and blocks of each component a region needs, and how they become pixels.
+//! The samples and blocks of each component that a region needs, and their way to pixels.
 //!
 //! Sizes, the scale of each component and the choice of upsampling follow libjpeg's `jdmaster.c`
 //! and `jdsample.c`, because the pixels depend on them.
@@ -15,7 +15,7 @@ use crate::error::{DecodeError, Feature};
 /// The side of a block in samples, at full size.
 const BLOCK_SIDE: u32 = 8;
 
-/// How the rows and columns of a component become those of the image.
+/// The upsampling from a component's rows and columns to those of the image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Upsampling {
     /// A sample is a pixel.
@@ -61,7 +61,7 @@ pub(super) struct ComponentGeometry {
     pub(super) rows: Range<u32>,
 }
 
-/// Where a region of a scaled image comes from.
+/// The source of a region of a scaled image.
 #[derive(Clone, Debug)]
 pub(super) struct Geometry {
     /// Width and height of the whole scaled image.
@@ -72,7 +72,7 @@ pub(super) struct Geometry {
 }
 
 impl Geometry {
-    /// What `region` needs; all of the image without one.
+    /// The geometry of `region`; of the whole image without one.
     pub(super) fn new(
         frame: &Frame,
         scale: Scale,

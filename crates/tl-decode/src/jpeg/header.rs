@@ -26,7 +26,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Where the next segment is expected.
+    /// The offset at which the next segment is expected.
     pub(super) fn at(&self) -> usize {
         self.walk.at
     }

@@ -27,7 +27,7 @@ pub(super) fn extend(bits: u32, size: u32) -> i32 {
 pub(super) struct Symbol {
     /// Length of the code in bits, 1..=16.
     pub(super) bits: u32,
-    /// What it stands for.
+    /// The symbol of the code.
     pub(super) value: u8,
 }
 

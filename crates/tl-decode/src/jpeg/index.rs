@@ -14,7 +14,7 @@ const HEADER_BYTES: usize = FACTS_BYTES + CHECKSUM_BYTES;
 const POSITION_BYTES: usize = 4;
 const PREDICTOR_BYTES: usize = 2;
 
-/// Where a row begins.
+/// The start of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RowStart {
     /// Bits from the first entropy-coded byte, with stuffed bytes and markers.
@@ -95,7 +95,7 @@ impl<'a> RowIndex<'a> {
         if fits { Ok(()) } else { Err(Damage::at("row index of another file", scan.data_at)) }
     }
 
-    /// Where row `row` begins.
+    /// The start of row `row`.
     pub(super) fn row(&self, row: u32) -> Option<RowStart> {
         let bytes = entry_bytes(self.components);
         let entry = self.entries.get(row as usize * bytes..)?.get(..bytes)?;
@@ -107,7 +107,7 @@ impl<'a> RowIndex<'a> {
         Some(start)
     }
 
-    /// Where row `row` ends in `file`, behind the last byte that has bits of it.
+    /// The end of row `row` in `file`, after the last byte that has bits of it.
     pub(super) fn row_end(&self, row: u32, file: &[u8]) -> usize {
         let (from, to) = (self.data.0 as usize, self.data.1 as usize);
         let end = match self.row(row + 1) {
@@ -145,7 +145,7 @@ fn truncated(need: usize, have: usize) -> DecodeError {
 #[derive(Debug)]
 pub(super) struct RowIndexBuilder<'a> {
     out: &'a mut Vec<u8>,
-    /// Where in `out` it begins.
+    /// Its start in `out`.
     from: usize,
     components: usize,
     /// Whether all numbers were small enough.

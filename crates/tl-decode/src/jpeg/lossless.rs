@@ -13,8 +13,8 @@ use crate::limits::Limits;
 use crate::options::Color;
 use crate::pixel::Layout;
 
-/// What the library holds per sample: its differences, 16-bit samples, their interleaved copy and
-/// the bytes of the result.
+/// The library's memory per sample: its differences, 16-bit samples, their interleaved copy and the
+/// bytes of the result.
 const BYTES_PER_SAMPLE: u64 = 9;
 
 /// Decodes the samples of all components, side by side.

@@ -48,7 +48,7 @@ pub(super) struct Segment<'a> {
     pub(super) marker: u8,
     /// Offset of the marker in the file.
     pub(super) at: usize,
-    /// What follows the length, empty for markers that stand alone.
+    /// The bytes after the length, empty for markers that stand alone.
     pub(super) data: &'a [u8],
 }
 

@@ -16,7 +16,7 @@ use crate::limits::Limits;
 /// Rows begin this many bytes apart, or a multiple: a cache line.
 const STRIDE_UNIT: usize = 64;
 
-/// What zero coefficients become.
+/// The sample of zero coefficients.
 const MID_GREY: u8 = 128;
 
 /// How much of the region the planes hold.
@@ -74,7 +74,7 @@ impl PlaneBuffer {
         self.data.capacity()
     }
 
-    /// Where row `row` of the component begins in `data`.
+    /// The start of the component's row `row` in `data`.
     fn row_at(&self, row: u32) -> usize {
         ((row - self.first.1) % self.rows) as usize * self.stride
     }
@@ -99,9 +99,9 @@ pub(super) struct Output<'a> {
     /// By component; set when its first scan begins.
     pub(super) quantizers: [Quantizer; MAX_COMPONENTS],
     pub(super) planes: &'a mut [PlaneBuffer; MAX_COMPONENTS],
-    /// What those take.
+    /// The bytes of the planes.
     pub(super) plane_bytes: u64,
-    /// What makes pixels of the planes, if anything does.
+    /// The writer of pixels from the planes, if there is one.
     pub(super) rows: Option<RowWriter<'a>>,
 }
 

@@ -17,7 +17,7 @@ pub struct Planes<'a> {
 }
 
 impl<'a> Planes<'a> {
-    /// What the planes stand for.
+    /// The colour space of the planes.
     pub fn color(&self) -> PlaneColor {
         self.color
     }

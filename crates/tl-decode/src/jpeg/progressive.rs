@@ -312,7 +312,7 @@ fn count(across: u32, down: u32) -> usize {
     across as usize * down as usize
 }
 
-/// What libjpeg keeps of a value, which may be more than any image has.
+/// The part of a value that libjpeg keeps, where the value may be more than any image has.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "that is the purpose")]
 fn low_half(value: i32) -> i16 {

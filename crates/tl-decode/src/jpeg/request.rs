@@ -1,4 +1,4 @@
-//! What to decode of a JPEG file, and what came of it.
+//! The request to decode a JPEG file, and its result.
 
 use tl_simd::jpeg::Scale;
 use tl_simd::resample::Rect;
@@ -8,7 +8,7 @@ use super::scan::{Damage, OnDamaged};
 use crate::options::Color;
 use crate::orientation::Orientation;
 
-/// What to decode of a JPEG file, and how. The default is the whole image as RGB.
+/// A request to decode a JPEG file. The default is the whole image as RGB.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JpegRequest<'a> {
     /// The size to decode at: a side of `n` pixels becomes `Scale::apply(n)`.
@@ -18,7 +18,7 @@ pub struct JpegRequest<'a> {
     pub region: Option<Rect>,
     /// The pixels to decode to.
     pub color: Color,
-    /// What to do with damaged data.
+    /// The treatment of damaged data.
     pub on_damaged: OnDamaged,
     /// The file's row index, with which nothing above the region or to its right is decoded. The
     /// pixels do not depend on it: one whose checksum of the file is another's is an error. It is
@@ -26,12 +26,12 @@ pub struct JpegRequest<'a> {
     pub index: Option<RowIndex<'a>>,
 }
 
-/// What a decoded image's header says, and whether it is whole.
+/// The header of a decoded image, and its damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoded {
-    /// How the image has to be turned to be upright; its pixels are as stored.
+    /// The turn that makes the image upright; its pixels are as stored.
     pub orientation: Orientation,
-    /// What was passed over with [`OnDamaged::Keep`]; `None` for an image without damage.
+    /// The damage that [`OnDamaged::Keep`] tolerated; `None` for an image without damage.
     ///
     /// Only what the request had to read is looked at: damage below the region stays unseen.
     pub damage: Option<Damage>,

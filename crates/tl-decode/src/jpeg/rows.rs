@@ -14,7 +14,7 @@ use crate::pixel::Layout;
 /// Channels of a pixel.
 const RGB: usize = 3;
 
-/// What to make of the samples.
+/// The conversion of the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pixels {
     /// Pixels as Pillow's `convert` makes them.
@@ -52,7 +52,7 @@ pub(super) struct RowWriter<'a> {
     color: PlaneColor,
     pixels: Pixels,
     buffers: &'a mut RowBuffers,
-    /// What is left of the image, row by row.
+    /// The rest of the image, row by row.
     rows: std::slice::ChunksExactMut<'a, u8>,
     /// The row of the scaled image that is written next.
     next: u32,

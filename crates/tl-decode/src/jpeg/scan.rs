@@ -1,5 +1,4 @@
-//! What the parser of scan headers and the decoders of scans say to each other. No bytes are read
-//! here.
+//! The types between the parser of scan headers and the decoders of scans. No bytes are read here.
 
 use std::ops::Range;
 
@@ -46,7 +45,7 @@ pub(super) struct Scan {
     pub(super) spectral: (u8, u8),
     /// Successive approximation: high, low bit.
     pub(super) approximation: (u8, u8),
-    /// Where the entropy-coded data begins in the file.
+    /// The offset of the entropy-coded data in the file.
     pub(super) data_at: usize,
 }
 
@@ -107,7 +106,7 @@ pub(super) struct Window {
 /// The first fault in an image's entropy-coded data, and where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// What is wrong.
+    /// The defect.
     pub what: &'static str,
     /// The offset in the file at which that was noticed, in bytes.
     pub offset: u64,
@@ -125,8 +124,8 @@ impl From<Damage> for DecodeError {
     }
 }
 
-/// What is wrong with entropy-coded data and the markers in it; sequential and progressive scans say
-/// it in the same words.
+/// The defects of entropy-coded data and the markers in it, in the same words for sequential and
+/// progressive scans.
 pub(super) mod words {
     pub(in crate::jpeg) const UNUSED: &str = "entropy-coded data behind the last MCU";
     pub(in crate::jpeg) const OUT_OF_TURN: &str = "restart marker out of turn";
@@ -135,23 +134,23 @@ pub(super) mod words {
     pub(in crate::jpeg) const ENDS_EARLY: &str = "entropy-coded data ends before its last MCU";
 }
 
-/// What to do with an image whose data is damaged or incomplete behind the header.
+/// The treatment of an image whose data is damaged or incomplete after the header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnDamaged {
     /// The first damage is an error.
     #[default]
     Error,
-    /// What can be decoded is kept, the rest is mid grey, and the first damage is reported. This
-    /// holds for files of which hardly more than the header is there: an image costs what its header
-    /// says, within [`Limits`](crate::Limits).
+    /// Keeps the pixels that can be decoded, makes the rest mid grey, and reports the first damage.
+    /// Files may lack everything after the header: an image costs what its header says, within
+    /// [`Limits`](crate::Limits).
     Keep,
 }
 
-/// How far a scan was decoded.
+/// The end of decoding in a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ScanEnd {
-    /// Where the data ends in the file, at the marker behind it or the end of the file; `None`
-    /// where decoding stopped behind the window.
+    /// The end of the data in the file, at the marker after it or the end of the file; `None` where
+    /// decoding stopped after the window.
     pub(super) at: Option<usize>,
     /// The first damage of a scan that was decoded with [`OnDamaged::Keep`].
     pub(super) damage: Option<Damage>,

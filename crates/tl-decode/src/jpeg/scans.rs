@@ -58,7 +58,7 @@ impl<'a> Opened<'a> {
         Ok(Self { bytes, reader, frame, first_scan })
     }
 
-    /// What the components stand for.
+    /// The colour space of the components.
     pub(super) fn color(&self) -> Result<PlaneColor, DecodeError> {
         let color = self.reader.prologue.color(&self.frame);
         color.ok_or(Feature::JpegComponents(self.frame.component_count).into())

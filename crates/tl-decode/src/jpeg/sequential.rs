@@ -26,7 +26,7 @@ use mcus::{Blocks, Fault};
 use restarts::Segments;
 use segment::{SegmentStop, Walk};
 
-/// What to decode.
+/// The request of a scan.
 #[derive(Debug)]
 pub(super) struct Request<'a> {
     /// The whole file.
@@ -49,7 +49,7 @@ pub(super) struct SequentialDecoder {
 }
 
 impl SequentialDecoder {
-    /// What is kept in proportion to an image; tables and one run of blocks are not.
+    /// The memory that is kept in proportion to an image; tables and one run of blocks are not.
     pub(super) fn kept_bytes(&self) -> usize {
         self.data.kept_bytes()
     }
@@ -228,7 +228,7 @@ fn find_tables(
     Ok(numbers)
 }
 
-/// What is wrong with a segment that was decoded up to `stop`.
+/// The damage of a segment that was decoded up to `stop`.
 fn fault(stop: SegmentStop, file: &[u8], data: &EntropyData, end: SegmentEnd) -> Option<Damage> {
     match stop {
         SegmentStop::Complete { left_over: 0..=STRAY_BYTES, .. } | SegmentStop::BehindWindow => {

@@ -19,7 +19,7 @@ pub(super) struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    /// What is in force at the start of a file: nothing.
+    /// The tables at the start of a file: none.
     pub(super) fn initial() -> Self {
         Self { quantizers: [None; 4], huffman: HuffmanSpecs::default(), restart_interval: 0 }
     }

@@ -1,6 +1,6 @@
 //! The order of coefficients in a file.
 
-/// Where each coefficient of the zigzag sequence stands in a block, row by row (T.81 figure A.6).
+/// The place of each coefficient of the zigzag sequence in a block, row by row (T.81 figure A.6).
 #[rustfmt::skip]
 pub(super) const NATURAL: [u8; 64] = [
      0,  1,  8, 16,  9,  2,  3, 10,

@@ -1,4 +1,4 @@
-//! What the tags of a directory say about the pixels: size, samples, colours, strips or tiles.
+//! The description of the pixels in a directory's tags: size, samples, colours, strips or tiles.
 
 use super::directory::{Directory, Order, Values};
 use crate::error::{DecodeError, Defect, Feature, Limit};
@@ -34,7 +34,7 @@ mod tag {
     pub(super) const XMP: u16 = 700;
 }
 
-/// What the samples of a pixel mean.
+/// The meaning of a pixel's samples.
 #[derive(Clone, Debug)]
 pub(super) enum Photometric {
     WhiteIsZero,
@@ -46,7 +46,7 @@ pub(super) enum Photometric {
     CieLab,
 }
 
-/// Where strips or tiles lie, and what they cover.
+/// The places of strips or tiles, and the pixels they cover.
 #[derive(Clone, Debug)]
 pub(super) struct Chunks<'a> {
     pub(super) tiled: bool,
@@ -111,7 +111,7 @@ pub(super) fn samples(directory: &Directory<'_>) -> Result<(u16, u16), DecodeErr
     Ok((short("BitsPerSample", first)?, short("SamplesPerPixel", samples)?))
 }
 
-/// How the stored image has to be turned, which Pillow does when it opens a TIFF file.
+/// The turn that makes the stored image upright; Pillow does it when it opens a TIFF file.
 pub(super) fn orientation(
     file: &[u8],
     directory: &Directory<'_>,

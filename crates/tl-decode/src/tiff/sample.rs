@@ -8,7 +8,7 @@ use crate::image::SampleFormat;
 use crate::options::Color;
 use crate::pixel::{self, Layout as Pixels};
 
-/// How samples become bytes.
+/// The reduction of samples to bytes.
 #[derive(Clone, Copy, Debug)]
 enum Reduce {
     /// 8 bits, taken as they are.

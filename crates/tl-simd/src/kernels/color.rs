@@ -19,7 +19,7 @@ pub use lookup::{lookup, lookup_channels, permute};
 pub use sharpness::sharpen;
 pub use statistics::{Extremes, extremes, histograms};
 
-/// Whose rounding a kernel follows.
+/// The package whose rounding a kernel follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Arithmetic {

@@ -3,7 +3,7 @@
 use crate::Level;
 use crate::vector::{RGB, Simd, dispatch};
 
-/// Where steps of `step` pixels begin so that they cover `pixels`: the last one can overlap the one
+/// The starts of steps of `step` pixels that cover `pixels`: the last one can overlap the one
 /// before. None when a step is longer than the row.
 pub(crate) fn starts(pixels: usize, step: usize) -> Option<impl Iterator<Item = usize>> {
     let last = pixels.checked_sub(step)?;

@@ -39,7 +39,7 @@ pub fn fill_normals(level: Level, key: u64, first: u32, out: &mut [f32]) {
     );
 }
 
-/// What is added to samples.
+/// The noise that is added to samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
     /// The mean, in steps of 8-bit samples.

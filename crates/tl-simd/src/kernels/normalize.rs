@@ -24,7 +24,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// What one step of an 8-bit sample is worth: torchvision's `1.0 / 255`, rounded to `f32`.
+    /// The value of one step of an 8-bit sample: torchvision's `1.0 / 255`, rounded to `f32`.
     pub const SCALE: f32 = 1.0 / 255.0;
 
     /// The table of `(x * (1/255) - mean) / std`.
@@ -129,7 +129,7 @@ impl fmt::Display for Layout {
     }
 }
 
-/// How an image is written.
+/// The form in which an image is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PixelFormat {
     /// The type of the numbers.

@@ -23,7 +23,7 @@ pub struct Margins {
     pub bottom: u32,
 }
 
-/// What the pixels that are added look like.
+/// The pixels that are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Border {
@@ -55,7 +55,7 @@ impl Border {
     }
 }
 
-/// Which sides change places.
+/// The sides that change places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flips {
     /// Left and right.

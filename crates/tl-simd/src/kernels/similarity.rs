@@ -19,7 +19,7 @@ use floats::{Bf16, F16, F32};
 pub use matrix::{Element, Matrix};
 pub use query::Query;
 
-/// How a row is compared with the query.
+/// The comparison of a row with the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Metric {
@@ -37,7 +37,7 @@ pub enum Metric {
 pub struct Match {
     /// The row of the matrix.
     pub row: usize,
-    /// What the metric gives for it.
+    /// The metric's value for it.
     pub score: f32,
 }
 

@@ -33,7 +33,7 @@ pub use turn::{Turn, turn};
 /// Pixels of a piece of a row.
 const PIECE: usize = 64;
 
-/// How a pixel is made of those around its place.
+/// The interpolation of a pixel from those around its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Filter {
@@ -45,7 +45,7 @@ pub enum Filter {
     Bicubic,
 }
 
-/// What [`Warper::pil`] makes.
+/// The warp that [`Warper::pil`] computes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Warp {
     /// From output pixels to the source.
@@ -58,10 +58,10 @@ pub struct Warp {
     pub fill: [u8; RGB],
 }
 
-/// What [`Warper::tensor`] makes.
+/// The warp that [`Warper::tensor`] computes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GridWarp<'a> {
-    /// Where each output pixel is taken from.
+    /// The place that each output pixel is taken from.
     pub grid: Grid<'a>,
     /// Width and height of the output.
     pub size: (u32, u32),
@@ -124,7 +124,7 @@ impl Warper {
         }
     }
 
-    /// What torchvision v2 makes of the tensor `src`, packed into `out`.
+    /// Warps the tensor `src` as torchvision v2 does, packed into `out`.
     ///
     /// # Panics
     ///

@@ -7,7 +7,7 @@ pub(crate) const WORD: usize = 64;
 ///
 /// Every bit pattern is a value, and every byte belongs to it. Implemented here alone.
 pub(crate) trait Column: Copy + Default + PartialOrd {
-    /// How far above `first` a number is, modulo 2 to the number of its bits.
+    /// The distance of a number above `first`, modulo 2 to the number of its bits.
     fn above(self, first: Self) -> u64;
 }
 
@@ -40,7 +40,7 @@ columns! {
 
 /// A level's way to compare a word of values. The method without vectors is the definition.
 pub(crate) trait MaskSimd: Copy {
-    /// Which values are at most `span` above `first`, the first value in the lowest bit.
+    /// The values that are at most `span` above `first`, the first value in the lowest bit.
     #[inline(always)]
     fn within<T: Column>(self, values: &[T; WORD], first: T, span: u64) -> u64 {
         let mut flags = [0_u8; WORD];

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::bounds::is_size;
 use crate::error::AnnotationError;
 
-/// What the four numbers of a box are.
+/// The meaning of the four numbers of a box.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -79,7 +79,7 @@ impl BoundingBoxes {
         }
     }
 
-    /// What the numbers of a box are.
+    /// The meaning of a box's numbers.
     #[must_use]
     pub const fn format(&self) -> BoxFormat {
         self.format
@@ -139,7 +139,7 @@ impl BoundingBoxes {
         Ok(stay)
     }
 
-    /// What is left on the part of the image that begins at (`x`, `y`) and is `size` large:
+    /// Cuts the boxes to the part of the image that begins at (`x`, `y`) and is `size` large:
     /// `crop_bounding_boxes`. The part may reach beyond the image.
     ///
     /// # Errors

@@ -68,9 +68,9 @@ impl Mask {
         *self = Self { width: size.0, height: size.1, data };
     }
 
-    /// What is left on the part of the image that begins at (`x`, `y`) and is `size` large, 0
-    /// where it reaches beyond the image: `crop_mask`, which gives another size where the part
-    /// ends to the left of the image or above it.
+    /// Cuts the mask to the part of the image that begins at (`x`, `y`) and is `size` large, 0
+    /// where it reaches beyond the image: `crop_mask`, which gives another size where the part ends
+    /// to the left of the image or above it.
     ///
     /// # Errors
     /// [`AnnotationError::Size`] when a side of the part is above 65,535.

@@ -1,4 +1,4 @@
-//! How a batch is mixed, drawn from the batch's own random numbers.
+//! The mixing of a batch, drawn from the batch's own random numbers.
 
 use tl_simd::resample::Rect;
 

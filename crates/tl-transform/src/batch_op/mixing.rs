@@ -8,7 +8,7 @@ use tl_simd::resample::Rect;
 use crate::output::OutputSpec;
 use crate::pass::rect;
 
-/// How the images of one batch were mixed.
+/// The mixing that was drawn for one batch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -20,7 +20,7 @@ pub enum Mixing {
     },
     /// A rectangle of the image before.
     CutMix {
-        /// Which pixels.
+        /// The rectangle.
         #[serde(with = "rect")]
         rect: Rect,
     },

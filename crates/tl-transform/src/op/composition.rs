@@ -102,9 +102,9 @@ impl fmt::Display for RandomApply {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RandomChoice {
-    /// What there is to choose from.
+    /// The operations to choose from.
     pub ops: Vec<Op>,
-    /// How likely each is, in proportion to the sum; all the same when left out.
+    /// The weight of each; all the same when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<Vec<f64>>,
 }

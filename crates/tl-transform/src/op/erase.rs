@@ -14,7 +14,7 @@ use crate::rng::Rng;
 use crate::step::{Erase, Filling};
 use crate::stream::Stream;
 
-/// How often a rectangle is drawn before the image is left as it is (torchvision's number).
+/// The number of tries to draw a rectangle before the image is left as it is (torchvision's).
 const TRIES: u32 = 10;
 
 /// Replaces a random rectangle: torchvision's `RandomErasing` (Zhong et al., 2017).
@@ -30,11 +30,11 @@ pub struct RandomErasing {
     pub scale: (f64, f64),
     /// Bounds of the rectangle's height / width.
     pub ratio: (f64, f64),
-    /// What pixels become.
+    /// The value of erased pixels.
     pub value: ErasingValue,
 }
 
-/// What erased pixels become: a number, one for each channel, or `"random"`.
+/// The value of erased pixels: a number, one for each channel, or `"random"`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -171,9 +171,9 @@ pub struct GridMask {
     pub ratio: f64,
     /// The grid is turned by less than so many degrees, whole ones; 1 is none.
     pub rotate: u32,
-    /// Which part is erased: 0 the stripes, 1 the squares between them.
+    /// The part that is erased: 0 the stripes, 1 the squares between them.
     pub mode: u32,
-    /// What pixels become; not random.
+    /// The value of erased pixels; not random.
     pub value: ErasingValue,
 }
 

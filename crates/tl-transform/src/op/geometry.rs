@@ -16,7 +16,7 @@ pub use resized_crop::RandomResizedCrop;
 pub use size::Size;
 pub use views::{FiveCrop, TenCrop};
 
-/// What serde takes for switches that are on when left out.
+/// The default of switches that are on when left out, for serde.
 const fn yes() -> bool {
     true
 }

@@ -25,7 +25,7 @@ pub use aug_mix::AugMix;
 pub use auto_augment::{AutoAugment, AutoAugmentPolicy};
 pub use rand_augment::{RandAugment, TrivialAugmentWide};
 
-/// What a policy can do to an image, by torchvision's names.
+/// An action of a policy, by torchvision's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Action {
     Identity,
@@ -103,7 +103,7 @@ impl Action {
     }
 }
 
-/// What a policy can do, and how strongly: torchvision's `_AUGMENTATION_SPACE`.
+/// The actions of a policy and their magnitudes: torchvision's `_AUGMENTATION_SPACE`.
 struct Space {
     actions: &'static [Action],
     shear: f64,
@@ -114,7 +114,7 @@ struct Space {
     posterize: (f32, f64),
 }
 
-/// How far an image is shifted at most.
+/// The largest shift of an image.
 enum Reach {
     /// A share of the side.
     Share(f64),
@@ -207,7 +207,7 @@ fn bits((most, fewer): (f32, f64), place: u32, count: u32) -> f64 {
     f64::from((most - place as f32 / bins_a_bit).round_ties_even())
 }
 
-/// What all policies have in common: how pixels are found, and what is outside the image.
+/// The settings that all policies share: interpolation, and the fill outside the image.
 #[derive(Clone, Copy)]
 struct Outside {
     interpolation: Interpolation,

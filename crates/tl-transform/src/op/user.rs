@@ -21,7 +21,7 @@ use crate::stream::Stream;
 pub struct UserTransform {
     /// The name it was registered under.
     pub name: String,
-    /// What it is told; an empty table when left out. In TOML nothing in it can be null.
+    /// The parameters of the code; an empty table when left out. In TOML nothing in it can be null.
     #[serde(default = "no_parameters")]
     pub parameters: Value,
 }
@@ -33,7 +33,7 @@ fn no_parameters() -> Value {
 /// The longest name.
 const MAX_NAME: usize = 255;
 
-/// How deep lists and tables in parameters can be nested.
+/// The deepest nesting of lists and tables in parameters.
 const MAX_DEPTH: u32 = 32;
 
 impl Operation for UserTransform {

@@ -19,7 +19,7 @@ fn draw(seed: u64, epoch: u32, sample: u64) -> Draw {
     Draw { seed, epoch, sample }
 }
 
-/// What the recipe does to an image, all of which fits one pass.
+/// The recipe's plan for an image, which fits one pass.
 fn pass(recipe: &Recipe, size: (u32, u32), draw: Draw) -> Pass {
     let plan = recipe.plan(size.0, size.1, draw).unwrap();
     assert!(plan.is_one_pass(), "{plan:?}");

@@ -11,17 +11,17 @@ use crate::output::OutputSpec;
 use crate::pass::rect;
 use crate::render::CHANNELS;
 
-/// What is erased.
+/// The part that is erased.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Erase {
     /// A rectangle: torchvision's `erase`.
     Rectangle {
-        /// Which pixels.
+        /// The rectangle.
         #[serde(with = "rect")]
         rect: Rect,
-        /// What they become.
+        /// The pixels' values.
         fill: Filling,
     },
     /// The squares or the stripes of a grid: `GridMask` (Chen et al., 2020), as its authors' code
@@ -33,16 +33,16 @@ pub enum Erase {
         length: u32,
         /// The column and the row, less than `distance`, that the first stripes begin at.
         offset: (u32, u32),
-        /// How far it is turned, counter-clockwise.
+        /// The angle of its turn, counter-clockwise.
         degrees: u32,
         /// Whether the squares between the stripes are erased, and not the stripes.
         squares: bool,
-        /// What they become, for R, G and B.
+        /// The pixels' value, for R, G and B.
         value: [f32; CHANNELS],
     },
 }
 
-/// What erased pixels become.
+/// The value of erased pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -52,7 +52,7 @@ pub enum Filling {
     /// Normal deviates of mean 0 and deviation 1; in 8-bit pixels, which have no place for them,
     /// nearly all are 0.
     Normal {
-        /// What they are a function of.
+        /// The key of the deviates.
         key: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! What steps need, known before any of them is carried out.
+//! The memory of steps, known before any of them is carried out.
 
 use tl_simd::gaussian::GaussianBlur;
 

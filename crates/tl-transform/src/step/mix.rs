@@ -21,12 +21,12 @@ pub enum Mix {
         /// Its share.
         weight: f32,
     },
-    /// What the image has become counts with `weight`; then it is as it was.
+    /// Adds the changed image with `weight`, and restores the original.
     Chain {
         /// Its share.
         weight: f32,
     },
-    /// What the image has become counts with `weight`; then it is the mixture.
+    /// Adds the changed image with `weight`, and replaces it by the mixture.
     End {
         /// Its share.
         weight: f32,
@@ -58,7 +58,7 @@ impl Mix {
     }
 }
 
-/// What is kept of a mixture while its chains are made.
+/// The state of a mixture while its chains are computed.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     /// Width and height of the image; `None` when nothing is being mixed.

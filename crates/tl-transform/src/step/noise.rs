@@ -23,7 +23,7 @@ pub enum Noise {
         sigma: f64,
         /// Whether sums are held within 0 to 255; they wrap otherwise.
         clip: bool,
-        /// What the deviates are a function of.
+        /// The key of the deviates.
         key: u64,
     },
 }

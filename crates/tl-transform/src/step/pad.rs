@@ -15,9 +15,9 @@ use crate::render::CHANNELS;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pad {
-    /// How wide it is.
+    /// The width on each side.
     pub padding: Padding,
-    /// What it looks like.
+    /// The kind of border.
     pub mode: PadMode,
     /// The colour of a constant one.
     #[serde(default)]

@@ -87,7 +87,7 @@ fn grids_have_any_distance_and_offset() {
     }
 }
 
-/// What each step needs for 100 x 50 pixels: the image, another one, and its own memory.
+/// The memory of each step for 100 x 50 pixels: the image, another one, and its own.
 #[test]
 fn memory_is_counted_before_it_is_allocated() {
     const IMAGE: u64 = 100 * 50 * 3;

@@ -42,7 +42,7 @@ impl<'a, const SIZE: usize> Following<'a, SIZE> {
         Self { symbols, end_bits, end_code }
     }
 
-    /// What of the index is left behind `used` bits, moved to the top of its bits.
+    /// The rest of the index after `used` bits, moved to the top of its bits.
     #[inline(always)]
     fn behind(index: u32, used: u32) -> u32 {
         (index << (used & 31)) & ((1 << Self::INDEX_BITS) - 1)

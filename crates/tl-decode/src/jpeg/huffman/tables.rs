@@ -8,7 +8,7 @@ use super::entries::{self, Following};
 use super::{Codes, extend, symbols};
 use crate::jpeg::scan::HuffmanSpec;
 
-/// What the bits of an index of a look-up table stand for.
+/// The meaning of the bits of an index of a look-up table.
 ///
 /// Byte 0 is the number of bits in all, byte 1 how many of them lie behind the index and are to be
 /// added to the last coefficient. Bytes 2 and 3 are the distances to the first and to the last

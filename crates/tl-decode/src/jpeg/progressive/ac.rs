@@ -32,7 +32,7 @@ impl Band {
     }
 }
 
-/// What a symbol that is not in the table as a whole says.
+/// A symbol that is not in the table as a whole.
 pub(super) enum Symbol {
     /// A value behind some zeros.
     Value { zeros: u32, value: i32 },

@@ -1,4 +1,4 @@
-//! How far the entropy-coded data of one scan is read, kept while other scans are decoded.
+//! The position in the entropy-coded data of one scan, kept while other scans are decoded.
 
 use crate::jpeg::bits::BitReader;
 use crate::jpeg::entropy_data::{EntropyData, STRAY_BYTES, SegmentEnd};
@@ -6,7 +6,7 @@ use crate::jpeg::marker::{FIRST_FRAME_MARKER, RST0, RST7};
 use crate::jpeg::scan::words::{ENDS_EARLY, INSIDE, MISSING, OUT_OF_TURN, UNUSED};
 use crate::jpeg::scan::{Damage, Scan};
 
-/// Why a segment is given up.
+/// The reason why a segment is abandoned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// It has no more bits.
@@ -19,7 +19,7 @@ pub(super) enum Fault {
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     data: EntropyData,
-    /// What ends the segment; `None` before the first one.
+    /// The end of the segment; `None` before the first one.
     end: Option<SegmentEnd>,
     scan_at: usize,
     interval: u32,
@@ -78,7 +78,7 @@ impl Reading {
         Advance { count, restarted, damage }
     }
 
-    /// Where to go on reading, unless nothing more of the segment can be read.
+    /// The stretch to continue with, unless nothing more of the segment can be read.
     pub(super) fn resume(&self) -> Option<Stretch<'_>> {
         let run = self.run;
         (!self.broken).then(|| Stretch { bits: BitReader::at(&self.data, self.position), run })
@@ -98,8 +98,8 @@ impl Reading {
         }
     }
 
-    /// What is wrong with where reading stopped, if that should be the end of the segment. A run of
-    /// blocks may go on, as libjpeg has it.
+    /// Checks that reading stopped at the end of the segment. A run of blocks may continue, as in
+    /// libjpeg.
     fn check_segment_end(&self, file: &[u8]) -> Option<Damage> {
         if self.broken || self.end.is_none() {
             return None;
@@ -109,8 +109,7 @@ impl Reading {
         is_damage.then(|| Damage::at(UNUSED, self.data.file_offset(file, next)))
     }
 
-    /// What is wrong with where reading stopped, if that should be the end of the scan: restart
-    /// markers may follow, but no data.
+    /// Checks that reading stopped at the end of the scan: restart markers may follow, but no data.
     pub(super) fn check_end(&mut self, file: &[u8]) -> Option<Damage> {
         let mut damage = self.check_segment_end(file);
         while let Some(end @ SegmentEnd { marker: Some(RST0..=RST7), .. }) = self.end
@@ -171,6 +170,6 @@ pub(super) struct Advance {
     pub(super) count: usize,
     /// They are the first ones behind a restart marker, or of the scan.
     pub(super) restarted: bool,
-    /// What was found out on the way.
+    /// The damage found so far.
     pub(super) damage: Option<Damage>,
 }

@@ -133,7 +133,7 @@ impl Corrections {
     }
 }
 
-/// What the symbols of a block in a refinement are decoded with.
+/// The source of a block's symbols in a refinement.
 struct Symbols<'a> {
     table: &'a Table,
     band: Band,

@@ -10,10 +10,10 @@ pub(super) const SMOOTHING_REACH: u32 = 2;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Component {
     pub(super) grid: Grid,
-    /// Where its DC values begin, and how many of them a block row has.
+    /// The start of its DC values, and their number in a block row.
     pub(super) dc_at: usize,
     pub(super) dc_stride: usize,
-    /// Where its blocks of a band begin.
+    /// The start of its blocks of a band.
     pub(super) blocks_at: usize,
 }
 

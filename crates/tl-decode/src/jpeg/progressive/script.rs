@@ -1,5 +1,5 @@
-//! What the scans of a progressive frame have said so far about each coefficient (T.81 G.1.1), and
-//! the checks that follow from it. The rules are those that libjpeg-turbo refuses or warns about.
+//! The progress of a progressive frame's scans for each coefficient (T.81 G.1.1), and the checks
+//! that follow from it. The rules are those that libjpeg-turbo refuses or warns about.
 
 use crate::error::{DecodeError, Defect};
 use crate::format::Format;
@@ -31,7 +31,7 @@ impl Default for Progress {
 }
 
 impl Progress {
-    /// What is missing of one component.
+    /// The missing bits of one component.
     pub(super) fn of(&self, component: usize) -> &MissingBits {
         &self.missing[component]
     }

@@ -8,7 +8,7 @@ use crate::jpeg::scan::HuffmanSpec;
 /// Bits of the index.
 const INDEX_BITS: u32 = 10;
 
-/// What the next bits of a scan say.
+/// The meaning of a scan's next bits.
 ///
 /// A coefficient: its value in the high half, then a byte with the zeros before it, then a byte with
 /// all its bits. Anything else has value 0: the byte in the middle is the symbol, the low byte the
@@ -45,7 +45,7 @@ impl Entry {
     }
 }
 
-/// How the symbols of a scan are read.
+/// The coding of a scan's symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {
     /// A size; values follow.

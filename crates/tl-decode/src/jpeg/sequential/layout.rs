@@ -1,4 +1,4 @@
-//! Where the blocks of an MCU go in the buffer of a run of MCUs: those of a component's block row
+//! The places of an MCU's blocks in the buffer of a run of MCUs: those of a component's block row
 //! side by side.
 
 use std::ops::Range;
@@ -16,7 +16,7 @@ const SLOTS: usize = MAX_BLOCKS_PER_MCU as usize;
 /// A block of an MCU.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slot {
-    /// Where the first MCU's block goes.
+    /// The place of the first MCU's block.
     first: usize,
     /// Blocks from there to the next MCU's.
     step: usize,
@@ -25,7 +25,7 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// Where the block of MCU `mcu` of a run goes.
+    /// The place of the block of MCU `mcu` of a run.
     #[inline(always)]
     pub(super) fn place(&self, mcu: usize) -> usize {
         (self.first + mcu * self.step) % BUFFER_BLOCKS
@@ -39,7 +39,7 @@ pub(super) struct BlockRun {
     pub(super) component: usize,
     pub(super) row: u32,
     pub(super) column: u32,
-    /// Where they are in the buffer.
+    /// Their places in the buffer.
     pub(super) places: Range<usize>,
 }
 

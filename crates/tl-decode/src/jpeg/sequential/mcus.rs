@@ -44,7 +44,7 @@ pub(super) type Predictors = [i16; MAX_COMPONENTS];
 /// Block positions are below 64, a block's end is at 64 or beyond, and this is neither.
 const FAULT: u32 = 0x100;
 
-/// Why a run of MCUs ended early.
+/// The reason why a run of MCUs ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// No code has these bits.

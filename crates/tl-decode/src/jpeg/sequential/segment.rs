@@ -9,7 +9,7 @@ use crate::jpeg::huffman::Tables;
 use crate::jpeg::index::{RowIndexBuilder, RowStart};
 use crate::jpeg::scan::{BlockSink, MAX_COMPONENTS};
 
-/// Where a walk has come to, and what it is about.
+/// The position of a walk through a segment, and its request.
 pub(super) struct Walk<'a, 'b, S> {
     pub(super) request: &'a Request<'a>,
     pub(super) layout: &'a Layout<'a>,
@@ -22,7 +22,7 @@ pub(super) struct Walk<'a, 'b, S> {
     pub(super) column: u32,
 }
 
-/// How a segment ended.
+/// The end of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SegmentStop {
     /// All its MCUs were decoded up to this bit of the data; so many bytes are left over.
@@ -80,7 +80,7 @@ impl<S: BlockSink> Walk<'_, '_, S> {
         SegmentStop::Complete { left_over, position, predictors }
     }
 
-    /// What comes next; `None` behind the window.
+    /// The next piece; `None` after the window.
     #[inline(always)]
     fn next_piece(&self) -> Option<Piece> {
         let (window, end) = (self.request.window, self.request.scan.mcus_per_row);

@@ -85,7 +85,7 @@ struct Photo {
     path: PathBuf,
     file: Vec<u8>,
     header: Header,
-    /// What the reference decodes.
+    /// The blocks that the reference decodes.
     grid: Grid,
 }
 

@@ -26,7 +26,7 @@ pub(super) fn fused(a: f32, b: f32, c: f32) -> f32 {
 /// The floats of a vector of bytes.
 pub(super) type Floats<S> = [<S as crate::vector::Simd>::Floats; 4];
 
-/// How samples are mixed with others.
+/// A way of mixing samples with others.
 pub(super) trait Mix {
     /// The mixture before truncation; both samples are whole.
     fn define(&self, base: f32, sample: f32) -> f32;

@@ -13,7 +13,7 @@ pub(super) type Plane = [u8; BLOCK];
 /// The samples of a block, channel by channel.
 pub(super) type Planes = [Plane; RGB];
 
-/// What becomes of each pixel, in vectors.
+/// A function of each pixel, in vectors.
 pub(super) trait Map {
     /// The definition.
     fn define(&self, pixel: [u8; RGB]) -> [u8; RGB];
@@ -71,7 +71,7 @@ fn run_sum<S: ColorSimd>(simd: S, pixels: &[u8], map: &impl Map) -> u64 {
     total + rest
 }
 
-/// What becomes of each block of pixels. Implementations are plain loops over the planes, inlined
+/// A function of each block of pixels. Implementations are plain loops over the planes, inlined
 /// into the level's frame, where they become vectors.
 pub(super) trait Change {
     /// Replaces the planes of a block; what becomes of pixels beyond the image's end is dropped.

@@ -216,7 +216,7 @@ impl Change for Floats {
 /// `_rgb_to_hsv`, the sum modulo 1 and `_hsv_to_rgb` of torchvision, every step rounded to `f32`.
 #[inline(always)]
 fn turn(factor: f32, pixel: [u8; RGB]) -> [u8; RGB] {
-    /// What a whole sample is scaled to, so that truncation reaches 255.
+    /// The factor of a whole sample with which truncation reaches 255.
     const TO_BYTE: f32 = 255.999;
     let [red, green, blue] = pixel.map(
         #[inline(always)]

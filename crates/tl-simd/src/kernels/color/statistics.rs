@@ -1,4 +1,4 @@
-//! What tables are made from: the counts and the extremes of each channel.
+//! The statistics that tables are made from: the counts and the extremes of each channel.
 
 use crate::Level;
 use crate::vector::RGB;
@@ -18,7 +18,7 @@ const TURNS: usize = 4;
 /// Bytes after which the counts are added up: few enough for 32 bits, and whole groups of pixels.
 const CHUNK: usize = (TURNS * RGB) << 24;
 
-/// How often each value occurs in each channel, as Pillow's `Image.histogram` counts.
+/// Counts each value in each channel, as Pillow's `Image.histogram` does.
 ///
 /// Counting is bound by loads and stores of single words, at any level, so it takes none.
 ///

@@ -7,7 +7,7 @@ use core::ops::Range;
 /// Bits behind the point of Pillow's fixed-point coordinates.
 const FRACTION: u32 = 16;
 
-/// Where a grid covers an image.
+/// The part of an image that a grid covers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grid {
     size: (u32, u32),
@@ -94,7 +94,7 @@ pub(super) struct Cells {
     columns: Stripes,
     rows: Stripes,
     width: usize,
-    /// Where the first pixel of the image lies in the square, and the steps to the next column and
+    /// The place of the image's first pixel in the square, and the steps to the next column and
     /// row.
     start: [i64; 2],
     across: [i64; 2],
@@ -131,14 +131,15 @@ impl Cells {
     }
 }
 
-/// Which columns, or rows, of the square belong to a stripe: a bit each.
+/// The columns, or rows, of the square that belong to a stripe: a bit each.
 struct Stripes([u64; Self::WORDS]);
 
 impl Stripes {
     /// Enough for the diagonal of an image of 65 535 x 65 535 pixels.
     const WORDS: usize = 92_681_usize.div_ceil(64);
 
-    /// What the rotation brings in from outside of the square is 0 in Pillow, as stripes are.
+    /// Pixels that the rotation brings in from outside of the square are 0 in Pillow, as stripes
+    /// are.
     fn new(side: u32, distance: u32, length: u32, offset: u32) -> Self {
         let mut words = [!0; Self::WORDS];
         // Twice a distance of 32 bits is beyond them.

@@ -4,7 +4,7 @@ use super::EXACT;
 use super::weights::fused;
 use crate::vector::color::ColorSimd;
 
-/// How a level multiplies and adds.
+/// A level's multiplication and addition.
 pub(super) trait Arithmetic: Copy {
     /// [`EXACT`] numbers.
     type Block: Copy;

@@ -1,9 +1,9 @@
-//! How far the separable sum can be from the chain, and which weights it can do without.
+//! Bounds on the distance of the separable sum from the chain, and the weights that it can omit.
 
 /// The largest relative error of one rounding.
 const UNIT: f32 = f32::EPSILON / 2.0;
 
-/// How far the fast sum can be from the chain: `relative` times itself, and `absolute`.
+/// A bound on the distance of the fast sum from the chain: `relative` times itself, and `absolute`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bound {
     pub(super) relative: f32,

@@ -31,7 +31,7 @@ impl Taps<'_> {
     }
 }
 
-/// What an axis was computed for.
+/// The key of a computed axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct AxisKey {
     pub(super) filter: Filter,
@@ -111,7 +111,7 @@ impl AxisKey {
     }
 }
 
-/// How far an output pixel reaches into the source.
+/// The reach of an output pixel into the source.
 struct Reach {
     offset: f64,
     /// Source pixels per output pixel.

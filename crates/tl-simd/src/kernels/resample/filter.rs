@@ -20,7 +20,7 @@ pub enum Filter {
     Bicubic,
     /// A sinc windowed by a sinc; support 3.
     Lanczos,
-    /// What torch does to uint8 tensors.
+    /// A filter of torch for uint8 tensors.
     Tensor(TensorFilter),
 }
 

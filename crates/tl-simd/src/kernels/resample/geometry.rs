@@ -11,7 +11,7 @@ pub struct ImageView<'a> {
     pub(crate) height: u32,
     pub(crate) row_bytes: usize,
     pub(crate) channels: usize,
-    /// Where its first pixel lies in the image it is a part of.
+    /// The place of its first pixel in the image it is a part of.
     pub(super) origin: (u32, u32),
 }
 
@@ -87,7 +87,7 @@ impl<'a> ImageView<'a> {
         Self::new(data, rect.width, rect.height, self.row_bytes, self.channels)
     }
 
-    /// What follows the first pixel of `rect`, all of which must be there.
+    /// The bytes from the first pixel of `rect` on; the image must contain all of it.
     pub(super) fn from(&self, rect: &Rect) -> &'a [u8] {
         let (left, top) = (rect.x.checked_sub(self.origin.0), rect.y.checked_sub(self.origin.1));
         let held = left.zip(top).map(|(x, y)| Rect { x, y, ..*rect });
@@ -126,7 +126,7 @@ impl Rect {
     }
 }
 
-/// What to compute: Pillow's `image.crop(region).resize(resized, filter).crop(window)`.
+/// A resize to compute: Pillow's `image.crop(region).resize(resized, filter).crop(window)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Resize {
     /// The part of the source that is resized; pixels outside never contribute.

@@ -9,7 +9,7 @@ use core::ops::Range;
 /// Source bytes that one step chooses from.
 const WINDOW: usize = 256;
 
-/// Where the pixels of a row come from, kept while the axis stays the same.
+/// The source of a row's pixels, kept while the axis stays the same.
 #[derive(Debug, Default)]
 pub(super) struct Picker {
     key: Option<(AxisKey, usize, usize, Level)>,
@@ -22,9 +22,9 @@ pub(super) struct Picker {
 
 #[derive(Debug)]
 struct Step {
-    /// Where the output begins; the last step can overlap the one before.
+    /// The start of the output; the last step can overlap the one before.
     to: usize,
-    /// Where the window begins.
+    /// The start of the window.
     from: usize,
 }
 

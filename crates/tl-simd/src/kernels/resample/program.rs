@@ -1,5 +1,5 @@
-//! What a vector level does for the horizontal pass of one axis, laid out once and run for every
-//! row: which source bytes go to which lane, and what they are multiplied with.
+//! The program of a vector level for the horizontal pass of one axis, laid out once and run for
+//! every row: which source bytes go to which lane, and the weights they are multiplied with.
 //!
 //! Lanes are consecutive output bytes, so a channel is just another offset.
 //! A block is `LANES` output bytes at most and takes as many steps as its longest filter needs; a
@@ -17,12 +17,12 @@ const GROUPS: usize = 2;
 /// The widest window of any level: rows must have at least that many bytes.
 pub(super) const WIDEST_WINDOW: usize = 64;
 
-/// How far past a row's end the rows in `out` are written.
+/// The number of pixels past a row's end that rows in `out` are written.
 pub(super) const SLACK: usize = 16;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Block {
-    /// Where the groups' output begins.
+    /// The starts of the groups' output.
     at: [u32; GROUPS],
     /// The end of its steps.
     end: usize,
@@ -40,7 +40,7 @@ struct ProgramKey {
 pub(super) struct Program {
     key: Option<ProgramKey>,
     blocks: Vec<Block>,
-    /// Where the groups' windows begin, of every step.
+    /// The starts of the groups' windows, of every step.
     windows: Vec<[u32; GROUPS]>,
     /// Positions and coefficients of every step.
     lines: Vec<Line>,
@@ -53,7 +53,7 @@ struct Place {
     channel: usize,
 }
 
-/// What does not change while a program is laid out.
+/// The values that do not change while a program is laid out.
 struct Plan<'a> {
     axis: &'a Axis,
     channels: usize,
@@ -191,7 +191,7 @@ impl Plan<'_> {
         Group { index, first, lanes, source }
     }
 
-    /// Where a group's window begins in a step: it never leaves the row.
+    /// The start of a group's window in a step: it never leaves the row.
     fn window<S: Simd>(&self, group: &Group, step: usize) -> usize {
         (group.source + step * S::TAPS * self.channels).min(self.row_bytes - S::WINDOW)
     }

@@ -8,7 +8,7 @@ use crate::vector::{ROWS, Rows, Simd, dispatch};
 /// The rows of one sum and their coefficients; the memory is reused.
 #[derive(Debug, Default)]
 pub(super) struct Column {
-    /// Where each row begins, and the last one again up to a multiple of [`ROWS`].
+    /// The offset of each row, and the last one again up to a multiple of [`ROWS`].
     offsets: Vec<usize>,
     weights: Vec<i32>,
     /// The coefficients as the level multiplies them.

@@ -11,7 +11,7 @@ pub(super) struct Best {
     sign: f32,
     /// The worst is on top.
     heap: BinaryHeap<Ranked>,
-    /// What a row has to reach.
+    /// The score that a row has to reach.
     bar: f32,
 }
 

@@ -63,7 +63,7 @@ impl Number<32> for Bf16 {
     }
 }
 
-/// What is added up about a number `x` of a row and the number `y` of the query.
+/// The terms that are summed for a number `x` of a row and the number `y` of the query.
 trait Terms {
     fn define(sums: [f32; 2], x: f32, y: f32) -> [f32; 2];
 

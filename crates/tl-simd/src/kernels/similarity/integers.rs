@@ -140,7 +140,7 @@ pub(super) fn scan(
     );
 }
 
-/// What follows from the sums over a row.
+/// The scores that follow from the sums over a row.
 struct Scores {
     metric: Metric,
     query: Side,

@@ -2,7 +2,8 @@
 
 use super::PIECE;
 
-/// Where each output pixel is taken from, in coordinates that are -1 and 1 at the source's edges.
+/// The place that each output pixel is taken from, in coordinates that are -1 and 1 at the source's
+/// edges.
 ///
 /// Every step is rounded to `f32`, in torchvision's order.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use super::PIECE;
 
-/// Where the centre of an output pixel lies in the source, whose pixels are one unit wide.
+/// The place of an output pixel's centre in the source, whose pixels are one unit wide.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Map {
     /// `x' = a x + b y + c`, `y' = d x + e y + f`: Pillow's `Image.Transform.AFFINE`.

@@ -233,7 +233,8 @@ struct Fixed {
 }
 
 impl Fixed {
-    /// Where Pillow's arithmetic reaches: none of the output's corners beyond 15 bits.
+    /// The map, within the reach of Pillow's arithmetic: none of the output's corners beyond 15
+    /// bits.
     fn new([a, b, c, d, e, f]: [f64; 6], (width, height): (u32, u32)) -> Option<Self> {
         const LIMIT: f64 = 32_768.0;
         let (width, height) = (f64::from(width), f64::from(height));

@@ -45,7 +45,7 @@ struct Piece<'a, const C: usize> {
     x: u32,
 }
 
-/// Which places lie in the source, or are no numbers: Pillow fills the others.
+/// The places that lie in the source or are not numbers: Pillow fills the others.
 struct Inside([bool; PIECE]);
 
 impl Inside {

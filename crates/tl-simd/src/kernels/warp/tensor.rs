@@ -43,7 +43,8 @@ const fn half(count: u32) -> f32 {
     count as f32 / 2.0
 }
 
-/// Which pixels make those of a piece, and their weights; pixels outside the source have none.
+/// The pixels that contribute to those of a piece, and their weights; pixels outside the source
+/// have none.
 struct Cells {
     column: [u32; PIECE],
     lines: [[u32; PIECE]; 2],

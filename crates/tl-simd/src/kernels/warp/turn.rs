@@ -6,7 +6,7 @@ use crate::kernels::resample::ImageView;
 use crate::vector::gather::{GATHERED, GatherSimd, Plain};
 use crate::vector::{RGB, dispatch};
 
-/// How far to turn, counter-clockwise as Pillow and torch count.
+/// The angle of a turn, counter-clockwise as Pillow and torch count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Turn {
     /// By 90 degrees: the right column becomes the first row.

@@ -40,8 +40,8 @@ fn within<T: Column>(values: &[T; WORD], first: T, span: u64) -> u64 {
     !outside
 }
 
-/// Which of the numbers of `bytes` bytes are more than `span` above `first`. There are only
-/// comparisons with a sign, so that the lowest number stands for 0.
+/// The numbers of `bytes` bytes that are more than `span` above `first`. Only signed comparisons
+/// exist, so the lowest number stands for 0.
 #[inline]
 #[target_feature(enable = "avx2")]
 #[expect(clippy::cast_possible_truncation, reason = "the low bits are wanted")]

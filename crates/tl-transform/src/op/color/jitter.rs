@@ -13,7 +13,7 @@ use crate::rng::Rng;
 use crate::step::{Color, HueMethod, Step};
 use crate::stream::Stream;
 
-/// What factors may be, and which one changes nothing.
+/// The range of factors, and the one that changes nothing.
 #[derive(Clone, Copy)]
 struct Kind {
     neutral: f64,
@@ -64,7 +64,7 @@ impl Kind {
     }
 }
 
-/// What is jittered, in torchvision's order.
+/// The properties that are jittered, in torchvision's order.
 const CHANGES: [(Kind, &str); 4] =
     [(FACTOR, "brightness"), (FACTOR, "contrast"), (FACTOR, "saturation"), (TURN, "hue")];
 

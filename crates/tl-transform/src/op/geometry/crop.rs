@@ -78,7 +78,7 @@ pub struct RandomCrop {
     /// The border's colour.
     #[serde(default)]
     pub fill: Fill,
-    /// What the border looks like.
+    /// The kind of border.
     #[serde(default)]
     pub padding_mode: PadMode,
 }

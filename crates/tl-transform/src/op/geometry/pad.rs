@@ -15,7 +15,7 @@ use crate::pass::Padding;
 use crate::step::{self, Step};
 use crate::stream::Stream;
 
-/// What the pixels of a border look like: torchvision's `padding_mode`.
+/// The pixels of a border: torchvision's `padding_mode`.
 ///
 /// A mirrored border may be wider than the image, which is then mirrored again, as on Pillow
 /// images; torch refuses that for tensors.
@@ -140,12 +140,12 @@ impl fmt::Display for Border {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pad {
-    /// How wide it is.
+    /// The width on each side.
     pub padding: Sides,
     /// Its colour.
     #[serde(default)]
     pub fill: Fill,
-    /// What it looks like.
+    /// The kind of border.
     #[serde(default)]
     pub padding_mode: PadMode,
 }

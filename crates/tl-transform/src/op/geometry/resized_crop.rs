@@ -14,7 +14,7 @@ use crate::op::{FixedSizes, Operation};
 use crate::rng::Rng;
 use crate::stream::Stream;
 
-/// How often a random crop is drawn before the middle of the image is taken (torchvision's number).
+/// The number of tries to draw a crop before the middle of the image is taken (torchvision's).
 const CROP_TRIES: u32 = 10;
 
 /// Crops a random part of random aspect ratio and resizes it.

@@ -25,7 +25,7 @@ const BINS: u32 = 10;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AutoAugment {
-    /// Whose pairs.
+    /// The data set that the pairs were found on.
     pub policy: AutoAugmentPolicy,
     /// The filter: nearest, bilinear or bicubic.
     pub interpolation: Interpolation,

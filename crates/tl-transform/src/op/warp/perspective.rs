@@ -22,7 +22,7 @@ use crate::stream::Stream;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RandomPerspective {
-    /// How far the corners go: a share of the way to the middle.
+    /// The largest move of a corner: a share of the way to the middle.
     pub distortion_scale: f64,
     /// The probability.
     pub p: f64,

@@ -1,4 +1,4 @@
-//! What becomes of each of the 256 samples, where nothing else of the pixel counts.
+//! Tables of the 256 samples, for changes that depend on nothing else of the pixel.
 
 use tl_simd::color::Extremes;
 

@@ -1,4 +1,4 @@
-//! How boxes and masks move under warps: torchvision's kernels for its `tv_tensors`.
+//! Boxes and masks under warps: torchvision's kernels for its `tv_tensors`.
 
 use tl_simd::Level;
 
@@ -162,7 +162,7 @@ fn around([left, top, right, bottom]: [f32; 4], moved: impl Fn(Point) -> Point) 
     })
 }
 
-/// Where the displacements move a point, as if they were those of the way back.
+/// Moves a point by the displacements, as if they were those of the way back.
 fn elastic_point(displacements: &Displacements, size: (u32, u32), (x, y): Point) -> Point {
     let (column, row) = (index(x, size.0), index(y, size.1));
     let at = row as usize * size.0 as usize + column as usize;

@@ -18,7 +18,7 @@ pub(super) struct Source<'a> {
     pub(super) size: (u32, u32),
 }
 
-/// What is made of them.
+/// The target of a warp.
 #[derive(Clone, Copy)]
 pub(super) struct Target {
     pub(super) size: (u32, u32),

@@ -14,7 +14,7 @@ use crate::vector::jpeg::{JpegSimd, Rows8};
 /// Samples in the largest group: four blocks of 8x8, as many of 4x4 as give that width.
 const MOST_SAMPLES: usize = 4 * SIDE * SIDE;
 
-/// What is the same for all groups of a run.
+/// The values that all groups of a run share.
 #[derive(Clone, Copy)]
 pub(super) struct Run<'a> {
     pub(super) quantizer: &'a [u16; SIDE * SIDE],

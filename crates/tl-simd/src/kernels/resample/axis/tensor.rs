@@ -14,7 +14,7 @@ pub(super) struct PlainTaps {
     pub(super) pixels: Range<u32>,
     /// The source pixel of the first tap, which may be outside.
     first: f64,
-    /// How far the middle lies behind the last pixel before it; 0 to 1.
+    /// The distance of the middle from the last pixel before it; 0 to 1.
     fraction: f64,
 }
 
