@@ -16,7 +16,8 @@ use crate::error::Error;
 use crate::recipe::PyRecipe;
 use crate::user::UserTransforms;
 
-/// The settings of a loader, by name; those of `LoaderConfig` as far as they are said.
+/// The settings of a loader, by the names of the arguments of `DataLoader`; `Settings.native` in
+/// `_settings.py` converts those that have another form here.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Settings<'py> {
@@ -25,15 +26,15 @@ pub(crate) struct Settings<'py> {
     /// What fields are handed out as.
     pub(crate) form: String,
     batch_size: usize,
-    workers: usize,
-    prefetch: usize,
+    num_workers: usize,
+    prefetch_batches: usize,
     prefetch_bytes: Option<u64>,
     memory_budget: Option<u64>,
     readers: usize,
     shuffle: String,
     seed: u64,
-    rank: u32,
-    world: u32,
+    world_rank: Option<u32>,
+    world_size: Option<u32>,
     tail: Option<String>,
     on_error: String,
     max_errors: Option<u64>,
@@ -56,8 +57,8 @@ pub(crate) struct Settings<'py> {
     cache_disk_bytes: u64,
     cache_dir: Option<PathBuf>,
     exif: bool,
-    bucket_window: Option<u32>,
-    bucket_multiple: u32,
+    /// The window in batches, and the multiple of sides.
+    buckets: Option<(u32, u32)>,
 }
 
 #[derive(FromPyObject)]
@@ -88,13 +89,17 @@ impl Settings<'_> {
         let shuffle: Shuffle = self.shuffle.parse()?;
         let mut config = LoaderConfig {
             batch_size: self.batch_size,
-            workers: self.workers,
-            prefetch: self.prefetch,
+            workers: self.num_workers,
+            prefetch: self.prefetch_batches,
             prefetch_bytes: self.prefetch_bytes,
             memory_budget: self.memory_budget,
             sampler: shuffle.into(),
             seed: self.seed,
-            shard: Shard { rank: self.rank, world: self.world, tail: self.tail()? },
+            shard: Shard {
+                rank: self.world_rank.unwrap_or(0),
+                world: self.world_size.unwrap_or(1),
+                tail: self.tail()?,
+            },
             on_error: self.on_error()?,
             error_budget: match (self.max_errors, self.max_error_rate) {
                 (None, None) => ErrorBudget::default(),
@@ -107,8 +112,7 @@ impl Settings<'_> {
         if self.readers > 0 {
             config.readers = Readers::Threads(self.readers);
         }
-        if let Some(window) = self.bucket_window {
-            let multiple = self.bucket_multiple;
+        if let Some((window, multiple)) = self.buckets {
             config.batching = Batching::Buckets(Buckets { window, multiple });
         }
         config.decode.exif = if self.exif { Exif::Apply } else { Exif::Ignore };

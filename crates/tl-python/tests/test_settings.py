@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import gc
+import inspect
 import os
 import pickle
+import re
 import threading
 import weakref
 
@@ -375,3 +377,12 @@ def test_objects_of_other_libraries_are_not_taken_for_functions_of_an_image(data
         tl.DataLoader(data, transform=[processor()])
     with pytest.raises(TypeError, match="ViTImageProcessor is no transform"):
         tl.DataLoader(data, transform=processor())
+
+
+def test_every_argument_is_described():
+    _, text = inspect.getdoc(tl.DataLoader).split("Parameters\n----------\n")
+    described = re.findall(r"^(\w+(?:, \w+)*)$", text.partition("\nExamples")[0], re.MULTILINE)
+    signature = inspect.signature(tl.DataLoader)
+    assert sorted(", ".join(described).split(", ")) == sorted(signature.parameters)
+    with pytest.raises(TypeError, match=r"DataLoader\.__init__\(\) got an unexpected .* 'shufle'"):
+        tl.DataLoader("a.tbl", shufle=True)

@@ -2,16 +2,59 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 import json
 import operator
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from typing import Any, Concatenate, Final, ParamSpec
 
 from ._native import Recipe
-from ._ranks import detected_ranks
+from ._paths import expand
+from ._ranks import ShardingCheck, detected_ranks
 from .exceptions import SettingError
-from .transforms import Resize, Transform, dtype_name, from_torchvision, recipe
+from .transforms import (
+    BatchTransform,
+    Resize,
+    Transform,
+    dtype_name,
+    from_torchvision,
+    functions,
+    recipe,
+)
+
+_P = ParamSpec("_P")
+
+# For each output format: what fields are handed out as, and whether channels come last.
+_FORMATS: Final[dict[str, tuple[str, bool | None]]] = {
+    "dict": ("tensor", None),
+    "tensor": ("tensor", None),
+    "numpy": ("numpy", True),
+    "numpy_chw": ("numpy", False),
+    "pytorch": ("torch", None),
+    "torch": ("torch", None),
+    "jax": ("jax", None),
+    "tensorflow": ("tf", True),
+    "tf": ("tf", True),
+}
+
+# What files of a format are.
+_KINDS = {
+    "folder": "folder",
+    "imagefolder": "folder",
+    "tar": "tar",
+    "webdataset": "tar",
+    "tbl": "tbl",
+    "idv": "idv",
+    "tbf": "tbf",
+}
+
+_MIB, _GIB = 1 << 20, 1 << 30
+
+_BOXES = {"labels": None, "format": "xyxy", "output": "xyxy"}
+_MASK = {"dtype": "uint8", "padding": 255}
 
 # Of workers, ranks, sides, epochs and so on.
 _MOST = (1 << 32) - 1
@@ -75,18 +118,14 @@ def _pair(value: Any, second: Any) -> Any:
     return value if isinstance(value, Iterable) and not is_text else [value, second]
 
 
-def buckets(value: Any) -> tuple[int | None, int]:
-    """Return the window in batches, if there is one, and what sides are a multiple of."""
+def buckets(value: Any) -> tuple[int, int] | None:
+    """Return the window in batches and what sides are a multiple of, if images are grouped."""
     if value is None:
-        return None, 1
-    is_text = isinstance(value, (str, bytes))
-    numbers = wholes(
-        "buckets", value if isinstance(value, Iterable) and not is_text else [value, 1]
-    )
+        return None
+    numbers = wholes("buckets", _pair(value, 1))
     if len(numbers) != 2 or min(numbers) < 1:
         raise SettingError(f"buckets is {value!r}, expected a window or (window, multiple)")
-    window, multiple = numbers
-    return window, multiple
+    return numbers[0], numbers[1]
 
 
 def names(setting: str, names: Sequence[str]) -> list[str]:
@@ -200,3 +239,205 @@ def place(enable: bool, rank: int | None, world: int | None) -> tuple[int, int]:
             "WORLD_SIZE set; pass world_rank and world_size"
         )
     return detected
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of a `DataLoader`, which documents them.
+
+    The native library reads settings by the same names; `native` converts those that have another
+    form there.
+    """
+
+    data_path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None
+    batch_size: int = 32
+    num_workers: int = 0
+    shuffle: bool | str = False
+    transform: Any = None
+    image_size: int | tuple[int, int] | None = None
+    output_format: str = "dict"
+    _: KW_ONLY
+    seed: int = 42
+    drop_last: bool = False
+    enable_distributed: bool = False
+    world_rank: int | None = None
+    world_size: int | None = None
+    prefetch_batches: int = 0
+    dtype: Any = None
+    channels_last: bool | None = None
+    decode: bool = True
+    decode_margin: float | None = None
+    batch_transform: BatchTransform | Sequence[BatchTransform] = ()
+    tail: str | None = None
+    on_error: str = "raise"
+    max_errors: int | None = None
+    max_error_rate: float | None = None
+    keys: bool = False
+    columns: Sequence[str] | Mapping[str, Any] = ()
+    features: Sequence[str] = ()
+    label: str | None = None
+    neighbors: Sequence[int] = ()
+    neighbor_columns: Sequence[str] | Mapping[str, Any] = ()
+    neighbor_direction: str = "outgoing"
+    block_bytes: int = 0
+    boxes: dict[str, Any] | None = None
+    mask: dict[str, Any] | None = None
+    exif: bool = False
+    enable_cache: bool = False
+    cache_l1_mb: int = 512
+    cache_l2_gb: int = 0
+    cache_dir: str | os.PathLike[str] | None = None
+    cache_decoded: bool = False
+    memory_budget: int | None = None
+    prefetch_bytes: int | None = None
+    readers: int = 0
+    buckets: int | tuple[int, int] | None = None
+    parity: str | None = None
+    worker_id: int | None = None
+    source: Any = None
+    format: str | None = None
+    transforms: Any = None
+    prefetch_factor: int | None = None
+
+    def __post_init__(self) -> None:
+        check_flags(
+            **{one.name: getattr(self, one.name) for one in fields(self) if one.type == "bool"}
+        )
+        # Lists and dicts may change while somebody else has them.
+        for name, value in vars(self).items():
+            if isinstance(value, (list, dict)):
+                object.__setattr__(self, name, copy.copy(value))
+
+    def resolved(self) -> Settings:
+        """Return the same with paths and without aliases; refuse contradictions."""
+        data_path = one_of("data_path", self.data_path, "source", self.source)
+        transform = one_of("transform", self.transform, "transforms", self.transforms)
+        if data_path is None:
+            raise SettingError("no data set: pass data_path")
+        check_choice("format", self.format or "auto", ("auto", *_KINDS))
+        check_choice("output_format", self.output_format, _FORMATS)
+        if self.drop_last and self.tail not in (None, "drop"):
+            raise SettingError(
+                f"conflicting settings: drop_last and tail={self.tail!r}; pass only one"
+            )
+        if self.prefetch_batches and self.prefetch_factor is not None:
+            raise SettingError(
+                "prefetch_batches and prefetch_factor are the same setting; pass only one"
+            )
+        paths = expand(local(data_path))
+        return replace(self, data_path=paths, source=None, transform=transform, transforms=None)
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of the data set, once they are resolved."""
+        return [os.fspath(path) for path in local(self.data_path)]
+
+    def recipe(self) -> Recipe | None:
+        """Return the recipe; None where stored bytes are handed out."""
+        if self.decode:
+            last = _FORMATS[self.output_format][1]
+            return recipe_of(self.transform, self.image_size, last, **self._of_recipes())
+        if named := given(self._of_images()):
+            raise SettingError(f"{named}: not supported with decode=False (stored bytes)")
+        return None
+
+    def placed(self) -> tuple[Settings, ShardingCheck]:
+        """Return the same with the place of this process.
+
+        A copy of the loader in another process keeps the place that was found here.
+        """
+        is_ranked = self.world_rank is not None or self.world_size is not None
+        if self.worker_id is not None and is_ranked:
+            raise SettingError("conflicting settings: worker_id and world_rank; pass only one")
+        if self.on_error == "raise" and (self.max_errors, self.max_error_rate) != (None, None):
+            raise SettingError('max_errors and max_error_rate have no effect with on_error="raise"')
+        if self.cache_dir is not None and self.cache_l2_gb == 0:
+            raise SettingError("cache_dir needs cache_l2_gb, the size of the cache on disk")
+        num_workers = whole("num_workers", self.num_workers)
+        rank, world = place(self.enable_distributed, self.world_rank, self.world_size)
+        is_chosen = self.enable_distributed or is_ranked or self.worker_id is not None
+        sharding = ShardingCheck(world, is_chosen)
+        tail = "drop" if self.drop_last else self.tail
+        if self.worker_id is not None:
+            worker_id = whole("worker_id", self.worker_id)
+            if worker_id >= num_workers:
+                raise SettingError(f"worker_id is {worker_id}, expected less than {num_workers}")
+            # The other workers have the rest of this rank's part: together each sample once.
+            rank, world, num_workers = worker_id * world + rank, num_workers * world, 0
+            tail = tail or "uneven"
+        placed = replace(
+            self,
+            num_workers=num_workers,
+            tail=tail,
+            enable_distributed=False,
+            world_rank=rank if is_chosen else None,
+            world_size=world if is_chosen else None,
+            worker_id=None,
+        )
+        return placed, sharding
+
+    def native(self, recipe: Recipe | None) -> dict[str, Any]:
+        """Return what the native library reads: these settings, some of them in another form."""
+        memory = whole("cache_l1_mb", self.cache_l1_mb) * _MIB
+        prefetch = "prefetch_batches" if self.prefetch_factor is None else "prefetch_factor"
+        order = "full" if self.shuffle else "none"
+        return {
+            **vars(self),
+            "recipe": recipe,
+            "form": _FORMATS[self.output_format][0],
+            "buckets": buckets(self.buckets),
+            "prefetch_batches": whole(prefetch, getattr(self, prefetch)),
+            "shuffle": self.shuffle if isinstance(self.shuffle, str) else order,
+            "columns": requests("columns", self.columns),
+            "features": names("features", self.features),
+            "neighbors": wholes("neighbors", self.neighbors),
+            "neighbor_columns": requests("neighbor_columns", self.neighbor_columns),
+            "user_transforms": functions(self.transform),
+            "boxes": dict_of("boxes", self.boxes, ("column", "boxes"), _BOXES),
+            "mask": dict_of("mask", self.mask, ("column",), _MASK),
+            "cache_memory_bytes": memory if self.enable_cache or self.cache_decoded else 0,
+            "cache_disk_bytes": whole("cache_l2_gb", self.cache_l2_gb) * _GIB,
+            "cache_dir": cache_dir() if self.cache_dir is None else os.fspath(self.cache_dir),
+        }
+
+    def is_table(self, kinds: list[str]) -> bool:
+        """Return whether the data set is a table; refuse settings that do not apply to its kind."""
+        is_table = "idv" in kinds or "tbf" in kinds
+        if is_table:
+            others = {"keys": self.keys or None, "decode": None if self.decode else False}
+            of_images = {**self._of_images(), "boxes": self.boxes, "mask": self.mask, **others}
+            if named := given(of_images):
+                raise SettingError(f"{named}: only supported for images, not for tables")
+        elif self.neighbor_direction != "outgoing":
+            raise SettingError("neighbor_direction: only supported for tables (IDV, TBF)")
+        kind = _KINDS.get(self.format or "")
+        if kind is not None and kinds != [kind]:
+            raise SettingError(f"format is {self.format}, but the files are {', '.join(kinds)}")
+        return is_table
+
+    def _of_recipes(self) -> dict[str, Any]:
+        names = ("dtype", "channels_last", "decode_margin", "parity", "batch_transform")
+        return {name: getattr(self, name) for name in names}
+
+    def _of_images(self) -> dict[str, Any]:
+        said = {"transform": self.transform, "image_size": self.image_size}
+        return {**said, **self._of_recipes(), "exif": self.exif or None}
+
+
+# Arguments that do not exist are refused in the name of the loader.
+Settings.__init__.__qualname__ = "DataLoader.__init__"
+
+
+def takes(
+    settings: Callable[_P, Any],
+) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, _P], None]]:
+    """Give a method the parameters of ``settings``, after ``self``."""
+
+    def decorate(method: Callable[..., None]) -> Callable[Concatenate[Any, _P], None]:
+        signature = inspect.signature(settings)
+        receiver = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+        parameters = [receiver, *signature.parameters.values()]
+        method.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return method
+
+    return decorate

@@ -2,52 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import operator
-import os
-from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, NoReturn
 
 from . import _native, _settings
 from ._native import Recipe, Report
-from ._paths import expand
-from ._ranks import ShardingCheck
+from ._settings import Settings
 from ._warnings import warn_of_notes
 from .exceptions import SettingError
-from .transforms import BatchTransform, functions
 
 __all__ = ["DataLoader"]
-
-# For each output format: what fields are handed out as, and whether channels come last.
-_FORMATS: dict[str, tuple[str, bool | None]] = {
-    "dict": ("tensor", None),
-    "tensor": ("tensor", None),
-    "numpy": ("numpy", True),
-    "numpy_chw": ("numpy", False),
-    "pytorch": ("torch", None),
-    "torch": ("torch", None),
-    "jax": ("jax", None),
-    "tensorflow": ("tf", True),
-    "tf": ("tf", True),
-}
-
-# What files of a format are.
-_KINDS = {
-    "folder": "folder",
-    "imagefolder": "folder",
-    "tar": "tar",
-    "webdataset": "tar",
-    "tbl": "tbl",
-    "idv": "idv",
-    "tbf": "tbf",
-}
-
-_MIB, _GIB = 1 << 20, 1 << 30
-
-_BOXES = {"labels": None, "format": "xyxy", "output": "xyxy"}
-_MASK = {"dtype": "uint8", "padding": 255}
 
 
 class DataLoader:
@@ -168,181 +134,20 @@ class DataLoader:
     # Whether to warn of notes on the data set.
     _warns = True
 
-    def __init__(
-        self,
-        data_path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
-        batch_size: int = 32,
-        num_workers: int = 0,
-        shuffle: bool | str = False,
-        transform: Any = None,
-        image_size: int | tuple[int, int] | None = None,
-        output_format: str = "dict",
-        *,
-        seed: int = 42,
-        drop_last: bool = False,
-        enable_distributed: bool = False,
-        world_rank: int | None = None,
-        world_size: int | None = None,
-        prefetch_batches: int = 0,
-        dtype: Any = None,
-        channels_last: bool | None = None,
-        decode: bool = True,
-        decode_margin: float | None = None,
-        batch_transform: BatchTransform | Sequence[BatchTransform] = (),
-        tail: str | None = None,
-        on_error: str = "raise",
-        max_errors: int | None = None,
-        max_error_rate: float | None = None,
-        keys: bool = False,
-        columns: Sequence[str] | Mapping[str, Any] = (),
-        features: Sequence[str] = (),
-        label: str | None = None,
-        neighbors: Sequence[int] = (),
-        neighbor_columns: Sequence[str] | Mapping[str, Any] = (),
-        neighbor_direction: str = "outgoing",
-        block_bytes: int = 0,
-        boxes: dict[str, Any] | None = None,
-        mask: dict[str, Any] | None = None,
-        exif: bool = False,
-        enable_cache: bool = False,
-        cache_l1_mb: int = 512,
-        cache_l2_gb: int = 0,
-        cache_dir: str | os.PathLike[str] | None = None,
-        cache_decoded: bool = False,
-        memory_budget: int | None = None,
-        prefetch_bytes: int | None = None,
-        readers: int = 0,
-        buckets: int | tuple[int, int] | None = None,
-        parity: str | None = None,
-        worker_id: int | None = None,
-        source: Any = None,
-        format: str | None = None,
-        transforms: Any = None,
-        prefetch_factor: int | None = None,
-    ) -> None:
-        named = {name: value for name, value in locals().items() if name not in ("self", "named")}
-        # Lists and dicts may change while somebody else has them.
-        self._arguments = {
-            name: copy.copy(value) if isinstance(value, (list, dict)) else value
-            for name, value in named.items()
-            if name != "__class__"
-        }
-        _settings.check_flags(
-            drop_last=drop_last,
-            enable_distributed=enable_distributed,
-            decode=decode,
-            keys=keys,
-            exif=exif,
-            enable_cache=enable_cache,
-            cache_decoded=cache_decoded,
-        )
-        data_path = _settings.one_of("data_path", data_path, "source", source)
-        transform = _settings.one_of("transform", transform, "transforms", transforms)
-        if data_path is None:
-            raise SettingError("no data set: pass data_path")
-        _settings.check_choice("format", format or "auto", ("auto", *_KINDS))
-        _settings.check_choice("output_format", output_format, _FORMATS)
-        if drop_last and tail not in (None, "drop"):
-            raise SettingError(f"conflicting settings: drop_last and tail={tail!r}; pass only one")
-        if prefetch_batches and prefetch_factor is not None:
-            raise SettingError(
-                "prefetch_batches and prefetch_factor are the same setting; pass only one"
-            )
-        form, last = _FORMATS[output_format]
-        self._paths = expand(_settings.local(data_path))
-        of_images = {
-            "dtype": dtype,
-            "channels_last": channels_last,
-            "decode_margin": decode_margin,
-            "parity": parity,
-            "batch_transform": batch_transform,
-        }
-        said = {
-            "transform": transform,
-            "image_size": image_size,
-            **of_images,
-            "exif": exif or None,
-        }
-        self._recipe = None
-        if decode:
-            self._recipe = _settings.recipe_of(transform, image_size, last, **of_images)
-        elif given := _settings.given(said):
-            raise SettingError(f"{given}: not supported with decode=False (stored bytes)")
-        if worker_id is not None and (world_rank is not None or world_size is not None):
-            raise SettingError("conflicting settings: worker_id and world_rank; pass only one")
-        if on_error == "raise" and (max_errors is not None or max_error_rate is not None):
-            raise SettingError('max_errors and max_error_rate have no effect with on_error="raise"')
-        if cache_dir is not None and cache_l2_gb == 0:
-            raise SettingError("cache_dir needs cache_l2_gb, the size of the cache on disk")
-        num_workers = _settings.whole("num_workers", num_workers)
-        rank, world = _settings.place(enable_distributed, world_rank, world_size)
-        is_chosen = enable_distributed or world_rank is not None or worker_id is not None
-        self._sharding = ShardingCheck(world, is_chosen)
-        if drop_last:
-            tail = "drop"
-        if worker_id is not None:
-            worker_id = _settings.whole("worker_id", worker_id)
-            if worker_id >= num_workers:
-                raise SettingError(f"worker_id is {worker_id}, expected less than {num_workers}")
-            # The other workers have the rest of this rank's part: together each sample once.
-            rank, world, num_workers = worker_id * world + rank, num_workers * world, 0
-            tail = tail or "uneven"
-        # A copy of the loader in another process keeps the rank that was found here.
-        self._arguments.update(
-            data_path=self._paths,
-            source=None,
-            num_workers=num_workers,
-            tail=tail,
-            enable_distributed=False,
-            world_rank=rank if is_chosen else None,
-            world_size=world if is_chosen else None,
-            worker_id=None,
-        )
-        memory = _settings.whole("cache_l1_mb", cache_l1_mb) * _MIB
-        prefetch = "prefetch_batches" if prefetch_factor is None else "prefetch_factor"
-        window, multiple = _settings.buckets(buckets)
-        settings = {
-            "recipe": self._recipe,
-            "form": form,
-            "batch_size": batch_size,
-            "workers": num_workers,
-            "prefetch": _settings.whole(prefetch, named[prefetch]),
-            "prefetch_bytes": prefetch_bytes,
-            "memory_budget": memory_budget,
-            "readers": readers,
-            "shuffle": shuffle if isinstance(shuffle, str) else "full" if shuffle else "none",
-            "seed": seed,
-            "rank": rank,
-            "world": world,
-            "tail": tail,
-            "on_error": on_error,
-            "max_errors": max_errors,
-            "max_error_rate": max_error_rate,
-            "keys": keys,
-            "columns": _settings.requests("columns", columns),
-            "features": _settings.names("features", features),
-            "label": label,
-            "neighbors": _settings.wholes("neighbors", neighbors),
-            "neighbor_direction": neighbor_direction,
-            "neighbor_columns": _settings.requests("neighbor_columns", neighbor_columns),
-            "block_bytes": block_bytes,
-            "user_transforms": functions(transform),
-            "boxes": _settings.dict_of("boxes", boxes, ("column", "boxes"), _BOXES),
-            "mask": _settings.dict_of("mask", mask, ("column",), _MASK),
-            "cache_decoded": cache_decoded,
-            "cache_memory_bytes": memory if enable_cache or cache_decoded else 0,
-            "cache_disk_bytes": _settings.whole("cache_l2_gb", cache_l2_gb) * _GIB,
-            "cache_dir": os.fspath(cache_dir) if cache_dir is not None else _settings.cache_dir(),
-            "exif": exif,
-            "bucket_window": window,
-            "bucket_multiple": multiple,
-        }
-        self._native = _native.Loader(self._paths, settings)
+    @_settings.takes(Settings)
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        given = Settings(*arguments, **named).resolved()
+        self._recipe = given.recipe()
+        self._settings, self._sharding = given.placed()
+        self._paths = self._settings.paths
+        self._native = _native.Loader(self._paths, self._settings.native(self._recipe))
         try:
-            self._refuse(format or "auto", {**said, "boxes": boxes, "mask": mask}, named)
+            self._is_table = self._settings.is_table(self._native.kinds)
         except SettingError:
             self._native.close()
             raise
+        if self._is_table:
+            self._recipe = None
         if self._warns:
             warn_of_notes(self._native.notes(usual=False))
         self._next = 0
@@ -352,20 +157,6 @@ class DataLoader:
         self._state: str | None = None
         # Whether `set_epoch` chose the next epoch.
         self._is_chosen = False
-
-    def _refuse(self, format: str, of_images: dict[str, Any], named: dict[str, Any]) -> None:
-        """Refuse settings that do not apply to this kind of data set."""
-        kinds = self._native.kinds
-        self._is_table = "idv" in kinds or "tbf" in kinds
-        if self._is_table:
-            self._recipe = None
-            names = {"keys": named["keys"] or None, "decode": None if named["decode"] else False}
-            if given := _settings.given({**of_images, **names}):
-                raise SettingError(f"{given}: only supported for images, not for tables")
-        elif named["neighbor_direction"] != "outgoing":
-            raise SettingError("neighbor_direction: only supported for tables (IDV, TBF)")
-        if format != "auto" and kinds != [_KINDS[format]]:
-            raise SettingError(f"format is {format}, but the files are {', '.join(kinds)}")
 
     def __len__(self) -> int:
         """Return the exact number of batches of an epoch on this rank."""
@@ -517,12 +308,12 @@ class DataLoader:
         # The process that pickled the loader has warned.
         self._warns = False
         # Subclasses have other arguments, so this calls the method of this class.
-        DataLoader.__init__(self, **kept["_arguments"])
+        DataLoader.__init__(self, **vars(kept["_settings"]))
         self.__dict__.update(kept)
 
     def __repr__(self) -> str:
         paths = self._paths[0] if len(self._paths) == 1 else f"{len(self._paths)} sources"
         rows = "columns" if self._is_table else "stored bytes"
         work = rows if self._recipe is None else self._recipe
-        size = self._arguments["batch_size"]
+        size = self._settings.batch_size
         return f"DataLoader({paths}, {len(self)} batches of {size}: {work})"
