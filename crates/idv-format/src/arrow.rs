@@ -156,8 +156,8 @@ impl<'f, R: ReadAt> ArrowReader<'f, R> {
         self.batch(values, count)
     }
 
-    /// Rows of all columns in several batches, if vectors have more than so many `slots` together:
-    /// sparse ones are filled up, and only those of one batch at a time.
+    /// Rows of all columns in several batches, if vectors have more than this many `slots`
+    /// together: sparse ones are filled up, and only those of one batch at a time.
     ///
     /// # Errors
     /// [`ArrowError::Read`], [`ArrowError::Convert`], or what `visit` reports.
@@ -223,8 +223,8 @@ impl<'f, R: ReadAt> ArrowColumn<'f, R> {
     }
 }
 
-/// Cuts rows where their vectors have more than so many slots together. There is at least one part,
-/// and each has at least one row if there is one.
+/// Cuts rows where their vectors have more than this many slots together. There is at least one
+/// part, and each has at least one row if there is one.
 fn parts(columns: &[Values<'_>], count: usize, slots: u64) -> Vec<Range<usize>> {
     let row_slots = |row: usize| -> u64 {
         let length = |values: &Values<'_>| {
@@ -256,7 +256,7 @@ fn key_values<R: ReadAt>(
     let Some(entry) = metadata.iter().find(|entry| entry.kind == KEY_VALUES) else {
         return Ok(None);
     };
-    // What cannot be read is no reason to refuse the keys.
+    // Unreadable values are not a reason to refuse the keys.
     let Ok((Codec::Vector(vector), _)) = entry.storage.known() else { return Ok(None) };
     let Values::Vector(values) = file.metadata_value(entry)? else { return Ok(None) };
     let converter = Converter { options, dictionary: None };

@@ -160,7 +160,7 @@ pub enum FormatError {
         /// How many bytes came out of them.
         inflated: u64,
     },
-    /// Bytes are left behind the end of the compressed data.
+    /// Bytes are left after the end of the compressed data.
     #[error("{compression} data of {stored} bytes ends {bytes} bytes earlier")]
     Trailing { compression: Compression, stored: u64, bytes: u64 },
     /// A block has another size than its lookup table or its number of rows says.

@@ -126,8 +126,8 @@ impl<R: ReadAt> IdvFile<R> {
         Column::new(self, self.entry(index)?)
     }
 
-    /// The same for who has asked for its [blocks](Column::blocks) before and kept them, which saves
-    /// reading the lookup table again.
+    /// The same for callers that asked for its [blocks](Column::blocks) before and kept them, which
+    /// saves reading the lookup table again.
     ///
     /// # Errors
     /// [`ReadError::NoColumn`], [`ReadError::Dead`].

@@ -14,7 +14,7 @@ pub trait ReadAt {
     /// How many bytes there are. They are asked once, when a file is opened.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     fn size(&self) -> io::Result<u64>;
 
     /// Fills `bytes` with those from `offset` on.

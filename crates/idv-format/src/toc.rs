@@ -143,7 +143,7 @@ fn lookup_bytes(blocks: u64) -> Option<u64> {
 }
 
 /// Reads the columns of a file from `bytes`, which lie at [`Header::toc_offset`] and may have more
-/// behind them.
+/// after them.
 ///
 /// # Errors
 /// [`FormatError`]. A column that cannot be read but can be passed over is not an error.
@@ -250,7 +250,7 @@ impl MetadataEntry {
     }
 }
 
-/// Reads what metadata a column has from `bytes`, which lie at `offset` and may have more behind
+/// Reads what metadata a column has from `bytes`, which lie at `offset` and may have more after
 /// them.
 ///
 /// # Errors

@@ -31,7 +31,7 @@ pub struct RowId {
     pub high: u64,
 }
 
-/// Values of one column, as they are stored. What they mean is said by their
+/// Values of one column, as they are stored. Their meaning follows from their
 /// [`Codec`](crate::Codec): keys are unsigned integers, spans and points of time are
 /// [`Int64`](Self::Int64).
 #[derive(Clone, Debug)]
@@ -166,7 +166,7 @@ impl<'a> Values<'a> {
         );
     }
 
-    /// Copies more values of the same kind behind these.
+    /// Copies more values of the same kind after these.
     ///
     /// # Errors
     /// [`ValuesError`] when they are of another kind, or when texts would become longer together

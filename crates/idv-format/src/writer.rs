@@ -85,7 +85,7 @@ pub struct WriteSummary {
 ///
 /// Memory holds the rows of a block, and what says where the blocks are: 16 bytes each. The header
 /// is written last: a file that was not finished starts with zeros, and no reader takes it for one.
-/// Whoever wants a file to appear complete or not at all, writes to a temporary one and renames it;
+/// For a file that appears complete or not at all, write to a temporary one and rename it;
 /// `tbl_io::AtomicFile` does that.
 ///
 /// ```

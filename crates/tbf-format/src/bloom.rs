@@ -132,7 +132,7 @@ impl<'a> Bloom<'a> {
     }
 }
 
-/// Bytes of a filter of so many bits.
+/// Bytes of a filter of this many bits.
 fn filter_bytes(num_bits: u64) -> u64 {
     size_of::<BloomHeader>() as u64 + num_bits.div_ceil(64).saturating_mul(8)
 }

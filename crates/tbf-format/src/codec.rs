@@ -29,7 +29,7 @@ pub(crate) fn missing_feature(compression: Compression) -> Option<&'static str> 
     }
 }
 
-/// `raw` as blocks; `None` when that is no smaller.
+/// `raw` as blocks; `None` when that is not smaller.
 pub(crate) fn compress(raw: &[u8], compression: Compression) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let is_compressed = append_blocks(&mut out, raw, compression);

@@ -1,6 +1,6 @@
 //! The node region: five columns, one value of each for every node.
 //!
-//! Their places are not stored. Each column starts at the first multiple of 64 behind the one
+//! Their places are not stored. Each column starts at the first multiple of 64 after the one
 //! before it.
 
 use crate::aligned::align_up;

@@ -112,7 +112,7 @@ pub(crate) fn adjacency_bytes(node_count: u64, edge_count: u64) -> Option<u64> {
     pointers.checked_add(edge_count.checked_mul(Edge::SIZE as u64)?)
 }
 
-/// Bytes of an edge region, with a reverse index behind the edges if there is one; `None` past 64
+/// Bytes of an edge region, with a reverse index after the edges if there is one; `None` past 64
 /// bits.
 pub(crate) fn region_bytes(node_count: u64, edge_count: u64, has_reverse: bool) -> Option<u64> {
     let forward = adjacency_bytes(node_count, edge_count)?;
@@ -127,7 +127,7 @@ pub struct Adjacency<'a> {
 }
 
 impl<'a> Adjacency<'a> {
-    /// The row pointers of `node_count` nodes at the front of `bytes`, and as many edges behind
+    /// The row pointers of `node_count` nodes at the front of `bytes`, and as many edges after
     /// them as the last pointer says.
     ///
     /// # Errors
@@ -201,7 +201,7 @@ impl<'a> Adjacency<'a> {
         self.pointers
     }
 
-    /// The first byte behind the edges, from the front of what was parsed.
+    /// The first byte after the edges, from the front of what was parsed.
     pub(crate) fn byte_len(&self) -> usize {
         self.pointers.as_bytes().len() + self.edges.as_bytes().len()
     }

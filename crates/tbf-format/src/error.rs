@@ -31,7 +31,7 @@ pub enum FormatError {
     /// A region's checksum does not match its bytes.
     #[error("checksum of the {region} is {stored:08x}, the bytes give {computed:08x}")]
     RegionChecksum { region: Region, stored: u32, computed: u32 },
-    /// A byte that is reserved, or pads, is not zero. In the gap behind a region the offset goes
+    /// A byte that is reserved, or pads, is not zero. In the gap after a region the offset goes
     /// past the region's end.
     #[error("byte {offset} of the {region} is reserved or padding and not zero")]
     NotZero { region: Region, offset: u64 },
@@ -58,7 +58,7 @@ pub enum FormatError {
     /// Two places state the same thing differently.
     #[error("{what} is stated as {stated}, but is {found}")]
     Contradiction { what: &'static str, stated: u64, found: u64 },
-    /// A row's edges end before they start, or behind the last edge.
+    /// A row's edges end before they start, or after the last edge.
     #[error("edges of row {row} are {start}..{end} of {edge_count}")]
     RowPointers { row: u64, start: u64, end: u64, edge_count: u64 },
     /// An edge leads to a node that is not there.
@@ -70,7 +70,7 @@ pub enum FormatError {
     /// A node's id is not in the filter, so that nobody would find it.
     #[error("the bloom filter lacks the id of row {row}")]
     NotInBloom { row: u64 },
-    /// A text ends before it starts, or behind the last byte of the table.
+    /// A text ends before it starts, or after the last byte of the table.
     #[error("text of row {row} is {start}..{end} of {bytes} bytes")]
     StringExtent { row: u64, start: u64, end: u64, bytes: u64 },
     /// A text that is not UTF-8.

@@ -139,7 +139,7 @@ impl<'a, K: Element + Ord> Tree<'a, K> {
         let mut node = 0;
         for level in self.levels.iter().take(self.level_count).rev() {
             // The first key of a child may be too large while the one before it ends below `key`,
-            // so the search goes on in the last child that starts below `key`.
+            // so the search continues in the last child that starts below `key`.
             let below = first_not_less(*level, node, key);
             node = below.saturating_sub(1);
         }

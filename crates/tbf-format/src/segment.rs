@@ -46,7 +46,7 @@ pub enum Oddity {
         /// The target of the edge.
         target: u32,
     },
-    /// Bytes behind the last region of a segment without a footer.
+    /// Bytes after the last region of a segment without a footer.
     TrailingBytes {
         /// How many.
         bytes: u64,
@@ -117,7 +117,7 @@ impl<'a> Segment<'a> {
         self.header.node_count()
     }
 
-    /// How many edges are stored. While the edges are packed, what the header says.
+    /// How many edges are stored. While the edges are packed, the header's number.
     pub fn edge_count(&self) -> u64 {
         self.layout.stored_edges.unwrap_or(self.header.edge_count())
     }
@@ -327,7 +327,7 @@ impl<'a> Segment<'a> {
     }
 }
 
-/// A region that is not there is no error for somebody who can do without.
+/// A region that is not there is not an error for callers that can do without it.
 pub(crate) fn if_present<T>(view: Result<T, FormatError>) -> Result<Option<T>, FormatError> {
     match view {
         Ok(view) => Ok(Some(view)),

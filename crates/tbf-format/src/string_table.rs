@@ -8,7 +8,7 @@ use crate::values::Values;
 
 /// The texts of a segment.
 ///
-/// The region holds for each row where its text ends, counted from the first byte behind these
+/// The region holds for each row where its text ends, counted from the first byte after these
 /// numbers, and then the texts.
 #[derive(Clone, Copy, Debug)]
 pub struct Strings<'a> {
@@ -56,7 +56,7 @@ impl<'a> Strings<'a> {
         str::from_utf8(bytes).map_err(|_| FormatError::StringUtf8 { row: number })
     }
 
-    /// Checks every text, and that nothing lies behind the last one.
+    /// Checks every text, and that nothing lies after the last one.
     pub(crate) fn verify(&self) -> Result<(), FormatError> {
         for row in 0..self.len() {
             self.row(row)?;

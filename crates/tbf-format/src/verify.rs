@@ -25,9 +25,9 @@ impl Segment<'_> {
         damage.into_iter().next().map_or(Ok(oddities), Err)
     }
 
-    /// As [`verify`](Self::verify), but goes on behind what is wrong: returns what had to be
+    /// As [`verify`](Self::verify), but continues after defects: returns what had to be
     /// tolerated, and the damage. Of each region that is its checksum, the first byte of the gap
-    /// behind it, and the first thing wrong with its contents.
+    /// after it, and the first thing wrong with its contents.
     pub fn verify_all(&self) -> (Vec<Oddity>, Vec<FormatError>) {
         let mut oddities: Vec<Oddity> = self.oddities().collect();
         let mut damage = self.verify_checksums();
@@ -66,7 +66,7 @@ impl Segment<'_> {
         damage
     }
 
-    /// Gaps between regions hold zeros; behind the last region there may be anything.
+    /// Gaps between regions hold zeros; after the last region there may be anything.
     fn verify_gaps(&self, damage: &mut Vec<FormatError>) -> Option<Oddity> {
         let (parts, count) = self.layout().in_order();
         let parts = parts.get(..count).unwrap_or_default();

@@ -228,7 +228,7 @@ impl SegmentBuilder {
         self.encode(None)
     }
 
-    /// The segment behind vectors that are written.
+    /// The segment after vectors that are written.
     fn encode(self, written: Option<Part>) -> Result<EncodedSegment, BuildError> {
         self.check_edges()?;
         let by_id = self.rows_by_id()?;

@@ -27,7 +27,7 @@ pub enum FormatError {
     /// The header's checksum does not match its bytes.
     #[error("header checksum is {stored:08x}, the bytes give {computed:08x}")]
     HeaderChecksum { stored: u32, computed: u32 },
-    /// The index table of so many samples does not fit into the file.
+    /// The index table of this many samples does not fit into the file.
     #[error("index of {sample_count} samples does not fit into {file_bytes} bytes")]
     IndexBeyondEnd { sample_count: u64, file_bytes: u64 },
     /// A part of the file reaches beyond its end.
@@ -96,7 +96,7 @@ pub enum FormatError {
         sample: u64,
         start: u32,
         end: u32,
-        /// How many bytes there are behind the table.
+        /// How many bytes there are after the table.
         limit: u64,
     },
     /// A class name that is not UTF-8.

@@ -91,7 +91,7 @@ pub enum ExtensionKind {
     Labels,
     /// Whole file: one CRC-32C per sample (4).
     Checksums,
-    /// Whole file: CRC-32C of the index and of the metadata behind it (5).
+    /// Whole file: CRC-32C of the index and of the metadata after it (5).
     Integrity,
     /// Whole file: row indexes of a run of JPEG samples (6).
     RowIndexes,
@@ -126,7 +126,7 @@ pub enum Extension<'a> {
     Labels(Labels<'a>),
     /// One CRC-32C per sample.
     Checksums(Checksums<'a>),
-    /// CRC-32C of the index and of the metadata behind it.
+    /// CRC-32C of the index and of the metadata after it.
     Integrity(Integrity),
     /// Row indexes of a run of JPEG samples.
     RowIndexes(RowIndexes<'a>),
@@ -246,13 +246,13 @@ impl Checksums<'_> {
 
 /// Checksums of the two parts of a file that have none in the format itself.
 ///
-/// Its block is the first of the metadata section and covers all of the section behind it, so
+/// Its block is the first of the metadata section and covers all of the section after it, so
 /// that no other block can be damaged into one that readers skip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Integrity {
     /// CRC-32C of the index, `24 * sample_count` bytes.
     pub index: u32,
-    /// CRC-32C of the metadata section behind this block.
+    /// CRC-32C of the metadata section after this block.
     pub metadata: u32,
     /// How many bytes `metadata` covers.
     pub metadata_bytes: u64,
@@ -294,7 +294,7 @@ impl Integrity {
     }
 }
 
-/// A sidecar field of one sample, such as a WebDataset member `0001.seg.png` beside `0001.jpg`.
+/// A sidecar field of one sample, such as a WebDataset member `0001.seg.png` next to `0001.jpg`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
     /// The extension after the key, without its leading dot.

@@ -135,7 +135,7 @@ pub enum Feature {
     /// TIFF YCbCr subsampling outside JPEG.
     #[error("TIFF YCbCr subsampling {0}x{1}")]
     TiffSubsampling(u16, u16),
-    /// A mask that is no PNG file of one channel of up to 8 bits.
+    /// A mask that is not a PNG file of one channel of up to 8 bits.
     #[error("mask in a {format} file of {channels} channels of {bit_depth} bits")]
     Mask { format: Format, channels: u8, bit_depth: u8 },
 }

@@ -67,7 +67,7 @@ pub(crate) fn require_interval(
     require(high >= low && high.is_finite(), parameter, high, "no less than the lower bound")
 }
 
-/// Refuses what is no probability.
+/// Refuses a number that is not a probability.
 pub(crate) fn require_probability(p: f64) -> Result<(), Invalid> {
     require((0.0..=1.0).contains(&p), "p", p, "a probability, 0 to 1")
 }

@@ -267,7 +267,7 @@ impl Error for UserFault {
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages name the fields")]
 pub enum AnnotationError {
-    /// A coordinate that is no number, or one beyond every image.
+    /// A coordinate that is NaN, or one beyond every image.
     #[error("box {position} has a coordinate that is not a number from -1e20 to 1e20")]
     NotFinite {
         /// The box's place in the list, from 0.

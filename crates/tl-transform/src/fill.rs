@@ -32,7 +32,7 @@ impl Fill {
     /// Black, the default of torchvision.
     pub const BLACK: Self = Self::Grey(0.0);
 
-    /// Refuses numbers that are no 8-bit samples.
+    /// Refuses numbers that are not 8-bit samples.
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         let ok = |value: f64| (0.0..=255.0).contains(&value);
         let channels = self.channels();

@@ -20,13 +20,13 @@ impl fmt::Display for RecipeHash {
 }
 
 impl Recipe {
-    /// The hash of everything the recipe says.
+    /// The hash of the whole recipe.
     ///
     /// It covers the recipe's serialised form with keys sorted: `null` is `n`; booleans are `t` and
-    /// `f`; an integer is `i` and its 128 bits; another
-    /// number, `d` and the bits of its `f64`, those of 0 for -0; a string, `s`, its length and its UTF-8
-    /// bytes; a list, `l`, its length and its items; a table, `m`, its length, and keys (as strings)
-    /// and values in turn. Lengths are `u64`, and everything is little-endian.
+    /// `f`; an integer is `i` and its 128 bits; another number, `d` and the bits of its `f64`,
+    /// those of 0 for -0; a string, `s`, its length and its UTF-8 bytes; a list, `l`, its length
+    /// and its items; a table, `m`, its length, and keys (as strings) and values in turn. Lengths
+    /// are `u64`, and everything is little-endian.
     #[must_use]
     pub fn hash(&self) -> RecipeHash {
         let value = serde_json::to_value(self).expect("a checked recipe has finite numbers");

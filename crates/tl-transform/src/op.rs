@@ -1,4 +1,4 @@
-//! The operations a recipe is made of, as data, with torchvision's names and defaults.
+//! The operations of a recipe, as data, with torchvision's names and defaults.
 //!
 //! Every operation is a struct of its parameters; [`Op`] is any of them. In JSON or TOML an
 //! operation is a table whose `op` is its name, and parameters left out have torchvision's default
@@ -72,7 +72,7 @@ pub(crate) trait Operation: fmt::Display {
         &[]
     }
 
-    /// How many images it makes of one.
+    /// How many images it turns one into.
     fn views(&self) -> u32 {
         1
     }
@@ -293,7 +293,7 @@ impl Op {
         self.operation().children()
     }
 
-    /// How many operations this is, with those within: so many numbers of random streams it has.
+    /// How many operations this is, with those within: it has this many numbers of random streams.
     #[must_use]
     pub fn count(&self) -> usize {
         1 + self.children().iter().map(Self::count).sum::<usize>()
@@ -304,7 +304,7 @@ impl Op {
         Box::new(std::iter::once(self).chain(self.children().iter().flat_map(Self::walk)))
     }
 
-    /// How many images become of one, by this operation and those within.
+    /// How many images one becomes by this operation and those within.
     pub(crate) fn views(&self) -> u32 {
         let within = self.children().iter().map(Self::views);
         within.fold(self.operation().views(), u32::saturating_mul)
@@ -339,7 +339,7 @@ impl Op {
     }
 
     /// An operation within this one that cannot be there, and the one it is directly within: a
-    /// conversion, or one that erases floats beside others that work on pixels.
+    /// conversion, or one that erases floats next to others that work on pixels.
     pub(crate) fn misplaced(&self) -> Option<(&Self, &Self)> {
         let erases = self.domain() == Domain::EraseFloats;
         self.children().iter().find_map(|op| match op.domain() {

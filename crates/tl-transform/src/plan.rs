@@ -94,7 +94,7 @@ impl Plan {
     /// `output`.
     ///
     /// # Errors
-    /// [`StepError::Size`] when a part is not one of such an image; the position counts on behind
+    /// [`StepError::Size`] when a part is not one of such an image; the position counts on after
     /// the steps.
     ///
     /// # Panics

@@ -21,7 +21,8 @@ use crate::stream::Draw;
 /// A checked list of operations, how photographs are decoded for them, and the form of the output.
 ///
 /// Operations on pixels come first, in any order, then at most one conversion to float, one
-/// normalisation, and operations that erase. It serialises with serde, and reading it back checks it again.
+/// normalisation, and operations that erase. It serialises with serde, and reading it back checks
+/// it again.
 ///
 /// ```
 /// use tl_transform::Recipe;
@@ -111,8 +112,9 @@ impl Recipe {
             .with_decode(DecodeMode::FAST)
     }
 
-    /// The usual ImageNet evaluation recipe: the shorter side resized to `size * 256 / 224`, rounded
-    /// half to even, the middle `size` x `size`, float, normalisation; f32 CHW. Photographs are decoded exactly.
+    /// The usual ImageNet evaluation recipe: the shorter side resized to `size * 256 / 224`,
+    /// rounded half to even, the middle `size` x `size`, float, normalisation; f32 CHW. Photographs
+    /// are decoded exactly.
     ///
     /// # Errors
     /// When `size`, or the side it is cut from, is not 1 to 65 535.
@@ -221,7 +223,7 @@ impl Recipe {
     }
 
     /// The operations, in order. Their numbers in the random streams count those within others too,
-    /// each behind the one it is in ([`Op::count`]).
+    /// each after the one it is in ([`Op::count`]).
     #[must_use]
     pub fn ops(&self) -> &[Op] {
         &self.ops

@@ -97,7 +97,7 @@ impl Renderer {
 }
 
 impl Pass {
-    /// The pixels of the image that the result is made of.
+    /// The pixels of the image that the result is computed from.
     #[must_use]
     pub fn source(&self) -> Rect {
         self.resize().source()

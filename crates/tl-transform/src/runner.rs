@@ -32,7 +32,7 @@ impl Default for Runner {
 }
 
 impl Runner {
-    /// The bytes that steps may need if nothing else is said: 4 GiB.
+    /// The bytes that steps may need by default: 4 GiB.
     pub const MEMORY_LIMIT: u64 = 4 << 30;
 
     /// A runner at the fastest level of this CPU.
@@ -55,7 +55,7 @@ impl Runner {
         self
     }
 
-    /// The same with at most so many bytes for an image and what its steps need beside it.
+    /// The same with at most this many bytes for an image and what its steps need in addition.
     #[must_use]
     pub fn with_memory_limit(self, bytes: u64) -> Self {
         Self { memory_limit: bytes, ..self }

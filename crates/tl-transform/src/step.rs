@@ -48,7 +48,7 @@ pub enum Step {
     Color(Color),
     /// Take every pixel from another place.
     Warp(Warp),
-    /// Mix with what was made of the image.
+    /// Mix the image with its changed versions.
     Mix(Mix),
     /// Run the user's code.
     User(User),

@@ -20,7 +20,7 @@ pub struct Draw {
 pub struct Stream {
     /// The draw.
     pub draw: Draw,
-    /// The operation's number in the recipe, operations in operations counted behind the one they
+    /// The operation's number in the recipe, operations in operations counted after the one they
     /// are in.
     pub op: u8,
 }

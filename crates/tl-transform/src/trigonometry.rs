@@ -1,9 +1,9 @@
 //! Sines, cosines and tangents rounded correctly.
 //!
-//! torchvision's matrices come from the C library, whose functions are wrong in the last bit once in
-//! 700 angles, those of the crate `libm` once in 30. That bit decides a pixel where a coordinate is
-//! whole but for it, which is so in the middle of images with odd sides. Sums of two doubles are
-//! enough to round correctly; they take a microsecond, once for an image.
+//! torchvision's matrices come from the C library, whose functions are wrong in the last bit once
+//! in 700 angles, those of the crate `libm` once in 30. That bit decides a pixel where a coordinate
+//! is whole except for it, which is so in the middle of images with odd sides. Sums of two doubles
+//! are enough to round correctly; they take a microsecond, once for an image.
 
 use std::f64::consts::FRAC_PI_2;
 

@@ -1,4 +1,4 @@
-//! Transforms of the caller's own: code behind a name that recipes can carry.
+//! Transforms of the caller's own: code under a name that recipes can carry.
 
 mod registry;
 

@@ -147,7 +147,7 @@ fn texts(array: &dyn Array) -> Result<Text<'_>, Refusal> {
     Ok(text)
 }
 
-/// The string goes over in one piece, unless there may be something behind nulls.
+/// The string goes over in one piece, unless there may be something after nulls.
 fn strings<O: OffsetSizeTrait>(array: &GenericStringArray<O>) -> Result<Text<'_>, ValuesError> {
     let offsets = array.value_offsets();
     let bounds = offsets.first().zip(offsets.last());
@@ -238,7 +238,7 @@ fn each_in_ticks(
     times.enumerate().map(one).collect()
 }
 
-/// Points of time on clocks: of UTC, unless the distance stands beside the time.
+/// Points of time on clocks: of UTC, unless the distance is stored with the time.
 fn offset_times(array: &dyn Array) -> Result<Values<'static>, Refusal> {
     let DataType::Struct(_) = array.data_type() else {
         let ticks = times(array, EPOCH)?;

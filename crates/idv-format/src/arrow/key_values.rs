@@ -48,7 +48,7 @@ impl KeyValues {
 
     pub(super) fn into_metadata(self) -> Option<NewMetadata> {
         let values = self.values.len();
-        // Nothing says that there are no categories.
+        // Nothing states that the categories are missing.
         let length = count("values of keys", values).ok().filter(|&length| length > 0)?;
         let length = length.unsigned_abs();
         let codec = Codec::Vector(Vector { item: self.item, dimensions: Vec::from([length]) });

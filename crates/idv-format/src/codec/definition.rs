@@ -1,4 +1,4 @@
-//! The definition of a codec in a file: its name, and parameters behind their size.
+//! The definition of a codec in a file: its name, and parameters after their size.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -14,7 +14,7 @@ use crate::error::FormatError;
 pub struct CodecDefinition {
     /// The name in the file, which may be an older one for the same bytes.
     pub name: String,
-    /// The parameters behind the name.
+    /// The parameters after the name.
     pub parameters: Vec<u8>,
     /// The codec, if the name is known.
     pub codec: Result<Codec, Unknown>,

@@ -97,7 +97,7 @@ fn booleans_are_packed_from_the_lowest_bit_on() {
     let pairs = Codec::Item(Item::MissingBoolean);
     check_block(&pairs, 5, &[0b1001_0001, 0b10, 0, 0], &[1, 0, 1, 2, 2]);
     check_refused(&pairs, 5, &[0b1100, 0, 0, 0], "boolean 1 has the pattern 3");
-    // Patterns behind the last value are not values.
+    // Patterns after the last value are not values.
     assert!(pairs.decode(1, &[0b1100, 0, 0, 0]).is_ok());
 }
 

@@ -106,7 +106,7 @@ impl<'f, R: ReadAt> Column<'f, R> {
 
     /// The values of `rows`. Only the blocks that have some of them are read.
     ///
-    /// They are copied into one new array. Whoever looks at each value once does so block by block,
+    /// They are copied into one new array. To look at each value once, read block by block,
     /// with [`read_block`](Self::read_block), which lends numbers in place, or on several threads
     /// with [`scan`](Self::scan): that is up to the speed of memory, and this a fraction of it.
     ///

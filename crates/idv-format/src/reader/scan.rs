@@ -15,7 +15,7 @@ impl<R: ReadAt + Sync> Column<'_, R> {
     /// Blocks are started in order and may be handed over in any.
     ///
     /// # Errors
-    /// The error of the first block that has one, from reading it or from `visit`. Blocks behind
+    /// The error of the first block that has one, from reading it or from `visit`. Blocks after
     /// it may have been visited or not.
     pub fn scan<E, F>(&self, threads: NonZeroUsize, visit: F) -> Result<(), E>
     where

@@ -97,7 +97,7 @@ impl<'a> Text<'a> {
         let bounds = (more.offsets.first(), more.offsets.last());
         let (Some(&start), Some(&end)) = bounds else { return Ok(()) };
         let added = more.string.get(start as usize..end as usize).unwrap_or_default();
-        // The string may go on behind the last text of a slice.
+        // The string may continue after the last text of a slice.
         let base = self.offsets.last().copied().unwrap_or(0);
         let found = u64::from(base) + added.len() as u64;
         let limit = u32::MAX.into();

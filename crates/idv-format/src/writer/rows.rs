@@ -13,7 +13,7 @@ const MAX_BYTES: u64 = 80 << 20;
 pub(super) enum Fit {
     /// There is room for more.
     More,
-    /// With so many of them a block is full.
+    /// With this many of them a block is full.
     Block {
         /// How many.
         added: usize,

@@ -42,7 +42,7 @@ pub(super) struct Counts {
 }
 
 impl EncodedSegment {
-    /// Packs `regions` and lays them out in their order, behind the one that is `written`.
+    /// Packs `regions` and lays them out in their order, after the one that is `written`.
     pub(super) fn new(
         options: &BuildOptions,
         counts: Counts,
@@ -130,12 +130,12 @@ impl EncodedSegment {
         out.flush()
     }
 
-    /// Writes the regions that are in memory behind the `end` bytes that are written.
+    /// Writes the regions that are in memory after the `end` bytes that are written.
     #[cfg(feature = "std")]
     pub(super) fn write_regions(&self, mut out: impl Write, mut end: u64) -> io::Result<()> {
         const ZEROS: [u8; ALIGNMENT] = [0; ALIGNMENT];
         for (offset, bytes) in &self.regions {
-            // Regions start less than 64 bytes behind the end of the one before.
+            // Regions start less than 64 bytes after the end of the one before.
             let gap = usize::try_from(offset - end).ok().and_then(|gap| ZEROS.get(..gap));
             out.write_all(gap.unwrap_or_default())?;
             out.write_all(bytes)?;
@@ -217,7 +217,7 @@ impl Part {
         self.written.map_or(self.stored.len() as u64, |(bytes, _)| bytes)
     }
 
-    /// Readers that know no flags look for vectors of no components behind the nodes, where
+    /// Readers that know no flags look for vectors of no components after the nodes, where
     /// vectors would be.
     fn place_of_no_vectors(&self) -> Option<(Region, u64)> {
         let end = self.offset + self.stored_bytes();

@@ -129,7 +129,7 @@ impl<W: Write + Seek> SegmentWriter<W> {
     }
 
     /// Writes what is left, lets `sync` bring it to the disk, and takes the mark of a partial
-    /// segment away. Hands back the destination, behind the segment.
+    /// segment away. Hands back the destination, after the segment.
     ///
     /// # Errors
     /// As for [`SegmentBuilder::finish`]; [`SegmentWriteError::Io`], [`SegmentWriteError::Failed`].

@@ -153,7 +153,7 @@ fn coding(size: u32, fields: &Fields) -> Result<Coding, DecodeError> {
     }
 }
 
-/// The masks, from the header or from behind it; `end` moves past them.
+/// The masks, from the header or from after it; `end` moves past them.
 fn masks(bytes: &[u8], size: u32, fields: &Fields, end: &mut usize) -> Result<Masks, DecodeError> {
     let default = if fields.bits == 16 { Masks::BGR15 } else { Masks::BGRX };
     if fields.compression != BI_BITFIELDS {

@@ -4,13 +4,13 @@ use super::entropy_data::EntropyData;
 
 /// A position in an [`EntropyData`], and the bits that follow it.
 ///
-/// Behind the data there are zeros without end. Who decodes asks [`BitReader::is_past_end`] in
+/// After the data there are zeros without end. Who decodes asks [`BitReader::is_past_end`] in
 /// time, which is before anything is believed that was read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BitReader<'a> {
     /// The bytes that have not been taken into `bits`.
     rest: &'a [u8],
-    /// The next bits, the first one on top. Those behind `held` are right as well.
+    /// The next bits, the first one on top. Those after `held` are right as well.
     bits: u64,
     /// How many of `bits` are counted; only the value modulo 64 means anything.
     held: u32,
@@ -53,7 +53,7 @@ impl<'a> BitReader<'a> {
             return;
         };
         self.bits |= u64::from_be_bytes(next).wrapping_shr(self.held);
-        // Whole bytes that fit behind the bits already held.
+        // Whole bytes that fit after the bits already held.
         self.rest = &self.rest[((!self.held >> 3) & 7) as usize..];
         self.held |= Self::REFILLED;
     }

@@ -6,11 +6,11 @@ use memchr::memchr;
 const FILL: u8 = 0xFF;
 const STUFFED: u8 = 0;
 
-/// Zero bytes behind the data, so that a reader notices its end late and still reads zeros.
+/// Zero bytes after the data, so that a reader notices its end late and still reads zeros.
 pub(super) const PADDING: usize = 32;
 
-/// So many bytes behind the last MCU of a segment are no damage: libjpeg-turbo may have them in its 64 bits when
-/// it stops, and does not mention them. Cameras write some.
+/// This many bytes after the last MCU of a segment are not damage: libjpeg-turbo may have them in
+/// its 64 bits when it stops, and does not mention them. Cameras write some.
 pub(super) const STRAY_BYTES: usize = 7;
 
 /// The distance between positions in the file that are remembered.
@@ -33,7 +33,7 @@ pub(super) struct SegmentEnd {
     pub(super) marker: Option<u8>,
     /// The marker's first fill byte or 0xFF, or the end of the file.
     pub(super) at: usize,
-    /// Behind the marker.
+    /// After the marker.
     pub(super) after: usize,
 }
 
@@ -78,8 +78,8 @@ impl EntropyData {
         end
     }
 
-    /// Adds `part` to the data, which is `most` bytes in all at the most: room is made for twice the
-    /// data, but never for more than that.
+    /// Adds `part` to the data, which is `most` bytes in all at the most: room is made for twice
+    /// the data, but never for more than that.
     #[inline(always)]
     fn append(&mut self, part: &[u8], most: usize) {
         let need = self.bytes.len() + part.len();
@@ -101,7 +101,7 @@ impl EntropyData {
         self.bytes.capacity() + self.checkpoints.capacity() * size_of::<(usize, usize)>()
     }
 
-    /// The data, with [`PADDING`] zero bytes behind it.
+    /// The data, with [`PADDING`] zero bytes after it.
     pub(super) fn padded(&self) -> &[u8] {
         &self.bytes
     }
@@ -123,7 +123,7 @@ impl EntropyData {
             let Some(plain) = memchr(FILL, stretch) else { return at + left };
             left -= plain + 1;
             at += plain;
-            // The last fill byte stands for itself, and the zero behind it goes.
+            // The last fill byte stands for itself, and the zero after it goes.
             at += file[at..].iter().take_while(|&&byte| byte == FILL).count() + 1;
         }
     }
@@ -153,7 +153,7 @@ mod tests {
         check(b"x\xFF\0b\xFF\0", b"\xFFb\xFF", &[1, 3, 4, 6], end(None, 6, 6));
         // Fill bytes in front of a stuffed zero are passed over, as in front of a marker.
         check(b"x\xFF\xFF\0b\xFF\xFF\xD0", b"\xFFb", &[1, 4, 5], end(Some(0xD0), 5, 8));
-        // Half a marker is no data.
+        // Half a marker is not data.
         check(b"xa\xFF", b"a", &[1, 2], end(None, 2, 3));
     }
 

@@ -31,12 +31,12 @@ impl<'a> Reader<'a> {
         self.walk.at
     }
 
-    /// Goes on behind entropy-coded data that ends at `at`.
+    /// Goes on after entropy-coded data that ends at `at`.
     pub(super) fn go_to(&mut self, at: usize) {
         self.walk.at = at;
     }
 
-    /// Goes on behind the entropy-coded data that begins here, without decoding it.
+    /// Goes on after the entropy-coded data that begins here, without decoding it.
     pub(super) fn skip_entropy_coded(&mut self) -> Result<(), DecodeError> {
         self.walk.skip_entropy_coded()
     }

@@ -38,13 +38,13 @@ impl RowStart {
 /// The row index of a JPEG file, as [`JpegDecoder::row_index`](super::JpegDecoder) makes it.
 ///
 /// It holds checksums of itself and of the file, so that a damaged one is an error, and so is one
-/// of any other file. Whoever makes one up with right checksums decides which pixels come of it,
+/// of any other file. A forged index with right checksums decides which pixels come of it,
 /// and nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowIndex<'a> {
     components: usize,
     rows: u32,
-    /// Offsets in the file of the first entropy-coded byte and of what is behind the last.
+    /// Offsets in the file of the first entropy-coded byte and of what is after the last.
     data: (u32, u32),
     /// The CRC-32 of the file.
     file_crc32: u32,
@@ -153,7 +153,7 @@ pub(super) struct RowIndexBuilder<'a> {
 }
 
 impl<'a> RowIndexBuilder<'a> {
-    /// Begins the index of a scan behind what `out` holds.
+    /// Begins the index of a scan after what `out` holds.
     pub(super) fn new(scan: &Scan, out: &'a mut Vec<u8>) -> Self {
         let from = out.len();
         let components = scan.components().len();
@@ -180,7 +180,7 @@ impl<'a> RowIndexBuilder<'a> {
         }
     }
 
-    /// Ends the index of a scan of `file` with `data_end` behind its data. `false`, and nothing
+    /// Ends the index of a scan of `file` with `data_end` after its data. `false`, and nothing
     /// added, for a file that is too large for one.
     pub(super) fn finish(self, file: &[u8], data_end: usize) -> bool {
         let Self { out, from, fits, .. } = self;

@@ -60,7 +60,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Stands behind the SOI marker that every file begins with.
+    /// Stands after the SOI marker that every file begins with.
     pub(super) fn new(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         if !bytes.starts_with(&[0xFF, SOI]) {
             return Err(stray("expected the start of an image", 0));
@@ -69,7 +69,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The next marker with its segment. Bytes between segments are an error, fill bytes are not,
-    /// and neither are restart markers, which hardware writes behind a scan's last MCU as well:
+    /// and neither are restart markers, which hardware writes after a scan's last MCU as well:
     /// libjpeg passes over them wherever a marker may be.
     pub(super) fn next_segment(&mut self) -> Result<Segment<'a>, DecodeError> {
         let start = self.at;
@@ -108,7 +108,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Goes to the marker that ends the entropy-coded data. Who decodes it looks at the restart
-    /// markers in it, of which those behind the last MCU may have any number.
+    /// markers in it, of which those after the last MCU may have any number.
     pub(super) fn skip_entropy_coded(&mut self) -> Result<(), DecodeError> {
         loop {
             let start = self.at;
@@ -125,7 +125,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The marker behind a run of entropy-coded data.
+/// The marker after a run of entropy-coded data.
 pub(super) struct EntropyCodedEnd {
     pub(super) marker: u8,
     /// Its first fill byte or 0xFF.
@@ -133,7 +133,7 @@ pub(super) struct EntropyCodedEnd {
     pub(super) after_marker: usize,
 }
 
-/// Finds the next marker at or behind `from`, restart markers included.
+/// Finds the next marker at or after `from`, restart markers included.
 pub(super) fn entropy_coded_end(bytes: &[u8], from: usize) -> Option<EntropyCodedEnd> {
     let mut at = from;
     loop {

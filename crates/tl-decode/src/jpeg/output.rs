@@ -22,7 +22,7 @@ const MID_GREY: u8 = 128;
 /// How much of the region the planes hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// A ring of so many MCU rows: those that are decoded at once, and the one before for the
+    /// A ring of this many MCU rows: those that are decoded at once, and the one before for the
     /// filters that reach over its lower edge. Rows of all components come in order.
     Ring { mcu_rows: u32 },
     /// All of it.
@@ -121,7 +121,8 @@ pub(super) fn prepare(
     Ok(bytes)
 }
 
-/// Makes the samples mid grey for which there is room: for images of which not every block may come.
+/// Makes the samples mid grey for which there is room: for images of which not every block may
+/// come.
 pub(super) fn clear(planes: &mut [PlaneBuffer; MAX_COMPONENTS], geometry: &Geometry) {
     for plane in &mut planes[..geometry.components().len()] {
         plane.data[..plane.stride * plane.rows as usize].fill(MID_GREY);

@@ -1,11 +1,11 @@
 //! Progressive frames (T.81 annex G).
 //!
 //! All scans of the file are at hand, so their data is not read one scan after the other into
-//! coefficients of the whole image. DC scans are: they fill a plane with one value per block. The AC
-//! scans then advance together, a band of MCU rows at a time: each decodes its part of the band where
-//! the scan before it has left the same blocks in the cache, and the finished rows go to the sink.
-//! That needs no memory in proportion to the image but the DC values, and a region ends every scan
-//! at its last row.
+//! coefficients of the whole image. DC scans are: they fill a plane with one value per block. The
+//! AC scans then advance together, a band of MCU rows at a time: each decodes its part of the band
+//! where the scan before it has left the same blocks in the cache, and the finished rows go to the
+//! sink. That needs no memory in proportion to the image but the DC values, and a region ends every
+//! scan at its last row.
 
 mod ac;
 mod dc;
@@ -97,8 +97,8 @@ impl Progressive {
             + self.scans.iter().map(read).sum::<usize>()
     }
 
-    /// Starts an image, charging `limits` for what this takes beside `other_bytes`: planes, and the
-    /// data of all scans.
+    /// Starts an image, charging `limits` for what this takes in addition to `other_bytes`: planes,
+    /// and the data of all scans.
     pub(super) fn begin(
         &mut self,
         grids: &[Grid],
@@ -161,8 +161,8 @@ impl Progressive {
         }
     }
 
-    /// Takes in a scan whose header has been read and whose data begins at `scan.data_at` in `file`.
-    /// DC scans are decoded here.
+    /// Takes in a scan whose header has been read and whose data begins at `scan.data_at` in
+    /// `file`. DC scans are decoded here.
     pub(super) fn add_scan(
         &mut self,
         level: Level,
@@ -203,8 +203,8 @@ impl Progressive {
         Ok(())
     }
 
-    /// Decodes the AC scans and hands everything inside the window to `sink`. `quantizers` are those
-    /// of the components.
+    /// Decodes the AC scans and hands everything inside the window to `sink`. `quantizers` are
+    /// those of the components.
     pub(super) fn finish(
         &mut self,
         level: Level,

@@ -24,7 +24,7 @@ pub(super) enum Pixels {
 }
 
 impl Pixels {
-    /// Bytes per pixel of an image with so many components.
+    /// Bytes per pixel of an image with this many components.
     pub(super) fn channels(self, components: u8) -> u8 {
         match self {
             Self::Converted(color) => color.channels(),
@@ -175,7 +175,8 @@ fn pixel_row<'a>(
 ) -> &'a [u8] {
     let columns = &component.columns;
     let row = |row: u32| plane.row(row, columns);
-    // The filter is centred on the sample whose half the row is in, and reaches to that half's side.
+    // The filter is centred on the sample whose half the row is in, and reaches to that half's
+    // side.
     let near = y / 2;
     let lower = y % 2 == 1;
     let far = if lower { (near + 1).min(component.size.1 - 1) } else { near.saturating_sub(1) };

@@ -22,7 +22,8 @@ pub(super) struct ScanComponent {
     pub(super) across: u32,
     /// Blocks of an MCU from top to bottom; 1 in a scan of one component.
     pub(super) down: u32,
-    /// The table of its DC coefficients. There are four, but who uses none may name any of 16.
+    /// The table of its DC coefficients. There are four, but a component that uses none may name
+    /// any of 16.
     pub(super) dc: u8,
     /// The table of its AC coefficients, likewise.
     pub(super) ac: u8,
@@ -94,7 +95,7 @@ pub(super) trait BlockSink {
 }
 
 /// The part of a scan that is wanted, in MCUs. Nothing outside is handed over, and decoding stops
-/// behind the last row.
+/// after the last row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Window {
     /// MCU rows.

@@ -232,7 +232,7 @@ impl<'a, 'b> Scans<'a, 'b> {
         Ok(())
     }
 
-    /// Charges what the data of a sequential scan may take beside the planes.
+    /// Charges what the data of a sequential scan may take in addition to the planes.
     fn charge_data(&self, scan: &Scan, plane_bytes: u64) -> Result<(), DecodeError> {
         let rest = self.image.bytes.len().saturating_sub(scan.data_at);
         self.limits.charge_working(plane_bytes.saturating_add(EntropyData::memory(rest)))
@@ -254,7 +254,7 @@ impl<'a, 'b> Scans<'a, 'b> {
         Ok(())
     }
 
-    /// The next scan; none behind the last or, if damage is kept, where the file cannot be read on.
+    /// The next scan; none after the last or, if damage is kept, where the file cannot be read on.
     fn next_scan(&mut self) -> Result<Option<Scan>, DecodeError> {
         let next = self.image.reader.next_scan(self.limits);
         Ok(self.keep(next)?.flatten())

@@ -93,7 +93,7 @@ impl SequentialDecoder {
         Ok(end.at.filter(|&at| index.finish(file, at)))
     }
 
-    /// Decodes each row of the window from where the index says that it begins, no further than
+    /// Decodes each row of the window from where the index has its start, no further than
     /// the window reaches. There are no restart markers.
     fn rows<S: BlockSink>(
         &mut self,

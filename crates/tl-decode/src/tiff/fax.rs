@@ -122,7 +122,7 @@ fn paint(changes: &[u32], width: u32, out: &mut [u8]) {
     }
 }
 
-/// Bits from the most significant on. Behind the end there are as many zero bits as a code can
+/// Bits from the most significant on. After the end there are as many zero bits as a code can
 /// look ahead, then nothing.
 struct Bits<'a> {
     data: &'a [u8],

@@ -315,7 +315,7 @@ impl GaussianBlur {
     }
 }
 
-/// Blocks of the chain that wait: row and first sample. What is behind `count` is computed along.
+/// Blocks of the chain that wait: row and first sample. What is after `count` is computed along.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pending {
     blocks: [(usize, usize); 32],

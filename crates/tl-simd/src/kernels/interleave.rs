@@ -14,7 +14,7 @@ pub(crate) fn starts(pixels: usize, step: usize) -> Option<impl Iterator<Item = 
 ///
 /// # Panics
 ///
-/// When the lengths differ or are no multiple of `channels`.
+/// When the lengths differ or are not a multiple of `channels`.
 pub fn flip_row(level: Level, row: &[u8], channels: usize, out: &mut [u8]) {
     assert_eq!(row.len(), out.len(), "one output byte per byte");
     assert!(channels > 0 && row.len().is_multiple_of(channels), "whole pixels of {channels} bytes");

@@ -11,7 +11,7 @@ use crate::vector::{RGB, Simd, dispatch};
 ///
 /// # Panics
 ///
-/// When the lengths differ or are no whole numbers, or the elements are integers, which torch
+/// When the lengths differ or are not whole numbers, or the elements are integers, which torch
 /// refuses to multiply by fractions.
 pub fn blend(level: Level, dtype: Dtype, lambda: f64, row: &mut [u8], other: &[u8]) {
     assert_eq!(row.len(), other.len(), "two images of one size");
@@ -322,7 +322,8 @@ mod tests {
     #[test]
     fn levels_agree_about_all_numbers_of_16_bits() {
         let all: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_ne_bytes).collect();
-        // The others are near 1 as halves, near 0.016 as bfloat16; the length leaves a rest at every level.
+        // The others are near 1 as halves, near 0.016 as bfloat16; the length leaves a rest at
+        // every level.
         let (all, ones) = (&all[2..], [0x80, 0x3C].repeat(usize::from(u16::MAX)));
         for dtype in [Dtype::F16, Dtype::Bf16] {
             let mut expected = all.to_vec();

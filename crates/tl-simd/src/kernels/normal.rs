@@ -3,8 +3,8 @@
 //! The bits come from Philox4x32-10 (Salmon, Moraes, Dror and Shaw, SC 2011): block `b` has the
 //! counter `[b, 0, 0, 0]` and the key's low and high word. They become normal deviates by the
 //! method of Box and Muller (1958) with logarithm, sine and cosine as polynomials: additions,
-//! multiplications, divisions and square roots of `f32`, each rounded, so that every level and every
-//! machine has the same bits.
+//! multiplications, divisions and square roots of `f32`, each rounded, so that every level and
+//! every machine has the same bits.
 //!
 //! Deviates come in groups of [`GROUP`]: blocks `16 g` to `16 g + 15` make group `g`, and word `w`
 //! of block `16 g + l` is what deviate `16 w + l` of the group is made of. Words 0 and 2 give the
@@ -105,8 +105,8 @@ fn add_group<const CLIP: bool>(noise: Noise, deviates: &[f32; GROUP], samples: &
 
 /// The integer part of a number, which is held within 2^22 in magnitude.
 ///
-/// A cast does the same, but for numbers out of range it has branches that keep a loop from being
-/// vectorised.
+/// A cast does the same, except that for numbers out of range it has branches that keep a loop from
+/// being vectorised.
 #[inline(always)]
 fn truncate(number: f32) -> i32 {
     /// From here on the last bit of a number is worth 1.

@@ -1,7 +1,7 @@
 //! Images with a border around them: torchvision's `Pad` on Pillow images and on tensors, which
 //! are the same bytes. All exact.
 //!
-//! A border wider than the image goes on the way `numpy.pad` does, mirrored again and again, where
+//! A border wider than the image continues as with `numpy.pad`, mirrored again and again, where
 //! torch refuses it.
 
 use super::interleave::flip_row;

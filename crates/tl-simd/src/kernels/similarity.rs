@@ -1,4 +1,4 @@
-//! One vector beside every row of a matrix: dot products, squared distances, cosines, and the rows
+//! One vector against every row of a matrix: dot products, squared distances, cosines, and the rows
 //! that are nearest.
 //!
 //! Floats are added up in 16 partial sums, of which sum `l` has elements `l`, `l + 16`, `l + 32`...
@@ -146,7 +146,7 @@ fn scan(
 }
 
 /// For some rows at once the sums that `metric` asks for, and for [`Metric::Cosine`] the squared
-/// lengths. Every row comes once, in any order; rows behind the end are to be left out.
+/// lengths. Every row comes once, in any order; rows after the end are to be left out.
 #[inline(always)]
 fn sums(
     level: Level,
@@ -176,7 +176,7 @@ fn cosines(products: [f32; STREAMS], squares: [f32; STREAMS], other: f32) -> [f3
     cosines
 }
 
-/// Without the bits in which machines differ: the sign and payload of what is no number, and the
+/// Without the bits in which machines differ: the sign and payload of NaN, and the
 /// sign of 0.
 #[inline(always)]
 fn canonical(score: f32) -> f32 {

@@ -2,11 +2,12 @@
 
 /// Places that are read in turn, each in a part of the data of its own.
 ///
-/// A core keeps more lines under way for several streams than for one. Rows beside each other are
+/// A core keeps more lines under way for several streams than for one. Neighbouring rows are
 /// no such streams: reading four of them in turn was slower than one after the other.
 pub(crate) const STREAMS: usize = 4;
 
-/// The places below `len`, a step of all streams at a time. Places from `len` on are to be left out.
+/// The places below `len`, a step of all streams at a time. Places from `len` on are to be left
+/// out.
 #[inline(always)]
 pub(crate) fn places(len: usize) -> impl Iterator<Item = [usize; STREAMS]> {
     let steps = len.div_ceil(STREAMS);

@@ -19,7 +19,7 @@ pub(crate) trait ColorSimd: Simd {
     /// Bytes as floats, in an order of the level's own.
     fn to_floats(self, bytes: Self::Bytes) -> [Self::Floats; 4];
 
-    /// Floats truncated and clipped to bytes, what is no number to 0: undoes
+    /// Floats truncated and clipped to bytes, NaN to 0: undoes
     /// [`ColorSimd::to_floats`].
     fn truncate(self, floats: [Self::Floats; 4]) -> Self::Bytes;
 

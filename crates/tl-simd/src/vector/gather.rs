@@ -23,7 +23,7 @@ impl<'a> Reachable<'a> {
 
 /// A level's way to read from many places. The methods without vectors are the definition.
 pub(crate) trait GatherSimd: Copy {
-    /// Four bytes from each offset on, zeros behind the end.
+    /// Four bytes from each offset on, zeros after the end.
     #[inline(always)]
     fn words(self, data: Reachable<'_>, offsets: &[u32; GATHERED], out: &mut [u32; GATHERED]) {
         for (&offset, out) in offsets.iter().zip(out) {
@@ -31,7 +31,7 @@ pub(crate) trait GatherSimd: Copy {
         }
     }
 
-    /// Four bytes from each offset on, and four from `STEP` bytes later on, up to 4; zeros behind
+    /// Four bytes from each offset on, and four from `STEP` bytes later on, up to 4; zeros after
     /// the end.
     #[inline(always)]
     fn pairs<const STEP: usize>(

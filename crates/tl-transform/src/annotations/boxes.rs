@@ -64,7 +64,7 @@ impl BoundingBoxes {
     /// Boxes on an image of `canvas` pixels, width first. They may reach beyond it.
     ///
     /// # Errors
-    /// [`AnnotationError::NotFinite`] when a coordinate is no number, or beyond 1e20, and
+    /// [`AnnotationError::NotFinite`] when a coordinate is NaN, or beyond 1e20, and
     /// [`AnnotationError::Size`] when a side of the image is 0 or above 65,535.
     pub fn new(
         format: BoxFormat,
@@ -227,7 +227,7 @@ impl BoundingBoxes {
         let (width, height) = floats(canvas);
         for numbers in &mut self.boxes {
             let [left, top, right, bottom] = f(converted(*numbers, self.format, BoxFormat::Xyxy));
-            // What is no number lies nowhere; at the edge it is still a box.
+            // NaN lies nowhere; at the edge it is still a box.
             let within = |at: f32, side| if at.is_nan() { 0.0 } else { at.clamp(0.0, side) };
             let (across, down) = (|x| within(x, width), |y| within(y, height));
             let corners = [across(left), down(top), across(right), down(bottom)];

@@ -30,7 +30,7 @@ impl Mask {
     /// A mask of `width * height` numbers, row by row.
     ///
     /// # Errors
-    /// [`AnnotationError::MaskLength`] when there are not exactly so many, or none, and
+    /// [`AnnotationError::MaskLength`] when there are not exactly this many, or none, and
     /// [`AnnotationError::Size`] when a side is above 65,535.
     pub fn new(width: u32, height: u32, data: Vec<u8>) -> Result<Self, AnnotationError> {
         let need = u64::from(width) * u64::from(height);
@@ -58,7 +58,7 @@ impl Mask {
         ImageView::packed(&self.data, self.width, self.height, 1)
     }
 
-    /// Puts numbers of another size in the place of the present ones: `make` fills them, all zero
+    /// Replaces the numbers by those of another size: `make` fills them, all zero
     /// at first. Of nothing comes nothing.
     pub(crate) fn replace(&mut self, size: (u32, u32), make: impl FnOnce(&Self, &mut [u8])) {
         let mut data = vec![0; size.0 as usize * size.1 as usize];

@@ -54,7 +54,7 @@ impl Mixing {
         }
     }
 
-    /// Mixes `images`, images of `size` in the form of `output` one behind the other, in place.
+    /// Mixes `images`, images of `size` in the form of `output` one after the other, in place.
     /// `spare` is memory for up to three of them.
     ///
     /// # Panics

@@ -1,4 +1,4 @@
-//! Operations made of operations: one behind the other, perhaps, one of several, in any order.
+//! Operations that hold operations: a sequence, by chance, one of several, in any order.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::error::{Invalid, PlanError};
 use crate::rng::Rng;
 use crate::stream::Stream;
 
-/// Does one operation behind the other: a recipe within a recipe.
+/// Does one operation after the other: a recipe within a recipe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Compose {
@@ -216,7 +216,7 @@ impl fmt::Display for RandomOrder {
     }
 }
 
-/// Draws operations one behind the other, each from its own stream.
+/// Draws operations one after the other, each from its own stream.
 fn draw_all(ops: &[Op], stream: Stream, drawing: &mut Drawing<'_>) -> Result<(), PlanError> {
     with_streams_of(ops, stream).try_for_each(|(stream, op)| op.draw(stream, drawing))
 }

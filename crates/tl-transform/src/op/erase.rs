@@ -20,7 +20,7 @@ const TRIES: u32 = 10;
 /// Replaces a random rectangle: torchvision's `RandomErasing` (Zhong et al., 2017).
 ///
 /// It erases 8-bit pixels when it stands before `ToFloat`, and the numbers of the batch when it
-/// stands behind. Behind, it has torchvision's value of numbers that are normalised already.
+/// stands after it; those have torchvision's value of numbers that are normalised already.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RandomErasing {
@@ -129,7 +129,8 @@ impl RandomErasing {
     /// torchvision's `make_params`: a rectangle that is smaller than the image in both directions,
     /// or none after ten tries.
     ///
-    /// Each try takes two reals, the area and the ratio; the row and the column follow the last one.
+    /// Each try takes two reals, the area and the ratio; the row and the column follow the last
+    /// one.
     fn rectangle(&self, (width, height): (u32, u32), rng: &mut Rng) -> Option<Rect> {
         let area = f64::from(width) * f64::from(height);
         for _ in 0..TRIES {
@@ -158,8 +159,8 @@ impl fmt::Display for RandomErasing {
 /// Erases the squares or the stripes of a randomly placed and turned grid: `GridMask` (Chen, Liu,
 /// Zhao and Jia, 2020).
 ///
-/// The defaults are those of the authors' `ResNet-50` on `ImageNet`, but that they reach `p` over the
-/// first 240 of 300 epochs. They mask normalised images, so behind `Normalize` 0 is theirs.
+/// The defaults are those of the authors' `ResNet-50` on `ImageNet`, but that they reach `p` over
+/// the first 240 of 300 epochs. They mask normalised images, so after `Normalize` 0 is theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GridMask {
@@ -169,7 +170,7 @@ pub struct GridMask {
     pub distance: (u32, u32),
     /// The width of a stripe, as a share of the distance and rounded up.
     pub ratio: f64,
-    /// The grid is turned by less than so many degrees, whole ones; 1 is none.
+    /// The grid is turned by less than this many degrees, whole ones; 1 is none.
     pub rotate: u32,
     /// The part that is erased: 0 the stripes, 1 the squares between them.
     pub mode: u32,

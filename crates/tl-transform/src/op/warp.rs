@@ -58,7 +58,7 @@ pub(super) fn require_finite(parameter: &'static str, value: f64) -> Result<(), 
     require(value.abs() <= LARGEST, parameter, value, "a number from -1000000 to 1000000")
 }
 
-/// Refuses what Pillow cannot warp with, and what is no colour or place.
+/// Refuses what Pillow cannot warp with, and fills and places that are not valid.
 pub(super) fn require_common(
     interpolation: Interpolation,
     fill: Option<Fill>,

@@ -14,8 +14,8 @@ use crate::render::CHANNELS;
 /// A change of colours, by the name of torchvision's functional.
 ///
 /// In the mode `pil` every one gives the bytes of torchvision 0.29 on Pillow 13 images, in the mode
-/// `tensor` those of torchvision v2 on uint8 tensors, but for [`Color::Contrast`]. What is no number
-/// gives unspecified pixels.
+/// `tensor` those of torchvision v2 on uint8 tensors, except for [`Color::Contrast`]. What is no
+/// number gives unspecified pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -1,4 +1,4 @@
-//! Mixing an image with others that are made of it, one behind the other.
+//! Mixing an image with its changed versions, one after the other.
 
 use serde::{Deserialize, Serialize};
 use tl_simd::Level;

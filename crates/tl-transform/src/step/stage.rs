@@ -67,7 +67,7 @@ impl Stage<'_> {
         self.workspace.renderer.level()
     }
 
-    /// Puts an image of `size` in the place of the present one; `make` fills it from that.
+    /// Replaces the present image by one of `size`; `make` fills it from that.
     pub(crate) fn replace(
         &mut self,
         (width, height): (u32, u32),
@@ -86,7 +86,7 @@ impl Stage<'_> {
         (self.image, spare.pixels_mut())
     }
 
-    /// Puts an image of `size` in the place of the present one; `make` fills it from that.
+    /// Replaces the present image by one of `size`; `make` fills it from that.
     pub(crate) fn warp(
         &mut self,
         (width, height): (u32, u32),

@@ -15,7 +15,7 @@ const NO_DC: u32 = 100;
 /// Entries that are computed together.
 const BATCH: usize = 64;
 
-/// The AC codes, by which an entry goes on.
+/// The AC codes, with which an entry continues.
 pub(super) struct Following<'a, const SIZE: usize> {
     symbols: &'a Symbols<SIZE>,
     /// The length of the code of a block's end, or one that never fits.
@@ -56,7 +56,7 @@ impl<'a, const SIZE: usize> Following<'a, SIZE> {
         if is_end { self.end_bits } else { 0 }
     }
 
-    /// The coefficient of `size` bits at bit `used`, taking bits behind the index for zeros.
+    /// The coefficient of `size` bits at bit `used`, taking bits after the index for zeros.
     #[inline(always)]
     fn coefficient(index: u32, used: u32, size: u32) -> u32 {
         let ahead = Self::behind(index, used);

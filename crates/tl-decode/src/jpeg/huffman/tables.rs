@@ -10,13 +10,13 @@ use crate::jpeg::scan::HuffmanSpec;
 
 /// The meaning of the bits of an index of a look-up table.
 ///
-/// Byte 0 is the number of bits in all, byte 1 how many of them lie behind the index and are to be
+/// Byte 0 is the number of bits in all, byte 1 how many of them lie after the index and are to be
 /// added to the last coefficient. Bytes 2 and 3 are the distances to the first and to the last
 /// coefficient in zigzag order, equal where there is one, and byte 4 is the distance to the next;
 /// a block's end adds [`END`] to it. Byte 5 is the first of two coefficients and bytes 6 and 7
 /// are the last, both signed.
 ///
-/// Whether an entry applies at a position is told by [`overruns`].
+/// [`overruns`] tells whether an entry applies at a position.
 pub(in crate::jpeg) type Entry = u64;
 
 /// The distance over which a block's end goes beyond the coefficients in front of it. Together
@@ -31,8 +31,8 @@ const AC_BITS: u32 = 11;
 /// Index bits of the tables that begin with a DC coefficient.
 const DC_BITS: u32 = 9;
 
-/// Whether the position `next` behind an entry is none: neither inside the block or at its end,
-/// nor [`END`] behind such a one.
+/// Whether the position `next` after an entry is none: neither inside the block or at its end,
+/// nor [`END`] after such a one.
 #[inline(always)]
 pub(in crate::jpeg) fn overruns(next: u32) -> bool {
     next & 127 > 64
@@ -127,7 +127,7 @@ impl Tables {
     }
 
     /// The entry of the one symbol that comes next at position `at` of a block, of up
-    /// to 31 bits; 0 where there is none. As in libjpeg, a coefficient behind the block is stored in
+    /// to 31 bits; 0 where there is none. As in libjpeg, a coefficient after the block is stored in
     /// the last place and ends it.
     #[cold]
     #[inline(never)]

@@ -1,8 +1,8 @@
 //! First AC scans (T.81 G.1.2.2), one stretch of blocks of one component at a time, and what they
 //! share with refinements.
 //!
-//! Beside its coefficients each block has a map of those that are not zero, a bit for each in zigzag
-//! order, which refinements need.
+//! Beside its coefficients each block has a map of those that are not zero, a bit for each in
+//! zigzag order, which refinements need.
 
 use super::reading::{Fault, Stretch};
 use super::table::{Table, take};
@@ -34,11 +34,11 @@ impl Band {
 
 /// A symbol that is not in the table as a whole.
 pub(super) enum Symbol {
-    /// A value behind some zeros.
+    /// A value after some zeros.
     Value { zeros: u32, value: i32 },
     /// Sixteen zeros.
     Zeros,
-    /// This and so many further blocks end here.
+    /// This and this many further blocks end here.
     End { run: u32 },
 }
 
@@ -93,8 +93,8 @@ pub(super) fn first(
 
 /// Decodes one block. Returns how many blocks after it have no symbols.
 ///
-/// As in libjpeg, a coefficient behind the band ends the block and is stored where it says, or in the
-/// last place if that is behind the block.
+/// As in libjpeg, a coefficient after the band ends the block and is stored where it says, or in
+/// the last place if that is after the block.
 #[inline(always)]
 fn first_block(
     table: &Table,

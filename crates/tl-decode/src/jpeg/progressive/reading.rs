@@ -11,7 +11,7 @@ use crate::jpeg::scan::{Damage, Scan};
 pub(super) enum Fault {
     /// It has no more bits.
     Short,
-    /// It says something that cannot be.
+    /// Its content is impossible.
     Content(&'static str),
 }
 
@@ -63,7 +63,7 @@ impl Reading {
     }
 
     /// Counts off up to `wanted` MCUs, at least one, that no restart marker parts, in `file`.
-    /// `restarted` says that they are the first ones behind such a marker.
+    /// `restarted` states that they are the first ones after such a marker.
     pub(super) fn advance(&mut self, file: &[u8], wanted: usize) -> Advance {
         let (mut restarted, mut damage) = (false, None);
         if self.left == 0 {
@@ -124,8 +124,8 @@ impl Reading {
 
     /// Goes to the segment that comes next. Returns what is wrong with the marker in front of it.
     ///
-    /// As in sequential scans, a marker one or two ahead of its turn follows lost segments, one that
-    /// is as much behind is a leftover, and any other is taken for the right one.
+    /// As in sequential scans, a marker one or two ahead of its turn follows lost segments, one
+    /// that is as far behind is a leftover, and any other is taken for the right one.
     fn next_segment(&mut self, file: &[u8]) -> Option<Damage> {
         self.left = if self.interval == 0 { u32::MAX } else { self.interval };
         (self.position, self.run, self.broken) = (0, 0, false);
@@ -150,7 +150,7 @@ impl Reading {
                 damage = damage.or(Some(Damage::at(what, end.at)));
             }
             if matches!(ahead, Some(1 | 2)) {
-                // The segment behind it is taken when its turn comes.
+                // The segment after it is taken when its turn comes.
                 (self.broken, self.end) = (true, Some(end));
                 return damage;
             }
@@ -168,7 +168,7 @@ impl Reading {
 pub(super) struct Advance {
     /// How many.
     pub(super) count: usize,
-    /// They are the first ones behind a restart marker, or of the scan.
+    /// They are the first ones after a restart marker, or of the scan.
     pub(super) restarted: bool,
     /// The damage found so far.
     pub(super) damage: Option<Damage>,

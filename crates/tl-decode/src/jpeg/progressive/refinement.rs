@@ -1,7 +1,7 @@
 //! Refinements of AC coefficients (T.81 G.1.2.3), one stretch of blocks of one component at a time.
 //!
-//! The map of the coefficients that are not zero says which get a correction bit, how many of them a
-//! symbol passes and where its new coefficient goes, without looking at the block.
+//! The map of the coefficients that are not zero says which get a correction bit, how many of them
+//! a symbol passes and where its new coefficient goes, without looking at the block.
 
 use super::ac::{Band, LAST, Symbol, place, symbol};
 use super::low_half;
@@ -50,7 +50,7 @@ pub(super) fn decode(
             correct(block, known, corrections.bits, band.low, &mut places);
         }
         if run >= BEHIND_BAND {
-            // libjpeg stores it behind the band or in the last place, once all is corrected.
+            // libjpeg stores it after the band or in the last place, once all is corrected.
             let number = (band.last + 1).min(LAST);
             let step = 1 << band.low;
             *place(block, number) = if run == BEHIND_BAND { step } else { -step };
@@ -163,7 +163,7 @@ impl Symbols<'_> {
                 let low = self.band.low;
                 match symbol(bits, self.table, entry.middle(), entry.bits(), low)? {
                     Symbol::Value { zeros, value: long } => {
-                        // The table holds the sizes of 1 that are not behind a long code.
+                        // The table holds the sizes of 1 that are not after a long code.
                         if long.unsigned_abs() >> low != 1 {
                             return Err(BAD_REFINEMENT);
                         }
@@ -197,8 +197,8 @@ impl Symbols<'_> {
     }
 }
 
-/// Moves the coefficients of `known` whose bit in `corrections` is set away from zero: about half of
-/// them, so that listing them first is cheaper than looking at each. `places` is scratch.
+/// Moves the coefficients of `known` whose bit in `corrections` is set away from zero: about half
+/// of them, so that listing them first is cheaper than looking at each. `places` is scratch.
 #[inline(always)]
 fn correct(block: &mut Block, known: u64, corrections: u64, low: u8, places: &mut Places) {
     places.list(known);

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::jpeg::scan::{Damage, MAX_BLOCKS_PER_MCU, Scan};
 
-/// Blocks of a run of MCUs: few enough to stay in the first-level cache beside the tables.
+/// Blocks of a run of MCUs: few enough to stay in the first-level cache next to the tables.
 const RUN_BLOCKS: u32 = 48;
 
 /// Blocks in the buffer, a power of two.

@@ -1,7 +1,7 @@
 //! The inner loops: coefficients of blocks, blocks of MCUs. Nearly all of the time is spent here.
 //!
 //! A look-up needs the bits that the last one left, so that the chain from table to shift to table
-//! bounds the speed; everything else fits beside it.
+//! bounds the speed; everything else fits next to it.
 
 #![expect(clippy::cast_possible_truncation, reason = "casts cut bit fields out of words")]
 
@@ -88,7 +88,7 @@ pub(super) fn decode(
 }
 
 /// Decodes the coefficients of a block, the difference of the first among them; the position
-/// behind them or [`FAULT`].
+/// after them or [`FAULT`].
 #[inline(always)]
 fn decode_block(bits: &mut BitReader<'_>, tables: &Tables, block: &mut Block) -> u32 {
     bits.refill();
@@ -136,7 +136,7 @@ pub(super) fn skip(
     (mcus, None)
 }
 
-/// The position behind a block's coefficients or [`FAULT`], and the difference of the first one.
+/// The position after a block's coefficients or [`FAULT`], and the difference of the first one.
 #[inline(always)]
 fn skip_block(bits: &mut BitReader<'_>, tables: &Tables) -> (u32, i16) {
     bits.refill();
@@ -153,7 +153,7 @@ fn skip_block(bits: &mut BitReader<'_>, tables: &Tables) -> (u32, i16) {
     (at, block.0[0])
 }
 
-/// Passes over one entry at `at`; the position behind it.
+/// Passes over one entry at `at`; the position after it.
 #[inline(always)]
 fn skip_step(bits: &mut BitReader<'_>, at: u32, tables: &Tables) -> u32 {
     let mut lengths = u32::from(tables.ac_lengths(bits.bits()));
@@ -174,7 +174,7 @@ fn skip_step(bits: &mut BitReader<'_>, at: u32, tables: &Tables) -> u32 {
     next
 }
 
-/// Stores what `entry` stands for at `at`; the position behind it.
+/// Stores what `entry` stands for at `at`; the position after it.
 #[inline(always)]
 fn step(
     bits: &mut BitReader<'_>,

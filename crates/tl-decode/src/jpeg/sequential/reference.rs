@@ -23,7 +23,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads up to behind the first scan header; `None` for what is not that simple.
+    /// Reads up to after the first scan header; `None` for what is not that simple.
     pub(super) fn read(file: &[u8]) -> Option<Self> {
         let mut header = Self::default();
         let (mut frame, mut at) = (vec![], 2);

@@ -58,7 +58,7 @@ impl<'a> Segments<'a> {
 
     /// Loads the next segment, given the `end` of the last; `false` where there is none.
     ///
-    /// A marker that is one or two ahead of its turn follows lost segments, one that is as much
+    /// A marker that is one or two ahead of its turn follows lost segments, one that is as far
     /// behind is a leftover, and any other is taken for the right one, as libjpeg does.
     pub(super) fn find_next(
         &mut self,

@@ -25,7 +25,7 @@ pub(super) struct Walk<'a, 'b, S> {
 /// The end of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SegmentStop {
-    /// All its MCUs were decoded up to this bit of the data; so many bytes are left over.
+    /// All its MCUs were decoded up to this bit of the data; this many bytes are left over.
     Complete { left_over: usize, position: usize, predictors: Predictors },
     /// The window ends in front of its next MCU.
     BehindWindow,

@@ -272,7 +272,7 @@ fn data_that_is_cut_is_found_out() {
     }
 }
 
-/// A photograph with a restart marker behind every MCU row, and where its markers are.
+/// A photograph with a restart marker after every MCU row, and where its markers are.
 fn restarts() -> (Photo, Vec<usize>) {
     let is_it = |photo: &Photo| photo.path.ends_with("testdata/jpeg/restart.jpg");
     let photo = photos().into_iter().find(is_it).unwrap();
@@ -290,7 +290,7 @@ fn kept_damage_ends_with_its_segment() {
     let whole = header.scan.whole();
     let interval = header.scan.restart_interval;
     assert!(markers.len() > 2);
-    // The second segment loses a byte: what is before and behind it stays.
+    // The second segment loses a byte: what is before and after it stays.
     file.remove(markers[1] - 1);
     let strict = decode(&mut decoder, &file, &header, &whole, OnDamaged::Error).err().unwrap();
     let (end, sink) = decode(&mut decoder, &file, &header, &whole, OnDamaged::Keep).unwrap();

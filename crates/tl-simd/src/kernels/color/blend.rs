@@ -9,7 +9,7 @@ pub(super) fn to_f32(value: f64) -> f32 {
     value as f32
 }
 
-/// Truncated and clipped; what is no number gives 0.
+/// Truncated and clipped; NaN gives 0.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
 #[inline(always)]
 pub(super) fn clip(value: f32) -> u8 {

@@ -22,7 +22,7 @@ pub(super) trait Map {
     fn run<S: ColorSimd>(&self, simd: S, planes: [S::Bytes; RGB]) -> [S::Bytes; RGB];
 }
 
-/// Replaces every pixel by what `map` makes of it.
+/// Replaces every pixel by `map` of it.
 pub(super) fn map(level: Level, pixels: &mut [u8], map: &impl Map) {
     assert!(pixels.len().is_multiple_of(RGB), "whole pixels");
     dispatch!(level, scalar => define_map(pixels, map), simd => run_map(simd, pixels, map));
@@ -43,7 +43,7 @@ fn run_map<S: ColorSimd>(simd: S, pixels: &mut [u8], map: &impl Map) {
     define_map(chunks.into_remainder(), map);
 }
 
-/// The sum over all pixels of the first channel of what `map` makes of them.
+/// The sum over all pixels of the first channel of their `map`.
 pub(super) fn sum(level: Level, pixels: &[u8], map: &impl Map) -> u64 {
     assert!(pixels.len().is_multiple_of(RGB), "whole pixels");
     dispatch!(level, scalar => define_sum(pixels, map), simd => run_sum(simd, pixels, map))
@@ -78,7 +78,7 @@ pub(super) trait Change {
     fn change(&self, planes: &mut Planes);
 }
 
-/// Replaces every block of `pixels` by what `change` makes of it.
+/// Applies `change` to every block of `pixels`.
 pub(super) fn change(level: Level, pixels: &mut [u8], change: &impl Change) {
     assert!(pixels.len().is_multiple_of(RGB), "whole pixels");
     dispatch!(

@@ -13,7 +13,7 @@ mod private {
         const SMALLEST: Self::Key;
         const LARGEST: Self::Key;
 
-        /// None for what is no number.
+        /// None for NaN.
         fn bounds(self) -> (Self::Key, Self::Key);
 
         fn from_key(key: Self::Key) -> Self;

@@ -4,7 +4,7 @@
 
 use core::ops::Range;
 
-/// Bits behind the point of Pillow's fixed-point coordinates.
+/// Bits after the point of Pillow's fixed-point coordinates.
 const FRACTION: u32 = 16;
 
 /// The part of an image that a grid covers.

@@ -111,7 +111,7 @@ fn sum(values: &[f32]) -> f32 {
 /// `a * b + c` rounded once, without an instruction for it.
 ///
 /// The product is exact in `f64`. Its sum with `c` is rounded to odd: where it is inexact, the last
-/// of its bits is set, and then rounding to `f32` cannot see a tie that is none (Boldo and
+/// of its bits is set, and then rounding to `f32` cannot see a false tie (Boldo and
 /// Melquiond 2008).
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the one rounding")]
@@ -145,7 +145,7 @@ mod tests {
             let (a, b, c) = (next(), next(), next());
             assert_eq!(fused(a, b, c).to_bits(), a.mul_add(b, c).to_bits(), "{a} {b} {c}");
         }
-        // A tie in f32 that f64 makes of a number just beside it.
+        // A tie in f32 that f64 makes of a number next to it.
         let (tie, beside) = (1.0 + f32::EPSILON, 2.0_f32.powi(-60));
         for (a, b, c) in [(tie, 1.0 + f32::EPSILON, beside), (beside, -1.0, tie * 0.5)] {
             assert_eq!(fused(a, b, c), a.mul_add(b, c));

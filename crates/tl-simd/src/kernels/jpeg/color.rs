@@ -121,7 +121,7 @@ fn words_at<S: JpegSimd>(simd: S, row: &[u8], start: usize) -> [S::Words; 2] {
 
 #[inline(always)]
 fn convert_words<S: JpegSimd>(simd: S, y: S::Words, cb: S::Words, cr: S::Words) -> [S::Words; RGB] {
-    // 15 fraction bits: the 16th is zero but for red, where it changes none of the 256 values.
+    // 15 fraction bits: the 16th is zero except for red, where it changes none of the 256 values.
     const CR_TO_R_BEYOND_1: i16 = 13_173;
     const CB_TO_B_BEYOND_2: i16 = -7_471;
     const TO_G: [i16; 2] = [-11_277, -23_401];

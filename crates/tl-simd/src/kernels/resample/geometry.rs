@@ -140,7 +140,7 @@ pub struct Resize {
 }
 
 impl Resize {
-    /// The source pixels that the window is made of, a part of the region: what a decoder has to
+    /// The source pixels of the window, a part of the region: what a decoder has to
     /// make.
     ///
     /// # Panics
@@ -197,12 +197,12 @@ impl From<Resize> for ResizeArea {
 }
 
 impl ResizeArea {
-    /// The source pixels that the window is made of.
+    /// The source pixels of the window.
     ///
     /// # Panics
     ///
-    /// When the area is empty, has an edge that is no number from 0 to 2^32 - 1, or when the window
-    /// is not within `resized`.
+    /// When the area is empty, has an edge that is not a number from 0 to 2^32 - 1, or when the
+    /// window is not within `resized`.
     #[must_use]
     pub fn source(&self) -> Rect {
         self.axes().map_or_else(Rect::default, |[columns, rows]| {

@@ -64,7 +64,7 @@ impl Column {
             if start == last {
                 return;
             }
-            // The last step overlaps the one before when the row is no multiple of a step.
+            // The last step overlaps the one before when the row is not a multiple of a step.
             start = (start + S::COLUMNS).min(last);
         }
     }

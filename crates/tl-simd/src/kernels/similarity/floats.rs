@@ -237,7 +237,7 @@ fn group<S: ColorSimd, N: Number<BYTES>, T: Terms, const BYTES: usize>(
         add_block::<_, N, T, BYTES>(simd, &mut sums, [a, b, c, d], query);
     }
     if !a_rest.is_empty() {
-        // Zeros behind the end add nothing to any sum.
+        // Zeros after the end add nothing to any sum.
         let mut blocks = [[0; BYTES]; STREAMS];
         for (block, rest) in blocks.iter_mut().zip([a_rest, b_rest, c_rest, d_rest]) {
             block[..rest.len()].copy_from_slice(rest);

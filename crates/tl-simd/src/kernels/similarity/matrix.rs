@@ -12,7 +12,7 @@ pub enum Element {
     F16,
     /// bfloat16, the upper half of an `f32`.
     Bf16,
-    /// Signed bytes behind a scale and a zero point of `f32`; a number is
+    /// Signed bytes after a scale and a zero point of `f32`; a number is
     /// `scale * (byte - zero point)`.
     I8,
 }

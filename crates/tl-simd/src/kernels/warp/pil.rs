@@ -61,7 +61,7 @@ impl Inside {
     }
 }
 
-/// `value`, or the nearest of 0 and `last`; what is no number stays none.
+/// `value`, or the nearest of 0 and `last`; NaN stays NaN.
 #[inline(always)]
 fn limit(value: f64, last: f64) -> f64 {
     let value = if value < 0.0 { 0.0 } else { value };
@@ -74,7 +74,7 @@ fn index(whole: f64, last: u32) -> u32 {
     low_word(whole).min(last)
 }
 
-/// The low bits of a whole number from 0 on; 0 for what is no number.
+/// The low bits of a whole number from 0 on; 0 for NaN.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the low bits are wanted")]
 fn low_word(whole: f64) -> u32 {

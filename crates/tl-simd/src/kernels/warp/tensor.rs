@@ -100,7 +100,7 @@ pub(super) const fn edge(last: u32) -> f32 {
 /// A number from 0 to 2^23 added to this one is rounded, half to even, into the low bits.
 const WHOLE: f32 = 8_388_608.0;
 
-/// A whole number as an index from 0 to `last`, which is `edge`; 0 for what is no number.
+/// A whole number as an index from 0 to `last`, which is `edge`; 0 for NaN.
 #[inline(always)]
 pub(super) fn index(whole: f32, edge: f32, last: u32) -> u32 {
     let whole = if whole > 0.0 { whole } else { 0.0 };

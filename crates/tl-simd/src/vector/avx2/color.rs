@@ -1,9 +1,10 @@
 //! AVX2 for the kernels of colours.
 //!
-//! Look-ups take sixteen steps of 16 entries. A byte shuffle gives zero where the top bit of a position is set, and otherwise looks at its low
-//! four bits alone. Each step holds what its 16 entries differ in from the 16 before them, so that
-//! the parts of all steps up to a byte's own give its entry; a step later positions are 16 smaller,
-//! and have the top bit set once their own step is past.
+//! Look-ups take sixteen steps of 16 entries. A byte shuffle gives zero where the top bit of a
+//! position is set, and otherwise looks at its low four bits alone. Each step holds what its 16
+//! entries differ in from the 16 before them, so that the parts of all steps up to a byte's own
+//! give its entry; a step later positions are 16 smaller, and have the top bit set once their own
+//! step is past.
 
 #![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
 
@@ -123,7 +124,7 @@ fn to_floats(bytes: __m256i) -> [__m256; 4] {
 #[target_feature(enable = "avx2")]
 fn truncate(floats: [__m256; 4]) -> __m256i {
     let most = _mm256_set1_ps(255.0);
-    // In this order what is no number stays so, and becomes the smallest integer.
+    // In this order NaN stays NaN, and becomes the smallest integer.
     let [a, b, c, d] = floats.map(|floats| _mm256_cvttps_epi32(_mm256_min_ps(most, floats)));
     _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d))
 }

@@ -93,7 +93,7 @@ fn to_floats(bytes: __m512i) -> [__m512; 4] {
 #[target_feature(enable = "avx512f,avx512bw")]
 fn truncate(floats: [__m512; 4]) -> __m512i {
     let most = _mm512_set1_ps(255.0);
-    // In this order what is no number stays so, and becomes the smallest integer.
+    // In this order NaN stays NaN, and becomes the smallest integer.
     let [a, b, c, d] = floats.map(|floats| _mm512_cvttps_epi32(_mm512_min_ps(most, floats)));
     _mm512_packus_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d))
 }

@@ -101,7 +101,7 @@ fn to_floats(bytes: uint8x16_t) -> [float32x4_t; 4] {
 #[inline]
 #[target_feature(enable = "neon")]
 fn truncate(floats: [float32x4_t; 4]) -> uint8x16_t {
-    // The conversion clips at 0 and at 2^32, and makes 0 of what is no number.
+    // The conversion clips at 0 and at 2^32, and turns NaN into 0.
     let [a, b, c, d] = floats.map(|floats| vqmovn_u32(vcvtq_u32_f32(floats)));
     vcombine_u8(vqmovn_u16(vcombine_u16(a, b)), vqmovn_u16(vcombine_u16(c, d)))
 }

@@ -1,4 +1,4 @@
-//! AugMix: a mixture of an image and of several that were made of it.
+//! AugMix: a mixture of an image and of its changed versions.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ const MAX_DEPTH: i32 = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AugMix {
-    /// The magnitudes are the least ones, so many of 10.
+    /// The magnitudes are the least ones, this many of 10.
     pub severity: u32,
     /// How many chains there are.
     pub mixture_width: u32,

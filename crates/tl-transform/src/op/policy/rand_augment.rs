@@ -15,7 +15,7 @@ use crate::op::Operation;
 use crate::op::warp::require_common;
 use crate::stream::Stream;
 
-/// As many operations one behind the other leave nothing of an image.
+/// As many operations one after the other leave nothing of an image.
 const MAX_OPS: u32 = 64;
 
 /// Magnitudes that torchvision has by default.
@@ -29,7 +29,7 @@ const BINS: u32 = 31;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RandAugment {
-    /// How many operations are done, one behind the other.
+    /// How many operations are done, one after the other.
     pub num_ops: u32,
     /// The number of the magnitude, from 0.
     pub magnitude: u32,

@@ -22,7 +22,7 @@ fn to_f32(value: f64) -> f32 {
     value as f32
 }
 
-/// Truncated and clipped; what is no number gives 0.
+/// Truncated and clipped; NaN gives 0.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
 fn clip(value: f64) -> u8 {
     value as u8
@@ -36,7 +36,7 @@ pub(super) fn brightness(factor: f64) -> Table {
 
 /// `ImageEnhance.Contrast`, or `adjust_contrast_image`; `sum` is of the greys of `count` pixels.
 pub(super) fn contrast(parity: Parity, factor: f64, sum: u64, count: usize) -> Table {
-    // No image has so many pixels that these are rounded.
+    // No image has enough pixels for these to be rounded.
     #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
     let (sum, count) = (sum as f64, count.max(1) as f64);
     match parity {
@@ -69,7 +69,8 @@ pub(super) fn solarize(parity: Parity, threshold: f64) -> Table {
     table(|sample| if f64::from(sample) < threshold { sample } else { u8::MAX - sample })
 }
 
-/// `ImageOps.autocontrast` in `f64`, or `autocontrast_image` in `f32`. A channel of one value stays.
+/// `ImageOps.autocontrast` in `f64`, or `autocontrast_image` in `f32`. A channel of one value
+/// stays.
 pub(super) fn autocontrast(parity: Parity, Extremes { low, high }: Extremes) -> Table {
     if high <= low {
         return identity();

@@ -152,7 +152,7 @@ fn apply([a, b, c, d, e, f]: [f32; 6], (x, y): Point) -> Point {
 
 /// The edges of what holds all moved corners of a box.
 fn around([left, top, right, bottom]: [f32; 4], moved: impl Fn(Point) -> Point) -> [f32; 4] {
-    // What is no number lies nowhere; at the edge it is still a box.
+    // NaN lies nowhere; at the edge it is still a box.
     let number = |value: f32| if value.is_nan() { 0.0 } else { value };
     let corners = [(left, top), (right, top), (right, bottom), (left, bottom)].map(moved);
     let corners = corners.map(|(x, y)| (number(x), number(y)));

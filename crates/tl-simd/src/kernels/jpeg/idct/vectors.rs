@@ -1,6 +1,6 @@
 //! The inverse transforms of several blocks at once.
 //!
-//! The widths are those of the definition, so that both agree whatever the coefficients, but for
+//! The widths are those of the definition, so that both agree whatever the coefficients, except for
 //! two places where libjpeg-turbo does not saturate: it shifts a block without coefficients below
 //! the first row as it is, and its 2x2 transform keeps one word wide between the passes.
 //! That matters only to numbers that no photograph has, and the definition transforms their blocks.
@@ -48,8 +48,8 @@ const fn sets(points: usize) -> usize {
     SIDE / points
 }
 
-/// The last group overlaps the one before when the run is no multiple of a group, which has at most
-/// `MOST` blocks.
+/// The last group overlaps the one before when the run is not a multiple of a group, which has at
+/// most `MOST` blocks.
 #[inline(always)]
 fn groups<S: JpegSimd, const POINTS: usize, const MOST: usize>(
     simd: S,
