@@ -23,28 +23,22 @@ pub(crate) fn run(kinds: &[String]) -> Outcome {
     Ok(())
 }
 
-/// Schedules of ring, slabs and whole loaders, with shuttle's threads in place of the system's.
-/// `TURBOLOADER_SCHEDULES` says how many of each kind.
+/// Schedules of the hand-over and of whole loaders, with shuttle's threads in place of the system's.
+/// `TURBOLOADER_SCHEDULES` sets the number of each kind.
 pub(crate) fn schedules() -> Outcome {
-    let tests = "test --package tl-pipeline --lib --target-dir target/shuttle -- schedules";
-    let mut test = cargo(tests);
-    command::run(test.env("RUSTFLAGS", "--cfg shuttle"))
+    let packages = "--package tl-handoff --package tl-pipeline --features tl-pipeline/shuttle";
+    command::run(&mut cargo(&format!("test {packages} --lib -- schedules")))
 }
 
-/// Everything that the memory orderings of slab and ring allow, by loom.
+/// Everything that the memory orderings of the hand-over allow, by loom.
 pub(crate) fn orderings() -> Outcome {
-    let tests = "test --package tl-pipeline --lib --target-dir target/loom -- orderings";
-    let mut test = cargo(tests);
-    command::run(test.env("RUSTFLAGS", "--cfg loom"))
+    command::run(&mut cargo("test --package tl-handoff --features loom --lib -- orderings"))
 }
 
 /// Undefined behaviour of the unsafe code and of what uses it; and the formats that lend numbers in
 /// place, on machines with other byte orders and addresses too.
 fn miri() -> Outcome {
-    let tests = "miri test --package tl-pipeline --lib --target-dir target/miri";
-    // The mixtures' tests only calculate, and one of them takes more than twenty minutes here.
-    let which = "slab:: pool:: ring:: gate:: schedule:: order::tests --skip mixtures";
-    command::run(&mut nightly(&format!("{tests} -- {which}")))?;
+    command::run(&mut nightly("miri test --package tl-handoff --lib --target-dir target/miri"))?;
     for target in ["x86_64-unknown-linux-gnu", "i686-unknown-linux-gnu", "s390x-unknown-linux-gnu"]
     {
         // LZ4 and Zstandard are C.
@@ -62,7 +56,8 @@ fn threads() -> Outcome {
     let tests = "test -Zbuild-std --target x86_64-unknown-linux-gnu --target-dir target/tsan";
     // Counts allocations of long runs, which takes more than a quarter of an hour here.
     let but = "-- --skip samples_cost_no_allocations";
-    let mut test = nightly(&format!("{tests} --package tl-pipeline --lib --tests {but}"));
+    let mut test =
+        nightly(&format!("{tests} --package tl-handoff --package tl-pipeline --lib --tests {but}"));
     test.env("RUSTFLAGS", "-Zsanitizer=thread");
     // A test asks for more memory than there is, and expects to be refused.
     test.env("TSAN_OPTIONS", "allocator_may_return_null=1");

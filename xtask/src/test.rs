@@ -36,7 +36,7 @@ struct Check {
     run: fn() -> Result<Outcome, Box<dyn Error>>,
 }
 
-const QUICK: [Check; 8] = [
+const QUICK: [Check; 9] = [
     Check { name: "format", run: || run_cargo("fmt --all --check") },
     Check { name: "tidy", run: || tidy::run().map(|()| Outcome::Passed) },
     Check { name: "clippy", run: clippy },
@@ -44,15 +44,15 @@ const QUICK: [Check; 8] = [
     Check { name: "examples", run: examples },
     Check { name: "docs", run: documentation },
     Check { name: "no_std", run: no_std },
+    Check { name: "orderings", run: || prove::orderings().map(|()| Outcome::Passed) },
     Check { name: "python", run: || python_package(python::test) },
 ];
 
-const FULL: [Check; 8] = [
+const FULL: [Check; 7] = [
     Check { name: "data", run: data },
     Check { name: "python lints", run: || python_package(python::lint) },
     Check { name: "features", run: features },
     Check { name: "schedules", run: || prove::schedules().map(|()| Outcome::Passed) },
-    Check { name: "orderings", run: || prove::orderings().map(|()| Outcome::Passed) },
     Check { name: "aarch64", run: aarch64 },
     Check { name: "benches", run: || run_cargo("test --package tl-benches --benches") },
     Check { name: "publish", run: publish },

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use tbl_io::Escaped;
+use tl_handoff::sync::Arc;
 
 use crate::error::SampleError;
-use crate::sync::Arc;
 
 /// How many samples are listed; all are counted.
 pub(crate) const LISTED: usize = 10_000;
@@ -104,7 +104,6 @@ impl Serialize for AuditEntry {
 }
 
 #[cfg(test)]
-#[cfg(not(any(shuttle, loom)))]
 mod tests {
     use super::*;
     use crate::error::SampleFault;

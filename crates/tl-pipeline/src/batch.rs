@@ -6,6 +6,10 @@ use std::ops::{Deref, Range};
 
 use tbl_io::ReadError;
 use tl_decode::Image;
+use tl_handoff::permits::HeldBatch;
+use tl_handoff::pool::Lease;
+use tl_handoff::slab::FieldPointers;
+use tl_handoff::sync::Arc;
 use tl_transform::{Dtype, Layout, Mixing, OutputSpec};
 use zerocopy::FromBytes;
 
@@ -16,10 +20,6 @@ use crate::dataset::Dataset;
 use crate::error::{PipelineError, SampleError};
 use crate::fields::{MaskType, RowFields};
 use crate::form::Form;
-use crate::gate::Held;
-use crate::pool::Lease;
-use crate::slab::FieldPointers;
-use crate::sync::Arc;
 use crate::table::ColumnSpec;
 
 /// What a row has besides its bytes in the slab.
@@ -117,7 +117,7 @@ pub struct Batch {
     columns: Arc<[ColumnSpec]>,
     collated: Option<Collated>,
     /// Behind the lease, which is let go of first.
-    held: Option<Arc<Held>>,
+    held: Option<Arc<HeldBatch>>,
 }
 
 /// One sample of a batch whose samples differ in size.
@@ -197,8 +197,8 @@ impl Batch {
         self
     }
 
-    /// What tells the gate that somebody has the batch.
-    pub(crate) fn held(&self) -> Option<Arc<Held>> {
+    /// Counts the batch as held until it is dropped.
+    pub(crate) fn held(&self) -> Option<Arc<HeldBatch>> {
         self.held.clone()
     }
 

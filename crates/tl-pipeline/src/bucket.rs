@@ -245,5 +245,4 @@ fn area((width, height): Size) -> u64 {
 }
 
 #[cfg(test)]
-#[cfg(not(shuttle))]
 mod tests;

@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use tbl_format::SampleFormat;
 use tbl_io::Facts;
 use tl_decode::DecodeOptions;
+use tl_handoff::sync::Arc;
 
 pub use self::fault::CacheFault;
 pub use self::key::CacheKind;
@@ -30,7 +31,6 @@ use self::memory::{Block, Memory};
 pub(crate) use self::planner::NextUse;
 use crate::dataset::Dataset;
 use crate::guard::guarded;
-use crate::sync::Arc;
 
 /// What a loader keeps of samples, and where. By default nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

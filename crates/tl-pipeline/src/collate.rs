@@ -3,12 +3,12 @@
 use std::any::Any;
 use std::fmt;
 
+use tl_handoff::sync::Arc;
 use tl_transform::{UserError, UserFault};
 
 use crate::batch::Batch;
 use crate::error::PipelineError;
 use crate::guard::guarded;
-use crate::sync::Arc;
 
 /// Whatever a batch was made into.
 pub(crate) type Collated = Arc<dyn Any + Send + Sync>;

@@ -3,16 +3,17 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use tl_handoff::ring::Taken;
+use tl_handoff::sync::Arc;
+
 use crate::batch::Batch;
 use crate::error::PipelineError;
 use crate::loader::Shared;
 use crate::note::LoaderNote;
 use crate::policy::ErrorCount;
-use crate::ring::Taken;
 use crate::run::Workers;
 use crate::schedule::Tail;
 use crate::state::LoaderState;
-use crate::sync::Arc;
 use crate::tally::ConsumerWatch;
 use crate::trace::Trace;
 use crate::worker::Filled;

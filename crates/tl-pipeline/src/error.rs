@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use tbl_io::{Escaped, Location, ReadError};
 use tl_decode::DecodeError;
+use tl_handoff::permits::BatchesHeld;
+use tl_handoff::sync::Arc;
 use tl_transform::{PlanError, StepError, UserFault, UserTransformError};
 
-use crate::sync::Arc;
 use crate::threads::ThreadError;
 use class_count::ClassCount;
 
@@ -455,6 +456,12 @@ struct At(Option<u64>);
 impl std::fmt::Display for At {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.map_or(Ok(()), |offset| write!(f, " at byte {offset}"))
+    }
+}
+
+impl From<BatchesHeld> for PipelineError {
+    fn from(BatchesHeld { held, most }: BatchesHeld) -> Self {
+        Self::BatchesHeld { held, most }
     }
 }
 

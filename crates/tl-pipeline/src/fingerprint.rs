@@ -6,10 +6,10 @@ use std::ops::{ControlFlow, Range};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tbl_io::ReadError;
+use tl_handoff::sync::{AtomicU64, Ordering, available_parallelism, on_threads};
 
 use crate::dataset::Dataset;
 use crate::error::PipelineError;
-use crate::sync::{AtomicU64, Ordering, available_parallelism, on_threads};
 use crate::table::hash_table;
 
 /// The SHA-256 of something that a state must find again.

@@ -1,5 +1,7 @@
 //! The form of a batch: what its images are like, and the memory it takes.
 
+use tl_handoff::slab::{RowBytes, SlabLayout};
+use tl_handoff::sync::Arc;
 use tl_transform::Recipe;
 
 use crate::batch::ImageSpec;
@@ -7,8 +9,6 @@ use crate::batching::PaddingStats;
 use crate::config::{LoaderConfig, Work};
 use crate::error::PipelineError;
 use crate::fields::MaskType;
-use crate::slab::{RowBytes, Shape};
-use crate::sync::Arc;
 use crate::table::ColumnSpec;
 
 /// The form of one batch, which all batches have in common unless images are padded.
@@ -16,7 +16,7 @@ use crate::table::ColumnSpec;
 pub(crate) struct Form {
     /// `None` where samples keep their sizes, or are no images.
     pub(crate) spec: Option<ImageSpec>,
-    pub(crate) shape: Shape,
+    pub(crate) shape: SlabLayout,
     /// The type of the masks in the slab, if there are any.
     pub(crate) mask: Option<MaskType>,
     /// Whether images lie in something larger.
@@ -66,7 +66,7 @@ fn spec_of(recipe: &Recipe, (width, height): (u32, u32)) -> ImageSpec {
     ImageSpec { views: recipe.views(), width, height, output: recipe.output() }
 }
 
-fn shape(config: &LoaderConfig, spec: Option<ImageSpec>) -> Option<Shape> {
+fn shape(config: &LoaderConfig, spec: Option<ImageSpec>) -> Option<SlabLayout> {
     let images = spec.map_or(Some(0), |spec| spec.bytes())?;
     let masks = match (mask(config, spec), spec) {
         (Some(dtype), Some(ImageSpec { width, height, .. })) => {
@@ -74,7 +74,7 @@ fn shape(config: &LoaderConfig, spec: Option<ImageSpec>) -> Option<Shape> {
         }
         _ => 0,
     };
-    Shape::new(config.batch_size, RowBytes { images, masks })
+    SlabLayout::new(config.batch_size, RowBytes { images, masks })
 }
 
 /// The type of masks of images of one size; those of images in their own sizes are not in the slab.

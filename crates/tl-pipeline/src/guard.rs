@@ -18,7 +18,6 @@ fn message(panic: &(dyn Any + Send)) -> String {
 }
 
 #[cfg(test)]
-#[cfg(not(any(shuttle, loom)))]
 mod tests {
     use super::*;
 

@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod audit;
 mod batch;
@@ -15,9 +15,7 @@ mod error;
 mod fields;
 mod fingerprint;
 mod form;
-mod gate;
 mod guard;
-mod latest;
 mod loader;
 mod memory;
 mod note;
@@ -25,21 +23,17 @@ mod observe;
 mod order;
 mod padding;
 mod policy;
-mod pool;
 mod ragged;
 mod reader;
 mod render;
 mod report;
-mod ring;
 mod room;
 mod run;
 mod sample;
 mod schedule;
-mod slab;
 mod stage;
 mod state;
 mod stats;
-mod sync;
 mod table;
 mod tally;
 mod threads;
@@ -76,7 +70,6 @@ pub use render::Renderer;
 pub use report::{Limit, Report};
 pub use sample::{SampleRenderer, Stored, Target};
 pub use schedule::{Shard, Tail};
-pub use slab::FieldPointers;
 pub use stage::{Stage, StageTimes};
 pub use state::LoaderState;
 pub use stats::LoaderStats;
@@ -86,3 +79,4 @@ pub use table::{
     TableKind, TableSource, TbfTable,
 };
 pub use threads::{Cpus, CpusError, ThreadError};
+pub use tl_handoff::slab::FieldPointers;

@@ -3,6 +3,8 @@
 use std::{fmt, mem};
 
 use tbl_io::Note;
+use tl_handoff::pool::Pool;
+use tl_handoff::sync::{Arc, Mutex, lock, process_id};
 use tl_transform::BoundTransforms;
 
 use crate::audit::AuditEntry;
@@ -18,14 +20,12 @@ use crate::form::Form;
 use crate::memory::MemoryReport;
 use crate::note::LoaderNote;
 use crate::order::{Order, Samples, Sequence};
-use crate::pool::Pool;
 use crate::reader::Readers;
 use crate::room::Room;
 use crate::run::Workers;
 use crate::schedule::Schedule;
 use crate::state::{self, LoaderState};
 use crate::stats::Counters;
-use crate::sync::{Arc, Mutex, lock, process_id};
 use crate::table::{Columns, Gatherer};
 use crate::trace::Trace;
 use crate::worker::Scratch;

@@ -1,6 +1,6 @@
 //! How a memory budget is divided: batches, workers, the largest sample, caches, reader buffers.
 //!
-//! Arithmetic only; `gate.rs` keeps to the number of batches, decoders and readers to their limits.
+//! Arithmetic only; `tl_handoff::permits` bounds the number of batches, decoders and readers to their limits.
 //!
 //! A worker usually needs little and now and then a lot: photographs of a data set differ by two
 //! orders of magnitude. Were every worker given room for the largest image that may be decoded, 16
@@ -302,5 +302,4 @@ fn clamp(bytes: u64) -> usize {
 }
 
 #[cfg(test)]
-#[cfg(not(shuttle))]
 mod tests;

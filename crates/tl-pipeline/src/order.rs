@@ -23,9 +23,8 @@ pub use weights::Weights;
 use listing::Listing;
 use permutation::{Keys, Permutation, epoch_keys};
 use sequence::Arrangement;
+use tl_handoff::sync::Arc;
 use weights::{draw_key, draw_once};
-
-use crate::sync::Arc;
 
 /// Which sample stands at which position of an epoch.
 ///

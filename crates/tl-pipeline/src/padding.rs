@@ -57,7 +57,6 @@ impl Padding {
 }
 
 #[cfg(test)]
-#[cfg(not(shuttle))]
 mod tests {
     use super::*;
     use tl_transform::Dtype;

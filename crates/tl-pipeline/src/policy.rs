@@ -1,10 +1,10 @@
 //! What becomes of samples that cannot be used, and how many of them are too many.
 
+use tl_handoff::sync::Arc;
 use tl_transform::Rng;
 
 use crate::audit::AuditEntry;
 use crate::error::PipelineError;
-use crate::sync::Arc;
 
 /// What to do with a sample that cannot be read, decoded or processed.
 ///
@@ -163,7 +163,6 @@ pub(crate) fn replacements(
 }
 
 #[cfg(test)]
-#[cfg(not(any(shuttle, loom)))]
 mod tests {
     use super::*;
     use crate::audit::Outcome;

@@ -1,5 +1,8 @@
 //! The windows of one epoch: made by the first worker that gets there, from the index alone.
 
+use tl_handoff::recent::RecentCache;
+use tl_handoff::sync::Arc;
+use tl_handoff::window::MAX_ROWS;
 use tl_transform::{Draw, Plan, Recipe};
 
 use crate::batching::{Buckets, PaddingStats};
@@ -9,20 +12,17 @@ use crate::error::{PipelineError, SampleFault};
 use crate::fingerprint::is_lasting;
 use crate::form::Form;
 use crate::guard::guarded;
-use crate::latest::Latest;
 use crate::loader::Shared;
 use crate::order::Order;
 use crate::reader::Readers;
-use crate::reader::window::MAX_ROWS;
 use crate::run::Run;
-use crate::sync::Arc;
 use crate::worker::READ_AHEAD;
 
 /// What the samples of one epoch are grouped by.
 pub(crate) struct Ragged {
     epoch: u32,
     windows: Windows,
-    latest: Latest<Window>,
+    latest: RecentCache<Window>,
 }
 
 impl Ragged {
@@ -31,7 +31,7 @@ impl Ragged {
         let (positions, places) = (schedule.positions(), schedule.places());
         let windows =
             Windows::new(positions, places, schedule.global_batch(), buckets.window.into());
-        Self { epoch, windows, latest: Latest::new(in_use(shared, buckets)) }
+        Self { epoch, windows, latest: RecentCache::new(in_use(shared, buckets)) }
     }
 
     /// The window that `place` is in, and with it all of its batch.

@@ -4,7 +4,6 @@
 //! work; this is for storage that does not heed them, and for stores that are not files.
 
 mod counters;
-pub(crate) mod window;
 
 use std::cell::Cell;
 use std::io;
@@ -12,20 +11,20 @@ use std::mem;
 use std::time::{Duration, Instant};
 
 use tbl_io::{PageCache, StoredBytes};
+use tl_handoff::sync::{Arc, thread};
+use tl_handoff::window::{Admission, Claim, Fetched, Window};
 
 use crate::config::Work;
 use crate::guard::guarded;
 use crate::note::LoaderNote;
 use crate::run::{EpochOrder, Run};
 use crate::stage::Stage;
-use crate::sync::{Arc, thread};
 use crate::tally::Tally;
 use crate::trace::{Event, EventBuffer, EventKind};
 use crate::worker::Stop;
 
 pub use counters::ReaderStats;
 pub(crate) use counters::{ReaderCounters, Waits, nanoseconds};
-use window::{Admission, Claim, Fetched, Window};
 
 /// Who reads samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -257,7 +256,7 @@ impl<'a> Log<'a> {
         if let Some(events) = &mut self.events {
             let kind = EventKind::Stage(Stage::Read);
             events.push_beside(lane, Event::new(kind, start, time, sample));
-            let ahead = self.counters.ready() + 1;
+            let ahead = self.counters.window.ready() + 1;
             events.push(Event::new(EventKind::ReadAhead, now, Duration::ZERO, ahead));
             // A reader may sleep for long.
             events.flush();
@@ -400,7 +399,6 @@ impl Drop for Watch<'_> {
 }
 
 #[cfg(test)]
-#[cfg(not(any(shuttle, loom)))]
 mod tests {
     use super::*;
     use crate::{Dataset, Loader, LoaderConfig};

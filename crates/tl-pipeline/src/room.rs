@@ -1,15 +1,16 @@
 //! The room that a loader has: its budget divided, and what keeps to it.
 
+use tl_handoff::permits::BatchPermits;
+use tl_handoff::pool::Lease;
+use tl_handoff::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, lock};
+use tl_handoff::window::SPARE_BYTES;
+
 use crate::batch::Extra;
 use crate::config::{LoaderConfig, Work};
 use crate::error::PipelineError;
 use crate::fields::Fields;
 use crate::form::Form;
-use crate::gate::Gate;
 use crate::memory::{Demand, Division, MemoryReport, SampleLimits};
-use crate::pool::Lease;
-use crate::reader::window::SPARE_BYTES;
-use crate::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, lock};
 use crate::table::Gatherer;
 
 /// What a row has in a slab besides its bytes and numbers: buffers' headers, flags.
@@ -22,7 +23,7 @@ const UNMIXED: u64 = 3;
 #[derive(Debug)]
 pub(crate) struct Room {
     /// Who may have a batch.
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) permits: Arc<BatchPermits>,
     /// Bytes of decoded blocks of a table.
     blocks: u64,
     /// `None` where there is no budget.
@@ -93,7 +94,7 @@ impl Room {
         let varying_bytes = rows_bytes.saturating_mul(if both { 2 } else { 1 });
         let usual = SampleLimits::configured(config.decode.limits);
         Ok(Self {
-            gate: Gate::new(most, ahead),
+            permits: BatchPermits::new(most, ahead),
             blocks,
             usual: division.map_or(usual, |division| division.usual),
             division,
@@ -163,7 +164,7 @@ impl Room {
 
     /// What there is and may be.
     pub(crate) fn report(&self, config: &LoaderConfig, slab_bytes: u64) -> MemoryReport {
-        let (batches, held) = self.gate.counts();
+        let (batches, held) = self.permits.counts();
         let batch_bytes = if config.batching.pads() {
             slab_bytes.max(self.varying_bytes)
         } else {

@@ -9,6 +9,12 @@ use std::mem;
 use std::ops::Range;
 use std::time::Duration;
 
+use tl_handoff::permits::RunTicket;
+use tl_handoff::pool::Lease;
+use tl_handoff::recent::RecentCache;
+use tl_handoff::ring::Ring;
+use tl_handoff::sync::{Arc, AtomicBool, Ordering, lock, thread};
+use tl_handoff::window::Window;
 use tl_transform::Draw;
 
 use crate::batch::Extra;
@@ -19,19 +25,14 @@ use crate::config::LoaderConfig;
 use crate::dataset::Dataset;
 use crate::error::PipelineError;
 use crate::form::Form;
-use crate::gate::Turn;
-use crate::latest::Latest;
 use crate::loader::Shared;
 use crate::memory::SampleLimits;
 use crate::order::Order;
-use crate::pool::Lease;
 use crate::ragged::{self, Ragged};
-use crate::reader::{self, window::Window};
-use crate::ring::Ring;
+use crate::reader;
 use crate::room::Room;
 use crate::schedule::Slot;
 use crate::stage::Stage;
-use crate::sync::{Arc, AtomicBool, Ordering, lock, thread};
 use crate::tally::Tally;
 use crate::threads;
 use crate::worker::{self, Filled, Scratch, Watch};
@@ -53,11 +54,11 @@ pub(crate) struct Run {
     pub(crate) ring: Ring<Arc<Lease<Extra>>, Filled, PipelineError>,
     first_epoch: u32,
     /// Of the epochs that workers have reached, and the next one, where caches look ahead.
-    orders: Latest<EpochOrder>,
+    orders: RecentCache<EpochOrder>,
     /// Set when nobody is going to receive anything any more.
     is_over: AtomicBool,
-    /// The run's place at the gate; `None` where there is no room for a run beside another.
-    turn: Option<Turn>,
+    /// Leave to begin batches; `None` while another run is going on and memory is bounded.
+    ticket: Option<RunTicket>,
     /// Rows that readers are ahead of the workers with, where there are readers.
     window: Option<Window>,
     shared: Arc<Shared>,
@@ -90,15 +91,15 @@ impl Run {
         let ring = Ring::new(rows.clone(), batches, config.prefetch);
         let buffers = config.readers.buffers(config.workers);
         let window = buffers.map(|spare| {
-            let counters = Arc::clone(&shared.counters.readers);
+            let counters = Arc::clone(&shared.counters.readers.window);
             Window::new(rows, config.read_ahead_bytes, spare).counting(counters)
         });
-        let turn = shared.room.gate.turn(first);
-        if turn.is_none() {
+        let ticket = shared.room.permits.begin(first);
+        if ticket.is_none() {
             ring.fail(PipelineError::EpochRunning);
         }
-        let (orders, is_over) = (Latest::new(ORDERS), AtomicBool::new(false));
-        Self { ring, first_epoch: epoch, orders, is_over, turn, window, shared }
+        let (orders, is_over) = (RecentCache::new(ORDERS), AtomicBool::new(false));
+        Self { ring, first_epoch: epoch, orders, is_over, ticket, window, shared }
     }
 
     /// Where row `row` of the run is.
@@ -125,8 +126,8 @@ impl Run {
     /// Waits for at most `timeout` until there can be memory for the batch that the consumer receives
     /// next; says how long that took.
     pub(crate) fn check_held(&self, timeout: Duration) -> Result<Duration, PipelineError> {
-        let Some(turn) = &self.turn else { return Ok(Duration::ZERO) };
-        turn.check_held(self.ring.taken(), timeout)
+        let Some(ticket) = &self.ticket else { return Ok(Duration::ZERO) };
+        Ok(ticket.check_held(self.ring.taken(), timeout)?)
     }
 
     fn epoch_ahead(&self, ahead: u64) -> u32 {
@@ -275,13 +276,13 @@ impl Run {
     ) -> Option<Arc<Lease<Extra>>> {
         tally.lap(Stage::Overhead);
         let (Shared { pool, schedule, .. }, Form { shape, .. }) = (&*self.shared, form);
-        let turn = self.turn.as_ref()?;
-        let waited = turn.wait(place.serial);
+        let ticket = self.ticket.as_ref()?;
+        let waited = ticket.wait(place.serial);
         let (lease, slept) = self.ring.enter(place.serial, || {
             if form.is_padded {
                 self.room().check(place.epoch, place.batch, shape.bytes() as u64)?;
             }
-            let permit = turn.permit();
+            let permit = ticket.permit();
             if form.is_padded {
                 permit.charge(shape.bytes() as u64);
             }
@@ -334,7 +335,7 @@ impl Workers {
         let workers = shared.config.workers;
         let run = Arc::new(Run::new(shared, epoch, batches));
         let mut threads = Vec::with_capacity(workers);
-        if run.turn.is_none() {
+        if run.ticket.is_none() {
             return Self { run, threads };
         }
         for worker in 0..workers {
@@ -374,8 +375,8 @@ impl Drop for Workers {
         // Before the locks that wake whoever waits are taken, so that those see it.
         self.run.is_over.store(true, Ordering::Relaxed);
         self.run.ring.close();
-        if let Some(turn) = &self.run.turn {
-            turn.close();
+        if let Some(ticket) = &self.run.ticket {
+            ticket.close();
         }
         self.run.close_window();
         // A user's transform may let go of its own loader: its worker ends when that returns.
@@ -388,5 +389,5 @@ impl Drop for Workers {
 }
 
 #[cfg(test)]
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 mod schedules;

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use tl_handoff::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
+
 use crate::audit::{AuditEntry, LISTED, Outcome};
 use crate::batching::PaddingStats;
 use crate::reader::{ReaderCounters, ReaderStats, nanoseconds};
 use crate::stage::{Stage, StageTimes};
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
 use crate::tally::{Counted, Tally};
 
 /// What a loader has done so far, over all its epochs.

@@ -22,9 +22,9 @@ mod view;
 use std::fmt;
 
 use tbl_io::{Location, ReadError};
+use tl_handoff::sync::Arc;
 
 use crate::error::TableError;
-use crate::sync::Arc;
 
 pub use columns::{ColumnRequest, Columns, Direction, Neighbors};
 pub use idv::{IdvBytes, IdvTable};

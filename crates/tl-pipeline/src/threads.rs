@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use crate::sync::available_parallelism;
+use tl_handoff::sync::available_parallelism;
 
 /// Of so many cores one is left to the consumer and what runs beside it.
 const CORES_PER_SPARE: usize = 8;
@@ -128,7 +128,7 @@ pub enum ThreadError {
 /// # Errors
 /// [`ThreadError`]: processors that this machine has not or the process may not use, and niceness
 /// below the present one without the right to that.
-#[cfg(all(target_os = "linux", not(shuttle)))]
+#[cfg(all(target_os = "linux", not(feature = "shuttle")))]
 pub(crate) fn settle(cpus: &Cpus, nice: i32) -> Result<(), ThreadError> {
     if !cpus.0.is_empty() {
         let mut set = rustix::thread::CpuSet::new();
@@ -146,7 +146,7 @@ pub(crate) fn settle(cpus: &Cpus, nice: i32) -> Result<(), ThreadError> {
     Ok(())
 }
 
-#[cfg(any(not(target_os = "linux"), shuttle))]
+#[cfg(any(not(target_os = "linux"), feature = "shuttle"))]
 pub(crate) fn settle(cpus: &Cpus, nice: i32) -> Result<(), ThreadError> {
     let source = || io::Error::from(io::ErrorKind::Unsupported);
     if !cpus.0.is_empty() {
@@ -159,7 +159,6 @@ pub(crate) fn settle(cpus: &Cpus, nice: i32) -> Result<(), ThreadError> {
 }
 
 #[cfg(test)]
-#[cfg(not(any(shuttle, loom)))]
 mod tests {
     use super::*;
 
@@ -193,7 +192,7 @@ mod tests {
     fn a_thread_goes_where_it_is_sent() {
         let here = rustix::thread::sched_getaffinity(None).unwrap();
         let cpu = (0..Cpus::MOST).find(|&cpu| here.is_set(cpu)).unwrap();
-        let thread = crate::sync::thread::spawn(move || {
+        let thread = tl_handoff::sync::thread::spawn(move || {
             settle(&Cpus::new([cpu]).unwrap(), 19).unwrap();
             let set = rustix::thread::sched_getaffinity(None).unwrap();
             let absent = Cpus::new([Cpus::MOST - 1]).unwrap();

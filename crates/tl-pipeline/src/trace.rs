@@ -4,8 +4,9 @@
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
+use tl_handoff::sync::{Arc, Mutex, lock, process_id};
+
 use crate::stage::Stage;
-use crate::sync::{Arc, Mutex, lock, process_id};
 
 /// Events a worker keeps before it takes the lock of the trace.
 const BUFFERED: usize = 512;
@@ -244,7 +245,6 @@ fn named(what: &str, thread: u32, name: &str) -> String {
 }
 
 #[cfg(test)]
-#[cfg(not(shuttle))]
 mod tests {
     use super::*;
 

@@ -8,6 +8,8 @@ mod publish;
 use std::mem;
 
 use tl_decode::DecodeOptions;
+use tl_handoff::pool::Lease;
+use tl_handoff::sync::{Arc, thread};
 use tl_transform::BoundTransforms;
 
 pub(crate) use fill::READ_AHEAD;
@@ -20,11 +22,9 @@ use crate::error::{PipelineError, SampleFault};
 use crate::fields::Annotator;
 use crate::form::Form;
 use crate::memory::SampleLimits;
-use crate::pool::Lease;
 use crate::run::{EpochOrder, Run};
 use crate::sample::SampleRenderer;
 use crate::stage::Stage;
-use crate::sync::{Arc, thread};
 use crate::table::TableScratch;
 use crate::tally::Tally;
 use crate::trace::EventBuffer;

@@ -8,12 +8,13 @@ use super::file_rules::code_lines;
 use super::{Problem, SourceFile};
 
 /// Each library crate with the workspace crates it may depend on.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("idv-format", &[]),
     ("tbf-format", &[]),
     ("tbl-format", &[]),
     ("tbl-io", &["tbl-format"]),
     ("tl-decode", &["tl-simd"]),
+    ("tl-handoff", &[]),
     (
         "tl-pipeline",
         &[
@@ -22,6 +23,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "tbl-format",
             "tbl-io",
             "tl-decode",
+            "tl-handoff",
             "tl-simd",
             "tl-transform",
         ],
@@ -72,11 +74,12 @@ const ARROWS: [(&str, &[&str]); 11] = [
 ];
 
 /// Crates without a line of unsafe code.
-const FORBID_UNSAFE: [&str; 8] = [
+const FORBID_UNSAFE: [&str; 9] = [
     "idv-format",
     "tbf-format",
     "tbl-format",
     "tl-decode",
+    "tl-pipeline",
     "tl-transform",
     "turboloader",
     "turboloader-cli",

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use tempfile::Builder;
+use tl_handoff::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use zerocopy::IntoBytes;
 
 use crate::cache::entry::{self, Trailer};
@@ -20,7 +21,6 @@ use crate::cache::key::Key;
 use crate::cache::ledger::{Ledger, Page, lock_file, wait_for};
 use crate::cache::planner::{NextUse, Planner};
 use crate::cache::stats::{CacheStats, LevelStats};
-use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 
 /// How long another process may take to look through the folder, which it does when it is the first
 /// to open it: a second for some hundred thousand entries.
@@ -365,5 +365,4 @@ fn read(path: &Path, limit: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
 }
 
 #[cfg(test)]
-#[cfg(not(shuttle))]
 mod tests;

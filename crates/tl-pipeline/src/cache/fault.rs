@@ -5,8 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use tbl_io::Escaped;
-
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
+use tl_handoff::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
 
 /// After so many refusals in a row nothing more is written: a full disk stays full, and trying
 /// costs as much as writing.

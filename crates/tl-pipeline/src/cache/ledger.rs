@@ -11,10 +11,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tbl_format::checksum::crc32c;
+use tl_handoff::sync::{AtomicU64, Mutex, MutexGuard, Ordering, lock, thread};
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
-use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, lock, thread};
 
 /// How long the lock is waited for. It is held for some file operations; a process that holds it
 /// longer is stopped, and nobody should stop with it.
@@ -129,7 +128,6 @@ pub(crate) fn wait_for(
 }
 
 #[cfg(test)]
-#[cfg(not(shuttle))]
 mod tests {
     use super::*;
 

@@ -1,10 +1,10 @@
 //! A cache in memory, with a bound on its bytes that holds at every moment.
 
 use tbl_format::SampleFormat;
+use tl_handoff::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
 
 use crate::cache::planner::{NextUse, Planner};
 use crate::cache::stats::LevelStats;
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
 
 /// What an entry costs besides its bytes: its places in the table and the queue, the block around
 /// it and what the allocator adds.
@@ -134,7 +134,6 @@ impl Memory {
 }
 
 #[cfg(test)]
-#[cfg(not(shuttle))]
 mod tests {
     use super::*;
 

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use tl_handoff::sync::Arc;
+
 use crate::cache::fault::CacheFault;
-use crate::sync::Arc;
 
 /// What the caches of a loader hold and have done so far.
 #[derive(Clone, Debug, Default)]

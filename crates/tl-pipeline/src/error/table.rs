@@ -3,9 +3,8 @@
 use std::fmt;
 
 use tbl_io::{Escaped, Location, ReadError};
+use tl_handoff::sync::Arc;
 use tl_transform::UserError;
-
-use crate::sync::Arc;
 
 /// Why values of a table cannot be had.
 #[derive(Clone, Debug, thiserror::Error)]

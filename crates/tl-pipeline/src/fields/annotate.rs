@@ -251,7 +251,6 @@ impl MaskField {
 }
 
 #[cfg(test)]
-#[cfg(not(shuttle))]
 mod tests {
     use super::*;
 

@@ -53,7 +53,6 @@ impl ListPointer {
 }
 
 #[cfg(test)]
-#[cfg(not(shuttle))]
 mod tests {
     use super::*;
     use serde_json::json;

@@ -1,6 +1,7 @@
 //! A sampler resolved over a data set: what the orders of all epochs have in common.
 
 use sha2::{Digest, Sha256};
+use tl_handoff::sync::Arc;
 
 use super::listing::{Listing, Piece};
 use super::mixture::Mixture;
@@ -8,7 +9,6 @@ use super::sampler::Shuffle;
 use super::weights::{Lots, Weights};
 use super::{Order, Tables};
 use crate::fingerprint::Fingerprint;
-use crate::sync::Arc;
 
 /// What a fingerprint starts with: which specification the bytes behind it follow.
 const FINGERPRINT_VERSION: &[u8] = b"turboloader order 1\n";

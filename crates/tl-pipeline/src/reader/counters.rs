@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::sync::{AtomicU64, Ordering};
+use tl_handoff::sync::{Arc, AtomicU64, Ordering};
+use tl_handoff::window::WindowCounters;
 
 /// What readers have done, and how far ahead of the workers they are. All of it is nothing where
 /// workers read.
@@ -64,14 +65,11 @@ pub(crate) struct Waits {
 /// The counts of all readers of a loader, with what its windows hold.
 #[derive(Debug, Default)]
 pub(crate) struct ReaderCounters {
+    pub(crate) window: Arc<WindowCounters>,
     readers: AtomicU64,
-    reading: AtomicU64,
-    ready: AtomicU64,
-    bytes: AtomicU64,
     samples: AtomicU64,
     bytes_read: AtomicU64,
     read_time: AtomicU64,
-    found: AtomicU64,
     late: AtomicU64,
     late_time: AtomicU64,
     wait: AtomicU64,
@@ -96,52 +94,18 @@ impl ReaderCounters {
         self.wait.fetch_add(nanoseconds(wait), Ordering::Relaxed);
     }
 
-    /// A read of so many bytes has begun.
-    pub(crate) fn begin(&self, bytes: u64) {
-        self.reading.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// A sample is being read no more, and waits for its worker.
-    pub(crate) fn complete(&self) {
-        self.reading.fetch_sub(1, Ordering::Relaxed);
-        self.ready.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Nobody waits for a read any more.
-    pub(crate) fn give_up(&self, bytes: u64) {
-        self.reading.fetch_sub(1, Ordering::Relaxed);
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    /// A sample that was ready is gone.
-    pub(crate) fn release(&self, bytes: u64) {
-        self.ready.fetch_sub(1, Ordering::Relaxed);
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    /// A worker asks for its sample.
-    pub(crate) fn ask(&self) {
-        self.found.fetch_add(self.ready(), Ordering::Relaxed);
-    }
-
-    /// Samples that wait for their workers.
-    pub(crate) fn ready(&self) -> u64 {
-        self.ready.load(Ordering::Relaxed)
-    }
-
     pub(crate) fn stats(&self) -> ReaderStats {
         let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let time = |counter: &AtomicU64| Duration::from_nanos(value(counter));
         ReaderStats {
             readers: usize::try_from(value(&self.readers)).unwrap_or(usize::MAX),
-            reading: value(&self.reading),
-            ready: self.ready(),
-            bytes: value(&self.bytes),
+            reading: self.window.reading(),
+            ready: self.window.ready(),
+            bytes: self.window.bytes(),
             samples: value(&self.samples),
             bytes_read: value(&self.bytes_read),
             read_time: time(&self.read_time),
-            found: value(&self.found),
+            found: self.window.found(),
             late: value(&self.late),
             late_time: time(&self.late_time),
             wait: time(&self.wait),

@@ -2,8 +2,8 @@
 
 use tbl_format::SampleFormat;
 use tbl_io::{Entry, Field, Location, ReadError, SampleSource, SourceKind};
+use tl_handoff::sync::{Arc, explore, lock, thread};
 
-use crate::sync::{Arc, explore, lock, thread};
 use crate::{Dataset, Loader, LoaderConfig, Order, PipelineError, Readers, Shuffle, Work};
 
 /// Samples that hold their own number, but for one that cannot be read.
@@ -162,7 +162,7 @@ fn batches_go_home_while_workers_and_loader_end() {
         let loader = loader(2, 1);
         let mut epoch = loader.epoch(0);
         let batch = epoch.next().unwrap().unwrap();
-        let (view, shared) = (batch.clone(), Arc::new(crate::sync::Mutex::new(Some(batch))));
+        let (view, shared) = (batch.clone(), Arc::new(tl_handoff::sync::Mutex::new(Some(batch))));
         let taken = Arc::clone(&shared);
         let dropping = thread::spawn(move || drop(lock(&taken).take()));
         drop(epoch);

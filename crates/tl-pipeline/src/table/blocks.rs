@@ -10,8 +10,9 @@
 
 use std::fmt;
 
+use tl_handoff::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, lock};
+
 use crate::error::TableError;
-use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, lock};
 use crate::table::RowValues;
 
 /// A block, or what is wrong with it.
@@ -168,7 +169,6 @@ impl fmt::Debug for Held {
 }
 
 #[cfg(test)]
-#[cfg(not(any(shuttle, loom)))]
 mod tests {
     use super::*;
 

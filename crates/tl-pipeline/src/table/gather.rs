@@ -1,12 +1,12 @@
 //! Rows of a batch, gathered from the columns of a table.
 
+use tl_handoff::slab::Parts;
+use tl_handoff::sync::Arc;
 use tl_transform::{Draw, Rng};
 
 use crate::batch::Extra;
 use crate::dataset::Dataset;
 use crate::error::{ColumnsError, PipelineError, SampleFault, TableError};
-use crate::slab::Parts;
-use crate::sync::Arc;
 use crate::table::blocks::{BlockCache, Held};
 use crate::table::layout::{Hop, Layout, Part};
 use crate::table::{ColumnSpec, ColumnType, ColumnValues, Columns, Direction, RowValues, Table};

@@ -14,12 +14,12 @@ use std::path::Path;
 use idv_format::{Block, Codec, Column, Compression, IdvFile, Item, Key, Number, Scratch, Vector};
 use sha2::{Digest, Sha256};
 use tbl_io::{Location, Mapped, ReadError, Source};
+use tl_handoff::sync::Arc;
 
 pub use self::bytes::IdvBytes;
 use self::decoded::Decoded;
 use self::direct::{Direct, DirectVectors};
 use crate::error::{PipelineError, TableError};
-use crate::sync::Arc;
 use crate::table::{
     ColumnType, ColumnValues, Content, Meaning, RowValues, Table, TableColumn, TableKind,
 };

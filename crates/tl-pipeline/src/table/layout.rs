@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use tl_handoff::sync::Arc;
+
 use crate::error::ColumnsError;
-use crate::sync::Arc;
 use crate::table::{
     ColumnRequest, ColumnSpec, ColumnType, Columns, Content, Direction, Meaning, Neighbors, Table,
     TableColumn,

@@ -277,7 +277,6 @@ pub(crate) fn from_little_endian(bytes: &mut [u8], unit: usize) {
 }
 
 #[cfg(test)]
-#[cfg(not(any(shuttle, loom)))]
 mod tests {
     use super::*;
     use zerocopy::IntoBytes;

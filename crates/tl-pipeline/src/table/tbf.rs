@@ -9,9 +9,9 @@ use tbf_format::{
     Strings, UnpackOptions, Vector,
 };
 use tbl_io::{Location, Mapped, ReadError, Source};
+use tl_handoff::sync::Arc;
 
 use crate::error::{PipelineError, TableError};
-use crate::sync::Arc;
 use crate::table::number::from_little_endian;
 use crate::table::{
     ColumnType, ColumnValues, Content, Direction, Meaning, RowValues, Table, TableColumn, TableKind,

@@ -4,6 +4,8 @@
 use std::mem;
 
 use tl_decode::{DecodeError, Image};
+use tl_handoff::slab::{Complete, Identity, Parts};
+use tl_handoff::sync::Arc;
 use tl_transform::Draw;
 
 use crate::audit::Outcome;
@@ -14,9 +16,7 @@ use crate::guard::guarded;
 use crate::policy::{OnError, replacements};
 use crate::reader::{self, ReadRow};
 use crate::run::{Place, Run};
-use crate::slab::{Complete, Identity, Parts};
 use crate::stage::Stage;
-use crate::sync::Arc;
 use crate::tally::Tally;
 use crate::worker::process::{Processed, process};
 use crate::worker::{Current, Scratch, Stop};

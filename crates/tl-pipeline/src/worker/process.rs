@@ -3,6 +3,8 @@
 use tbl_format::SampleFormat;
 use tbl_io::Facts;
 use tl_decode::Damage;
+use tl_handoff::slab::Parts;
+use tl_handoff::sync::Arc;
 use tl_transform::{Draw, Plan};
 
 use crate::batch::{Extra, ImageSpec};
@@ -16,9 +18,7 @@ use crate::note::LoaderNote;
 use crate::reader::{self, ReadRow};
 use crate::run::Run;
 use crate::sample::{Input, SampleRenderer, Stored, Target};
-use crate::slab::Parts;
 use crate::stage::Stage;
-use crate::sync::Arc;
 use crate::tally::Tally;
 use crate::worker::{Scratch, Stop, cached, trim};
 

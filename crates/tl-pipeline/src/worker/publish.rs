@@ -1,16 +1,16 @@
 //! The end of a batch: bad rows, mixing, and the hand-over.
 
+use tl_handoff::permits::Permit;
+use tl_handoff::slab::Complete;
+use tl_handoff::sync::Arc;
 use tl_simd::Level;
 
 use crate::audit::{AuditEntry, Outcome};
 use crate::batch::{Batch, Extra, Finding, Mixed};
 use crate::config::Work;
 use crate::form::Form;
-use crate::gate::Permit;
 use crate::run::{Place, Run};
-use crate::slab::Complete;
 use crate::stage::Stage;
-use crate::sync::Arc;
 use crate::worker::{Current, Filled, Scratch};
 
 /// Leaves rows without a sample out, or reports the first that must not be, mixes the others where

@@ -1,8 +1,9 @@
 use std::fs;
 use std::path::PathBuf;
 
+use tl_handoff::sync::thread;
+
 use super::*;
-use crate::sync::thread;
 
 const LIMIT: u64 = 1 << 20;
 

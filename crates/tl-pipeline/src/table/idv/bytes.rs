@@ -4,8 +4,7 @@ use std::io;
 
 use idv_format::ReadAt;
 use tbl_io::{Mapped, ReadError, Source};
-
-use crate::sync::Arc;
+use tl_handoff::sync::Arc;
 
 /// A [`Source`] as [`IdvFile`](idv_format::IdvFile) reads it. Errors of stores are
 /// [`ReadError`]s inside the [`io::Error`].

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use idv_format::{Block, Codec, Column};
 use tbl_io::{Mapped, ReadError};
+use tl_handoff::sync::Arc;
 
 use super::{IdvBytes, is_plain, stored_number};
 use crate::error::TableError;
-use crate::sync::Arc;
 use crate::table::RowValues;
 use crate::table::number::from_little_endian;
 

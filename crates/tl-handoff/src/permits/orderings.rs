@@ -8,9 +8,9 @@ use crate::sync::{AtomicUsize, thread};
 #[test]
 fn a_batch_is_handed_over_with_the_charges_of_all_rows() {
     loom::model(|| {
-        let gate = Gate::new(2, 100);
-        let turn = gate.turn(0).unwrap();
-        let (permit, unfinished) = (Arc::new(turn.permit()), Arc::new(AtomicUsize::new(2)));
+        let permits = BatchPermits::new(2, 100);
+        let ticket = permits.begin(0).unwrap();
+        let (permit, unfinished) = (Arc::new(ticket.permit()), Arc::new(AtomicUsize::new(2)));
         let ready = Arc::new((Mutex::new(false), Condvar::new()));
         let workers = [3, 4].map(|bytes| {
             let (permit, unfinished) = (Arc::clone(&permit), Arc::clone(&unfinished));
@@ -31,12 +31,12 @@ fn a_batch_is_handed_over_with_the_charges_of_all_rows() {
         drop(is_ready);
         let held = permit.publish();
         permit.receive(&held);
-        assert_eq!(lock(&gate.state).ahead, 0);
+        assert_eq!(lock(&permits.state).ahead, 0);
         for worker in workers {
             worker.join().unwrap();
         }
         drop((permit, held));
-        assert_eq!((gate.counts(), lock(&gate.state).ahead), ((0, 0), 0));
+        assert_eq!((permits.counts(), lock(&permits.state).ahead), ((0, 0), 0));
     });
 }
 
@@ -45,28 +45,28 @@ fn a_batch_is_handed_over_with_the_charges_of_all_rows() {
 fn whoever_waits_is_woken() {
     for closes in [false, true] {
         loom::model(move || {
-            let gate = Gate::new(1, u64::MAX);
-            let turn = Arc::new(gate.turn(0).unwrap());
-            let first = turn.permit();
+            let permits = BatchPermits::new(1, u64::MAX);
+            let ticket = Arc::new(permits.begin(0).unwrap());
+            let first = ticket.permit();
             let waiting = {
-                let turn = Arc::clone(&turn);
+                let ticket = Arc::clone(&ticket);
                 thread::spawn(move || {
-                    turn.wait(1);
-                    drop(turn.permit());
+                    ticket.wait(1);
+                    drop(ticket.permit());
                 })
             };
             let held = first.publish();
             first.receive(&held);
             drop(first);
             if closes {
-                turn.close();
+                ticket.close();
                 waiting.join().unwrap();
                 drop(held);
             } else {
                 drop(held);
                 waiting.join().unwrap();
             }
-            assert_eq!(gate.counts(), (0, 0));
+            assert_eq!(permits.counts(), (0, 0));
         });
     }
 }

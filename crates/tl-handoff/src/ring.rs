@@ -12,8 +12,10 @@ use std::time::{Duration, Instant};
 
 use crate::sync::{AtomicBool, AtomicU64, Condvar, Mutex, Ordering, lock, wait, wait_timeout};
 
-/// `F` is a batch being filled, `R` a batch that is ready, `E` why it ended early.
-pub(crate) struct Ring<F, R, E> {
+/// The batches in flight. `F` is a batch being filled, `R` a batch that is ready, `E` the reason of
+/// an early end.
+#[derive(Debug)]
+pub struct Ring<F, R, E> {
     /// Where the rows end.
     rows: u64,
     /// Where the batches end.
@@ -28,6 +30,7 @@ pub(crate) struct Ring<F, R, E> {
     ready: Condvar,
 }
 
+#[derive(Debug)]
 struct State<F, R, E> {
     /// The number of the front slot's batch, which the consumer takes next.
     taken: u64,
@@ -38,17 +41,19 @@ struct State<F, R, E> {
     failure: Option<E>,
 }
 
+#[derive(Debug)]
 enum Slot<F, R> {
     Empty,
     Filling(F),
     Ready(R),
 }
 
-/// What the consumer gets when it asks for the next batch.
+/// The answer to a consumer that asks for the next batch.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Taken<R, E> {
+pub enum Taken<R, E> {
+    /// The next batch.
     Ready(R),
-    /// It ended early, and this is why. Said once.
+    /// The ring ended early for this reason. Returned once.
     Failed(E),
     /// There are no more, or the ring was closed.
     Ended,
@@ -58,7 +63,7 @@ pub(crate) enum Taken<R, E> {
 
 impl<F: Clone, R, E> Ring<F, R, E> {
     /// A ring for the rows and batches with these numbers, `depth` batches in flight.
-    pub(crate) fn new(rows: Range<u64>, batches: Range<u64>, depth: usize) -> Self {
+    pub fn new(rows: Range<u64>, batches: Range<u64>, depth: usize) -> Self {
         let slots = VecDeque::with_capacity(depth);
         Self {
             rows: rows.end,
@@ -78,7 +83,8 @@ impl<F: Clone, R, E> Ring<F, R, E> {
     }
 
     /// The next row to work on, or `None` when there is nothing left to do.
-    pub(crate) fn claim(&self) -> Option<u64> {
+    #[inline]
+    pub fn claim(&self) -> Option<u64> {
         if self.closed.load(Ordering::Relaxed) {
             return None;
         }
@@ -88,17 +94,19 @@ impl<F: Clone, R, E> Ring<F, R, E> {
     }
 
     /// Whether the consumer has taken everything.
-    pub(crate) fn is_over(&self) -> bool {
+    #[inline]
+    pub fn is_over(&self) -> bool {
         self.taken() == self.batches
     }
 
     /// The number of the batch that the consumer takes next.
-    pub(crate) fn taken(&self) -> u64 {
+    #[inline]
+    pub fn taken(&self) -> u64 {
         lock(&self.state).taken
     }
 
     /// How many batches are ready to be taken.
-    pub(crate) fn ready(&self) -> u64 {
+    pub fn ready(&self) -> u64 {
         let state = lock(&self.state);
         let ready = state.slots.iter().take_while(|slot| matches!(slot, Slot::Ready(_)));
         ready.count() as u64
@@ -107,11 +115,7 @@ impl<F: Clone, R, E> Ring<F, R, E> {
     /// The batch being filled under this number, once it may be worked on; the first to ask makes
     /// it, and what it cannot make [ends](Self::fail_at) the ring there. `None` when the ring ends
     /// before it. Also says how long that took when it meant sleeping.
-    pub(crate) fn enter(
-        &self,
-        batch: u64,
-        make: impl FnOnce() -> Result<F, E>,
-    ) -> (Option<F>, Duration) {
+    pub fn enter(&self, batch: u64, make: impl FnOnce() -> Result<F, E>) -> (Option<F>, Duration) {
         let mut state = lock(&self.state);
         let mut slept = Duration::ZERO;
         let depth = self.depth as u64;
@@ -146,7 +150,7 @@ impl<F: Clone, R, E> Ring<F, R, E> {
     }
 
     /// Puts a finished batch in its place.
-    pub(crate) fn publish(&self, batch: u64, result: R) {
+    pub fn publish(&self, batch: u64, result: R) {
         let mut state = lock(&self.state);
         let next = batch == state.taken;
         let place = usize::try_from(batch - state.taken).expect("below the depth since `enter`");
@@ -162,7 +166,7 @@ impl<F: Clone, R, E> Ring<F, R, E> {
 
     /// The next batch in order, waiting for it, for at most `timeout` if there is one. Also says how
     /// long that took when it meant sleeping.
-    pub(crate) fn take(&self, timeout: Option<Duration>) -> (Taken<R, E>, Duration) {
+    pub fn take(&self, timeout: Option<Duration>) -> (Taken<R, E>, Duration) {
         let mut state = lock(&self.state);
         if state.taken == self.batches {
             return (Taken::Ended, Duration::ZERO);
@@ -189,7 +193,7 @@ impl<F: Clone, R, E> Ring<F, R, E> {
     }
 
     /// Ends it: there is nothing to claim from now on, and nobody waits.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         let mut state = lock(&self.state);
         if state.failure.is_none() {
             state.slots.clear();
@@ -199,13 +203,13 @@ impl<F: Clone, R, E> Ring<F, R, E> {
 
     /// Ends it with a reason, which the consumer gets after the batches that are ready. What is still
     /// being filled is given up.
-    pub(crate) fn fail(&self, failure: E) {
+    pub fn fail(&self, failure: E) {
         self.end_at(lock(&self.state), 0, Some(failure));
     }
 
     /// Ends it before batch `batch` with a reason, which the consumer gets after all batches before:
     /// their rows are claimed already, and are still worked on.
-    pub(crate) fn fail_at(&self, batch: u64, failure: E) {
+    pub fn fail_at(&self, batch: u64, failure: E) {
         self.end_at(lock(&self.state), batch, Some(failure));
     }
 
@@ -232,9 +236,9 @@ fn elapsed(start: Option<Instant>) -> Duration {
 }
 
 #[cfg(test)]
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 mod tests;
 
 #[cfg(test)]
-#[cfg(loom)]
+#[cfg(feature = "loom")]
 mod orderings;

@@ -7,7 +7,7 @@ use super::*;
 use crate::sync::{Arc, AtomicU64, Condvar, Mutex, lock, thread, wait};
 
 fn slab(rows: usize) -> Slab<AtomicU64> {
-    let shape = Shape::new(rows, RowBytes { images: 1, masks: 0 }).unwrap();
+    let shape = SlabLayout::new(rows, RowBytes { images: 1, masks: 0 }).unwrap();
     let mut slab = Slab::new(&shape, 0).unwrap();
     slab.reset(&shape, rows);
     slab

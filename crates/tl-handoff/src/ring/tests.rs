@@ -1,5 +1,5 @@
 use super::*;
-use crate::slab::{Identity, RowBytes, Shape};
+use crate::slab::{Identity, RowBytes, SlabLayout};
 use crate::sync::{Arc, thread};
 
 /// Fills every batch with its row count, records what was claimed, and sleeps nowhere.
@@ -127,7 +127,7 @@ fn failure_in_the_middle(workers: usize) {
 /// published; memory goes back to the pool while workers may still hold it.
 fn slabs_through_the_ring(positions: u64, workers: usize) {
     const ROWS: u64 = 2;
-    let shape = Shape::new(2, RowBytes { images: 1, masks: 0 }).expect("two bytes");
+    let shape = SlabLayout::new(2, RowBytes { images: 1, masks: 0 }).expect("two bytes");
     let pool: Arc<crate::pool::Pool<()>> = Arc::new(crate::pool::Pool::new(2));
     for epoch in 0..2u8 {
         let ring = Ring::new(0..positions, 0..positions.div_ceil(ROWS), 1);
@@ -165,7 +165,7 @@ fn slabs_through_the_ring(positions: u64, workers: usize) {
     }
 }
 
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 mod real_threads {
     use super::*;
 
@@ -257,7 +257,7 @@ mod real_threads {
 }
 
 /// `cargo xtask prove schedules`
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 mod schedules {
     use super::*;
     use crate::sync::explore;

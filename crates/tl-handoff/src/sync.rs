@@ -1,13 +1,13 @@
 //! Threads, locks and atomics: the only module that names `std::sync` and `std::thread`.
 //!
-//! Under `--cfg shuttle` they are shuttle's, whose scheduler explores interleavings. Under
-//! `--cfg loom` locks and atomics are loom's, which also explores what each load may see under the
-//! memory orderings asked for; its model tests are all that runs then.
+//! With the feature `shuttle` they are shuttle's, whose scheduler explores interleavings. With the
+//! feature `loom` locks and atomics are loom's, which also explores the values that each load may
+//! return under its memory ordering; only the model tests run then.
 
 use std::time::Duration;
 
-#[cfg(not(any(shuttle, loom)))]
-pub(crate) use std::{
+#[cfg(not(any(feature = "shuttle", feature = "loom")))]
+pub use std::{
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -15,47 +15,49 @@ pub(crate) use std::{
     thread,
 };
 
-#[cfg(shuttle)]
-pub(crate) use shuttle::{
+#[cfg(feature = "shuttle")]
+pub use shuttle::{
     sync::{
         Arc, Condvar, Mutex, MutexGuard, Weak,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     thread,
 };
-#[cfg(shuttle)]
-pub(crate) use std::sync::PoisonError;
+#[cfg(feature = "shuttle")]
+pub use std::sync::PoisonError;
 
-#[cfg(loom)]
-pub(crate) use loom::sync::{
+#[cfg(feature = "loom")]
+pub use loom::sync::{
     Condvar, Mutex, MutexGuard,
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 // Loom's `Arc` has no weak references; what is modelled needs none.
-#[cfg(loom)]
-pub(crate) use std::sync::{Arc, PoisonError, Weak};
-#[cfg(loom)]
-pub(crate) mod thread {
-    pub(crate) use loom::thread::{Builder, JoinHandle, current, spawn};
+#[cfg(feature = "loom")]
+pub use std::sync::{Arc, PoisonError, Weak};
+#[cfg(feature = "loom")]
+pub mod thread {
+    //! Threads of loom.
+
+    pub use loom::thread::{Builder, JoinHandle, current, spawn};
     // Not modelled.
-    #[cfg(test)]
-    pub(crate) use std::thread::scope;
-    pub(crate) use std::thread::{panicking, sleep};
+    pub use std::thread::{panicking, sleep};
 }
 
-/// Locks, whether or not a thread panicked while it held the lock: every critical section of this
-/// crate leaves its data whole at each step.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks, whether or not a thread panicked while it held the lock: use it only for data that every
+/// critical section leaves whole at each step.
+#[inline]
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Sleeps until notified; like every condition variable, sometimes for no reason.
-pub(crate) fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+#[inline]
+pub fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
     condvar.wait(guard).unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Sleeps until notified, or for about that long.
-pub(crate) fn wait_timeout<'a, T>(
+pub fn wait_timeout<'a, T>(
     condvar: &Condvar,
     guard: MutexGuard<'a, T>,
     timeout: Duration,
@@ -64,20 +66,20 @@ pub(crate) fn wait_timeout<'a, T>(
 }
 
 /// The number of this process.
-pub(crate) fn process_id() -> u32 {
+pub fn process_id() -> u32 {
     std::process::id()
 }
 
 /// Logical cores this process may run on.
-pub(crate) fn available_parallelism() -> usize {
+pub fn available_parallelism() -> usize {
     use std::thread::available_parallelism as cores;
     cores().map_or(1, usize::from)
 }
 
 /// Calls `work` on up to `threads` threads at once, of which one is this thread, and returns the
 /// results. If a thread cannot be started, fewer do the work.
-#[cfg(not(any(shuttle, loom)))]
-pub(crate) fn on_threads<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
+#[cfg(not(any(feature = "shuttle", feature = "loom")))]
+pub fn on_threads<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     thread::scope(|scope| {
         let start = |_| thread::Builder::new().spawn_scoped(scope, &work).ok();
         let started: Vec<_> = (1..threads).map_while(start).collect();
@@ -90,16 +92,18 @@ pub(crate) fn on_threads<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -
 }
 
 /// Calls `work` on this thread: the models have no scoped threads.
-#[cfg(any(shuttle, loom))]
-pub(crate) fn on_threads<T: Send>(_threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
+#[cfg(any(feature = "shuttle", feature = "loom"))]
+pub fn on_threads<T: Send>(_threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     vec![work()]
 }
 
-/// Runs `scenario` under so many random schedules of its threads, and as many that shift priorities
-/// at three points (PCT): 20 000, or what the variable `TURBOLOADER_SCHEDULES` says.
-#[cfg(test)]
-#[cfg(shuttle)]
-pub(crate) fn explore(scenario: impl Fn() + Clone + Send + Sync + 'static) {
+/// Runs `scenario` under 20 000 random schedules of its threads, and as many that shift priorities
+/// at three points (PCT). The variable `TURBOLOADER_SCHEDULES` sets another number.
+///
+/// # Panics
+/// If the scenario does under one of them, or the variable is not a number.
+#[cfg(feature = "shuttle")]
+pub fn explore(scenario: impl Fn() + Clone + Send + Sync + 'static) {
     use shuttle::scheduler::{PctScheduler, RandomScheduler};
     use shuttle::{Config, Runner};
 

@@ -6,7 +6,7 @@
 //! that nobody wakes.
 
 use super::*;
-use crate::slab::{RowBytes, Shape, Slab};
+use crate::slab::{RowBytes, Slab, SlabLayout};
 use crate::sync::{Arc, thread};
 
 type Filling = Arc<Slab<AtomicU64>>;
@@ -29,7 +29,7 @@ impl Model {
     }
 
     fn slab(&self) -> Filling {
-        let shape = Shape::new(self.batch_size, RowBytes { images: 0, masks: 0 }).unwrap();
+        let shape = SlabLayout::new(self.batch_size, RowBytes { images: 0, masks: 0 }).unwrap();
         let mut slab = Slab::new(&shape, 0).unwrap();
         slab.reset(&shape, self.batch_size);
         Arc::new(slab)

@@ -25,9 +25,11 @@ const FIELDS: usize = Field::Valid as usize + 1;
 
 /// Bytes of those parts of a row that differ between loaders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RowBytes {
-    pub(crate) images: usize,
-    pub(crate) masks: usize,
+pub struct RowBytes {
+    /// Of the image; 0 where images have their own sizes.
+    pub images: usize,
+    /// Of the mask; 0 without masks.
+    pub masks: usize,
 }
 
 /// Where a field of all rows lies.
@@ -46,16 +48,16 @@ impl Area {
 
 /// The sizes of a slab: `rows` rows, and where each field and each column of them lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub struct SlabLayout {
     pub(super) rows: usize,
     pub(super) fields: [Area; FIELDS],
     pub(super) columns: Arc<[Area]>,
     bytes: usize,
 }
 
-impl Shape {
+impl SlabLayout {
     /// `None` when the sizes leave the address space.
-    pub(crate) fn new(rows: usize, row: RowBytes) -> Option<Self> {
+    pub fn new(rows: usize, row: RowBytes) -> Option<Self> {
         const NUMBER: usize = size_of::<u64>();
         let sizes = size_of::<[u32; 2]>();
         let row_bytes = [row.images, row.masks, sizes, NUMBER, size_of::<i32>(), NUMBER, 1];
@@ -68,7 +70,7 @@ impl Shape {
     }
 
     /// The same with columns of so many bytes a row.
-    pub(crate) fn with_columns(mut self, row_bytes: impl Iterator<Item = usize>) -> Option<Self> {
+    pub fn with_columns(mut self, row_bytes: impl Iterator<Item = usize>) -> Option<Self> {
         let columns = row_bytes.map(|row_bytes| self.push(row_bytes));
         self.columns = columns.collect::<Option<Vec<Area>>>()?.into();
         Some(self)
@@ -83,7 +85,7 @@ impl Shape {
     }
 
     /// Bytes of memory a slab takes, besides what its rows' extras own.
-    pub(crate) const fn bytes(&self) -> usize {
+    pub const fn bytes(&self) -> usize {
         self.bytes
     }
 

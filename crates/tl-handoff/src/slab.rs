@@ -17,7 +17,7 @@
 //! starts over. Memory comes zeroed from the system once, and is reused as it is.
 #![expect(unsafe_code, reason = "disjoint rows of one allocation; docs/safety.md")]
 
-mod shape;
+mod layout;
 
 use std::cell::UnsafeCell;
 use std::ops::Range;
@@ -25,20 +25,23 @@ use std::ops::Range;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, TryFromBytes};
 
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
-use shape::{Area, Field};
-pub(crate) use shape::{RowBytes, Shape};
+use layout::{Area, Field};
+pub use layout::{RowBytes, SlabLayout};
 
 /// Where every field of a slab starts: a cache line, and the widest vector register.
-pub(crate) const ALIGNMENT: usize = 64;
+pub const ALIGNMENT: usize = 64;
 
 /// The numbers that belong to a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
-    pub(crate) label: i64,
-    pub(crate) index: u64,
+pub struct Identity {
+    /// Class of the sample.
+    pub label: i64,
+    /// Number of the sample in its data set.
+    pub index: u64,
     /// Height and width.
-    pub(crate) size: [u32; 2],
-    pub(crate) valid: bool,
+    pub size: [u32; 2],
+    /// Whether the row counts: padding of a last batch does not.
+    pub valid: bool,
 }
 
 /// Where the fields of a batch start in memory, each divisible by 64: for code that hands them on
@@ -46,7 +49,7 @@ pub(crate) struct Identity {
 ///
 /// They are valid, and as long as the batch's own views say, while the batch or a clone of it exists.
 /// What is written there belongs to whoever has the batch: the loader does not look at it again.
-/// While it is written, there may be no view from [`Batch`](crate::Batch)'s methods.
+/// While it is written, there may be no view from the batch's methods.
 #[derive(Clone, Debug)]
 pub struct FieldPointers {
     /// The images, one behind the other; of no bytes where they have their own sizes.
@@ -63,17 +66,17 @@ pub struct FieldPointers {
     pub labels_i32: *mut i32,
     /// Whether each row counts, 0 or 1.
     pub valid: *mut u8,
-    /// The columns of a table, in the order of [`Batch::columns`](crate::Batch::columns).
+    /// The columns of a table, in the order of the batch's columns.
     pub columns: Vec<*mut u8>,
 }
 
 /// The memory of one batch. `T` is what a row has besides its bytes.
-pub(crate) struct Slab<T> {
+pub struct Slab<T> {
     memory: Box<[UnsafeCell<u8>]>,
     /// What lies in `memory` before the first byte that is used, for its address to be aligned.
     skipped: usize,
     rows: Box<[Row<T>]>,
-    shape: Shape,
+    shape: SlabLayout,
     /// Rows of this filling: the last batch of an epoch may have fewer than the slab.
     in_use: usize,
     finished: AtomicUsize,
@@ -93,7 +96,7 @@ unsafe impl<T: Send + Sync> Sync for Slab<T> {}
 impl<T: Default> Slab<T> {
     /// A zeroed slab that fillings of `shape` and up to `bytes` bytes fit into, or `None` when there
     /// is no memory for it.
-    pub(crate) fn new(shape: &Shape, bytes: usize) -> Option<Self> {
+    pub fn new(shape: &SlabLayout, bytes: usize) -> Option<Self> {
         // Asked for with an alignment, the memory would be zeroed by hand, all of it and at once,
         // instead of by the system when a page is first written.
         let bytes = bytes.max(shape.bytes()).checked_next_multiple_of(ALIGNMENT)?;
@@ -112,12 +115,12 @@ impl<T: Default> Slab<T> {
 
 impl<T> Slab<T> {
     /// Bytes of memory, besides what the rows' extras own.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.memory.len() - (ALIGNMENT - 1)
     }
 
     /// Whether there is room for a filling of `shape`.
-    pub(crate) fn fits(&self, shape: &Shape) -> bool {
+    pub fn fits(&self, shape: &SlabLayout) -> bool {
         shape.rows <= self.rows.len() && shape.bytes() <= self.bytes()
     }
 
@@ -125,7 +128,7 @@ impl<T> Slab<T> {
     ///
     /// # Panics
     /// When the shape has fewer rows, or the slab no room for it.
-    pub(crate) fn reset(&mut self, shape: &Shape, rows: usize) {
+    pub fn reset(&mut self, shape: &SlabLayout, rows: usize) {
         assert!(rows <= shape.rows, "{rows} rows in a shape of {}", shape.rows);
         assert!(self.fits(shape), "{shape:?} in {} bytes", self.bytes());
         for row in &mut self.rows {
@@ -138,12 +141,13 @@ impl<T> Slab<T> {
     }
 
     /// What the rows have besides their bytes.
-    pub(crate) fn extras_mut(&mut self) -> impl Iterator<Item = &mut T> {
+    pub fn extras_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.rows.iter_mut().map(|row| row.extra.get_mut())
     }
 
     /// Takes row `row` to write it; `None` when there is no such row or somebody has it already.
-    pub(crate) fn claim(&self, row: usize) -> Option<RowMut<'_, T>> {
+    #[inline]
+    pub fn claim(&self, row: usize) -> Option<RowMut<'_, T>> {
         let rows = &self.rows[..self.in_use];
         // Only the flag's own value matters here; the row's bytes were handed over with the slab.
         let taken = rows.get(row)?.claimed.swap(true, Ordering::Relaxed);
@@ -151,48 +155,48 @@ impl<T> Slab<T> {
     }
 
     /// The first `rows` images of a published slab.
-    pub(crate) fn images(&self, rows: usize) -> &[u8] {
+    pub fn images(&self, rows: usize) -> &[u8] {
         self.published_bytes(rows, Field::Images)
     }
 
     /// The first `rows` masks of a published slab.
-    pub(crate) fn masks(&self, rows: usize) -> &[u8] {
+    pub fn masks(&self, rows: usize) -> &[u8] {
         self.published_bytes(rows, Field::Masks)
     }
 
     /// Height and width of the first `rows` images of a published slab.
-    pub(crate) fn sizes(&self, rows: usize) -> &[[u32; 2]] {
+    pub fn sizes(&self, rows: usize) -> &[[u32; 2]] {
         self.published_numbers(rows, Field::Sizes)
     }
 
     /// The first `rows` labels of a published slab.
-    pub(crate) fn labels(&self, rows: usize) -> &[i64] {
+    pub fn labels(&self, rows: usize) -> &[i64] {
         self.published_numbers(rows, Field::Labels)
     }
 
     /// The same in 32 bits; a label that does not fit is the least number there is.
-    pub(crate) fn short_labels(&self, rows: usize) -> &[i32] {
+    pub fn short_labels(&self, rows: usize) -> &[i32] {
         self.published_numbers(rows, Field::ShortLabels)
     }
 
     /// The first `rows` sample indices of a published slab.
-    pub(crate) fn indices(&self, rows: usize) -> &[u64] {
+    pub fn indices(&self, rows: usize) -> &[u64] {
         self.published_numbers(rows, Field::Indices)
     }
 
     /// Column `column` of the first `rows` rows of a published slab.
-    pub(crate) fn column(&self, rows: usize, column: usize) -> &[u8] {
+    pub fn column(&self, rows: usize, column: usize) -> &[u8] {
         self.published_area(rows, self.shape.columns[column])
     }
 
     /// Whether each of the first `rows` rows of a published slab counts.
-    pub(crate) fn valid(&self, rows: usize) -> &[bool] {
+    pub fn valid(&self, rows: usize) -> &[bool] {
         let bytes = self.published_bytes(rows, Field::Valid);
         <[bool]>::try_ref_from_bytes(bytes).expect("`identify` wrote nothing but 0 and 1")
     }
 
     /// What row `row` of a published slab has besides its bytes.
-    pub(crate) fn extra(&self, row: usize) -> &T {
+    pub fn extra(&self, row: usize) -> &T {
         self.check_published();
         // SAFETY: the slab is published, checked above, so nobody has a mutable reference.
         unsafe { &*self.rows[row].extra.get() }
@@ -200,7 +204,7 @@ impl<T> Slab<T> {
 
     /// Where the fields of a published slab start. Nothing here reads or writes them from then on,
     /// but for the views that are asked for; whoever writes there asks for none meanwhile.
-    pub(crate) fn pointers(&self) -> FieldPointers {
+    pub fn pointers(&self) -> FieldPointers {
         self.check_published();
         let start = |field| self.start_of(&self.shape.range(field, 0..self.in_use));
         let columns = self.shape.columns.iter();
@@ -268,22 +272,29 @@ impl<T> Slab<T> {
 }
 
 /// One row, to be written by the thread that claimed it.
-pub(crate) struct RowMut<'a, T> {
+#[derive(Debug)]
+pub struct RowMut<'a, T> {
     slab: &'a Slab<T>,
     row: usize,
 }
 
-/// What a row consists of.
-pub(crate) struct Parts<'r, T> {
-    pub(crate) image: &'r mut [u8],
-    pub(crate) mask: &'r mut [u8],
-    pub(crate) columns: ColumnsMut<'r, T>,
-    pub(crate) extra: &'r mut T,
+/// The parts of a row.
+#[derive(Debug)]
+pub struct Parts<'r, T> {
+    /// Bytes of the image.
+    pub image: &'r mut [u8],
+    /// Bytes of the mask.
+    pub mask: &'r mut [u8],
+    /// Columns of a table.
+    pub columns: ColumnsMut<'r, T>,
+    /// The value that the row has in addition to its bytes.
+    pub extra: &'r mut T,
 }
 
 impl<T> Parts<'_, T> {
     /// The same for a shorter time.
-    pub(crate) fn reborrow(&mut self) -> Parts<'_, T> {
+    #[inline]
+    pub fn reborrow(&mut self) -> Parts<'_, T> {
         let columns = ColumnsMut { slab: self.columns.slab, row: self.columns.row };
         Parts { image: self.image, mask: self.mask, columns, extra: self.extra }
     }
@@ -292,14 +303,16 @@ impl<T> Parts<'_, T> {
 /// The columns of one row. There is no second one to be used of a row at a time: it is neither
 /// cloned nor made but for as long as its [`RowMut`], or the one that it is made of, is borrowed
 /// mutably.
-pub(crate) struct ColumnsMut<'r, T> {
+#[derive(Debug)]
+pub struct ColumnsMut<'r, T> {
     slab: &'r Slab<T>,
     row: usize,
 }
 
 impl<T> ColumnsMut<'_, T> {
     /// Bytes of the row in column `column`.
-    pub(crate) fn get(&mut self, column: usize) -> &mut [u8] {
+    #[inline]
+    pub fn get(&mut self, column: usize) -> &mut [u8] {
         let range = self.slab.shape.columns[column].range(self.row..self.row + 1);
         // SAFETY: alone in the row's columns as `RowMut::parts` is in the row, and borrowed mutably
         // for as long as the result lives; columns overlap neither each other nor a field.
@@ -307,14 +320,15 @@ impl<T> ColumnsMut<'_, T> {
     }
 
     /// Zeros in all columns.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         (0..self.slab.shape.columns.len()).for_each(|column| self.get(column).fill(0));
     }
 }
 
 impl<'a, T> RowMut<'a, T> {
     /// The row's image, its mask and what else belongs to it.
-    pub(crate) fn parts(&mut self) -> Parts<'_, T> {
+    #[inline]
+    pub fn parts(&mut self) -> Parts<'_, T> {
         let row = self.row..self.row + 1;
         let shape = &self.slab.shape;
         // SAFETY: this `RowMut` is the only one of its row (`claimed`), rows do not overlap, and
@@ -329,7 +343,8 @@ impl<'a, T> RowMut<'a, T> {
     }
 
     /// Writes the row's numbers.
-    pub(crate) fn identify(&mut self, identity: Identity) {
+    #[inline]
+    pub fn identify(&mut self, identity: Identity) {
         let Identity { label, index, size, valid } = identity;
         let short = i32::try_from(label).unwrap_or(i32::MIN);
         let shape = &self.slab.shape;
@@ -347,7 +362,8 @@ impl<'a, T> RowMut<'a, T> {
     }
 
     /// Gives the row back. The last one to do so gets the whole slab.
-    pub(crate) fn finish(self) -> Option<Complete<'a, T>> {
+    #[inline]
+    pub fn finish(self) -> Option<Complete<'a, T>> {
         let slab = self.slab;
         // Release passes this row's writes on to the last finisher, acquire lets it see the others'.
         let finished = slab.finished.fetch_add(1, Ordering::AcqRel) + 1;
@@ -356,18 +372,20 @@ impl<'a, T> RowMut<'a, T> {
 }
 
 /// The whole slab, after every row was given back and before anybody reads.
-pub(crate) struct Complete<'a, T> {
+#[derive(Debug)]
+pub struct Complete<'a, T> {
     slab: &'a Slab<T>,
 }
 
 impl<T> Complete<'_, T> {
     /// How many rows were filled.
-    pub(crate) fn rows(&self) -> usize {
+    #[inline]
+    pub fn rows(&self) -> usize {
         self.slab.in_use
     }
 
     /// What row `row` has besides its bytes.
-    pub(crate) fn extra(&mut self, row: usize) -> &mut T {
+    pub fn extra(&mut self, row: usize) -> &mut T {
         assert!(row < self.rows(), "row {row} of {}", self.rows());
         // SAFETY: all rows are given back and nothing is published, so this `Complete` is alone,
         // and it is borrowed mutably for as long as the result lives.
@@ -375,14 +393,14 @@ impl<T> Complete<'_, T> {
     }
 
     /// The images of `rows`.
-    pub(crate) fn images(&mut self, rows: Range<usize>) -> &mut [u8] {
+    pub fn images(&mut self, rows: Range<usize>) -> &mut [u8] {
         assert!(rows.end <= self.rows(), "rows {rows:?} of a filling of {}", self.rows());
         // SAFETY: alone as in `extra`, and borrowed mutably for as long as the result lives.
         unsafe { self.slab.exclusive(self.slab.shape.range(Field::Images, rows)) }
     }
 
     /// Moves row `from` to `to`: bytes and numbers are copied, the extras change places.
-    pub(crate) fn move_row(&mut self, from: usize, to: usize) {
+    pub fn move_row(&mut self, from: usize, to: usize) {
         assert!(to <= from && from < self.rows(), "row {from} to {to} of {}", self.rows());
         if from == to {
             return;
@@ -401,7 +419,7 @@ impl<T> Complete<'_, T> {
     }
 
     /// Opens the slab to readers.
-    pub(crate) fn publish(self) {
+    pub fn publish(self) {
         self.slab.published.store(true, Ordering::Release);
     }
 }
@@ -413,9 +431,9 @@ impl<T> std::fmt::Debug for Slab<T> {
 }
 
 #[cfg(test)]
-#[cfg(not(any(shuttle, loom)))]
+#[cfg(not(any(feature = "shuttle", feature = "loom")))]
 mod tests;
 
 #[cfg(test)]
-#[cfg(loom)]
+#[cfg(feature = "loom")]
 mod orderings;

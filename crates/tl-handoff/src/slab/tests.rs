@@ -1,8 +1,8 @@
 use super::*;
 use crate::sync::{Arc, thread};
 
-fn shape(rows: usize, images: usize, masks: usize) -> Option<Shape> {
-    Shape::new(rows, RowBytes { images, masks })
+fn shape(rows: usize, images: usize, masks: usize) -> Option<SlabLayout> {
+    SlabLayout::new(rows, RowBytes { images, masks })
 }
 
 fn slab(rows: usize, row_bytes: usize) -> Slab<Vec<u8>> {

@@ -10,20 +10,21 @@ use std::ops::Range;
 
 use crossbeam_queue::ArrayQueue;
 
-use crate::reader::ReaderCounters;
-
 #[cfg(test)]
+#[cfg(not(feature = "loom"))]
 use crate::sync::MutexGuard;
-use crate::sync::{Arc, Condvar, Mutex, lock, wait};
+use crate::sync::{Arc, AtomicU64, Condvar, Mutex, Ordering, lock, wait};
 
 /// Rows that may be between the first that has not been taken and the last that is being read. What
 /// bounds memory is bytes; this bounds the list.
-pub(crate) const MAX_ROWS: u64 = 4096;
+pub const MAX_ROWS: u64 = 4096;
 
 /// Buffers above this size are not kept for another sample.
-pub(crate) const SPARE_BYTES: usize = 4 << 20;
+pub const SPARE_BYTES: usize = 4 << 20;
 
-pub(crate) struct Window {
+/// The rows that are read ahead of the workers.
+#[derive(Debug)]
+pub struct Window {
     /// Where the rows end.
     end: u64,
     /// Bytes that may be read and not taken, unless one sample alone has more.
@@ -36,9 +37,10 @@ pub(crate) struct Window {
     /// Buffers on their way back from workers to readers.
     spare: ArrayQueue<Vec<u8>>,
     /// What the window holds is added there, and taken away again.
-    counters: Arc<ReaderCounters>,
+    counters: Arc<WindowCounters>,
 }
 
+#[derive(Debug)]
 struct State {
     /// The row of the front slot: every row before it is taken.
     first: u64,
@@ -50,6 +52,7 @@ struct State {
     closed: bool,
 }
 
+#[derive(Debug)]
 enum Slot {
     /// No reader has begun.
     Idle,
@@ -62,7 +65,7 @@ enum Slot {
 
 impl Slot {
     /// Takes away what the slot has added to `counters`.
-    fn uncount(&self, counters: &ReaderCounters) {
+    fn uncount(&self, counters: &WindowCounters) {
         match self {
             Self::Reading(charge) => counters.give_up(*charge),
             Self::Ready(charge, _) => counters.release(*charge),
@@ -71,18 +74,81 @@ impl Slot {
     }
 }
 
-/// The bytes of a sample as a reader brought them.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Fetched {
-    pub(crate) sample: u64,
-    pub(crate) bytes: Vec<u8>,
-    /// Whether they are the sample's own, and not those stored in its container.
-    pub(crate) is_unpacked: bool,
+/// Counts of what windows hold, for reports.
+#[derive(Debug, Default)]
+pub struct WindowCounters {
+    reading: AtomicU64,
+    ready: AtomicU64,
+    bytes: AtomicU64,
+    found: AtomicU64,
 }
 
-/// Whether a reader may go on.
+impl WindowCounters {
+    /// Rows that are being read.
+    pub fn reading(&self) -> u64 {
+        self.reading.load(Ordering::Relaxed)
+    }
+
+    /// Rows that wait for their workers.
+    pub fn ready(&self) -> u64 {
+        self.ready.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of both.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Rows that were ready when a worker asked for its own, added up over the requests.
+    pub fn found(&self) -> u64 {
+        self.found.load(Ordering::Relaxed)
+    }
+
+    /// A read of this many bytes has begun.
+    fn begin(&self, bytes: u64) {
+        self.reading.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// A row has been read, and waits for its worker.
+    fn complete(&self) {
+        self.reading.fetch_sub(1, Ordering::Relaxed);
+        self.ready.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Nobody waits for a read any more.
+    fn give_up(&self, bytes: u64) {
+        self.reading.fetch_sub(1, Ordering::Relaxed);
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// A row that was ready has left the window.
+    fn release(&self, bytes: u64) {
+        self.ready.fetch_sub(1, Ordering::Relaxed);
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// A worker asks for its row.
+    fn ask(&self) {
+        self.found.fetch_add(self.ready(), Ordering::Relaxed);
+    }
+}
+
+/// The bytes of a sample as a reader brought them.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Fetched {
+    /// Number of the sample in its data set.
+    pub sample: u64,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Whether they are the sample's own, and not those stored in its container.
+    pub is_unpacked: bool,
+}
+
+/// Whether a reader may continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Admission {
+pub enum Admission {
+    /// The row is charged and may be read.
     Granted,
     /// The row's worker has not waited.
     Taken,
@@ -90,9 +156,10 @@ pub(crate) enum Admission {
     Full,
 }
 
-/// What a reader is to do next.
+/// The next task of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Claim {
+pub enum Claim {
+    /// Read this row.
     Row(u64),
     /// Nothing before rows are taken.
     Full,
@@ -102,7 +169,7 @@ pub(crate) enum Claim {
 
 impl Window {
     /// A window over `rows` with `spare` buffers between two uses.
-    pub(crate) fn new(rows: Range<u64>, budget: u64, spare: usize) -> Self {
+    pub fn new(rows: Range<u64>, budget: u64, spare: usize) -> Self {
         let Range { start, end } = rows;
         let slots = VecDeque::new();
         let state = State { first: start, next: start, slots, bytes: 0, closed: false };
@@ -113,12 +180,12 @@ impl Window {
     }
 
     /// The window, adding what it holds to `counters`.
-    pub(crate) fn counting(self, counters: Arc<ReaderCounters>) -> Self {
+    pub fn counting(self, counters: Arc<WindowCounters>) -> Self {
         Self { counters, ..self }
     }
 
     /// The row to read next, at once or, if `waits`, when there is one.
-    pub(crate) fn claim(&self, waits: bool) -> Claim {
+    pub fn claim(&self, waits: bool) -> Claim {
         let mut state = lock(&self.state);
         loop {
             if state.closed {
@@ -144,7 +211,7 @@ impl Window {
 
     /// Charges a claimed row with the bytes that it takes, at once or, if `waits`, when there is room
     /// for them. One row is always let in.
-    pub(crate) fn admit(&self, row: u64, bytes: u64, waits: bool) -> Admission {
+    pub fn admit(&self, row: u64, bytes: u64, waits: bool) -> Admission {
         let mut state = lock(&self.state);
         loop {
             if state.closed || !state.is_idle(row) {
@@ -165,7 +232,7 @@ impl Window {
 
     /// Puts a row that has been read in its place; `None` where it could not be read, which its
     /// worker will find out.
-    pub(crate) fn complete(&self, row: u64, fetched: Option<Fetched>) {
+    pub fn complete(&self, row: u64, fetched: Option<Fetched>) {
         let mut state = lock(&self.state);
         let Some(&Slot::Reading(charge)) = state.slot(row) else { return };
         *state.slot_or_new(row) = match fetched {
@@ -186,7 +253,7 @@ impl Window {
 
     /// The bytes of a row, waiting for them if they are on their way. `None` when no reader has begun
     /// to read them: none will. `before_waiting` is called before it waits, if it does.
-    pub(crate) fn take(&self, row: u64, before_waiting: impl FnOnce()) -> Option<Fetched> {
+    pub fn take(&self, row: u64, before_waiting: impl FnOnce()) -> Option<Fetched> {
         let mut state = lock(&self.state);
         self.counters.ask();
         let mut before_waiting = Some(before_waiting);
@@ -206,7 +273,7 @@ impl Window {
     }
 
     /// Lets go of a row, whether or not it was taken: its worker had the bytes from elsewhere.
-    pub(crate) fn discard(&self, row: u64) {
+    pub fn discard(&self, row: u64) {
         let mut state = lock(&self.state);
         if state.closed || row < state.first {
             return;
@@ -220,12 +287,12 @@ impl Window {
     }
 
     /// A buffer, one of those that were given back if there are any.
-    pub(crate) fn spare(&self) -> Vec<u8> {
+    pub fn spare(&self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()
     }
 
     /// Gives a buffer back.
-    pub(crate) fn give_back(&self, buffer: Vec<u8>) {
+    pub fn give_back(&self, buffer: Vec<u8>) {
         if buffer.capacity() <= SPARE_BYTES {
             // What the queue has no room for is freed.
             drop(self.spare.push(buffer));
@@ -233,7 +300,7 @@ impl Window {
     }
 
     /// Ends it: there is nothing to claim from now on, and nobody waits.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         let mut state = lock(&self.state);
         state.closed = true;
         for slot in state.slots.drain(..) {
@@ -245,6 +312,7 @@ impl Window {
     }
 
     #[cfg(test)]
+    #[cfg(not(feature = "loom"))]
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
@@ -261,7 +329,7 @@ impl State {
     }
 
     /// Marks a row as taken, which is not before the first, and returns its bytes if they are there.
-    fn take(&mut self, row: u64, counters: &ReaderCounters) -> Option<Fetched> {
+    fn take(&mut self, row: u64, counters: &WindowCounters) -> Option<Fetched> {
         let slot = std::mem::replace(self.slot_or_new(row), Slot::Taken);
         slot.uncount(counters);
         let (charge, fetched) = match slot {
@@ -293,4 +361,9 @@ impl State {
 }
 
 #[cfg(test)]
+#[cfg(not(any(feature = "shuttle", feature = "loom")))]
 mod tests;
+
+#[cfg(test)]
+#[cfg(feature = "shuttle")]
+mod schedules;

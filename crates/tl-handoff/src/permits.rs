@@ -1,21 +1,22 @@
-//! The gate: how many batches of memory there may be at once, and who waits for one.
+//! Permits for batches: how many may be in memory at once, and who waits for one.
 //!
-//! Without a budget it counts and lets everybody through. With one, a batch may be begun when fewer
-//! than `most` lie between it and the last one that the consumer let go of, so that the batch the
-//! consumer waits for always has its memory: no later batch can have taken it. A worker that the
-//! system has suspended just behind its last row holds a batch for a moment longer; whoever needs
-//! that memory waits for it here.
+//! Without a bound, permits are counted and nobody waits. With one, a worker may begin a batch when
+//! fewer than `most` lie between it and the last batch that the consumer released. The batch that
+//! the consumer waits for therefore always has its memory: no later batch can have taken it. A
+//! worker that the system suspends right after its last row holds a batch for a moment longer; the
+//! thread that needs that memory waits for it here.
 
+use std::error::Error;
+use std::fmt;
 use std::time::{Duration, Instant};
 
-use crate::error::PipelineError;
 use crate::sync::{
     Arc, AtomicBool, AtomicU64, Condvar, Mutex, Ordering, lock, process_id, wait, wait_timeout,
 };
 
 /// Counts batches, in the hands of workers and of the consumer.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub struct BatchPermits {
     /// Batches that there may be at once.
     most: u64,
     /// Bytes that may be prepared ahead, where batches differ.
@@ -23,7 +24,7 @@ pub(crate) struct Gate {
     state: Mutex<State>,
     /// Signalled when a batch is received or let go of, and when a run is over.
     changed: Condvar,
-    /// The process that the gate is used in.
+    /// The process that uses the permits.
     process: u32,
 }
 
@@ -44,10 +45,10 @@ struct State {
     ahead: u64,
 }
 
-/// One run's place at the gate.
+/// One run's place among those that ask for permits.
 #[derive(Debug)]
-pub(crate) struct Turn {
-    gate: Arc<Gate>,
+pub struct RunTicket {
+    permits: Arc<BatchPermits>,
     /// The run's first batch.
     start: u64,
     /// Batches of earlier runs that somebody held when the run began.
@@ -55,14 +56,14 @@ pub(crate) struct Turn {
     /// Batches that the consumer had received and let go of by then.
     received: u64,
     released: u64,
-    /// Whether nobody is to wait any more; changed under the gate's lock.
+    /// Whether nobody is to wait any more; changed under the permits' lock.
     closed: AtomicBool,
 }
 
 /// Leave to have one batch in memory, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Permit {
-    gate: Arc<Gate>,
+pub struct Permit {
+    permits: Arc<BatchPermits>,
     /// Bytes of its rows, where those grow, and of its images, where it is padded. A row's are added
     /// before it is finished, and looked at behind the last finish, which orders them.
     charged: AtomicU64,
@@ -74,34 +75,52 @@ pub(crate) struct Permit {
 
 /// A batch is ready or with the consumer, or the user's code has kept it, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Held {
-    gate: Arc<Gate>,
+pub struct HeldBatch {
+    permits: Arc<BatchPermits>,
     /// Whether the consumer has received it.
     is_received: AtomicBool,
 }
 
-impl Gate {
-    /// A gate for `most` batches at once, and `bytes` of growing rows ahead of the consumer.
-    pub(crate) fn new(most: u64, bytes: u64) -> Arc<Self> {
+/// The consumer keeps so many batches that the next one has no memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchesHeld {
+    /// Batches that are kept.
+    pub held: u64,
+    /// Batches that memory has room for.
+    pub most: u64,
+}
+
+impl fmt::Display for BatchesHeld {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { held, most } = self;
+        write!(f, "{held} batches are kept, and memory has room for {most}")
+    }
+}
+
+impl Error for BatchesHeld {}
+
+impl BatchPermits {
+    /// Permits for `most` batches at once, and `bytes` of growing rows ahead of the consumer.
+    pub fn new(most: u64, bytes: u64) -> Arc<Self> {
         let (state, changed) = (Mutex::default(), Condvar::new());
         Arc::new(Self { most, bytes, state, changed, process: process_id() })
     }
 
     /// Begins a run at batch `start`; `None` while there is another and memory is bounded, because
     /// two runs would wait for each other's batches.
-    pub(crate) fn turn(self: &Arc<Self>, start: u64) -> Option<Turn> {
+    pub fn begin(self: &Arc<Self>, start: u64) -> Option<RunTicket> {
         let mut state = lock(&self.state);
         if state.runs > 0 && self.most < u64::MAX {
             return None;
         }
         state.runs += 1;
         let State { published, received, released, .. } = *state;
-        let (gate, closed) = (Arc::clone(self), AtomicBool::new(false));
-        Some(Turn { gate, start, held: published - released, received, released, closed })
+        let (permits, closed) = (Arc::clone(self), AtomicBool::new(false));
+        Some(RunTicket { permits, start, held: published - released, received, released, closed })
     }
 
     /// How many batches there are, and how many of them the consumer holds.
-    pub(crate) fn counts(&self) -> (u64, u64) {
+    pub fn counts(&self) -> (u64, u64) {
         let state = lock(&self.state);
         (state.live, state.held)
     }
@@ -118,17 +137,17 @@ impl Gate {
     }
 }
 
-impl Turn {
+impl RunTicket {
     /// Sleeps until batch `batch` of the run may be begun; says how long that took when it meant
     /// sleeping.
-    pub(crate) fn wait(&self, batch: u64) -> Duration {
-        let mut state = lock(&self.gate.state);
+    pub fn wait(&self, batch: u64) -> Duration {
+        let mut state = lock(&self.permits.state);
         if self.admits(batch, &state) {
             return Duration::ZERO;
         }
         let start = Instant::now();
         while !self.admits(batch, &state) {
-            state = wait(&self.gate.changed, state);
+            state = wait(&self.permits.changed, state);
         }
         start.elapsed()
     }
@@ -139,7 +158,8 @@ impl Turn {
         }
         // The batch that is received next is always let in: the consumer waits for it.
         let is_next = batch - self.start <= state.received - self.received;
-        self.between(batch, state) < self.gate.most && (is_next || state.ahead < self.gate.bytes)
+        self.between(batch, state) < self.permits.most
+            && (is_next || state.ahead < self.permits.bytes)
     }
 
     /// Batches before `batch` that somebody has, or that are still to come.
@@ -153,14 +173,10 @@ impl Turn {
     /// sleeping.
     ///
     /// # Errors
-    /// [`PipelineError::BatchesHeld`] when they are still kept then.
-    pub(crate) fn check_held(
-        &self,
-        batch: u64,
-        timeout: Duration,
-    ) -> Result<Duration, PipelineError> {
-        let most = self.gate.most;
-        let mut state = lock(&self.gate.state);
+    /// When they are still kept then.
+    pub fn check_held(&self, batch: u64, timeout: Duration) -> Result<Duration, BatchesHeld> {
+        let most = self.permits.most;
+        let mut state = lock(&self.permits.state);
         let mut start = None;
         loop {
             let held = self.between(batch, &state);
@@ -169,50 +185,51 @@ impl Turn {
             }
             let left = timeout.saturating_sub(start.get_or_insert_with(Instant::now).elapsed());
             if left.is_zero() {
-                return Err(PipelineError::BatchesHeld { held, most });
+                return Err(BatchesHeld { held, most });
             }
-            state = wait_timeout(&self.gate.changed, state, left);
+            state = wait_timeout(&self.permits.changed, state, left);
         }
     }
 
     /// Leave to have a batch that was waited for. A worker that still has one the consumer let go of
     /// is waited for, which needs nobody else.
-    pub(crate) fn permit(&self) -> Permit {
-        let mut state = lock(&self.gate.state);
-        while state.live >= self.gate.most {
-            state = wait(&self.gate.changed, state);
+    pub fn permit(&self) -> Permit {
+        let mut state = lock(&self.permits.state);
+        while state.live >= self.permits.most {
+            state = wait(&self.permits.changed, state);
         }
         state.live += 1;
         let (charged, is_received) = (AtomicU64::new(0), AtomicBool::new(false));
-        Permit { gate: Arc::clone(&self.gate), charged, beside: 0, is_received }
+        Permit { permits: Arc::clone(&self.permits), charged, beside: 0, is_received }
     }
 
     /// Lets everybody through, because the run is over.
-    pub(crate) fn close(&self) {
-        self.gate.change(|_| self.closed.store(true, Ordering::Relaxed));
+    pub fn close(&self) {
+        self.permits.change(|_| self.closed.store(true, Ordering::Relaxed));
     }
 }
 
-impl Drop for Turn {
+impl Drop for RunTicket {
     fn drop(&mut self) {
-        self.gate.change(|state| state.runs -= 1);
+        self.permits.change(|state| state.runs -= 1);
     }
 }
 
 impl Permit {
     /// Adds `bytes` to those of the batch and returns the sum. Without a bound on what is prepared
     /// ahead that takes no lock.
-    pub(crate) fn charge(&self, bytes: u64) -> u64 {
-        if bytes > 0 && self.gate.bytes < u64::MAX {
-            lock(&self.gate.state).ahead += bytes;
+    #[inline]
+    pub fn charge(&self, bytes: u64) -> u64 {
+        if bytes > 0 && self.permits.bytes < u64::MAX {
+            lock(&self.permits.state).ahead += bytes;
         }
         self.charged.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes)
     }
 
     /// The same with `bytes` of memory that the batch has and does not need, because it was another's.
-    pub(crate) fn with_beside(mut self, bytes: u64) -> Self {
-        if self.gate.bytes < u64::MAX {
-            lock(&self.gate.state).ahead += bytes;
+    pub fn with_beside(mut self, bytes: u64) -> Self {
+        if self.permits.bytes < u64::MAX {
+            lock(&self.permits.state).ahead += bytes;
             self.beside += bytes;
         }
         self
@@ -220,14 +237,14 @@ impl Permit {
 
     /// Notes that the batch is ready. Who drops what this returns makes others wait for the permit,
     /// with the ring locked, and must not need that lock to let go of it.
-    pub(crate) fn publish(&self) -> Held {
-        self.gate.change(|state| state.published += 1);
-        Held { gate: Arc::clone(&self.gate), is_received: AtomicBool::new(false) }
+    pub fn publish(&self) -> HeldBatch {
+        self.permits.change(|state| state.published += 1);
+        HeldBatch { permits: Arc::clone(&self.permits), is_received: AtomicBool::new(false) }
     }
 
     /// Notes that the consumer has received the batch.
-    pub(crate) fn receive(&self, held: &Held) {
-        self.gate.change(|state| {
+    pub fn receive(&self, held: &HeldBatch) {
+        self.permits.change(|state| {
             state.received += 1;
             state.held += 1;
             state.ahead -= self.ahead();
@@ -238,18 +255,19 @@ impl Permit {
 
     /// Those of its bytes that count as prepared ahead.
     fn ahead(&self) -> u64 {
-        if self.gate.bytes < u64::MAX { self.charged() + self.beside } else { 0 }
+        if self.permits.bytes < u64::MAX { self.charged() + self.beside } else { 0 }
     }
 
     /// Bytes so far.
-    pub(crate) fn charged(&self) -> u64 {
+    #[inline]
+    pub fn charged(&self) -> u64 {
         self.charged.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.gate.change(|state| {
+        self.permits.change(|state| {
             state.live -= 1;
             if !self.is_received.load(Ordering::Relaxed) {
                 state.ahead -= self.ahead();
@@ -258,9 +276,9 @@ impl Drop for Permit {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldBatch {
     fn drop(&mut self) {
-        self.gate.change(|state| {
+        self.permits.change(|state| {
             state.released += 1;
             state.held -= u64::from(self.is_received.load(Ordering::Relaxed));
         });
@@ -268,13 +286,13 @@ impl Drop for Held {
 }
 
 #[cfg(test)]
-#[cfg(not(any(shuttle, loom)))]
+#[cfg(not(any(feature = "shuttle", feature = "loom")))]
 mod tests;
 
 #[cfg(test)]
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 mod schedules;
 
 #[cfg(test)]
-#[cfg(loom)]
+#[cfg(feature = "loom")]
 mod orderings;

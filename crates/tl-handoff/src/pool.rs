@@ -2,12 +2,13 @@
 
 use std::ops::Deref;
 
-use crate::gate::Permit;
-use crate::slab::{Shape, Slab};
+use crate::permits::Permit;
+use crate::slab::{Slab, SlabLayout};
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Weak, lock, process_id};
 
 /// Slabs, each of which has the shape of its present filling.
-pub(crate) struct Pool<T> {
+#[derive(Debug)]
+pub struct Pool<T> {
     free: Mutex<Vec<Slab<T>>>,
     /// More free slabs than this are given back to the system.
     keep: usize,
@@ -21,7 +22,7 @@ pub(crate) struct Pool<T> {
 
 impl<T: Default> Pool<T> {
     /// A pool that keeps so many free slabs.
-    pub(crate) fn new(keep: usize) -> Self {
+    pub fn new(keep: usize) -> Self {
         let [allocated, in_use, slab_bytes] = std::array::from_fn(|_| AtomicU64::new(0));
         let (free, process) = (Mutex::default(), process_id());
         Self { free, keep, allocated, in_use, slab_bytes, process }
@@ -33,7 +34,7 @@ impl<T: Default> Pool<T> {
     /// It is the smallest free one with room for it. Where free ones have not, a larger one takes
     /// the place of the smallest, with room for fillings an eighth larger: so where shapes vary, all
     /// slabs have the size of the largest filling after a few.
-    pub(crate) fn take(self: &Arc<Self>, shape: &Shape, rows: usize) -> Option<Lease<T>> {
+    pub fn take(self: &Arc<Self>, shape: &SlabLayout, rows: usize) -> Option<Lease<T>> {
         let mut slab = match self.recycled(shape) {
             Ok(slab) => slab,
             Err(Crowded { free }) => {
@@ -49,7 +50,7 @@ impl<T: Default> Pool<T> {
         Some(Lease { slab: Some(slab), pool: Arc::downgrade(self), permit: None })
     }
 
-    fn recycled(&self, shape: &Shape) -> Result<Slab<T>, Crowded> {
+    fn recycled(&self, shape: &SlabLayout) -> Result<Slab<T>, Crowded> {
         let mut free = lock(&self.free);
         let smallest = |fits: bool| {
             let slabs = free.iter().enumerate().filter(|(_, slab)| !fits || slab.fits(shape));
@@ -66,17 +67,17 @@ impl<T: Default> Pool<T> {
     }
 
     /// How many slabs were ever made.
-    pub(crate) fn allocated(&self) -> u64 {
+    pub fn allocated(&self) -> u64 {
         self.allocated.load(Ordering::Relaxed)
     }
 
     /// How many are not free.
-    pub(crate) fn in_use(&self) -> u64 {
+    pub fn in_use(&self) -> u64 {
         self.in_use.load(Ordering::Relaxed)
     }
 
     /// Bytes of the largest of them.
-    pub(crate) fn slab_bytes(&self) -> u64 {
+    pub fn slab_bytes(&self) -> u64 {
         self.slab_bytes.load(Ordering::Relaxed)
     }
 }
@@ -88,7 +89,8 @@ struct Crowded {
 }
 
 /// A slab in use. Dropping it returns the slab to its pool, if that still exists.
-pub(crate) struct Lease<T> {
+#[derive(Debug)]
+pub struct Lease<T> {
     /// `None` only inside `drop`.
     slab: Option<Slab<T>>,
     pool: Weak<Pool<T>>,
@@ -98,17 +100,18 @@ pub(crate) struct Lease<T> {
 
 impl<T> Lease<T> {
     /// The same with leave to have it.
-    pub(crate) fn with_permit(mut self, permit: Permit) -> Self {
+    pub fn with_permit(mut self, permit: Permit) -> Self {
         self.permit = Some(permit);
         self
     }
 
-    pub(crate) fn permit(&self) -> Option<&Permit> {
+    /// The permit that [`with_permit`](Self::with_permit) added.
+    pub fn permit(&self) -> Option<&Permit> {
         self.permit.as_ref()
     }
 
     /// What the rows have besides their bytes, before anybody fills them.
-    pub(crate) fn extras_mut(&mut self) -> impl Iterator<Item = &mut T> {
+    pub fn extras_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.slab.iter_mut().flat_map(Slab::extras_mut)
     }
 }
@@ -137,7 +140,7 @@ impl<T> Drop for Lease<T> {
 }
 
 #[cfg(test)]
-#[cfg(not(any(shuttle, loom)))]
+#[cfg(not(any(feature = "shuttle", feature = "loom")))]
 mod tests {
     use super::*;
     use crate::slab::RowBytes;
@@ -148,8 +151,8 @@ mod tests {
         lease.images(1).as_ptr().addr()
     }
 
-    fn shape(bytes: usize) -> Shape {
-        Shape::new(1, RowBytes { images: bytes, masks: 0 }).unwrap()
+    fn shape(bytes: usize) -> SlabLayout {
+        SlabLayout::new(1, RowBytes { images: bytes, masks: 0 }).unwrap()
     }
 
     #[test]

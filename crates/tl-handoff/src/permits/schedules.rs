@@ -1,4 +1,4 @@
-//! The gate under shuttle: workers that begin batches, a consumer that keeps some, early ends.
+//! The permits under shuttle: workers that begin batches, a consumer that keeps some, early ends.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -8,7 +8,7 @@ use crate::sync::{explore, thread};
 
 /// A batch with its memory: the worker that finished it lets go of that a moment later. The memory
 /// is let go of first.
-type Batch = (Arc<Permit>, Held);
+type Batch = (Arc<Permit>, HeldBatch);
 
 /// What lies between workers and consumer, as in the ring: whoever waits for memory holds its lock.
 #[derive(Default)]
@@ -24,9 +24,9 @@ struct Batches {
 }
 
 impl Finished {
-    fn begin(&self, turn: &Turn) -> Option<Arc<Permit>> {
+    fn begin(&self, ticket: &RunTicket) -> Option<Arc<Permit>> {
         let state = lock(&self.state);
-        (!state.is_closed).then(|| Arc::new(turn.permit()))
+        (!state.is_closed).then(|| Arc::new(ticket.permit()))
     }
 
     fn publish(&self, number: u64, permit: &Arc<Permit>) {
@@ -56,17 +56,18 @@ impl Finished {
     }
 }
 
-/// Two workers on `batches` of a turn, and a consumer that receives the first `receives` of them,
+/// Two workers on `batches` of a ticket, and a consumer that receives the first `receives` of them,
 /// keeping the last `keeps` while it waits for the next. What it keeps at the end is returned.
 fn run(
-    gate: &Arc<Gate>,
+    permits: &Arc<BatchPermits>,
     batches: Range<u64>,
     (receives, keeps): (usize, usize),
 ) -> VecDeque<Batch> {
-    let turn = Arc::new(gate.turn(batches.start).unwrap());
+    let ticket = Arc::new(permits.begin(batches.start).unwrap());
     let (finished, next) = (Arc::new(Finished::default()), Arc::new(AtomicU64::new(batches.start)));
     let workers = [(); 2].map(|()| {
-        let (turn, finished, next) = (Arc::clone(&turn), Arc::clone(&finished), Arc::clone(&next));
+        let (ticket, finished, next) =
+            (Arc::clone(&ticket), Arc::clone(&finished), Arc::clone(&next));
         let end = batches.end;
         thread::spawn(move || {
             loop {
@@ -74,8 +75,8 @@ fn run(
                 if number >= end {
                     return;
                 }
-                turn.wait(number);
-                let Some(permit) = finished.begin(&turn) else { return };
+                ticket.wait(number);
+                let Some(permit) = finished.begin(&ticket) else { return };
                 permit.charge(10 + number);
                 finished.publish(number, &permit);
             }
@@ -83,26 +84,26 @@ fn run(
     });
     let mut kept = VecDeque::new();
     for number in batches.take(receives) {
-        turn.check_held(number, Duration::ZERO).unwrap();
+        ticket.check_held(number, Duration::ZERO).unwrap();
         let batch = finished.take(number);
         batch.0.receive(&batch.1);
-        let (live, with_consumer) = gate.counts();
-        assert!(live <= gate.most && with_consumer <= 2, "{live} {with_consumer}");
+        let (live, with_consumer) = permits.counts();
+        assert!(live <= permits.most && with_consumer <= 2, "{live} {with_consumer}");
         kept.push_back(batch);
         if kept.len() > keeps {
             kept.pop_front();
         }
     }
     finished.close();
-    turn.close();
+    ticket.close();
     for worker in workers {
         worker.join().unwrap();
     }
     kept
 }
 
-fn is_empty(gate: &Gate) -> bool {
-    let State { live, published, released, held, runs, ahead, .. } = *lock(&gate.state);
+fn is_empty(permits: &BatchPermits) -> bool {
+    let State { live, published, released, held, runs, ahead, .. } = *lock(&permits.state);
     (live, published - released, held, runs, ahead) == (0, 0, 0, 0, 0)
 }
 
@@ -111,9 +112,9 @@ fn is_empty(gate: &Gate) -> bool {
 fn a_consumer_that_keeps_one_of_two_batches_gets_the_others() {
     explore(|| {
         for bytes in [u64::MAX, 10] {
-            let gate = Gate::new(2, bytes);
-            drop(run(&gate, 3..7, (4, 1)));
-            assert!(is_empty(&gate));
+            let permits = BatchPermits::new(2, bytes);
+            drop(run(&permits, 3..7, (4, 1)));
+            assert!(is_empty(&permits));
         }
     });
 }
@@ -122,12 +123,12 @@ fn a_consumer_that_keeps_one_of_two_batches_gets_the_others() {
 #[test]
 fn turns_end_early_and_follow_each_other() {
     explore(|| {
-        let gate = Gate::new(2, 10);
-        let kept = run(&gate, 0..u64::MAX, (2, 1));
-        assert_eq!(gate.counts(), (1, 1));
+        let permits = BatchPermits::new(2, 10);
+        let kept = run(&permits, 0..u64::MAX, (2, 1));
+        assert_eq!(permits.counts(), (1, 1));
         let dropping = thread::spawn(move || drop(kept));
-        drop(run(&gate, 0..3, (3, 0)));
+        drop(run(&permits, 0..3, (3, 0)));
         dropping.join().unwrap();
-        assert!(is_empty(&gate));
+        assert!(is_empty(&permits));
     });
 }

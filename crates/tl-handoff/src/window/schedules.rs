@@ -1,0 +1,80 @@
+//! The window under shuttle: readers and workers over its rows, and early ends.
+
+use crate::sync::{Arc, AtomicU64, Ordering, explore, thread};
+use crate::window::{Admission, Claim, Fetched, Window};
+
+const ROWS: u64 = 6;
+
+/// Readers and workers over all rows; some rows cannot be read, and room is for two.
+fn all_rows() {
+    let window = Arc::new(Window::new(0..ROWS, 2, 2));
+    let next = Arc::new(AtomicU64::new(0));
+    let readers = (0..2).map(|_| {
+        let window = Arc::clone(&window);
+        thread::spawn(move || {
+            while let Claim::Row(row) = window.claim(true) {
+                if window.admit(row, 1, true) == Admission::Granted {
+                    let bytes = vec![u8::try_from(row).unwrap()];
+                    let fetched = Fetched { sample: row, bytes, is_unpacked: false };
+                    window.complete(row, (row % 3 != 1).then_some(fetched));
+                }
+            }
+        })
+    });
+    let workers = (0..2).map(|_| {
+        let (window, next) = (Arc::clone(&window), Arc::clone(&next));
+        thread::spawn(move || {
+            loop {
+                let row = next.fetch_add(1, Ordering::Relaxed);
+                if row >= ROWS {
+                    return;
+                }
+                if let Some(Fetched { bytes, .. }) = window.take(row, || ()) {
+                    assert_eq!(bytes, [u8::try_from(row).unwrap()]);
+                    assert_ne!(row % 3, 1);
+                }
+            }
+        })
+    });
+    let threads: Vec<_> = readers.chain(workers).collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert_eq!(window.state().bytes, 0);
+}
+
+/// The window is closed while everyone is at work: nobody stays behind.
+fn closed_early() {
+    let window = Arc::new(Window::new(0..u64::MAX, 2, 2));
+    let threads: Vec<_> = (0..4)
+        .map(|number| {
+            let window = Arc::clone(&window);
+            thread::spawn(move || match number {
+                0 | 1 => {
+                    while let Claim::Row(row) = window.claim(true) {
+                        if window.admit(row, 1, true) == Admission::Granted {
+                            let fetched =
+                                Fetched { sample: row, bytes: Vec::new(), is_unpacked: true };
+                            window.complete(row, Some(fetched));
+                        }
+                    }
+                }
+                2 => drop((0..3).map(|row| window.take(row, || ())).count()),
+                _ => window.close(),
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn every_row_is_read_once_by_someone() {
+    explore(all_rows);
+}
+
+#[test]
+fn closing_leaves_nobody_behind() {
+    explore(closed_early);
+}

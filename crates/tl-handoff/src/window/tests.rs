@@ -1,0 +1,74 @@
+use super::*;
+
+fn fetched(row: u64) -> Fetched {
+    Fetched { sample: row, bytes: row.to_le_bytes().to_vec(), is_unpacked: false }
+}
+
+#[test]
+fn rows_are_claimed_in_order_and_taken_as_they_were_read() {
+    let window = Window::new(5..8, 1000, 4);
+    assert_eq!(
+        [(); 4].map(|()| window.claim(false)),
+        [Claim::Row(5), Claim::Row(6), Claim::Row(7), Claim::Ended]
+    );
+    for row in [7, 5] {
+        assert_eq!(window.admit(row, 8, false), Admission::Granted);
+        window.complete(row, Some(fetched(row)));
+    }
+    assert_eq!(window.take(7, || ()), Some(fetched(7)));
+    assert_eq!(window.take(5, || ()), Some(fetched(5)));
+    // No reader has begun, so none will.
+    assert_eq!(window.take(6, || ()), None);
+    assert_eq!(window.admit(6, 8, true), Admission::Taken);
+    let state = window.state();
+    assert_eq!((state.bytes, state.slots.len()), (0, 0));
+}
+
+#[test]
+fn bytes_are_bounded_but_one_row_is_always_let_in() {
+    let window = Window::new(0..9, 10, 4);
+    for _ in 0..3 {
+        window.claim(false);
+    }
+    assert_eq!(window.admit(1, 11, false), Admission::Granted);
+    assert_eq!(window.admit(2, 1, false), Admission::Full);
+    // The worker of a row that waits for room reads it itself.
+    assert_eq!(window.take(0, || ()), None);
+    assert_eq!(window.admit(0, 1, true), Admission::Taken);
+    window.complete(1, Some(fetched(1)));
+    assert_eq!(window.admit(2, 1, false), Admission::Full);
+    assert!(window.take(1, || ()).is_some());
+    assert_eq!(window.admit(2, 1, false), Admission::Granted);
+    // What cannot be read is charged to nobody.
+    window.complete(2, None);
+    assert_eq!(window.state().bytes, 0);
+    assert_eq!(window.take(2, || ()), None);
+}
+
+#[test]
+fn readers_pass_over_what_workers_have() {
+    let window = Window::new(0..10_000, 10, 4);
+    assert_eq!(window.take(0, || ()), None);
+    assert_eq!(window.take(2, || ()), None);
+    assert_eq!(window.claim(false), Claim::Row(1));
+    assert_eq!(window.claim(false), Claim::Row(3));
+    let rows = std::iter::from_fn(|| match window.claim(false) {
+        Claim::Row(row) => Some(row),
+        Claim::Full | Claim::Ended => None,
+    });
+    assert_eq!(rows.last(), Some(MAX_ROWS));
+    assert_eq!(window.claim(false), Claim::Full);
+    window.close();
+    assert_eq!((window.claim(true), window.take(3, || ())), (Claim::Ended, None));
+}
+
+#[test]
+fn buffers_come_back_unless_there_are_too_many() {
+    let window = Window::new(0..1, 1, 2);
+    for size in [10, 20, 30, SPARE_BYTES + 1] {
+        window.give_back(Vec::with_capacity(size));
+    }
+    assert!(window.spare().capacity() >= 10);
+    assert!(window.spare().capacity() >= 20);
+    assert_eq!(window.spare().capacity(), 0);
+}
