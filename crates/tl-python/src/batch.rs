@@ -17,14 +17,14 @@ use crate::hint::SampleIterator;
 use crate::memory::{BatchMemory, Memory};
 use crate::tensor::{Form, Tensor, wrap};
 
-/// What the batches of one loader have.
+/// The contents of one loader's batches.
 #[derive(Debug)]
 pub(crate) struct Contents {
     form: Form,
     samples: Samples,
     label: bool,
     keys: bool,
-    /// What is bytes in every row: sidecar files, or such columns of a table.
+    /// The fields of bytes: sidecar files, or such columns of a table.
     columns: Vec<String>,
     /// The columns of numbers of a table, as its first batch has them.
     specs: OnceLock<Vec<ColumnSpec>>,
@@ -34,7 +34,7 @@ pub(crate) struct Contents {
     num_classes: Option<usize>,
 }
 
-/// What samples are.
+/// The kind of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Samples {
     Images,
@@ -44,7 +44,7 @@ enum Samples {
 }
 
 impl Contents {
-    /// What batches of this configuration have.
+    /// The contents of this configuration's batches.
     ///
     /// # Errors
     /// Where two fields would have one name; the pipeline refuses that of tables.
@@ -199,7 +199,8 @@ impl PyBatch {
         })
     }
 
-    /// What makes the value of a row, of a field that has no tensor; none where a sample has none.
+    /// The function that makes a row's value, for a field without a tensor; none where a sample has
+    /// none.
     fn values_of<'a>(&'a self, py: Python<'a>, name: &str, form: Form) -> Option<ValueOfRow<'a>> {
         let contents = &*self.contents;
         let formed = move |tensor: Option<Tensor>| {

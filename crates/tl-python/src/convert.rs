@@ -122,7 +122,8 @@ impl Heard {
         if self.raised.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// What was raised, or the work's own result, which then only says that it was stopped.
+    /// The exception that was raised, or the work's own result, which otherwise only tells that it
+    /// was stopped.
     fn unless_raised<T>(self, result: Result<T, Error>) -> PyResult<T> {
         match self.raised {
             Some(raised) => Err(raised),

@@ -25,7 +25,7 @@ pub(crate) struct Error {
     message: Box<str>,
     place: Place,
     errno: Option<i32>,
-    /// What a function of the user's raised.
+    /// The exception of a function of the user's.
     cause: Option<Box<PyErr>>,
 }
 
@@ -72,7 +72,7 @@ impl Class {
     }
 }
 
-/// Where something is wrong.
+/// The place of an error.
 #[derive(Debug, Default)]
 struct Place {
     shard: Option<Location>,
@@ -124,12 +124,12 @@ impl Error {
         &self.message
     }
 
-    /// What is used after it was closed.
+    /// The error of using an object that was closed.
     pub(crate) fn closed(message: &dyn std::fmt::Display) -> Self {
         Self::new(Class::Closed, message)
     }
 
-    /// What reading an IDV file failed with.
+    /// The error of reading an IDV file.
     pub(crate) fn idv(location: &Location, error: &idv_format::ReadError) -> Self {
         let (class, errno) = match error {
             error if error.is_damage() => (Class::Format, None),
@@ -146,7 +146,7 @@ impl Error {
         Self { place, errno, message: in_file(location, error), ..Self::new(class, error) }
     }
 
-    /// Why columns of an IDV file are no arrays.
+    /// The error of converting columns of an IDV file into arrays.
     pub(crate) fn arrow(location: &Location, error: &idv_format::ArrowError) -> Self {
         match error {
             idv_format::ArrowError::Read(error) => Self::idv(location, error),
@@ -158,7 +158,7 @@ impl Error {
         }
     }
 
-    /// What a TBF segment is refused for.
+    /// The error of a TBF segment.
     pub(crate) fn tbf(location: &Location, error: &tbf_format::FormatError) -> Self {
         let class = match error {
             tbf_format::FormatError::NoRow { .. } => Class::Index,
@@ -211,14 +211,14 @@ impl Error {
     }
 }
 
-/// What a function of the user's raised, where that is behind an error.
+/// The exception of a function of the user's that caused an error, if one did.
 fn raised(error: &(dyn std::error::Error + 'static)) -> Option<Box<PyErr>> {
     let mut sources = iter::successors(Some(error), |error| error.source());
     let raised = sources.find_map(|error| error.downcast_ref::<PyErr>())?;
     Python::try_attach(|py| Box::new(raised.clone_ref(py)))
 }
 
-/// What Python calls a setting.
+/// The name of a setting in Python.
 fn setting_name(setting: &str) -> &str {
     match setting {
         "workers" => "num_workers",
@@ -403,7 +403,7 @@ impl From<&SampleError> for Error {
     }
 }
 
-/// What is wrong with a table.
+/// The error of a table.
 fn table(location: &Location, error: &TableError) -> Error {
     let place = |offset| Place { offset, ..Place::at(location) };
     let found = match error {

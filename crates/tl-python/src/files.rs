@@ -78,7 +78,7 @@ impl PyTblReader {
         Ok(PyBytes::new(py, &read))
     }
 
-    /// What the index knows of sample ``index``: a dict of key, label, format, width, height, offset,
+    /// The index entry of sample ``index``: a dict of key, label, format, width, height, offset,
     /// `stored_bytes` and bytes.
     #[pyo3(signature = (index) -> "dict[str, Any]")]
     fn entry<'py>(&self, py: Python<'py>, index: u64) -> PyResult<Bound<'py, PyDict>> {

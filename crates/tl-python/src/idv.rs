@@ -76,8 +76,8 @@ impl PyIdvFile {
         Ok(Some((Memory::of_mapped(&self.mapped, first.offset + start, bytes)?, shape)))
     }
 
-    /// What is wrong with the file: blocks and metadata that cannot be read, and what was passed
-    /// over because nothing is known of it.
+    /// The damage of the file: blocks and metadata that cannot be read, and those of unknown kinds,
+    /// which were skipped.
     pub(crate) fn damage(&self) -> (Vec<String>, Vec<String>) {
         let (mut damage, mut oddities) = (Vec::new(), Vec::new());
         let mut scratch = Scratch::new();
@@ -122,7 +122,7 @@ impl PyIdvFile {
     }
 }
 
-/// How lent numbers are to be seen.
+/// The shape and type of lent numbers.
 struct LentShape {
     rows: usize,
     /// Items of a vector.
@@ -142,7 +142,7 @@ impl PyIdvFile {
         self.rows()
     }
 
-    /// What the table of contents says of every column: a dict each.
+    /// The entries of the table of contents: a dict for each column.
     #[pyo3(signature = () -> "list[dict[str, Any]]")]
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         self.file.columns().iter().map(|entry| described(py, entry)).collect()
@@ -210,7 +210,7 @@ impl PyIdvFile {
     }
 }
 
-/// What the table of contents says of a column.
+/// The entry of the table of contents for a column.
 fn described<'py>(py: Python<'py>, entry: &ColumnEntry) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("name", &entry.name)?;
@@ -232,7 +232,7 @@ fn described<'py>(py: Python<'py>, entry: &ColumnEntry) -> PyResult<Bound<'py, P
     Ok(dict)
 }
 
-/// What single values are, in one word.
+/// The kind of single values, in one word.
 fn item_name(item: &Item) -> &'static str {
     match item {
         Item::Number(number) => number.name(),

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::memory::Memory;
 use crate::tensor::Tensor;
 
-/// What the header of an image says.
+/// The header of an image.
 #[pyclass(frozen, get_all, name = "ImageInfo", module = "turboloader")]
 pub(crate) struct PyImageInfo {
     /// The file format, as in ``"JPEG"``.

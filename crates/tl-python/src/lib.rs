@@ -27,7 +27,7 @@ mod warning;
 
 use pyo3::prelude::*;
 
-/// What the package's modules are made of.
+/// The native classes and functions of the package.
 #[pymodule(name = "_native")]
 mod native {
     #[pymodule_export]

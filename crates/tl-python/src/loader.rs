@@ -46,13 +46,13 @@ pub(crate) struct PyLoader {
 #[pyclass(frozen, name = "Epoch", module = "turboloader._native")]
 pub(crate) struct PyEpoch {
     epoch: Closable<Epoch>,
-    /// Whose functions the epoch's threads call.
+    /// The loader, whose functions the epoch's threads call.
     loader: Py<PyLoader>,
     contents: Arc<Contents>,
     number: u32,
 }
 
-/// What threads belong to, until it is closed.
+/// The owner of threads, until it is closed.
 struct Closable<T: Send> {
     /// Nothing once it is closed.
     value: Mutex<Option<T>>,
@@ -65,7 +65,7 @@ impl<T: Send> Closable<T> {
         Self { value: Mutex::new(Some(value)), process: std::process::id() }
     }
 
-    /// What is under the lock; code that panicked with it has left it as it was.
+    /// Locks the value; code that panicked with it has left it as it was.
     fn lock(&self) -> Result<MutexGuard<'_, Option<T>>, Error> {
         if std::process::id() != self.process {
             return Err(PipelineError::Forked.into());
@@ -182,7 +182,8 @@ impl PyLoader {
         Ok(self.open()?.dataset().len())
     }
 
-    /// What the files are: ``"folder"``, ``"tar"``, ``"tbl"``, ``"idv"`` or ``"tbf"``, each once.
+    /// The kinds of the files, each once: ``"folder"``, ``"tar"``, ``"tbl"``, ``"idv"`` or
+    /// ``"tbf"``.
     #[getter]
     fn kinds(&self) -> Result<Vec<&'static str>, Error> {
         let mut kinds = BTreeSet::new();
@@ -337,7 +338,7 @@ impl PyEpoch {
     }
 }
 
-/// What a loader's time went to, and what limits it.
+/// The use of a loader's time, and its limit.
 #[pyclass(frozen, name = "Report", module = "turboloader")]
 pub(crate) struct PyReport {
     report: Report,
@@ -387,7 +388,7 @@ impl PyReport {
         self.report.stats().slabs_in_use
     }
 
-    /// What limits the loader, in one sentence.
+    /// The limit of the loader, in one sentence.
     #[getter]
     fn verdict(&self) -> String {
         self.report.verdict()
@@ -402,7 +403,7 @@ impl PyReport {
     }
 }
 
-/// Which columns batches of a table have.
+/// The columns of a table's batches, in words.
 fn columns_in_words(columns: &Columns) -> String {
     let mut text = match &columns.columns {
         None => "all of numbers".to_owned(),

@@ -29,7 +29,7 @@ use tl_pipeline::{Batch, FieldPointers};
 
 use crate::error::Error;
 
-/// Where every field of a batch starts, and what JAX and TensorFlow want: a cache line.
+/// The alignment of every field of a batch, as JAX and TensorFlow want it: a cache line.
 pub(crate) const ALIGNMENT: usize = 64;
 
 /// Bytes that somebody keeps where they are.
@@ -261,7 +261,7 @@ const IS_COPIED: u64 = 2;
 const NAME: &CStr = c"dltensor";
 const VERSIONED_NAME: &CStr = c"dltensor_versioned";
 
-/// What an exported capsule points to: the consumer's struct first, then what that points to.
+/// The target of an exported capsule: the consumer's struct first, then the data it points to.
 #[repr(C)]
 struct Export<M> {
     managed: M,
@@ -270,7 +270,7 @@ struct Export<M> {
     _memory: Memory,
 }
 
-/// What is exported: how the numbers lie in a `Memory`.
+/// The layout of exported numbers in a `Memory`.
 pub(crate) struct Exported<'a> {
     pub(crate) memory: &'a Memory,
     pub(crate) shape: &'a [usize],

@@ -22,7 +22,7 @@ pub(crate) struct PyRecipe {
     pub(crate) recipe: Recipe,
 }
 
-/// What a recipe is made with besides its operations.
+/// The options of a recipe besides its operations.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Options {
@@ -139,7 +139,7 @@ impl PyRecipe {
         Ok((py.get_type::<Self>().getattr("from_json")?, (self.to_json(),)))
     }
 
-    /// What the recipe makes of one image: `width * height` pixels of red, green and blue.
+    /// Applies the recipe to one image: `width * height` pixels of red, green and blue.
     ///
     /// Recipes with several views make a tensor with these first. `user_transforms` are the functions
     /// that the recipe names.
@@ -200,8 +200,8 @@ impl PyRecipe {
     }
 }
 
-/// What JSON that nobody has written says, so that no error names a place in it. Python writes what
-/// is no JSON of numbers that are not finite.
+/// Parses JSON that no user wrote, so that no error names a place in it. Python writes invalid JSON
+/// for numbers that are not finite.
 fn value(json: &str) -> Result<Value, Error> {
     serde_json::from_str(json).map_err(|_| Error::recipe(&"numbers of transforms are finite"))
 }

@@ -61,7 +61,7 @@ impl PySamples {
         }
     }
 
-    /// What the recipe makes of sample `index`, and the size of each of its images.
+    /// Applies the recipe to sample `index`; also returns the size of each of its images.
     fn render(&self, index: u64, draw: Draw) -> Result<(Image, (u32, u32)), Error> {
         let fault = |fault| self.error(index, fault);
         let entry = self.dataset.entry(index).map_err(|error| fault(error.into()))?;
@@ -202,8 +202,8 @@ impl PySamples {
         Ok(PyBytes::new(py, &read))
     }
 
-    /// What the recipe makes of sample ``index`` in this epoch, of shape (height, width, 3) or (3,
-    /// height, width); recipes with several views make a tensor with these first.
+    /// Applies the recipe to sample ``index`` in this epoch; the result has shape (height, width,
+    /// 3) or (3, height, width). Recipes with several views make a tensor with these first.
     ///
     /// ``number`` is the sample's where this data set is a part of a larger one, whose bytes it has.
     /// ``seed`` replaces that of the data set.

@@ -1,4 +1,4 @@
-//! What Python says about a loader, and the configuration it comes to.
+//! The settings of a loader from Python, and its configuration.
 
 use std::path::PathBuf;
 
@@ -21,9 +21,9 @@ use crate::user::UserTransforms;
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Settings<'py> {
-    /// What is done with every sample; nothing gives the stored bytes.
+    /// The recipe for every sample; none gives the stored bytes.
     recipe: Option<Bound<'py, PyRecipe>>,
-    /// What fields are handed out as.
+    /// The form of the fields.
     pub(crate) form: String,
     batch_size: usize,
     num_workers: usize,
@@ -120,7 +120,7 @@ impl Settings<'_> {
         Ok(config)
     }
 
-    /// What is done with samples, and their sidecar files.
+    /// The work on samples, and their sidecar files.
     fn of_samples(&self) -> Result<(Work, Vec<String>), Error> {
         let of_tables = [
             ("features", !self.features.is_empty()),

@@ -166,7 +166,7 @@ impl PyTbfSegment {
     }
 }
 
-/// Where a region is, unpacked if that takes more than looking.
+/// The place of a region, unpacked if it has to be.
 fn place(
     segment: &mut Segment<'_>,
     region: Region,
@@ -204,7 +204,7 @@ impl PyTbfSegment {
         self.header.embedding_dim()
     }
 
-    /// How vectors are stored.
+    /// The type of the stored vectors' components.
     #[getter]
     fn dtype(&self) -> PyResult<String> {
         Ok(element(self.header.embedding_dtype())?.python_name())

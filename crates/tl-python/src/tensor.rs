@@ -9,7 +9,7 @@ use crate::element::{Element, PythonElement};
 use crate::hint::{Fields, Shape};
 use crate::memory::{ALIGNMENT, CPU, Exported, Memory};
 
-/// What a batch's fields are handed out as.
+/// The form of a batch's fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Form {
     #[default]
@@ -299,7 +299,7 @@ impl Tensor {
         PyMemoryView::from(&Self::numpy(slf)?)
     }
 
-    /// What ``numpy.asarray`` calls where the array interface does not do.
+    /// Converts the tensor for ``numpy.asarray`` where the array interface is not enough.
     #[pyo3(signature = (dtype=None, copy=None) -> "npt.NDArray[Any]")]
     fn __array__<'py>(
         slf: &Bound<'py, Self>,

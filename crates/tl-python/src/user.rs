@@ -145,7 +145,7 @@ impl Drop for Entered {
     }
 }
 
-/// What a function raised, and in words that need no interpreter.
+/// An exception of a function, and its text, which needs no interpreter.
 #[derive(Debug)]
 struct Raised {
     words: String,

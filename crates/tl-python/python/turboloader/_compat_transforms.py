@@ -53,7 +53,7 @@ class InterpolationMode(enum.Enum):
 
 
 class PaddingMode(enum.Enum):
-    """What stands around an image."""
+    """The kind of border around an image."""
 
     CONSTANT = "constant"
     EDGE = "edge"
@@ -61,7 +61,7 @@ class PaddingMode(enum.Enum):
 
 
 class TensorFormat(enum.Enum):
-    """Where channels are."""
+    """The position of the channels."""
 
     NONE = 0
     PYTORCH_CHW = 1
@@ -69,7 +69,7 @@ class TensorFormat(enum.Enum):
 
 
 class AutoAugmentPolicy(enum.Enum):
-    """What a policy was found on."""
+    """The data set that a policy was found on."""
 
     IMAGENET = "imagenet"
     CIFAR10 = "cifar10"
@@ -77,7 +77,7 @@ class AutoAugmentPolicy(enum.Enum):
 
 
 class _Original(T.Transform):
-    """What every transform of the first turboloader had.
+    """The methods that every transform of the first turboloader had.
 
     ``seed`` is that of calls on their own; in a loader everything follows from the loader's seed.
     """

@@ -1,4 +1,4 @@
-"""What transforms that are called on their own are random about."""
+"""The random draws of transforms that are called on their own."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _MISSING_TICKS = np.iinfo(np.int64).min
 
 @dataclass(frozen=True)
 class IdvColumn:
-    """What an IDV file says of a column.
+    """The description of a column in an IDV file.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class IdvFile:
 
     @property
     def schema(self) -> list[IdvColumn]:
-        """What columns there are, also those that cannot be read."""
+        """The columns, including those that cannot be read."""
         return list(self._schema)
 
     @property

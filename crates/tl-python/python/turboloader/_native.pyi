@@ -1,5 +1,5 @@
 # Written by stubs.py.
-"""What the package's modules are made of."""
+"""The native classes and functions of the package."""
 
 from collections.abc import Callable, Iterator
 from os import PathLike
@@ -104,7 +104,7 @@ class IdvFile:
     def arrow_stream(self, /, time_unit: str) -> Any:
         """Their rows, by Arrow's C stream interface."""
     def columns(self, /) -> list[dict[str, Any]]:
-        """What the table of contents says of every column: a dict each."""
+        """The entries of the table of contents: a dict for each column."""
     def find(self, /, name: str) -> int | None:
         """The number of the last column of this name."""
     def lend(self, /, column: SupportsIndex) -> Tensor | None:
@@ -118,7 +118,7 @@ class IdvFile:
 
 @final
 class ImageInfo:
-    """What the header of an image says."""
+    """The header of an image."""
 
     def __repr__(self, /) -> str: ...
     @property
@@ -164,7 +164,10 @@ class Loader:
         """Whether all ranks have received all batches of the state's epoch."""
     @property
     def kinds(self, /) -> list[str]:
-        """What the files are: ``"folder"``, ``"tar"``, ``"tbl"``, ``"idv"`` or ``"tbf"``, each once."""
+        """
+        The kinds of the files, each once: ``"folder"``, ``"tar"``, ``"tbl"``, ``"idv"`` or
+        ``"tbf"``.
+        """
     def notes(self, /, *, usual: bool = True) -> list[str]:
         """
         Notes on the data set, such as files that were passed over, and on the loader.
@@ -200,7 +203,7 @@ class Recipe:
         user_transforms: dict[str, Callable[[Any], Any]] | None = None,
     ) -> Tensor:
         """
-        What the recipe makes of one image: `width * height` pixels of red, green and blue.
+        Applies the recipe to one image: `width * height` pixels of red, green and blue.
 
         Recipes with several views make a tensor with these first. `user_transforms` are the functions
         that the recipe names.
@@ -234,7 +237,7 @@ class Recipe:
 
 @final
 class Report:
-    """What a loader's time went to, and what limits it."""
+    """The use of a loader's time, and its limit."""
 
     def __repr__(self, /) -> str: ...
     def __str__(self, /) -> str: ...
@@ -258,7 +261,7 @@ class Report:
         """Samples received."""
     @property
     def verdict(self, /) -> str:
-        """What limits the loader, in one sentence."""
+        """The limit of the loader, in one sentence."""
     @property
     def worker_wait(self, /) -> float:
         """The part of their time that the workers waited for the consumer, 0 to 1."""
@@ -299,8 +302,8 @@ class Samples:
         seed: SupportsIndex | None = None,
     ) -> Tensor:
         """
-        What the recipe makes of sample ``index`` in this epoch, of shape (height, width, 3) or (3,
-        height, width); recipes with several views make a tensor with these first.
+        Applies the recipe to sample ``index`` in this epoch; the result has shape (height, width,
+        3) or (3, height, width). Recipes with several views make a tensor with these first.
 
         ``number`` is the sample's where this data set is a part of a larger one, whose bytes it has.
         ``seed`` replaces that of the data set.
@@ -337,7 +340,7 @@ class TbfSegment:
     def dim(self, /) -> int: ...
     @property
     def dtype(self, /) -> str:
-        """How vectors are stored."""
+        """The type of the stored vectors' components."""
     @property
     def edge_count(self, /) -> int: ...
     def edges(self, /, incoming: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -380,7 +383,7 @@ class TblReader:
         """The names of the classes, indexed by label."""
     def entry(self, /, index: SupportsIndex) -> dict[str, Any]:
         """
-        What the index knows of sample ``index``: a dict of key, label, format, width, height, offset,
+        The index entry of sample ``index``: a dict of key, label, format, width, height, offset,
         `stored_bytes` and bytes.
         """
     def metadata(self, /, index: SupportsIndex | None = None) -> list[tuple[str, bytes]]:
@@ -469,7 +472,7 @@ class Tensor:
     """
 
     def __array__(self, /, dtype: Any | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        """What ``numpy.asarray`` calls where the array interface does not do."""
+        """Converts the tensor for ``numpy.asarray`` where the array interface is not enough."""
     @property
     def __array_interface__(self, /) -> dict[str, Any]:
         """NumPy's array interface, version 3."""

@@ -1,4 +1,4 @@
-"""What is said of a loader, checked and brought into one form."""
+"""The settings of a loader, checked and brought into one form."""
 
 from __future__ import annotations
 

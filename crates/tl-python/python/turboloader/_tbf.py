@@ -104,7 +104,7 @@ class TbfSegment:
 
     @property
     def dtype(self) -> str:
-        """How vectors are stored: ``float32``, ``float16``, ``bfloat16`` or ``int8``."""
+        """The type of vector components: ``float32``, ``float16``, ``bfloat16`` or ``int8``."""
         return self._native.dtype
 
     @property

@@ -1,4 +1,4 @@
-"""Which epoch an iteration is, for all processes that iterate over one data set of torch."""
+"""The epoch of an iteration, for all processes that iterate over one data set of torch."""
 
 # mypy: disable-error-code="import-not-found,misc,no-untyped-call,type-arg"
 

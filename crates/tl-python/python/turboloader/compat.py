@@ -327,7 +327,7 @@ def Loader(data_path: Any, *arguments: Any, fast: bool = False, **settings: Any)
 
 
 class MetadataType(enum.IntEnum):
-    """How metadata of a sample is encoded."""
+    """The encoding of a sample's metadata."""
 
     NONE = 0
     JSON = 1

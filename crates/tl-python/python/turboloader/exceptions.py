@@ -1,4 +1,4 @@
-"""What goes wrong, by whose fault it is.
+"""The errors, by whose fault they are.
 
 Every exception is a `LoaderError`, and the built-in one that fits as well, so that both
 ``except turboloader.LoaderError`` and ``except OSError`` do what they say.
@@ -131,7 +131,7 @@ class ForkedError(LoaderError, RuntimeError):
 
 
 class ClosedError(LoaderError, RuntimeError):
-    """What is used after it was closed."""
+    """An object was used after it was closed."""
 
 
 class InternalError(LoaderError, RuntimeError):

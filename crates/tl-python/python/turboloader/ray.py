@@ -353,7 +353,7 @@ def _check(column: str, row: int, value: Any, kinds: tuple[type, ...], expected:
 
 
 class Conversion(NamedTuple):
-    """What became of one archive."""
+    """The result of one archive."""
 
     source: str
     destination: str

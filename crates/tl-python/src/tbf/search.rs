@@ -60,7 +60,7 @@ fn index(segment: &PyTbfSegment) -> Result<Option<Index<'_>>, Error> {
     index.map(Some).map_err(|error| segment.error(error))
 }
 
-/// What rows are compared with.
+/// The query that rows are compared with.
 #[derive(FromPyObject)]
 pub(super) enum Asked {
     /// A row, which is then no answer.
