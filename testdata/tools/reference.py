@@ -1,5 +1,5 @@
-"""The random numbers, crops and orders of docs/pipeline.md and docs/order.md, written a second time
-from the text.
+"""The random numbers, crops and orders of docs/pipeline/promises.md and docs/order.md,
+written a second time from the text.
 
 Prints the constants that the Rust tests compare with:
 

@@ -1,4 +1,4 @@
-"""The arrangement of windows of docs/pipeline.md, written a second time from the text.
+"""The arrangement of windows of docs/pipeline/batches.md, written a second time from the text.
 
 Prints the constants that the Rust tests compare with:
 

@@ -2,7 +2,7 @@
 //!
 //! Arithmetic over sizes, nothing else: no threads, no data set, no state. The places of an epoch
 //! are cut into *windows* of whole global batches, and within each the samples change places.
-//! `docs/pipeline.md` specifies the outcome.
+//! `docs/pipeline/batches.md` specifies the outcome.
 
 use std::cmp::Ordering;
 use std::ops::Range;

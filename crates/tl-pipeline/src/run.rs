@@ -184,8 +184,8 @@ impl Run {
 
     /// The sample of a draw as the caches see it: with the epoch in which it is used next. Where in
     /// that epoch makes no difference, because every sample is used once in each
-    /// (`docs/pipeline.md`, "What is kept"). Which rank uses it is not known where samples change
-    /// places by their sizes.
+    /// (`docs/pipeline/caches.md`, "What is kept"). Which rank uses it is not known where samples
+    /// change places by their sizes.
     pub(crate) fn wanted(&self, Draw { epoch, sample, .. }: Draw) -> Wanted<'_> {
         let next = epoch.saturating_add(1);
         let position = self.order(next).order.position_of(sample);
