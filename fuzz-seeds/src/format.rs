@@ -4,7 +4,8 @@
 use tbl_format::checksum::{header_crc32, payload_crc16};
 use tbl_format::extension::RowIndexes;
 use tbl_io::{
-    Damage, ReadError, ReadLimits, ReadOptions, SampleSource, Source, TarArchive, TblFile, Verify,
+    Damage, ReadError, ReadLimits, ReadOptions, SampleSource, SampleSourceExt, Source, TarArchive,
+    TblFile, Verify,
 };
 
 /// Samples read from one input; an index may claim thousands that all lie in the same bytes.

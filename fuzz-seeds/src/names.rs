@@ -12,8 +12,8 @@ use tbl_format::path::{PathDefect, RelativePath, check_extension, check_name};
 use tbl_format::v2::{EntryFlags, FileFlags, FileHeader, IndexEntry, Payload, index_end};
 use tbl_format::{FormatError, SampleFormat};
 use tbl_io::{
-    Field, NewSample, ReadOptions, SampleSource, Source, StreamWriter, TblFile, join_base,
-    split_base,
+    Field, NewSample, ReadOptions, SampleSource, SampleSourceExt, Source, StreamWriter, TblFile,
+    join_base, split_base,
 };
 
 /// The sample that has the names.

@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::path::Path;
 
-use tbl_io::{Escaped, Labels, SampleSource, TarOptions, TarWriter};
+use tbl_io::{Escaped, Labels, SampleSource, SampleSourceExt, TarOptions, TarWriter};
 
 fn main() -> Result<(), Box<dyn Error>> {
     if let Some(path) = std::env::args_os().nth(1) {

@@ -2,7 +2,9 @@
 #![allow(clippy::print_stdout, reason = "an example that shows what it found")]
 
 use tbl_format::SampleFormat;
-use tbl_io::{Field, NewSample, SampleSource, StreamWriter, TblFile, WriteOptions};
+use tbl_io::{
+    Field, NewSample, SampleSource, SampleSourceExt, StreamWriter, TblFile, WriteOptions,
+};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;

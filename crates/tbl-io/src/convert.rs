@@ -21,7 +21,7 @@ pub use tar_layout::FileLayout;
 
 use crate::location::Location;
 use crate::ordered::{self, Plan};
-use crate::sample::Field;
+use crate::sample::{Field, SampleSourceExt};
 use crate::tbl_version::TblVersion;
 use crate::writer::Unstored;
 use pack::{Pack, Sink, TblSink, Written};

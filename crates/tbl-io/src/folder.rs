@@ -17,7 +17,9 @@ use crate::limits::ReadLimits;
 use crate::location::Location;
 use crate::names::{Names, TooManyNames};
 use crate::note::{HIDDEN_FILES, Note, OTHER_FILES};
-use crate::sample::{Entry, Facts, Field, SampleSource, SourceKind, StoredBytes};
+use crate::sample::{
+    DamageChecks, Entry, Facts, Field, SampleSource, SourceKind, StoredBytes, StoredSamples,
+};
 use crate::source::{Source, file_kind};
 use crate::storage::Storage;
 use files::Files;
@@ -223,20 +225,6 @@ impl SampleSource for Folder {
         Ok(Entry::new(self.facts(index)?, Some(key), label))
     }
 
-    fn check_label(&self, index: u64) -> Result<(), ReadError> {
-        let file = self.file(index)?;
-        let check = || {
-            if self.label_state(index)? != UNREADABLE {
-                return Ok(());
-            }
-            self.read_label(index)?;
-            let (location, member) =
-                (self.files.root().clone(), self.names.path(file).into_owned());
-            Err(ReadError::Label { location, member, source: LabelDefect::Changed })
-        };
-        check().map_err(|error| error.for_sample(index, Some(&self.names.path(file))))
-    }
-
     fn facts(&self, index: u64) -> Result<Facts, ReadError> {
         let file = self.file(index)?;
         let name = self.names.path(file);
@@ -263,17 +251,6 @@ impl SampleSource for Folder {
         let file = self.file(index)?;
         self.read_file(file, bytes)
             .map_err(|error| error.for_sample(index, Some(&self.names.path(file))))
-    }
-
-    fn stored(&self, index: u64) -> Result<Option<StoredBytes>, ReadError> {
-        let file = self.file(index)?;
-        let open = || {
-            let source = self.open_file(file)?;
-            self.limits.check_sample_bytes(source.location(), source.len())?;
-            let len = source.len();
-            Ok(Some(StoredBytes { source, offset: 0, len }))
-        };
-        open().map_err(|error: ReadError| error.for_sample(index, Some(&self.names.path(file))))
     }
 
     fn will_need(&self, index: u64) {
@@ -308,10 +285,6 @@ impl SampleSource for Folder {
         Ok(())
     }
 
-    fn class_names(&self) -> &[String] {
-        &[]
-    }
-
     fn notes(&self) -> Vec<Note> {
         let FolderSkips { hidden, other_files, special_files, broken_links, repeated_folders } =
             self.skipped;
@@ -326,6 +299,43 @@ impl SampleSource for Folder {
         let empty = (self.sample_count() == 0).then_some(Note::NoSamples);
         let of_grouping = Note::of_grouping(&self.grouping, &self.names);
         passed_over.into_iter().chain(of_grouping).chain(empty).collect()
+    }
+
+    fn stored_samples(&self) -> Option<&dyn StoredSamples> {
+        Some(self)
+    }
+
+    fn damage_checks(&self) -> Option<&dyn DamageChecks> {
+        Some(self)
+    }
+}
+
+impl StoredSamples for Folder {
+    fn stored(&self, index: u64) -> Result<Option<StoredBytes>, ReadError> {
+        let file = self.file(index)?;
+        let open = || {
+            let source = self.open_file(file)?;
+            self.limits.check_sample_bytes(source.location(), source.len())?;
+            let len = source.len();
+            Ok(Some(StoredBytes { source, offset: 0, len }))
+        };
+        open().map_err(|error: ReadError| error.for_sample(index, Some(&self.names.path(file))))
+    }
+}
+
+impl DamageChecks for Folder {
+    fn check_label(&self, index: u64) -> Result<(), ReadError> {
+        let file = self.file(index)?;
+        let check = || {
+            if self.label_state(index)? != UNREADABLE {
+                return Ok(());
+            }
+            self.read_label(index)?;
+            let (location, member) =
+                (self.files.root().clone(), self.names.path(file).into_owned());
+            Err(ReadError::Label { location, member, source: LabelDefect::Changed })
+        };
+        check().map_err(|error| error.for_sample(index, Some(&self.names.path(file))))
     }
 }
 

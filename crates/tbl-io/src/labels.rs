@@ -11,7 +11,7 @@ use crate::error::ReadError;
 use crate::label::{LabelDefect, LabelField};
 use crate::location::Location;
 use crate::note::{Note, NotedSample};
-use crate::sample::{SampleSource, SourceKind};
+use crate::sample::{SampleSource, SampleSourceExt, SourceKind};
 use folders::{Classes, Folders};
 use found::{Found, Problem};
 

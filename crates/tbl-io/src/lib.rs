@@ -56,7 +56,8 @@ pub use ranges::{Part, PartFault, Pin, RangeFault, Ranges};
 pub use reader::{Damage, MetadataTotals, RawView, ReadOptions, RowIndexTotals, TblFile, Verify};
 pub use repair::{RepairEvent, RepairOptions, RepairSummary, repair};
 pub use sample::{
-    Entry, Facts, Field, MetadataBlock, SampleName, SampleSource, SourceKind, StoredBytes,
+    BulkIndex, DamageChecks, Entry, Facts, Field, MetadataBlock, RowIndexes, SampleName,
+    SampleSource, SampleSourceExt, SourceKind, StoredBytes, StoredSamples,
 };
 pub use source::{PageCache, Source, open_file};
 pub use storage::{Object, Opened, Storage, Stores};

@@ -15,7 +15,10 @@ use crate::error::ReadError;
 use crate::identity::Told;
 use crate::limits::ReadLimits;
 use crate::location::Location;
-use crate::sample::{Entry, Facts, Field, SampleName, SampleSource, SourceKind, StoredBytes};
+use crate::sample::{
+    BulkIndex, DamageChecks, Entry, Facts, Field, RowIndexes, SampleName, SampleSource, SourceKind,
+    StoredBytes, StoredSamples,
+};
 use crate::source::Source;
 use crate::tbl_version::TblVersion;
 use crate::view::ViewMap;
@@ -308,31 +311,6 @@ impl SampleSource for TblFile {
         })
     }
 
-    fn check_label(&self, index: u64) -> Result<(), ReadError> {
-        let has_blocks = self.index_entry(index)?.has_metadata();
-        self.metadata.check_label(index, has_blocks)?.map_err(|source| {
-            let (location, member) = (self.source.location().clone(), b"JSON metadata".to_vec());
-            ReadError::Label { location, member, source }.for_sample(index, None)
-        })
-    }
-
-    fn verify_structure(&self) -> Result<(), ReadError> {
-        self.verify_metadata()?;
-        self.verify_index()
-    }
-
-    fn stored_labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
-        self.metadata.labels()
-    }
-
-    fn scan(
-        &self,
-        samples: Range<u64>,
-        take: &mut dyn FnMut(Result<SampleName<'_>, ReadError>) -> ControlFlow<()>,
-    ) -> Result<bool, ReadError> {
-        scan::scan(self, samples, take)
-    }
-
     fn content_id(&self, index: u64, id: &mut Vec<u8>) -> Result<bool, ReadError> {
         let entry = self.index_entry(index)?;
         id.extend_from_slice(&entry.checksum.unwrap_or_default().to_le_bytes());
@@ -353,29 +331,6 @@ impl SampleSource for TblFile {
         self.read_sample(index, bytes, None).map(|_| ())
     }
 
-    fn read_with_block(
-        &self,
-        index: u64,
-        bytes: &mut Vec<u8>,
-        block: &mut Vec<u8>,
-    ) -> Result<bool, ReadError> {
-        self.read_sample(index, bytes, Some(block))
-    }
-
-    fn view(&self, index: u64) -> Result<Option<&[u8]>, ReadError> {
-        self.view_sample(index)
-    }
-
-    fn stored(&self, index: u64) -> Result<Option<StoredBytes>, ReadError> {
-        let entry = self.payload_entry(index).map_err(|error| self.of_sample(index, error))?;
-        let (offset, len) = (entry.offset, u64::from(entry.stored_bytes));
-        Ok(Some(StoredBytes { source: self.source.clone(), offset, len }))
-    }
-
-    fn unpack(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
-        self.unpack_sample(index, bytes)
-    }
-
     fn will_need(&self, index: u64) {
         if let Ok(entry) = self.index_entry(index) {
             self.source.will_need(entry.offset, u64::from(entry.stored_bytes));
@@ -394,17 +349,89 @@ impl SampleSource for TblFile {
         read.map_err(|error| error.for_sample(index, None))
     }
 
+    fn class_names(&self) -> &[String] {
+        self.metadata.class_names()
+    }
+
+    fn stored_samples(&self) -> Option<&dyn StoredSamples> {
+        Some(self)
+    }
+
+    fn bulk_index(&self) -> Option<&dyn BulkIndex> {
+        Some(self)
+    }
+
+    fn damage_checks(&self) -> Option<&dyn DamageChecks> {
+        Some(self)
+    }
+
+    fn row_indexes(&self) -> Option<&dyn RowIndexes> {
+        Some(self)
+    }
+}
+
+impl StoredSamples for TblFile {
+    fn read_block(
+        &self,
+        index: u64,
+        bytes: &mut Vec<u8>,
+        block: &mut Vec<u8>,
+    ) -> Result<bool, ReadError> {
+        Ok(self.is_compressed(index)? && self.read_sample(index, bytes, Some(block))?)
+    }
+
+    fn view(&self, index: u64) -> Result<Option<&[u8]>, ReadError> {
+        self.view_sample(index)
+    }
+
+    fn stored(&self, index: u64) -> Result<Option<StoredBytes>, ReadError> {
+        let entry = self.payload_entry(index).map_err(|error| self.of_sample(index, error))?;
+        let (offset, len) = (entry.offset, u64::from(entry.stored_bytes));
+        Ok(Some(StoredBytes { source: self.source.clone(), offset, len }))
+    }
+
+    fn unpack(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+        self.unpack_sample(index, bytes)
+    }
+}
+
+impl BulkIndex for TblFile {
+    fn stored_labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
+        self.metadata.labels()
+    }
+
+    fn scan(
+        &self,
+        samples: Range<u64>,
+        take: &mut dyn FnMut(Result<SampleName<'_>, ReadError>) -> ControlFlow<()>,
+    ) -> Result<bool, ReadError> {
+        scan::scan(self, samples, take)
+    }
+}
+
+impl DamageChecks for TblFile {
+    fn check_label(&self, index: u64) -> Result<(), ReadError> {
+        let has_blocks = self.index_entry(index)?.has_metadata();
+        self.metadata.check_label(index, has_blocks)?.map_err(|source| {
+            let (location, member) = (self.source.location().clone(), b"JSON metadata".to_vec());
+            ReadError::Label { location, member, source }.for_sample(index, None)
+        })
+    }
+
+    fn verify_structure(&self) -> Result<(), ReadError> {
+        self.verify_metadata()?;
+        self.verify_index()
+    }
+
     fn check_fields(&self, index: u64) -> Result<(), ReadError> {
         self.index_entry(index)?;
         self.metadata.check_fields(index).map_err(|error| error.for_sample(index, None))
     }
+}
 
+impl RowIndexes for TblFile {
     fn row_index_into(&self, index: u64, row_index: &mut Vec<u8>) -> Result<bool, ReadError> {
         self.index_entry(index)?;
         self.metadata.row_index_into(index, None, row_index)
-    }
-
-    fn class_names(&self) -> &[String] {
-        self.metadata.class_names()
     }
 }

@@ -1,8 +1,9 @@
 //! The one face every kind of stored data set shows: numbered samples with a key, a label and bytes.
 
+mod capability;
+
 use std::any::Any;
 use std::borrow::Cow;
-use std::ops::{ControlFlow, Range};
 
 use tbl_format::SampleFormat;
 use tbl_format::extension::ExtensionHeader;
@@ -14,10 +15,22 @@ use crate::location::Location;
 use crate::note::Note;
 use crate::source::Source;
 
+pub use capability::{BulkIndex, DamageChecks, RowIndexes, SampleSourceExt, StoredSamples};
+
 /// A stored data set as a numbered sequence of samples: a TAR archive, a folder, or a TBL file.
+///
+/// A source implements the first five methods. The others have an answer for a source without labels
+/// by class, fields or identity. What only some containers have is behind a capability, an object
+/// that the source returns: [`StoredSamples`], [`BulkIndex`], [`DamageChecks`], [`RowIndexes`].
+/// [`SampleSourceExt`] calls capabilities of any source, so callers need not ask for the object. A
+/// source that wraps another passes on the capabilities that still hold.
 ///
 /// A source is [`Any`], so that what only one kind of container has can be asked for by downcasting.
 /// Reading is positioned and takes `&self`, so one source serves any number of threads.
+///
+/// [`read_into`](Self::read_into) and [`read_fields_where`](Self::read_fields_where) may block;
+/// [`entry`](Self::entry) may where the label is a file of its own. All others must be cheap, because
+/// a loader asks for them once for each sample.
 pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
     /// The file, folder or object the samples come from, as it was given to `open`.
     fn location(&self) -> &Location;
@@ -34,6 +47,14 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
     /// [`ReadError::SampleOutOfRange`], or the damage found in the index entry.
     fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError>;
 
+    /// Replaces `bytes` with the sample's original (uncompressed) bytes, checked against the
+    /// checksums the container has. Its capacity is reused.
+    ///
+    /// # Errors
+    /// I/O, truncation, checksum mismatch, or a size beyond the reader's limits; `bytes` is then
+    /// unspecified.
+    fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError>;
+
     /// What [`entry`](Self::entry) says apart from name and label. Cheaper where those have to be
     /// looked up, put together or allocated for: what a loader asks for each sample it reads.
     ///
@@ -42,6 +63,27 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
     fn facts(&self, index: u64) -> Result<Facts, ReadError> {
         let Entry { format, width, height, offset, stored_bytes, bytes, .. } = self.entry(index)?;
         Ok(Facts { format, width, height, offset, stored_bytes, bytes })
+    }
+
+    /// Appends those sidecar fields of sample `index` to `fields` that `is_wanted` selects by
+    /// extension, without its leading dot, and size in bytes: WebDataset members with the same key,
+    /// such as `json`, `seg.png` or a further image, in stored order. None by default.
+    ///
+    /// # Errors
+    /// As for [`read_into`](Self::read_into).
+    fn read_fields_where(
+        &self,
+        _index: u64,
+        _is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
+        _fields: &mut Vec<Field>,
+    ) -> Result<(), ReadError> {
+        Ok(())
+    }
+
+    /// The class names stored with the data set, indexed by label; empty, the default, when it stores
+    /// none.
+    fn class_names(&self) -> &[String] {
+        &[]
     }
 
     /// Appends to `id` what, beside the sample's [`Facts`], decides which bytes
@@ -60,164 +102,33 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
         Ok(false)
     }
 
-    /// Checks all parts of the container besides the samples that have a checksum: index and
-    /// metadata section of a TBL file of version 2, as far as our writer made it. This reads all of
-    /// both. [`Selection::all`](crate::Selection::all) calls it before samples are copied.
-    ///
-    /// # Errors
-    /// [`ReadError::Format`] with the first part that is damaged.
-    fn verify_structure(&self) -> Result<(), ReadError> {
-        Ok(())
-    }
-
-    /// The labels of all samples at once, [`i64::MIN`] for none, where the container keeps them in
-    /// one place; an empty list when no sample has one. `None` when each has to be asked for, as
-    /// where some cannot be read.
-    ///
-    /// # Errors
-    /// As for [`entry`](Self::entry).
-    fn stored_labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
-        Ok(None)
-    }
-
-    /// Calls `take` with name and size of the samples `samples` in order, equal to those of
-    /// [`entry`](Self::entry), in a single pass over the index, until `take` breaks. Returns false
-    /// without a call of `take` if asking for each entry is as fast, which is the default.
-    ///
-    /// # Errors
-    /// If the file changed during the scan. Discard what `take` received.
-    ///
-    /// # Panics
-    /// If `samples` ends after the last sample.
-    fn scan(
-        &self,
-        _samples: Range<u64>,
-        _take: &mut dyn FnMut(Result<SampleName<'_>, ReadError>) -> ControlFlow<()>,
-    ) -> Result<bool, ReadError> {
-        Ok(false)
-    }
-
-    /// Checks that the label stored with sample `index` can be read, if there is one. Of a label that
-    /// cannot, [`entry`](Self::entry) says nothing.
-    ///
-    /// # Errors
-    /// [`ReadError::Label`] with the member and the defect, and as for [`entry`](Self::entry).
-    fn check_label(&self, _index: u64) -> Result<(), ReadError> {
-        Ok(())
-    }
-
-    /// Replaces `bytes` with the sample's original (uncompressed) bytes, checked against the
-    /// checksums the container has. Its capacity is reused.
-    ///
-    /// # Errors
-    /// I/O, truncation, checksum mismatch, or a size beyond the reader's limits; `bytes` is then
-    /// unspecified.
-    fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError>;
-
-    /// As [`read_into`](Self::read_into). If the container stores the sample as an LZ4 block, also
-    /// replaces `block` with that block and returns true, so that the sample can be copied
-    /// without compressing it again.
-    ///
-    /// # Errors
-    /// As for [`read_into`](Self::read_into).
-    fn read_with_block(
-        &self,
-        index: u64,
-        bytes: &mut Vec<u8>,
-        _block: &mut Vec<u8>,
-    ) -> Result<bool, ReadError> {
-        self.read_into(index, bytes).map(|()| false)
-    }
-
-    /// The bytes of sample `index` where they lie in a mapping of the file, without copying them;
-    /// `None` where [`read_into`](Self::read_into) is the only way: a container that keeps them
-    /// compressed or in files of their own, or that cannot be mapped.
-    ///
-    /// No byte is looked at: no checksum is checked, and pages come in when they are touched. The
-    /// file is known to reach to the sample's end. If it is cut short later, the bytes stay
-    /// readable and a further call for this sample is an error. If another process writes to
-    /// them, they change.
-    ///
-    /// # Errors
-    /// As for [`entry`](Self::entry), a size beyond the reader's limits, and
-    /// [`ReadError::ChangedWhileOpen`].
-    fn view(&self, _index: u64) -> Result<Option<&[u8]>, ReadError> {
-        Ok(None)
-    }
-
-    /// Where the stored bytes of sample `index` are, for a caller that reads them by other means
-    /// and makes the sample of them with [`unpack`](Self::unpack): together that is
-    /// [`read_into`](Self::read_into). `None` where `read_into` is the only way.
-    ///
-    /// # Errors
-    /// As for [`entry`](Self::entry), and a size beyond the reader's limits.
-    fn stored(&self, _index: u64) -> Result<Option<StoredBytes>, ReadError> {
-        Ok(None)
-    }
-
-    /// Makes sample `index` of its [`stored`](Self::stored) bytes, in place: decompresses them where
-    /// they are compressed, and checks the checksums that the container has.
-    ///
-    /// # Errors
-    /// As for [`read_into`](Self::read_into).
-    fn unpack(&self, _index: u64, _bytes: &mut Vec<u8>) -> Result<(), ReadError> {
-        Ok(())
-    }
-
-    /// Tells the operating system that sample `index` will be read soon. A hint: failure is silent
-    /// because the read itself will report it.
-    fn will_need(&self, index: u64);
-
-    /// Appends the sample's sidecar fields (WebDataset members with the same key, such as `json`,
-    /// `seg.png` or a further image) to `fields`, in stored order.
-    ///
-    /// # Errors
-    /// As for [`read_into`](Self::read_into).
-    fn read_fields(&self, index: u64, fields: &mut Vec<Field>) -> Result<(), ReadError> {
-        self.read_fields_where(index, &mut |_, _| true, fields)
-    }
-
-    /// As [`read_fields`](Self::read_fields), but reads only those that `is_wanted` says when it is
-    /// given a field's extension, without its leading dot, and its size in bytes.
-    ///
-    /// # Errors
-    /// As for [`read_into`](Self::read_into).
-    fn read_fields_where(
-        &self,
-        index: u64,
-        is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
-        fields: &mut Vec<Field>,
-    ) -> Result<(), ReadError>;
-
-    /// Checks all fields of sample `index`, wanted or not. A damaged extension makes a wanted field
-    /// look like another one, so a caller that misses a field asks whether it was lost.
-    ///
-    /// # Errors
-    /// [`ReadError::Format`] for a damaged field.
-    fn check_fields(&self, _index: u64) -> Result<(), ReadError> {
-        Ok(())
-    }
-
-    /// Replaces `row_index` with the row index stored for sample `index`, reusing its capacity, and
-    /// returns true, if the container has one: where each MCU row of a JPEG starts, for
-    /// `tl_decode`. Containers that store none say false and leave `row_index` alone.
-    ///
-    /// It is checked to be the one that was written for the sample. That the sample's bytes are
-    /// still those it was made of, and that it is right, the decoder finds out.
-    ///
-    /// # Errors
-    /// As for [`entry`](Self::entry), and [`ReadError::Format`] for one that is damaged or belongs
-    /// to another sample.
-    fn row_index_into(&self, _index: u64, _row_index: &mut Vec<u8>) -> Result<bool, ReadError> {
-        Ok(false)
-    }
-
-    /// The class names stored with the data set, indexed by label; empty when it stores none.
-    fn class_names(&self) -> &[String];
+    /// Announces that sample `index` will be read soon. A hint, which must not block: failure is silent
+    /// because the read itself will report it. Nothing by default.
+    fn will_need(&self, _index: u64) {}
 
     /// What is to be said of the source beside its samples; most often nothing.
     fn notes(&self) -> Vec<Note> {
         Vec::new()
+    }
+
+    /// The stored bytes of samples, if they are accessible.
+    fn stored_samples(&self) -> Option<&dyn StoredSamples> {
+        None
+    }
+
+    /// The index as a whole, if that is faster than entry by entry.
+    fn bulk_index(&self) -> Option<&dyn BulkIndex> {
+        None
+    }
+
+    /// Checks of labels, fields and structure, if reading does not cover them.
+    fn damage_checks(&self) -> Option<&dyn DamageChecks> {
+        None
+    }
+
+    /// Row indexes of JPEG samples, if the container stores them.
+    fn row_indexes(&self) -> Option<&dyn RowIndexes> {
+        None
     }
 }
 
@@ -244,7 +155,7 @@ pub struct Entry<'a> {
     /// root in a folder. `None` when the container stores no names. Not always UTF-8.
     pub key: Option<Cow<'a, [u8]>>,
     /// The label stored with the sample (`.cls`, `.json`, TBL metadata), `None` also for one that
-    /// cannot be read ([`SampleSource::check_label`]). `Labels::resolve` adds class folders.
+    /// cannot be read ([`DamageChecks::check_label`]). `Labels::resolve` adds class folders.
     pub label: Option<i64>,
     /// The payload's format, from its file name or from the TBL index.
     pub format: SampleFormat,
@@ -301,7 +212,7 @@ pub struct Facts {
     pub bytes: u64,
 }
 
-/// Name and size of one sample, as [`SampleSource::scan`] gives them.
+/// Name and size of one sample, as [`BulkIndex::scan`] gives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampleName<'a> {
     /// The name, as [`Entry::key`] has it.

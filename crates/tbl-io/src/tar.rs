@@ -27,7 +27,10 @@ use crate::limits::ReadLimits;
 use crate::location::Location;
 use crate::names::Names;
 use crate::note::{HIDDEN_FILES, Note, OTHER_FILES};
-use crate::sample::{Entry, Facts, Field, SampleSource, SourceKind, StoredBytes};
+use crate::sample::{
+    BulkIndex, DamageChecks, Entry, Facts, Field, SampleSource, SourceKind, StoredBytes,
+    StoredSamples,
+};
 use crate::source::Source;
 use crate::view::ViewMap;
 
@@ -307,40 +310,10 @@ impl SampleSource for TarArchive {
         Ok(self.source.content_id(id) == Some(Told::ByTimes))
     }
 
-    fn stored_labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
-        Ok(self.unreadable_labels.is_empty().then(|| self.labels.clone()))
-    }
-
-    fn check_label(&self, index: u64) -> Result<(), ReadError> {
-        let member = self.member(index)?;
-        if self.unreadable_labels.binary_search(&index).is_err() {
-            return Ok(());
-        }
-        self.read_label(index).map_err(|e| e.for_sample(index, Some(&self.names.path(member))))
-    }
-
     fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
         let member = self.member(index)?;
         self.read_member(member, bytes)
             .map_err(|error| error.for_sample(index, Some(&self.names.path(member))))
-    }
-
-    fn view(&self, index: u64) -> Result<Option<&[u8]>, ReadError> {
-        let member = self.member(index)?;
-        let Extent { offset, size } = self.extents.of(member);
-        // What cannot be read for its size cannot be seen either.
-        let within = self.limits.check_sample_bytes(self.source.location(), size);
-        let view = within.and_then(|()| self.views.view(&self.source, offset, size));
-        view.map_err(|error| error.for_sample(index, Some(&self.names.path(member))))
-    }
-
-    fn stored(&self, index: u64) -> Result<Option<StoredBytes>, ReadError> {
-        let member = self.member(index)?;
-        let Extent { offset, size: len } = self.extents.of(member);
-        self.limits
-            .check_sample_bytes(self.source.location(), len)
-            .map_err(|error| error.for_sample(index, Some(&self.names.path(member))))?;
-        Ok(Some(StoredBytes { source: self.source.clone(), offset, len }))
     }
 
     fn will_need(&self, index: u64) {
@@ -379,10 +352,6 @@ impl SampleSource for TarArchive {
         Ok(())
     }
 
-    fn class_names(&self) -> &[String] {
-        &[]
-    }
-
     fn notes(&self) -> Vec<Note> {
         let MemberCounts { symbolic_links, hard_links, devices, sparse, unknown, .. } = self.counts;
         let MemberCounts { hidden, other_files, .. } = self.counts;
@@ -403,5 +372,53 @@ impl SampleSource for TarArchive {
         let notes =
             passed_over.into_iter().chain(of_grouping).chain(self.replaced.as_deref().cloned());
         notes.chain(lone_zero_block).chain(trailing).chain(empty).collect()
+    }
+
+    fn stored_samples(&self) -> Option<&dyn StoredSamples> {
+        Some(self)
+    }
+
+    fn bulk_index(&self) -> Option<&dyn BulkIndex> {
+        Some(self)
+    }
+
+    fn damage_checks(&self) -> Option<&dyn DamageChecks> {
+        Some(self)
+    }
+}
+
+impl StoredSamples for TarArchive {
+    fn view(&self, index: u64) -> Result<Option<&[u8]>, ReadError> {
+        let member = self.member(index)?;
+        let Extent { offset, size } = self.extents.of(member);
+        // What cannot be read for its size cannot be seen either.
+        let within = self.limits.check_sample_bytes(self.source.location(), size);
+        let view = within.and_then(|()| self.views.view(&self.source, offset, size));
+        view.map_err(|error| error.for_sample(index, Some(&self.names.path(member))))
+    }
+
+    fn stored(&self, index: u64) -> Result<Option<StoredBytes>, ReadError> {
+        let member = self.member(index)?;
+        let Extent { offset, size: len } = self.extents.of(member);
+        self.limits
+            .check_sample_bytes(self.source.location(), len)
+            .map_err(|error| error.for_sample(index, Some(&self.names.path(member))))?;
+        Ok(Some(StoredBytes { source: self.source.clone(), offset, len }))
+    }
+}
+
+impl BulkIndex for TarArchive {
+    fn stored_labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
+        Ok(self.unreadable_labels.is_empty().then(|| self.labels.clone()))
+    }
+}
+
+impl DamageChecks for TarArchive {
+    fn check_label(&self, index: u64) -> Result<(), ReadError> {
+        let member = self.member(index)?;
+        if self.unreadable_labels.binary_search(&index).is_err() {
+            return Ok(());
+        }
+        self.read_label(index).map_err(|e| e.for_sample(index, Some(&self.names.path(member))))
     }
 }

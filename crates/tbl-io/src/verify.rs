@@ -22,7 +22,7 @@ use crate::note::Note;
 use crate::open::Container;
 use crate::ordered::{self, Plan};
 use crate::reader::{ReadOptions, TblFile, Verify};
-use crate::sample::{Entry, SampleSource, SourceKind};
+use crate::sample::{Entry, SampleSource, SampleSourceExt, SourceKind};
 use crate::storage::{Opened, Stores};
 use crate::tar::{SkippedMember, TarArchive};
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use tbl_format::SampleFormat;
 use tbl_io::{
-    Entry, Field, Location, NewSample, ReadError, SampleSource, Source, SourceKind, StreamWriter,
+    Entry, Location, NewSample, ReadError, SampleSource, Source, SourceKind, StreamWriter,
 };
 use tl_pipeline::{Dataset, Loader, LoaderConfig, Shuffle, Work};
 use tl_transform::Recipe;
@@ -92,21 +92,6 @@ impl SampleSource for Numbers {
         bytes.clear();
         bytes.extend_from_slice(&index.to_le_bytes());
         Ok(())
-    }
-
-    fn will_need(&self, _: u64) {}
-
-    fn read_fields_where(
-        &self,
-        _: u64,
-        _: &mut dyn FnMut(&[u8], u64) -> bool,
-        _: &mut Vec<Field>,
-    ) -> Result<(), ReadError> {
-        Ok(())
-    }
-
-    fn class_names(&self) -> &[String] {
-        &[]
     }
 }
 

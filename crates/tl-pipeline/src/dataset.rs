@@ -6,7 +6,8 @@ use std::ops::Range;
 
 use tbl_format::SampleFormat;
 use tbl_io::{
-    Entry, Facts, Field, LabelOrigin, Labels, Note, Opened, ReadError, SampleSource, Stores,
+    Entry, Facts, Field, LabelOrigin, Labels, Note, Opened, ReadError, SampleSource,
+    SampleSourceExt, Stores,
 };
 use tl_decode::Format;
 
@@ -327,7 +328,7 @@ impl Dataset {
     /// The bytes of sample `index` in the mapped file, without copying or checking them.
     ///
     /// # Errors
-    /// As for [`SampleSource::view`].
+    /// As for [`SampleSourceExt::view`].
     pub fn view(&self, index: u64) -> Result<Option<&[u8]>, ReadError> {
         let (source, local) = self.locate(index)?;
         source.view(local)
@@ -336,7 +337,7 @@ impl Dataset {
     /// Makes sample `index` of its stored bytes, in place.
     ///
     /// # Errors
-    /// As for [`SampleSource::unpack`].
+    /// As for [`SampleSourceExt::unpack`].
     pub fn unpack(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
         let (source, local) = self.locate(index)?;
         source.unpack(local, bytes)
@@ -346,7 +347,7 @@ impl Dataset {
     /// whether there is. Nothing is allocated once `row_index` has the capacity.
     ///
     /// # Errors
-    /// As for [`SampleSource::row_index_into`].
+    /// As for [`SampleSourceExt::row_index_into`].
     pub fn row_index_into(&self, index: u64, row_index: &mut Vec<u8>) -> Result<bool, ReadError> {
         let (source, local) = self.locate(index)?;
         source.row_index_into(local, row_index)
@@ -356,7 +357,7 @@ impl Dataset {
     /// given a field's extension, without its leading dot, and its size in bytes.
     ///
     /// # Errors
-    /// As for [`SampleSource::read_fields`].
+    /// As for [`SampleSourceExt::read_fields`].
     pub fn read_fields_where(
         &self,
         index: u64,
@@ -370,7 +371,7 @@ impl Dataset {
     /// Checks all sidecar fields of sample `index`.
     ///
     /// # Errors
-    /// As for [`SampleSource::check_fields`].
+    /// As for [`SampleSourceExt::check_fields`].
     pub(crate) fn check_fields(&self, index: u64) -> Result<(), ReadError> {
         let (source, local) = self.locate(index)?;
         source.check_fields(local)

@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use tbl_io::ReadError;
+use tbl_io::{ReadError, SampleSourceExt};
 use tl_handoff::sync::{AtomicU64, Ordering, available_parallelism, on_threads};
 
 use crate::dataset::Dataset;

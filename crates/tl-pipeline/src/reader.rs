@@ -10,7 +10,7 @@ use std::io;
 use std::mem;
 use std::time::{Duration, Instant};
 
-use tbl_io::{PageCache, StoredBytes};
+use tbl_io::{PageCache, SampleSourceExt, StoredBytes};
 use tl_handoff::sync::{Arc, thread};
 use tl_handoff::window::{Admission, Claim, Fetched, Window};
 

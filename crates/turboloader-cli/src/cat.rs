@@ -6,6 +6,8 @@ mod table;
 
 use std::path::PathBuf;
 
+use tbl_io::SampleSourceExt;
+
 use crate::args::{GlobalArgs, ItemName, KeyArgs, item_name};
 use crate::data_set;
 use crate::failure::{Failure, Subject, Verdict};

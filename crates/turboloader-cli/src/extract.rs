@@ -5,7 +5,7 @@ mod tree;
 
 use std::path::PathBuf;
 
-use tbl_io::{ConvertSummary, FileLayout, SampleSource};
+use tbl_io::{ConvertSummary, FileLayout, SampleSource, SampleSourceExt};
 
 use crate::args::GlobalArgs;
 use crate::convert::{self, Sources};

@@ -6,7 +6,7 @@ use super::error::ConvertError;
 use super::metadata::tbl_file;
 use crate::error::ReadError;
 use crate::labels::Labels;
-use crate::sample::{MetadataBlock, SampleSource};
+use crate::sample::{MetadataBlock, SampleSource, SampleSourceExt};
 
 /// Consecutive samples of a list of sources, numbered from zero.
 #[derive(Clone, Debug)]

@@ -17,7 +17,7 @@ use crate::grouping::{LabelNames, join_base, own_part, split_base};
 use crate::label::{LabelField, deciding_field};
 use crate::labels::Labels;
 use crate::metadata_json::count_own;
-use crate::sample::Field;
+use crate::sample::{Field, SampleSourceExt};
 use crate::tar_writer::{TarOptions, TarWriter};
 use crate::writer::Unstored;
 use groups::{Groups, is_field_of};

@@ -7,7 +7,7 @@ use super::{NONE, SourceFacts};
 use crate::error::ReadError;
 use crate::grouping::split_base;
 use crate::label::LabelField;
-use crate::sample::SampleSource;
+use crate::sample::{SampleSource, SampleSourceExt};
 
 /// The reason why a sample's label is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use super::TblFile;
 use crate::error::ReadError;
 use crate::sample::SampleName;
 
-/// As [`SampleSource::scan`](crate::SampleSource::scan): false where each sample has to be asked for.
+/// As [`SampleSourceExt::scan`](crate::SampleSourceExt::scan): false where each sample has to be asked for.
 pub(super) fn scan(
     file: &TblFile,
     samples: Range<u64>,

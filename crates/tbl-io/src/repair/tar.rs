@@ -10,7 +10,7 @@ use crate::convert::ConvertError;
 use crate::error::{ReadError, TarDefect};
 use crate::open::Container;
 use crate::reader::ReadOptions;
-use crate::sample::SampleSource;
+use crate::sample::SampleSourceExt;
 use crate::source::Source;
 use crate::tar::header::{BLOCK_BYTES, Block, Header, SPARSE_MAP_CONTINUES, is_zero, text};
 use crate::tar::index::{MAX_METADATA_BYTES, find_header};

@@ -16,7 +16,7 @@ use crate::convert::{ConvertError, Prepare, Prepared};
 use crate::error::{Detail, ReadError};
 use crate::json::JsonFacts;
 use crate::reader::{Damage, ReadOptions, TblFile, Verify};
-use crate::sample::{Entry, Field, MetadataBlock, SampleSource};
+use crate::sample::{Entry, Field, MetadataBlock, SampleSource, SampleSourceExt};
 use crate::source::Source;
 use crate::tbl_version::TblVersion;
 use crate::writer::{EncodeError, Encoded, Encoder, NewSample, StreamWriter, WriteOptions};

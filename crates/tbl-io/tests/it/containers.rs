@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use tbl_format::SampleFormat;
 use tbl_io::{
-    AsStored, Compression, ConvertOptions, Field, Labels, SampleSource, Selection, Target, Unstored,
+    AsStored, Compression, ConvertOptions, Field, Labels, SampleSource, SampleSourceExt, Selection,
+    Target, Unstored,
 };
 
 /// A sample as every source shows it, with its fields in the order of their names.

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use tbl_io::{
     AsStored, Compression, ConvertError, ConvertEvent, ConvertOptions, ConvertSummary, Entry,
-    Field, Labels, NewSample, Prepare, Prepared, SampleSource, Selection, StreamWriter, TarArchive,
-    TarOptions, TarWriter, Target, TblFile, Unstored, WriteOptions,
+    Field, Labels, NewSample, Prepare, Prepared, SampleSource, SampleSourceExt, Selection,
+    StreamWriter, TarArchive, TarOptions, TarWriter, Target, TblFile, Unstored, WriteOptions,
 };
 
 type Members = Vec<(Vec<u8>, Vec<u8>)>;

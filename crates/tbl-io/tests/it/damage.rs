@@ -9,8 +9,8 @@ use tbl_format::SampleFormat;
 use tbl_format::metadata::MetadataType;
 use tbl_io::{
     AsStored, Compression, ConvertOptions, Field, Labels, MetadataBlock, NewSample, ReadError,
-    ReadOptions, RepairOptions, SampleSource, Selection, Source, StreamWriter, Target, TblFile,
-    WriteOptions, repair, verify,
+    ReadOptions, RepairOptions, SampleSource, SampleSourceExt, Selection, Source, StreamWriter,
+    Target, TblFile, WriteOptions, repair, verify,
 };
 
 const HEADER: usize = 64;

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use tbl_io::{Field, FileKind, Folder, ReadError, SampleSource};
+use tbl_io::{Field, FileKind, Folder, ReadError, SampleSource, SampleSourceExt};
 
 /// Creates the files, each with its own path as contents.
 fn tree(paths: &[&[u8]]) -> tempfile::TempDir {

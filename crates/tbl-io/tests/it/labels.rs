@@ -104,12 +104,15 @@ impl SampleSource for Named {
     fn location(&self) -> &Location {
         &NAMED
     }
+
     fn kind(&self) -> tbl_io::SourceKind {
         tbl_io::SourceKind::Tbl2
     }
+
     fn sample_count(&self) -> u64 {
         self.labels.len() as u64
     }
+
     fn entry(&self, index: u64) -> Result<tbl_io::Entry<'_>, tbl_io::ReadError> {
         Ok(tbl_io::Entry {
             key: None,
@@ -122,11 +125,12 @@ impl SampleSource for Named {
             bytes: 0,
         })
     }
+
     fn read_into(&self, _: u64, bytes: &mut Vec<u8>) -> Result<(), tbl_io::ReadError> {
         bytes.clear();
         Ok(())
     }
-    fn will_need(&self, _: u64) {}
+
     fn read_fields_where(
         &self,
         _: u64,
@@ -135,6 +139,7 @@ impl SampleSource for Named {
     ) -> Result<(), tbl_io::ReadError> {
         Ok(())
     }
+
     fn class_names(&self) -> &[String] {
         &self.names
     }
@@ -241,23 +246,17 @@ fn stored_labels_are_taken_without_a_look_at_the_samples() {
             let (location, sample_count) = (self.location().clone(), 2);
             Err(tbl_io::ReadError::SampleOutOfRange { location, index, sample_count })
         }
-        fn stored_labels(&self) -> Result<Option<Vec<i64>>, tbl_io::ReadError> {
-            Ok(Some(vec![i64::MIN, 7]))
-        }
         fn read_into(&self, _: u64, _: &mut Vec<u8>) -> Result<(), tbl_io::ReadError> {
             Ok(())
         }
-        fn will_need(&self, _: u64) {}
-        fn read_fields_where(
-            &self,
-            _: u64,
-            _: &mut dyn FnMut(&[u8], u64) -> bool,
-            _: &mut Vec<tbl_io::Field>,
-        ) -> Result<(), tbl_io::ReadError> {
-            Ok(())
+        fn bulk_index(&self) -> Option<&dyn tbl_io::BulkIndex> {
+            Some(self)
         }
-        fn class_names(&self) -> &[String] {
-            &[]
+    }
+
+    impl tbl_io::BulkIndex for Listed {
+        fn stored_labels(&self) -> Result<Option<Vec<i64>>, tbl_io::ReadError> {
+            Ok(Some(vec![i64::MIN, 7]))
         }
     }
 

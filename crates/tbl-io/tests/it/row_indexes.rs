@@ -11,7 +11,8 @@ use tbl_format::checksum::crc32c;
 use tbl_io::{
     AsStored, Compression, ConvertEvent, ConvertOptions, Entry, Finding, Labels, NewSample,
     Prepare, Prepared, ReadError, ReadOptions, RepairOptions, RowIndex, RowIndexTotals,
-    SampleSource, Selection, Source, StreamWriter, Target, TblFile, TblVersion, WriteOptions,
+    SampleSource, SampleSourceExt, Selection, Source, StreamWriter, Target, TblFile, TblVersion,
+    WriteOptions,
 };
 
 /// Bytes in front of the first row index of a block: both headers, the run, one entry a sample.

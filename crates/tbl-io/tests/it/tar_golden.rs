@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tbl_io::{Escaped, SampleSource, TarArchive};
+use tbl_io::{Escaped, SampleSource, SampleSourceExt, TarArchive};
 
 use crate::tar_corpora::sha256;
 

@@ -4,7 +4,7 @@
 use std::fs::File;
 
 use proptest::prelude::*;
-use tbl_io::{ReadError, ReadLimits, SampleSource, Source, TarArchive};
+use tbl_io::{ReadError, ReadLimits, SampleSource, SampleSourceExt, Source, TarArchive};
 
 use crate::tar_bytes::{Archive, Header};
 

@@ -2,7 +2,8 @@
 
 use tbl_format::path::PathDefect;
 use tbl_io::{
-    Field, MemberKind, ReadError, ReadLimits, SampleSource, Source, TarArchive, TarDefect,
+    Field, MemberKind, ReadError, ReadLimits, SampleSource, SampleSourceExt, Source, TarArchive,
+    TarDefect,
 };
 
 use crate::tar_bytes::{Archive, Header};

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use tbl_format::SampleFormat;
 use tbl_format::path::{check_extension, check_new_name};
 use tbl_io::{
-    Field, NewSample, SampleSource, StreamWriter, TblFile, TblVersion, WriteOptions, WriteSummary,
+    Field, NewSample, SampleSource, SampleSourceExt, StreamWriter, TblFile, TblVersion,
+    WriteOptions, WriteSummary,
 };
 
 mod golden;

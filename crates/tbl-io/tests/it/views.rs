@@ -4,7 +4,9 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use tbl_io::{NewSample, ReadError, StreamWriter, TarOptions, TarWriter, WriteOptions, open};
+use tbl_io::{
+    NewSample, ReadError, SampleSourceExt, StreamWriter, TarOptions, TarWriter, WriteOptions, open,
+};
 
 /// Samples of all sizes around a page, the last of zeros.
 fn samples() -> Vec<Vec<u8>> {

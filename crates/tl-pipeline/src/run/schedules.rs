@@ -1,7 +1,7 @@
 //! Whole loaders under shuttle: runs that go on over epochs, are parked, broken off and resumed.
 
 use tbl_format::SampleFormat;
-use tbl_io::{Entry, Field, Location, ReadError, SampleSource, SourceKind};
+use tbl_io::{Entry, Location, ReadError, SampleSource, SourceKind};
 use tl_handoff::sync::{Arc, explore, lock, thread};
 
 use crate::{Dataset, Loader, LoaderConfig, Order, PipelineError, Readers, Shuffle, Work};
@@ -51,21 +51,6 @@ impl SampleSource for Numbers {
         bytes.clear();
         bytes.extend_from_slice(&index.to_le_bytes());
         Ok(())
-    }
-
-    fn will_need(&self, _: u64) {}
-
-    fn read_fields_where(
-        &self,
-        _: u64,
-        _: &mut dyn FnMut(&[u8], u64) -> bool,
-        _: &mut Vec<Field>,
-    ) -> Result<(), ReadError> {
-        Ok(())
-    }
-
-    fn class_names(&self) -> &[String] {
-        &[]
     }
 }
 

@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use tbl_format::SampleFormat;
-use tbl_io::{Entry, Field, Location, ReadError, SampleSource, SourceKind};
+use tbl_io::{Entry, Location, ReadError, SampleSource, SourceKind};
 
 use crate::table::{Content, Table};
 
@@ -88,20 +88,5 @@ impl SampleSource for TableSource {
     fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
         bytes.clear();
         self.entry(index).map(drop)
-    }
-
-    fn will_need(&self, _index: u64) {}
-
-    fn read_fields_where(
-        &self,
-        _index: u64,
-        _is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
-        _fields: &mut Vec<Field>,
-    ) -> Result<(), ReadError> {
-        Ok(())
-    }
-
-    fn class_names(&self) -> &[String] {
-        &[]
     }
 }

@@ -83,8 +83,6 @@ impl SampleSource for Generated {
         Ok(())
     }
 
-    fn will_need(&self, _: u64) {}
-
     fn read_fields_where(
         &self,
         _: u64,
@@ -95,10 +93,6 @@ impl SampleSource for Generated {
             fields.push(Field { extension: "json".into(), bytes: vec![b' '; self.sidecar] });
         }
         Ok(())
-    }
-
-    fn class_names(&self) -> &[String] {
-        &[]
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::LazyLock;
 
 use tbl_format::SampleFormat;
-use tbl_io::{Entry, Field, Location, ReadError, SampleSource, SourceKind};
+use tbl_io::{Entry, Location, ReadError, SampleSource, SourceKind};
 use tl_pipeline::{Dataset, Loader, LoaderConfig, Shuffle, Work};
 use tl_transform::Recipe;
 
@@ -73,21 +73,6 @@ impl SampleSource for Memory {
         bytes.extend_from_slice(&stored.bytes);
         Ok(())
     }
-
-    fn will_need(&self, _: u64) {}
-
-    fn read_fields_where(
-        &self,
-        _: u64,
-        _: &mut dyn FnMut(&[u8], u64) -> bool,
-        _: &mut Vec<Field>,
-    ) -> Result<(), ReadError> {
-        Ok(())
-    }
-
-    fn class_names(&self) -> &[String] {
-        &[]
-    }
 }
 
 /// Samples in memory that can be kept on disk. Something happens whenever one is read or announced.
@@ -137,19 +122,6 @@ impl SampleSource for Watched {
 
     fn will_need(&self, _: u64) {
         (self.on_announce)();
-    }
-
-    fn read_fields_where(
-        &self,
-        index: u64,
-        is_wanted: &mut dyn FnMut(&[u8], u64) -> bool,
-        fields: &mut Vec<Field>,
-    ) -> Result<(), ReadError> {
-        self.memory.read_fields_where(index, is_wanted, fields)
-    }
-
-    fn class_names(&self) -> &[String] {
-        self.memory.class_names()
     }
 }
 

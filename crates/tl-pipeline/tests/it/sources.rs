@@ -8,8 +8,8 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use tbl_format::SampleFormat;
 use tbl_io::{
-    Entry, Facts, Field, Location, PageCache, ReadError, SampleSource, SourceKind, StoredBytes,
-    TblFile,
+    Entry, Facts, Field, Location, PageCache, ReadError, RowIndexes, SampleSource, SourceKind,
+    StoredBytes, StoredSamples, TblFile,
 };
 use tl_pipeline::{
     Batching, Buckets, CacheConfig, CacheKind, Dataset, Fields, LoaderConfig, LoaderNote,
@@ -87,22 +87,6 @@ impl SampleSource for Panicking {
         self.ask(Asked::Read, index).read_into(index, bytes)
     }
 
-    fn view(&self, index: u64) -> Result<Option<&[u8]>, ReadError> {
-        self.ask(Asked::View, index).view(index)
-    }
-
-    fn stored(&self, index: u64) -> Result<Option<StoredBytes>, ReadError> {
-        self.ask(Asked::Stored, index).stored(index)
-    }
-
-    fn unpack(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
-        self.ask(Asked::Unpack, index).unpack(index, bytes)
-    }
-
-    fn row_index_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<bool, ReadError> {
-        self.ask(Asked::RowIndex, index).row_index_into(index, bytes)
-    }
-
     fn will_need(&self, index: u64) {
         self.ask(Asked::WillNeed, index).will_need(index);
     }
@@ -118,6 +102,34 @@ impl SampleSource for Panicking {
 
     fn class_names(&self) -> &[String] {
         self.inner.class_names()
+    }
+
+    fn stored_samples(&self) -> Option<&dyn StoredSamples> {
+        Some(self)
+    }
+
+    fn row_indexes(&self) -> Option<&dyn RowIndexes> {
+        Some(self)
+    }
+}
+
+impl StoredSamples for Panicking {
+    fn view(&self, index: u64) -> Result<Option<&[u8]>, ReadError> {
+        self.ask(Asked::View, index).view(index)
+    }
+
+    fn stored(&self, index: u64) -> Result<Option<StoredBytes>, ReadError> {
+        self.ask(Asked::Stored, index).stored(index)
+    }
+
+    fn unpack(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
+        self.ask(Asked::Unpack, index).unpack(index, bytes)
+    }
+}
+
+impl RowIndexes for Panicking {
+    fn row_index_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<bool, ReadError> {
+        self.ask(Asked::RowIndex, index).row_index_into(index, bytes)
     }
 }
 
@@ -328,21 +340,6 @@ impl SampleSource for Slow {
             self.progress.wait(|state| state.worker_ended);
         }
         self.memory.read_into(index, bytes)
-    }
-
-    fn will_need(&self, _: u64) {}
-
-    fn read_fields_where(
-        &self,
-        _: u64,
-        _: &mut dyn FnMut(&[u8], u64) -> bool,
-        _: &mut Vec<Field>,
-    ) -> Result<(), ReadError> {
-        Ok(())
-    }
-
-    fn class_names(&self) -> &[String] {
-        &[]
     }
 }
 

@@ -4,7 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tbl_io::{Entry, Facts, Field, Location, Note, ReadError, SampleSource, SourceKind};
+use tbl_io::{
+    BulkIndex, DamageChecks, Entry, Facts, Field, Location, Note, ReadError, RowIndexes,
+    SampleSource, SourceKind,
+};
 
 /// A disk that several sources lie on and all threads wait for.
 #[derive(Debug)]
@@ -63,22 +66,11 @@ impl SampleSource for Throttled {
         self.source.facts(index)
     }
 
-    fn check_label(&self, index: u64) -> Result<(), ReadError> {
-        self.source.check_label(index)
-    }
-
-    fn stored_labels(&self) -> Result<Option<Vec<i64>>, ReadError> {
-        self.source.stored_labels()
-    }
-
     fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
         self.source.read_into(index, bytes)?;
         self.disk.read(bytes.len());
         Ok(())
     }
-
-    /// Nothing: whatever is read ahead would take the disk's time as well.
-    fn will_need(&self, _index: u64) {}
 
     fn read_fields_where(
         &self,
@@ -89,19 +81,25 @@ impl SampleSource for Throttled {
         self.source.read_fields_where(index, is_wanted, fields)
     }
 
-    fn check_fields(&self, index: u64) -> Result<(), ReadError> {
-        self.source.check_fields(index)
-    }
-
-    fn row_index_into(&self, index: u64, row_index: &mut Vec<u8>) -> Result<bool, ReadError> {
-        self.source.row_index_into(index, row_index)
-    }
-
     fn class_names(&self) -> &[String] {
         self.source.class_names()
     }
 
     fn notes(&self) -> Vec<Note> {
         self.source.notes()
+    }
+
+    // Neither stored bytes nor hints, by which reads would take none of the disk's time.
+
+    fn bulk_index(&self) -> Option<&dyn BulkIndex> {
+        self.source.bulk_index()
+    }
+
+    fn damage_checks(&self) -> Option<&dyn DamageChecks> {
+        self.source.damage_checks()
+    }
+
+    fn row_indexes(&self) -> Option<&dyn RowIndexes> {
+        self.source.row_indexes()
     }
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use tbl_format::SampleFormat;
-use tbl_io::{Field, Labels, NewSample, StreamWriter, WriteOptions};
+use tbl_io::{Field, Labels, NewSample, SampleSourceExt, StreamWriter, WriteOptions};
 
 use crate::support::{Run, files_below, tar, tl, write};
 

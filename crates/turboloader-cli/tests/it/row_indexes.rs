@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tbl_io::{NewSample, SampleSource, StreamWriter, TblFile, WriteOptions};
+use tbl_io::{NewSample, SampleSource, SampleSourceExt, StreamWriter, TblFile, WriteOptions};
 use tl_decode::{DecodeError, Image, JpegDecoder, JpegRequest, Limits, Rect, RowIndex};
 
 use crate::support::{Run, files_below, photos, tar, tl, write};

@@ -9,7 +9,8 @@ use tbl_format::v2::{EntryFlags, FileFlags, FileHeader, IndexEntry, Payload};
 use tbl_format::{SampleFormat, v1};
 use tbl_io::{
     AsStored, Compression, ConvertSummary, Field, Labels, MetadataBlock, MetadataDefect, NewSample,
-    SampleSource, Selection, StreamWriter, Target, TblFile, TblVersion, WriteError, WriteOptions,
+    SampleSource, SampleSourceExt, Selection, StreamWriter, Target, TblFile, TblVersion,
+    WriteError, WriteOptions,
 };
 
 use super::repair::repair_file;

@@ -56,10 +56,19 @@ fn every_flipped_byte_that_means_anything_is_found() {
         damaged[position] ^= 0x10;
         std::fs::write(at("bad.tbl"), &damaged).unwrap();
         let mut bad = 0;
-        let end = verify(at("bad.tbl"), NonZeroUsize::MIN, AsStored::default, &mut |finding| {
-            bad += u32::from(matches!(finding, Finding::Damage { .. } | Finding::BadSample { .. }));
-            ControlFlow::Continue(())
-        });
+        let end = verify(
+            &Stores::new(),
+            at("bad.tbl"),
+            NonZeroUsize::MIN,
+            AsStored::default,
+            &mut |finding| {
+                bad += u32::from(matches!(
+                    finding,
+                    Finding::Damage { .. } | Finding::BadSample { .. }
+                ));
+                ControlFlow::Continue(())
+            },
+        );
         if end.is_ok() && bad == 0 {
             unseen.push(position);
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tbl_io::{Folder, LabelOrigin, Labels, ReadError, SampleSource};
+use tbl_io::{Folder, LabelOrigin, Labels, ReadError, SampleSource, SampleSourceExt};
 
 use super::{check, sources};
 

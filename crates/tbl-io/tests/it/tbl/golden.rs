@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tbl_format::SampleFormat;
-use tbl_io::{SampleSource, StreamWriter, TblFile, TblVersion, WriteOptions};
+use tbl_io::{SampleSource, SampleSourceExt, StreamWriter, TblFile, TblVersion, WriteOptions};
 
 use super::{Sample, read, samples, target, write};
 

@@ -5,8 +5,8 @@ use tbl_format::extension::{ExtensionHeader, ExtensionKind, NameTableBuilder};
 use tbl_format::path::PathDefect;
 use tbl_format::{FormatError, SampleFormat, v1, v2};
 use tbl_io::{
-    Damage, Field, NewSample, ReadError, ReadOptions, SampleSource, Source, StreamWriter, TblFile,
-    Verify, WriteError, WriteOptions,
+    Damage, Field, NewSample, ReadError, ReadOptions, SampleSource, SampleSourceExt, Source,
+    StreamWriter, TblFile, Verify, WriteError, WriteOptions,
 };
 
 use super::{Sample, read, samples, write};

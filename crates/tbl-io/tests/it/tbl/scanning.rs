@@ -2,7 +2,10 @@
 
 use std::ops::{ControlFlow, Range};
 
-use tbl_io::{ReadError, ReadOptions, SampleSource, Source, TblFile, TblVersion, WriteOptions};
+use tbl_io::{
+    ReadError, ReadOptions, SampleSource, SampleSourceExt, Source, TblFile, TblVersion,
+    WriteOptions,
+};
 
 use super::{Sample, samples, target, write};
 

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use tbl_format::{FormatError, SampleFormat, v1, v2};
 use tbl_io::{
-    EncodeError, Field, NewSample, SampleSource, StreamWriter, TblFile, TblVersion, WriteError,
-    WriteOptions,
+    EncodeError, Field, NewSample, SampleSource, SampleSourceExt, StreamWriter, TblFile,
+    TblVersion, WriteError, WriteOptions,
 };
 
 use super::target;
