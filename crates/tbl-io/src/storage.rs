@@ -93,20 +93,29 @@ impl Stores {
     /// [`ReadError::NoStore`] for a URL with another scheme, [`ReadError::Io`],
     /// [`ReadError::NotAFile`] for a device or a FIFO, and those of the [store](Storage::open).
     pub fn open(&self, location: impl AsRef<OsStr>) -> Result<Opened, ReadError> {
+        if let Some(source) = self.open_file(&location)? {
+            return Ok(Opened::File(source));
+        }
+        let location = Location::new(location);
+        let folder = match self.store(&location)? {
+            None => Folder::open(location.as_os_str())?,
+            Some(store) => Folder::of_store(store, location, ReadLimits::default())?,
+        };
+        Ok(Opened::Folder(Box::new(folder)))
+    }
+
+    /// Opens a file; `None` for a folder.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn open_file(&self, location: impl AsRef<OsStr>) -> Result<Option<Source>, ReadError> {
         let location = Location::new(location);
         let Some(store) = self.store(&location)? else {
             let path = Path::new(location.as_os_str());
             let metadata = std::fs::metadata(path).map_err(|error| ReadError::io(path, error))?;
-            if metadata.is_dir() {
-                return Ok(Opened::Folder(Box::new(Folder::open(path)?)));
-            }
-            return Source::open(path).map(Opened::File);
+            return if metadata.is_dir() { Ok(None) } else { Source::open(path).map(Some) };
         };
-        if store.is_folder(&location)? {
-            let folder = Folder::of_store(store, location, ReadLimits::default())?;
-            return Ok(Opened::Folder(Box::new(folder)));
-        }
-        store.open(&location, None).map(Opened::File)
+        if store.is_folder(&location)? { Ok(None) } else { store.open(&location, None).map(Some) }
     }
 
     /// The store for a URL; `None` for a path.

@@ -171,7 +171,7 @@ impl VerifySummary {
     }
 }
 
-/// Reads every sample and every field of the data set at `location` and checks every checksum and
+/// Reads every sample and every field of the data set at `location`, a path or a URL of `stores`, and checks every checksum and
 /// extent there is. `new_check` makes, for each thread, what looks at the bytes: [`AsStored`] or
 /// a decoder. It ends where `on_finding` breaks off.
 ///
@@ -183,13 +183,14 @@ impl VerifySummary {
 /// [`ConvertError::Read`] when the data set cannot be opened, or the system, not the data, is at
 /// fault; [`ConvertError::WorkerPanicked`]; [`ConvertError::Stopped`].
 pub fn verify<C: Prepare>(
+    stores: &Stores,
     location: impl AsRef<OsStr>,
     workers: NonZeroUsize,
     new_check: impl Fn() -> C + Sync,
     on_finding: &mut dyn FnMut(Finding<'_>) -> ControlFlow<()>,
 ) -> Result<VerifySummary, ConvertError> {
     let Examined { source, damage, oddities } =
-        Examined::open(Stores::new().open(&location)?, &Location::new(location))?;
+        Examined::open(stores.open(&location)?, &Location::new(location))?;
     let sources = [source];
     let labels = Labels::resolve(&sources)?;
     let source = &*sources[0];

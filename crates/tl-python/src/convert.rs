@@ -58,7 +58,7 @@ pub(crate) fn convert(
     let options = ConvertOptions { sync, overwrite, ..ConvertOptions::new(target) };
     let mut heard = Heard::new(progress_callback);
     let (sources, labels) = detached(py, || -> Result<_, Error> {
-        let sources = tbl_io::open_all(&sources)?;
+        let sources = tbl_io::open_all_in(&turboloader::stores(), &sources)?;
         let labels = Labels::resolve(&sources)?;
         Ok((sources, labels))
     })??;
@@ -167,9 +167,21 @@ pub(crate) fn verify<'py>(
             ControlFlow::Continue(())
         };
         Ok(if decode {
-            tbl_io::verify(&path, workers, StrictDecode::new, &mut on_finding)?
+            tbl_io::verify(
+                &turboloader::stores(),
+                &path,
+                workers,
+                StrictDecode::new,
+                &mut on_finding,
+            )?
         } else {
-            tbl_io::verify(&path, workers, HeaderCheck::default, &mut on_finding)?
+            tbl_io::verify(
+                &turboloader::stores(),
+                &path,
+                workers,
+                HeaderCheck::default,
+                &mut on_finding,
+            )?
         })
     })?;
     let summary = heard.unless_raised(summary)?;

@@ -42,7 +42,7 @@ impl PyTblReader {
     fn new(py: Python<'_>, path: PathBuf) -> Result<Self, Error> {
         detached(py, || {
             tbl_io::allow_open_files(1);
-            let sources = [tbl_io::open(path)?];
+            let sources = [tbl_io::open_in(&turboloader::stores(), path)?];
             let labels = Labels::resolve(&sources)?;
             Ok(Self { sources, labels })
         })?

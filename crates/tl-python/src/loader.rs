@@ -120,7 +120,8 @@ impl PyLoader {
         let settings: Settings<'_> = settings.extract().map_err(|error| wrong_type(py, &error))?;
         let form = Form::named(&settings.form)
             .ok_or_else(|| Error::setting(&format!("no form of output {}", settings.form)))?;
-        let dataset = detached(py, || Dataset::open(&paths))?.map_err(Error::from)?;
+        let dataset = detached(py, || Dataset::open_in(&turboloader::stores(), &paths))?
+            .map_err(Error::from)?;
         let config = settings.config(&dataset)?;
         let contents = Arc::new(Contents::new(&config, form)?);
         let loader = detached(py, || Loader::new(dataset, config))?.map_err(Error::from)?;

@@ -107,7 +107,7 @@ impl PySamples {
             user_transforms.bind(&recipe.recipe).map_err(|error| Error::recipe(&error))?;
         let fields = Fields { columns: columns.unwrap_or_default(), ..Fields::default() };
         let dataset = detached(py, || -> Result<_, Error> {
-            let dataset = Dataset::open(&paths)?;
+            let dataset = Dataset::open_in(&turboloader::stores(), &paths)?;
             fields.check_names(&dataset)?;
             Ok(dataset)
         })??;

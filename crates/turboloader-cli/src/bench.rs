@@ -189,7 +189,7 @@ pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     let at_least = duration("--seconds", args.seconds, 1.0)?;
     let step = duration("--step-ms", args.observe.step_ms, 1e-3)?;
     let opened = Instant::now();
-    let dataset = Dataset::open(&args.data)?;
+    let dataset = Dataset::open_in(&turboloader::stores(), &args.data)?;
     let config = config(args, &dataset)?;
     let loader = loader(dataset, config)?;
     loader.dataset().shards().iter().for_each(|shard| data_set::note(shard.as_ref()));

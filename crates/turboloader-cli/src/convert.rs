@@ -250,7 +250,7 @@ pub(crate) struct Sources {
 impl Sources {
     /// Opens each path as what it is.
     pub(crate) fn open<L: AsRef<OsStr>>(paths: &[L]) -> Result<Self, Failure> {
-        Self::of(tbl_io::open_all(paths)?)
+        Self::of(tbl_io::open_all_in(&turboloader::stores(), paths)?)
     }
 
     /// Resolves the labels of open data sets, and prints the notes on both.

@@ -10,7 +10,8 @@ use crate::table;
 
 /// Opens a data set and says on standard error what is to be said of it beside its samples.
 pub(crate) fn open(path: &Path) -> Result<Box<dyn SampleSource>, Failure> {
-    let source = tbl_io::open(path).map_err(|error| table::or_no_samples(&[path], error))?;
+    let source = tbl_io::open_in(&turboloader::stores(), path)
+        .map_err(|error| table::or_no_samples(&[path], error))?;
     note(source.as_ref());
     Ok(source)
 }

@@ -269,9 +269,11 @@ impl Examination<'_> {
     }
 
     fn open(&self, limit: Option<f64>) -> Result<Dataset, Failure> {
-        let Some(limit) = limit else { return Ok(Dataset::open(&self.args.data)?) };
+        let Some(limit) = limit else {
+            return Ok(Dataset::open_in(&turboloader::stores(), &self.args.data)?);
+        };
         let disk = Arc::new(SlowDisk::new(limit * 1e6));
-        let sources = tbl_io::open_all(&self.args.data)?;
+        let sources = tbl_io::open_all_in(&turboloader::stores(), &self.args.data)?;
         let throttled = sources.into_iter().map(|source| {
             let throttled = Throttled { source, disk: Arc::clone(&disk) };
             Box::new(throttled) as Box<dyn tbl_io::SampleSource>

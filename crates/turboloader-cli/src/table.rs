@@ -49,7 +49,7 @@ fn sniff(path: &Path) -> Result<Option<(TableKind, Source)>, Failure> {
     if path.metadata().is_ok_and(|found| !found.is_file()) {
         return Ok(None);
     }
-    let source = Source::open(path)?;
+    let Some(source) = turboloader::stores().open_file(path)? else { return Ok(None) };
     let kind = TableKind::of(&source)?;
     Ok(kind.map(|kind| (kind, source)))
 }

@@ -116,24 +116,25 @@ fn check<C: Prepare>(
     let mut listed = Vec::new();
     let mut first = None;
     let mut printed = Ok(());
-    let summary = tbl_io::verify(&args.file, workers, new_check, &mut |finding| {
-        if let Finding::Progress { samples, of } = finding {
-            progress.get_or_insert_with(|| Progress::new(global, of)).set(samples);
-            return ControlFlow::Continue(());
-        }
-        let finding = Listed::new(&finding);
-        if first.is_none() && finding.kind != "warning" {
-            first = Some(finding.sentence());
-        }
-        if args.json {
-            if listed.len() < MAX_LISTED {
-                listed.push(finding);
+    let summary =
+        tbl_io::verify(&turboloader::stores(), &args.file, workers, new_check, &mut |finding| {
+            if let Finding::Progress { samples, of } = finding {
+                progress.get_or_insert_with(|| Progress::new(global, of)).set(samples);
+                return ControlFlow::Continue(());
             }
-            return ControlFlow::Continue(());
-        }
-        printed = stdout.line(&finding.sentence());
-        if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    });
+            let finding = Listed::new(&finding);
+            if first.is_none() && finding.kind != "warning" {
+                first = Some(finding.sentence());
+            }
+            if args.json {
+                if listed.len() < MAX_LISTED {
+                    listed.push(finding);
+                }
+                return ControlFlow::Continue(());
+            }
+            printed = stdout.line(&finding.sentence());
+            if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
     printed?;
     let summary = match summary {
         Err(error) if args.json && error.is_damage() => {

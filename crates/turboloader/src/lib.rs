@@ -9,6 +9,7 @@ mod notes;
 mod panics;
 mod prepare;
 mod recipe_file;
+mod stores;
 mod table;
 
 pub use date_time::DateTime;
@@ -18,6 +19,7 @@ pub use notes::ConversionNotes;
 pub use panics::catches as catches_panics;
 pub use prepare::{HeaderCheck, Probe, Rasterize, RowIndexer, Square, SquareError, StrictDecode};
 pub use recipe_file::{RecipeFileError, read_recipe};
+pub use stores::stores;
 pub use table::{
     CsvSchema, SchemaError, TableConversion, TableConversionError, TableEvent, TableFormat,
     TableNote, TableSummary, TimeUnit,

@@ -9,8 +9,8 @@ use tbl_format::SampleFormat;
 use tbl_format::metadata::MetadataType;
 use tbl_io::{
     AsStored, Compression, ConvertOptions, Field, Labels, MetadataBlock, NewSample, ReadError,
-    ReadOptions, RepairOptions, SampleSource, SampleSourceExt, Selection, Source, StreamWriter,
-    Target, TblFile, WriteOptions, repair, verify,
+    ReadOptions, RepairOptions, SampleSource, SampleSourceExt, Selection, Source, Stores,
+    StreamWriter, Target, TblFile, WriteOptions, repair, verify,
 };
 
 const HEADER: usize = 64;
@@ -240,7 +240,8 @@ fn metadata_of_applications_is_undamaged_or_an_error() {
 /// Whether `tl verify` would call the file good.
 fn is_good(path: &Path) -> bool {
     let go_on = &mut |_: tbl_io::Finding<'_>| ControlFlow::Continue(());
-    verify(path, NonZeroUsize::MIN, AsStored::default, go_on).is_ok_and(|summary| summary.is_good())
+    verify(&Stores::new(), path, NonZeroUsize::MIN, AsStored::default, go_on)
+        .is_ok_and(|summary| summary.is_good())
 }
 
 /// Copies the file as `tl convert` does; whether there is a copy.

@@ -94,7 +94,7 @@ impl Files {
     fn open(dataset: &Dataset) -> Result<Self, ReadError> {
         let open = |shard: &dyn SampleSource| {
             let is_file = shard.kind() != SourceKind::Folder;
-            is_file.then(|| Source::open(shard.location().as_os_str())).transpose()
+            if is_file { turboloader::stores().open_file(shard.location()) } else { Ok(None) }
         };
         dataset
             .shards()
@@ -116,7 +116,7 @@ impl Files {
             return file.dont_need(entry.offset, entry.stored_bytes);
         }
         let Some(key) = &entry.key else { return Ok(()) };
-        let location = shard.location().join(key);
-        Source::open(location.as_os_str())?.dont_need(0, entry.stored_bytes)
+        let file = turboloader::stores().open_file(shard.location().join(key))?;
+        file.map_or(Ok(()), |file| file.dont_need(0, entry.stored_bytes))
     }
 }

@@ -1,14 +1,11 @@
 //! An IDV file, and its rows one after the other.
 
-use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use idv_format::{
-    Block, Column, Dead, IdvFile, ReadAt, ReadError, Scratch, Values, parse_lookup_table,
-};
+use idv_format::{Block, Column, Dead, IdvFile, ReadError, Scratch, Values, parse_lookup_table};
 use tbl_io::Source;
+use tl_pipeline::IdvBytes;
 
 use crate::failure::{DamagedParts, Failure, TableFailure};
 use crate::output;
@@ -19,38 +16,15 @@ use crate::text::one_line;
 #[derive(Debug)]
 pub(crate) struct IdvTable {
     path: PathBuf,
-    source: Arc<SourceBytes>,
-    file: IdvFile<Arc<SourceBytes>>,
-}
-
-/// A file as the reader of the format wants it.
-#[derive(Debug)]
-pub(crate) struct SourceBytes(Source);
-
-impl ReadAt for SourceBytes {
-    fn size(&self) -> io::Result<u64> {
-        Ok(self.0.len())
-    }
-
-    fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
-        self.0.read_exact_at(offset, bytes).map_err(io_error)
-    }
-}
-
-fn io_error(error: tbl_io::ReadError) -> io::Error {
-    if let tbl_io::ReadError::Io { source, .. } = error {
-        return source;
-    }
-    // The file is shorter now.
-    io::ErrorKind::UnexpectedEof.into()
+    source: Source,
+    file: IdvFile<IdvBytes>,
 }
 
 impl IdvTable {
     /// Opens the file.
     pub(crate) fn open(path: &Path, source: Source) -> Result<Self, Failure> {
         let failure = |source| TableFailure::Idv { path: path.to_owned(), source };
-        let source = Arc::new(SourceBytes(source));
-        let file = IdvFile::open(Arc::clone(&source)).map_err(failure)?;
+        let file = IdvFile::open(IdvBytes::new(source.clone())).map_err(failure)?;
         Ok(Self { path: path.to_owned(), source, file })
     }
 
@@ -60,13 +34,13 @@ impl IdvTable {
     }
 
     /// The file.
-    pub(crate) fn file(&self) -> &IdvFile<Arc<SourceBytes>> {
+    pub(crate) fn file(&self) -> &IdvFile<IdvBytes> {
         &self.file
     }
 
     /// The file's length.
     pub(crate) fn file_bytes(&self) -> u64 {
-        self.source.0.len()
+        self.source.len()
     }
 
     /// The blocks of a column, whether or not its values can be read.
@@ -77,8 +51,8 @@ impl IdvTable {
         let range = entry.lookup_range(self.file.row_count());
         let size = range.end - range.start;
         let mut table = Vec::new();
-        self.source.0.read_range_into(range.start, size, &mut table).map_err(|error| {
-            ReadError::Io { offset: range.start, bytes: size, source: io_error(error) }
+        self.source.read_range_into(range.start, size, &mut table).map_err(|error| {
+            ReadError::Io { offset: range.start, bytes: size, source: IdvBytes::io_error(error) }
         })?;
         Ok(parse_lookup_table(&table, range.start, self.file.header())?)
     }
@@ -147,7 +121,7 @@ pub(crate) struct Rows<'t> {
 
 #[derive(Debug)]
 struct RowColumn<'t> {
-    column: Column<'t, Arc<SourceBytes>>,
+    column: Column<'t, IdvBytes>,
     scratch: Scratch,
     block: Option<RowBlock>,
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tbl_io::{
     AsStored, Compression, ConvertError, ConvertEvent, Finding, Labels, NewSample, Oddity,
-    Selection, StreamWriter, Target, VerifySummary, WriteOptions, verify,
+    Selection, Stores, StreamWriter, Target, VerifySummary, WriteOptions, verify,
 };
 
 use crate::tar_bytes::Archive;
@@ -16,15 +16,16 @@ use super::{borrow, convert, labelled, open, quick, see, write_tar};
 /// The findings as text, and the summary.
 fn check(path: &Path) -> (Vec<String>, VerifySummary) {
     let mut found = Vec::new();
-    let summary = verify(path, NonZeroUsize::MIN, AsStored::default, &mut |finding| {
-        match finding {
-            Finding::Damage { reason } => found.push(format!("damage: {reason}")),
-            Finding::BadSample { index, .. } => found.push(format!("sample {index}")),
-            Finding::Oddity(oddity) => found.push(oddity.to_string()),
-            Finding::Progress { .. } | _ => {}
-        }
-        ControlFlow::Continue(())
-    });
+    let summary =
+        verify(&Stores::new(), path, NonZeroUsize::MIN, AsStored::default, &mut |finding| {
+            match finding {
+                Finding::Damage { reason } => found.push(format!("damage: {reason}")),
+                Finding::BadSample { index, .. } => found.push(format!("sample {index}")),
+                Finding::Oddity(oddity) => found.push(oddity.to_string()),
+                Finding::Progress { .. } | _ => {}
+            }
+            ControlFlow::Continue(())
+        });
     (found, summary.unwrap())
 }
 
@@ -84,7 +85,7 @@ fn whoever_hears_of_findings_can_end_it() {
     let path = folder.path().join("in.tar");
     write_tar(&path, &borrow(&labelled()));
     let mut heard = 0;
-    let end = verify(&path, NonZeroUsize::MIN, AsStored::default, &mut |_| {
+    let end = verify(&Stores::new(), &path, NonZeroUsize::MIN, AsStored::default, &mut |_| {
         heard += 1;
         if heard == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });

@@ -41,10 +41,17 @@ impl IdvBytes {
         self.mapped.as_ref()
     }
 
-    /// The source.
+    /// The error as the reader of the format gets it.
     #[must_use]
-    pub fn source(&self) -> &Source {
-        &self.source
+    pub fn io_error(error: ReadError) -> io::Error {
+        if let ReadError::Io { source, .. } = error {
+            return source;
+        }
+        // The file is shorter now.
+        if matches!(error, ReadError::ChangedWhileOpen { .. }) {
+            return io::ErrorKind::UnexpectedEof.into();
+        }
+        io::Error::other(error)
     }
 }
 
@@ -55,21 +62,10 @@ impl ReadAt for IdvBytes {
 
     fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         let Some(mapped) = &self.mapped else {
-            return self.source.read_exact_at(offset, bytes).map_err(io_error);
+            return self.source.read_exact_at(offset, bytes).map_err(Self::io_error);
         };
         let found = mapped.lend(offset, bytes.len() as u64);
         bytes.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
     }
-}
-
-fn io_error(error: ReadError) -> io::Error {
-    if let ReadError::Io { source, .. } = error {
-        return source;
-    }
-    // The file is shorter now.
-    if matches!(error, ReadError::ChangedWhileOpen { .. }) {
-        return io::ErrorKind::UnexpectedEof.into();
-    }
-    io::Error::other(error)
 }
