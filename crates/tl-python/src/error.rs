@@ -271,8 +271,13 @@ fn read(error: &ReadError) -> Error {
     };
     match error {
         ReadError::Io { source, .. } => at(Class::Storage, None, number(source)),
-        ReadError::ChangedWhileOpen { offset, .. } => at(Class::Storage, Some(*offset), None),
-        ReadError::NotAFile { .. } | ReadError::NotAFolder { .. } => at(Class::Storage, None, None),
+        ReadError::ChangedWhileOpen { offset, .. } | ReadError::Remote { offset, .. } => {
+            at(Class::Storage, Some(*offset), None)
+        }
+        ReadError::NoStore { .. } | ReadError::NotMapped { .. } => at(Class::Setting, None, None),
+        ReadError::NotAFile { .. }
+        | ReadError::NotAFolder { .. }
+        | ReadError::ObjectChanged { .. } => at(Class::Storage, None, None),
         ReadError::Format { offset, .. }
         | ReadError::Tar { offset, .. }
         | ReadError::Checksum { offset, .. } => at(Class::Format, Some(*offset), None),

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::thread;
 
 use idv_format::{Header, WriteOptions};
-use tbl_io::{AtomicFile, Placement};
+use tbl_io::{AtomicFile, Location, Placement};
 
 mod calendar;
 mod csv;
@@ -42,12 +42,12 @@ pub enum TableFormat {
 
 impl TableFormat {
     /// The format of a file: IDV and Parquet by the first bytes, CSV by the name. `None` for
-    /// other files, folders and devices.
+    /// other files, folders, devices and URLs.
     ///
     /// # Errors
     /// If the system refuses to read the file.
     pub fn of_file(path: &Path) -> io::Result<Option<Self>> {
-        if !path.metadata()?.is_file() {
+        if Location::new(path).url().is_some() || !path.metadata()?.is_file() {
             return Ok(None);
         }
         if Self::of_name(path) == Some(Self::Csv) {
