@@ -8,6 +8,7 @@ use tbl_format::FormatError;
 use tbl_format::path::PathDefect;
 
 use crate::escape::Escaped;
+use crate::kind::ErrorKind;
 use crate::label::LabelDefect;
 use crate::location::Location;
 use crate::ranges::{Pin, RangeFault};
@@ -260,28 +261,7 @@ impl ReadError {
     /// Whether the data is at fault rather than the system or the caller: damage, truncation,
     /// a broken format or a value beyond a limit.
     pub fn is_damage(&self) -> bool {
-        match self {
-            Self::Format { .. }
-            | Self::Tar { .. }
-            | Self::Checksum { .. }
-            | Self::Limit { .. }
-            | Self::LabelWithoutClass { .. }
-            | Self::Label { .. }
-            | Self::UnsafeObject { .. }
-            | Self::ChangedWhileOpen { .. } => true,
-            Self::Io { .. }
-            | Self::NotAFile { .. }
-            | Self::NotAFolder { .. }
-            | Self::NotRaw { .. }
-            | Self::UnnamedLabels { .. }
-            | Self::ClassFolderDepths { .. }
-            | Self::ObjectChanged { .. }
-            | Self::Remote { .. }
-            | Self::NoStore { .. }
-            | Self::NotMapped { .. }
-            | Self::SampleOutOfRange { .. } => false,
-            Self::Sample { source, .. } => source.is_damage(),
-        }
+        self.kind() == ErrorKind::Data
     }
 
     /// Says which sample the error is about, unless it already does.

@@ -12,6 +12,7 @@ mod config;
 mod dataset;
 mod epoch;
 mod error;
+mod fault;
 mod fields;
 mod fingerprint;
 mod form;
@@ -54,6 +55,7 @@ pub use error::{
     AnnotationFault, ColumnsError, EmptyError, PipelineError, SampleError, SampleFault,
     SamplerError, TableError,
 };
+pub use fault::Fault;
 pub use fields::{BoxField, Fields, MaskField, MaskType, Sanitize};
 pub use fingerprint::Fingerprint;
 pub use loader::Loader;

@@ -12,9 +12,9 @@ use std::path::Path;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
-use tbl_io::{ConvertError, Escaped, Location, MetadataDefect, ReadError, WriteError};
+use tbl_io::{ConvertError, ErrorKind, ErrorPlace, Escaped, Location, ReadError, WriteError};
 use tl_decode::DecodeError;
-use tl_pipeline::{PipelineError, SampleError, SampleFault, SamplerError, TableError};
+use tl_pipeline::{Fault, PipelineError, SampleError, SampleFault, SamplerError, TableError};
 use tl_transform::{PlanError, RecipeError, StepError};
 use turboloader::TableConversionError;
 
@@ -23,7 +23,7 @@ use turboloader::TableConversionError;
 pub(crate) struct Error {
     class: Class,
     message: Box<str>,
-    place: Place,
+    place: ErrorPlace,
     errno: Option<i32>,
     /// The exception of a function of the user's.
     cause: Option<Box<PyErr>>,
@@ -72,25 +72,30 @@ impl Class {
     }
 }
 
-/// The place of an error.
-#[derive(Debug, Default)]
-struct Place {
-    shard: Option<Location>,
-    sample: Option<u64>,
-    key: Option<Vec<u8>>,
-    offset: Option<u64>,
-}
-
-impl Place {
-    fn at(location: impl Into<Location>) -> Self {
-        Self { shard: Some(location.into()), ..Self::default() }
-    }
-}
-
 impl Error {
     fn new(class: Class, error: &dyn std::fmt::Display) -> Self {
-        let (message, place) = (error.to_string().into(), Place::default());
+        let (message, place) = (error.to_string().into(), ErrorPlace::default());
         Self { class, message, place, errno: None, cause: None }
+    }
+
+    /// An error of the library, with the classes that data and settings at fault have here.
+    fn of(error: &(impl Fault + 'static), data: Class, setting: Class) -> Self {
+        let kind = error.kind();
+        let class = match kind {
+            ErrorKind::Data => data,
+            ErrorKind::NotFound => Class::Index,
+            ErrorKind::System => Class::Storage,
+            ErrorKind::Limit => Class::Memory,
+            ErrorKind::Internal => Class::Internal,
+            _ => setting,
+        };
+        let causes =
+            iter::successors(Some(error as &dyn std::error::Error), |&error| error.source());
+        let io = causes
+            .filter(|_| kind == ErrorKind::System)
+            .find_map(<dyn std::error::Error>::downcast_ref);
+        let (place, errno) = (error.place(), io.and_then(number));
+        Self { place, errno, cause: raised(error), ..Self::new(class, error) }
     }
 
     /// A setting that cannot be.
@@ -129,32 +134,19 @@ impl Error {
         Self::new(Class::Closed, message)
     }
 
-    /// The error of reading an IDV file.
+    /// The error of reading an IDV file. A column of an unknown type is the fault of who asks for it.
     pub(crate) fn idv(location: &Location, error: &idv_format::ReadError) -> Self {
-        let (class, errno) = match error {
-            error if error.is_damage() => (Class::Format, None),
-            idv_format::ReadError::Io { source, .. } => (Class::Storage, number(source)),
-            _ => (Class::Setting, None),
-        };
-        let offset = match error {
-            idv_format::ReadError::Io { offset, .. }
-            | idv_format::ReadError::Block { offset, .. }
-            | idv_format::ReadError::Metadata { offset, .. } => Some(*offset),
-            _ => None,
-        };
-        let place = Place { offset, ..Place::at(location) };
-        Self { place, errno, message: in_file(location, error), ..Self::new(class, error) }
+        let data = if error.is_damage() { Class::Format } else { Class::Setting };
+        let found = Self::of(error, data, Class::Setting);
+        let class = if found.class == Class::Index { Class::Setting } else { found.class };
+        Self { class, ..found.in_file(location) }
     }
 
     /// The error of converting columns of an IDV file into arrays.
     pub(crate) fn arrow(location: &Location, error: &idv_format::ArrowError) -> Self {
         match error {
             idv_format::ArrowError::Read(error) => Self::idv(location, error),
-            _ => Self {
-                place: Place::at(location),
-                message: in_file(location, error),
-                ..Self::new(Class::Format, error)
-            },
+            _ => Self::new(Class::Format, error).in_file(location),
         }
     }
 
@@ -167,8 +159,14 @@ impl Error {
             }
             _ => Class::Format,
         };
-        let (place, message) = (Place::at(location), in_file(location, error));
-        Self { place, message, ..Self::new(class, error) }
+        Self::new(class, error).in_file(location)
+    }
+
+    /// The error with its file, in the message too.
+    fn in_file(self, location: &Location) -> Self {
+        let place = ErrorPlace { location: Some(location.clone()), ..self.place };
+        let message = format!("{location}: {}", self.message).into();
+        Self { place, message, ..self }
     }
 
     fn raise(&self, py: Python<'_>) -> PyResult<PyErr> {
@@ -180,7 +178,7 @@ impl Error {
         };
         let class = py.import("turboloader.exceptions")?.getattr(class)?;
         let exception = class.call1((&*self.message,))?;
-        let Place { shard, sample, key, offset } = &self.place;
+        let ErrorPlace { location: shard, sample, key, offset } = &self.place;
         exception.setattr("shard", shard.as_ref().map(Location::as_os_str))?;
         exception.setattr("sample", sample)?;
         exception.setattr("key", key.as_deref().map(|key| text(py, key)).transpose()?)?;
@@ -229,11 +227,6 @@ fn setting_name(setting: &str) -> &str {
     }
 }
 
-/// A message that names its file.
-fn in_file(location: &Location, error: &dyn std::fmt::Display) -> Box<str> {
-    format!("{location}: {error}").into()
-}
-
 /// A name that need not be UTF-8, as Python has those of files.
 pub(crate) fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     PyBytes::new(py, bytes).call_method1("decode", ("utf-8", "surrogateescape"))
@@ -255,47 +248,22 @@ impl From<Error> for PyErr {
 
 impl From<ReadError> for Error {
     fn from(error: ReadError) -> Self {
-        Self { message: error.to_string().into(), ..read(&error) }
+        read(&error)
     }
 }
 
-/// Class and place of a read error.
+/// A read error. A file that became shorter is the storage's fault here.
 fn read(error: &ReadError) -> Error {
-    let place = Place::at(error.location());
-    let at = |class, offset: Option<u64>, errno| Error {
-        class,
-        message: Box::default(),
-        place: Place { offset, ..place },
-        errno,
-        cause: None,
-    };
-    match error {
-        ReadError::Io { source, .. } => at(Class::Storage, None, number(source)),
-        ReadError::ChangedWhileOpen { offset, .. } | ReadError::Remote { offset, .. } => {
-            at(Class::Storage, Some(*offset), None)
-        }
-        ReadError::NoStore { .. } | ReadError::NotMapped { .. } => at(Class::Setting, None, None),
-        ReadError::NotAFile { .. }
-        | ReadError::NotAFolder { .. }
-        | ReadError::ObjectChanged { .. } => at(Class::Storage, None, None),
-        ReadError::Format { offset, .. }
-        | ReadError::Tar { offset, .. }
-        | ReadError::Checksum { offset, .. } => at(Class::Format, Some(*offset), None),
-        ReadError::SampleOutOfRange { index, .. } => {
-            let error = at(Class::Index, None, None);
-            Error { place: Place { sample: Some(*index), ..error.place }, ..error }
-        }
-        ReadError::NotRaw { index, .. } | ReadError::LabelWithoutClass { index, .. } => {
-            let error = at(Class::Format, None, None);
-            Error { place: Place { sample: Some(*index), ..error.place }, ..error }
-        }
-        ReadError::Sample { index, key, source } => {
-            let error = read(source);
-            let (sample, key) = (Some(*index), key.clone());
-            Error { place: Place { sample, key, ..error.place }, ..error }
-        }
-        _ => at(Class::Format, None, None),
+    let mut fault = error;
+    while let ReadError::Sample { source, .. } = fault {
+        fault = source;
     }
+    let class = match fault {
+        ReadError::ChangedWhileOpen { .. } => Class::Storage,
+        ReadError::NoStore { .. } | ReadError::NotMapped { .. } => Class::Setting,
+        _ => Class::Format,
+    };
+    Error::of(error, class, class)
 }
 
 /// The system's number of an error, also of those that the writers make themselves.
@@ -307,123 +275,59 @@ fn number(error: &io::Error) -> Option<i32> {
     })
 }
 
-impl From<WriteError> for Error {
-    fn from(error: WriteError) -> Self {
-        let class = match &error {
-            WriteError::Io { .. } | WriteError::AfterFailure { .. } => Class::Storage,
-            WriteError::Metadata { source: MetadataDefect::NoSample { .. }, .. } => Class::Index,
-            _ => Class::Format,
-        };
-        let (path, sample, errno) = match &error {
-            WriteError::Io { path, source } => (path, None, number(source)),
-            WriteError::Sample { path, index, .. } => (path, Some(*index), None),
-            WriteError::Metadata { path, sample, .. } => (path, *sample, None),
-            WriteError::MemberName { path, .. }
-            | WriteError::TooManySamples { path, .. }
-            | WriteError::Format { path, .. }
-            | WriteError::AfterFailure { path } => (path, None, None),
-            _ => return Self::new(class, &error),
-        };
-        let place = Place { sample, ..Place::at(path) };
-        Self { place, errno, ..Self::new(class, &error) }
-    }
-}
-
 impl From<ConvertError> for Error {
     fn from(error: ConvertError) -> Self {
         match error {
             ConvertError::Read(error) | ConvertError::Structure(error) => error.into(),
             ConvertError::Write(error) => error.into(),
-            ConvertError::Prepare { ref location, index, ref key, .. } => {
-                let (sample, key) = (Some(index), key.clone());
-                let place = Place { sample, key, ..Place::at(location) };
-                Self { place, ..Self::new(Class::Sample, &error) }
-            }
-            ConvertError::WorkerNotStarted { ref source, .. } => {
-                let errno = number(source);
-                Self { errno, ..Self::new(Class::Storage, &error) }
-            }
-            ConvertError::TooManySamples { .. } => Self::new(Class::Format, &error),
-            _ => Self::new(Class::Internal, &error),
+            _ => Self::of(&error, Class::Sample, Class::Internal),
         }
     }
 }
 
-impl From<TableConversionError> for Error {
-    fn from(error: TableConversionError) -> Self {
-        let (class, errno) = match error.io_error() {
-            Some(error) => (Class::Storage, number(error)),
-            None if error.is_damage() => (Class::Format, None),
-            None => (Class::Setting, None),
-        };
-        Self { place: Place::at(error.location()), errno, ..Self::new(class, &error) }
-    }
+/// The classes of errors by their types: of data at fault, and of settings.
+macro_rules! classes {
+    ($($error:ty: $data:ident, $setting:ident;)+) => {
+        $(impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                Self::of(&error, Class::$data, Class::$setting)
+            }
+        })+
+    };
 }
 
-impl From<DecodeError> for Error {
-    fn from(error: DecodeError) -> Self {
-        Self::new(Class::Decode, &error)
-    }
-}
-
-impl From<RecipeError> for Error {
-    fn from(error: RecipeError) -> Self {
-        Self::new(Class::Recipe, &error)
-    }
-}
-
-impl From<PlanError> for Error {
-    fn from(error: PlanError) -> Self {
-        Self::new(Class::Recipe, &error)
-    }
-}
-
-impl From<StepError> for Error {
-    fn from(error: StepError) -> Self {
-        Self { cause: raised(&error), ..Self::new(Class::Recipe, &error) }
-    }
-}
-
-impl From<SamplerError> for Error {
-    fn from(error: SamplerError) -> Self {
-        Self::new(Class::Setting, &error)
-    }
+classes! {
+    WriteError: Format, Format;
+    TableConversionError: Format, Setting;
+    DecodeError: Decode, Decode;
+    RecipeError: Recipe, Recipe;
+    PlanError: Recipe, Recipe;
+    StepError: Recipe, Recipe;
+    SamplerError: Setting, Setting;
 }
 
 impl From<&SampleError> for Error {
     fn from(error: &SampleError) -> Self {
-        let (class, errno) = match &error.fault {
-            SampleFault::Read(error) => {
-                let Self { class, errno, .. } = read(error);
-                (class, errno)
-            }
-            SampleFault::Decode(_) => (Class::Decode, None),
-            SampleFault::Panicked { .. } => (Class::Internal, None),
-            _ => (Class::Sample, None),
+        let data = match &error.fault {
+            SampleFault::Read(error) => read(error).class,
+            SampleFault::Decode(_) => Class::Decode,
+            _ => Class::Sample,
         };
-        let SampleError { index, key, shard, offset, .. } = error;
-        let (sample, key, offset) = (Some(*index), key.clone(), *offset);
-        let place = Place { sample, key, offset, ..Place::at(shard) };
-        Self { class, message: error.to_string().into(), place, errno, cause: raised(error) }
+        let setting =
+            if matches!(error.fault, SampleFault::Read(_)) { data } else { Class::Sample };
+        Self::of(error, data, setting)
     }
 }
 
 /// The error of a table.
 fn table(location: &Location, error: &TableError) -> Error {
-    let place = |offset| Place { offset, ..Place::at(location) };
-    let found = match error {
+    match error {
         TableError::Read(error) => read(error),
         TableError::Idv(error) => Error::idv(location, error),
         TableError::Tbf(error) => Error::tbf(location, error),
-        TableError::Block { offset, .. } => {
-            Error { place: place(Some(*offset)), ..Error::new(Class::Format, error) }
-        }
-        TableError::Label { .. } | TableError::Limit { .. } => {
-            Error { place: place(None), ..Error::new(Class::Format, error) }
-        }
-        _ => Error { place: place(None), ..Error::new(Class::Setting, error) },
-    };
-    Error { message: in_file(location, error), ..found }
+        TableError::OutOfRange { .. } => Error::new(Class::Setting, error).in_file(location),
+        _ => Error::of(error, Class::Format, Class::Setting).in_file(location),
+    }
 }
 
 impl From<PipelineError> for Error {
@@ -451,22 +355,9 @@ impl From<PipelineError> for Error {
             PipelineError::StateMismatch { .. }
             | PipelineError::StateBeyondEpoch { .. }
             | PipelineError::StateWithinBatch { .. } => Self::new(Class::State, &error),
-            PipelineError::OutOfMemory { .. }
-            | PipelineError::BatchesHeld { .. }
-            | PipelineError::EpochRunning
-            | PipelineError::BatchMemory { .. } => Self::new(Class::Memory, &error),
             PipelineError::Forked => Self::new(Class::Forked, &error),
-            PipelineError::Label { index, .. } => {
-                let place = Place { sample: Some(*index), ..Place::default() };
-                Self { place, ..Self::new(Class::Sample, &error) }
-            }
-            PipelineError::Spawn { source, .. } => {
-                Self { errno: number(source), ..Self::new(Class::Storage, &error) }
-            }
-            PipelineError::WorkerPanicked { .. } | PipelineError::Collate { .. } => {
-                Self::new(Class::Internal, &error)
-            }
-            _ => Self::new(Class::Setting, &error),
+            PipelineError::Label { .. } => Self::of(&error, Class::Sample, Class::Sample),
+            _ => Self::of(&error, Class::Setting, Class::Setting),
         }
     }
 }

@@ -17,7 +17,7 @@ mod shard;
 use clap::ValueEnum;
 
 pub(crate) use damage::DamageChoice;
-pub(crate) use decode_mode::DecodeModeArgs;
+pub(crate) use decode_mode::{DecodeModeArgs, NO_DECODE_MODE};
 pub(crate) use item::{ItemName, item_name, uuid};
 pub(crate) use key::KeyArgs;
 pub(crate) use loader::LoaderArgs;

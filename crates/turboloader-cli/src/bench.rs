@@ -21,7 +21,9 @@ use tl_pipeline::{
     ShuffleQuality, Work,
 };
 
-use crate::args::{BenchRecipe, DamageChoice, DecodeModeArgs, GlobalArgs, LoaderArgs, RecipeName};
+use crate::args::{
+    BenchRecipe, DamageChoice, DecodeModeArgs, GlobalArgs, LoaderArgs, NO_DECODE_MODE, RecipeName,
+};
 use crate::data_set;
 use crate::failure::{Failure, Verdict};
 use crate::figures::{ReportFigures, rounded};
@@ -34,6 +36,9 @@ const TRACED_EVENTS: usize = 1 << 16;
 
 /// Batches that are served again and again.
 const REPLAYED: u64 = 2;
+
+const NO_VIEWS: Failure =
+    Failure::Usage { what: "--views lends stored bytes: it needs --recipe raw" };
 
 /// Measure how fast a data set becomes batches
 ///
@@ -266,7 +271,7 @@ pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
 pub(crate) fn config(args: &Args, dataset: &Dataset) -> Result<LoaderConfig, Failure> {
     let recipe = recipe_of(args);
     if args.decode.is_given() && !recipe.resizes() {
-        return Err(Failure::NoDecodeMode);
+        return Err(NO_DECODE_MODE);
     }
     if recipe != BenchRecipe::Columns && args.columns_of.is_given() {
         return Err(Failure::Usage { what: "--features and --label need --recipe columns" });
@@ -277,10 +282,10 @@ pub(crate) fn config(args: &Args, dataset: &Dataset) -> Result<LoaderConfig, Fai
     };
     let work = match loaded {
         None if recipe == BenchRecipe::Columns && !args.views => columns::work(&args.columns_of),
-        None if recipe == BenchRecipe::Columns => return Err(Failure::NoViews),
+        None if recipe == BenchRecipe::Columns => return Err(NO_VIEWS),
         None if args.views => Work::Views,
         None => Work::Bytes,
-        Some(_) if args.views => return Err(Failure::NoViews),
+        Some(_) if args.views => return Err(NO_VIEWS),
         Some(recipe) => Work::Images(args.decode.apply(recipe)?),
     };
     let ordered = [RecipeName::Decode, RecipeName::ImagenetEval].map(BenchRecipe::Samples);
@@ -309,7 +314,10 @@ pub(crate) fn loader(dataset: Dataset, config: LoaderConfig) -> Result<Loader, F
     let LoaderConfig { shard: Shard { rank, world, .. }, batch_size, .. } = *loader.config();
     let positions = loader.order(0).len();
     let global_batch = batch_size as u64 * u64::from(world);
-    Err(Failure::NoBatch { rank, world, positions, global_batch })
+    Err(Failure::setting(format_args!(
+        "rank {rank} of {world} has no batch: the epoch has {positions} samples, a global batch \
+         {global_batch}"
+    )))
 }
 
 /// How random the order is.
@@ -322,7 +330,7 @@ pub(crate) fn quality(loader: &Loader) -> Result<ShuffleQuality, Failure> {
 /// `value` of `unit` seconds, as the option of this name says it.
 pub(crate) fn duration(option: &'static str, value: f64, unit: f64) -> Result<Duration, Failure> {
     let duration = Duration::try_from_secs_f64(value * unit);
-    duration.map_err(|source| Failure::Seconds { option, value, source })
+    duration.map_err(|error| Failure::setting(format_args!("{option} {value}: {error}")))
 }
 
 fn write_trace(loader: &Loader, path: &Path, force: bool) -> Result<(), Failure> {

@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> 
         Some(extension) => {
             let entry = source.entry(index)?;
             let of = Subject::sample(source.as_ref(), index, &entry);
-            let no_field = Failure::NoField { of, extension: extension.clone() };
+            let no_field = Failure::setting(format_args!("{of}: no field `{extension}`"));
             let mut fields = Vec::new();
             source.read_fields(index, &mut fields)?;
             fields

@@ -144,7 +144,8 @@ pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
         return Err(Failure::Usage { what: "--columns, --schema and --time-unit are for tables" });
     }
     // Before any work: a sample that is too large is so for every image.
-    let square = args.size.map(Square::new).transpose()?;
+    let square = args.size.map(Square::new).transpose();
+    let square = square.map_err(|error| Failure::setting(format_args!("--size {error}")))?;
     let compression = if args.lz4 { Compression::Lz4 } else { Compression::None };
     let kind = match to {
         Target::Tbl2 => FileKind::Tbl2(compression),
@@ -286,8 +287,12 @@ fn require_samples(sources: &[Box<dyn SampleSource>]) -> Result<(), Failure> {
         return Ok(());
     }
     let is_passed_over = |note: &Note| matches!(note, Note::PassedOver { .. });
-    let passed_over = first.notes().into_iter().find(is_passed_over).map(Box::new);
-    Err(Failure::Empty { location: first.location().clone(), passed_over })
+    let passed_over = first.notes().into_iter().find(is_passed_over);
+    let passed_over = passed_over.map_or(String::new(), |note| format!("; {note}"));
+    Err(Failure::data(format_args!(
+        "{}: no samples, expected at least one file that is not hidden{passed_over}",
+        first.location()
+    )))
 }
 
 /// Writes the samples and shows how far it is. Samples without dimensions or the row index that

@@ -20,7 +20,7 @@ use tl_pipeline::{
 };
 use tl_transform::{DecodeMode, Dtype, OutputSpec, Recipe};
 
-use crate::args::{DecodeModeArgs, GlobalArgs, LoaderArgs, RecipeName};
+use crate::args::{DecodeModeArgs, GlobalArgs, LoaderArgs, NO_DECODE_MODE, RecipeName};
 use crate::bench::{duration, quality};
 use crate::data_set;
 use crate::failure::{Failure, Verdict};
@@ -284,7 +284,7 @@ impl Examination<'_> {
     fn work(&self) -> Result<Work, Failure> {
         let args = self.args;
         if args.decode.is_given() && !args.recipe.resizes() {
-            return Err(Failure::NoDecodeMode);
+            return Err(NO_DECODE_MODE);
         }
         Ok(match recipe::load(&args.recipe, args.size)? {
             None => Work::Bytes,

@@ -121,9 +121,9 @@ fn sample_size(data: &Path, sample: u64) -> Result<ImageSize, Failure> {
     }
     let mut bytes = Vec::new();
     source.read_into(sample, &mut bytes)?;
-    let info = tl_decode::probe(&bytes).map_err(|error| Failure::Decode {
-        of: Subject::sample(source.as_ref(), sample, &entry),
-        source: error,
+    let info = tl_decode::probe(&bytes).map_err(|error| {
+        let of = Subject::sample(source.as_ref(), sample, &entry);
+        Failure::data(format_args!("{of}: {error}"))
     })?;
     let ImageInfo { width, height, .. } = info;
     let turned = DecodeOptions::default().exif == Exif::Apply;

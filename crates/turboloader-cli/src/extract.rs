@@ -113,7 +113,10 @@ fn check_names(source: &dyn SampleSource, index: u64, folder_bytes: usize) -> Re
 
 fn unsafe_name(source: &dyn SampleSource, index: u64, defect: NameDefect) -> Failure {
     match source.entry(index) {
-        Ok(entry) => Failure::UnsafeName { of: Subject::sample(source, index, &entry), defect },
+        Ok(entry) => {
+            let of = Subject::sample(source, index, &entry);
+            Failure::data(format_args!("{of}: refusing to extract: {defect}"))
+        }
         Err(error) => error.into(),
     }
 }

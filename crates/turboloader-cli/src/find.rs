@@ -12,9 +12,11 @@ use tl_simd::column;
 use uuid::Uuid;
 
 use crate::args::{GlobalArgs, ItemName, KeyArgs, item_name, uuid};
-use crate::failure::{Failure, TableFailure, Verdict};
+use crate::failure::{Failure, Verdict};
 use crate::output::{ListStyle, Stdout};
-use crate::table::{Heading, NodeColumn, Nodes, SegmentFile, Sheet, Table, read_key, row_heading};
+use crate::table::{
+    Heading, NodeColumn, Nodes, SegmentFile, Sheet, Table, TableFailure, read_key, row_heading,
+};
 use time::TimeRange;
 
 /// A node that was found, and how near it is where that was asked.

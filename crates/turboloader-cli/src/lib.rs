@@ -112,7 +112,7 @@ fn guarded(command: impl FnOnce() -> Result<Verdict, Failure> + panic::UnwindSaf
 fn check_level() -> Result<(), Failure> {
     match tl_simd::Level::requested() {
         Ok(_) => Ok(()),
-        Err(error) => Err(Failure::CommandLine { said: error.to_string() }),
+        Err(error) => Err(Failure::setting(format_args!("{error} (see --help)"))),
     }
 }
 
@@ -134,7 +134,7 @@ fn refused(error: &clap::Error) -> Result<Verdict, Failure> {
         .collect();
     let said = said.join(" ");
     let said = said.strip_prefix("error: ").unwrap_or(&said).to_owned();
-    Err(Failure::CommandLine { said })
+    Err(Failure::setting(format_args!("{said} (see --help)")))
 }
 
 /// Makes a write beyond the file size limit an error to report, like a full disk, instead of the

@@ -21,6 +21,10 @@ use crate::text::one_line;
 /// Large enough that a listing of a million samples is a few thousand writes.
 const BUFFER_BYTES: usize = 64 * 1024;
 
+const BINARY_ON_TERMINAL: Failure = Failure::Usage {
+    what: "refusing to write binary data to a terminal (redirect it, or name a file with -o)",
+};
+
 /// A job shorter than this shows no progress bar.
 const PROGRESS_DELAY: Duration = Duration::from_millis(500);
 
@@ -89,7 +93,7 @@ impl Stdout {
     /// Takes standard output for bytes that are no text; a terminal is refused.
     pub(crate) fn open_binary() -> Result<Self, Failure> {
         let stdout = Self::open()?;
-        if stdout.is_terminal { Err(Failure::BinaryOnTerminal) } else { Ok(stdout) }
+        if stdout.is_terminal { Err(BINARY_ON_TERMINAL) } else { Ok(stdout) }
     }
 
     /// Whether a person is looking.

@@ -79,7 +79,7 @@ impl SampleDecoder {
     /// Decodes the image file at `path`.
     pub(crate) fn file(&mut self, path: &Path, image: &mut Image) -> Result<(), Failure> {
         self.bytes = read_image_file(path)?;
-        self.decode(image).map_err(|source| Failure::Decode { of: Subject::file(path), source })
+        self.decode(image).map_err(|error| damaged(&Subject::file(path), &error))
     }
 
     /// Decodes sample `index` of `source`; a sample of raw pixels is copied.
@@ -93,15 +93,22 @@ impl SampleDecoder {
         source.read_into(index, &mut self.bytes)?;
         let of = || Subject::sample(source, index, &entry);
         if entry.format != SampleFormat::RawU8 {
-            return self.decode(image).map_err(|source| Failure::Decode { of: of(), source });
+            return self.decode(image).map_err(|error| damaged(&of(), &error));
         }
         let expected = u64::from(entry.width) * u64::from(entry.height) * 3;
         if expected != self.bytes.len() as u64 {
             let found = self.bytes.len() as u64;
-            return Err(Failure::RawSize { of: of(), expected, found });
+            let of = of();
+            let sentence = format_args!("{of}: {found} bytes of raw pixels, expected {expected}");
+            return Err(Failure::data(sentence));
         }
         (image.width, image.height, image.channels) = (entry.width, entry.height, 3);
         image.data.clone_from(&self.bytes);
         Ok(())
     }
+}
+
+/// The failure of an image that does not decode.
+fn damaged(of: &Subject, error: &DecodeError) -> Failure {
+    Failure::data(format_args!("{of}: {error}"))
 }

@@ -138,7 +138,12 @@ pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> 
     let count = damaged.len();
     match damaged.into_iter().next() {
         None => Ok(Verdict::Good),
-        Some(first) => Err(Failure::Damaged { count, of: indices.len(), first: Box::new(first) }),
+        Some(first) => {
+            let of = indices.len();
+            let sentence =
+                format_args!("{count} of {of} samples do not decode, the first: {first}");
+            Err(Failure::data(sentence))
+        }
     }
 }
 
@@ -183,7 +188,7 @@ impl Sheet {
             Some((width, height)) if u64::from(width) * u64::from(height) <= MAX_SHEET_PIXELS => {
                 Ok(Self { columns, rows_are_samples, cell_width, cell_height, width, height })
             }
-            _ => Err(Failure::SheetTooLarge { columns, rows, limit: MAX_SHEET_PIXELS }),
+            _ => Err(too_large(columns, rows)),
         }
     }
 
@@ -200,6 +205,14 @@ impl Sheet {
         };
         (at(column, self.cell_width), at(row, self.cell_height))
     }
+}
+
+/// The failure of a sheet of so many cells.
+fn too_large(columns: usize, rows: usize) -> Failure {
+    Failure::setting(format_args!(
+        "a sheet of {columns} x {rows} cells has more than {MAX_SHEET_PIXELS} pixels (show fewer, \
+         or smaller with --size)"
+    ))
 }
 
 #[cfg(test)]

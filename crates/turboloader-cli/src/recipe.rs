@@ -35,7 +35,8 @@ fn named(error: RecipeFileError) -> Failure {
         && source.kind() == io::ErrorKind::NotFound
     {
         let names = RecipeName::BUILT_IN.map(|name| name.to_string()).join(", ");
-        return Failure::NoRecipe { location: location.clone(), names };
+        let missing = "no such file, and no recipe of this name";
+        return Failure::setting(format_args!("{location}: {missing} ({names})"));
     }
     error.into()
 }

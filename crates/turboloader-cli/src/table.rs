@@ -2,6 +2,7 @@
 //!
 //! A table is told by its first bytes, or by its name where those are damaged.
 
+mod failure;
 mod idv;
 mod key;
 mod lines;
@@ -14,8 +15,9 @@ use std::path::Path;
 use tbl_io::Source;
 use tl_pipeline::TableKind;
 
-use crate::failure::{Failure, TableFailure};
+use crate::failure::Failure;
 
+pub(crate) use failure::TableFailure;
 pub(crate) use idv::{BadRows, IdvTable};
 pub(crate) use key::read_key;
 pub(crate) use lines::{Heading, Sheet, row_heading};

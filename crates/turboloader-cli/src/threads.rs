@@ -7,8 +7,7 @@ use crate::failure::Failure;
 /// Starts worker `worker` of `workers`.
 ///
 /// # Errors
-/// [`Failure::Spawn`] if the system gives no more threads, which [`Scope::spawn`] answers with a
-/// panic.
+/// If the system gives no more threads, which [`Scope::spawn`] answers with a panic.
 pub(crate) fn spawn<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     worker: usize,
@@ -16,5 +15,8 @@ pub(crate) fn spawn<'scope, T: Send + 'scope>(
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, T>, Failure> {
     let started = Builder::new().spawn_scoped(scope, work);
-    started.map_err(|source| Failure::Spawn { worker, workers, source })
+    started.map_err(|error| {
+        let sentence = format_args!("worker {worker} of {workers} cannot be started: {error}");
+        Failure::system(sentence)
+    })
 }

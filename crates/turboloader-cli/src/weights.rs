@@ -3,9 +3,10 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use tbl_io::Escaped;
 use tl_pipeline::{PipelineError, Weights};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Subject};
 
 /// No number is longer; what is has no end of line, or is no text.
 const MAX_LINE_BYTES: u64 = 400;
@@ -21,10 +22,13 @@ pub(crate) fn read(path: &Path) -> Result<Weights, Failure> {
         if read.map_err(io_failure)? == 0 {
             break;
         }
-        weights.push(weight(&line).ok_or_else(|| Failure::Weight {
-            path: path.to_owned(),
-            line: weights.len() as u64 + 1,
-            found: line.trim_ascii().to_vec(),
+        weights.push(weight(&line).ok_or_else(|| {
+            let found = Escaped(line.trim_ascii());
+            Failure::setting(format_args!(
+                "{}: line {}: `{found}` is no weight, expected a number from 0 up",
+                Subject::file(path),
+                weights.len() + 1,
+            ))
         })?);
     }
     Ok(Weights::from_floats(&weights).map_err(PipelineError::from)?)

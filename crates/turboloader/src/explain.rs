@@ -6,6 +6,8 @@ mod words;
 use std::fmt;
 
 use serde_json::{Map, Value, json};
+use tbl_io::ErrorKind;
+use tl_pipeline::Fault;
 use tl_transform::{Draw, Mixing, Op, Plan, PlanError, Recipe, RecipeError, Step};
 
 use places::{Beginnings, Place, parts, places};
@@ -24,6 +26,12 @@ pub enum ExplainError {
     /// An image of this size cannot be what it asks for.
     #[error(transparent)]
     Plan(#[from] PlanError),
+}
+
+impl Fault for ExplainError {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Setting
+    }
 }
 
 /// What a recipe does to images of one size, and where: what `tl explain` prints. Prints as text.

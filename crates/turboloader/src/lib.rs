@@ -24,10 +24,10 @@ pub use table::{
     CsvSchema, SchemaError, TableConversion, TableConversionError, TableEvent, TableFormat,
     TableNote, TableSummary, TimeUnit,
 };
-pub use tbl_io::{SampleSource, open};
+pub use tbl_io::{ErrorKind, ErrorPlace, SampleSource, open};
 pub use tl_pipeline::{
-    Batch, Dataset, Epoch, Loader, LoaderConfig, LoaderState, OnError, PipelineError, Sampler,
-    Shuffle, Work,
+    Batch, Dataset, Epoch, Fault, Loader, LoaderConfig, LoaderState, OnError, PipelineError,
+    Sampler, Shuffle, Work,
 };
 pub use tl_transform::Recipe;
 pub use {tbl_io as io, tl_decode as decode, tl_pipeline as pipeline, tl_transform as transform};

@@ -4,7 +4,8 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use serde::Deserialize;
-use tbl_io::{Location, ReadError};
+use tbl_io::{ErrorKind, ErrorPlace, Location, ReadError};
+use tl_pipeline::Fault;
 use tl_transform::{Op, Recipe};
 
 /// Far above any recipe, which has at most 256 operations.
@@ -41,6 +42,21 @@ pub enum RecipeFileError {
         /// Line and column, from 1.
         at: Option<(usize, usize)>,
     },
+}
+
+impl Fault for RecipeFileError {
+    fn kind(&self) -> ErrorKind {
+        if let Self::Read(error) = self { error.kind() } else { ErrorKind::Setting }
+    }
+
+    fn place(&self) -> ErrorPlace {
+        match self {
+            Self::Read(error) => error.place(),
+            Self::Extension { location }
+            | Self::Json { location, .. }
+            | Self::Toml { location, .. } => ErrorPlace::at(location),
+        }
+    }
 }
 
 /// Reads the recipe of a JSON or TOML file.

@@ -5,6 +5,7 @@ use std::io;
 
 use crate::error::ReadError;
 use crate::escape::Escaped;
+use crate::kind::ErrorKind;
 use crate::location::Location;
 use crate::ordered::{NotStarted, Panicked};
 use crate::write_error::WriteError;
@@ -74,15 +75,7 @@ impl ConvertError {
 
     /// Whether the data is at fault rather than the system or the caller.
     pub fn is_damage(&self) -> bool {
-        match self {
-            Self::Read(error) | Self::Structure(error) => error.is_damage(),
-            Self::Prepare { .. } => true,
-            Self::Write(_)
-            | Self::WorkerPanicked { .. }
-            | Self::WorkerNotStarted { .. }
-            | Self::Stopped
-            | Self::TooManySamples { .. } => false,
-        }
+        self.kind() == ErrorKind::Data
     }
 }
 

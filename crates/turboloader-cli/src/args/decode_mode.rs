@@ -5,6 +5,10 @@ use tl_transform::{DecodeMode, Recipe};
 
 use crate::failure::Failure;
 
+/// The failure of `--decode` for a recipe that makes no smaller image.
+pub(crate) const NO_DECODE_MODE: Failure =
+    Failure::Usage { what: "--decode and --decode-margin need a recipe that resizes" };
+
 /// How closely a recipe decodes photographs.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct DecodeModeArgs {
@@ -38,7 +42,10 @@ impl DecodeModeArgs {
         let mode = match (self.decode, self.decode_margin) {
             (None, None) => return Ok(recipe),
             (Some(DecodeChoice::Exact), None) => DecodeMode::Exact,
-            (Some(DecodeChoice::Exact), Some(_)) => return Err(Failure::MarginOfExact),
+            (Some(DecodeChoice::Exact), Some(_)) => {
+                let what = "--decode-margin: exact decoding has no margin";
+                return Err(Failure::Usage { what });
+            }
             (Some(DecodeChoice::Fast), None) => DecodeMode::FAST,
             (_, Some(decode_margin)) => DecodeMode::Fast { decode_margin },
         };

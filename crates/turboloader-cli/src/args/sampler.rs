@@ -115,7 +115,9 @@ impl SamplerArgs {
 fn parts(weights: &[u32], dataset: &Dataset) -> Result<Vec<Part>, Failure> {
     let data_sets = dataset.shards().len();
     if weights.len() != data_sets {
-        return Err(Failure::Mix { weights: weights.len(), data_sets });
+        let weights = weights.len();
+        let sentence = format_args!("--mix has {weights} weights for {data_sets} data sets");
+        return Err(Failure::setting(sentence));
     }
     let samples = (0..data_sets).filter_map(|data_set| dataset.shard_samples(data_set));
     let part = |(samples, &weight)| Part { samples: Subset::from(samples), weight };

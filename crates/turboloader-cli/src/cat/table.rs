@@ -4,9 +4,9 @@ use tbf_format::Region;
 
 use super::Args;
 use crate::args::ItemName;
-use crate::failure::{Failure, TableFailure, Verdict};
+use crate::failure::{Failure, NO_SAMPLES, Verdict};
 use crate::output::{Stdout, write_file};
-use crate::table::{IdvTable, NodeColumn, Nodes, Row, SegmentFile, Table, read_key};
+use crate::table::{IdvTable, NodeColumn, Nodes, Row, SegmentFile, Table, TableFailure, read_key};
 
 /// Writes the row.
 pub(super) fn run(table: &Table, args: &Args) -> Result<Verdict, Failure> {
@@ -48,7 +48,7 @@ fn idv_row(table: &IdvTable, args: &Args, index: ItemName) -> Result<String, Fai
     if let Ok(cells) = rows.read(row)? {
         return to_json(&Row { names: &names, cells: &cells });
     }
-    Err(rows.into_damaged().into_first().unwrap_or(Failure::NoSamples))
+    Err(rows.into_damaged().into_first().unwrap_or(NO_SAMPLES))
 }
 
 fn node(file: &SegmentFile, args: &Args, index: ItemName) -> Result<String, Failure> {

@@ -56,7 +56,8 @@ pub(super) fn convert(
     let conversion = TableConversion {
         to: Some(to),
         columns: args.table.columns.clone(),
-        schema: CsvSchema::parse(&args.table.schema)?,
+        schema: CsvSchema::parse(&args.table.schema)
+            .map_err(|error| Failure::setting(format_args!("--schema: {error}")))?,
         time_unit: match args.table.time_unit {
             Unit::Us => TimeUnit::Microseconds,
             Unit::Ns => TimeUnit::Nanoseconds,

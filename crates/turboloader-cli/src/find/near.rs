@@ -9,8 +9,8 @@ use tl_simd::similarity::{Element, Matrix, Metric, Query, nearest as nearest_row
 
 use super::Found;
 use super::{Args, MetricName};
-use crate::failure::{Failure, TableFailure};
-use crate::table::SegmentFile;
+use crate::failure::Failure;
+use crate::table::{SegmentFile, TableFailure};
 
 /// The largest file that is taken for a vector: a million numbers of 64 characters.
 const MAX_VECTOR_BYTES: u64 = 64 << 20;

@@ -12,9 +12,9 @@ use tl_transform::{Draw, Dtype, Layout, Op, OutputSpec, Plan, Recipe};
 use super::Args;
 use super::canvas::{Canvas, GLYPH_SIDE, Rgb};
 use super::cell::fit;
-use super::{BACKGROUND, GAP, MAX_SHEET_PIXELS, evenly_spaced, showcase};
+use super::{BACKGROUND, GAP, MAX_SHEET_PIXELS, evenly_spaced, showcase, too_large};
 use crate::data_set::DataSet;
-use crate::failure::{Failure, Verdict};
+use crate::failure::{Failure, NO_SAMPLES, Verdict};
 use crate::output::write_file;
 use crate::pixels::SampleDecoder;
 
@@ -73,7 +73,7 @@ fn photographs(args: &Args) -> Result<Vec<Image>, Failure> {
     if photographs.iter().any(is_colored) {
         photographs.retain(is_colored);
     }
-    if photographs.is_empty() { Err(Failure::NoSamples) } else { Ok(photographs) }
+    if photographs.is_empty() { Err(NO_SAMPLES) } else { Ok(photographs) }
 }
 
 /// Whether operations on colours have something to do.
@@ -163,10 +163,7 @@ struct Sheet {
 
 impl Sheet {
     fn new(operations: usize, draws: usize, side: u32) -> Result<Self, Failure> {
-        let too_large = || {
-            let (columns, rows) = (draws.saturating_add(1), operations);
-            Failure::SheetTooLarge { columns, rows, limit: MAX_SHEET_PIXELS }
-        };
+        let too_large = || too_large(draws.saturating_add(1), operations);
         let number = |count: usize| u32::try_from(count).map_err(|_| too_large());
         let rows = number(operations)?.div_ceil(COLUMNS);
         let row_height = side + TITLE_HEIGHT + GAP;

@@ -7,7 +7,8 @@ use idv_format::{Block, Column, Dead, IdvFile, ReadError, Scratch, Values, parse
 use tbl_io::Source;
 use tl_pipeline::IdvBytes;
 
-use crate::failure::{DamagedParts, Failure, TableFailure};
+use super::failure::TableFailure;
+use crate::failure::{DamagedParts, Failure};
 use crate::output;
 use crate::table::Cell;
 use crate::text::one_line;

@@ -5,7 +5,8 @@ use std::path::Path;
 use tbf_format::Key;
 use tbl_io::Source;
 
-use crate::failure::{Failure, TableFailure};
+use super::failure::TableFailure;
+use crate::failure::Failure;
 
 const KEY_BYTES: usize = 32;
 

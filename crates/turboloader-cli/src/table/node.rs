@@ -8,9 +8,10 @@ use tbf_format::{Adjacency, Columns, Embeddings, FormatError, Outcome, Region, S
 use turboloader::DateTime;
 use uuid::Uuid;
 
+use super::failure::TableFailure;
 use super::value::Single;
 use super::{Heading, SegmentFile};
-use crate::failure::{Failure, TableFailure};
+use crate::failure::Failure;
 use crate::text::printable;
 
 /// What there is to show of a node.

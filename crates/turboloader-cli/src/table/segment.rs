@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use tbf_format::{Dtype, FileHeader, FormatError, Key, Oddity, Region, Segment, UnpackOptions};
 use tbl_io::{Mapped, Source};
 
+use super::failure::TableFailure;
 use crate::args::ItemName;
-use crate::failure::{Failure, TableFailure};
+use crate::failure::Failure;
 
 /// A file that holds a segment.
 #[derive(Debug)]

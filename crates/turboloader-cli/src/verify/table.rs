@@ -12,17 +12,17 @@ use tbl_io::Escaped;
 
 use super::Args;
 use crate::args::GlobalArgs;
-use crate::failure::{Failure, TableFailure, Verdict};
+use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress, Stdout};
-use crate::table::{IdvTable, SegmentFile, Table, oddity_text, read_key};
+use crate::table::{IdvTable, SegmentFile, Table, TableFailure, oddity_text, read_key};
 use crate::text::one_line;
 use blocks::damaged_blocks;
 use report::{Counts, Findings, Listed, Report, SCHEMA};
 
 /// A table whose opening failed has an answer too.
 pub(super) fn report_unopened(args: &Args, failure: &Failure) -> Result<(), Failure> {
-    let Failure::Table(table) = failure else { return Ok(()) };
-    let kind = if matches!(**table, TableFailure::Idv { .. }) { "idv" } else { "tbf" };
+    let Some(table) = failure.downcast_ref::<TableFailure>() else { return Ok(()) };
+    let kind = if matches!(table, TableFailure::Idv { .. }) { "idv" } else { "tbf" };
     if !args.json || !failure.is_about_data() {
         return Ok(());
     }

@@ -9,7 +9,8 @@ use std::path::Path;
 #[cfg(feature = "parquet")]
 use idv_format::{ArrowError, ArrowWriteError};
 use idv_format::{ReadError, WriteError};
-use tbl_io::{Escaped, Location};
+use tbl_io::{ErrorKind, ErrorPlace, Escaped, Location};
+use tl_pipeline::Fault;
 
 use super::csv::cells::{CellError, Expected};
 use super::csv::error::CsvError;
@@ -52,7 +53,23 @@ impl TableConversionError {
         }
         let first: &(dyn std::error::Error + 'static) = &*self.source;
         let mut causes = iter::successors(Some(first), |error| error.source());
-        self.source.io_error().or_else(|| causes.find_map(|error| error.downcast_ref()))
+        causes.find_map(|error| error.downcast_ref())
+    }
+}
+
+impl Fault for TableConversionError {
+    fn kind(&self) -> ErrorKind {
+        if self.is_damage() {
+            ErrorKind::Data
+        } else if self.io_error().is_some() {
+            ErrorKind::System
+        } else {
+            ErrorKind::Setting
+        }
+    }
+
+    fn place(&self) -> ErrorPlace {
+        ErrorPlace::at(&self.location)
     }
 }
 
@@ -120,8 +137,11 @@ pub(super) enum TableError {
     #[error("{0}")]
     CsvWrite(csv::Error),
     /// The system refused to read.
-    #[error(transparent)]
+    #[error("{0}")]
     Io(#[from] io::Error),
+    /// The system refused to write.
+    #[error("{0}")]
+    Output(#[source] io::Error),
     /// Parquet from CSV, or the other way round.
     #[error("tables become others by way of an IDV file (convert to .idv first)")]
     NotDirect,
@@ -193,13 +213,15 @@ pub(super) enum TableError {
 }
 
 impl TableError {
-    /// What the system said, where it is in no chain of sources.
-    fn io_error(&self) -> Option<&io::Error> {
-        if let Self::Io(error) = self {
-            return Some(error);
+    /// An error of writing CSV, with the error of the system as its source.
+    pub(super) fn csv_write(error: csv::Error) -> Self {
+        if !error.is_io_error() {
+            return Self::CsvWrite(error);
         }
-        let Self::CsvWrite(csv_error) = self else { return None };
-        if let csv::ErrorKind::Io(error) = csv_error.kind() { Some(error) } else { None }
+        let csv::ErrorKind::Io(error) = error.into_kind() else {
+            return Self::Output(io::ErrorKind::Other.into());
+        };
+        Self::Output(error)
     }
 
     /// Whether the data is at fault, and not the usage or the system.
@@ -229,6 +251,7 @@ impl TableError {
             | Self::CsvWrite(_)
             | Self::NotDirect
             | Self::Io(_)
+            | Self::Output(_)
             | Self::NoColumns
             | Self::NoColumn { .. }
             | Self::ColumnTwice { .. }
@@ -244,7 +267,7 @@ impl TableError {
     /// Whether the error is about the file that is written, and not the one that is read.
     pub(super) fn is_of_output(&self) -> bool {
         match self {
-            Self::CsvWrite(_) => true,
+            Self::CsvWrite(_) | Self::Output(_) => true,
             Self::Write(error) => matches!(error, WriteError::Io { .. }),
             #[cfg(feature = "parquet")]
             Self::ParquetWrite(_) => true,

@@ -37,14 +37,14 @@ pub(in crate::table) fn write(
     // Readers remove one byte order mark from the start of a file: this one, not the name's own.
     if names.peek().is_some_and(|name| name.as_bytes().starts_with(BYTE_ORDER_MARK)) {
         let mut output = output;
-        output.write_all(BYTE_ORDER_MARK).map_err(|error| TableError::CsvWrite(error.into()))?;
+        output.write_all(BYTE_ORDER_MARK).map_err(TableError::Output)?;
     }
     let mut writer =
         csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(output);
     for name in names {
-        writer.write_field(&*name).map_err(TableError::CsvWrite)?;
+        writer.write_field(&*name).map_err(TableError::csv_write)?;
     }
-    writer.write_record(None::<&[u8]>).map_err(TableError::CsvWrite)?;
+    writer.write_record(None::<&[u8]>).map_err(TableError::csv_write)?;
     let mut cell = String::new();
     for rows in table.row_ranges() {
         let read = |source: &Source<'_>| source.column.read(rows.clone());
@@ -53,11 +53,11 @@ pub(in crate::table) fn write(
             for (source, values) in sources.iter().zip(&values) {
                 source.write(values, place, row, &mut cell, &mut writer)?;
             }
-            writer.write_record(None::<&[u8]>).map_err(TableError::CsvWrite)?;
+            writer.write_record(None::<&[u8]>).map_err(TableError::csv_write)?;
         }
         progress(on_event, rows.end, table.file.row_count())?;
     }
-    writer.flush().map_err(|error| TableError::CsvWrite(error.into()))?;
+    writer.flush().map_err(TableError::Output)?;
     Ok(table.file.row_count())
 }
 
@@ -103,7 +103,7 @@ impl<'f> Source<'f> {
             let written = cells::write(cell, &self.item, values, index, self.key_values.as_ref());
             let column = || self.column.entry().name.clone();
             written.map_err(|source| TableError::Value { column: column(), row, source })?;
-            writer.write_field(cell.as_bytes()).map_err(TableError::CsvWrite)
+            writer.write_field(cell.as_bytes()).map_err(TableError::csv_write)
         };
         let Values::Vector(vectors) = values else { return field(values, place) };
         let Some(vector) = vectors.row(place) else { return Ok(()) };

@@ -4,10 +4,11 @@ use std::fmt;
 use std::path::PathBuf;
 
 use tbf_format::{FormatError, Region};
-use tl_pipeline::TableError;
+use tbl_io::ErrorKind;
+use tl_pipeline::Fault;
 use uuid::Uuid;
 
-use super::{Failure, Subject};
+use crate::failure::Subject;
 
 /// Why a table has no answer.
 #[derive(Debug, thiserror::Error)]
@@ -109,67 +110,20 @@ pub(crate) enum TableFailure {
     },
 }
 
-impl TableFailure {
-    /// Whether the data is at fault, rather than the question or the system.
-    pub(super) fn is_about_data(&self) -> bool {
+impl Fault for TableFailure {
+    fn kind(&self) -> ErrorKind {
         match self {
-            Self::Idv { source, .. } => is_about_idv(source),
-            Self::Segment { source, .. } => is_about_segment(source),
+            Self::Idv { source, .. } => source.kind(),
+            Self::Segment { source, .. } => source.kind(),
             Self::NotVerified { .. }
-            | Self::NoColumn { .. }
-            | Self::NoRow { .. }
-            | Self::NoNode { .. }
             | Self::KeyFile { .. }
             | Self::NoSegment { .. }
             | Self::VectorSyntax { .. }
             | Self::VectorLength { .. }
-            | Self::NoSamples { .. } => false,
+            | Self::NoSamples { .. } => ErrorKind::Setting,
+            Self::NoColumn { .. } | Self::NoRow { .. } | Self::NoNode { .. } => ErrorKind::NotFound,
         }
     }
-}
-
-impl From<TableFailure> for Failure {
-    fn from(failure: TableFailure) -> Self {
-        Self::Table(Box::new(failure))
-    }
-}
-
-/// What a loader met in a table.
-pub(super) fn is_about_table(error: &TableError) -> bool {
-    match error {
-        TableError::Read(error) => error.is_damage(),
-        TableError::Idv(error) => is_about_idv(error),
-        TableError::Tbf(error) => is_about_segment(error),
-        TableError::Block { .. } | TableError::Label { .. } | TableError::Limit { .. } => true,
-        TableError::OutOfRange { .. } | TableError::Other(_) | _ => false,
-    }
-}
-
-/// A column that cannot be understood is the file's fault, as damage is.
-fn is_about_idv(error: &idv_format::ReadError) -> bool {
-    let is_about_system = matches!(error, idv_format::ReadError::Io { .. }) && !error.is_damage();
-    let is_about_question = matches!(
-        error,
-        idv_format::ReadError::NoColumn { .. }
-            | idv_format::ReadError::NoBlock { .. }
-            | idv_format::ReadError::NoRows { .. }
-    );
-    !is_about_system && !is_about_question
-}
-
-/// Asking for what is not there, or without a key, is not the segment's fault.
-fn is_about_segment(error: &FormatError) -> bool {
-    const NEEDED: [Region; 3] = [Region::Nodes, Region::Edges, Region::Footer];
-    if let FormatError::Absent { region } = error {
-        return NEEDED.contains(region);
-    }
-    !matches!(
-        error,
-        FormatError::NoRow { .. }
-            | FormatError::Packed { .. }
-            | FormatError::KeyNeeded { .. }
-            | FormatError::Unsupported { .. }
-    )
 }
 
 /// Where the region at fault starts, behind a message that counts from there.
