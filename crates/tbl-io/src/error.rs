@@ -258,6 +258,16 @@ impl ReadError {
         }
     }
 
+    /// Whether the error describes the data set, as damage and a missing file do, rather than a
+    /// fault that may be gone at the next attempt.
+    pub fn is_lasting(&self) -> bool {
+        if let Self::Sample { source, .. } = self {
+            return source.is_lasting();
+        }
+        let gone = |source: &std::io::Error| source.kind() == std::io::ErrorKind::NotFound;
+        self.is_damage() || matches!(self, Self::Io { source, .. } if gone(source))
+    }
+
     /// Whether the data is at fault rather than the system or the caller: damage, truncation,
     /// a broken format or a value beyond a limit.
     pub fn is_damage(&self) -> bool {
@@ -385,5 +395,22 @@ impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.location())?;
         self.write_detail(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn a_fault_of_the_moment_does_not_last() {
+        let io = |kind: ErrorKind| ReadError::Io { location: "a".into(), source: kind.into() };
+        assert!(!io(ErrorKind::TimedOut).is_lasting());
+        assert!(!io(ErrorKind::TimedOut).for_sample(1, None).is_lasting());
+        assert!(io(ErrorKind::NotFound).for_sample(1, None).is_lasting());
+        let cut = ReadError::ChangedWhileOpen { location: "a".into(), offset: 0, expected: 1 };
+        assert!(cut.for_sample(1, None).is_lasting());
     }
 }

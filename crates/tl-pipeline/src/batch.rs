@@ -5,7 +5,6 @@ use std::fmt;
 use std::ops::{Deref, Range};
 
 use tbl_io::ReadError;
-use tl_decode::Image;
 use tl_handoff::permits::HeldBatch;
 use tl_handoff::pool::Lease;
 use tl_handoff::slab::FieldPointers;
@@ -13,35 +12,13 @@ use tl_handoff::sync::Arc;
 use tl_transform::{Dtype, Layout, Mixing, OutputSpec};
 use zerocopy::FromBytes;
 
-use crate::audit::Outcome;
 use crate::batching::PaddingStats;
 use crate::collate::Collated;
-use crate::dataset::Dataset;
-use crate::error::{PipelineError, SampleError};
+use crate::error::PipelineError;
 use crate::fields::{MaskType, RowFields};
 use crate::form::Form;
-use crate::table::ColumnSpec;
-
-/// What a row has besides its bytes in the slab.
-#[derive(Debug, Default)]
-pub(crate) struct Extra {
-    /// The sample itself where batches hold no fixed-size images: its bytes, or its pixels.
-    pub(crate) image: Image,
-    /// The data set whose mapping has the sample, where it was not copied.
-    pub(crate) view_of: Option<Arc<Dataset>>,
-    pub(crate) fields: RowFields,
-    /// Whether the row is to be left out, because there is nothing in it.
-    pub(crate) left_out: bool,
-    /// What was wrong with the row's sample, and what became of it.
-    pub(crate) findings: Vec<Finding>,
-}
-
-/// Something wrong with a row's sample.
-#[derive(Debug)]
-pub(crate) struct Finding {
-    pub(crate) outcome: Outcome,
-    pub(crate) error: Arc<SampleError>,
-}
+use crate::row::RowExtras;
+use crate::table::{ColumnSpec, ColumnView};
 
 /// Images of a batch that were mixed with each other.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,7 +83,7 @@ impl fmt::Debug for Dimensions {
 /// Batches of raw bytes or of images in their own sizes have [`sample`](Self::sample) for each row.
 #[derive(Clone)]
 pub struct Batch {
-    lease: Arc<Lease<Extra>>,
+    lease: Arc<Lease<RowExtras>>,
     number: u64,
     len: usize,
     spec: Option<ImageSpec>,
@@ -131,46 +108,9 @@ pub struct Sample<'a> {
     pub bytes: &'a [u8],
 }
 
-impl Extra {
-    /// Bytes of what the row owns.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.image.data.len() as u64 + self.fields.bytes()
-    }
-
-    /// Makes it that of a row with nothing in it.
-    pub(crate) fn clear(&mut self) {
-        (self.image.width, self.image.height) = (0, 0);
-        self.image.data.clear();
-        self.fields.clear();
-        self.view_of = None;
-    }
-
-    /// Lets go of buffers above `keep` bytes, and of what is in them, and of what is made anew for
-    /// each sample.
-    pub(crate) fn trim(&mut self, keep: usize) {
-        if self.image.data.capacity() > keep {
-            self.image = Image::new();
-        }
-        self.fields.clear();
-        if self.fields.kept_bytes() > keep {
-            self.fields = RowFields::default();
-        }
-    }
-
-    /// Makes buffers above `keep` bytes as small as what they hold.
-    pub(crate) fn fit(&mut self, keep: usize) {
-        if self.image.data.capacity() > keep {
-            self.image.data.shrink_to_fit();
-        }
-        if self.fields.kept_bytes() > keep {
-            self.fields.fit();
-        }
-    }
-}
-
 impl Batch {
     pub(crate) fn new(
-        lease: Arc<Lease<Extra>>,
+        lease: Arc<Lease<RowExtras>>,
         number: u64,
         len: usize,
         form: &Form,
@@ -443,7 +383,7 @@ impl Batch {
         if self.spec.is_some() || !self.columns.is_empty() || row >= self.len {
             return None;
         }
-        let Extra { image, view_of, .. } = self.lease.extra(row);
+        let RowExtras { image, view_of, .. } = self.lease.extra(row);
         if let Some(dataset) = view_of {
             let bytes = dataset.view(self.indices()[row]).ok()??;
             return Some(Sample { width: 0, height: 0, bytes });
@@ -481,5 +421,25 @@ impl fmt::Debug for Batch {
             .field("indices", &self.indices())
             .field("labels", &self.labels())
             .finish_non_exhaustive()
+    }
+}
+
+impl Batch {
+    /// The columns of a batch of a table; none in other batches. Their order is that of
+    /// [`Columns::columns`](crate::Columns::columns), followed by `features` and the neighbours.
+    pub fn columns(&self) -> impl ExactSizeIterator<Item = ColumnView<'_>> {
+        (0..self.column_specs().len()).map(|column| self.column_view(column))
+    }
+
+    /// The column called `name`.
+    #[must_use]
+    pub fn column_named(&self, name: &str) -> Option<ColumnView<'_>> {
+        let place = self.column_specs().iter().position(|spec| spec.name == name)?;
+        Some(self.column_view(place))
+    }
+
+    fn column_view(&self, column: usize) -> ColumnView<'_> {
+        let spec = &self.column_specs()[column];
+        ColumnView { spec, bytes: self.column_bytes(column), rows: self.len() }
     }
 }

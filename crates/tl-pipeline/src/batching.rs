@@ -4,9 +4,9 @@
 use tbl_io::{Facts, SampleSource, SourceKind};
 use tl_decode::Exif;
 
-use crate::config::{LoaderConfig, Work};
 use crate::dataset::Dataset;
 use crate::error::PipelineError;
+use crate::work::Work;
 
 /// Which samples come into a batch together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -58,7 +58,8 @@ impl Buckets {
     /// Checks that the settings go together and that the data set says how large its images are.
     pub(crate) fn check(
         self,
-        config: &LoaderConfig,
+        work: &Work,
+        exif: Exif,
         dataset: &Dataset,
         global_batch: u64,
     ) -> Result<(), PipelineError> {
@@ -72,7 +73,7 @@ impl Buckets {
         if !(1..=LARGEST_MULTIPLE).contains(&multiple) {
             return setting("multiple", multiple.into(), "1 to 65535");
         }
-        let recipe = match &config.work {
+        let recipe = match work {
             Work::Images(recipe) if recipe.output_size().is_none() && recipe.views() == 1 => recipe,
             Work::Images(recipe) => {
                 return Err(PipelineError::NothingToPad { work: recipe.to_string() });
@@ -84,7 +85,7 @@ impl Buckets {
                 return Err(PipelineError::NothingToPad { work: "columns".into() });
             }
         };
-        if config.decode.exif == Exif::Apply {
+        if exif == Exif::Apply {
             return Err(PipelineError::TurnedSizes { recipe: recipe.to_string() });
         }
         match dataset.shards().iter().find(|shard| !has_sizes(&***shard)) {

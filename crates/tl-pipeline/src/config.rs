@@ -1,7 +1,7 @@
 //! What a loader is told: the work, the batches, the threads, the order.
 
 use tl_decode::DecodeOptions;
-use tl_transform::{BoundTransforms, DecodeMode, Dtype, Layout, Recipe, UserTransforms};
+use tl_transform::{BoundTransforms, DecodeMode, Dtype, Layout, UserTransforms};
 
 use crate::batching::Batching;
 use crate::cache::{CacheConfig, CacheKind};
@@ -12,23 +12,8 @@ use crate::order::Sampler;
 use crate::policy::{ErrorBudget, OnError};
 use crate::reader::{MAX_READERS, Readers};
 use crate::schedule::Shard;
-use crate::table::Columns;
 use crate::threads::{self, Cpus};
-
-/// What is done with every sample.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Work {
-    /// The stored bytes, read and checked but not decoded.
-    Bytes,
-    /// The stored bytes where they lie in the mapped files, neither copied nor checked against a
-    /// checksum, where the container has them as they are; otherwise as [`Bytes`](Self::Bytes).
-    Views,
-    /// The decoded image, put through a recipe.
-    Images(Recipe),
-    /// Columns of the rows of a table.
-    Columns(Columns),
-}
+use crate::work::Work;
 
 /// The settings of a [`Loader`](crate::Loader).
 ///
@@ -223,7 +208,7 @@ impl LoaderConfig {
                 return Err(PipelineError::VaryingSize { recipe: recipe.to_string() });
             }
         }
-        self.fields.check(&self)?;
+        self.fields.check(&self.work, self.batching.pads())?;
         Ok(self)
     }
 }
@@ -243,6 +228,8 @@ const MAX_WORKERS: usize = 1024;
 
 #[cfg(test)]
 mod tests {
+    use tl_transform::Recipe;
+
     use super::*;
 
     #[test]

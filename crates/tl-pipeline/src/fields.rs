@@ -7,8 +7,8 @@ mod pointer;
 
 use tl_transform::BoxFormat;
 
-use crate::config::{LoaderConfig, Work};
 use crate::error::PipelineError;
+use crate::work::Work;
 
 pub(crate) use annotate::{Annotator, Placed};
 pub(crate) use pointer::ListPointer;
@@ -149,12 +149,12 @@ impl Fields {
         !self.columns.is_empty() || self.boxes.is_some() || self.mask.is_some()
     }
 
-    /// Checks that they go with the work.
-    pub(crate) fn check(&self, config: &LoaderConfig) -> Result<(), PipelineError> {
+    /// Checks that the fields go with the work; `pads` is whether images are padded.
+    pub(crate) fn check(&self, work: &Work, pads: bool) -> Result<(), PipelineError> {
         if self.boxes.is_none() && self.mask.is_none() {
             return Ok(());
         }
-        let recipe = match &config.work {
+        let recipe = match work {
             Work::Images(recipe) if recipe.views() == 1 && recipe.batch_ops().is_empty() => recipe,
             Work::Images(recipe) => {
                 return Err(PipelineError::NotAnnotated { work: recipe.to_string() });
@@ -176,7 +176,7 @@ impl Fields {
                 return Err(PipelineError::Sanitize { min_size, min_area });
             }
         }
-        let lists = recipe.output_size().is_none() && !config.batching.pads();
+        let lists = recipe.output_size().is_none() && !pads;
         match &self.mask {
             Some(MaskField { dtype: MaskType::I64, .. }) if lists => {
                 Err(PipelineError::MaskList { recipe: recipe.to_string() })

@@ -196,7 +196,7 @@ impl SampleHash {
     /// The error, if it may be gone the next time.
     fn add(&mut self, sample: Result<Identity<'_>, ReadError>) -> Result<(), ReadError> {
         let (bytes, label, key) = match sample {
-            Err(error) if !is_lasting(&error) => return Err(error),
+            Err(error) if !error.is_lasting() => return Err(error),
             Err(_) => (u64::MAX, None, None),
             Ok(sample) => sample,
         };
@@ -217,32 +217,5 @@ impl SampleHash {
     fn finish(mut self) -> Digest256 {
         self.hash.update(&self.pending);
         self.hash.finalize().into()
-    }
-}
-
-/// Whether the error says something about the data set, as damage and a missing file do, and not
-/// about the moment.
-pub(crate) fn is_lasting(mut error: &ReadError) -> bool {
-    while let ReadError::Sample { source, .. } = error {
-        error = source;
-    }
-    let gone = |source: &std::io::Error| source.kind() == std::io::ErrorKind::NotFound;
-    error.is_damage() || matches!(error, ReadError::Io { source, .. } if gone(source))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::ErrorKind;
-
-    use super::*;
-
-    #[test]
-    fn a_fault_of_the_moment_is_no_part_of_a_fingerprint() {
-        let io = |kind: ErrorKind| ReadError::Io { location: "a".into(), source: kind.into() };
-        assert!(!is_lasting(&io(ErrorKind::TimedOut)));
-        assert!(!is_lasting(&io(ErrorKind::TimedOut).for_sample(1, None)));
-        assert!(is_lasting(&io(ErrorKind::NotFound).for_sample(1, None)));
-        let cut = ReadError::ChangedWhileOpen { location: "a".into(), offset: 0, expected: 1 };
-        assert!(is_lasting(&cut.for_sample(1, None)));
     }
 }

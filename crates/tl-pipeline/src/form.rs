@@ -6,10 +6,11 @@ use tl_transform::Recipe;
 
 use crate::batch::ImageSpec;
 use crate::batching::PaddingStats;
-use crate::config::{LoaderConfig, Work};
+use crate::config::LoaderConfig;
 use crate::error::PipelineError;
 use crate::fields::MaskType;
 use crate::table::ColumnSpec;
+use crate::work::Work;
 
 /// The form of one batch, which all batches have in common unless images are padded.
 #[derive(Clone, Debug)]

@@ -29,6 +29,7 @@ mod reader;
 mod render;
 mod report;
 mod room;
+mod row;
 mod run;
 mod sample;
 mod schedule;
@@ -39,6 +40,7 @@ mod table;
 mod tally;
 mod threads;
 mod trace;
+mod work;
 mod worker;
 
 pub use audit::{AuditEntry, Outcome};
@@ -48,7 +50,7 @@ pub use cache::{
     CacheConfig, CacheFault, CacheKind, CacheStats, DiskCache, LevelStats, MemoryCache,
 };
 pub use collate::Collate;
-pub use config::{LoaderConfig, Work};
+pub use config::LoaderConfig;
 pub use dataset::Dataset;
 pub use epoch::Epoch;
 pub use error::{
@@ -82,3 +84,4 @@ pub use table::{
 };
 pub use threads::{Cpus, CpusError, ThreadError};
 pub use tl_handoff::slab::FieldPointers;
+pub use work::Work;

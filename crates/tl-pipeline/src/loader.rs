@@ -8,10 +8,10 @@ use tl_handoff::sync::{Arc, Mutex, lock, process_id};
 use tl_transform::BoundTransforms;
 
 use crate::audit::AuditEntry;
-use crate::batch::{Batch, Extra};
+use crate::batch::Batch;
 use crate::batching::Batching;
 use crate::cache::{CacheConfig, CacheStats, Caches};
-use crate::config::{LoaderConfig, Work};
+use crate::config::LoaderConfig;
 use crate::dataset::Dataset;
 use crate::epoch::Epoch;
 use crate::error::{ColumnsError, EmptyError, PipelineError};
@@ -22,12 +22,14 @@ use crate::note::LoaderNote;
 use crate::order::{Order, Samples, Sequence};
 use crate::reader::Readers;
 use crate::room::Room;
+use crate::row::RowExtras;
 use crate::run::Workers;
 use crate::schedule::Schedule;
 use crate::state::{self, LoaderState};
 use crate::stats::Counters;
 use crate::table::{Columns, Gatherer};
 use crate::trace::Trace;
+use crate::work::Work;
 use crate::worker::Scratch;
 
 /// Makes batches of a data set, epoch by epoch.
@@ -67,7 +69,7 @@ pub(crate) struct Shared {
     pub(crate) user_transforms: BoundTransforms,
     /// Where samples are rows of a table.
     pub(crate) gatherer: Option<Gatherer>,
-    pub(crate) pool: Arc<Pool<Extra>>,
+    pub(crate) pool: Arc<Pool<RowExtras>>,
     pub(crate) room: Room,
     /// Workers' memory between runs.
     pub(crate) scratch: Mutex<Vec<Scratch>>,
@@ -128,7 +130,7 @@ impl Loader {
         }
         let user_transforms = config.bind()?;
         if let Batching::Buckets(buckets) = config.batching {
-            buckets.check(&config, &dataset, schedule.global_batch())?;
+            buckets.check(&config.work, config.decode.exif, &dataset, schedule.global_batch())?;
         }
         let gatherer = gatherer(&dataset, &config)?;
         let columns = gatherer.as_ref().map(|gatherer| Arc::clone(gatherer.specs()));

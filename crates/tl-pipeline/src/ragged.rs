@@ -7,15 +7,14 @@ use tl_transform::{Draw, Plan, Recipe};
 
 use crate::batching::{Buckets, PaddingStats};
 use crate::bucket::{self, Size, Window, Windows};
-use crate::config::Work;
 use crate::error::{PipelineError, SampleFault};
-use crate::fingerprint::is_lasting;
 use crate::form::Form;
 use crate::guard::guarded;
 use crate::loader::Shared;
 use crate::order::Order;
 use crate::reader::Readers;
 use crate::run::Run;
+use crate::work::Work;
 use crate::worker::READ_AHEAD;
 
 /// What the samples of one epoch are grouped by.
@@ -119,7 +118,7 @@ impl Sizes<'_> {
                 let size = (facts.width, facts.height);
                 return Ok(self.planned(recipe, size, draw).unwrap_or((0, 0)));
             }
-            Ok(Err(error)) if is_lasting(&error) => return Ok((0, 0)),
+            Ok(Err(error)) if error.is_lasting() => return Ok((0, 0)),
             Ok(Err(error)) => error.into(),
             Err(message) => SampleFault::Panicked { message },
         };

@@ -14,14 +14,14 @@ use tbl_io::{PageCache, SampleSourceExt, StoredBytes};
 use tl_handoff::sync::{Arc, thread};
 use tl_handoff::window::{Admission, Claim, Fetched, Window};
 
-use crate::config::Work;
 use crate::guard::guarded;
 use crate::note::LoaderNote;
+use crate::row::Interrupted;
 use crate::run::{EpochOrder, Run};
 use crate::stage::Stage;
 use crate::tally::Tally;
 use crate::trace::{Event, EventBuffer, EventKind};
-use crate::worker::Stop;
+use crate::work::Work;
 
 pub use counters::ReaderStats;
 pub(crate) use counters::{ReaderCounters, Waits, nanoseconds};
@@ -103,7 +103,7 @@ pub(crate) fn fetch(
     (sample, row): (u64, &ReadRow),
     bytes: &mut Vec<u8>,
     tally: &mut Tally,
-) -> Result<(), Stop> {
+) -> Result<(), Interrupted> {
     let dataset = run.dataset();
     let read = |bytes: &mut Vec<u8>| match run.config().work {
         Work::Bytes => dataset.copy_into(sample, bytes),
@@ -112,7 +112,7 @@ pub(crate) fn fetch(
     let ahead = run.window().zip(row.once());
     let fetched = ahead.and_then(|(window, row)| take(window, row, tally));
     if run.is_over() {
-        return Err(Stop::Over);
+        return Err(Interrupted::Over);
     }
     match (ahead, fetched) {
         (Some((window, _)), Some(fetched)) if fetched.sample == sample => {

@@ -5,13 +5,14 @@ use tl_handoff::pool::Lease;
 use tl_handoff::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, lock};
 use tl_handoff::window::SPARE_BYTES;
 
-use crate::batch::Extra;
-use crate::config::{LoaderConfig, Work};
+use crate::config::LoaderConfig;
 use crate::error::PipelineError;
 use crate::fields::Fields;
 use crate::form::Form;
 use crate::memory::{Demand, Division, MemoryReport, SampleLimits};
+use crate::row::RowExtras;
 use crate::table::Gatherer;
+use crate::work::Work;
 
 /// What a row has in a slab besides its bytes and numbers: buffers' headers, flags.
 const ROW_BYTES: u64 = 512;
@@ -128,7 +129,7 @@ impl Room {
     }
 
     /// Lets go of buffers that rows have from another filling, where there is a bound on them.
-    pub(crate) fn trim(&self, lease: &mut Lease<Extra>) {
+    pub(crate) fn trim(&self, lease: &mut Lease<RowExtras>) {
         if let Some(keep) = self.kept_per_row {
             for extra in lease.extras_mut() {
                 extra.trim(keep);
@@ -138,7 +139,7 @@ impl Room {
 
     /// Counts what a row has come to own, and lets go of it where there is no room for it; the batch
     /// is an error then.
-    pub(crate) fn charge(&self, lease: &Lease<Extra>, extra: &mut Extra) {
+    pub(crate) fn charge(&self, lease: &Lease<RowExtras>, extra: &mut RowExtras) {
         let Some(permit) = lease.permit().filter(|_| self.grows) else { return };
         let sum = permit.charge(extra.bytes());
         let Some(division) = &self.division else { return };

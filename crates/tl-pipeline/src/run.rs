@@ -17,7 +17,6 @@ use tl_handoff::sync::{Arc, AtomicBool, Ordering, lock, thread};
 use tl_handoff::window::Window;
 use tl_transform::Draw;
 
-use crate::batch::Extra;
 use crate::batching::Batching;
 use crate::bucket;
 use crate::cache::{Caches, Wanted};
@@ -31,6 +30,7 @@ use crate::order::Order;
 use crate::ragged::{self, Ragged};
 use crate::reader;
 use crate::room::Room;
+use crate::row::RowExtras;
 use crate::schedule::Slot;
 use crate::stage::Stage;
 use crate::tally::Tally;
@@ -51,7 +51,7 @@ pub(crate) struct EpochOrder {
 
 /// What workers and consumer share.
 pub(crate) struct Run {
-    pub(crate) ring: Ring<Arc<Lease<Extra>>, Filled, PipelineError>,
+    pub(crate) ring: Ring<Arc<Lease<RowExtras>>, Filled, PipelineError>,
     first_epoch: u32,
     /// Of the epochs that workers have reached, and the next one, where caches look ahead.
     orders: RecentCache<EpochOrder>,
@@ -273,7 +273,7 @@ impl Run {
         place: Place,
         form: &Form,
         tally: &mut Tally,
-    ) -> Option<Arc<Lease<Extra>>> {
+    ) -> Option<Arc<Lease<RowExtras>>> {
         tally.lap(Stage::Overhead);
         let (Shared { pool, schedule, .. }, Form { shape, .. }) = (&*self.shared, form);
         let ticket = self.ticket.as_ref()?;

@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::batching::{Batching, Buckets};
-use crate::config::{LoaderConfig, Work};
+use crate::config::LoaderConfig;
 use crate::error::PipelineError;
 use crate::fingerprint::Fingerprint;
 use crate::policy::OnError;
 use crate::schedule::Tail;
+use crate::work::Work;
 
 /// Where a consumer is, and what has to be the same when it goes on from there.
 ///

@@ -15,19 +15,21 @@ use tl_transform::BoundTransforms;
 pub(crate) use fill::READ_AHEAD;
 
 use crate::audit::AuditEntry;
-use crate::batch::{Batch, Extra};
+use crate::batch::Batch;
 use crate::bucket::Window;
-use crate::config::{LoaderConfig, Work};
-use crate::error::{PipelineError, SampleFault};
+use crate::config::LoaderConfig;
+use crate::error::PipelineError;
 use crate::fields::Annotator;
 use crate::form::Form;
 use crate::memory::SampleLimits;
+use crate::row::RowExtras;
 use crate::run::{EpochOrder, Run};
 use crate::sample::SampleRenderer;
 use crate::stage::Stage;
 use crate::table::TableScratch;
 use crate::tally::Tally;
 use crate::trace::EventBuffer;
+use crate::work::Work;
 
 /// What a published batch comes with.
 pub(crate) struct Filled {
@@ -100,20 +102,6 @@ fn trim(buffer: &mut Vec<u8>, keep: usize) {
     }
 }
 
-/// Why there is nothing of a sample.
-pub(crate) enum Stop {
-    /// Something is wrong with it.
-    Fault(SampleFault),
-    /// The run is over, and nobody waits for it.
-    Over,
-}
-
-impl<E: Into<SampleFault>> From<E> for Stop {
-    fn from(error: E) -> Self {
-        Self::Fault(error.into())
-    }
-}
-
 /// The batch that a worker is at.
 struct Current {
     /// Its number in the run.
@@ -122,7 +110,7 @@ struct Current {
     /// How its samples are grouped, where they are.
     grouping: Option<Arc<Window>>,
     form: Form,
-    lease: Arc<Lease<Extra>>,
+    lease: Arc<Lease<RowExtras>>,
 }
 
 /// Works until there is nothing left to claim, or the run is closed, and counts what it does.

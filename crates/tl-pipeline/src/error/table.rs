@@ -62,7 +62,7 @@ impl TableError {
     /// Whether it is the table that is at fault, and not the moment.
     pub(crate) fn is_lasting(&self) -> bool {
         match self {
-            Self::Read(error) => crate::fingerprint::is_lasting(error),
+            Self::Read(error) => error.is_lasting(),
             Self::Idv(error) => error.is_damage(),
             Self::Other(_) | Self::OutOfRange { .. } => false,
             Self::Block { .. } | Self::Tbf(_) | Self::Label { .. } | Self::Limit { .. } => true,

@@ -4,9 +4,9 @@ use tl_handoff::slab::Parts;
 use tl_handoff::sync::Arc;
 use tl_transform::{Draw, Rng};
 
-use crate::batch::Extra;
 use crate::dataset::Dataset;
 use crate::error::{ColumnsError, PipelineError, SampleFault, TableError};
+use crate::row::RowExtras;
 use crate::table::blocks::{BlockCache, Held};
 use crate::table::layout::{Hop, Layout, Part};
 use crate::table::{ColumnSpec, ColumnType, ColumnValues, Columns, Direction, RowValues, Table};
@@ -117,7 +117,7 @@ impl Gatherer {
         &self,
         dataset: &Dataset,
         draw: Draw,
-        parts: &mut Parts<'_, Extra>,
+        parts: &mut Parts<'_, RowExtras>,
         scratch: &mut TableScratch,
     ) -> Result<Option<i64>, SampleFault> {
         let (shard, row) = dataset.place(draw.sample)?;
@@ -143,7 +143,7 @@ impl Reader<'_> {
         &self,
         (start, row): (u64, u64),
         draw: Draw,
-        parts: &mut Parts<'_, Extra>,
+        parts: &mut Parts<'_, RowExtras>,
         scratch: &mut TableScratch,
     ) -> Result<Option<i64>, SampleFault> {
         let Layout { outputs, label, bytes, hops, sources, .. } = &self.gatherer.layout;
@@ -186,7 +186,7 @@ impl Reader<'_> {
         &self,
         (hop, mut rng): (&Hop, Rng),
         start: u64,
-        parts: &mut Parts<'_, Extra>,
+        parts: &mut Parts<'_, RowExtras>,
         scratch: &mut TableScratch,
     ) -> Result<Result<(), SampleFault>, (u64, TableError)> {
         let TableScratch { stored, nodes, next_nodes, picked, held } = scratch;

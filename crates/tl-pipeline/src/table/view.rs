@@ -2,7 +2,6 @@
 
 use zerocopy::FromBytes;
 
-use crate::batch::Batch;
 use crate::table::{ColumnNumber, ColumnType};
 
 /// What a column of a batch is.
@@ -34,7 +33,7 @@ pub struct ColumnView<'a> {
     pub spec: &'a ColumnSpec,
     /// The rows one behind the other, in the machine's byte order, from an address divisible by 64.
     pub bytes: &'a [u8],
-    rows: usize,
+    pub(crate) rows: usize,
 }
 
 impl<'a> ColumnView<'a> {
@@ -50,25 +49,5 @@ impl<'a> ColumnView<'a> {
     pub fn numbers<N: ColumnNumber>(&self) -> Option<&'a [N]> {
         let fits = N::TYPES.contains(&self.spec.number);
         fits.then(|| <[N]>::ref_from_bytes(self.bytes).expect("a column is aligned and whole"))
-    }
-}
-
-impl Batch {
-    /// The columns of a batch of a table; none in other batches. Their order is that of
-    /// [`Columns::columns`](crate::Columns::columns), behind them `features` and the neighbours.
-    pub fn columns(&self) -> impl ExactSizeIterator<Item = ColumnView<'_>> {
-        (0..self.column_specs().len()).map(|column| self.column_view(column))
-    }
-
-    /// The column called `name`.
-    #[must_use]
-    pub fn column_named(&self, name: &str) -> Option<ColumnView<'_>> {
-        let place = self.column_specs().iter().position(|spec| spec.name == name)?;
-        Some(self.column_view(place))
-    }
-
-    fn column_view(&self, column: usize) -> ColumnView<'_> {
-        let spec = &self.column_specs()[column];
-        ColumnView { spec, bytes: self.column_bytes(column), rows: self.len() }
     }
 }

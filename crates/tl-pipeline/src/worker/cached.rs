@@ -5,12 +5,13 @@ use tl_transform::{Draw, Plan};
 
 use crate::cache::{CacheKind, PayloadForm};
 use crate::reader::{self, ReadRow};
+use crate::row::Interrupted;
 use crate::run::Run;
 use crate::sample::{Input, Stored, Target};
 use crate::stage::Stage;
 use crate::tally::Tally;
+use crate::worker::Scratch;
 use crate::worker::process::{read, row_index};
-use crate::worker::{Scratch, Stop};
 
 /// Replaces `bytes` by the stored bytes of a sample, and says what they are. `None` when no cache
 /// has to do with them.
@@ -19,7 +20,7 @@ pub(super) fn fetch(
     (draw, row): (Draw, &ReadRow),
     bytes: &mut Vec<u8>,
     tally: &mut Tally,
-) -> Result<Option<PayloadForm>, Stop> {
+) -> Result<Option<PayloadForm>, Interrupted> {
     let (caches, kind) = (run.caches(), CacheKind::Encoded);
     if !caches.has(kind) {
         return Ok(None);
@@ -48,7 +49,7 @@ pub(super) fn render<'s>(
     scratch: &'s mut Scratch,
     (draw, row): (Draw, &ReadRow),
     target: Target<'_>,
-) -> Result<&'s [Plan], Stop> {
+) -> Result<&'s [Plan], Interrupted> {
     let (caches, kind, wanted) = (run.caches(), CacheKind::Decoded, run.wanted(draw));
     let max_decoded_bytes = scratch.limits.decode.max_decoded_bytes;
     let Scratch { renderer: Some(renderer), bytes, tally, .. } = scratch else {

@@ -9,17 +9,18 @@ use tl_handoff::sync::Arc;
 use tl_transform::Draw;
 
 use crate::audit::Outcome;
-use crate::batch::{Extra, Finding};
 use crate::error::{SampleError, SampleFault};
 use crate::form::Form;
 use crate::guard::guarded;
 use crate::policy::{OnError, replacements};
 use crate::reader::{self, ReadRow};
+use crate::row::Interrupted;
+use crate::row::{Finding, RowExtras};
 use crate::run::{Place, Run};
 use crate::stage::Stage;
 use crate::tally::Tally;
 use crate::worker::process::{Processed, process};
-use crate::worker::{Current, Scratch, Stop};
+use crate::worker::{Current, Scratch};
 
 /// How many rows ahead the system is told what will be read: enough to keep a disk busy while a few
 /// samples are decoded, and at 100 KB a sample a few megabytes of page cache.
@@ -42,7 +43,7 @@ pub(super) fn fill<'a>(
     scratch: &mut Scratch,
     current: &'a Current,
     place: Place,
-) -> Option<Complete<'a, Extra>> {
+) -> Option<Complete<'a, RowExtras>> {
     let Current { epoch, grouping, lease, .. } = current;
     let slot = run.slot(grouping.as_deref(), place);
     let index = epoch.order.sample_at(slot.position).expect("a position is below their number");
@@ -90,7 +91,7 @@ impl Filler<'_> {
     fn attempt(
         &mut self,
         (position, index): (u64, u64),
-        parts: &mut Parts<'_, Extra>,
+        parts: &mut Parts<'_, RowExtras>,
     ) -> Result<Option<Row>, Arc<SampleError>> {
         let Self { run, scratch, current: Current { epoch, form, .. }, read_row, .. } = self;
         parts.extra.view_of = None;
@@ -112,8 +113,8 @@ impl Filler<'_> {
         let error = |fault| Arc::new(run.dataset().sample_error(index, fault));
         let Processed { label, size, damage } = match result {
             Ok(processed) => processed,
-            Err(Stop::Fault(fault)) => return Err(error(fault)),
-            Err(Stop::Over) => return Ok(None),
+            Err(Interrupted::Fault(fault)) => return Err(error(fault)),
+            Err(Interrupted::Over) => return Ok(None),
         };
         if let Some(damage) = damage {
             let error = error(DecodeError::from(damage).into());
@@ -128,7 +129,7 @@ impl Filler<'_> {
         &mut self,
         position: u64,
         error: Arc<SampleError>,
-        parts: &mut Parts<'_, Extra>,
+        parts: &mut Parts<'_, RowExtras>,
     ) -> Option<Row> {
         let nothing = Row { index: error.index, label: None, size: [0; 2], valid: false };
         let (row, outcome) = match self.run.config().on_error {
@@ -187,16 +188,16 @@ fn within_limits(
     scratch: &mut Scratch,
     sample: (Draw, &ReadRow),
     form: &Form,
-    mut row: Parts<'_, Extra>,
-) -> Result<Processed, Stop> {
+    mut row: Parts<'_, RowExtras>,
+) -> Result<Processed, Interrupted> {
     let result = process(run, scratch, sample, form, row.reborrow());
-    if !matches!(&result, Err(Stop::Fault(fault)) if fault.is_limit()) {
+    if !matches!(&result, Err(Interrupted::Fault(fault)) if fault.is_limit()) {
         return result;
     }
     let Some((_leave, limits)) = run.room().reserve() else { return result };
     // Others may have had it for long.
     if run.is_over() {
-        return Err(Stop::Over);
+        return Err(Interrupted::Over);
     }
     let tally = mem::replace(&mut scratch.tally, Tally::start(None));
     let mut large = Scratch { tally, ..run.scratch(limits) };

@@ -7,20 +7,23 @@ use tl_handoff::slab::Parts;
 use tl_handoff::sync::Arc;
 use tl_transform::{Draw, Plan};
 
-use crate::batch::{Extra, ImageSpec};
+use crate::row::RowExtras;
+
+use crate::batch::ImageSpec;
 use crate::cache::{CacheKind, PayloadForm};
-use crate::config::Work;
 use crate::dataset::Dataset;
 use crate::error::SampleFault;
 use crate::fields::{Fields, Placed};
 use crate::form::Form;
 use crate::note::LoaderNote;
 use crate::reader::{self, ReadRow};
+use crate::row::Interrupted;
 use crate::run::Run;
 use crate::sample::{Input, SampleRenderer, Stored, Target};
 use crate::stage::Stage;
 use crate::tally::Tally;
-use crate::worker::{Scratch, Stop, cached, trim};
+use crate::work::Work;
+use crate::worker::{Scratch, cached, trim};
 
 /// A sample that is in its row.
 pub(super) struct Processed {
@@ -36,8 +39,8 @@ pub(super) fn process(
     scratch: &mut Scratch,
     (draw, row): (Draw, &ReadRow),
     form: &Form,
-    mut parts: Parts<'_, Extra>,
-) -> Result<Processed, Stop> {
+    mut parts: Parts<'_, RowExtras>,
+) -> Result<Processed, Interrupted> {
     parts.extra.fields.clear();
     if let Some(gatherer) = &run.shared().gatherer {
         let Scratch { table, tally, .. } = scratch;
@@ -72,10 +75,10 @@ fn process_image(
     scratch: &mut Scratch,
     (draw, row): (Draw, &ReadRow),
     form: &Form,
-    (out, extra): (&mut [u8], &mut Extra),
-) -> Result<Processed, Stop> {
+    (out, extra): (&mut [u8], &mut RowExtras),
+) -> Result<Processed, Interrupted> {
     let (dataset, index, caches) = (run.dataset(), draw.sample, run.caches());
-    let Extra { image, view_of, .. } = extra;
+    let RowExtras { image, view_of, .. } = extra;
     trim(&mut image.data, scratch.limits.keep);
     let label = dataset.try_label(index)?;
     let view = if run.config().work == Work::Views { dataset.view(index)? } else { None };
@@ -131,7 +134,7 @@ fn render<'s>(
     scratch: &'s mut Scratch,
     (draw, row): (Draw, &ReadRow),
     target: Target<'_>,
-) -> Result<&'s [Plan], Stop> {
+) -> Result<&'s [Plan], Interrupted> {
     let Scratch { bytes, renderer, tally, .. } = scratch;
     let (format, size) = match cached::fetch(run, (draw, row), bytes, tally)? {
         Some(form) => form,
@@ -150,7 +153,7 @@ pub(super) fn read(
     (index, row): (u64, &ReadRow),
     bytes: &mut Vec<u8>,
     tally: &mut Tally,
-) -> Result<PayloadForm, Stop> {
+) -> Result<PayloadForm, Interrupted> {
     let facts = run.dataset().facts(index)?;
     reader::fetch(run, (index, row), bytes, tally)?;
     tally.read(bytes.len());

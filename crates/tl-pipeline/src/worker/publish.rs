@@ -6,11 +6,12 @@ use tl_handoff::sync::Arc;
 use tl_simd::Level;
 
 use crate::audit::{AuditEntry, Outcome};
-use crate::batch::{Batch, Extra, Finding, Mixed};
-use crate::config::Work;
+use crate::batch::{Batch, Mixed};
 use crate::form::Form;
+use crate::row::{Finding, RowExtras};
 use crate::run::{Place, Run};
 use crate::stage::Stage;
+use crate::work::Work;
 use crate::worker::{Current, Filled, Scratch};
 
 /// Leaves rows without a sample out, or reports the first that must not be, mixes the others where
@@ -20,7 +21,7 @@ pub(super) fn publish(
     scratch: &mut Scratch,
     Current { grouping, form, lease, .. }: &Current,
     place: Place,
-    mut complete: Complete<'_, Extra>,
+    mut complete: Complete<'_, RowExtras>,
 ) {
     scratch.tally.lap(Stage::Overhead);
     scratch.tally.work_on(place.batch);
@@ -86,7 +87,7 @@ fn mix(
     run: &Run,
     scratch: &mut Scratch,
     (form, first): (&Form, Place),
-    complete: &mut Complete<'_, Extra>,
+    complete: &mut Complete<'_, RowExtras>,
     rows: std::ops::Range<usize>,
 ) -> Option<Mixed> {
     let (Work::Images(recipe), Some(spec)) = (&run.config().work, form.spec) else {

@@ -1,0 +1,81 @@
+//! The values of a row that do not lie in the slab, and the reasons that a row has none.
+
+use tl_decode::Image;
+use tl_handoff::sync::Arc;
+
+use crate::audit::Outcome;
+use crate::dataset::Dataset;
+use crate::error::{SampleError, SampleFault};
+use crate::fields::RowFields;
+
+/// The values of a row in addition to its bytes in the slab.
+#[derive(Debug, Default)]
+pub(crate) struct RowExtras {
+    /// The sample itself where batches hold no fixed-size images: its bytes, or its pixels.
+    pub(crate) image: Image,
+    /// The data set whose mapping has the sample, where it was not copied.
+    pub(crate) view_of: Option<Arc<Dataset>>,
+    pub(crate) fields: RowFields,
+    /// Whether the row is to be left out, because there is nothing in it.
+    pub(crate) left_out: bool,
+    /// What was wrong with the row's sample, and its outcome.
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl RowExtras {
+    /// Bytes that the row owns.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.image.data.len() as u64 + self.fields.bytes()
+    }
+
+    /// Clears it, for a row with nothing in it.
+    pub(crate) fn clear(&mut self) {
+        (self.image.width, self.image.height) = (0, 0);
+        self.image.data.clear();
+        self.fields.clear();
+        self.view_of = None;
+    }
+
+    /// Lets go of buffers above `keep` bytes, and of what is in them, and of what is made anew for
+    /// each sample.
+    pub(crate) fn trim(&mut self, keep: usize) {
+        if self.image.data.capacity() > keep {
+            self.image = Image::new();
+        }
+        self.fields.clear();
+        if self.fields.kept_bytes() > keep {
+            self.fields = RowFields::default();
+        }
+    }
+
+    /// Makes buffers above `keep` bytes as small as what they hold.
+    pub(crate) fn fit(&mut self, keep: usize) {
+        if self.image.data.capacity() > keep {
+            self.image.data.shrink_to_fit();
+        }
+        if self.fields.kept_bytes() > keep {
+            self.fields.fit();
+        }
+    }
+}
+
+/// Something wrong with a row's sample.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    pub(crate) outcome: Outcome,
+    pub(crate) error: Arc<SampleError>,
+}
+
+/// The reason that a row has no sample.
+pub(crate) enum Interrupted {
+    /// Something is wrong with the sample.
+    Fault(SampleFault),
+    /// The run is over, and nobody waits for the row.
+    Over,
+}
+
+impl<E: Into<SampleFault>> From<E> for Interrupted {
+    fn from(error: E) -> Self {
+        Self::Fault(error.into())
+    }
+}
