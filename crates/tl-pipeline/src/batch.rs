@@ -9,16 +9,26 @@ use tl_handoff::permits::HeldBatch;
 use tl_handoff::pool::Lease;
 use tl_handoff::slab::FieldPointers;
 use tl_handoff::sync::Arc;
-use tl_transform::{Dtype, Layout, Mixing, OutputSpec};
+use tl_transform::{Dtype, Layout, Mixing};
 use zerocopy::FromBytes;
 
+use crate::audit::AuditEntry;
 use crate::batching::PaddingStats;
 use crate::collate::Collated;
 use crate::error::PipelineError;
 use crate::fields::{MaskType, RowFields};
-use crate::form::Form;
+use crate::form::{Form, ImageSpec};
 use crate::row::RowExtras;
 use crate::table::{ColumnSpec, ColumnView};
+
+/// A published batch and the findings about its samples.
+pub(crate) struct Filled {
+    pub(crate) batch: Result<Batch, PipelineError>,
+    /// How many rows it has or would have, without padding.
+    pub(crate) rows: u64,
+    /// The faults of their samples.
+    pub(crate) audit: Vec<AuditEntry>,
+}
 
 /// Images of a batch that were mixed with each other.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,30 +37,6 @@ pub struct Mixed {
     pub rows: Range<usize>,
     /// How.
     pub mixing: Mixing,
-}
-
-/// The form of the images in a batch of equally sized ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ImageSpec {
-    /// Images that the recipe makes of one sample: 1, or more with crops such as
-    /// [`FiveCrop`](tl_transform::op::FiveCrop).
-    pub views: u32,
-    /// Width in pixels.
-    pub width: u32,
-    /// Height in pixels.
-    pub height: u32,
-    /// Type and arrangement of the numbers.
-    pub output: OutputSpec,
-}
-
-impl ImageSpec {
-    /// Bytes of the images of one sample, if that fits the address space.
-    pub(crate) fn bytes(&self) -> Option<usize> {
-        let (width, height) = (self.width as usize, self.height as usize);
-        [self.views as usize, width, height, 3, self.output.dtype.bytes()]
-            .into_iter()
-            .try_fold(1usize, usize::checked_mul)
-    }
 }
 
 /// The dimensions of a batch's images.

@@ -10,7 +10,7 @@ use crate::error::PipelineError;
 use crate::fields::Fields;
 use crate::order::Sampler;
 use crate::policy::{ErrorBudget, OnError};
-use crate::reader::{MAX_READERS, Readers};
+use crate::readers::{MAX_READERS, Readers};
 use crate::schedule::Shard;
 use crate::threads::{self, Cpus};
 use crate::work::Work;

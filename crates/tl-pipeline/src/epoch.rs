@@ -7,16 +7,16 @@ use tl_handoff::ring::Taken;
 use tl_handoff::sync::Arc;
 
 use crate::batch::Batch;
+use crate::batch::Filled;
+use crate::crew::{Parking, Workers};
 use crate::error::PipelineError;
-use crate::loader::Shared;
 use crate::note::LoaderNote;
 use crate::policy::ErrorCount;
-use crate::run::Workers;
 use crate::schedule::Tail;
+use crate::shared::Shared;
 use crate::state::LoaderState;
 use crate::tally::ConsumerWatch;
 use crate::trace::Trace;
-use crate::worker::Filled;
 
 /// The batches of one epoch, in order.
 ///
@@ -30,6 +30,7 @@ use crate::worker::Filled;
 /// `prefetch` allows, and [`Loader::epoch`](crate::Loader::epoch) takes them up from there.
 pub struct Epoch {
     shared: Arc<Shared>,
+    parking: Arc<Parking>,
     /// `None` when there is nothing left to receive, and in a forked process.
     workers: Option<Workers>,
     number: u32,
@@ -45,13 +46,14 @@ impl Epoch {
     /// The batches of epoch `number` behind the first `received`.
     pub(crate) fn new(
         shared: Arc<Shared>,
+        parking: Arc<Parking>,
         workers: Option<Workers>,
         number: u32,
         received: u64,
     ) -> Self {
         let watch = ConsumerWatch::new(shared.trace.as_ref().map(Trace::consumer));
         let errors = ErrorCount::new(shared.config.error_budget, shared.schedule.counted_rows());
-        Self { shared, workers, number, received, has_failed: false, watch, errors }
+        Self { shared, parking, workers, number, received, has_failed: false, watch, errors }
     }
 
     /// The epoch's number.
@@ -122,7 +124,7 @@ impl Epoch {
             Ok(_) => {
                 self.received += 1;
                 if self.remaining() == 0 {
-                    self.shared.park(self.workers.take());
+                    self.parking.park(self.workers.take());
                 }
             }
             Err(PipelineError::TimedOut { .. } | PipelineError::BatchesHeld { .. }) => {}

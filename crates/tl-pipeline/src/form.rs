@@ -2,15 +2,38 @@
 
 use tl_handoff::slab::{RowBytes, SlabLayout};
 use tl_handoff::sync::Arc;
-use tl_transform::Recipe;
+use tl_transform::{OutputSpec, Recipe};
 
-use crate::batch::ImageSpec;
 use crate::batching::PaddingStats;
 use crate::config::LoaderConfig;
 use crate::error::PipelineError;
 use crate::fields::MaskType;
 use crate::table::ColumnSpec;
 use crate::work::Work;
+
+/// The form of the images in a batch of equally sized ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImageSpec {
+    /// Images that the recipe makes of one sample: 1, or more with crops such as
+    /// [`FiveCrop`](tl_transform::op::FiveCrop).
+    pub views: u32,
+    /// Width in pixels.
+    pub width: u32,
+    /// Height in pixels.
+    pub height: u32,
+    /// Type and arrangement of the numbers.
+    pub output: OutputSpec,
+}
+
+impl ImageSpec {
+    /// Bytes of the images of one sample, if that fits the address space.
+    pub(crate) fn bytes(&self) -> Option<usize> {
+        let (width, height) = (self.width as usize, self.height as usize);
+        [self.views as usize, width, height, 3, self.output.dtype.bytes()]
+            .into_iter()
+            .try_fold(1usize, usize::checked_mul)
+    }
+}
 
 /// The form of one batch, which all batches have in common unless images are padded.
 #[derive(Clone, Debug)]

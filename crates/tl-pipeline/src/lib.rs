@@ -9,6 +9,7 @@ mod bucket;
 mod cache;
 mod collate;
 mod config;
+mod crew;
 mod dataset;
 mod epoch;
 mod error;
@@ -26,6 +27,7 @@ mod padding;
 mod policy;
 mod ragged;
 mod reader;
+mod readers;
 mod render;
 mod report;
 mod room;
@@ -33,6 +35,8 @@ mod row;
 mod run;
 mod sample;
 mod schedule;
+mod scratch;
+mod shared;
 mod stage;
 mod state;
 mod stats;
@@ -44,7 +48,7 @@ mod work;
 mod worker;
 
 pub use audit::{AuditEntry, Outcome};
-pub use batch::{Batch, Dimensions, ImageSpec, Mixed, Sample};
+pub use batch::{Batch, Dimensions, Mixed, Sample};
 pub use batching::{Batching, Buckets, PaddingStats};
 pub use cache::{
     CacheConfig, CacheFault, CacheKind, CacheStats, DiskCache, LevelStats, MemoryCache,
@@ -60,6 +64,7 @@ pub use error::{
 pub use fault::Fault;
 pub use fields::{BoxField, Fields, MaskField, MaskType, Sanitize};
 pub use fingerprint::Fingerprint;
+pub use form::ImageSpec;
 pub use loader::Loader;
 pub use memory::MemoryReport;
 pub use note::LoaderNote;
@@ -69,7 +74,8 @@ pub use order::{
     ShuffleQuality, Subset, Together, Weights,
 };
 pub use policy::{ErrorBudget, OnError};
-pub use reader::{ReaderStats, Readers};
+pub use reader::ReaderStats;
+pub use readers::Readers;
 pub use render::Renderer;
 pub use report::{Limit, Report};
 pub use sample::{SampleRenderer, Stored, Target};

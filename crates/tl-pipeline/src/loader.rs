@@ -1,36 +1,33 @@
 //! The loader: what a data set and a configuration come to, and where epochs start.
 
-use std::{fmt, mem};
+use std::fmt;
 
 use tbl_io::Note;
 use tl_handoff::pool::Pool;
 use tl_handoff::sync::{Arc, Mutex, lock, process_id};
-use tl_transform::BoundTransforms;
 
 use crate::audit::AuditEntry;
 use crate::batch::Batch;
 use crate::batching::Batching;
 use crate::cache::{CacheConfig, CacheStats, Caches};
 use crate::config::LoaderConfig;
+use crate::crew::{Parking, Workers};
 use crate::dataset::Dataset;
 use crate::epoch::Epoch;
 use crate::error::{ColumnsError, EmptyError, PipelineError};
-use crate::fingerprint::Fingerprint;
 use crate::form::Form;
 use crate::memory::MemoryReport;
 use crate::note::LoaderNote;
-use crate::order::{Order, Samples, Sequence};
-use crate::reader::Readers;
+use crate::order::{Order, Samples};
+use crate::readers::Readers;
 use crate::room::Room;
-use crate::row::RowExtras;
-use crate::run::Workers;
 use crate::schedule::Schedule;
-use crate::state::{self, LoaderState};
+use crate::shared::Shared;
+use crate::state::LoaderState;
 use crate::stats::Counters;
 use crate::table::{Columns, Gatherer};
 use crate::trace::Trace;
 use crate::work::Work;
-use crate::worker::Scratch;
 
 /// Makes batches of a data set, epoch by epoch.
 ///
@@ -55,43 +52,7 @@ use crate::worker::Scratch;
 /// ```
 pub struct Loader {
     pub(crate) shared: Arc<Shared>,
-}
-
-/// What a loader, its epochs and their workers have in common.
-pub(crate) struct Shared {
-    /// Counted, because batches of views keep it.
-    pub(crate) dataset: Arc<Dataset>,
-    pub(crate) config: LoaderConfig,
-    pub(crate) sequence: Sequence,
-    pub(crate) schedule: Schedule,
-    /// The form of every batch that is not padded.
-    pub(crate) form: Form,
-    pub(crate) user_transforms: BoundTransforms,
-    /// Where samples are rows of a table.
-    pub(crate) gatherer: Option<Gatherer>,
-    pub(crate) pool: Arc<Pool<RowExtras>>,
-    pub(crate) room: Room,
-    /// Workers' memory between runs.
-    pub(crate) scratch: Mutex<Vec<Scratch>>,
-    pub(crate) caches: Caches,
-    pub(crate) counters: Counters,
-    pub(crate) trace: Option<Arc<Trace>>,
-    parking: Mutex<Parking>,
-    notes: Mutex<Vec<LoaderNote>>,
-    /// Made when it is first asked for.
-    fingerprint: Mutex<Option<Fingerprint>>,
-    /// The process that made the loader: threads and locks are of no use in a fork of it.
-    process: u32,
-}
-
-/// Where a run waits between two epochs.
-#[derive(Default)]
-struct Parking {
-    workers: Option<Workers>,
-    /// The epoch asked for last.
-    latest: Option<u32>,
-    /// Whether the loader is gone.
-    is_closed: bool,
+    parking: Arc<Parking>,
 }
 
 impl Loader {
@@ -154,12 +115,11 @@ impl Loader {
             caches,
             counters: Counters::default(),
             trace,
-            parking: Mutex::default(),
             notes: Mutex::new(notes),
             fingerprint: Mutex::default(),
             process: process_id(),
         };
-        Ok(Self { shared: Arc::new(shared) })
+        Ok(Self { shared: Arc::new(shared), parking: Arc::default() })
     }
 
     /// How many batches an epoch has for this rank, exactly. With
@@ -268,11 +228,12 @@ impl Loader {
         let runs = number < self.len() && !shared.is_forked();
         if runs && shared.room.is_bounded() {
             // There is no room for a run beside the one that waits for its epoch.
-            shared.park(None);
+            self.parking.park(None);
         }
         let one = number..number.saturating_add(1);
         let workers = runs.then(|| Workers::start(Arc::clone(shared), epoch, one));
-        let mut epoch = Epoch::new(Arc::clone(shared), workers, epoch, number);
+        let mut epoch =
+            Epoch::new(Arc::clone(shared), Arc::clone(&self.parking), workers, epoch, number);
         epoch.receive_any(None).unwrap_or(Err(none))
     }
 
@@ -311,14 +272,15 @@ impl Loader {
         let shared = &self.shared;
         let runs = batch < self.len() && !shared.is_forked();
         let workers = runs.then(|| {
-            let (parked, goes_on) = shared.unpark(epoch);
+            let (parked, in_order) = self.parking.unpark(epoch);
+            let goes_on = in_order && shared.config.prefetch_next_epoch;
             let parked = parked.filter(|workers| workers.are_at(epoch, batch));
             // The numbers of epochs end with the type; so does the run.
             let epochs = if goes_on { u64::from(u32::MAX - epoch) + 1 } else { 1 };
             let batches = batch..self.len().saturating_mul(epochs);
             parked.unwrap_or_else(|| Workers::start(Arc::clone(shared), epoch, batches))
         });
-        Epoch::new(Arc::clone(shared), workers, epoch, batch)
+        Epoch::new(Arc::clone(shared), Arc::clone(&self.parking), workers, epoch, batch)
     }
 }
 
@@ -380,7 +342,9 @@ fn gatherer(dataset: &Dataset, config: &LoaderConfig) -> Result<Option<Gatherer>
 
 impl Drop for Loader {
     fn drop(&mut self) {
-        self.shared.close_parking();
+        if !self.shared.is_forked() {
+            self.parking.close();
+        }
     }
 }
 
@@ -390,83 +354,5 @@ impl fmt::Debug for Loader {
             .field("dataset", &self.shared.dataset)
             .field("config", &self.shared.config)
             .finish_non_exhaustive()
-    }
-}
-
-impl Shared {
-    pub(crate) fn order(&self, epoch: u32) -> Order {
-        self.sequence.order(self.config.seed, epoch)
-    }
-
-    /// Adds a note, if it is the first of its kind.
-    pub(crate) fn note(&self, note: LoaderNote) {
-        let mut notes = lock(&self.notes);
-        if !notes.iter().any(|known| mem::discriminant(known) == mem::discriminant(&note)) {
-            notes.push(note);
-        }
-    }
-
-    /// Whether this process is a fork of the one that made the loader.
-    pub(crate) fn is_forked(&self) -> bool {
-        process_id() != self.process
-    }
-
-    /// The state in which `received` batches of `epoch` have been received.
-    pub(crate) fn state(&self, epoch: u32, received: u64) -> Result<LoaderState, PipelineError> {
-        if self.is_forked() {
-            return Err(PipelineError::Forked);
-        }
-        let global_batch = self.schedule.global_batch();
-        Ok(LoaderState {
-            version: LoaderState::VERSION,
-            dataset: self.fingerprint()?,
-            recipe: state::of_work(&self.config),
-            order: self.sequence.fingerprint(),
-            seed: self.config.seed,
-            epoch,
-            global_batch,
-            mixing_group: state::mixing_group(&self.config),
-            replacement_group: state::replacement_group(&self.config),
-            tail: self.schedule.tail(),
-            consumed: received * global_batch,
-        })
-    }
-
-    fn fingerprint(&self) -> Result<Fingerprint, PipelineError> {
-        let mut known = lock(&self.fingerprint);
-        let fingerprint = known.map_or_else(|| self.dataset.fingerprint(), Ok)?;
-        *known = Some(fingerprint);
-        Ok(fingerprint)
-    }
-
-    /// Keeps a run that has come to the end of an epoch, if it goes on.
-    pub(crate) fn park(&self, workers: Option<Workers>) {
-        let workers = workers.filter(|workers| !workers.run().ring.is_over());
-        let mut parking = lock(&self.parking);
-        let left =
-            if parking.is_closed { workers } else { mem::replace(&mut parking.workers, workers) };
-        drop(parking);
-        // Joined without the lock.
-        drop(left);
-    }
-
-    /// The run that waits, and whether a run from `epoch` is to go on with the next epoch: not where
-    /// this one is not the next either, as for a loader whose only epoch is 0.
-    fn unpark(&self, epoch: u32) -> (Option<Workers>, bool) {
-        let mut parking = lock(&self.parking);
-        let latest = parking.latest.replace(epoch);
-        let follows = latest.is_none_or(|latest| latest.checked_add(1) == Some(epoch));
-        (parking.workers.take(), follows && self.config.prefetch_next_epoch)
-    }
-
-    fn close_parking(&self) {
-        if self.is_forked() {
-            return;
-        }
-        let mut parking = lock(&self.parking);
-        parking.is_closed = true;
-        let left = parking.workers.take();
-        drop(parking);
-        drop(left);
     }
 }

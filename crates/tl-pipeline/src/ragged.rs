@@ -10,12 +10,11 @@ use crate::bucket::{self, Size, Window, Windows};
 use crate::error::{PipelineError, SampleFault};
 use crate::form::Form;
 use crate::guard::guarded;
-use crate::loader::Shared;
 use crate::order::Order;
-use crate::reader::Readers;
+use crate::readers::{READ_AHEAD, Readers};
 use crate::run::Run;
+use crate::shared::Shared;
 use crate::work::Work;
-use crate::worker::READ_AHEAD;
 
 /// What the samples of one epoch are grouped by.
 pub(crate) struct Ragged {

@@ -16,6 +16,7 @@ use tl_handoff::window::{Admission, Claim, Fetched, Window};
 
 use crate::guard::guarded;
 use crate::note::LoaderNote;
+use crate::readers::{Readers, THREADS_INSTEAD};
 use crate::row::Interrupted;
 use crate::run::{EpochOrder, Run};
 use crate::stage::Stage;
@@ -25,45 +26,6 @@ use crate::work::Work;
 
 pub use counters::ReaderStats;
 pub(crate) use counters::{ReaderCounters, Waits, nanoseconds};
-
-/// Who reads samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Readers {
-    /// The workers, each when it needs one. The system is told 32 samples ahead.
-    #[default]
-    Workers,
-    /// So many threads of their own, ahead of the workers.
-    Threads(usize),
-    /// One thread that keeps so many reads under way through `io_uring`. Where it is not to be had
-    /// (the feature `io-uring` is not built in, the kernel refuses) four threads read instead, and
-    /// [`Loader::notes`](crate::Loader::notes) says so.
-    Uring {
-        /// Reads under way at once.
-        depth: u32,
-        /// Whether they go through the page cache.
-        page_cache: PageCache,
-    },
-}
-
-/// Threads that read where `io_uring` is refused.
-const THREADS_INSTEAD: usize = 4;
-
-/// More readers, or reads under way, than this are a mistake in the caller's arithmetic.
-pub(crate) const MAX_READERS: usize = 1024;
-
-impl Readers {
-    /// The buffers that are between two uses at most.
-    pub(crate) fn buffers(self, workers: usize) -> Option<usize> {
-        match self {
-            Self::Workers => None,
-            Self::Threads(threads) => Some(threads.max(THREADS_INSTEAD) + workers),
-            Self::Uring { depth, .. } => {
-                Some(usize::try_from(depth).unwrap_or(MAX_READERS).max(THREADS_INSTEAD) + workers)
-            }
-        }
-    }
-}
 
 /// A row of the run whose bytes a reader may bring.
 pub(crate) struct ReadRow {
@@ -309,7 +271,10 @@ fn start_uring(
     page_cache: PageCache,
 ) -> Result<Option<thread::JoinHandle<()>>, Option<io::Error>> {
     let reader = tbl_io::UringReader::new(depth, page_cache).map_err(Some)?;
-    run.shared().counters.readers.start(usize::try_from(depth).unwrap_or(MAX_READERS));
+    run.shared()
+        .counters
+        .readers
+        .start(usize::try_from(depth).unwrap_or(crate::readers::MAX_READERS));
     let run_of_reader = Arc::clone(run);
     Ok(spawn(run, 0, move || read_side_by_side(&run_of_reader, reader)))
 }
@@ -412,7 +377,7 @@ mod tests {
         let config =
             LoaderConfig { readers: Readers::Threads(3), ..LoaderConfig::new(Work::Bytes) };
         let loader = Loader::new(dataset, config).unwrap();
-        let workers = crate::run::Workers::start(Arc::clone(&loader.shared), 0, 0..0);
+        let workers = crate::crew::Workers::start(Arc::clone(&loader.shared), 0, 0..0);
         assert_eq!(loader.stats().readers.readers, 3);
         give_up(workers.run(), &io::ErrorKind::OutOfMemory.into());
         assert_eq!(workers.run().window().unwrap().claim(true), Claim::Ended);

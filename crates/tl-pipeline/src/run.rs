@@ -5,7 +5,6 @@
 //! prepared while the present one ends, and no thread is started in between.
 
 use std::convert::Infallible;
-use std::mem;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -13,10 +12,11 @@ use tl_handoff::permits::RunTicket;
 use tl_handoff::pool::Lease;
 use tl_handoff::recent::RecentCache;
 use tl_handoff::ring::Ring;
-use tl_handoff::sync::{Arc, AtomicBool, Ordering, lock, thread};
+use tl_handoff::sync::{Arc, AtomicBool, Ordering};
 use tl_handoff::window::Window;
 use tl_transform::Draw;
 
+use crate::batch::Filled;
 use crate::batching::Batching;
 use crate::bucket;
 use crate::cache::{Caches, Wanted};
@@ -24,18 +24,14 @@ use crate::config::LoaderConfig;
 use crate::dataset::Dataset;
 use crate::error::PipelineError;
 use crate::form::Form;
-use crate::loader::Shared;
-use crate::memory::SampleLimits;
 use crate::order::Order;
 use crate::ragged::{self, Ragged};
-use crate::reader;
 use crate::room::Room;
 use crate::row::RowExtras;
 use crate::schedule::Slot;
+use crate::shared::Shared;
 use crate::stage::Stage;
 use crate::tally::Tally;
-use crate::threads;
-use crate::worker::{self, Filled, Scratch, Watch};
 
 /// Orders that are in use at once: those of the epoch that ends, of the next, and of the one that
 /// caches look into from there.
@@ -79,7 +75,7 @@ pub(crate) struct Place {
 
 impl Run {
     /// A run through the batches with these numbers, of which `epoch` has the first.
-    fn new(shared: Arc<Shared>, epoch: u32, batches: Range<u64>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, epoch: u32, batches: Range<u64>) -> Self {
         let (schedule, config) = (&shared.schedule, &shared.config);
         let row = |serial: u64| {
             let (epochs, batch) = (serial / schedule.batches(), serial % schedule.batches());
@@ -118,7 +114,7 @@ impl Run {
     }
 
     /// The epoch and batch that the consumer receives next.
-    fn next(&self) -> (u32, u64) {
+    pub(crate) fn next(&self) -> (u32, u64) {
         let (taken, batches) = (self.ring.taken(), self.shared.schedule.batches());
         (self.epoch_ahead(taken / batches), taken % batches)
     }
@@ -205,16 +201,6 @@ impl Run {
         &self.shared.caches
     }
 
-    /// Memory for a worker.
-    pub(crate) fn new_scratch(&self) -> Scratch {
-        self.scratch(*self.room().usual())
-    }
-
-    /// Memory for samples within `limits`.
-    pub(crate) fn scratch(&self, limits: SampleLimits) -> Scratch {
-        Scratch::new(&self.shared.config, &self.shared.user_transforms, limits)
-    }
-
     pub(crate) fn room(&self) -> &Room {
         &self.shared.room
     }
@@ -227,6 +213,22 @@ impl Run {
     /// Whether nobody is going to receive anything any more, so that rows can be given up.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// Whether the run may begin batches.
+    pub(crate) fn has_ticket(&self) -> bool {
+        self.ticket.is_some()
+    }
+
+    /// Ends the run: nobody receives anything from now on, and every sleeper wakes.
+    pub(crate) fn close(&self) {
+        // Before the locks that wake the sleepers are taken, so that those see it.
+        self.is_over.store(true, Ordering::Relaxed);
+        self.ring.close();
+        if let Some(ticket) = &self.ticket {
+            ticket.close();
+        }
+        self.close_window();
     }
 
     /// Lets the workers read, unless the run is over.
@@ -299,92 +301,6 @@ impl Run {
             tally.lap_asleep(place.batch);
         }
         lease
-    }
-
-    fn work(&self, worker: usize) {
-        let _watch = Watch { run: self, worker };
-        if let Err(error) = threads::settle(&self.config().cpus, self.config().nice) {
-            self.ring.fail(error.into());
-            return;
-        }
-        let recycled = lock(&self.shared.scratch).pop();
-        let mut scratch = recycled.unwrap_or_else(|| self.new_scratch());
-        let events = self.shared.trace.as_ref().map(|trace| trace.worker(worker));
-        worker::run(self, &mut scratch, events);
-        let mut kept = lock(&self.shared.scratch);
-        if kept.len() < self.shared.config.workers {
-            kept.push(scratch);
-        }
-    }
-}
-
-/// The stack of a worker: that of a main thread on Linux, because a user's transform may be code that
-/// recurses as deep as it may there. Only what is used of it takes memory.
-const STACK_BYTES: usize = 8 << 20;
-
-/// A run and its threads. Dropping them stops and joins, all but the thread that drops them.
-pub(crate) struct Workers {
-    run: Arc<Run>,
-    threads: Vec<thread::JoinHandle<()>>,
-}
-
-impl Workers {
-    /// Starts the workers on the batches with these numbers, which go on counting behind the last of
-    /// `epoch`. A thread that cannot be started is the run's failure.
-    pub(crate) fn start(shared: Arc<Shared>, epoch: u32, batches: Range<u64>) -> Self {
-        let workers = shared.config.workers;
-        let run = Arc::new(Run::new(shared, epoch, batches));
-        let mut threads = Vec::with_capacity(workers);
-        if run.ticket.is_none() {
-            return Self { run, threads };
-        }
-        for worker in 0..workers {
-            let run_of_worker = Arc::clone(&run);
-            let name = format!("tl-worker-{worker}");
-            let body = move || run_of_worker.work(worker);
-            match thread::Builder::new().name(name).stack_size(STACK_BYTES).spawn(body) {
-                Ok(thread) => threads.push(thread),
-                Err(source) => {
-                    run.ring.fail(PipelineError::Spawn { worker, workers, source });
-                    break;
-                }
-            }
-        }
-        reader::start(&run, &mut threads);
-        Self { run, threads }
-    }
-
-    pub(crate) fn run(&self) -> &Run {
-        &self.run
-    }
-
-    /// Whether the next batch to be received is batch `batch` of `epoch`.
-    pub(crate) fn are_at(&self, epoch: u32, batch: u64) -> bool {
-        self.run.next() == (epoch, batch)
-    }
-}
-
-impl Drop for Workers {
-    fn drop(&mut self) {
-        let threads = mem::take(&mut self.threads);
-        if self.run.shared.is_forked() {
-            // The threads are the parent's, and a lock may have been held at the fork.
-            mem::forget(threads);
-            return;
-        }
-        // Before the locks that wake whoever waits are taken, so that those see it.
-        self.run.is_over.store(true, Ordering::Relaxed);
-        self.run.ring.close();
-        if let Some(ticket) = &self.run.ticket {
-            ticket.close();
-        }
-        self.run.close_window();
-        // A user's transform may let go of its own loader: its worker ends when that returns.
-        let own = thread::current().id();
-        for thread in threads.into_iter().filter(|thread| thread.thread().id() != own) {
-            // A worker that panicked has reported it through its `Watch`.
-            drop(thread.join());
-        }
     }
 }
 

@@ -5,102 +5,18 @@ mod fill;
 mod process;
 mod publish;
 
-use std::mem;
-
-use tl_decode::DecodeOptions;
 use tl_handoff::pool::Lease;
 use tl_handoff::sync::{Arc, thread};
-use tl_transform::BoundTransforms;
 
-pub(crate) use fill::READ_AHEAD;
-
-use crate::audit::AuditEntry;
-use crate::batch::Batch;
 use crate::bucket::Window;
-use crate::config::LoaderConfig;
 use crate::error::PipelineError;
-use crate::fields::Annotator;
 use crate::form::Form;
-use crate::memory::SampleLimits;
 use crate::row::RowExtras;
 use crate::run::{EpochOrder, Run};
-use crate::sample::SampleRenderer;
+use crate::scratch::Scratch;
 use crate::stage::Stage;
-use crate::table::TableScratch;
 use crate::tally::Tally;
 use crate::trace::EventBuffer;
-use crate::work::Work;
-
-/// What a published batch comes with.
-pub(crate) struct Filled {
-    pub(crate) batch: Result<Batch, PipelineError>,
-    /// How many rows it has or would have, without padding.
-    pub(crate) rows: u64,
-    /// What was wrong with their samples.
-    pub(crate) audit: Vec<AuditEntry>,
-}
-
-/// The memory of one worker, reused from sample to sample and from epoch to epoch.
-#[derive(Debug)]
-pub(crate) struct Scratch {
-    bytes: Vec<u8>,
-    row_index: Vec<u8>,
-    /// `None` where samples are not decoded.
-    renderer: Option<SampleRenderer>,
-    /// Rows of a batch as they were before it was mixed.
-    unmixed: Vec<u8>,
-    annotator: Annotator,
-    table: TableScratch,
-    /// What a sample may take of it.
-    limits: SampleLimits,
-    /// What was counted since the last batch.
-    tally: Tally,
-}
-
-impl Scratch {
-    pub(crate) fn new(
-        config: &LoaderConfig,
-        user_transforms: &BoundTransforms,
-        limits: SampleLimits,
-    ) -> Self {
-        let decode = DecodeOptions { limits: limits.decode, ..config.decode };
-        let renderer = match &config.work {
-            Work::Bytes | Work::Views | Work::Columns(_) => None,
-            Work::Images(recipe) => {
-                let renderer = SampleRenderer::new(recipe, decode);
-                Some(renderer.with_user_transforms(user_transforms.clone()))
-            }
-        };
-        let annotator = Annotator::new(&config.fields, decode);
-        let (bytes, row_index, unmixed) = (Vec::new(), Vec::new(), Vec::new());
-        let (table, tally) = (TableScratch::default(), Tally::start(None));
-        Self { bytes, row_index, renderer, unmixed, annotator, table, limits, tally }
-    }
-
-    /// Takes other memory for its own; the counts stay.
-    fn renew(&mut self, run: &Run) {
-        let tally = mem::replace(&mut self.tally, Tally::start(None));
-        *self = Self { tally, ..run.new_scratch() };
-    }
-
-    /// Gives back buffers that are larger than what is kept for the next sample.
-    fn trim(&mut self) {
-        let keep = self.limits.keep;
-        trim(&mut self.bytes, keep);
-        trim(&mut self.row_index, keep);
-        trim(&mut self.unmixed, keep);
-        self.annotator.trim(keep);
-        if let Some(renderer) = &mut self.renderer {
-            renderer.trim(keep);
-        }
-    }
-}
-
-fn trim(buffer: &mut Vec<u8>, keep: usize) {
-    if buffer.capacity() > keep {
-        *buffer = Vec::new();
-    }
-}
 
 /// The batch that a worker is at.
 struct Current {

@@ -8,9 +8,9 @@ use crate::reader::{self, ReadRow};
 use crate::row::Interrupted;
 use crate::run::Run;
 use crate::sample::{Input, Stored, Target};
+use crate::scratch::Scratch;
 use crate::stage::Stage;
 use crate::tally::Tally;
-use crate::worker::Scratch;
 use crate::worker::process::{read, row_index};
 
 /// Replaces `bytes` by the stored bytes of a sample, and says what they are. `None` when no cache

@@ -14,17 +14,15 @@ use crate::form::Form;
 use crate::guard::guarded;
 use crate::policy::{OnError, replacements};
 use crate::reader::{self, ReadRow};
+use crate::readers::READ_AHEAD;
 use crate::row::Interrupted;
 use crate::row::{Finding, RowExtras};
 use crate::run::{Place, Run};
+use crate::scratch::Scratch;
 use crate::stage::Stage;
 use crate::tally::Tally;
+use crate::worker::Current;
 use crate::worker::process::{Processed, process};
-use crate::worker::{Current, Scratch};
-
-/// How many rows ahead the system is told what will be read: enough to keep a disk busy while a few
-/// samples are decoded, and at 100 KB a sample a few megabytes of page cache.
-pub(crate) const READ_AHEAD: u64 = 32;
 
 /// What a row has come to.
 #[derive(Clone, Copy)]
@@ -102,7 +100,7 @@ impl Filler<'_> {
         let work = || within_limits(run, scratch, (draw, read_row), form, row);
         let result = guarded(work).unwrap_or_else(|message| {
             // Whatever the panic interrupted is in an unknown state.
-            scratch.renew(run);
+            scratch.renew(run.shared().new_scratch());
             parts.extra.image = Image::new();
             Err(SampleFault::Panicked { message }.into())
         });
@@ -200,7 +198,7 @@ fn within_limits(
         return Err(Interrupted::Over);
     }
     let tally = mem::replace(&mut scratch.tally, Tally::start(None));
-    let mut large = Scratch { tally, ..run.scratch(limits) };
+    let mut large = Scratch { tally, ..run.shared().scratch_within(limits) };
     let result = guarded(|| process(run, &mut large, sample, form, row.reborrow()));
     // Also behind a panic, which what was counted outlives.
     scratch.tally = large.tally;

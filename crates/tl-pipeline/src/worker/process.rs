@@ -9,21 +9,22 @@ use tl_transform::{Draw, Plan};
 
 use crate::row::RowExtras;
 
-use crate::batch::ImageSpec;
 use crate::cache::{CacheKind, PayloadForm};
 use crate::dataset::Dataset;
 use crate::error::SampleFault;
 use crate::fields::{Fields, Placed};
 use crate::form::Form;
+use crate::form::ImageSpec;
 use crate::note::LoaderNote;
 use crate::reader::{self, ReadRow};
 use crate::row::Interrupted;
 use crate::run::Run;
 use crate::sample::{Input, SampleRenderer, Stored, Target};
+use crate::scratch::{Scratch, trim};
 use crate::stage::Stage;
 use crate::tally::Tally;
 use crate::work::Work;
-use crate::worker::{Scratch, cached, trim};
+use crate::worker::cached;
 
 /// A sample that is in its row.
 pub(super) struct Processed {

@@ -6,13 +6,15 @@ use tl_handoff::sync::Arc;
 use tl_simd::Level;
 
 use crate::audit::{AuditEntry, Outcome};
+use crate::batch::Filled;
 use crate::batch::{Batch, Mixed};
 use crate::form::Form;
 use crate::row::{Finding, RowExtras};
 use crate::run::{Place, Run};
+use crate::scratch::Scratch;
 use crate::stage::Stage;
 use crate::work::Work;
-use crate::worker::{Current, Filled, Scratch};
+use crate::worker::Current;
 
 /// Leaves rows without a sample out, or reports the first that must not be, mixes the others where
 /// the recipe says so, and hands the batch over.

@@ -183,8 +183,9 @@ fn memory_is_recycled() {
         assert_eq!(loader.epoch(epoch).count(), 16);
     }
     let stats = loader.stats();
-    // Two in flight, one with the consumer.
-    assert!(stats.slabs <= 3, "{stats:?}");
+    // Two in flight, one with the consumer, and one for each worker that the system suspends right
+    // after its last row. Of 80 batches.
+    assert!(stats.slabs <= 3 + stats.workers as u64, "{stats:?}");
     assert_eq!((stats.batches, stats.samples, stats.skipped), (80, 320, 0));
 }
 

@@ -1,0 +1,46 @@
+//! The setting that decides who reads samples.
+
+use tbl_io::PageCache;
+
+/// The threads that read samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Readers {
+    /// The workers, each when it needs one. The system is told 32 samples ahead.
+    #[default]
+    Workers,
+    /// So many threads of their own, ahead of the workers.
+    Threads(usize),
+    /// One thread that keeps so many reads under way through `io_uring`. Where it is not to be had
+    /// (the feature `io-uring` is not built in, the kernel refuses) four threads read instead, and
+    /// [`Loader::notes`](crate::Loader::notes) says so.
+    Uring {
+        /// Reads under way at once.
+        depth: u32,
+        /// Whether they go through the page cache.
+        page_cache: PageCache,
+    },
+}
+
+/// Threads that read where `io_uring` is refused.
+pub(crate) const THREADS_INSTEAD: usize = 4;
+
+/// How many rows ahead the system is told what will be read: enough to keep a disk busy while a few
+/// samples are decoded, and at 100 KB a sample a few megabytes of page cache.
+pub(crate) const READ_AHEAD: u64 = 32;
+
+/// More readers, or reads under way, than this are a mistake in the caller's arithmetic.
+pub(crate) const MAX_READERS: usize = 1024;
+
+impl Readers {
+    /// The buffers that are between two uses at most.
+    pub(crate) fn buffers(self, workers: usize) -> Option<usize> {
+        match self {
+            Self::Workers => None,
+            Self::Threads(threads) => Some(threads.max(THREADS_INSTEAD) + workers),
+            Self::Uring { depth, .. } => {
+                Some(usize::try_from(depth).unwrap_or(MAX_READERS).max(THREADS_INSTEAD) + workers)
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The memory of one worker.
+
+use std::mem;
+
+use tl_decode::DecodeOptions;
+use tl_transform::BoundTransforms;
+
+use crate::config::LoaderConfig;
+use crate::fields::Annotator;
+use crate::memory::SampleLimits;
+use crate::sample::SampleRenderer;
+use crate::table::TableScratch;
+use crate::tally::Tally;
+use crate::work::Work;
+
+/// The memory of one worker, reused from sample to sample and from epoch to epoch.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) row_index: Vec<u8>,
+    /// `None` where samples are not decoded.
+    pub(crate) renderer: Option<SampleRenderer>,
+    /// Rows of a batch as they were before it was mixed.
+    pub(crate) unmixed: Vec<u8>,
+    pub(crate) annotator: Annotator,
+    pub(crate) table: TableScratch,
+    /// What a sample may take of it.
+    pub(crate) limits: SampleLimits,
+    /// What was counted since the last batch.
+    pub(crate) tally: Tally,
+}
+
+impl Scratch {
+    pub(crate) fn new(
+        config: &LoaderConfig,
+        user_transforms: &BoundTransforms,
+        limits: SampleLimits,
+    ) -> Self {
+        let decode = DecodeOptions { limits: limits.decode, ..config.decode };
+        let renderer = match &config.work {
+            Work::Bytes | Work::Views | Work::Columns(_) => None,
+            Work::Images(recipe) => {
+                let renderer = SampleRenderer::new(recipe, decode);
+                Some(renderer.with_user_transforms(user_transforms.clone()))
+            }
+        };
+        let annotator = Annotator::new(&config.fields, decode);
+        let (bytes, row_index, unmixed) = (Vec::new(), Vec::new(), Vec::new());
+        let (table, tally) = (TableScratch::default(), Tally::start(None));
+        Self { bytes, row_index, renderer, unmixed, annotator, table, limits, tally }
+    }
+
+    /// Takes `fresh` memory for its own; the counts stay.
+    pub(crate) fn renew(&mut self, fresh: Self) {
+        let tally = mem::replace(&mut self.tally, Tally::start(None));
+        *self = Self { tally, ..fresh };
+    }
+
+    /// Gives back buffers that are larger than what is kept for the next sample.
+    pub(crate) fn trim(&mut self) {
+        let keep = self.limits.keep;
+        trim(&mut self.bytes, keep);
+        trim(&mut self.row_index, keep);
+        trim(&mut self.unmixed, keep);
+        self.annotator.trim(keep);
+        if let Some(renderer) = &mut self.renderer {
+            renderer.trim(keep);
+        }
+    }
+}
+
+pub(crate) fn trim(buffer: &mut Vec<u8>, keep: usize) {
+    if buffer.capacity() > keep {
+        *buffer = Vec::new();
+    }
+}

@@ -1,0 +1,108 @@
+//! The state that a loader, its epochs and their workers have in common.
+
+use std::mem;
+
+use tl_handoff::pool::Pool;
+use tl_handoff::sync::{Arc, Mutex, lock, process_id};
+use tl_transform::BoundTransforms;
+
+use crate::cache::Caches;
+use crate::config::LoaderConfig;
+use crate::dataset::Dataset;
+use crate::error::PipelineError;
+use crate::fingerprint::Fingerprint;
+use crate::form::Form;
+use crate::memory::SampleLimits;
+use crate::note::LoaderNote;
+use crate::order::{Order, Sequence};
+use crate::room::Room;
+use crate::row::RowExtras;
+use crate::schedule::Schedule;
+use crate::scratch::Scratch;
+use crate::state::{self, LoaderState};
+use crate::stats::Counters;
+use crate::table::Gatherer;
+use crate::trace::Trace;
+
+/// The state that a loader, its epochs and their workers have in common.
+pub(crate) struct Shared {
+    /// Counted, because batches of views keep it.
+    pub(crate) dataset: Arc<Dataset>,
+    pub(crate) config: LoaderConfig,
+    pub(crate) sequence: Sequence,
+    pub(crate) schedule: Schedule,
+    /// The form of every batch that is not padded.
+    pub(crate) form: Form,
+    pub(crate) user_transforms: BoundTransforms,
+    /// Where samples are rows of a table.
+    pub(crate) gatherer: Option<Gatherer>,
+    pub(crate) pool: Arc<Pool<RowExtras>>,
+    pub(crate) room: Room,
+    /// Workers' memory between runs.
+    pub(crate) scratch: Mutex<Vec<Scratch>>,
+    pub(crate) caches: Caches,
+    pub(crate) counters: Counters,
+    pub(crate) trace: Option<Arc<Trace>>,
+    pub(crate) notes: Mutex<Vec<LoaderNote>>,
+    /// Made when it is first asked for.
+    pub(crate) fingerprint: Mutex<Option<Fingerprint>>,
+    /// The process that made the loader: threads and locks are of no use in a fork of it.
+    pub(crate) process: u32,
+}
+
+impl Shared {
+    pub(crate) fn order(&self, epoch: u32) -> Order {
+        self.sequence.order(self.config.seed, epoch)
+    }
+
+    /// Adds a note, if it is the first of its kind.
+    pub(crate) fn note(&self, note: LoaderNote) {
+        let mut notes = lock(&self.notes);
+        if !notes.iter().any(|known| mem::discriminant(known) == mem::discriminant(&note)) {
+            notes.push(note);
+        }
+    }
+
+    /// Whether this process is a fork of the one that made the loader.
+    pub(crate) fn is_forked(&self) -> bool {
+        process_id() != self.process
+    }
+
+    /// The state in which `received` batches of `epoch` have been received.
+    pub(crate) fn state(&self, epoch: u32, received: u64) -> Result<LoaderState, PipelineError> {
+        if self.is_forked() {
+            return Err(PipelineError::Forked);
+        }
+        let global_batch = self.schedule.global_batch();
+        Ok(LoaderState {
+            version: LoaderState::VERSION,
+            dataset: self.fingerprint()?,
+            recipe: state::of_work(&self.config),
+            order: self.sequence.fingerprint(),
+            seed: self.config.seed,
+            epoch,
+            global_batch,
+            mixing_group: state::mixing_group(&self.config),
+            replacement_group: state::replacement_group(&self.config),
+            tail: self.schedule.tail(),
+            consumed: received * global_batch,
+        })
+    }
+
+    fn fingerprint(&self) -> Result<Fingerprint, PipelineError> {
+        let mut known = lock(&self.fingerprint);
+        let fingerprint = known.map_or_else(|| self.dataset.fingerprint(), Ok)?;
+        *known = Some(fingerprint);
+        Ok(fingerprint)
+    }
+
+    /// Memory for a worker.
+    pub(crate) fn new_scratch(&self) -> Scratch {
+        self.scratch_within(*self.room.usual())
+    }
+
+    /// Memory for samples within `limits`.
+    pub(crate) fn scratch_within(&self, limits: SampleLimits) -> Scratch {
+        Scratch::new(&self.config, &self.user_transforms, limits)
+    }
+}
