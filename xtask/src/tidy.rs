@@ -3,6 +3,7 @@
 //! Rules look at text. They are deliberately simple enough to be fooled on purpose, because they
 //! guard against oversight and not against malice.
 
+mod circles;
 mod file_rules;
 mod workspace_rules;
 
@@ -58,6 +59,7 @@ pub(crate) fn run() -> Result<(), Box<dyn Error>> {
 fn problems(root: &Path, files: &[SourceFile]) -> Vec<Problem> {
     let mut problems: Vec<Problem> = files.iter().flat_map(file_rules::check).collect();
     problems.extend(workspace_rules::check(root, files));
+    problems.extend(circles::check(files));
     problems
 }
 
