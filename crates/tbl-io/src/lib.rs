@@ -6,6 +6,7 @@ mod atomic_file;
 mod convert;
 mod error;
 mod escape;
+mod fault;
 mod folder;
 mod grouping;
 mod identity;
