@@ -25,6 +25,17 @@ const PURE_RUST: &str = "-p idv-format -p tbl-format -p tl-simd -p tl-decode -p 
 const WORKSPACE: &str = "--workspace --features \
     turboloader-cli/parquet,turboloader-cli/io-uring,idv-format/arrow,tl-decode/tiff-lzma,tl-decode/tiff-zstd";
 
+/// Tests of the workspace that take ten seconds and more: long runs, kills, waits. Parts of names.
+const SLOW: [&str; 7] = [
+    "a_heavy_transform_is_named",
+    "a_million_samples_stay_within_the_budget",
+    "a_slow_training_step_is_named",
+    "no_name_leads_out_of_the_folder",
+    "samples_cost_no_allocations",
+    "the_independent_parser_reads_what_is_written",
+    "the_next_run_is_right_after_every_kill",
+];
+
 enum Outcome {
     Passed,
     Failed(String),
@@ -40,7 +51,7 @@ const QUICK: [Check; 9] = [
     Check { name: "format", run: || run_cargo("fmt --all --check") },
     Check { name: "tidy", run: || tidy::run().map(|()| Outcome::Passed) },
     Check { name: "clippy", run: clippy },
-    Check { name: "tests", run: || run_cargo(&format!("test {WORKSPACE} --no-fail-fast")) },
+    Check { name: "tests", run: tests },
     Check { name: "examples", run: examples },
     Check { name: "docs", run: documentation },
     Check { name: "no_std", run: no_std },
@@ -48,7 +59,8 @@ const QUICK: [Check; 9] = [
     Check { name: "python", run: || python_package(python::test) },
 ];
 
-const FULL: [Check; 7] = [
+const FULL: [Check; 8] = [
+    Check { name: "slow tests", run: slow_tests },
     Check { name: "data", run: data },
     Check { name: "python lints", run: || python_package(python::lint) },
     Check { name: "features", run: features },
@@ -157,6 +169,16 @@ fn timed(check: &Check) -> (&'static str, Outcome, Duration) {
 
 fn run_cargo(arguments: &str) -> Result<Outcome, Box<dyn Error>> {
     command::run(&mut cargo(arguments)).map(|()| Outcome::Passed)
+}
+
+fn tests() -> Result<Outcome, Box<dyn Error>> {
+    let skipped: String = SLOW.iter().map(|name| format!(" --skip {name}")).collect();
+    run_cargo(&format!("test {WORKSPACE} --no-fail-fast --{skipped}"))
+}
+
+fn slow_tests() -> Result<Outcome, Box<dyn Error>> {
+    let chosen = SLOW.join(" ");
+    run_cargo(&format!("test {WORKSPACE} --no-fail-fast --lib --bins --tests -- {chosen}"))
 }
 
 fn clippy() -> Result<Outcome, Box<dyn Error>> {
