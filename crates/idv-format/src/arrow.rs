@@ -233,7 +233,9 @@ fn parts(columns: &[Values<'_>], count: usize, slots: u64) -> Vec<Range<usize>> 
         };
         columns.iter().map(length).sum()
     };
-    let (mut parts, mut start, mut sum) = (Vec::new(), 0, 0);
+    let mut parts = Vec::new();
+    let mut start = 0;
+    let mut sum = 0;
     for row in 0..count {
         let more = row_slots(row);
         if sum + more > slots && row > start {

@@ -85,7 +85,8 @@ impl Inflater {
         let stream = self.0.get_or_insert_with(|| Box::new(Decompress::new(has_header)));
         stream.reset(has_header);
         let status = stream.decompress(stored, bytes, FlushDecompress::Finish);
-        let (stored_bytes, inflated) = (stored.len() as u64, stream.total_out());
+        let stored_bytes = stored.len() as u64;
+        let inflated = stream.total_out();
         match status {
             Ok(Status::StreamEnd) => match stored_bytes.saturating_sub(stream.total_in()) {
                 0 => Ok(Some(inflated)),

@@ -172,7 +172,8 @@ fn check_versions(version: Version, compatible: Version) -> Result<(), FormatErr
     if version < Version::OLDEST {
         return Err(FormatError::OldVersion { version, oldest: Version::OLDEST });
     }
-    let (oldest, newest) = (Version::OLDEST_READABLE, Version::NEWEST);
+    let oldest = Version::OLDEST_READABLE;
+    let newest = Version::NEWEST;
     if (oldest..=newest).contains(&compatible) {
         Ok(())
     } else {

@@ -52,7 +52,8 @@ pub struct NewColumn {
 impl NewColumn {
     /// A column with DEFLATE, as ML.NET writes it, and without metadata.
     pub fn new(name: impl Into<String>, codec: Codec) -> Self {
-        let (compression, metadata) = (Compression::Deflate, Vec::new());
+        let compression = Compression::Deflate;
+        let metadata = Vec::new();
         Self { name: name.into(), codec, compression, metadata }
     }
 }
@@ -284,7 +285,8 @@ impl<W: Write + Seek> Writer<W> {
                 let column: &Column = self.columns.get(number)?;
                 let values: &Values<'_> = values;
                 let values = values.slice(start..count.min(start + per_block));
-                let (codec, compression) = (&column.new.codec, column.new.compression);
+                let codec = &column.new.codec;
+                let compression = column.new.compression;
                 Some(Job { column: number, codec, compression, values })
             };
             let jobs: Vec<Job<'_>> = starts
@@ -296,7 +298,8 @@ impl<W: Write + Seek> Writer<W> {
             for (number, encoded) in encoded {
                 let Some(column) = self.columns.get_mut(number) else { continue };
                 let encoded = encoded.map_err(|source| column.values_error(source))?;
-                let (stored_bytes, bytes) = (encoded.stored_bytes(), encoded.bytes());
+                let stored_bytes = encoded.stored_bytes();
+                let bytes = encoded.bytes();
                 column.blocks.push(Block { offset: self.position, stored_bytes, bytes });
                 self.write_bytes(encoded.stored())?;
                 self.encoders.recycle(encoded);

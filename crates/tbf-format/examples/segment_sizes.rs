@@ -52,8 +52,10 @@ fn write<W: Write + std::io::Seek>(
     let mut writer = SegmentWriter::new(sink, options)?;
     for row in 0..count {
         let node = RandomNode::new(row);
-        let (timestamp, context_hash, confidence, outcome) =
-            (node.timestamp, node.context_hash, node.confidence, Outcome::from_code(node.outcome));
+        let timestamp = node.timestamp;
+        let context_hash = node.context_hash;
+        let confidence = node.confidence;
+        let outcome = Outcome::from_code(node.outcome);
         let id = node.id;
         let text = None;
         let to_write = Node { id, timestamp, context_hash, confidence, outcome, text };

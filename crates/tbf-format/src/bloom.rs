@@ -86,14 +86,16 @@ impl<'a> Bloom<'a> {
         let truncated = |need| FormatError::Truncated { region: Region::Bloom, need, have };
         let (header, rest) = BloomHeader::read_from_prefix(region)
             .map_err(|_| truncated(size_of::<BloomHeader>() as u64))?;
-        let (num_hashes, num_bits) = (header.num_hashes.get(), header.num_bits.get());
+        let num_hashes = header.num_hashes.get();
+        let num_bits = header.num_bits.get();
         for (field, found) in [("num_hashes", u64::from(num_hashes)), ("num_bits", num_bits)] {
             if found == 0 {
                 return Err(FormatError::UnknownCode { field, found });
             }
         }
         if num_hashes > MAX_HASHES {
-            let (count, limit) = (num_hashes.into(), MAX_HASHES.into());
+            let count = num_hashes.into();
+            let limit = MAX_HASHES.into();
             return Err(FormatError::TooMany { what: "hashes", count, limit });
         }
         let words = Values::prefix(rest, num_bits.div_ceil(64))

@@ -104,7 +104,8 @@ pub(crate) fn decompress(
         }
     }
     if !rest.is_empty() {
-        let (stated, found) = (have, have - rest.len() as u64);
+        let stated = have;
+        let found = have - rest.len() as u64;
         return Err(FormatError::Contradiction { what: "length of all blocks", stated, found });
     }
     Ok(raw)

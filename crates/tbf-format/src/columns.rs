@@ -17,7 +17,8 @@ pub const MAX_NODES: u64 = u32::MAX as u64;
 /// The offsets of the columns of `node_count` nodes in the region, and the end of the last one.
 /// `None` past 64 bits.
 pub(crate) fn column_offsets(node_count: u64) -> Option<([u64; 5], u64)> {
-    let (mut starts, mut end) = ([0; 5], 0);
+    let mut starts = [0; 5];
+    let mut end = 0;
     for (start, width) in starts.iter_mut().zip(WIDTHS) {
         *start = align_up(end)?;
         end = start.checked_add(node_count.checked_mul(width)?)?;

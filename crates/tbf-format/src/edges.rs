@@ -216,7 +216,8 @@ impl<'a> Adjacency<'a> {
         let beyond = |(_, edge): &(usize, &Edge)| u64::from(edge.target()) >= node_count;
         match self.edges.iter().enumerate().find(beyond) {
             Some((edge, found)) => {
-                let (edge, target) = (edge as u64, found.target());
+                let edge = edge as u64;
+                let target = found.target();
                 Err(FormatError::EdgeTarget { edge, target, node_count })
             }
             None => Ok(()),

@@ -103,7 +103,8 @@ impl Footer {
         let need = size_of::<FooterHeader>() + count * size_of::<RegionEntry>();
         let entries =
             <[RegionEntry]>::ref_from_bytes_with_elems(rest, count).map_err(|_| truncated(need))?;
-        let (stored, computed) = (header.checksum.get(), footer_checksum(header, entries));
+        let stored = header.checksum.get();
+        let computed = footer_checksum(header, entries);
         if stored != computed {
             return Err(FormatError::RegionChecksum { region: Region::Footer, stored, computed });
         }
@@ -213,7 +214,8 @@ impl RegionEntry {
         if self.reserved != 0 {
             return Err(not_zero(offset + offset_of!(Self, reserved) as u64));
         }
-        let (stored_bytes, raw_bytes) = (self.stored_bytes.get(), self.raw_bytes.get());
+        let stored_bytes = self.stored_bytes.get();
+        let raw_bytes = self.raw_bytes.get();
         if compression == Compression::None && stored_bytes != raw_bytes {
             return Err(FormatError::Contradiction {
                 what: "length of a region that is not compressed",

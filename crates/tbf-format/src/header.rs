@@ -72,7 +72,8 @@ impl FileHeader {
         }
         let dialect = Dialect::from_version(header.version)
             .ok_or(FormatError::BadVersion { found: header.version })?;
-        let (stored, computed) = (header.checksum.get(), header.computed_checksum());
+        let stored = header.checksum.get();
+        let computed = header.computed_checksum();
         let absent = dialect == Dialect::Reference && stored == 0;
         if stored != computed && !absent {
             return Err(FormatError::HeaderChecksum { stored, computed });

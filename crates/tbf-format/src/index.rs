@@ -42,7 +42,8 @@ impl TreeLayout {
         let keys = align_up(start)?;
         let rows = align_up(keys.checked_add(key_count.checked_mul(key_bytes)?)?)?;
         let mut end = rows.checked_add(key_count.checked_mul(4)?)?;
-        let (mut levels, mut level_count) = ([(0, 0); MAX_LEVELS], 0);
+        let mut levels = [(0, 0); MAX_LEVELS];
+        let mut level_count = 0;
         for (level, len) in levels.iter_mut().zip(level_lens(key_count)) {
             let at = align_up(end)?;
             *level = (at, len);
@@ -248,7 +249,8 @@ mod tests {
             let column = Values::prefix(&column, count).unwrap();
             assert_eq!(tree.verify(column, "timestamp"), Ok(()));
             assert_eq!(tree.range(3..9), tree.lower_bound(&3)..tree.lower_bound(&9));
-            let (late, early) = (9, 3);
+            let late = 9;
+            let early = 3;
             assert_eq!(tree.range(late..early).len(), 0);
         }
     }

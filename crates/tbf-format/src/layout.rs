@@ -82,7 +82,9 @@ impl Layout {
         let parts = parts.get(..count).unwrap_or_default();
         for ((first, before), (second, after)) in parts.iter().zip(parts.iter().skip(1)) {
             if after.start < before.end {
-                let (first, second, offset) = (*first, *second, after.start as u64);
+                let first = *first;
+                let second = *second;
+                let offset = after.start as u64;
                 return Err(FormatError::Overlap { first, second, offset });
             }
         }
@@ -115,7 +117,8 @@ pub(crate) fn check_region(
     header: &FileHeader,
 ) -> Result<Option<u64>, FormatError> {
     if region == Region::Bloom {
-        let (stated, found) = (bytes.len() as u64, Bloom::parse(bytes)?.byte_len() as u64);
+        let stated = bytes.len() as u64;
+        let found = Bloom::parse(bytes)?.byte_len() as u64;
         if stated != found {
             let what = "length of the bloom filter";
             return Err(FormatError::Contradiction { what, stated, found });
@@ -133,7 +136,8 @@ pub(crate) fn check_region(
 }
 
 fn check_counts(header: &FileHeader) -> Result<(), FormatError> {
-    let (count, flags) = (header.node_count(), header.flags());
+    let count = header.node_count();
+    let flags = header.flags();
     if flags.contains(Flags::IS_PARTIAL) {
         return Err(FormatError::Partial);
     }
@@ -219,7 +223,8 @@ fn check_footer(
         let Some(entry) = entry else { continue };
         differs("offset of a region", header.offset(region), entry.offset.get())?;
         if entry.compression() != Compression::None {
-            let (stated, found) = (header.compression().code(), entry.compression().code());
+            let stated = header.compression().code();
+            let found = entry.compression().code();
             differs("compression", stated.into(), found.into())?;
         }
         if let Some(found) = computed_bytes(header, region) {

@@ -135,7 +135,8 @@ impl<'a> Segment<'a> {
     }
 
     fn edge_count_oddity(&self) -> Option<Oddity> {
-        let (stated, stored) = (self.header.edge_count(), self.edge_count());
+        let stated = self.header.edge_count();
+        let stored = self.edge_count();
         (stated != stored).then_some(Oddity::EdgeCount { stated, stored })
     }
 
@@ -219,7 +220,8 @@ impl<'a> Segment<'a> {
     /// # Errors
     /// [`FormatError::Absent`] or [`FormatError::Packed`].
     pub fn embeddings(&self) -> Result<Embeddings<'_>, FormatError> {
-        let (dim, dtype) = (self.header.embedding_dim(), self.header.embedding_dtype());
+        let dim = self.header.embedding_dim();
+        let dtype = self.header.embedding_dtype();
         Embeddings::parse(self.region(Region::Embeddings)?, self.node_count(), dim, dtype)
     }
 

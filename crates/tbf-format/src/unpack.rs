@@ -69,7 +69,8 @@ impl Segment<'_> {
             }
         };
         if !summary.is_encrypted {
-            let (stored, computed) = (entry.raw_checksum.get(), crc32c(unpacked.as_bytes()));
+            let stored = entry.raw_checksum.get();
+            let computed = crc32c(unpacked.as_bytes());
             if stored != computed {
                 return Err(FormatError::RegionChecksum { region, stored, computed });
             }

@@ -54,7 +54,8 @@ impl Segment<'_> {
             let place = self.layout().extent(region).zip(footer.entry(region));
             let Some((extent, entry)) = place else { continue };
             let stored_bytes = self.bytes().get(extent.range.clone()).unwrap_or_default();
-            let (stored, computed) = (entry.stored_checksum.get(), crc32c(stored_bytes));
+            let stored = entry.stored_checksum.get();
+            let computed = crc32c(stored_bytes);
             let raw = if entry.is_plain() { entry.raw_checksum.get() } else { stored };
             let wrong = [stored, raw].into_iter().find(|&stored| stored != computed);
             damage.extend(wrong.map(|stored| FormatError::RegionChecksum {
@@ -136,7 +137,8 @@ impl Segment<'_> {
         }
         if let Some(incoming) = if_present(self.incoming())? {
             let region = self.region(Region::Edges)?;
-            let (forward, reverse) = (outgoing.byte_len(), incoming.byte_len());
+            let forward = outgoing.byte_len();
+            let reverse = incoming.byte_len();
             let gap = region.len().saturating_sub(reverse);
             check_zero(Region::Edges, forward, region.get(forward..gap).unwrap_or_default())?;
             verify_transposed(&outgoing, &incoming, self.node_count())?;
@@ -182,7 +184,8 @@ fn verify_transposed(
     node_count: u64,
 ) -> Result<(), FormatError> {
     incoming.verify(node_count)?;
-    let (stated, found) = (outgoing.edges().len() as u64, incoming.edges().len() as u64);
+    let stated = outgoing.edges().len() as u64;
+    let found = incoming.edges().len() as u64;
     if stated != found {
         return Err(FormatError::Contradiction { what: "count of reverse edges", stated, found });
     }

@@ -163,7 +163,8 @@ impl SegmentBuilder {
             return Err(BuildError::TooManyNodes { limit: MAX_NODES });
         }
         let BuildOptions { dim, dtype, .. } = self.options;
-        let (expected, found) = (u64::from(dim), vector.len() as u64);
+        let expected = u64::from(dim);
+        let found = vector.len() as u64;
         if expected != found {
             return Err(BuildError::VectorLength { row: row.into(), expected, found });
         }
@@ -201,7 +202,8 @@ impl SegmentBuilder {
         ];
         for (column, found, expected) in lengths {
             if found != expected {
-                let (expected, found) = (expected as u64, found as u64);
+                let expected = expected as u64;
+                let found = found as u64;
                 return Err(BuildError::ColumnLength { column, expected, found });
             }
         }
@@ -252,7 +254,8 @@ impl SegmentBuilder {
         if self.options.index {
             regions.push((Region::Index, self.index_region(&by_id)));
         }
-        let (node_count, edge_count) = (self.node_count().into(), self.edges.len() as u64);
+        let node_count = self.node_count().into();
+        let edge_count = self.edges.len() as u64;
         if !self.vectors.is_empty() {
             regions.insert(1, (Region::Embeddings, self.vectors));
         }

@@ -27,7 +27,8 @@ fn describe(file: &[u8]) -> Result<String, FormatError> {
     }
     if header.sample_count() > 0 {
         let first = v2::IndexEntry::parse(entries)?;
-        let (width, height) = (first.width(), first.height());
+        let width = first.width();
+        let height = first.height();
         let payload = first.payload(index.end, file_bytes)?;
         text += &format!("; first sample: {} {width}x{height} at {payload:?}", first.format());
     }

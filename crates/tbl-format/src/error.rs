@@ -124,7 +124,8 @@ impl FormatError {
     /// # Errors
     /// [`FormatError::UnsafeName`].
     pub fn check_sample_name(name: &[u8]) -> Result<(), Self> {
-        let (what, expected) = ("sample name", "a relative path without `..`");
+        let what = "sample name";
+        let expected = "a relative path without `..`";
         check_name(name).map_err(|defect| Self::UnsafeName { what, expected, defect })
     }
 
@@ -133,7 +134,8 @@ impl FormatError {
     /// # Errors
     /// [`FormatError::UnsafeName`].
     pub fn check_field_extension(extension: &[u8]) -> Result<(), Self> {
-        let (what, expected) = ("field extension", "the end of a file name");
+        let what = "field extension";
+        let expected = "the end of a file name";
         check_extension(extension).map_err(|defect| Self::UnsafeName { what, expected, defect })
     }
 }

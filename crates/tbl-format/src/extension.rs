@@ -184,7 +184,8 @@ impl<'a> Extension<'a> {
         let mut digest = Crc32c::new();
         digest.update(zeroed.as_bytes());
         digest.update(body);
-        let (stored, computed) = (header.checksum.get(), digest.finish());
+        let stored = header.checksum.get();
+        let computed = digest.finish();
         if stored == computed {
             return Ok(());
         }
@@ -351,15 +352,18 @@ const _: () = assert!(size_of::<RunHead>() == 16);
 
 impl RunHead {
     fn new(first_sample: u64, count: usize, what: &'static str) -> Result<Self, FormatError> {
-        let (bytes, limit) = (count as u64, u64::from(u32::MAX));
+        let bytes = count as u64;
+        let limit = u64::from(u32::MAX);
         let count =
             u32::try_from(count).map_err(|_| FormatError::TooLarge { what, bytes, limit })?;
-        let (first_sample, count) = (U64::new(first_sample), U32::new(count));
+        let first_sample = U64::new(first_sample);
+        let count = U32::new(count);
         Ok(Self { first_sample, count, reserved: [0; 4] })
     }
 
     fn parse<'a>(body: &'a [u8], what: &'static str) -> Result<(&'a Self, &'a [u8]), FormatError> {
-        let (need, have) = (size_of::<Self>() as u64, body.len() as u64);
+        let need = size_of::<Self>() as u64;
+        let have = body.len() as u64;
         Self::ref_from_prefix(body).map_err(|_| FormatError::Truncated { what, need, have })
     }
 }

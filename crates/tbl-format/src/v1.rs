@@ -213,7 +213,9 @@ impl IndexEntry {
         if self.format <= Self::MAX_FORMAT_CODE {
             return Ok(self.format());
         }
-        let (code, limit, version) = (self.format, Self::MAX_FORMAT_CODE, FileHeader::VERSION);
+        let code = self.format;
+        let limit = Self::MAX_FORMAT_CODE;
+        let version = FileHeader::VERSION;
         Err(FormatError::FormatCode { code, limit, version })
     }
 

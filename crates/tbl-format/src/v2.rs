@@ -117,7 +117,8 @@ impl FileHeader {
     /// # Errors
     /// [`FormatError::HeaderChecksum`].
     pub fn verify(&self) -> Result<(), FormatError> {
-        let (stored, computed) = (self.checksum.get(), self.computed_checksum());
+        let stored = self.checksum.get();
+        let computed = self.computed_checksum();
         if stored == computed {
             Ok(())
         } else {
@@ -167,7 +168,8 @@ impl FileHeader {
     /// # Errors
     /// [`FormatError::BeyondEnd`].
     pub fn metadata_range(&self, file_bytes: u64) -> Result<Option<Range<u64>>, FormatError> {
-        let (offset, bytes) = (self.metadata_offset.get(), self.metadata_bytes.get());
+        let offset = self.metadata_offset.get();
+        let bytes = self.metadata_bytes.get();
         if offset == 0 || bytes == 0 {
             return Ok(None);
         }
@@ -349,7 +351,8 @@ impl IndexEntry {
     pub fn sample_bytes(&self) -> Result<u32, FormatError> {
         let bytes = self.declared_bytes()?;
         if self.format() == SampleFormat::RawU8 {
-            let (width, height) = (self.width(), self.height());
+            let width = self.width();
+            let height = self.height();
             let expected = 3 * u64::from(width) * u64::from(height);
             if expected == 0 || u64::from(bytes) != expected {
                 return Err(FormatError::RawImageSize { width, height, bytes, expected });
@@ -359,7 +362,8 @@ impl IndexEntry {
     }
 
     fn declared_bytes(&self) -> Result<u32, FormatError> {
-        let (stored_bytes, bytes) = (self.stored_bytes(), self.bytes.get());
+        let stored_bytes = self.stored_bytes();
+        let bytes = self.bytes.get();
         if self.flags().contains(EntryFlags::COMPRESSED) {
             let most = u64::from(stored_bytes) * Self::MAX_LZ4_EXPANSION;
             let longest_block = Self::longest_lz4_block(bytes);

@@ -27,7 +27,8 @@ fn list(path: &Path) -> Result<(), Box<dyn Error>> {
     let sources: [Box<dyn SampleSource>; 1] = [tbl_io::open(path)?];
     let labels = Labels::resolve(&sources)?;
     let [samples] = sources;
-    let (mut bytes, mut fields) = (Vec::new(), Vec::new());
+    let mut bytes = Vec::new();
+    let mut fields = Vec::new();
     for index in 0..samples.sample_count() {
         let entry = samples.entry(index)?;
         samples.read_into(index, &mut bytes)?;

@@ -37,7 +37,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
 
     let file = TblFile::open(&path)?;
-    let (mut bytes, mut fields) = (Vec::new(), Vec::new());
+    let mut bytes = Vec::new();
+    let mut fields = Vec::new();
     for index in 0..file.sample_count() {
         let entry = file.entry(index)?;
         file.read_into(index, &mut bytes)?;

@@ -183,7 +183,9 @@ fn run<S: Sink, P: Prepare>(
     let packer = sink.packer();
     let buffers = Buffers::default();
     let new_worker = || {
-        let (buffers, prepare, block) = (&buffers, new_prepare(), Vec::new());
+        let buffers = &buffers;
+        let prepare = new_prepare();
+        let block = Vec::new();
         let row_index = Vec::new();
         let mut worker = Worker { selection, packer, buffers, prepare, block, row_index };
         move |number| {
@@ -203,14 +205,16 @@ fn run<S: Sink, P: Prepare>(
             summary.unmeasured_samples += 1;
             let Located { source, index, .. } = selection.locate(number);
             let key = source.entry(index)?.key;
-            let (location, key) = (source.location(), key.as_deref());
+            let location = source.location();
+            let key = key.as_deref();
             heard(on_event(ConvertEvent::Unmeasured { location, index, key, reason: &*reason }))?;
         }
         if let Some(reason) = unindexed {
             summary.unindexed_samples += 1;
             let Located { source, index, .. } = selection.locate(number);
             let key = source.entry(index)?.key;
-            let (location, key) = (source.location(), key.as_deref());
+            let location = source.location();
+            let key = key.as_deref();
             heard(on_event(ConvertEvent::Unindexed { location, index, key, reason: &*reason }))?;
         }
         let ConvertSummary { samples, sample_bytes: bytes, .. } = summary;

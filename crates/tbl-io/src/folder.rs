@@ -200,7 +200,8 @@ impl Folder {
             }
             Err(defect) => Err(defect),
         };
-        let (location, member) = (self.files.root().clone(), self.names.path(file));
+        let location = self.files.root().clone();
+        let member = self.names.path(file);
         label.map_err(|source| ReadError::Label { location, member: member.into_owned(), source })
     }
 }
@@ -331,8 +332,8 @@ impl DamageChecks for Folder {
                 return Ok(());
             }
             self.read_label(index)?;
-            let (location, member) =
-                (self.files.root().clone(), self.names.path(file).into_owned());
+            let location = self.files.root().clone();
+            let member = self.names.path(file).into_owned();
             Err(ReadError::Label { location, member, source: LabelDefect::Changed })
         };
         check().map_err(|error| error.for_sample(index, Some(&self.names.path(file))))

@@ -421,7 +421,8 @@ impl<'a> FieldSet<'a> {
 
     /// Adds a field. One stored again replaces the earlier one, as extraction would.
     pub(crate) fn push(&mut self, new: Field) {
-        let (fields, first) = (&mut *self.fields, self.first);
+        let fields = &mut *self.fields;
+        let first = self.first;
         let count = fields.len() - first;
         let found = if count < MAX_COMPARED as usize {
             fields[first..].iter().position(|old| old.extension == new.extension)

@@ -123,7 +123,8 @@ fn shown(text: &[u8]) -> String {
 pub(crate) fn deciding_field<F>(
     fields: impl Iterator<Item = (LabelField, F)>,
 ) -> Option<(LabelField, F)> {
-    let (mut cls, mut json) = (None, None);
+    let mut cls = None;
+    let mut json = None;
     for (kind, field) in fields {
         match kind {
             LabelField::Cls => cls = Some((kind, field)),

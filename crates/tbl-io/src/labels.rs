@@ -91,7 +91,8 @@ impl Labels {
     /// source.
     pub fn resolve(sources: &[Box<dyn SampleSource>]) -> Result<Self, ReadError> {
         let mut folders = Folders::default();
-        let (mut facts, mut found) = (Vec::new(), Vec::new());
+        let mut facts = Vec::new();
+        let mut found = Vec::new();
         for source in sources {
             let source = &**source;
             let of_source = SourceFacts {
@@ -115,7 +116,8 @@ impl Labels {
             NotedSample { location: source.location().clone(), index, key }
         };
         if let Some(&first) = other.first() {
-            let (samples, first) = (other.len() as u64, note_sample(first));
+            let samples = other.len() as u64;
+            let first = note_sample(first);
             labels.notes.push(Note::OtherLabel { samples, first });
         }
         if let Some(Conflict { samples, first, stored, class }) = conflict {
@@ -139,8 +141,9 @@ impl Labels {
     pub(crate) fn of_archive<'a>(
         samples: impl Iterator<Item = (Option<Cow<'a, [u8]>>, Result<Option<i64>, LabelField>)>,
     ) -> Result<Self, ReadError> {
-        let (location, mut folders, mut found) =
-            (Location::default(), Folders::default(), Found::default());
+        let location = Location::default();
+        let mut folders = Folders::default();
+        let mut found = Found::default();
         for (key, label) in samples {
             found.push(label.map_err(Problem::of), folders.id(&key.unwrap_or_default()));
         }
@@ -166,7 +169,8 @@ impl Labels {
         let ids: Vec<_> =
             ids.map(|(facts, found)| (facts.location, found.distinct_folders())).collect();
         let classes = folders.classes(&ids, &named)?;
-        let (mut conflict, mut unreadable) = (None, Vec::new());
+        let mut conflict = None;
+        let mut unreadable = Vec::new();
         let has_classes = |number: usize| !classes.of_source[number].is_empty();
         let mut labels = Vec::with_capacity(found.len());
         for (number, found) in found.iter_mut().enumerate() {
@@ -194,7 +198,9 @@ impl Labels {
 
     /// How many samples have no label although others have one, and the first of them.
     fn unlabelled(&self, facts: &[SourceFacts<'_>]) -> Option<(u64, (usize, u64))> {
-        let (mut labelled, mut unlabelled, mut first) = (0_u64, 0_u64, None);
+        let mut labelled = 0_u64;
+        let mut unlabelled = 0_u64;
+        let mut first = None;
         for (number, facts) in facts.iter().enumerate() {
             let labels = &self.labels[number];
             for index in 0..facts.sample_count {
@@ -234,7 +240,8 @@ impl Labels {
         let Some(source) = sources.get(source) else { return Ok(None) };
         let key = source.entry(index)?.key;
         source.check_label(index)?;
-        let (location, member) = (source.location().clone(), key.unwrap_or_default().into_owned());
+        let location = source.location().clone();
+        let member = key.unwrap_or_default().into_owned();
         let changed = ReadError::Label { location, member, source: LabelDefect::Changed };
         Err(changed.for_sample(index, None))
     }

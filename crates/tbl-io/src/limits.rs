@@ -32,7 +32,8 @@ impl ReadLimits {
         if need <= self.sample_bytes {
             return Ok(());
         }
-        let (location, limit) = (location.clone(), self.sample_bytes);
+        let location = location.clone();
+        let limit = self.sample_bytes;
         Err(ReadError::Limit { location, what: "sample bytes", limit, need })
     }
 }

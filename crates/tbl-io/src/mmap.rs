@@ -300,7 +300,8 @@ impl Slot {
     /// The range's end if it contains `address` and did not change while it was read.
     fn end_if_contains(&self, address: usize) -> Option<usize> {
         let before = self.sequence.load(SeqCst);
-        let (start, end) = (self.start.load(SeqCst), self.end.load(SeqCst));
+        let start = self.start.load(SeqCst);
+        let end = self.end.load(SeqCst);
         let stable = before.is_multiple_of(2) && self.sequence.load(SeqCst) == before;
         (stable && start <= address && address < end).then_some(end)
     }

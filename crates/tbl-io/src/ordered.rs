@@ -324,7 +324,8 @@ mod tests {
     fn what_is_in_flight_stays_within_the_budget() {
         // Item 40 alone costs more than the budget, and must still get through.
         let cost = |item: u64| if item == 40 { 500 } else { 10 + item % 30 };
-        let (held, peak) = (AtomicU64::new(0), AtomicU64::new(0));
+        let held = AtomicU64::new(0);
+        let peak = AtomicU64::new(0);
         let end: Result<(), Stop> = in_order(
             plan(200, 4, 100),
             cost,
@@ -401,7 +402,9 @@ mod tests {
 
     #[test]
     fn each_item_is_estimated_once_and_without_the_lock() {
-        let (asked, inside, overlapped) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        let asked = AtomicU64::new(0);
+        let inside = AtomicU64::new(0);
+        let overlapped = AtomicU64::new(0);
         let cost = |_| {
             asked.fetch_add(1, Ordering::SeqCst);
             if inside.fetch_add(1, Ordering::SeqCst) > 0 {

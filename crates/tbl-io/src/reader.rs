@@ -258,7 +258,8 @@ impl TblFile {
                 sample_count: self.sample_count,
             });
         }
-        let (offset, len) = (self.entry_offset(index), self.version().entry_bytes() as u64);
+        let offset = self.entry_offset(index);
+        let len = self.version().entry_bytes() as u64;
         self.index
             .with(offset, len, |bytes| self.header.parse_entry(bytes))?
             .map_err(|defect| self.of_sample(index, self.format_error(offset, defect)))
@@ -386,7 +387,8 @@ impl StoredSamples for TblFile {
 
     fn stored(&self, index: u64) -> Result<Option<StoredBytes>, ReadError> {
         let entry = self.payload_entry(index).map_err(|error| self.of_sample(index, error))?;
-        let (offset, len) = (entry.offset, u64::from(entry.stored_bytes));
+        let offset = entry.offset;
+        let len = u64::from(entry.stored_bytes);
         Ok(Some(StoredBytes { source: self.source.clone(), offset, len }))
     }
 
@@ -413,7 +415,8 @@ impl DamageChecks for TblFile {
     fn check_label(&self, index: u64) -> Result<(), ReadError> {
         let has_blocks = self.index_entry(index)?.has_metadata();
         self.metadata.check_label(index, has_blocks)?.map_err(|source| {
-            let (location, member) = (self.source.location().clone(), b"JSON metadata".to_vec());
+            let location = self.source.location().clone();
+            let member = b"JSON metadata".to_vec();
             ReadError::Label { location, member, source }.for_sample(index, None)
         })
     }

@@ -71,13 +71,15 @@ impl Source {
 
     /// Bytes in memory under a name that errors will use.
     pub fn from_bytes(name: impl AsRef<OsStr>, bytes: Vec<u8>) -> Self {
-        let (len, backing) = (bytes.len() as u64, Backing::Memory(bytes.into()));
+        let len = bytes.len() as u64;
+        let backing = Backing::Memory(bytes.into());
         Self { location: Location::new(name), len, backing, times: Times::default() }
     }
 
     /// An object of a store, with the location that errors name.
     pub fn from_ranges(location: impl AsRef<OsStr>, ranges: Arc<dyn Ranges>) -> Self {
-        let (location, len) = (Location::new(location), ranges.len());
+        let location = Location::new(location);
+        let len = ranges.len();
         Self { location, len, backing: Backing::Ranges(ranges), times: Times::default() }
     }
 

@@ -330,7 +330,8 @@ impl SampleSource for TarArchive {
         fields: &mut Vec<Field>,
     ) -> Result<(), ReadError> {
         let sample = self.member(index)?;
-        let (mut extensions, mut ranges) = (Vec::new(), Vec::new());
+        let mut extensions = Vec::new();
+        let mut ranges = Vec::new();
         let mut find = || {
             for member in self.grouping.fields(index) {
                 let extension = split_base(self.names.base(member)).1;

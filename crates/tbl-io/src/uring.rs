@@ -78,7 +78,8 @@ impl UringReader {
         let ring = IoUring::new(depth)?;
         let slots: Vec<Option<Read>> = (0..depth).map(|_| None).collect();
         let free = (0..slots.len()).rev().collect();
-        let (done, direct) = (VecDeque::new(), HashMap::new());
+        let done = VecDeque::new();
+        let direct = HashMap::new();
         Ok(Self { ring, slots, free, done, page_cache, direct })
     }
 
@@ -223,7 +224,8 @@ impl Read {
         bytes.resize(total, 0);
         let alignment = usize::try_from(padding).expect("a small number");
         let place = if alignment > 0 { bytes.as_ptr().align_offset(alignment) } else { 0 };
-        let (offset, len) = (offset - head, total - alignment);
+        let offset = offset - head;
+        let len = total - alignment;
         let is_direct = direct.is_some();
         let file = direct.unwrap_or(file);
         Ok(Self { tag, stored, file, is_direct, bytes, place, offset, len, read: 0 })
@@ -248,7 +250,9 @@ impl Read {
         }
         if read == 0 {
             let StoredBytes { source, offset, len: expected } = &self.stored;
-            let (location, offset, expected) = (source.location().clone(), *offset, *expected);
+            let location = source.location().clone();
+            let offset = *offset;
+            let expected = *expected;
             return Some(Err(ReadError::ChangedWhileOpen { location, offset, expected }));
         }
         // What follows a part of a block cannot be read directly.

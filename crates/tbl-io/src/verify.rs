@@ -222,7 +222,9 @@ pub fn verify<C: Prepare>(
         budget_bytes: IN_FLIGHT_BYTES,
     };
     let new_worker = || {
-        let (check, bytes, row_index) = (new_check(), Vec::new(), Vec::new());
+        let check = new_check();
+        let bytes = Vec::new();
+        let row_index = Vec::new();
         let mut worker = Worker { sources: &sources, labels: &labels, check, bytes, row_index };
         move |index| (worker.look_at(index), 0)
     };
@@ -263,7 +265,8 @@ struct Examined {
 impl Examined {
     fn open(opened: Opened, location: &Location) -> Result<Self, ReadError> {
         let options = ReadOptions { verify: Verify::All, ..ReadOptions::default() };
-        let (mut damage, mut oddities) = (Vec::new(), Vec::new());
+        let mut damage = Vec::new();
+        let mut oddities = Vec::new();
         let source: Box<dyn SampleSource> = match Container::open(opened, options)? {
             Container::Folder(folder) => {
                 let notes = folder.notes().into_iter().filter(|note| *note != Note::NoSamples);
@@ -273,7 +276,8 @@ impl Examined {
             Container::Tar(archive) => {
                 oddities = tar_oddities(&archive);
                 if let Some(offset) = archive.find_header_behind_end()? {
-                    let (location, source) = (location.clone(), TarDefect::BehindEnd);
+                    let location = location.clone();
+                    let source = TarDefect::BehindEnd;
                     damage.push(ReadError::Tar { location, offset, source });
                 }
                 Box::new(archive)
@@ -366,7 +370,8 @@ impl<C: Prepare> Worker<'_, C> {
         if let Some(reason) = unmeasured {
             return Err(BadSample::Damaged(reason));
         }
-        let (stored, found) = ((entry.width, entry.height), (width, height));
+        let stored = (entry.width, entry.height);
+        let found = (width, height);
         let is_other = stored != (0, 0) && found != (0, 0) && stored != found;
         let is_turned = format == SampleFormat::Tiff && stored == (height, width);
         if is_other && !is_turned {

@@ -243,7 +243,8 @@ impl StreamWriter {
         assert_eq!(bytes.len() as u64, encoded.sample_bytes(), "the bytes that were encoded");
         self.refuse_after_failure()?;
         if self.summary.samples >= self.max_samples {
-            let (path, limit) = (self.path().to_owned(), self.max_samples);
+            let path = self.path().to_owned();
+            let limit = self.max_samples;
             return Err(WriteError::TooManySamples { path, limit });
         }
         let payload = encoded.payload(bytes);

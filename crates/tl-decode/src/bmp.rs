@@ -74,7 +74,8 @@ fn require_rows(header: &Header, data: &[u8]) -> Result<usize, DecodeError> {
     let have = data.len() as u64;
     if need > have {
         let offset = header.data_offset as u64;
-        let (format, what) = (Format::Bmp, "pixel data");
+        let format = Format::Bmp;
+        let what = "pixel data";
         return Err(Defect::Truncated { format, what, offset, need, have }.into());
     }
     usize::try_from(stride).map_err(|_| {

@@ -88,11 +88,13 @@ impl Decoder {
     /// kinds of images that are not decoded, [`DecodeError::LimitExceeded`] for images that are
     /// too big for the limits. The contents of `image` are unspecified then.
     pub fn decode_into(&mut self, bytes: &[u8], image: &mut Image) -> Result<(), DecodeError> {
-        let (options, scratch) = (&self.options, &mut self.scratch);
+        let options = &self.options;
+        let scratch = &mut self.scratch;
         self.damage = None;
         let orientation = match Format::of(bytes)? {
             Format::Jpeg => {
-                let (color, on_damaged) = (options.color, options.on_damaged);
+                let color = options.color;
+                let on_damaged = options.on_damaged;
                 let request = JpegRequest { color, on_damaged, ..JpegRequest::default() };
                 let decoded = self.jpeg.decode(bytes, &request, image)?;
                 self.damage = decoded.damage;

@@ -156,7 +156,8 @@ impl JpegDecoder {
         request: &JpegRequest<'_>,
     ) -> Result<Planes<'_>, DecodeError> {
         let opened = Opened::new(bytes, request.on_damaged, &self.limits)?;
-        let (color, frame) = (opened.color()?, opened.frame);
+        let color = opened.color()?;
+        let frame = opened.frame;
         if frame.process == Process::Lossless {
             return Err(Feature::JpegFrame(frame.kind).into());
         }

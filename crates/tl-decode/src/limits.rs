@@ -46,7 +46,8 @@ impl Default for Limits {
 impl Limits {
     /// Checks the size of an image of which only a part may be decoded.
     pub(crate) fn charge_pixels(&self, width: u32, height: u32) -> Result<u64, DecodeError> {
-        let (w, h) = (u64::from(width), u64::from(height));
+        let w = u64::from(width);
+        let h = u64::from(height);
         check(Limit::Dimension, self.max_dimension.into(), w.max(h))?;
         let pixels = w.saturating_mul(h);
         check(Limit::Pixels, self.max_pixels, pixels)?;

@@ -34,8 +34,8 @@ pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
             return Err(Defect::Value { format: Format::Png, what: "color type", found }.into());
         }
     };
-    let (width, height) =
-        (u32::from_be_bytes([w0, w1, w2, w3]), u32::from_be_bytes([h0, h1, h2, h3]));
+    let width = u32::from_be_bytes([w0, w1, w2, w3]);
+    let height = u32::from_be_bytes([h0, h1, h2, h3]);
     if width == 0 || height == 0 {
         return Err(Defect::Value { format: Format::Png, what: "width or height", found: 0 }.into());
     }
@@ -111,7 +111,8 @@ fn read(
     scratch: &mut Vec<u8>,
     image: &mut Image,
 ) -> Result<Orientation, DecodeError> {
-    let (size, channels) = ((info.width, info.height), samples.channels());
+    let size = (info.width, info.height);
+    let channels = samples.channels();
     // Charged before the reader allocates its row buffers.
     options.limits.charge_image(info.width, info.height, channels)?;
     chunk::require_whole(bytes)?;
@@ -262,7 +263,8 @@ fn read_interlaced(
     scratch: &mut Vec<u8>,
     image: &mut Image,
 ) -> Result<(), DecodeError> {
-    let (width, channels) = (image.width as usize, usize::from(image.channels));
+    let width = image.width as usize;
+    let channels = usize::from(image.channels);
     let line = reader.output_line_size(image.width).unwrap_or(0);
     scratch.resize(line + width + width * channels, 0);
     let (row, rest) = scratch.split_at_mut(line);

@@ -111,7 +111,8 @@ impl Reader<'_> {
     /// Checks that the bytes of every chunk are in the file before the image is allocated.
     fn require_chunks(&self) -> Result<(), DecodeError> {
         let chunks = &self.layout.chunks;
-        let (across, down) = (chunks.across as usize, chunks.down as usize);
+        let across = chunks.across as usize;
+        let down = chunks.down as usize;
         for plane in 0..self.converter.planes_used() {
             for chunk_y in 0..down {
                 let rows = self.stored_rows(chunk_y);
@@ -139,7 +140,8 @@ impl Reader<'_> {
         image: &mut Image,
     ) -> Result<(), DecodeError> {
         let chunks = &self.layout.chunks;
-        let (across, down) = (chunks.across as usize, chunks.down as usize);
+        let across = chunks.across as usize;
+        let down = chunks.down as usize;
         for chunk_y in 0..down {
             let top = chunk_y * chunks.height as usize;
             let rows = (image.height as usize - top).min(chunks.height as usize);

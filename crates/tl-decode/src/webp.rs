@@ -84,7 +84,8 @@ fn metadata(bytes: &[u8], flag: u8, kind: [u8; 4]) -> Option<&[u8]> {
 fn lossy_header(data: &[u8]) -> Option<(u32, u32, bool)> {
     let &[tag, _, _, 0x9D, 0x01, 0x2A, w0, w1, h0, h1] = data.first_chunk()? else { return None };
     let size = |low, high| u32::from(u16::from_le_bytes([low, high]) & 0x3FFF);
-    let (width, height) = (size(w0, w1), size(h0, h1));
+    let width = size(w0, w1);
+    let height = size(h0, h1);
     (tag & 1 == 0 && width > 0 && height > 0).then_some((width, height, false))
 }
 
@@ -155,7 +156,8 @@ fn require_whole(bytes: &[u8]) -> Result<(), DecodeError> {
     let need = u64::from(u32::from_le_bytes(size)) + CHUNK_HEADER as u64;
     let have = bytes.len() as u64;
     if need > have {
-        let (format, what) = (Format::WebP, "RIFF container");
+        let format = Format::WebP;
+        let what = "RIFF container";
         return Err(Defect::Truncated { format, what, offset: 0, need, have }.into());
     }
     Ok(())

@@ -21,8 +21,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         for _ in 0..2 {
             scope.spawn(|| {
                 while let Some(row) = ring.claim() {
-                    let (batch, place) =
-                        (row / ROWS as u64, usize::try_from(row).unwrap_or(0) % ROWS);
+                    let batch = row / ROWS as u64;
+                    let place = usize::try_from(row).unwrap_or(0) % ROWS;
                     let make = || pool.take(&layout, ROWS).map(Arc::new).ok_or("no memory");
                     let (Some(slab), _) = ring.enter(batch, make) else { return };
                     let Some(mut claimed) = slab.claim(place) else { return };

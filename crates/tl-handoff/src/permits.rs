@@ -102,7 +102,8 @@ impl Error for BatchesHeld {}
 impl BatchPermits {
     /// Permits for `most` batches at once, and `bytes` of growing rows ahead of the consumer.
     pub fn new(most: u64, bytes: u64) -> Arc<Self> {
-        let (state, changed) = (Mutex::default(), Condvar::new());
+        let state = Mutex::default();
+        let changed = Condvar::new();
         Arc::new(Self { most, bytes, state, changed, process: process_id() })
     }
 
@@ -115,7 +116,8 @@ impl BatchPermits {
         }
         state.runs += 1;
         let State { published, received, released, .. } = *state;
-        let (permits, closed) = (Arc::clone(self), AtomicBool::new(false));
+        let permits = Arc::clone(self);
+        let closed = AtomicBool::new(false);
         Some(RunTicket { permits, start, held: published - released, received, released, closed })
     }
 
@@ -199,7 +201,8 @@ impl RunTicket {
             state = wait(&self.permits.changed, state);
         }
         state.live += 1;
-        let (charged, is_received) = (AtomicU64::new(0), AtomicBool::new(false));
+        let charged = AtomicU64::new(0);
+        let is_received = AtomicBool::new(false);
         Permit { permits: Arc::clone(&self.permits), charged, beside: 0, is_received }
     }
 

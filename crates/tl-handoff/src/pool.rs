@@ -24,7 +24,8 @@ impl<T: Default> Pool<T> {
     /// A pool that keeps so many free slabs.
     pub fn new(keep: usize) -> Self {
         let [allocated, in_use, slab_bytes] = std::array::from_fn(|_| AtomicU64::new(0));
-        let (free, process) = (Mutex::default(), process_id());
+        let free = Mutex::default();
+        let process = process_id();
         Self { free, keep, allocated, in_use, slab_bytes, process }
     }
 
@@ -184,7 +185,8 @@ mod tests {
         let pair = [pool.take(&shape(64_000), 1), pool.take(&shape(6_400), 1)];
         drop(pair);
         // 64 bytes for each of the five numbers of a row.
-        let (large, small) = (64_000 + 320, 6_400 + 320);
+        let large = 64_000 + 320;
+        let small = 6_400 + 320;
         assert_eq!(
             (used(64), used(6_401), used(6_400), pool.allocated()),
             (small, large, small, 2)

@@ -108,7 +108,8 @@ impl<T: Default> Slab<T> {
         rows.try_reserve_exact(shape.rows).ok()?;
         rows.resize_with(shape.rows, row);
         let rows = rows.into_boxed_slice();
-        let (finished, published) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let finished = AtomicUsize::new(0);
+        let published = AtomicBool::new(false);
         Some(Self { memory, skipped, rows, shape: shape.clone(), in_use: 0, finished, published })
     }
 }

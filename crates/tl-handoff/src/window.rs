@@ -173,7 +173,8 @@ impl Window {
         let Range { start, end } = rows;
         let slots = VecDeque::new();
         let state = State { first: start, next: start, slots, bytes: 0, closed: false };
-        let (room, ready) = (Condvar::new(), Condvar::new());
+        let room = Condvar::new();
+        let ready = Condvar::new();
         let spare = ArrayQueue::new(spare.max(1));
         let counters = Arc::default();
         Self { end, budget, state: Mutex::new(state), room, ready, spare, counters }

@@ -152,7 +152,8 @@ impl PyBatch {
         contents.specs.get_or_init(|| batch.columns().map(|column| column.spec.clone()).collect());
         let batch = Arc::new(batch);
         let memory = BatchMemory::new(&batch);
-        let (contents, copies) = (Arc::clone(contents), [PyOnceLock::new(), PyOnceLock::new()]);
+        let contents = Arc::clone(contents);
+        let copies = [PyOnceLock::new(), PyOnceLock::new()];
         Ok(Self { contents, batch, memory, shape, element, soft_labels, copies })
     }
 
@@ -223,12 +224,14 @@ impl PyBatch {
             }),
             "boxes" if contents.boxes => Box::new(move |row| {
                 let boxes = self.batch.boxes(row);
-                let (memory, shape) = (Memory::of(boxes.as_bytes())?, vec![boxes.len(), 4]);
+                let memory = Memory::of(boxes.as_bytes())?;
+                let shape = vec![boxes.len(), 4];
                 formed(Some(Tensor::new(memory, shape, Element::F32)))
             }),
             "box_labels" if contents.box_labels => Box::new(move |row| {
                 let labels = self.batch.box_labels(row);
-                let (memory, shape) = (Memory::of(labels.as_bytes())?, vec![labels.len()]);
+                let memory = Memory::of(labels.as_bytes())?;
+                let shape = vec![labels.len()];
                 formed(Some(Tensor::new(memory, shape, Element::I64)))
             }),
             _ => {
@@ -405,7 +408,8 @@ impl PyBatch {
     }
 
     fn __repr__(&self) -> String {
-        let (number, len) = (self.batch.number(), self.batch.len());
+        let number = self.batch.number();
+        let len = self.batch.len();
         format!("Batch(number={number}, samples={len}, fields={:?})", self.contents.names())
     }
 }

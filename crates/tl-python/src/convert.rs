@@ -151,7 +151,9 @@ pub(crate) fn verify<'py>(
     let workers = workers.and_then(NonZeroUsize::new);
     let workers =
         workers.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
-    let (mut bad, mut damage, mut oddities) = (Vec::new(), Vec::new(), Vec::new());
+    let mut bad = Vec::new();
+    let mut damage = Vec::new();
+    let mut oddities = Vec::new();
     let mut heard = Heard::new(None);
     let summary = detached(py, || -> Result<VerifySummary, Error> {
         let mut on_finding = |finding: Finding<'_>| {

@@ -74,7 +74,8 @@ impl Class {
 
 impl Error {
     fn new(class: Class, error: &dyn std::fmt::Display) -> Self {
-        let (message, place) = (error.to_string().into(), ErrorPlace::default());
+        let message = error.to_string().into();
+        let place = ErrorPlace::default();
         Self { class, message, place, errno: None, cause: None }
     }
 
@@ -94,7 +95,8 @@ impl Error {
         let io = causes
             .filter(|_| kind == ErrorKind::System)
             .find_map(<dyn std::error::Error>::downcast_ref);
-        let (place, errno) = (error.place(), io.and_then(number));
+        let place = error.place();
+        let errno = io.and_then(number);
         Self { place, errno, cause: raised(error), ..Self::new(class, error) }
     }
 

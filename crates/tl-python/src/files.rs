@@ -126,7 +126,8 @@ impl PyTblReader {
     }
 
     fn __repr__(&self) -> String {
-        let (location, count) = (self.source().location(), self.source().sample_count());
+        let location = self.source().location();
+        let count = self.source().sample_count();
         format!("TblReader({location}, samples={count})")
     }
 }
@@ -286,7 +287,8 @@ fn bytes_of<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
 #[pyfunction]
 pub(crate) fn open_raw_view(py: Python<'_>, path: PathBuf) -> Result<Tensor, Error> {
     let view = detached(py, || TblFile::open(path)?.raw_view())??;
-    let (height, width) = (usize::from(view.height()), usize::from(view.width()));
+    let height = usize::from(view.height());
+    let width = usize::from(view.width());
     let count = usize::try_from(view.sample_count()).unwrap_or(usize::MAX);
     let memory = Memory::of_file(Arc::new(view))?;
     Ok(Tensor::new(memory, vec![count, height, width, 3], Element::U8))

@@ -79,7 +79,8 @@ impl PyIdvFile {
     /// The damage of the file: blocks and metadata that cannot be read, and those of unknown kinds,
     /// which were skipped.
     pub(crate) fn damage(&self) -> (Vec<String>, Vec<String>) {
-        let (mut damage, mut oddities) = (Vec::new(), Vec::new());
+        let mut damage = Vec::new();
+        let mut oddities = Vec::new();
         let mut scratch = Scratch::new();
         for (place, entry) in self.file.columns().iter().enumerate() {
             let mut errors = Vec::new();

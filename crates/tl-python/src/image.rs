@@ -42,7 +42,8 @@ impl PyImageInfo {
 pub(crate) fn probe(data: &[u8]) -> Result<PyImageInfo, Error> {
     let info = tl_decode::probe(data)?;
     let ImageInfo { format, width, height, channels, bit_depth, .. } = info;
-    let (format, upright_size) = (format.to_string(), info.upright_size());
+    let format = format.to_string();
+    let upright_size = info.upright_size();
     Ok(PyImageInfo { format, width, height, channels, bit_depth, upright_size })
 }
 
@@ -99,7 +100,8 @@ const fn color(gray: bool) -> Color {
 }
 
 fn tensor(image: &Image) -> PyResult<Tensor> {
-    let (height, width) = (image.height as usize, image.width as usize);
+    let height = image.height as usize;
+    let width = image.width as usize;
     let shape = match image.channels {
         1 => vec![height, width],
         channels => vec![height, width, usize::from(channels)],

@@ -107,7 +107,8 @@ impl PyLoader {
     }
 
     fn begun(slf: &Bound<'_, Self>, epoch: Epoch) -> PyEpoch {
-        let (contents, number) = (Arc::clone(&slf.get().contents), epoch.number());
+        let contents = Arc::clone(&slf.get().contents);
+        let number = epoch.number();
         PyEpoch { epoch: Closable::new(epoch), loader: slf.clone().unbind(), contents, number }
     }
 }
@@ -125,8 +126,10 @@ impl PyLoader {
         let config = settings.config(&dataset)?;
         let contents = Arc::new(Contents::new(&config, form)?);
         let loader = detached(py, || Loader::new(dataset, config))?.map_err(Error::from)?;
-        let (len, functions) = (loader.len(), settings.user_transforms);
-        let (loader, has_warned) = (Closable::new(Arc::new(loader)), AtomicBool::new(false));
+        let len = loader.len();
+        let functions = settings.user_transforms;
+        let loader = Closable::new(Arc::new(loader));
+        let has_warned = AtomicBool::new(false);
         Ok(Self { loader, functions, contents, len, has_warned })
     }
 
@@ -430,13 +433,15 @@ const EXPLAINED_SIZE: (u32, u32) = (500, 375);
 /// The data set, the order and the threads, a line each, and then what `tl explain` says of the
 /// recipe.
 fn explain(loader: &Loader) -> String {
-    let (config, dataset) = (loader.config(), loader.dataset());
+    let config = loader.config();
+    let dataset = loader.dataset();
     let mut text = String::new();
     let line = |text: &mut String, name: &str, value: &dyn std::fmt::Display| {
         // Writing to a string does not fail.
         writeln!(text, "{name:<9}{value}").unwrap_or_default();
     };
-    let (samples, shards) = (dataset.len(), dataset.shards().len());
+    let samples = dataset.len();
+    let shards = dataset.shards().len();
     let classes = dataset.class_names().len();
     line(
         &mut text,
@@ -450,11 +455,14 @@ fn explain(loader: &Loader) -> String {
     }
     let shuffle = config.sampler.shuffle;
     line(&mut text, "order", &format_args!("shuffle {shuffle}, seed {}", config.seed));
-    let (batch, world, rank) = (config.batch_size, config.shard.world, config.shard.rank);
+    let batch = config.batch_size;
+    let world = config.shard.world;
+    let rank = config.shard.rank;
     let batches = loader.len();
     let what = format_args!("{batches} of {batch}, rank {rank} of {world}").to_string();
     line(&mut text, "batches", &what);
-    let (workers, prefetch) = (config.workers, config.prefetch);
+    let workers = config.workers;
+    let prefetch = config.prefetch;
     line(&mut text, "threads", &format_args!("{workers} workers, {prefetch} batches ahead"));
     let memory = loader.memory();
     // Known once a batch was made.

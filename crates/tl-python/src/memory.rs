@@ -128,7 +128,8 @@ impl Memory {
         bytes: u64,
     ) -> Result<Self, ReadError> {
         let lent = mapped.slice(offset, bytes)?;
-        let (start, bytes) = (NonNull::from(lent).cast(), lent.len());
+        let start = NonNull::from(lent).cast();
+        let bytes = lent.len();
         let owner: Arc<dyn Any + Send + Sync> = Arc::<Mapped>::clone(mapped);
         Ok(Self { _owner: owner, start, bytes, writable: false })
     }
@@ -136,7 +137,8 @@ impl Memory {
     /// Bytes that were unpacked from a file, where they are; not to be written.
     pub(crate) fn of_aligned(bytes: &Arc<AlignedBytes>) -> Self {
         let lent = bytes.as_bytes();
-        let (start, len) = (NonNull::from(lent).cast(), lent.len());
+        let start = NonNull::from(lent).cast();
+        let len = lent.len();
         let owner: Arc<dyn Any + Send + Sync> = Arc::<AlignedBytes>::clone(bytes);
         Self { _owner: owner, start, bytes: len, writable: false }
     }
@@ -303,7 +305,8 @@ impl Exported<'_> {
             let export = Box::new(Export { managed, dimensions, _memory: memory });
             return capsule(py, export, VERSIONED_NAME, drop_versioned);
         }
-        let (manager_ctx, deleter) = (std::ptr::null_mut(), Some(delete::<Managed> as _));
+        let manager_ctx = std::ptr::null_mut();
+        let deleter = Some(delete::<Managed> as _);
         let managed = Managed { tensor, manager_ctx, deleter };
         let export = Box::new(Export { managed, dimensions, _memory: memory });
         capsule(py, export, NAME, drop_unversioned)

@@ -181,7 +181,8 @@ impl PyRecipe {
     ) -> Result<(Vec<u8>, Vec<usize>), Error> {
         let recipe = &self.recipe;
         let mut renderer = Renderer::new(recipe).with_user_transforms(bound);
-        let (mut numbers, mut size) = (Vec::new(), (0, 0));
+        let mut numbers = Vec::new();
+        let mut size = (0, 0);
         for view in 0..recipe.views() {
             let mut plan = Plan::whole(width, height);
             recipe.plan_view_into((width, height), draw, view, &mut plan)?;
@@ -192,7 +193,8 @@ impl PyRecipe {
             numbers.resize(start + bytes, 0);
             renderer.render(&plan, pixels, width, height, &mut numbers[start..])?;
         }
-        let (width, height) = (size.0 as usize, size.1 as usize);
+        let width = size.0 as usize;
+        let height = size.1 as usize;
         let interleaved = recipe.output().layout == Layout::Hwc;
         let image = if interleaved { [height, width, 3] } else { [3, height, width] };
         let views = (recipe.views() > 1).then_some(recipe.views() as usize);

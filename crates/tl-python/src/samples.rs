@@ -67,9 +67,11 @@ impl PySamples {
         let entry = self.dataset.entry(index).map_err(|error| fault(error.into()))?;
         let mut bytes = Vec::new();
         self.dataset.read_into(index, &mut bytes).map_err(|error| fault(error.into()))?;
-        let (format, size) = (entry.format, (entry.width, entry.height));
+        let format = entry.format;
+        let size = (entry.width, entry.height);
         let stored = Stored { format, size, bytes: &mut bytes, row_index: None };
-        let (mut renderer, mut image) = (self.renderer(), Image::new());
+        let mut renderer = self.renderer();
+        let mut image = Image::new();
         let rendered = renderer.render(stored, draw, Target::Image(&mut image));
         let size = rendered.map(|plans| plans.first().map_or((0, 0), Plan::output_size));
         let size = size.map_err(fault)?;
@@ -91,7 +93,6 @@ impl PySamples {
         user_transforms: "dict[str, Callable[[Any], Any]] | None" = None,
         columns: "list[str] | None" = None
     ))]
-    #[expect(clippy::too_many_arguments, reason = "Python has them by name")]
     fn new(
         py: Python<'_>,
         paths: Vec<PathBuf>,
@@ -113,7 +114,8 @@ impl PySamples {
         })??;
         let exif = if exif { Exif::Apply } else { Exif::Ignore };
         let options = DecodeOptions { exif, ..DecodeOptions::default() };
-        let (recipe, renderers) = (recipe.recipe.clone(), Mutex::default());
+        let recipe = recipe.recipe.clone();
+        let renderers = Mutex::default();
         Ok(Self { dataset, recipe, functions, user_transforms, fields, options, seed, renderers })
     }
 
@@ -216,11 +218,13 @@ impl PySamples {
         number: Option<u64>,
         seed: Option<u64>,
     ) -> PyResult<Tensor> {
-        let (seed, sample) = (seed.unwrap_or(self.seed), number.unwrap_or(index));
+        let seed = seed.unwrap_or(self.seed);
+        let sample = number.unwrap_or(index);
         let draw = Draw { seed, epoch, sample };
         let rendered = detached(py, || self.render(index, draw))?;
         let (image, (width, height)) = rendered.map_err(|error| error.of_call(py))?;
-        let (width, height) = (width as usize, height as usize);
+        let width = width as usize;
+        let height = height as usize;
         let OutputSpec { dtype, layout } = self.recipe.output();
         // Decoded pixels that nothing is done to stay as they are.
         let is_interleaved = layout == Layout::Hwc || self.recipe.ops().is_empty();

@@ -197,7 +197,8 @@ impl Settings<'_> {
     fn fields(&self, columns: Vec<String>) -> Result<Fields, Error> {
         let boxes = self.boxes.as_ref().map(|boxes| {
             let BoxSettings { column, boxes, labels, format, output } = boxes;
-            let (format, output) = (box_format(format)?, box_format(output)?);
+            let format = box_format(format)?;
+            let output = box_format(output)?;
             let labels = labels.clone();
             Ok::<_, Error>(BoxField { labels, format, output, ..BoxField::new(column, boxes) })
         });

@@ -70,7 +70,8 @@ impl PyTbfSegment {
         let options = UnpackOptions::default();
         let found = mapped.with(0, source.len(), |bytes| {
             let mut segment = Segment::open(bytes)?;
-            let (mut damage, mut not_verified) = (Vec::new(), Vec::new());
+            let mut damage = Vec::new();
+            let mut not_verified = Vec::new();
             for region in Region::DATA {
                 if !segment.is_packed(region) {
                     continue;
@@ -131,7 +132,8 @@ impl PyTbfSegment {
     }
 
     fn vectors(&self) -> Result<Embeddings<'_>, Error> {
-        let (count, dim) = (self.header.node_count(), self.header.embedding_dim());
+        let count = self.header.node_count();
+        let dim = self.header.embedding_dim();
         let vectors = Embeddings::parse(
             self.needed(Region::Embeddings)?,
             count,

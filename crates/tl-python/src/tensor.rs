@@ -124,7 +124,9 @@ impl Tensor {
     }
 
     fn copied(&self) -> PyResult<Self> {
-        let (shape, element, row_stride) = (self.shape.clone(), self.element, self.row_stride);
+        let shape = self.shape.clone();
+        let element = self.element;
+        let row_stride = self.row_stride;
         Ok(Self { memory: self.memory.copied()?, shape, element, row_stride })
     }
 

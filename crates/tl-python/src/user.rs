@@ -116,7 +116,8 @@ impl Function {
             let of = |array: &Bound<'_, PyAny>| -> PyResult<String> {
                 Ok(format!("{} of shape {}", array.getattr("dtype")?, array.getattr("shape")?))
             };
-            let (made, image) = (of(&made)?, of(&image)?);
+            let made = of(&made)?;
+            let image = of(&image)?;
             let message = format!(
                 "it returned {made} for {image}: a function keeps size and type, which the \
                  transforms around it change"

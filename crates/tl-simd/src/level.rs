@@ -39,7 +39,8 @@ pub struct LevelError {
 impl fmt::Display for LevelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let levels: Vec<_> = Level::available().map(|level| level.to_string()).collect();
-        let (name, levels) = (self.name.escape_debug(), levels.join(", "));
+        let name = self.name.escape_debug();
+        let levels = levels.join(", ");
         write!(f, "{LEVEL_VARIABLE}={name}: expected a level of this CPU: {levels}")
     }
 }

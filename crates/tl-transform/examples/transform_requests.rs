@@ -102,7 +102,8 @@ fn answer(
     runner: &mut Runner,
 ) -> Result<(serde_json::Value, Vec<u8>), Box<dyn Error>> {
     let request: Request = serde_json::from_str(line)?;
-    let (width, height) = (request.width, request.height);
+    let width = request.width;
+    let height = request.height;
     let (steps, parity) = match &request.recipe {
         Some(recipe) => {
             let plan = recipe.plan(width, height, request.draw)?;

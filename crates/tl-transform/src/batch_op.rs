@@ -162,7 +162,8 @@ const MAX_ALPHA: f64 = 1000.0;
 
 impl fmt::Display for BatchOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, p) = (self.name(), self.p());
+        let name = self.name();
+        let p = self.p();
         match self.operation().alpha() {
             Some(alpha) => write!(f, "{name}(alpha {alpha}, p {p})"),
             None => write!(f, "{name}(p {p})"),

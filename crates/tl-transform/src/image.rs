@@ -65,7 +65,8 @@ impl Image {
         if (rect.width, rect.height) == self.size() {
             return;
         }
-        let (stride, row) = (self.width as usize * CHANNELS, rect.width as usize * CHANNELS);
+        let stride = self.width as usize * CHANNELS;
+        let row = rect.width as usize * CHANNELS;
         let first = rect.y as usize * stride + rect.x as usize * CHANNELS;
         for y in 0..rect.height as usize {
             let from = first + y * stride;

@@ -72,10 +72,8 @@ impl Padding {
     /// When that is beyond [`PlanError::MAX_SIDE`].
     pub(crate) fn around(self, size: (u32, u32)) -> Result<(u32, u32), PlanError> {
         let Self { left, top, right, bottom } = self;
-        let (width, height) = (
-            size.0.saturating_add(left).saturating_add(right),
-            size.1.saturating_add(top).saturating_add(bottom),
-        );
+        let width = size.0.saturating_add(left).saturating_add(right);
+        let height = size.1.saturating_add(top).saturating_add(bottom);
         if width.max(height) > PlanError::MAX_SIDE {
             return Err(PlanError::ImageSize { width, height });
         }

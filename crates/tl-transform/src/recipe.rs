@@ -72,7 +72,8 @@ impl Recipe {
         }
         for (position, op) in ops.iter().enumerate() {
             if let Some(op) = op.within(Self::MAX_DEPTH) {
-                let (op, limit) = (op.name(), Self::MAX_DEPTH);
+                let op = op.name();
+                let limit = Self::MAX_DEPTH;
                 return Err(RecipeError::TooDeep { position, op, limit });
             }
         }
@@ -80,7 +81,8 @@ impl Recipe {
         if views > Self::MAX_VIEWS {
             return Err(RecipeError::TooManyViews { views, limit: Self::MAX_VIEWS });
         }
-        let (mut before, mut domain) = (None::<&Op>, Domain::Pixels);
+        let mut before = None::<&Op>;
+        let mut domain = Domain::Pixels;
         for (position, op) in ops.iter().enumerate() {
             op.check().map_err(|(op, invalid)| RecipeError::Parameter { position, op, invalid })?;
             if let Some((op, within)) = op.misplaced() {
@@ -96,7 +98,8 @@ impl Recipe {
         if to_float == (output.dtype == Dtype::U8) {
             return Err(RecipeError::OutputType { dtype: output.dtype.name(), to_float });
         }
-        let (decode, parity) = (DecodeMode::Exact, Parity::default());
+        let decode = DecodeMode::Exact;
+        let parity = Parity::default();
         Ok(Self { ops, output, decode, parity, batch_ops: Vec::new() })
     }
 
@@ -129,7 +132,8 @@ impl Recipe {
     #[must_use]
     pub fn decode() -> Self {
         let output = OutputSpec { dtype: Dtype::U8, layout: Layout::Hwc };
-        let (decode, parity) = (DecodeMode::Exact, Parity::default());
+        let decode = DecodeMode::Exact;
+        let parity = Parity::default();
         Self { ops: Vec::new(), output, decode, parity, batch_ops: Vec::new() }
     }
 

@@ -163,7 +163,8 @@ impl<'a> Rows<'a> {
         let Some(padded) = &mut self.padded else {
             return self.writer.write_planes(self.level, y, planes);
         };
-        let (width, left) = (padded.len() / CHANNELS, self.padding.left as usize);
+        let width = padded.len() / CHANNELS;
+        let left = self.padding.left as usize;
         for ((row, plane), fill) in padded.chunks_exact_mut(width).zip(planes).zip(self.fill) {
             row.fill(fill);
             row[left..][..plane.len()].copy_from_slice(plane);

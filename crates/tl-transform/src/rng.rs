@@ -53,7 +53,8 @@ const BLOCK_BITS: u32 = 24;
 /// One block of Philox4x32-10: four words from a counter and a key.
 #[must_use]
 pub fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
-    let (mut words, mut key) = (counter, key);
+    let mut words = counter;
+    let mut key = key;
     for _ in 0..ROUNDS {
         let [low0, high0] = halves(u64::from(words[0]) * u64::from(MULTIPLIERS[0]));
         let [low1, high1] = halves(u64::from(words[2]) * u64::from(MULTIPLIERS[1]));
@@ -163,7 +164,8 @@ impl Rng {
     /// `u`, and the number is `d v`. For `a < 1` it is one with `a + 1` times `(1 - u)^(1 / a)`.
     /// The quotient is taken of logarithms, because numbers of small shapes are below every `f64`.
     pub fn beta(&mut self, a: f64, b: f64) -> f64 {
-        let (x, y) = (self.log_gamma_deviate(a), self.log_gamma_deviate(b));
+        let x = self.log_gamma_deviate(a);
+        let y = self.log_gamma_deviate(b);
         1.0 / (1.0 + libm::exp(y - x))
     }
 

@@ -73,14 +73,16 @@ impl Runner {
         image: &mut Image,
     ) -> Result<(), StepError> {
         self.workspace.mix.reset();
-        let (need, limit) = (Memory::of(steps, image.size())?.bytes(), self.memory_limit);
+        let need = Memory::of(steps, image.size())?.bytes();
+        let limit = self.memory_limit;
         if need > limit {
             return Err(StepError::Memory { need, limit });
         }
         for (position, step) in steps.iter().enumerate() {
             // torchvision's mixtures are made of tensors, also for Pillow images.
             let parity = if self.workspace.mix.is_mixing() { Parity::Tensor } else { parity };
-            let (image, workspace) = (&mut *image, &mut self.workspace);
+            let image = &mut *image;
+            let workspace = &mut self.workspace;
             step.run(&mut Stage { image, workspace, parity, position })?;
         }
         Ok(())

@@ -48,7 +48,8 @@ fn sin_cos(angle: f64) -> (Double, Double) {
     let quarters = (angle / QUARTER[0]).round();
     let parts = QUARTER.map(|part| Double::product(part, -quarters));
     let rest = parts.into_iter().fold(Double::exact(angle), Double::add);
-    let (sine, cosine) = (series(rest, rest, 1.0), series(Double::exact(1.0), rest, 0.0));
+    let sine = series(rest, rest, 1.0);
+    let cosine = series(Double::exact(1.0), rest, 0.0);
     match quarters.rem_euclid(4.0) {
         1.0 => (cosine, sine.negative()),
         2.0 => (sine.negative(), cosine.negative()),
@@ -60,7 +61,8 @@ fn sin_cos(angle: f64) -> (Double, Double) {
 /// `first - first x²/(n+1)(n+2) + ...`, from the sine's or the cosine's first term, of order `n`.
 fn series(first: Double, x: Double, order: f64) -> Double {
     let square = x.times(x).negative();
-    let (mut term, mut sum) = (first, first);
+    let mut term = first;
+    let mut sum = first;
     for index in 0..TERMS {
         let next = order + 2.0 * f64::from(index);
         term = term.times(square).over((next + 1.0) * (next + 2.0));

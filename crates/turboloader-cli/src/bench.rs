@@ -201,7 +201,8 @@ pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     let warm_up = warm_up(&loader, opened, global);
     // Also of an epoch that ended early, which is when it is looked for.
     report_bad_samples(&loader, args.audit.as_deref(), args.observe.force)?;
-    let (warm_up, before) = (warm_up?, loader.stats());
+    let warm_up = warm_up?;
+    let before = loader.stats();
     // What became of bad samples is reported one by one.
     let is_new = |said: &&LoaderNote| !matches!(said, LoaderNote::BadSample { .. });
     loader.notes().iter().filter(is_new).for_each(|said| note(&said));
@@ -323,7 +324,8 @@ pub(crate) fn loader(dataset: Dataset, config: LoaderConfig) -> Result<Loader, F
 /// How random the order is.
 pub(crate) fn quality(loader: &Loader) -> Result<ShuffleQuality, Failure> {
     let config = loader.config();
-    let (dataset, batch_size) = (loader.dataset(), config.batch_size as u64);
+    let dataset = loader.dataset();
+    let batch_size = config.batch_size as u64;
     Ok(ShuffleQuality::measure(&config.sampler, dataset, config.seed, batch_size)?)
 }
 
@@ -372,7 +374,9 @@ struct WarmUp {
 fn warm_up(loader: &Loader, opened: Instant, global: GlobalArgs) -> Result<WarmUp, Failure> {
     let world = u64::from(loader.config().shard.world);
     let mut progress = Progress::new(global, loader.order(0).len().div_ceil(world));
-    let (mut samples, mut not_valid, mut first_batch) = (0, 0, None);
+    let mut samples = 0;
+    let mut not_valid = 0;
+    let mut first_batch = None;
     for batch in loader.epoch(0) {
         let batch = batch?;
         samples += batch.len() as u64;

@@ -133,7 +133,8 @@ fn decoder(args: &Args) -> SampleDecoder {
     if args.region.is_none() && args.scale.is_none() && args.level.is_none() {
         return decoder;
     }
-    let (scale, region) = (args.scale.unwrap_or_default(), args.region);
+    let scale = args.scale.unwrap_or_default();
+    let region = args.region;
     let request = JpegRequest { scale, region, on_damaged, ..JpegRequest::default() };
     decoder.of_part(request, args.level.unwrap_or_else(Level::detect))
 }

@@ -148,7 +148,8 @@ impl Examination<'_> {
         let shuffle = quality(all.loader())?;
         let workers = all.loader().config().workers;
         let disk = [1, workers].map(|threads| {
-            let (dataset, order) = (all.loader().dataset(), all.loader().order(1));
+            let dataset = all.loader().dataset();
+            let order = all.loader().order(1);
             disk::cold_reads(dataset, &order, 0, threads, self.share(6))
         });
         let [one_reader, all_readers] = disk;

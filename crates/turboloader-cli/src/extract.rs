@@ -73,7 +73,8 @@ pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     let mut layout = FileLayout::of_folder(&selection)?;
     let mut tree = Tree::create(&args.output, args.force)?;
     let mut progress = Progress::new(global, selection.sample_count());
-    let (mut bytes, mut fields) = (Vec::new(), Vec::new());
+    let mut bytes = Vec::new();
+    let mut fields = Vec::new();
     for (number, index) in (0..).zip(indices()) {
         source.read_into(index, &mut bytes)?;
         fields.clear();

@@ -272,7 +272,9 @@ mod tests {
     fn a_sample_whose_size_is_lost_is_the_datas_fault_or_the_systems() {
         let location = || Location::new("train.tbl");
         let code = |fault: SampleFault| {
-            let (index, key, offset) = (3, None, None);
+            let index = 3;
+            let key = None;
+            let offset = None;
             let error = SampleError { index, key, shard: location(), offset, fault };
             Failure::from(PipelineError::SizeUnknown(Arc::new(error))).exit_code()
         };

@@ -179,7 +179,8 @@ impl Sheet {
             samples.saturating_mul(GRID_ASPECT).isqrt().clamp(1, samples.max(1))
         };
         let rows = if rows_are_samples { samples } else { samples.div_ceil(columns) }.max(1);
-        let (cell_width, cell_height) = (side + GAP, side + CAPTION_HEIGHT + GAP);
+        let cell_width = side + GAP;
+        let cell_height = side + CAPTION_HEIGHT + GAP;
         let length = |cells: usize, cell: u32| {
             u32::try_from(cells).ok()?.checked_mul(cell)?.checked_add(GAP)
         };

@@ -107,7 +107,8 @@ pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> 
     printed?;
     let RepairSummary { kept, lost, restored, without_fields, .. } = summary;
     if args.json {
-        let (file, output) = (args.file.to_string_lossy(), args.output.to_string_lossy());
+        let file = args.file.to_string_lossy();
+        let output = args.output.to_string_lossy();
         stdout.json_line(&Report {
             schema: "tl.repair/1",
             file: &file,

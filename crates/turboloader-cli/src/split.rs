@@ -113,7 +113,8 @@ fn cuts(args: &Args, sample_count: u64) -> Vec<std::ops::Range<u64>> {
     }
     // The argument group asks for one of the two.
     let shards = args.shards.map_or(1, |shards| shards.get() as u64);
-    let (each, longer) = (sample_count / shards, sample_count % shards);
+    let each = sample_count / shards;
+    let longer = sample_count % shards;
     let start = |shard: u64| shard * each + shard.min(longer);
     (0..shards).map(|shard| start(shard)..start(shard + 1)).collect()
 }

@@ -50,7 +50,8 @@ pub(crate) fn run(args: &TarToTblArgs) -> Result<Verdict, Failure> {
     let input_bytes = file_bytes(&args.input)?;
     let mut stdout = Stdout::open()?;
     stdout.line(&"Converting TAR to TBL format...")?;
-    let (input, samples) = (args.input.display(), Grouped(selection.sample_count()));
+    let input = args.input.display();
+    let samples = Grouped(selection.sample_count());
     stdout.line(&format_args!("Input: {input} ({samples} samples, {})", Size(input_bytes)))?;
     let mut options = ConvertOptions::new(Target::Tbl2(Compression::None));
     options.workers = args.workers.unwrap_or_else(output::default_workers);
@@ -65,8 +66,8 @@ pub(crate) fn run(args: &TarToTblArgs) -> Result<Verdict, Failure> {
     )]
     let rate = (summary.samples as f64 / seconds.max(f64::MIN_POSITIVE)) as u64;
     stdout.line(&format_args!("Conversion rate: {} samples/second", Grouped(rate)))?;
-    let (output, difference) =
-        (args.output.display(), Difference { from: input_bytes, to: summary.file_bytes });
+    let output = args.output.display();
+    let difference = Difference { from: input_bytes, to: summary.file_bytes };
     stdout.line(&format_args!("Output: {output} ({}, {difference})", Size(summary.file_bytes)))?;
     stdout.line(&format_args!("Completed in {seconds:.2} seconds"))?;
     stdout.finish()?;
@@ -119,7 +120,8 @@ struct Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (from, to) = (self.from, self.to);
+        let from = self.from;
+        let to = self.to;
         let hundredths = u128::from(from.abs_diff(to)) * 10_000 / u128::from(from.max(1));
         let word = match to.cmp(&from) {
             std::cmp::Ordering::Equal => return f.write_str("same size"),

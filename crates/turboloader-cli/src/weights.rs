@@ -15,7 +15,8 @@ const MAX_LINE_BYTES: u64 = 400;
 pub(crate) fn read(path: &Path) -> Result<Weights, Failure> {
     let io_failure = |source| Failure::Io { path: path.to_owned(), source };
     let mut file = BufReader::new(tbl_io::open_file(path)?);
-    let (mut weights, mut line) = (Vec::new(), Vec::new());
+    let mut weights = Vec::new();
+    let mut line = Vec::new();
     loop {
         line.clear();
         let read = (&mut file).take(MAX_LINE_BYTES).read_until(b'\n', &mut line);

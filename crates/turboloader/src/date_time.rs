@@ -15,7 +15,8 @@ impl DateTime {
     /// Nanoseconds since 1970.
     #[must_use]
     pub fn from_unix(nanoseconds: u64) -> Self {
-        let (seconds, rest) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
+        let seconds = nanoseconds / 1_000_000_000;
+        let rest = nanoseconds % 1_000_000_000;
         let since =
             TimeDelta::seconds(seconds.cast_signed()) + TimeDelta::nanoseconds(rest.cast_signed());
         Self(chrono::DateTime::UNIX_EPOCH.naive_utc() + since)

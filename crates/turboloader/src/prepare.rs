@@ -41,7 +41,8 @@ impl Prepare for HeaderCheck {
         let format = SampleFormat::from_name(info.format.name()).unwrap_or(entry.format);
         // The original's converter states the most that fits for sides that do not fit.
         let side = |stated, found: u32| if stated == 0 { 0 } else { found.min(MAX_STORED_SIDE) };
-        let (width, height) = (side(entry.width, info.width), side(entry.height, info.height));
+        let width = side(entry.width, info.width);
+        let height = side(entry.height, info.height);
         Ok(Prepared { format, width, height, ..stored })
     }
 }

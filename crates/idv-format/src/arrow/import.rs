@@ -101,7 +101,8 @@ impl Importer {
         let mut rows = Rows::with_capacity(lists.len(), 0);
         for (before, &end) in offsets.iter().zip(offsets.iter().skip(1)) {
             let found = (end - before) as u64;
-            let (what, limit) = ("slots of a vector", i32::MAX.unsigned_abs().into());
+            let what = "slots of a vector";
+            let limit = i32::MAX.unsigned_abs().into();
             let length = u32::try_from(found).ok().filter(|&length| u64::from(length) <= limit);
             let length = length.ok_or(ValuesError::TooMany { what, found, limit })?;
             rows.push(length, end - start);

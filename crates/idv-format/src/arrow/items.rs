@@ -153,7 +153,8 @@ fn strings<O: OffsetSizeTrait>(array: &GenericStringArray<O>) -> Result<Text<'_>
     let bounds = offsets.first().zip(offsets.last());
     let (start, end) = bounds.map_or((0, 0), |(start, end)| (start.as_usize(), end.as_usize()));
     let bytes = array.value_data().get(start..end).unwrap_or_default();
-    let (found, limit) = (bytes.len() as u64, u32::MAX.into());
+    let found = bytes.len() as u64;
+    let limit = u32::MAX.into();
     if found > limit {
         return Err(ValuesError::TooMany { what: "bytes of text", found, limit });
     }
@@ -246,7 +247,8 @@ fn offset_times(array: &dyn Array) -> Result<Values<'static>, Refusal> {
         return Ok(Values::OffsetTime { offset_minutes, ticks: ticks.into() });
     };
     let both = array.as_struct();
-    let (mut ticks, mut offset_minutes) = (times(both.column(0), EPOCH)?, Vec::new());
+    let mut ticks = times(both.column(0), EPOCH)?;
+    let mut offset_minutes = Vec::new();
     let offsets = both.column(1).as_primitive::<Int16Type>();
     for (index, (time, offset)) in ticks.iter_mut().zip(offsets).enumerate() {
         let missing = ValueError::Missing { codec: "part of DateTimeOffset" };

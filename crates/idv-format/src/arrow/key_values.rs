@@ -99,7 +99,8 @@ impl KeyValues {
         let is_same =
             |last: &Numbered| Arc::ptr_eq(&last.dictionary, dictionary) && last.filler == filler;
         if !self.last.as_ref().is_some_and(is_same) {
-            let (numbers, dictionary) = (self.add(dictionary, filler)?, Arc::clone(dictionary));
+            let numbers = self.add(dictionary, filler)?;
+            let dictionary = Arc::clone(dictionary);
             self.last = Some(Numbered { dictionary, filler, numbers });
         }
         Ok(self.last.as_ref().map_or(&[], |last| &last.numbers))

@@ -110,7 +110,8 @@ impl<W: Write + Seek> ArrowWriter<W> {
     /// [`ArrowWriteError::Type`] for a type without a codec, [`ArrowWriteError::Write`].
     pub fn new(sink: W, schema: &Schema, options: WriteOptions) -> Result<Self, ArrowWriteError> {
         let column = |field: &arrow_schema::FieldRef| {
-            let (column, data_type) = (|| field.name().clone(), field.data_type().clone());
+            let column = || field.name().clone();
+            let data_type = field.data_type().clone();
             let importer = Importer::new(field)
                 .map_err(|data_type| ArrowWriteError::Type { column: column(), data_type })?;
             Ok(ImportedColumn { name: column(), data_type, importer })
@@ -132,7 +133,8 @@ impl<W: Write + Seek> ArrowWriter<W> {
     /// [`ArrowWriteError::Values`] for what has no place in the file. None of its rows are then
     /// added. [`ArrowWriteError::Write`], after which the file cannot be finished.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowWriteError> {
-        let (expected, found) = (self.columns.len(), batch.num_columns());
+        let expected = self.columns.len();
+        let found = batch.num_columns();
         if expected != found {
             return Err(WriteError::Columns { expected, found }.into());
         }
@@ -169,7 +171,8 @@ impl ImportedColumn {
     ) -> Result<Values<'a>, ArrowWriteError> {
         let column = || self.name.clone();
         if *array.data_type() != self.data_type {
-            let (expected, found) = (self.data_type.clone(), array.data_type().clone());
+            let expected = self.data_type.clone();
+            let found = array.data_type().clone();
             return Err(ArrowWriteError::Schema { column: column(), expected, found });
         }
         self.importer.values(array).map_err(|refusal| match refusal {

@@ -27,7 +27,8 @@ pub struct Unknown(pub String);
 impl CodecDefinition {
     /// The definition of a codec as version 1.1.1.6 names it.
     pub fn new(codec: Codec) -> Self {
-        let (name, parameters) = (name(&codec).to_owned(), parameters(&codec));
+        let name = name(&codec).to_owned();
+        let parameters = parameters(&codec);
         Self { name, parameters, codec: Ok(codec) }
     }
 
@@ -149,7 +150,8 @@ fn parts<'a>(cursor: &mut Cursor<'a>) -> Result<(&'a str, u64, &'a [u8]), Format
     const PARAMETERS: &str = "codec parameters";
     let name = cursor.name("codec name")?;
     let len = cursor.leb128("size of codec parameters")?;
-    let (offset, have) = (cursor.offset(), cursor.remaining() as u64);
+    let offset = cursor.offset();
+    let have = cursor.remaining() as u64;
     let truncated = FormatError::Truncated { what: PARAMETERS, offset, need: len, have };
     let len = usize::try_from(len).map_err(|_| truncated)?;
     Ok((name, offset, cursor.take(PARAMETERS, len)?))

@@ -27,7 +27,9 @@ pub(super) fn decode<'a>(
     let offset = cursor.offset();
     let found = cursor.i32("number of texts")?;
     if usize::try_from(found) != Ok(expected) {
-        let (what, expected, found) = ("number of texts", expected as u64, found.into());
+        let what = "number of texts";
+        let expected = expected as u64;
+        let found = found.into();
         return Err(FormatError::Count { what, offset, expected, found });
     }
     let ends = super::number::take::<u32>("ends of texts", expected, cursor)?;
@@ -41,7 +43,8 @@ pub(super) fn decode<'a>(
     }
     let (offsets, text, found) = byte_offsets(text, &boundaries);
     if found != units as usize {
-        let (what, expected) = ("UTF-16 length of the text", units.into());
+        let what = "UTF-16 length of the text";
+        let expected = units.into();
         let found = i64::try_from(found).unwrap_or(i64::MAX);
         return Err(FormatError::Count { what, offset, expected, found });
     }
@@ -56,7 +59,8 @@ fn boundaries(ends: &[u32]) -> Result<(Vec<u32>, Vec<bool>), FormatError> {
     let mut any_missing = false;
     boundaries.push(previous);
     for (item, &end) in ends.iter().enumerate() {
-        let (is_missing, end) = (end & MISSING_BIT != 0, end & !MISSING_BIT);
+        let is_missing = end & MISSING_BIT != 0;
+        let end = end & !MISSING_BIT;
         if end < previous || (is_missing && end != previous) {
             return Err(FormatError::TextBoundary { item: item as u64, end, previous });
         }

@@ -19,7 +19,9 @@ pub(super) fn decode<'a>(
     let offset = cursor.offset();
     let found = cursor.i32("number of vectors")?;
     if usize::try_from(found) != Ok(expected) {
-        let (what, expected, found) = ("number of vectors", expected as u64, found.into());
+        let what = "number of vectors";
+        let expected = expected as u64;
+        let found = found.into();
         return Err(FormatError::Count { what, offset, expected, found });
     }
     let common = common_length(vector, cursor)?;
@@ -54,7 +56,8 @@ pub(super) fn decode<'a>(
                 let found = lengths.as_ref().and_then(|lengths| lengths.get(row));
                 let found = found.copied().unwrap_or_default();
                 let offset = lengths_offset + (row * size_of::<i32>()) as u64;
-                let (what, found_wide) = ("vector length", found.into());
+                let what = "vector length";
+                let found_wide = found.into();
                 let negative = FormatError::Negative { what, offset, found: found_wide };
                 u32::try_from(found).map_err(|_| negative)?
             }
@@ -75,7 +78,8 @@ fn common_length(vector: &Vector, cursor: &mut Cursor<'_>) -> Result<Option<u32>
     let stated = u32::try_from(found).map_err(|_| negative)?;
     match vector.length() {
         Some(length) if length != stated => {
-            let (expected, found) = (length.into(), found.into());
+            let expected = length.into();
+            let found = found.into();
             Err(FormatError::Count { what: WHAT, offset, expected, found })
         }
         _ => Ok((stated > 0).then_some(stated)),

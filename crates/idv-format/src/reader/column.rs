@@ -28,7 +28,8 @@ impl<'f, R: ReadAt> Column<'f, R> {
         let table = entry.lookup_range(file.row_count());
         let len = usize::try_from(table.end - table.start);
         // The table was seen to lie in the file when that was opened.
-        let (what, need) = ("bytes of a lookup table", table.end - table.start);
+        let what = "bytes of a lookup table";
+        let need = table.end - table.start;
         let limit = usize::MAX as u64;
         let len = len.map_err(|_| FormatError::Limit { what, need, limit })?;
         let mut buffer = Vec::new();
@@ -99,7 +100,8 @@ impl<'f, R: ReadAt> Column<'f, R> {
         let rows = self.block_rows(block);
         let error = |source| self.block_error(block, source);
         let rows = self.check_rows(place, rows.end - rows.start).map_err(error)?;
-        let (source, limits) = (&self.file.source, self.file.limits);
+        let source = &self.file.source;
+        let limits = self.file.limits;
         let bytes = scratch.read_block(source, place, self.compression, limits)?.map_err(error)?;
         self.codec.decode(rows, bytes).map_err(error)
     }
@@ -181,7 +183,8 @@ impl<'f, R: ReadAt> Column<'f, R> {
             }
             _ => {}
         }
-        let (what, limit) = ("rows of a block", usize::MAX as u64);
+        let what = "rows of a block";
+        let limit = usize::MAX as u64;
         usize::try_from(rows).map_err(|_| FormatError::Limit { what, need: rows, limit })
     }
 

@@ -35,7 +35,8 @@ impl Scratch {
         compression: Compression,
         limits: Limits,
     ) -> Result<Result<&'s [u8], FormatError>, ReadError> {
-        let (stored_bytes, bytes) = (u64::from(block.stored_bytes), u64::from(block.bytes));
+        let stored_bytes = u64::from(block.stored_bytes);
+        let bytes = u64::from(block.bytes);
         if let Err(error) = check_sizes(stored_bytes, bytes, compression, limits) {
             return Ok(Err(error));
         }

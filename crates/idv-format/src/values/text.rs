@@ -105,7 +105,8 @@ impl<'a> Text<'a> {
             return Err(ValuesError::TooMany { what: "bytes of text", found, limit });
         }
         if !self.missing.is_empty() || !more.missing.is_empty() {
-            let (before, after) = (self.len(), self.len() + more.len());
+            let before = self.len();
+            let after = self.len() + more.len();
             let missing = self.missing.to_mut();
             missing.resize(before, false);
             missing.extend_from_slice(&more.missing);

@@ -127,7 +127,8 @@ impl<'a> Vectors<'a> {
         let increasing = indices.unwrap_or_default().is_sorted_by(|a, b| a < b);
         let inside = indices.and_then(<[u32]>::last).is_none_or(|&last| last < length);
         if items.len() != expected || !increasing || !inside {
-            let (vector, items) = (self.len(), items.len());
+            let vector = self.len();
+            let items = items.len();
             return Err(ValuesError::VectorItems { vector, length, items });
         }
         self.append_items(items)?;

@@ -129,7 +129,8 @@ impl Encoders {
         let mut job = |compression| {
             encode(&mut deflater, &Job { column: 0, codec, compression, values: values() }, None)
         };
-        let (plain, deflated) = (job(Compression::None)?, job(Compression::Deflate)?);
+        let plain = job(Compression::None)?;
+        let deflated = job(Compression::Deflate)?;
         Ok(if deflated.stored_bytes < plain.stored_bytes { deflated } else { plain })
     }
 

@@ -41,7 +41,8 @@ fn codec(codec: &Codec) -> Result<(), FormatError> {
 
 /// How many rows there are.
 pub(super) fn rows(columns: &[Column], rows: &[Values<'_>]) -> Result<usize, WriteError> {
-    let (expected, found) = (columns.len(), rows.len());
+    let expected = columns.len();
+    let found = rows.len();
     if expected != found {
         return Err(WriteError::Columns { expected, found });
     }

@@ -32,7 +32,8 @@ pub(super) fn fitting(pending: &[&Values<'_>], rows: &[Values<'_>], count: usize
         return Fit::More;
     }
     // The largest number that fits: `low` does, `high` does not.
-    let (mut low, mut high) = (0, count + 1);
+    let mut low = 0;
+    let mut high = count + 1;
     while high - low > 1 {
         let middle = low.midpoint(high);
         if fits(middle) {

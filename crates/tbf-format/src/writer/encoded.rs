@@ -183,13 +183,15 @@ pub(super) struct Part {
 
 impl Part {
     fn new(region: Region, raw: Vec<u8>, options: &BuildOptions) -> Self {
-        let (raw_bytes, raw_checksum) = (raw.len() as u64, crc32c(&raw));
+        let raw_bytes = raw.len() as u64;
+        let raw_checksum = crc32c(&raw);
         let compressed = codec::compress(&raw, options.compression);
         let (stored, compression) = match compressed {
             Some(compressed) => (compressed, options.compression),
             None => (raw, Compression::None),
         };
-        let (nonce, written) = (None, None);
+        let nonce = None;
+        let written = None;
         Self { region, offset: 0, stored, compression, raw_bytes, raw_checksum, nonce, written }
     }
 

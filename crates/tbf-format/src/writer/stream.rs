@@ -101,7 +101,8 @@ impl<W: Write + Seek> SegmentWriter<W> {
         });
         sink.write_all(&nothing.partial().to_bytes())?;
         let builder = SegmentBuilder::new(options);
-        let (raw, stored) = (RunningCrc::new(), RunningCrc::new());
+        let raw = RunningCrc::new();
+        let stored = RunningCrc::new();
         Ok(Self { sink, start, builder, raw, stored, blocks: Vec::new(), failed: false })
     }
 

@@ -111,7 +111,8 @@ impl<'a> RowIndexes<'a> {
     fn at(&self, position: usize) -> Result<Option<(&'a [u8], u32)>, FormatError> {
         let Some(slot) = self.slots.get(position) else { return Ok(None) };
         let before = position.checked_sub(1).and_then(|before| self.slots.get(before));
-        let (start, end) = (before.map_or(0, |before| before.end.get()), slot.end.get());
+        let start = before.map_or(0, |before| before.end.get());
+        let end = slot.end.get();
         let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
         let bytes = range.and_then(|(start, end)| self.bytes.get(start..end)).ok_or(
             FormatError::RowIndexExtent {

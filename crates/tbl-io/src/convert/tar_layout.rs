@@ -173,7 +173,8 @@ impl FileLayout {
         let name = match &member.key {
             Some(key) => key,
             None => {
-                let (digits, extension) = (self.digits, member.format.extension());
+                let digits = self.digits;
+                let extension = member.format.extension();
                 numbered = format!("{number:0digits$}.{extension}").into_bytes();
                 &numbered
             }
@@ -269,7 +270,8 @@ impl Pack for TarPacker {
             return Err(PackError::RawInTar);
         }
         let metadata_count = count_own(&metadata, key, label);
-        let (key, format) = (key.map(<[u8]>::to_vec), prepared.format);
+        let key = key.map(<[u8]>::to_vec);
+        let format = prepared.format;
         let label = MemberLabel::Known(label);
         Ok(Member { key, format, label, fields, metadata_count })
     }
@@ -334,7 +336,9 @@ fn labels_are_read_back(selection: &Selection<'_>) -> Result<bool, ConvertError>
     if !are_read_back(selection, numbers().map(|_| Ok(None)))? {
         return Ok(false);
     }
-    let (mut fields, mut stored, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut fields = Vec::new();
+    let mut stored = Vec::new();
+    let mut bytes = Vec::new();
     for number in numbers() {
         let Located { source, index, .. } = selection.locate(number);
         fields.clear();

@@ -51,7 +51,8 @@ impl Files {
     ) -> Result<(Self, Names), ReadError> {
         let mut objects = store.list(&root)?;
         objects.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        let (mut names, mut listed) = (Names::new(), Vec::with_capacity(objects.len()));
+        let mut names = Names::new();
+        let mut listed = Vec::with_capacity(objects.len());
         for Object { name, len, pin } in objects {
             if let Err(source) = check_name(&name) {
                 return Err(ReadError::UnsafeObject { location: root, name, source });

@@ -77,7 +77,8 @@ impl JoinedImages {
 impl Census {
     fn add(&mut self, member: Member, key_bytes: usize) {
         self.images = self.images.saturating_add(u32::from(member.is_image));
-        let (is_plain, is_numbered) = (member.last_dot <= key_bytes, member.is_numbered(key_bytes));
+        let is_plain = member.last_dot <= key_bytes;
+        let is_numbered = member.is_numbered(key_bytes);
         self.numbered += u32::from(member.is_image && is_numbered);
         self.has_plain_image |= member.is_image && is_plain;
         if is_plain || (member.is_image && !is_numbered) {

@@ -37,7 +37,8 @@ pub(super) fn split(
         if group == NO_GROUP || !groups[group as usize].may_repeat {
             continue;
         }
-        let (key_bytes, best) = (groups[group as usize].key_bytes, best[group as usize]);
+        let key_bytes = groups[group as usize].key_bytes;
+        let best = best[group as usize];
         let files = || run.clone().zip(u32::try_from(run.start).unwrap_or(NONE)..);
         let part = open[group as usize];
         let mut repeats = files().any(|(_, file)| part_with[first_file_of(file)] == part);

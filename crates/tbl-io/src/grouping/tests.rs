@@ -2,7 +2,8 @@ use super::*;
 
 /// `|` stands for the end of an archive.
 fn group(paths: &[&str]) -> (Names, Grouping) {
-    let (mut names, mut archive_starts) = (Names::new(), Vec::new());
+    let mut names = Names::new();
+    let mut archive_starts = Vec::new();
     for path in paths {
         match *path {
             "|" => archive_starts.push(u32::try_from(names.len()).unwrap()),

@@ -73,7 +73,8 @@ impl BlockMap {
             }
             if last_sample != Some(sample) && is_reachable {
                 self.runs.push((sample, offset));
-                let (runs, limit) = (self.runs.len() as u64, limit_of(RUNS_PER_SAMPLE));
+                let runs = self.runs.len() as u64;
+                let limit = limit_of(RUNS_PER_SAMPLE);
                 check_limit("runs of metadata blocks", runs, limit)?;
             }
             self.has_other_json |= block.kind == MetadataType::Json && !is_label_json(block.data);

@@ -141,7 +141,9 @@ impl BlockList {
         if self.bytes <= self.limit {
             return Ok(self.blocks);
         }
-        let (location, limit, need) = (file.source.location().clone(), self.limit, self.bytes);
+        let location = file.source.location().clone();
+        let limit = self.limit;
+        let need = self.bytes;
         Err(ReadError::Limit { location, what: "metadata bytes", limit, need })
     }
 }

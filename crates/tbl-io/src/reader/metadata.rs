@@ -298,7 +298,8 @@ impl Metadata {
                 && is_wanted(field.extension, field.bytes.len() as u64)
             {
                 Extension::verify(data)?;
-                let (extension, bytes) = (field.extension.to_vec(), field.bytes.to_vec());
+                let extension = field.extension.to_vec();
+                let bytes = field.bytes.to_vec();
                 fields.push(Field { extension, bytes });
             }
             Ok(ControlFlow::Continue(()))
@@ -374,7 +375,8 @@ impl Section {
         index: u64,
         has_blocks: bool,
     ) -> Result<(Option<Vec<u8>>, Option<i64>), ReadError> {
-        let (has_names, has_labels) = (self.directory.has_names(), self.directory.has_labels());
+        let has_names = self.directory.has_names();
+        let has_labels = self.directory.has_labels();
         let (mut key, mut label) = self.listed(index)?;
         let is_complete = has_labels && key.is_some();
         let is_plain = !is_complete
@@ -404,7 +406,8 @@ impl Section {
         key: Option<&[u8]>,
         label: Option<i64>,
     ) -> Result<bool, ReadError> {
-        let (mut block_count, mut is_plain) = (0_u64, true);
+        let mut block_count = 0_u64;
+        let mut is_plain = true;
         self.for_each_block(index, |kind, data| {
             is_plain = if block_count == 0 {
                 kind == MetadataType::Json && data == sample_json(key, label).as_bytes()

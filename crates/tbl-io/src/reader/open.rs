@@ -63,7 +63,8 @@ pub(super) fn open_with_front(
         Some(metadata) => metadata?,
     };
     let index_end = version.header_bytes() + index_bytes;
-    let (defects, views) = (defects.found, ViewMap::default());
+    let defects = defects.found;
+    let views = ViewMap::default();
     Ok(TblFile {
         source,
         options,

@@ -103,7 +103,9 @@ impl Order {
         };
         Extension::verify(front.get(BlockHeader::SIZE..).unwrap_or_default())?;
         if !is_covered {
-            let (what, need, have) = ("metadata section", covered.unwrap_or(u64::MAX), rest);
+            let what = "metadata section";
+            let need = covered.unwrap_or(u64::MAX);
+            let have = rest;
             return Err(FormatError::Truncated { what, need, have });
         }
         if last < Place::Checksums {

@@ -34,7 +34,8 @@ impl TblFile {
     /// Makes the sample of its stored bytes.
     pub(super) fn unpack_sample(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
         let unpacked = self.payload_entry(index).and_then(|entry| {
-            let (offset, expected) = (entry.offset, u64::from(entry.stored_bytes));
+            let offset = entry.offset;
+            let expected = u64::from(entry.stored_bytes);
             if bytes.len() as u64 != expected {
                 let location = self.source.location().clone();
                 return Err(ReadError::ChangedWhileOpen { location, offset, expected });
@@ -122,7 +123,8 @@ impl TblFile {
         copy: Option<&mut Vec<u8>>,
     ) -> Result<(), ReadError> {
         let defect = |defect| self.format_error(entry.offset, defect);
-        let (stored_bytes, expected) = (entry.stored_bytes, entry.bytes);
+        let stored_bytes = entry.stored_bytes;
+        let expected = entry.bytes;
         // LZ4 counts in `i32`.
         let size = i32::try_from(expected).map_err(|_| self.lz4_size(entry))?;
         i32::try_from(stored_bytes).map_err(|_| self.lz4_size(entry))?;
@@ -141,7 +143,8 @@ impl TblFile {
     }
 
     fn lz4_size(&self, entry: &IndexEntry) -> ReadError {
-        let (stored_bytes, bytes) = (entry.stored_bytes, entry.bytes);
+        let stored_bytes = entry.stored_bytes;
+        let bytes = entry.bytes;
         self.format_error(entry.offset, FormatError::Lz4Size { stored_bytes, bytes })
     }
 

@@ -78,7 +78,8 @@ pub(super) fn view(file: &TblFile) -> Result<RawView, ReadError> {
         return not_raw(0, RawDefect::Empty);
     }
     let first = file.payload_entry(0)?;
-    let (width, height) = (first.width, first.height);
+    let width = first.width;
+    let height = first.height;
     let mut expected_offset = first.offset;
     for index in 0..file.sample_count() {
         let entry = file.payload_entry(index)?;
@@ -99,14 +100,17 @@ fn defect(entry: &IndexEntry, first: &IndexEntry, expected_offset: u64) -> Optio
     }
     let IndexEntry { width, height, .. } = *entry;
     if (width, height) != (first.width, first.height) || width == 0 || height == 0 {
-        let (expected_width, expected_height) = (first.width, first.height);
+        let expected_width = first.width;
+        let expected_height = first.height;
         return Some(RawDefect::Dimensions { width, height, expected_width, expected_height });
     }
-    let (bytes, expected) = (u64::from(entry.stored_bytes), sample_bytes(width, height));
+    let bytes = u64::from(entry.stored_bytes);
+    let expected = sample_bytes(width, height);
     if bytes != expected {
         return Some(RawDefect::Size { bytes, expected });
     }
-    let (offset, expected) = (entry.offset, expected_offset);
+    let offset = entry.offset;
+    let expected = expected_offset;
     (offset != expected).then_some(RawDefect::Gap { offset, expected })
 }
 

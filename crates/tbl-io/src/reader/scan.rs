@@ -15,7 +15,8 @@ pub(super) fn scan(
     assert!(samples.end <= file.sample_count, "{samples:?} of {} samples", file.sample_count);
     let entry_bytes = file.version().entry_bytes();
     let count = samples.end.saturating_sub(samples.start);
-    let (offset, len) = (file.entry_offset(samples.start), count * entry_bytes as u64);
+    let offset = file.entry_offset(samples.start);
+    let len = count * entry_bytes as u64;
     file.metadata.with_names(|names| {
         let Some(mut names) = names else { return Ok(false) };
         file.index.with(offset, len, |index| {

@@ -116,7 +116,8 @@ impl Directory {
     pub(super) fn parse(section: &[u8], sample_count: u64) -> Result<Self, Defect> {
         let mut directory = Self::default();
         let mut order = Order::default();
-        let (mut class_names, mut suspects) = (None, Vec::new());
+        let mut class_names = None;
+        let mut suspects = Vec::new();
         let mut blocks = Blocks::new(section);
         for block_count in 1.. {
             directory.sample_blocks = blocks.offset();
@@ -180,7 +181,8 @@ impl Directory {
         let list = List::new(data_range(block)?);
         match extension {
             Extension::SampleNames(names) => {
-                let (first, count) = (names.first_sample(), names.len() as u64);
+                let first = names.first_sample();
+                let count = names.len() as u64;
                 self.names.push(Run { first, count, list });
             }
             Extension::Labels(labels) => {
@@ -192,7 +194,8 @@ impl Directory {
                 self.checksums = Some(list);
             }
             Extension::RowIndexes(table) => {
-                let (first, count) = (table.first_sample(), table.len() as u64);
+                let first = table.first_sample();
+                let count = table.len() as u64;
                 self.row_indexes.push(Run { first, count, list });
             }
             Extension::Integrity(integrity) => self.integrity = Some((*integrity, list.data.end)),
@@ -327,7 +330,8 @@ impl Directory {
 
     /// How many samples have a row index, and the bytes of all blocks of them.
     pub(super) fn row_index_totals(&self, section: &[u8]) -> Result<(u64, u64), Defect> {
-        let (mut samples, mut bytes) = (0_u64, 0_u64);
+        let mut samples = 0_u64;
+        let mut bytes = 0_u64;
         for run in &self.row_indexes {
             if let Some(Extension::RowIndexes(table)) = run.list.unchecked(section)? {
                 samples += table.count().map_err(at(run.list.offset()))?;
@@ -384,7 +388,8 @@ impl<'a> Names<'a> {
 /// Counts the blocks of `section` that are not ours.
 pub(super) fn totals(section: &[u8], sample_count: u64) -> Result<MetadataTotals, Defect> {
     let mut totals = MetadataTotals::default();
-    let (mut samples, mut file) = (BTreeMap::new(), BTreeMap::new());
+    let mut samples = BTreeMap::new();
+    let mut file = BTreeMap::new();
     let mut blocks = Blocks::new(section);
     loop {
         let offset = blocks.offset();
@@ -438,12 +443,15 @@ pub(super) fn verify(section: &[u8], directory: &Directory) -> Result<(), Defect
 pub(super) fn verify_integrity(section: &[u8], directory: &Directory) -> Result<(), Defect> {
     let Some((integrity, start)) = directory.integrity else { return Ok(()) };
     let covered = section.get(start..).unwrap_or_default();
-    let (offset, what) = (start as u64, "metadata section");
-    let (need, have) = (integrity.metadata_bytes, covered.len() as u64);
+    let offset = start as u64;
+    let what = "metadata section";
+    let need = integrity.metadata_bytes;
+    let have = covered.len() as u64;
     if need != have {
         return Err(at(offset)(FormatError::Truncated { what, need, have }));
     }
-    let (stored, computed) = (integrity.metadata, crc32c(covered));
+    let stored = integrity.metadata;
+    let computed = crc32c(covered);
     if stored == computed {
         return Ok(());
     }

@@ -70,7 +70,8 @@ pub(super) fn rebuild_v1(source: &Source) -> Result<Rebuilt, ReadError> {
     };
     let guessed_count = !said_twice && !layout.is_stored_count(&front, sample_count);
     if claimed != sample_count {
-        let (sample_count, file_bytes) = (claimed, source.len());
+        let sample_count = claimed;
+        let file_bytes = source.len();
         defects.push(FormatError::IndexBeyondEnd { sample_count, file_bytes });
     }
     // A count said twice is that of a file cut short, and one that fits may be right. Any other is
@@ -127,7 +128,8 @@ pub(super) fn rebuild_v2(source: &Source) -> Result<Rebuilt, ReadError> {
     };
     // A count that the header's checksum confirms is not a guess, even if the file was cut short.
     let guessed_count = claimed == sample_count && !layout.is_stored_count(&front, sample_count);
-    let (start, end) = (le_u64(&front, 24), le_u64(&front, 24).saturating_add(le_u64(&front, 32)));
+    let start = le_u64(&front, 24);
+    let end = le_u64(&front, 24).saturating_add(le_u64(&front, 32));
     let payload_end = layout.payload_end(source, sample_count)?;
     // Where the header may be wrong about the section, the longest run of blocks is the likeliest.
     let tries = [(start, end), (start, source.len()), (payload_end, source.len())];
@@ -145,7 +147,9 @@ pub(super) fn rebuild_v2(source: &Source) -> Result<Rebuilt, ReadError> {
     }
     let cuts_metadata = start != 0 && section.as_ref() != Some(&(start..end));
     if cuts_metadata {
-        let (offset, bytes, file_bytes) = (start, end.saturating_sub(start), source.len());
+        let offset = start;
+        let bytes = end.saturating_sub(start);
+        let file_bytes = source.len();
         defects.push(FormatError::BeyondEnd {
             what: "metadata section",
             offset,
@@ -235,7 +239,8 @@ impl Layout {
     /// How well the index fits the file if it has this many entries.
     fn score(&self, source: &Source, sample_count: u64) -> Result<i64, ReadError> {
         let index_end = self.index_end(sample_count).unwrap_or(u64::MAX);
-        let (mut score, mut previous_end) = (0, index_end);
+        let mut score = 0;
+        let mut previous_end = index_end;
         let judged = sample_count.min(MAX_JUDGED_ENTRIES);
         self.for_each_entry(source, judged, |Extent { offset, stored_bytes }| {
             let end = offset.saturating_add(stored_bytes);
@@ -287,7 +292,8 @@ impl Layout {
 fn read_front<const N: usize>(source: &Source) -> Result<[u8; N], ReadError> {
     let mut front = [0; N];
     if source.len() < N as u64 {
-        let (need, have) = (N as u64, source.len());
+        let need = N as u64;
+        let have = source.len();
         let defect = FormatError::Truncated { what: "file header", need, have };
         return Err(format_error(source, 0, defect));
     }

@@ -223,13 +223,15 @@ impl Salvage<'_> {
             let data_end = data + size;
             if !is_metadata {
                 if let Err(unsafe_name) = check_name(&path) {
-                    let (what, found) = ("member name", unsafe_name);
+                    let what = "member name";
+                    let found = unsafe_name;
                     return defect(path, TarDefect::UnsafeName { what, defect: found });
                 }
                 return Ok(Ok(Found::Member(Member { start, data_end })));
             }
             if size > MAX_METADATA_BYTES {
-                let (what, limit) = ("extended header", MAX_METADATA_BYTES);
+                let what = "extended header";
+                let limit = MAX_METADATA_BYTES;
                 return defect(path, TarDefect::MetadataTooLarge { what, size, limit });
             }
             let content = self.window.bytes(data, size)?;

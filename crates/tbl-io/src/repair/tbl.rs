@@ -160,7 +160,8 @@ fn report_structure(
         on_event(RepairEvent::Damage { reason });
     }
     if rebuilt.claimed > rebuilt.sample_count {
-        let (first, count) = (rebuilt.sample_count, rebuilt.claimed - rebuilt.sample_count);
+        let first = rebuilt.sample_count;
+        let count = rebuilt.claimed - rebuilt.sample_count;
         summary.lost = summary.lost.saturating_add(count);
         on_event(RepairEvent::LostRun { first, count, reason: &"the index ends before them" });
     }
@@ -235,12 +236,14 @@ impl<P: Prepare> Salvage<'_, P> {
         // A sample is worth saving without its name and its label.
         let key = unless_io(self.file.saved_key(index))?;
         let label = unless_io(self.file.saved_label(index))?;
-        let (without_name, without_label) = (key.is_err(), label.is_err());
+        let without_name = key.is_err();
+        let without_label = label.is_err();
         entry.key = key.unwrap_or_default().map(Cow::Owned);
         entry.label = label.unwrap_or_default();
         let mut fields: Vec<Field> = Vec::new();
         let without_fields = unless_io(self.file.fields(index, &mut fields))?.is_err();
-        let (key, label) = (entry.key.as_deref(), entry.label);
+        let key = entry.key.as_deref();
+        let label = entry.label;
         let metadata = unless_io(self.file.own_metadata(index, key, label))?;
         let mut without_metadata = metadata.is_err();
         let mut metadata = metadata.unwrap_or_default();
@@ -252,8 +255,8 @@ impl<P: Prepare> Salvage<'_, P> {
         // One that was made of other bytes says so by its checksum.
         let crc32c = crc32c(&self.bytes);
         let stored = unless_io(self.file.row_index_of(index, crc32c, &mut self.row_index))?;
-        let (has_row_index, without_row_index) =
-            (*stored.as_ref().unwrap_or(&false), stored.is_err());
+        let has_row_index = *stored.as_ref().unwrap_or(&false);
+        let without_row_index = stored.is_err();
         let prepared = self.measure(&entry, restored);
         let sample = NewSample {
             bytes: &self.bytes,

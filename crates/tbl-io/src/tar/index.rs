@@ -277,7 +277,8 @@ impl Scan<'_> {
             _ => "PAX header",
         };
         if found.size > MAX_METADATA_BYTES {
-            let (size, limit) = (found.size, MAX_METADATA_BYTES);
+            let size = found.size;
+            let limit = MAX_METADATA_BYTES;
             return Err(self.defect(offset, TarDefect::MetadataTooLarge { what, size, limit }));
         }
         let content_offset = offset + BLOCK_BYTES;

@@ -34,7 +34,9 @@ pub(super) fn find(source: &dyn SampleSource) -> Vec<Oddity> {
     let mut found = Vec::new();
     for extent in sorted {
         if let Some(first) = longest.filter(|first| extent.offset < first.end) {
-            let (offset, first, second) = (extent.offset, first.index, extent.index);
+            let offset = extent.offset;
+            let first = first.index;
+            let second = extent.index;
             found.push(Oddity::Overlap { first, second, offset });
             if found.len() == MAX_REPORTED {
                 break;

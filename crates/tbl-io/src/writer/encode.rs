@@ -221,8 +221,10 @@ impl Encoder {
         sample.key.map_or(Ok(()), FormatError::check_sample_name)?;
         let row_index = sample.row_index.unwrap_or_default();
         if row_index.len() > RowIndexes::MAX_ROW_INDEX_BYTES {
-            let (bytes, limit) = (row_index.len(), RowIndexes::MAX_ROW_INDEX_BYTES);
-            let (bytes, limit) = (bytes as u64, limit as u64);
+            let bytes = row_index.len();
+            let limit = RowIndexes::MAX_ROW_INDEX_BYTES;
+            let bytes = bytes as u64;
+            let limit = limit as u64;
             return Err(FormatError::TooLarge { what: "row index", bytes, limit }.into());
         }
         let (dimensions, compressed, checksums, blocks) = match self.version {
@@ -404,7 +406,8 @@ mod tests {
     fn sizes_beyond_32_bits_are_refused_with_both_numbers() {
         let most = usize::try_from(u32::MAX).unwrap();
         assert_eq!(stored_size(most), Ok(u32::MAX));
-        let (bytes, limit) = (u64::from(u32::MAX) + 1, u64::from(u32::MAX));
+        let bytes = u64::from(u32::MAX) + 1;
+        let limit = u64::from(u32::MAX);
         assert_eq!(stored_size(most + 1), Err(EncodeError::TooLarge { bytes, limit }));
     }
 

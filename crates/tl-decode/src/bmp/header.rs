@@ -38,7 +38,8 @@ impl Masks {
     pub(super) fn rgb(&self, pixel: u32) -> [u8; 3] {
         [self.red, self.green, self.blue].map(|mask| {
             let Some(shift) = (mask != 0).then(|| mask.trailing_zeros()) else { return 0 };
-            let (value, max) = (u64::from((pixel & mask) >> shift), u64::from(mask >> shift));
+            let value = u64::from((pixel & mask) >> shift);
+            let max = u64::from(mask >> shift);
             u8::try_from(value * 255 / max).unwrap_or(u8::MAX)
         })
     }
@@ -72,7 +73,8 @@ impl Header {
         let file_offset = u32_at(bytes, 10)?;
         let size = u32_at(bytes, FILE_HEADER)?;
         let fields = Fields::parse(bytes, size)?;
-        let (width, height) = (fields.width, fields.height.unsigned_abs());
+        let width = fields.width;
+        let height = fields.height.unsigned_abs();
         if width == 0 || height == 0 {
             return Err(value("width or height", 0));
         }
@@ -216,7 +218,8 @@ fn u32_at(bytes: &[u8], at: usize) -> Result<u32, DecodeError> {
 
 fn field<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N], DecodeError> {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().ok_or_else(|| {
-        let (need, have) = ((at + N) as u64, bytes.len() as u64);
+        let need = (at + N) as u64;
+        let have = bytes.len() as u64;
         Defect::Truncated { format: Format::Bmp, what: "header", offset: 0, need, have }.into()
     })
 }

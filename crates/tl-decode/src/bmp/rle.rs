@@ -130,7 +130,8 @@ impl Rows<'_> {
         let need = width * u64::from(self.image.height);
         let have = width * self.y as u64 + self.x as u64;
         let offset = (self.header.data_offset + at) as u64;
-        let (format, what) = (Format::Bmp, "run-length coded image (in pixels)");
+        let format = Format::Bmp;
+        let what = "run-length coded image (in pixels)";
         Defect::Truncated { format, what, offset, need, have }.into()
     }
 }

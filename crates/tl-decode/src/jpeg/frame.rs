@@ -68,7 +68,8 @@ impl Frame {
         let mut max_sampling = (1, 1);
         let (specs, _) = rest.as_chunks::<PER_COMPONENT>();
         for (index, &[id, factors, quantizer]) in specs.iter().enumerate() {
-            let (across, down) = (factors >> 4, factors & 0x0F);
+            let across = factors >> 4;
+            let down = factors & 0x0F;
             if !(1..=4).contains(&across) || !(1..=4).contains(&down) {
                 return Err(marker::value("sampling factors", factors.into(), segment.at));
             }
@@ -140,7 +141,8 @@ impl Frame {
     /// Refuses a size that the file cannot fill: each block takes at least one bit of one scan.
     pub(super) fn require_plausible(&self, file_bytes: usize) -> Result<(), DecodeError> {
         let blocks = u64::from(self.width.div_ceil(8)) * u64::from(self.height.div_ceil(8));
-        let (need, have) = (blocks.div_ceil(8), file_bytes as u64);
+        let need = blocks.div_ceil(8);
+        let have = file_bytes as u64;
         if need > have {
             let what = "entropy-coded data (at least)";
             return Err(

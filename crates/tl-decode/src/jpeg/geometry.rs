@@ -79,7 +79,8 @@ impl Geometry {
         region: Option<Rect>,
     ) -> Result<Self, DecodeError> {
         let (width, height) = frame.size();
-        let (width, height) = (scale.apply(width), scale.apply(height));
+        let width = scale.apply(width);
+        let height = scale.apply(height);
         let region = region.unwrap_or(Rect::of_size(width, height));
         if region.width == 0 || region.height == 0 || !region.fits(width, height) {
             return Err(DecodeError::Region { region, width, height });
@@ -280,7 +281,8 @@ mod tests {
     use super::*;
 
     fn frame((width, height): (u16, u16), factors: &[u8]) -> Frame {
-        let (w, h) = (width.to_be_bytes(), height.to_be_bytes());
+        let w = width.to_be_bytes();
+        let h = height.to_be_bytes();
         let mut data = vec![8, h[0], h[1], w[0], w[1], u8::try_from(factors.len()).unwrap()];
         data.extend((1..).zip(factors).flat_map(|(id, &factors)| [id, factors, 0]));
         Frame::parse(&Segment { marker: SOF0, at: 0, data: &data }).unwrap()
@@ -297,7 +299,8 @@ mod tests {
             let found = (component.scale, component.size, component.upsampling);
             assert_eq!(found, expected, "{size:?}, {factors:x?} at {scale}");
         };
-        let (of_420, of_411) = ([0x22, 0x11, 0x11], [0x41, 0x11, 0x11]);
+        let of_420 = [0x22, 0x11, 0x11];
+        let of_411 = [0x41, 0x11, 0x11];
         check((35, 29), &of_420, Full, (Full, (18, 15), H2V2));
         check((35, 29), &of_420, Half, (Full, (18, 15), None));
         check((35, 29), &of_420, Eighth, (Quarter, (5, 4), None));

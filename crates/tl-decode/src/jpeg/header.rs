@@ -94,8 +94,10 @@ fn parse_scan(frame: &Frame, segment: &Segment<'_>) -> Result<Scan, DecodeError>
             return Err(marker::value("component of a scan", id.into(), segment.at));
         };
         from = index + 1;
-        let (dc, ac) = (tables >> 4, tables & 0x0F);
-        let (across, down) = (component.across.into(), component.down.into());
+        let dc = tables >> 4;
+        let ac = tables & 0x0F;
+        let across = component.across.into();
+        let down = component.down.into();
         *to = ScanComponent { component: index, across, down, dc, ac };
     }
     measure(frame, &mut scan, segment.at)?;

@@ -53,7 +53,8 @@ impl Codes {
     /// only counting as none (C.2), or for a missing symbol.
     pub(super) fn new(spec: &HuffmanSpec<'_>) -> Option<Self> {
         let mut codes = Self::default();
-        let (mut code, mut index) = (0u32, 0u32);
+        let mut code = 0u32;
+        let mut index = 0u32;
         for (bits, &count) in (1u32..).zip(spec.counts) {
             let slot = bits as usize - 1;
             codes.offsets[slot] = index.wrapping_sub(code);
@@ -86,7 +87,8 @@ type Symbols<const SIZE: usize> = [u32; SIZE];
 
 fn symbols<const SIZE: usize>(spec: &HuffmanSpec<'_>) -> Symbols<SIZE> {
     let mut symbols = [0; SIZE];
-    let (mut filled, mut values) = (0, spec.values.iter());
+    let mut filled = 0;
+    let mut values = spec.values.iter();
     for (bits, &count) in (1u32..).zip(spec.counts).take(SIZE.trailing_zeros() as usize) {
         let run = SIZE >> bits;
         for &value in values.by_ref().take(count.into()) {

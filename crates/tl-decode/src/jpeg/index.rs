@@ -109,7 +109,8 @@ impl<'a> RowIndex<'a> {
 
     /// The end of row `row` in `file`, after the last byte that has bits of it.
     pub(super) fn row_end(&self, row: u32, file: &[u8]) -> usize {
-        let (from, to) = (self.data.0 as usize, self.data.1 as usize);
+        let from = self.data.0 as usize;
+        let to = self.data.1 as usize;
         let end = match self.row(row + 1) {
             Some(next) if next.bit() == 0 => from + next.byte(),
             Some(next) => {
@@ -137,7 +138,9 @@ fn own_crc32(facts: &[u8], entries: &[u8]) -> u32 {
 }
 
 fn truncated(need: usize, have: usize) -> DecodeError {
-    let (what, need, have) = ("row index", need as u64, have as u64);
+    let what = "row index";
+    let need = need as u64;
+    let have = have as u64;
     Defect::Truncated { format: Format::Jpeg, what, offset: 0, need, have }.into()
 }
 

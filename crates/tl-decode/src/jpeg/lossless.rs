@@ -69,7 +69,8 @@ pub(super) fn place(
     };
     let region = geometry.region;
     let row_bytes = geometry.size.0 as usize * channels;
-    let (from, len) = (region.x as usize * channels, region.width as usize * channels);
+    let from = region.x as usize * channels;
+    let len = region.width as usize * channels;
     let rows = samples.chunks_exact(row_bytes).skip(region.y as usize);
     let out_bytes = image.row_bytes();
     for (row, out) in rows.zip(image.data.chunks_exact_mut(out_bytes)) {

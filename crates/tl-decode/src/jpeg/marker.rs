@@ -154,7 +154,9 @@ pub(super) fn truncated(
     need: usize,
     have: usize,
 ) -> DecodeError {
-    let (offset, need, have) = (offset as u64, need as u64, have as u64);
+    let offset = offset as u64;
+    let need = need as u64;
+    let have = have as u64;
     Defect::Truncated { format: Format::Jpeg, what, offset, need, have }.into()
 }
 

@@ -44,7 +44,8 @@ impl PlaneBuffer {
     /// Takes on the shape that a component needs, without memory for it; says how many bytes that
     /// will be.
     fn shape(&mut self, component: &ComponentGeometry, extent: Extent) -> u64 {
-        let (columns, rows) = (component.block_columns(), component.block_rows());
+        let columns = component.block_columns();
+        let rows = component.block_rows();
         let side = component.side();
         let row_bytes = (length(&columns) * side) as usize;
         self.stride = row_bytes.next_multiple_of(STRIDE_UNIT);
@@ -176,7 +177,8 @@ impl BlockSink for Output<'_> {
         let geometry = &self.geometry.components()[component];
         let wanted = geometry.block_columns();
         let end = block_column.saturating_add(u32::try_from(blocks.len()).unwrap_or(u32::MAX));
-        let (from, to) = (block_column.max(wanted.start), end.min(wanted.end));
+        let from = block_column.max(wanted.start);
+        let to = end.min(wanted.end);
         if from >= to || !geometry.block_rows().contains(&block_row) {
             blocks.fill(Block::ZERO);
             return;

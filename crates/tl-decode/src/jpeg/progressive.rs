@@ -122,7 +122,8 @@ impl Progressive {
         let wanted = (BAND_BYTES as u64 / mcu_row_bytes.max(1)).clamp(1, u64::from(mcus.1.max(1)));
         self.band_rows = u32::try_from(wanted).unwrap_or(1);
 
-        let (mut dc_count, mut block_count) = (0usize, 0usize);
+        let mut dc_count = 0usize;
+        let mut block_count = 0usize;
         for grid in grids.iter().take(MAX_COMPONENTS) {
             let stride = count(mcus.0, grid.across);
             self.components.push(Component {
@@ -244,7 +245,8 @@ impl Progressive {
                 (rows.end * grid.down).min(grid.rows).saturating_sub(rows.start * grid.down);
             let blocks = count as usize * grid.columns as usize;
             let place = component.blocks_at..component.blocks_at + blocks;
-            let (blocks, maps) = (&mut self.blocks[place.clone()], &mut self.maps[place]);
+            let blocks = &mut self.blocks[place.clone()];
+            let maps = &mut self.maps[place];
             let damage = level.vectorize(
                 #[inline(always)]
                 || scan.decode(file, blocks, maps),
@@ -288,13 +290,15 @@ impl AcScan {
             let part = done..done + advance.count;
             done = part.end;
             let Some(mut stretch) = self.reading.resume() else { continue };
-            let (blocks, maps) = (&mut blocks[part.clone()], &mut maps[part]);
+            let blocks = &mut blocks[part.clone()];
+            let maps = &mut maps[part];
             let result = if self.refinement {
                 refinement::decode(&self.table, self.band, &mut stretch, blocks, maps)
             } else {
                 ac::first(&self.table, self.band, &mut stretch, blocks, maps)
             };
-            let (position, run) = (stretch.bits.position(), stretch.run);
+            let position = stretch.bits.position();
+            let run = stretch.run;
             match result {
                 Ok(()) => self.reading.pause(position, run),
                 Err(what) => {

@@ -90,7 +90,8 @@ impl<'a> RowWriter<'a> {
             let mut rows = [&[][..]; MAX_COMPONENTS];
             let sources = geometry.components().iter().zip(planes).zip(upsampled);
             for (row, ((component, plane), buffer)) in rows.iter_mut().zip(sources) {
-                let (x, width) = (geometry.region.x, geometry.region.width);
+                let x = geometry.region.x;
+                let width = geometry.region.width;
                 *row = pixel_row(self.level, component, plane, (x, self.next), buffer);
                 *row = &row[..width as usize];
             }

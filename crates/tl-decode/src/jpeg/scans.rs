@@ -197,7 +197,8 @@ impl<'a, 'b> Scans<'a, 'b> {
         let mut grids = [Grid::default(); MAX_COMPONENTS];
         for (grid, component) in grids.iter_mut().zip(frame.components()) {
             let (columns, rows) = frame.blocks(component);
-            let (across, down) = (component.across.into(), component.down.into());
+            let across = component.across.into();
+            let down = component.down.into();
             *grid = Grid { across, down, columns, rows, counted_down: down };
         }
         let mut mcus = frame.mcus();

@@ -106,7 +106,8 @@ impl SequentialDecoder {
         let layout = Layout::new(scan)?;
         let numbers = find_tables(&mut self.tables, level, request)?;
         let tables = numbers.map(|number| self.tables.get(number));
-        let (row, mcus) = (window.rows.start, window.columns.end.into());
+        let row = window.rows.start;
+        let mcus = window.columns.end.into();
         let mut walk = Walk { request, layout: &layout, tables, sink, index: None, row, column: 0 };
         for row in window.rows.clone() {
             let start = index.row(row).unwrap_or_default();
@@ -216,7 +217,8 @@ fn find_tables(
     let mut numbers = [0; MAX_COMPONENTS];
     for (number, part) in numbers.iter_mut().zip(request.scan.components()) {
         let spec = |tables: &[Option<_>; 4], id: u8| tables.get(usize::from(id)).copied().flatten();
-        let (dc, ac) = (spec(&request.specs.dc, part.dc), spec(&request.specs.ac, part.ac));
+        let dc = spec(&request.specs.dc, part.dc);
+        let ac = spec(&request.specs.ac, part.ac);
         let (Some(dc), Some(ac)) = (dc, ac) else {
             return Err(Damage::at("Huffman table that is not defined", request.scan.data_at));
         };

@@ -95,11 +95,13 @@ impl<'a> Directory<'a> {
             9 => data(4).filter(|value| *value <= 0x7FFF_FFFF),
             16 => data(8),
             5 => {
-                let (numerator, denominator) = (data(4)?, self.order(tag.data.get(4..8)?));
+                let numerator = data(4)?;
+                let denominator = self.order(tag.data.get(4..8)?);
                 quotient(numerator, denominator)
             }
             10 => {
-                let (numerator, denominator) = (data(4)?, self.order(tag.data.get(4..8)?));
+                let numerator = data(4)?;
+                let denominator = self.order(tag.data.get(4..8)?);
                 // Two negative numbers have the quotient of their amounts.
                 let amount = |value: u64| value.wrapping_neg() & 0xFFFF_FFFF;
                 match (numerator >> 31, denominator >> 31) {

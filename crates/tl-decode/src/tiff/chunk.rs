@@ -142,7 +142,8 @@ impl<'a> ChunkDecoder<'a> {
     /// Gives each pixel of a YCbCr unit its Y and the Cb and Cr of the unit (TIFF 6.0 section 21).
     fn spread_units(&self, units: &[u8], out: &mut [u8]) {
         let (across, down) = self.layout.subsampling;
-        let (across, down) = (usize::from(across), usize::from(down));
+        let across = usize::from(across);
+        let down = usize::from(down);
         let width = self.layout.chunks.width as usize;
         let unit_row_bytes = width.div_ceil(across) * (across * down + 2);
         for (y, row) in out.chunks_exact_mut(self.row_bytes).enumerate() {
@@ -203,7 +204,8 @@ impl<'a> ChunkDecoder<'a> {
             Some(tables) => jpeg.decode_part(&join_tables(tables, data), color, &mut picture)?,
             None => jpeg.decode_part(data, color, &mut picture)?,
         }
-        let (width, height) = (picture.width, picture.height);
+        let width = picture.width;
+        let height = picture.height;
         if width != self.layout.chunks.width
             || height < rows
             || u16::from(picture.channels) != samples
@@ -227,7 +229,8 @@ fn copy_exact(data: &[u8], out: &mut [u8]) -> Result<(), DecodeError> {
 /// TIFF 6.0 section 9.
 fn unpack_bits(data: &[u8], out: &mut [u8]) -> Result<(), DecodeError> {
     let size = out.len();
-    let (mut input, mut done) = (data, 0);
+    let mut input = data;
+    let mut done = 0;
     while done < size {
         let Some((&head, rest)) = input.split_first() else {
             return Err(short_output("PackBits data", size, done));
@@ -269,7 +272,8 @@ fn lzw(data: &[u8], out: &mut [u8]) -> Result<(), DecodeError> {
         weezl::decode::Decoder::with_tiff_size_switch(BitOrder::Msb, 8)
     };
     let size = out.len();
-    let (mut input, mut done) = (data, 0);
+    let mut input = data;
+    let mut done = 0;
     while done < size {
         let result = decoder.decode_bytes(input, &mut out[done..]);
         done += result.consumed_out;
@@ -302,6 +306,7 @@ fn join_tables(tables: &[u8], data: &[u8]) -> Vec<u8> {
 }
 
 pub(super) fn short_output(what: &'static str, need: usize, have: usize) -> DecodeError {
-    let (need, have) = (need as u64, have as u64);
+    let need = need as u64;
+    let have = have as u64;
     Defect::ShortOutput { format: Format::Tiff, what, need, have }.into()
 }

@@ -149,7 +149,8 @@ pub(super) fn slice<'a>(
 ) -> Result<&'a [u8], DecodeError> {
     let rest = usize::try_from(offset).ok().and_then(|at| file.get(at..)).unwrap_or_default();
     rest.get(..size).ok_or_else(|| {
-        let (need, have) = (size as u64, rest.len() as u64);
+        let need = size as u64;
+        let have = rest.len() as u64;
         Defect::Truncated { format: Format::Tiff, what, offset, need, have }.into()
     })
 }

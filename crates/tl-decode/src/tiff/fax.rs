@@ -25,7 +25,8 @@ pub(super) fn decode(
     out: &mut [u8],
 ) -> Result<(), DecodeError> {
     let mut bits = Bits { data, at: 0 };
-    let (mut reference, mut row) = (Vec::new(), Vec::new());
+    let mut reference = Vec::new();
+    let mut row = Vec::new();
     let rows = out.len() / row_bytes.max(1);
     for (y, out) in out.chunks_exact_mut(row_bytes.max(1)).enumerate() {
         row.clear();

@@ -167,12 +167,14 @@ fn subsampling(directory: &Directory<'_>, planar: bool) -> Result<(u16, u16), De
     let factors = directory.find(tag::SUBSAMPLING)?;
     // Two by two is the default of the tag.
     let factor = |index| factors.map_or(Some(2), |factors| factors.get(index)).unwrap_or(0);
-    let (across, down) = (factor(0), factor(1));
+    let across = factor(0);
+    let down = factor(1);
     let known = matches!((across, down), (1 | 2 | 4, 1 | 2 | 4));
     let predicted = directory.number(tag::PREDICTOR, 1)? > 1;
     let eight_bits = samples(directory)? == (8, 3);
     if !known || (across, down) != (1, 1) && (planar || predicted || !eight_bits) {
-        let (across, down) = (short("YCbCrSubSampling", across)?, short("YCbCrSubSampling", down)?);
+        let across = short("YCbCrSubSampling", across)?;
+        let down = short("YCbCrSubSampling", down)?;
         return Err(Feature::TiffSubsampling(across, down).into());
     }
     Ok((short("YCbCrSubSampling", across)?, short("YCbCrSubSampling", down)?))
@@ -293,7 +295,8 @@ impl<'a> Chunks<'a> {
             (Ok(width), Ok(height)) if width > 0 && height > 0 => (width, height),
             _ => return Err(value("tile width or rows per strip", width.min(height))),
         };
-        let (across, down) = (image_width.div_ceil(width), image_height.div_ceil(height));
+        let across = image_width.div_ceil(width);
+        let down = image_height.div_ceil(height);
         // Tiles reach beyond the image; what they cover costs time, so all but one of them count
         // like the image. The one is charged as working memory.
         let chunk_pixels = u64::from(width) * u64::from(height);

@@ -18,7 +18,8 @@ pub(super) fn decode(
     // The largest number stands for no limit.
     let room_kib = u32::try_from(memory.left() / KIB).unwrap_or(u32::MAX).min(u32::MAX - 1);
     let mut stream = XzStream::new_mem_limit(false, room_kib);
-    let (mut input, mut done) = (data, 0);
+    let mut input = data;
+    let mut done = 0;
     while done < size {
         let Ok(step) = stream.process(input, &mut out[done..], Action::Finish) else {
             let need = u64::from(stream.memory_usage().unwrap_or(0)) * KIB;

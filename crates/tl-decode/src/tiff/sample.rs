@@ -185,7 +185,8 @@ fn words<const N: usize>(row: &[u8], to: &mut [u8], f: impl Fn([u8; N]) -> u8) {
 }
 
 fn unpack_odd(row: &[u8], bits: u32, is_index: bool, to: &mut [u8]) {
-    let (mut window, mut held) = (0u32, 0u32);
+    let mut window = 0u32;
+    let mut held = 0u32;
     let mut bytes = row.iter();
     for to in to {
         while held < bits {
@@ -230,7 +231,9 @@ fn unpremultiply([r, g, b, a]: [u8; 4]) -> [u8; 3] {
 
 /// ITU-R 601 with full range, the defaults of the YCbCr tags.
 fn ycc_to_rgb([y, cb, cr]: [u8; 3]) -> [u8; 3] {
-    let (y, cb, cr) = (f64::from(y), f64::from(cb) - 128.0, f64::from(cr) - 128.0);
+    let y = f64::from(y);
+    let cb = f64::from(cb) - 128.0;
+    let cr = f64::from(cr) - 128.0;
     [y + 1.402 * cr, y - 0.344_136 * cb - 0.714_136 * cr, y + 1.772 * cb]
         .map(|c| clip_float(c + 0.5))
 }

@@ -21,7 +21,8 @@ pub(super) fn decode(
     memory.check(window_bytes(data).ok_or_else(|| short(0))?)?;
     let mut decoder = Decoder::new().map_err(|_| short(0))?;
     decoder.set_parameter(DParameter::WindowLogMax(LARGEST_WINDOW_LOG)).map_err(|_| short(0))?;
-    let (mut input, mut output) = (InBuffer::around(data), OutBuffer::around(out));
+    let mut input = InBuffer::around(data);
+    let mut output = OutBuffer::around(out);
     while output.pos() < size {
         let before = (input.pos, output.pos());
         // 0 at the end of the frame.

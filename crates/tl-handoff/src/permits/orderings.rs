@@ -10,10 +10,12 @@ fn a_batch_is_handed_over_with_the_charges_of_all_rows() {
     loom::model(|| {
         let permits = BatchPermits::new(2, 100);
         let ticket = permits.begin(0).unwrap();
-        let (permit, unfinished) = (Arc::new(ticket.permit()), Arc::new(AtomicUsize::new(2)));
+        let permit = Arc::new(ticket.permit());
+        let unfinished = Arc::new(AtomicUsize::new(2));
         let ready = Arc::new((Mutex::new(false), Condvar::new()));
         let workers = [3, 4].map(|bytes| {
-            let (permit, unfinished) = (Arc::clone(&permit), Arc::clone(&unfinished));
+            let permit = Arc::clone(&permit);
+            let unfinished = Arc::clone(&unfinished);
             let ready = Arc::clone(&ready);
             thread::spawn(move || {
                 permit.charge(bytes);

@@ -64,10 +64,12 @@ fn run(
     (receives, keeps): (usize, usize),
 ) -> VecDeque<Batch> {
     let ticket = Arc::new(permits.begin(batches.start).unwrap());
-    let (finished, next) = (Arc::new(Finished::default()), Arc::new(AtomicU64::new(batches.start)));
+    let finished = Arc::new(Finished::default());
+    let next = Arc::new(AtomicU64::new(batches.start));
     let workers = [(); 2].map(|()| {
-        let (ticket, finished, next) =
-            (Arc::clone(&ticket), Arc::clone(&finished), Arc::clone(&next));
+        let ticket = Arc::clone(&ticket);
+        let finished = Arc::clone(&finished);
+        let next = Arc::clone(&next);
         let end = batches.end;
         thread::spawn(move || {
             loop {

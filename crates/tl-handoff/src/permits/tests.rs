@@ -18,7 +18,8 @@ fn batches_begin_in_the_order_in_which_they_are_received() {
     let permits = BatchPermits::new(2, u64::MAX);
     let ticket = permits.begin(10).unwrap();
     assert!(admits(&ticket, 10) && admits(&ticket, 11) && !admits(&ticket, 12));
-    let (second, first) = (ticket.permit(), ticket.permit());
+    let second = ticket.permit();
+    let first = ticket.permit();
     let held = receive(&first);
     assert!(!admits(&ticket, 12), "the consumer has one and the other is in the making");
     drop(held);

@@ -38,7 +38,8 @@ impl Model {
     fn work(&self) {
         let batch_size = self.batch_size as u64;
         while let Some(position) = self.ring.claim() {
-            let (batch, row) = (position / batch_size, position % batch_size);
+            let batch = position / batch_size;
+            let row = position % batch_size;
             let (Some(slab), _) = self.ring.enter(batch, || Ok(self.slab())) else { return };
             let mut claimed = slab.claim(usize::try_from(row).unwrap()).unwrap();
             claimed.parts().extra.with_mut(|value| *value = position + 1);

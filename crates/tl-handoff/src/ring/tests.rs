@@ -15,7 +15,8 @@ struct Model {
 impl Model {
     fn new(rows: u64, batch_size: u64, depth: usize) -> Arc<Self> {
         let ring = Ring::new(0..rows, 0..rows.div_ceil(batch_size), depth);
-        let (in_flight, most_in_flight) = (AtomicU64::new(0), AtomicU64::new(0));
+        let in_flight = AtomicU64::new(0);
+        let most_in_flight = AtomicU64::new(0);
         Arc::new(Self { ring, rows, batch_size, in_flight, most_in_flight })
     }
 
@@ -133,7 +134,9 @@ fn slabs_through_the_ring(positions: u64, workers: usize) {
         let ring = Ring::new(0..positions, 0..positions.div_ceil(ROWS), 1);
         let ring: Arc<Ring<_, _, ()>> = Arc::new(ring);
         let start = || {
-            let (ring, pool, shape) = (Arc::clone(&ring), Arc::clone(&pool), shape.clone());
+            let ring = Arc::clone(&ring);
+            let pool = Arc::clone(&pool);
+            let shape = shape.clone();
             thread::spawn(move || {
                 while let Some(position) = ring.claim() {
                     let batch = position / ROWS;
@@ -142,7 +145,8 @@ fn slabs_through_the_ring(positions: u64, workers: usize) {
                     let (Some(lease), _) = ring.enter(batch, make) else { return };
                     let mut row = lease.claim(usize::try_from(position % ROWS).unwrap()).unwrap();
                     row.parts().image.fill(epoch + 1);
-                    let (label, index) = (-1, position);
+                    let label = -1;
+                    let index = position;
                     row.identify(Identity { label, index, size: [1; 2], valid: true });
                     if let Some(complete) = row.finish() {
                         complete.publish();

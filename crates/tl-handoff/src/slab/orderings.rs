@@ -36,7 +36,8 @@ fn rows_are_seen_by_the_last_finisher_and_by_the_consumer() {
         let slab = Arc::new(slab(2));
         let done = Arc::new((Mutex::new(false), Condvar::new()));
         let threads = [0usize, 1].map(|row| {
-            let (slab, done) = (Arc::clone(&slab), Arc::clone(&done));
+            let slab = Arc::clone(&slab);
+            let done = Arc::clone(&done);
             thread::spawn(move || {
                 let claimed = slab.claim(row).unwrap();
                 if let Some(mut complete) = fill(claimed, row as u64 + 1) {

@@ -19,8 +19,10 @@ fn fill(slab: &Slab<Vec<u8>>, row: usize, value: u8) -> Option<Complete<'_, Vec<
     mask.fill(value + 100);
     extra.clear();
     extra.push(value);
-    let (label, index) = (-i64::from(value), u64::from(value));
-    let (size, valid) = ([value.into(), 7], value % 2 == 1);
+    let label = -i64::from(value);
+    let index = u64::from(value);
+    let size = [value.into(), 7];
+    let valid = value % 2 == 1;
     row_mut.identify(Identity { label, index, size, valid });
     row_mut.finish()
 }

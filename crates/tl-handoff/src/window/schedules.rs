@@ -22,7 +22,8 @@ fn all_rows() {
         })
     });
     let workers = (0..2).map(|_| {
-        let (window, next) = (Arc::clone(&window), Arc::clone(&next));
+        let window = Arc::clone(&window);
+        let next = Arc::clone(&next);
         thread::spawn(move || {
             loop {
                 let row = next.fetch_add(1, Ordering::Relaxed);

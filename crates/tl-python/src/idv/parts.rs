@@ -59,7 +59,9 @@ fn vector_parts(py: Python<'_>, vectors: &Vectors<'_>) -> PyResult<Py<PyAny>> {
         dict.set_item("length", length)?;
         return Ok(dict.into_any().unbind());
     }
-    let (mut lengths, mut ends, mut slots) = (Vec::new(), vec![0i64], Vec::new());
+    let mut lengths = Vec::new();
+    let mut ends = vec![0i64];
+    let mut slots = Vec::new();
     for row in vectors.rows() {
         lengths.push(i64::from(row.length()));
         match row.indices() {

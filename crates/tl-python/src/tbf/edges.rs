@@ -13,7 +13,8 @@ use crate::tensor::Tensor;
 ///
 /// Pointers and nodes are `int32` where both fit and `int64` otherwise, as numerical libraries ask for.
 pub(super) fn csr(adjacency: &Adjacency<'_>) -> PyResult<(Tensor, Tensor, Tensor, Tensor)> {
-    let (edges, pointers) = (adjacency.edges(), adjacency.pointers());
+    let edges = adjacency.edges();
+    let pointers = adjacency.pointers();
     let targets = || edges.iter().map(Edge::target);
     let most = edges.len().max(adjacency.rows());
     let (pointers, targets) = if i32::try_from(most).is_ok() {

@@ -88,12 +88,14 @@ pub(super) fn similar(
     let matrix = matrix(&vectors);
     let (query, row) = match asked {
         Asked::Row(row) if *row >= matrix.rows() => {
-            let (row, node_count) = (*row as u64, matrix.rows() as u64);
+            let row = *row as u64;
+            let node_count = matrix.rows() as u64;
             return Err(segment.error(FormatError::NoRow { row, node_count }));
         }
         Asked::Row(row) => (Query::from_row(&matrix, *row), Some(*row)),
         Asked::Vector(vector) if vector.len() != matrix.dim() => {
-            let (found, expected) = (vector.len(), matrix.dim());
+            let found = vector.len();
+            let expected = matrix.dim();
             let message =
                 format!("a vector of {found} numbers, those of the segment have {expected}");
             return Err(Error::setting(&message));

@@ -85,7 +85,8 @@ impl GaussianBlur {
         self.kernel = None;
         weights_into(columns, across, &mut self.across);
         weights_into(rows, down, &mut self.down);
-        let (across, down) = (&self.across, &self.down);
+        let across = &self.across;
+        let down = &self.down;
         self.products.clear();
         self.products.extend(down.iter().flat_map(|down| across.iter().map(move |w| down * w)));
         let dropped = trim(across, &mut self.fast_across) + trim(down, &mut self.fast_down);
@@ -166,7 +167,8 @@ impl GaussianBlur {
         let padded_stride = filtered_stride + (self.across.len() - 1) * RGB;
         let slots = self.down.len() + ROWS - 1;
         self.shape = Shape { width, height, slots, padded_stride, filtered_stride };
-        let (padded, filtered) = (slots * padded_stride, slots * filtered_stride);
+        let padded = slots * padded_stride;
+        let filtered = slots * filtered_stride;
         if self.padded.len() < padded {
             self.padded.resize(padded, 0.0);
         }

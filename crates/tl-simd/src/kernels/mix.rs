@@ -18,7 +18,9 @@ pub fn blend(level: Level, dtype: Dtype, lambda: f64, row: &mut [u8], other: &[u
     assert!(row.len().is_multiple_of(dtype.bytes()), "whole numbers");
     assert!(dtype != Dtype::U8, "integers are not blended");
     #[expect(clippy::cast_possible_truncation, reason = "torch's scalars have the tensor's type")]
-    let (lambda, rest) = (lambda as f32, (1.0 - lambda) as f32);
+    let rest = (1.0 - lambda) as f32;
+    #[expect(clippy::cast_possible_truncation, reason = "torch's scalars have the tensor's type")]
+    let lambda = lambda as f32;
     match dtype {
         Dtype::F32 => blend_as::<f32>(level, lambda, rest, row, other),
         Dtype::F16 => blend_as::<Half>(level, lambda, rest, row, other),
@@ -93,11 +95,13 @@ impl Format {
             Layout::Chw => (RGB, 1),
         };
         let pixel = numbers * self.dtype.bytes();
-        let (width, height) = (self.size.0 as usize, self.size.1 as usize);
+        let width = self.size.0 as usize;
+        let height = self.size.1 as usize;
         let place = move |plane: usize, rect: Rect, line: usize| {
             (((plane * height) + rect.y as usize + line) * width + rect.x as usize) * pixel
         };
-        let (lines, len) = (source.height as usize, source.width as usize * pixel);
+        let lines = source.height as usize;
+        let len = source.width as usize * pixel;
         (0..planes).flat_map(move |plane| {
             (0..lines)
                 .map(move |line| (place(plane, source, line), place(plane, target, line), len))
@@ -133,7 +137,8 @@ const STEP: usize = 32;
 fn define_blend<N: Blended>(lambda: f32, rest: f32, row: &mut [u8], other: &[u8]) {
     let others = other.chunks(STEP * N::SIZE);
     for (row, other) in row.chunks_mut(STEP * N::SIZE).zip(others) {
-        let (mut before, mut here) = ([0.0; STEP], [0.0; STEP]);
+        let mut before = [0.0; STEP];
+        let mut here = [0.0; STEP];
         for (number, bytes) in before.iter_mut().zip(other.chunks_exact(N::SIZE)) {
             *number = N::round(N::load(bytes) * rest);
         }
@@ -254,7 +259,8 @@ impl Half {
     #[expect(clippy::cast_possible_truncation, reason = "halves have 16 bits")]
     fn encode(value: f32) -> u16 {
         let bits = value.to_bits();
-        let (sign, magnitude) = (bits >> 16 & 0x8000, bits & 0x7FFF_FFFF);
+        let sign = bits >> 16 & 0x8000;
+        let magnitude = bits & 0x7FFF_FFFF;
         let normal = (magnitude + 0xFFF + (magnitude >> 13 & 1)).wrapping_sub(112 << 23) >> 13;
         // The last bit of 0.5 is worth as much as that of subnormal halves.
         let subnormal = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0x3F00_0000);
@@ -266,7 +272,8 @@ impl Half {
 
     #[inline(always)]
     pub(super) fn decode(half: u16) -> f32 {
-        let (sign, magnitude) = (u32::from(half & 0x8000) << 16, u32::from(half & 0x7FFF));
+        let sign = u32::from(half & 0x8000) << 16;
+        let magnitude = u32::from(half & 0x7FFF);
         let finite = (f32::from_bits(magnitude << 13) * Self::SCALE).to_bits();
         let infinite = magnitude << 13 | 0x7F80_0000;
         f32::from_bits(select(magnitude >= 0x7C00, infinite, finite) | sign)
@@ -324,7 +331,8 @@ mod tests {
         let all: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_ne_bytes).collect();
         // The others are near 1 as halves, near 0.016 as bfloat16; the length leaves a rest at
         // every level.
-        let (all, ones) = (&all[2..], [0x80, 0x3C].repeat(usize::from(u16::MAX)));
+        let all = &all[2..];
+        let ones = [0x80, 0x3C].repeat(usize::from(u16::MAX));
         for dtype in [Dtype::F16, Dtype::Bf16] {
             let mut expected = all.to_vec();
             blend(Level::Scalar, dtype, 0.3, &mut expected, &ones);

@@ -68,7 +68,8 @@ mod tests {
     fn levels_agree_with_the_definition_for_all_lengths() {
         for length in 0..200usize {
             let samples: Vec<u8> = (0..length).map(|i| (i * 97 % 256).to_le_bytes()[0]).collect();
-            let (a, b) = (0.301_234_5_f32, 0.698_765_4_f32);
+            let a = 0.301_234_5_f32;
+            let b = 0.698_765_4_f32;
             let expected: Vec<f32> = samples
                 .iter()
                 .map(|sample| a * f32::from(*sample) + b * f32::from(255 - *sample))

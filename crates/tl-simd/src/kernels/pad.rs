@@ -127,13 +127,15 @@ pub fn pad(level: Level, src: ImageView<'_>, margins: Margins, border: Border, o
     let (width, height) = src.size();
     let Margins { left, top, right, .. } = margins;
     let stride = out_width * channels;
-    let (first, inner) = (left as usize * channels, width as usize * channels);
+    let first = left as usize * channels;
+    let inner = width as usize * channels;
     for y in 0..height {
         let row = &mut out[(top as usize + y as usize) * stride..][..stride];
         row[first..][..inner].copy_from_slice(src.row(y));
         extend(level, row, channels, left as usize..out_width - right as usize, border);
     }
-    let (top, height) = (top as usize, height as usize);
+    let top = top as usize;
+    let height = height as usize;
     for y in (0..top).chain(top + height..out_height) {
         if let Some(source) = border.source(signed(y) - signed(top), signed(height)) {
             let from = (top + source) * stride;
@@ -151,7 +153,8 @@ fn checked_size(src: ImageView<'_>, margins: Margins, out: usize) -> (usize, usi
         let sum = before.checked_add(len).and_then(|sum| sum.checked_add(after));
         sum.expect("a side fits 32 bits") as usize
     };
-    let (out_width, out_height) = (side(left, width, right), side(top, height, bottom));
+    let out_width = side(left, width, right);
+    let out_height = side(top, height, bottom);
     let stride = out_width.checked_mul(src.channels());
     let need = stride.and_then(|stride| stride.checked_mul(out_height));
     assert_eq!(Some(out), need, "bytes of a {out_width}x{out_height} image");

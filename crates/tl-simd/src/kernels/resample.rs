@@ -82,7 +82,8 @@ impl Resampler {
             len: rect.width as usize * src.channels,
             channels: src.channels,
         };
-        let (columns, rows) = (columns.key, rows.key);
+        let columns = columns.key;
+        let rows = rows.key;
         self.vertical.prepare(rows);
         if columns.is_identity() {
             self.vertical_only(level, source, sink);
@@ -154,7 +155,8 @@ impl Resampler {
         let last = self.vertical.taps(self.vertical.len() - 1);
         let last = last.start + last.weights.len() - 1;
         // Row `r` of the source is in slot `(r - origin) % slots`; rows before `next` were made.
-        let (mut origin, mut next) = (0, 0);
+        let mut origin = 0;
+        let mut next = 0;
         for (y, taps) in (0..).zip(self.vertical.iter()) {
             if next < taps.start {
                 (origin, next) = (taps.start, taps.start);

@@ -323,8 +323,10 @@ fn add_columns(
     let zero = _mm256_setzero_si256();
     let weights = weights.map(|weight| _mm256_set1_epi32(weight.cast_signed()));
     for pair in 0..2 {
-        let (a, b) = (rows[2 * pair], rows[2 * pair + 1]);
-        let (low, high) = (_mm256_unpacklo_epi8(a, b), _mm256_unpackhi_epi8(a, b));
+        let a = rows[2 * pair];
+        let b = rows[2 * pair + 1];
+        let low = _mm256_unpacklo_epi8(a, b);
+        let high = _mm256_unpackhi_epi8(a, b);
         let taps = [
             _mm256_unpacklo_epi8(low, zero),
             _mm256_unpackhi_epi8(low, zero),

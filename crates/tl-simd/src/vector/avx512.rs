@@ -311,8 +311,10 @@ fn add_columns(
     weights: &[u32; ROWS],
 ) -> [Sums; ROWS] {
     let [a, b, c, d] = rows;
-    let (ab, cd) = (_mm512_unpacklo_epi8(a, b), _mm512_unpacklo_epi8(c, d));
-    let (ab_high, cd_high) = (_mm512_unpackhi_epi8(a, b), _mm512_unpackhi_epi8(c, d));
+    let ab = _mm512_unpacklo_epi8(a, b);
+    let cd = _mm512_unpacklo_epi8(c, d);
+    let ab_high = _mm512_unpackhi_epi8(a, b);
+    let cd_high = _mm512_unpackhi_epi8(c, d);
     let taps = [
         _mm512_unpacklo_epi16(ab, cd),
         _mm512_unpackhi_epi16(ab, cd),

@@ -279,7 +279,8 @@ fn add_columns(
     weights: &[u32; ROWS],
 ) -> [int32x4_t; 4] {
     for (row, weight) in rows.into_iter().zip(weights) {
-        let (low, high) = (vmovl_u8(vget_low_u8(row)), vmovl_high_u8(row));
+        let low = vmovl_u8(vget_low_u8(row));
+        let high = vmovl_high_u8(row);
         let taps = [
             vmovl_u16(vget_low_u16(low)),
             vmovl_high_u16(low),

@@ -123,7 +123,8 @@ impl BoundingBoxes {
         let (width, height) = floats(self.canvas);
         let stays = |corners: &[f32; 4]| {
             let [left, top, right, bottom] = converted(*corners, self.format, BoxFormat::Xyxy);
-            let (across, down) = (right - left, bottom - top);
+            let across = right - left;
+            let down = bottom - top;
             across >= min_size
                 && down >= min_size
                 && across * down >= min_area
@@ -229,7 +230,8 @@ impl BoundingBoxes {
             let [left, top, right, bottom] = f(converted(*numbers, self.format, BoxFormat::Xyxy));
             // NaN lies nowhere; at the edge it is still a box.
             let within = |at: f32, side| if at.is_nan() { 0.0 } else { at.clamp(0.0, side) };
-            let (across, down) = (|x| within(x, width), |y| within(y, height));
+            let across = |x| within(x, width);
+            let down = |y| within(y, height);
             let corners = [across(left), down(top), across(right), down(bottom)];
             *numbers = converted(corners, BoxFormat::Xyxy, self.format);
         }
@@ -258,11 +260,13 @@ fn converted(numbers: [f32; 4], from: BoxFormat, to: BoxFormat) -> [f32; 4] {
         (BoxFormat::Xywh, BoxFormat::Cxcywh) => [x + z / 2.0, y + w / 2.0, z, w],
         (BoxFormat::Cxcywh, BoxFormat::Xywh) => [x - z / 2.0, y - w / 2.0, z, w],
         (BoxFormat::Cxcywh, BoxFormat::Xyxy) => {
-            let (left, top) = (x - z / 2.0, y - w / 2.0);
+            let left = x - z / 2.0;
+            let top = y - w / 2.0;
             [left, top, z + left, w + top]
         }
         (BoxFormat::Xyxy, BoxFormat::Cxcywh) => {
-            let (width, height) = (z - x, w - y);
+            let width = z - x;
+            let height = w - y;
             [(x * 2.0 + width) / 2.0, (y * 2.0 + height) / 2.0, width, height]
         }
     }

@@ -182,7 +182,8 @@ impl Mask {
 /// The size of a mask, which has no more rows and columns than an image.
 fn checked((width, height): (u64, u64)) -> Result<(u32, u32), AnnotationError> {
     let side = |side: u64| u32::try_from(side).unwrap_or(u32::MAX);
-    let (width, height) = (side(width), side(height));
+    let width = side(width);
+    let height = side(height);
     if width.max(height) > PlanError::MAX_SIDE {
         return Err(AnnotationError::Size { width, height });
     }

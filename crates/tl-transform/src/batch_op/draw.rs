@@ -51,12 +51,14 @@ fn weight(alpha: f64, rng: &mut Rng) -> f64 {
 
 /// torchvision's `CutMix.make_params`.
 fn cut((width, height): (u32, u32), lambda: f64, rng: &mut Rng) -> Mixing {
-    let (x, y) = (rng.below(width), rng.below(height));
+    let x = rng.below(width);
+    let y = rng.below(height);
     let half = 0.5 * (1.0 - lambda).sqrt();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "half a side")]
     let reach = |side: u32| (half * f64::from(side)) as u32;
     let span = |middle: u32, side: u32| {
-        let (start, end) = (middle.saturating_sub(reach(side)), side.min(middle + reach(side)));
+        let start = middle.saturating_sub(reach(side));
+        let end = side.min(middle + reach(side));
         (start, end - start)
     };
     let ((x, width), (y, height)) = (span(x, width), span(y, height));

@@ -48,7 +48,8 @@ impl Mixing {
                 [lambda, 1.0 - lambda, 0.0, 0.0]
             }
             Self::Mosaic { centre: (x, y) } => {
-                let (right, below) = (width.saturating_sub(x), height.saturating_sub(y));
+                let right = width.saturating_sub(x);
+                let below = height.saturating_sub(y);
                 [share(x, y), share(right, y), share(x, below), share(right, below)]
             }
         }
@@ -135,7 +136,8 @@ impl<'a> Batch<'a> {
     /// Makes the mosaic around `centre` of an image and the three before it.
     fn mosaic(&mut self, image: usize, (x, y): (u32, u32)) {
         let (format, (width, height)) = (self.format, self.format.size);
-        let (right, below) = (width - x, height - y);
+        let right = width - x;
+        let below = height - y;
         // What becomes the upper left part moves up and left, before the others come in.
         let row = &mut self.images[image * self.bytes..][..self.bytes];
         let own = Rect { x: right, y: below, width: x, height: y };

@@ -25,7 +25,8 @@ fn recipe(batch_ops: Vec<BatchOp>, side: u32) -> Recipe {
 /// Images whose numbers say where they are: image, column, row, channel.
 fn images(count: usize, output: OutputSpec) -> Vec<Vec<f32>> {
     let number = |image: usize, index: usize| {
-        let (pixels, channels) = ((WIDTH * HEIGHT) as usize, 3);
+        let pixels = (WIDTH * HEIGHT) as usize;
+        let channels = 3;
         let place = match output.layout {
             Layout::Chw => index % pixels * channels + index / pixels,
             Layout::Hwc => index,
@@ -56,7 +57,8 @@ fn source(mixing: Mixing, image: usize, count: usize, (x, y): (u32, u32)) -> (us
             (if cut { before(1) } else { image }, x, y)
         }
         Mixing::Mosaic { centre: (middle_x, middle_y) } => {
-            let (left, above) = (x < middle_x, y < middle_y);
+            let left = x < middle_x;
+            let above = y < middle_y;
             let back = usize::from(!left) + 2 * usize::from(!above);
             let x = if left { x + WIDTH - middle_x } else { x - middle_x };
             let y = if above { y + HEIGHT - middle_y } else { y - middle_y };
@@ -83,7 +85,8 @@ fn rectangles_and_mosaics_take_every_pixel_from_its_place() {
                 for (image, out) in expected.iter_mut().enumerate() {
                     for (index, number) in out.iter_mut().enumerate() {
                         let pixel = |x: u32, y: u32| (y * WIDTH + x) as usize;
-                        let (place, pixels) = (index, (WIDTH * HEIGHT) as usize);
+                        let place = index;
+                        let pixels = (WIDTH * HEIGHT) as usize;
                         let (at, channel) = match layout {
                             Layout::Chw => (place % pixels, place / pixels),
                             Layout::Hwc => (place / 3, place % 3),
@@ -97,7 +100,8 @@ fn rectangles_and_mosaics_take_every_pixel_from_its_place() {
                         *number = before[from][from_index];
                     }
                 }
-                let (mut mixed, mut spare) = (bytes(&before, dtype), Vec::new());
+                let mut mixed = bytes(&before, dtype);
+                let mut spare = Vec::new();
                 mixing.run(Level::detect(), output, (WIDTH, HEIGHT), &mut mixed, &mut spare);
                 assert_eq!(mixed, bytes(&expected, dtype), "{mixing:?} {output:?} {count}");
             }
@@ -117,7 +121,8 @@ fn images_are_blended_with_the_one_before() {
         let expected: Vec<Vec<f32>> = (0..count)
             .map(|image| (0..before[image].len()).map(|index| blend(image, index)).collect())
             .collect();
-        let (mut mixed, mut spare) = (bytes(&before, Dtype::F32), Vec::new());
+        let mut mixed = bytes(&before, Dtype::F32);
+        let mut spare = Vec::new();
         let mixing = Mixing::MixUp { lambda: 0.3 };
         mixing.run(Level::detect(), output, (WIDTH, HEIGHT), &mut mixed, &mut spare);
         assert_eq!(mixed, bytes(&expected, Dtype::F32), "{count} images");

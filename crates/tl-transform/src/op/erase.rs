@@ -217,9 +217,11 @@ impl Operation for GridMask {
         let (low, high) = self.distance;
         let distance = low + rng.below(high - low);
         let length = round((f64::from(distance) * self.ratio).ceil());
-        let (y, x) = (rng.below(distance), rng.below(distance));
+        let y = rng.below(distance);
+        let x = rng.below(distance);
         let degrees = rng.below(self.rotate);
-        let (squares, value) = (self.mode == 1, self.value.numbers());
+        let squares = self.mode == 1;
+        let value = self.value.numbers();
         drawing.erase(Erase::Grid { distance, length, offset: (x, y), degrees, squares, value })
     }
 }

@@ -81,7 +81,8 @@ impl Action {
             Self::TranslateX => affine(Affine { translate: (magnitude.trunc(), 0.0), ..still }),
             Self::TranslateY => affine(Affine { translate: (0.0, magnitude.trunc()), ..still }),
             Self::Rotate => {
-                let (expand, center) = (None, None);
+                let expand = None;
+                let center = None;
                 let rotate = Rotate { angle: magnitude, interpolation, expand, center, fill };
                 Step::Warp(Warp::Rotate(rotate))
             }
@@ -187,7 +188,8 @@ impl Space {
 /// sum rounded once, as torch's code is compiled for CPUs with FMA.
 #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "below 2^24")]
 fn linspace(start: f64, end: f64, place: u32, count: u32) -> f64 {
-    let (start, end) = (start as f32, end as f32);
+    let start = start as f32;
+    let end = end as f32;
     let last = count.saturating_sub(1);
     if last == 0 {
         return f64::from(start);
@@ -227,6 +229,7 @@ const fn nearest() -> Interpolation {
 
 /// Refuses numbers of magnitudes that there is no step between.
 fn require_bins(bins: u32) -> Result<(), Invalid> {
-    let (parameter, expected) = ("num_magnitude_bins", "2 to 65535");
+    let parameter = "num_magnitude_bins";
+    let expected = "2 to 65535";
     require((2..=MAX_SIZE).contains(&bins), parameter, f64::from(bins), expected)
 }

@@ -61,7 +61,8 @@ fn plans_of_fixed_seeds_stay_as_they_are() {
         let pass = pass(&train(), (500, 375), draw(seed, epoch, sample));
         let window = rect(0, 0, 224, 224);
         let resized = (224, 224);
-        let (padding, interpolation) = (Padding::default(), Interpolation::Bilinear);
+        let padding = Padding::default();
+        let interpolation = Interpolation::Bilinear;
         assert_eq!(pass, Pass { region, resized, window, padding, flip, interpolation, ..pass });
     };
     check(0, 0, 0, rect(82, 1, 244, 318), false);
@@ -180,10 +181,12 @@ fn plans_that_end_in_impossible_sizes_are_refused() {
         let ops = [Resize::new(size).into()].into_iter().chain(crop).collect();
         Recipe::new(ops, PIXELS).unwrap().plan(1, 65_535, Draw::default())
     };
-    let (width, height) = (16, 1_048_560);
+    let width = 16;
+    let height = 1_048_560;
     assert_eq!(plan(16, None), Err(PlanError::ImageSize { width, height }));
     assert_eq!(plan(16, Some(16)).unwrap().output_size(), (16, 16));
-    let (width, height) = (65_535, 4_294_836_225);
+    let width = 65_535;
+    let height = 4_294_836_225;
     let refused = Err(PlanError::ResizedSide { width, height });
     assert_eq!(plan(65_535, None), refused);
     assert_eq!(plan(65_535, Some(65_535)), refused);

@@ -86,7 +86,8 @@ impl fmt::Display for HueMethod {
 impl Color {
     /// Carries the step out.
     pub(crate) fn run(self, stage: &mut Stage<'_>) {
-        let (level, parity) = (stage.level(), stage.parity);
+        let level = stage.level();
+        let parity = stage.parity;
         let arithmetic = match parity {
             Parity::Pil => Arithmetic::Pillow,
             Parity::Tensor => Arithmetic::Torch,

@@ -36,7 +36,8 @@ pub enum Mix {
 impl Mix {
     /// Carries the step out.
     pub(crate) fn run(self, stage: &mut Stage<'_>) -> Result<(), StepError> {
-        let (level, position) = (stage.level(), stage.position);
+        let level = stage.level();
+        let position = stage.position;
         let (image, scratch) = stage.image_and_mixture();
         let (width, height) = image.size();
         match self {

@@ -36,7 +36,8 @@ impl Pad {
     }
 
     pub(super) fn run(&self, stage: &mut Stage<'_>) {
-        let (level, size) = (stage.level(), stage.image.size());
+        let level = stage.level();
+        let size = stage.image.size();
         stage.replace(self.output_size(size), |image, out| {
             let view = ImageView::packed(image.pixels(), size.0, size.1, CHANNELS);
             let [red, green, blue] = self.fill;

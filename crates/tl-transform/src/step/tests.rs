@@ -19,13 +19,15 @@ fn rotate(expand: Option<(u32, u32)>) -> Step {
 }
 
 fn elastic() -> Elastic {
-    let (interpolation, fill) = (Interpolation::Bilinear, None);
+    let interpolation = Interpolation::Bilinear;
+    let fill = None;
     let stream = Stream::default();
     Elastic { alpha: (50.0, 50.0), sigma: (5.0, 5.0), stream, interpolation, fill }
 }
 
 fn grid(distance: u32, offset: u32) -> Step {
-    let (offset, value) = ((offset, offset), [9.0; 3]);
+    let offset = (offset, offset);
+    let value = [9.0; 3];
     Step::Erase(Erase::Grid { distance, length: 1, offset, degrees: 45, squares: false, value })
 }
 

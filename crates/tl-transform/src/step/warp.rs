@@ -136,7 +136,9 @@ impl Warp {
     }
 
     pub(super) fn run(&self, stage: &mut Stage<'_>) {
-        let (size, level, parity) = (stage.image.size(), stage.level(), stage.parity);
+        let size = stage.image.size();
+        let level = stage.level();
+        let parity = stage.parity;
         stage.warp(self.output_size(size), |scratch, view, out| {
             self.apply(scratch, Source { level, view, size }, parity, out);
         });

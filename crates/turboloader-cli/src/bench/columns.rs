@@ -6,7 +6,8 @@ use super::RowArgs;
 
 /// Columns, of which those that `--columns` names are still to come.
 pub(super) fn work(args: &RowArgs) -> Work {
-    let (features, label) = (args.features.clone(), args.label.clone());
+    let features = args.features.clone();
+    let label = args.label.clone();
     Work::Columns(Columns { features, label, ..Columns::default() })
 }
 

@@ -64,7 +64,9 @@ pub(crate) fn measure(
 fn measure_one(
     epoch: &mut impl FnMut() -> Result<u64, Failure>,
 ) -> Result<(Run, Duration), Failure> {
-    let (machine, own, start) = (machine_cpu_seconds(), own_cpu_seconds(), Instant::now());
+    let machine = machine_cpu_seconds();
+    let own = own_cpu_seconds();
+    let start = Instant::now();
     let samples = epoch()?;
     let wall = start.elapsed();
     let own = own_cpu_seconds() - own;

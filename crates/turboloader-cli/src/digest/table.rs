@@ -122,7 +122,8 @@ fn idv_columns(
         done += entry.block_count(rows);
         let codec = &entry.storage.codec;
         let r#type = codec.codec.as_ref().ok().map(ToString::to_string);
-        let (name, codec) = (entry.name.clone(), codec.name.clone());
+        let name = entry.name.clone();
+        let codec = codec.name.clone();
         digests.push(ColumnDigest { name, codec, r#type, outcome });
     }
     Ok((rows, digests))
@@ -142,8 +143,11 @@ fn hash_column(
         if let Values::Vector(vectors) = &values
             && vectors.slots() > MAX_SLOTS
         {
-            let (what, need, limit) = ("slots of the vectors", vectors.slots(), MAX_SLOTS);
-            let (column, offset) = (column.entry().name.clone(), place.offset);
+            let what = "slots of the vectors";
+            let need = vectors.slots();
+            let limit = MAX_SLOTS;
+            let column = column.entry().name.clone();
+            let offset = place.offset;
             let source = FormatError::Limit { what, need, limit };
             return Err(ReadError::Block { column, block, offset, source });
         }

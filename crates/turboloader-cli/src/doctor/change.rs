@@ -123,7 +123,8 @@ pub(super) fn changes(found: &Measured) -> Vec<Change> {
         Limit::Consumer | _ => return for_consumer(found),
     };
     // Nothing makes the consumer faster than it is by itself.
-    let (now, most) = (found.training.rate(), found.training.demand());
+    let now = found.training.rate();
+    let most = found.training.demand();
     for change in &mut changes {
         change.samples_per_s = change.samples_per_s.map(|rate| rounded(rate.min(most), 0));
     }
@@ -136,7 +137,8 @@ pub(super) fn changes(found: &Measured) -> Vec<Change> {
 }
 
 fn for_consumer(found: &Measured) -> Vec<Change> {
-    let (rate, one) = (found.training.rate(), found.one.capacity());
+    let rate = found.training.rate();
+    let one = found.one.capacity();
     let mut changes = vec![Change::advice("nothing in the loader: the training step is slower")];
     let workers = found.training.stats().workers;
     if one > 0.0 && workers > 1 {
@@ -222,7 +224,9 @@ fn for_decoding(found: &Measured) -> Vec<Change> {
     let stats = found.warm.stats();
     let rest = stats.stages.total().saturating_sub(stats.stages[Stage::Decode]).as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    let (workers, processed) = (stats.workers as f64, stats.processed as f64);
+    let workers = stats.workers as f64;
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    let processed = stats.processed as f64;
     let without = if rest > 0.0 { workers * processed / rest } else { 0.0 };
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     let decoded = 3.0 * found.data.pixels_per_sample * found.data.samples as f64;

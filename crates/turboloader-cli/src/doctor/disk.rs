@@ -34,7 +34,8 @@ pub(super) fn cold_reads(
     let next = AtomicU64::new(first);
     let start = Instant::now();
     let read = || {
-        let (mut reads, mut bytes) = (Reads::default(), Vec::new());
+        let mut reads = Reads::default();
+        let mut bytes = Vec::new();
         while start.elapsed() < time {
             let Some(index) = order.sample_at(next.fetch_add(1, Ordering::Relaxed)) else { break };
             let dropped = files.drop_pages(dataset, index);

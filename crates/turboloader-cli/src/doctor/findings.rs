@@ -31,9 +31,14 @@ pub(super) struct DataFigures {
 impl DataFigures {
     /// Looks at `look_at` entries, evenly spaced.
     pub(super) fn look(dataset: &Dataset, look_at: u64, open_s: f64) -> Self {
-        let (samples, step) = (dataset.len(), dataset.len().div_ceil(look_at).max(1));
-        let (mut looked, mut bytes, mut pixels, mut sized) = (0u32, 0.0, 0.0, 0u32);
-        let (mut image, mut jpegs_without_index) = (Vec::new(), false);
+        let samples = dataset.len();
+        let step = dataset.len().div_ceil(look_at).max(1);
+        let mut looked = 0u32;
+        let mut bytes = 0.0;
+        let mut pixels = 0.0;
+        let mut sized = 0u32;
+        let mut image = Vec::new();
+        let mut jpegs_without_index = false;
         for index in (0..samples).step_by(usize::try_from(step).unwrap_or(usize::MAX)) {
             // One that nothing is known of is left out of the means.
             let Ok(facts) = dataset.facts(index) else { continue };
@@ -144,7 +149,9 @@ impl Findings {
             limit_mb_per_s: limit,
         };
         #[expect(clippy::cast_precision_loss, reason = "shown with few digits")]
-        let (slab_bytes, batches) = (stats.slab_bytes as f64, stats.batches as f64);
+        let slab_bytes = stats.slab_bytes as f64;
+        #[expect(clippy::cast_precision_loss, reason = "shown with few digits")]
+        let batches = stats.batches as f64;
         let seconds = found.training.elapsed().as_secs_f64();
         let written = if seconds > 0.0 { slab_bytes * batches / seconds } else { 0.0 };
         #[expect(clippy::cast_precision_loss, reason = "shown with few digits")]

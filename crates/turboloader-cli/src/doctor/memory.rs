@@ -33,8 +33,10 @@ pub(super) fn copy_rate(threads: usize, time: Duration) -> Result<f64, Failure> 
 }
 
 fn copy_for(time: Duration) -> f64 {
-    let (from, mut to) = (vec![1u8; COPIED_BYTES], vec![0u8; COPIED_BYTES]);
-    let (start, mut copied) = (Instant::now(), 0.0);
+    let from = vec![1u8; COPIED_BYTES];
+    let mut to = vec![0u8; COPIED_BYTES];
+    let start = Instant::now();
+    let mut copied = 0.0;
     loop {
         to.copy_from_slice(black_box(&from));
         black_box(&mut to);

@@ -57,8 +57,10 @@ impl Pass {
 
     /// Takes batches, at least one.
     pub(super) fn run(&self, training: Training) -> Result<Outcome, PipelineError> {
-        let (before, start) = (self.loader.stats(), Instant::now());
-        let (mut batches, mut epoch) = (0, 0);
+        let before = self.loader.stats();
+        let start = Instant::now();
+        let mut batches = 0;
+        let mut epoch = 0;
         // An epoch that is covered whole needs no second start: the next one has its samples.
         let prefix = training.batches.filter(|&batches| batches < self.loader.len());
         let at_most = prefix.map_or(usize::MAX, |batches| batches.try_into().unwrap_or(usize::MAX));
@@ -81,7 +83,8 @@ impl Pass {
 
     /// Samples a second that a consumer with this step takes when batches cost nothing.
     pub(super) fn replay(&self, step: Duration, time: Duration) -> Result<f64, PipelineError> {
-        let (start, mut samples) = (None, 0u64);
+        let start = None;
+        let mut samples = 0u64;
         let mut start: Option<Instant> = start;
         for batch in self.loader.replay(0, REPLAYED)? {
             let start = *start.get_or_insert_with(Instant::now);

@@ -118,7 +118,8 @@ impl ColumnFacts {
         entry: &ColumnEntry,
         damaged: &mut DamagedParts,
     ) -> Result<Self, Failure> {
-        let (blocks, metadata) = (table.blocks(index), table.file().metadata(index));
+        let blocks = table.blocks(index);
+        let metadata = table.file().metadata(index);
         let mut facts = Self {
             name: entry.name.clone(),
             r#type: type_of(&entry.storage),

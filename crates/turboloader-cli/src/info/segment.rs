@@ -93,8 +93,9 @@ impl SegmentFacts {
     }
 
     fn of_header(file: &SegmentFile, header: &FileHeader, file_bytes: u64) -> Self {
-        let (dim, dtype, flags) =
-            (header.embedding_dim(), header.embedding_dtype(), header.flags());
+        let dim = header.embedding_dim();
+        let dtype = header.embedding_dtype();
+        let flags = header.flags();
         let embeddings = header.has_embeddings().then(|| EmbeddingFacts {
             dim,
             dtype: dtype_name(dtype),

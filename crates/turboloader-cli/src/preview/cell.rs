@@ -77,13 +77,15 @@ impl Training {
     ) -> Result<Pass, Failure> {
         let entry = source.entry(index)?;
         source.read_into(index, &mut self.bytes)?;
-        let (format, size) = (entry.format, (entry.width, entry.height));
+        let format = entry.format;
+        let size = (entry.width, entry.height);
         let stored = Stored { format, size, bytes: &mut self.bytes, row_index: None };
         let draw = Draw { seed: self.seed, epoch, sample: index };
         let rendered = self.renderer.render(stored, draw, Target::Image(&mut self.image));
         rendered.map(|plans| plans.first().map_or(Pass::whole(0, 0), |plan| plan.head)).map_err(
             |fault| {
-                let (key, offset) = (entry.key.map(Cow::into_owned), Some(entry.offset));
+                let key = entry.key.map(Cow::into_owned);
+                let offset = Some(entry.offset);
                 let shard = source.location().clone();
                 PipelineError::Sample(Arc::new(SampleError { index, key, shard, offset, fault }))
                     .into()
@@ -179,7 +181,8 @@ pub(super) fn fit(
     level: Level,
     resampler: &mut Resampler,
 ) {
-    let (width, height) = (image.width, image.height);
+    let width = image.width;
+    let height = image.height;
     if width == 0 || height == 0 {
         return;
     }
@@ -190,7 +193,8 @@ pub(super) fn fit(
         u32::try_from(fitted).unwrap_or(side).max(1)
     };
     let resized = (scaled(width), scaled(height));
-    let (left, top) = (at.0 + (side - resized.0) / 2, at.1 + (side - resized.1) / 2);
+    let left = at.0 + (side - resized.0) / 2;
+    let top = at.1 + (side - resized.1) / 2;
     let resize = Resize {
         region: Rect::of_size(width, height),
         resized,

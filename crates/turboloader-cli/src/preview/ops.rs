@@ -36,7 +36,8 @@ pub(super) fn run(args: &Args) -> Result<Verdict, Failure> {
     let operations = showcase::operations();
     let sheet = Sheet::new(operations.len(), args.draws.get(), args.size)?;
     let mut canvas = Canvas::new(sheet.width, sheet.height, BACKGROUND);
-    let (level, mut resampler) = (Level::detect(), Resampler::new());
+    let level = Level::detect();
+    let mut resampler = Resampler::new();
     for (row, op) in operations.into_iter().enumerate() {
         let photograph = &photographs[row % photographs.len()];
         let (x, y) = sheet.corner(row);
@@ -61,8 +62,8 @@ fn photographs(args: &Args) -> Result<Vec<Image>, Failure> {
     let count = args.count.map_or(SAMPLES, std::num::NonZeroUsize::get);
     let side = args.size * OVERSAMPLING;
     let square = Recipe::new(vec![Resize::new(side).into(), CenterCrop::new(side).into()], PIXELS)?;
-    let (mut decoder, mut renderer) =
-        (SampleDecoder::new(DecodeOptions::default()), Renderer::new(&square));
+    let mut decoder = SampleDecoder::new(DecodeOptions::default());
+    let mut renderer = Renderer::new(&square);
     let mut image = Image::new();
     let mut photographs = Vec::new();
     for index in evenly_spaced(data.source().sample_count(), count) {
@@ -145,7 +146,9 @@ fn render(
     made.data.resize(renderer.output_bytes((width, height)), 0);
     let done = renderer.render(plan, &image.data, image.width, image.height, &mut made.data);
     done.map_err(|fault| {
-        let (key, shard, offset) = (None, tbl_io::Location::default(), None);
+        let key = None;
+        let shard = tbl_io::Location::default();
+        let offset = None;
         let fault = fault.into();
         PipelineError::Sample(Arc::new(SampleError { index, key, shard, offset, fault }))
     })?;

@@ -74,7 +74,8 @@ impl IdvTable {
     pub(crate) fn choose(&self, names: Option<&[String]>) -> Result<Vec<usize>, Failure> {
         if let Some(names) = names {
             let find = |name: &String| {
-                let (path, name) = (self.path.clone(), name.clone());
+                let path = self.path.clone();
+                let name = name.clone();
                 self.file.find(&name).ok_or_else(|| TableFailure::NoColumn { path, name }.into())
             };
             return names.iter().map(find).collect();

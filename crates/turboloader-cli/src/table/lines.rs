@@ -57,7 +57,8 @@ impl Sheet {
         }
         let mut line = String::new();
         for (at, (cell, heading)) in cells.iter().zip(&self.headings).enumerate() {
-            let (width, is_last) = (heading.width, at + 1 == self.headings.len());
+            let width = heading.width;
+            let is_last = at + 1 == self.headings.len();
             let is_whole = is_last || heading.is_right || cell.chars().count() <= width;
             let cut: String = if !is_whole {
                 cell.chars().take(width.saturating_sub(CUT.len())).chain(CUT.chars()).collect()

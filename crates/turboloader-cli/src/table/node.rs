@@ -71,7 +71,8 @@ impl NodeColumn {
             return Ok(there.copied().collect());
         };
         let find = |name: &String| {
-            let (path, name) = (file.path().to_owned(), name.clone());
+            let path = file.path().to_owned();
+            let name = name.clone();
             let known = Self::ALL.into_iter().find(|column| column.name() == name);
             known.ok_or_else(|| TableFailure::NoColumn { path, name }.into())
         };

@@ -258,7 +258,8 @@ impl Serialize for OffsetTime {
         match DateTime::from_ticks(ticks) {
             Some(clock) => {
                 let sign = if minutes < 0 { '-' } else { '+' };
-                let (hours, rest) = (minutes.unsigned_abs() / 60, minutes.unsigned_abs() % 60);
+                let hours = minutes.unsigned_abs() / 60;
+                let rest = minutes.unsigned_abs() % 60;
                 serializer.collect_str(&format_args!("{clock}{sign}{hours:02}:{rest:02}"))
             }
             None => {

@@ -94,7 +94,8 @@ pub(super) fn run(table: &Table, args: &Args, global: GlobalArgs) -> Result<Verd
         if encrypted.is_empty() {
             return Ok(Verdict::Good);
         }
-        let (path, regions) = (args.file.clone(), encrypted.join(", "));
+        let path = args.file.clone();
+        let regions = encrypted.join(", ");
         return Err(TableFailure::NotVerified { path, regions }.into());
     };
     if damaged == 1 {

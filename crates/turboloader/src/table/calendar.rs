@@ -64,8 +64,10 @@ pub(crate) fn write_span(text: &mut String, ticks: i64) {
 }
 
 fn write_clock(text: &mut String, ticks: i64) {
-    let (seconds, fraction) = (ticks / TICKS_PER_SECOND, ticks % TICKS_PER_SECOND);
-    let (minutes, seconds) = (seconds / 60, seconds % 60);
+    let seconds = ticks / TICKS_PER_SECOND;
+    let fraction = ticks % TICKS_PER_SECOND;
+    let minutes = seconds / 60;
+    let seconds = seconds % 60;
     write!(text, "{:02}:{:02}:{seconds:02}", minutes / 60, minutes % 60).unwrap_or(());
     if fraction > 0 {
         write!(text, ".{fraction:07}").unwrap_or(());
@@ -91,7 +93,8 @@ pub(crate) fn parse_offset_point(text: &str) -> Option<(i64, i16)> {
     let (point, zone) = text.split_at_checked(text.len().checked_sub(6)?)?;
     let (sign, zone) = zone.split_at_checked(1)?;
     let (hours, minutes) = zone.split_once(':')?;
-    let (hours, minutes) = (clock_part(hours, 24)?, clock_part(minutes, 60)?);
+    let hours = clock_part(hours, 24)?;
+    let minutes = clock_part(minutes, 60)?;
     let minutes = i16::try_from(hours * 60 + minutes).ok()?;
     let minutes = match sign {
         "+" => minutes,

@@ -71,7 +71,8 @@ impl Table {
     pub(super) fn row_ranges(&self) -> impl Iterator<Item = Range<u64>> + use<> {
         let chosen = self.columns.iter().filter_map(|&index| self.file.columns().get(index));
         let step = chosen.map(|entry| entry.rows_per_block).max().unwrap_or(1).max(1);
-        let (mut start, end) = (0u64, self.file.row_count());
+        let mut start = 0u64;
+        let end = self.file.row_count();
         iter::from_fn(move || {
             let rows = start..end.min(start.saturating_add(step));
             start = rows.end;
@@ -159,7 +160,8 @@ fn new_column(
                 value: table.file.metadata_value(&metadata)?,
             }),
             Err(reason) => {
-                let (kind, column) = (&metadata.kind, &entry.name);
+                let kind = &metadata.kind;
+                let column = &entry.name;
                 let note = TableNote::Metadata { kind, column, reason };
                 report(on_event, TableEvent::LeftOut(note))?;
             }

@@ -40,7 +40,8 @@ impl Groups {
     pub(super) fn plan(selection: &Selection<'_>, place: Place) -> Self {
         let mut groups =
             Self { place, kept: HashSet::new(), written: HashMap::new(), taken: HashSet::new() };
-        let (mut names, mut planned) = (Names::new(), Vec::new());
+        let mut names = Names::new();
+        let mut planned = Vec::new();
         for number in 0..selection.sample_count() {
             let Located { source, index, .. } = selection.locate(number);
             // A damaged entry will be reported when its turn comes.

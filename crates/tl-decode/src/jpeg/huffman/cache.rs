@@ -60,7 +60,8 @@ impl TableCache {
             self.kept[index].used = self.clock;
             return Some(index);
         }
-        let (dc_content, ac_content) = (Content::of(dc)?, Content::of(ac)?);
+        let dc_content = Content::of(dc)?;
+        let ac_content = Content::of(ac)?;
         let oldest = (0..self.kept.len()).min_by_key(|&index| self.kept[index].used);
         let (index, mut tables) = match oldest {
             Some(oldest) if self.kept.len() == CAPACITY => {

@@ -28,8 +28,10 @@ impl<'a, const SIZE: usize> Following<'a, SIZE> {
 
     #[inline(always)]
     pub(super) fn new(spec: &HuffmanSpec<'_>, symbols: &'a Symbols<SIZE>) -> Self {
-        let (mut end_bits, mut end_code) = (Self::INDEX_BITS + 1, 0);
-        let (mut code, mut values) = (0, spec.values.iter());
+        let mut end_bits = Self::INDEX_BITS + 1;
+        let mut end_code = 0;
+        let mut code = 0;
+        let mut values = spec.values.iter();
         for (bits, &count) in (1..=Self::INDEX_BITS).zip(spec.counts) {
             for &value in values.by_ref().take(count.into()) {
                 if value == 0 {
@@ -69,14 +71,18 @@ impl<'a, const SIZE: usize> Following<'a, SIZE> {
     #[inline(always)]
     fn entry(&self, index: u32, first: u32, is_dc: bool) -> (u32, u32) {
         let index_bits = Self::INDEX_BITS;
-        let (code, run, size) = (first & 0xFF, first >> 12, first >> 8 & 15);
+        let code = first & 0xFF;
+        let run = first >> 12;
+        let size = first >> 8 & 15;
         let used = code + size;
         let is_sign_there = size == 0 || code < index_bits;
         let is_first = code > 0 && (is_dc || size > 0) && is_sign_there && used <= MAX_BITS;
         let value = Self::coefficient(index, code, size);
 
         let next = self.symbols[Self::behind(index, used) as usize % SIZE];
-        let (next_code, next_run, next_size) = (used + (next & 0xFF), next >> 12, next >> 8 & 15);
+        let next_code = used + (next & 0xFF);
+        let next_run = next >> 12;
+        let next_size = next >> 8 & 15;
         let next_used = next_code + next_size;
         // The first of two coefficients has 8 bits with its sign, and the sign of the second has
         // to be in the index.
@@ -106,7 +112,8 @@ impl<'a, const SIZE: usize> Following<'a, SIZE> {
             pick(next_used.saturating_sub(index_bits), used.saturating_sub(index_bits), 0, 0);
         let none = if is_dc { NO_DC } else { NO_AC };
         let distance = pick(last + 1 + ended(next_end), run + 1 + ended(end), alone, none);
-        let (at, last_at) = (pick(run, run, 0, 0), pick(last, run, 0, 0));
+        let at = pick(run, run, 0, 0);
+        let last_at = pick(last, run, 0, 0);
         let low = bits | extra << 8 | at << 16 | last_at << 24;
         let high = distance | (value & 0xFF) << 8 | pick(last_value, value, 0, 0) << 16;
         (low, high)
@@ -124,7 +131,8 @@ pub(super) fn fill<const SIZE: usize>(
     let is_dc = first.is_some();
     let batches = entries.chunks_exact_mut(BATCH).zip(symbols.chunks_exact(BATCH));
     for (base, (entries, symbols)) in (0..).step_by(BATCH).zip(batches) {
-        let (mut low, mut high) = ([0; BATCH], [0; BATCH]);
+        let mut low = [0; BATCH];
+        let mut high = [0; BATCH];
         for (offset, ((low, high), &first)) in (0..).zip(low.iter_mut().zip(&mut high).zip(symbols))
         {
             (*low, *high) = following.entry(base + offset, first, is_dc);

@@ -101,7 +101,8 @@ impl Tables {
                 for (lengths, &entry) in self.ac_lengths.iter_mut().zip(&self.ac) {
                     *lengths = lengths_of(entry);
                 }
-                let (first, symbols) = (super::symbols(dc), super::symbols(ac));
+                let first = super::symbols(dc);
+                let symbols = super::symbols(ac);
                 entries::fill(&Following::new(ac, &symbols), Some(&first), &mut self.dc);
             },
         );
@@ -134,7 +135,8 @@ impl Tables {
     pub(in crate::jpeg) fn one_symbol(&self, bits: u64, at: u32) -> Entry {
         let codes = if at == 0 { &self.dc_codes } else { &self.ac_codes };
         let Some(symbol) = codes.symbol(bits) else { return 0 };
-        let (run, size) = (u32::from(symbol.value >> 4), u32::from(symbol.value & 15));
+        let run = u32::from(symbol.value >> 4);
+        let size = u32::from(symbol.value & 15);
         let room = COEFFICIENTS.saturating_sub(at + 1);
         let behind = match size {
             0 if at == 0 => 1,
@@ -142,7 +144,8 @@ impl Tables {
             0 => END,
             _ => run.min(room) + 1,
         };
-        let (mut place, mut value) = (0, 0);
+        let mut place = 0;
+        let mut value = 0;
         if size > 0 {
             place = run.min(room);
             value = extend(((bits << symbol.bits) >> (64 - size)) as u32, size);

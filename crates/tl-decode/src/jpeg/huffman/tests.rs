@@ -17,7 +17,9 @@ impl Random {
 
     /// Codes that are not over-subscribed, for symbols made by `symbol`.
     fn table(&mut self, symbols: usize, symbol: impl Fn(u64) -> u8) -> ([u8; 16], Vec<u8>) {
-        let (mut counts, mut free, mut values) = ([0; 16], 1u64, vec![]);
+        let mut counts = [0; 16];
+        let mut free = 1u64;
+        let mut values = vec![];
         for count in &mut counts {
             free *= 2;
             // One code stays free for longer ones, the last of all being ones only.
@@ -60,14 +62,17 @@ fn entries_say_what_their_symbols_say_one_by_one() {
 
 /// Compares an entry with the symbols that its bits hold.
 fn check(tables: &Tables, bits: u64, at: u32, entry: Entry) {
-    let (len, extra) = (entry as u32 & 0xFF, (entry >> 8) as u32 & 0xFF);
+    let len = entry as u32 & 0xFF;
+    let extra = (entry >> 8) as u32 & 0xFF;
     let low = if extra == 0 { 0 } else { (bits << (len - extra)) >> (64 - extra) };
     let mut found = [0i16; 128];
     let place = |shift: u32| (at + ((entry >> shift) as u32 & 0xFF)) as usize;
     found[place(16)] = i16::from((entry >> 40) as i8);
     found[place(24)] = ((entry >> 48) as i16).wrapping_add(low as i16);
 
-    let (mut expected, mut next, mut used) = ([0i16; 128], at, 0);
+    let mut expected = [0i16; 128];
+    let mut next = at;
+    let mut used = 0;
     while used < len {
         let single = tables.one_symbol(bits << used, next);
         assert_ne!(single, 0, "{bits:064b} at {at}");

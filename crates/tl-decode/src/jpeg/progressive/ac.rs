@@ -56,7 +56,8 @@ pub(super) fn symbol(
         _ => (middle, length),
     };
     bits.consume(length);
-    let (high, size) = (u32::from(symbol >> 4), u32::from(symbol & 15));
+    let high = u32::from(symbol >> 4);
+    let size = u32::from(symbol & 15);
     if size > 0 {
         let value = extend(take(bits, size), size) << low;
         return Ok(Symbol::Value { zeros: high, value });
@@ -108,7 +109,8 @@ fn first_block(
     let run = loop {
         bits.refill();
         let mut entry = table.entry(bits);
-        let (mut zeros, mut value) = (u32::from(entry.middle()), entry.value());
+        let mut zeros = u32::from(entry.middle());
+        let mut value = entry.value();
         // Two coefficients that are in the table fit into one refill with room for a long one.
         if value != 0 {
             bits.consume(entry.bits());

@@ -65,7 +65,8 @@ impl Reading {
     /// Counts off up to `wanted` MCUs, at least one, that no restart marker parts, in `file`.
     /// `restarted` states that they are the first ones after such a marker.
     pub(super) fn advance(&mut self, file: &[u8], wanted: usize) -> Advance {
-        let (mut restarted, mut damage) = (false, None);
+        let mut restarted = false;
+        let mut damage = None;
         if self.left == 0 {
             restarted = true;
             damage = self.check_segment_end(file);

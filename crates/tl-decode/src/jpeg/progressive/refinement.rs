@@ -83,7 +83,8 @@ impl Places {
         let mut all = [0; 256];
         let mut byte = 0;
         while byte < 256 {
-            let (mut bit, mut at) = (0, 0);
+            let mut bit = 0;
+            let mut at = 0;
             while bit < 8 {
                 if byte >> bit & 1 == 1 {
                     all[byte] |= bit << at;
@@ -152,11 +153,13 @@ impl Symbols<'_> {
         block: &mut Block,
         corrections: &mut Corrections,
     ) -> Result<(u64, u32), Fault> {
-        let (mut fresh, mut zero) = (0, 0);
+        let mut fresh = 0;
+        let mut zero = 0;
         loop {
             bits.refill();
             let entry = self.table.entry(bits);
-            let (mut passed, mut value) = (u32::from(entry.middle()), entry.value());
+            let mut passed = u32::from(entry.middle());
+            let mut value = entry.value();
             if value != 0 {
                 bits.consume(entry.bits());
             } else {

@@ -20,7 +20,9 @@ fn be16(bytes: &[u8]) -> u32 {
 impl<'a> File<'a> {
     fn parse(bytes: &'a [u8]) -> Self {
         let mut file = File { bytes, grids: Vec::new(), mcus: (0, 0), scans: Vec::new() };
-        let (mut at, mut specs, mut interval) = (2, HuffmanSpecs::default(), 0);
+        let mut at = 2;
+        let mut specs = HuffmanSpecs::default();
+        let mut interval = 0;
         let mut ids = Vec::new();
         loop {
             while bytes[at] != 0xFF || matches!(bytes[at + 1], 0 | 0xFF | 0xD0..=0xD7) {
@@ -46,7 +48,8 @@ impl<'a> File<'a> {
     }
 
     fn frame(&mut self, segment: &[u8], ids: &mut Vec<u8>) {
-        let (height, width) = (be16(&segment[1..]), be16(&segment[3..]));
+        let height = be16(&segment[1..]);
+        let width = be16(&segment[3..]);
         let parts = segment[6..].chunks_exact(3);
         let factors: Vec<_> =
             parts.clone().map(|c| (u32::from(c[1] >> 4), u32::from(c[1] & 15))).collect();
@@ -79,7 +82,8 @@ impl<'a> File<'a> {
         for (part, spec) in scan.components.iter_mut().zip(segment[1..].chunks(2)).take(count) {
             let component = ids.iter().position(|id| *id == spec[0]).unwrap();
             let Grid { across, down, .. } = self.grids[component];
-            let (dc, ac) = (spec[1] >> 4, spec[1] & 15);
+            let dc = spec[1] >> 4;
+            let ac = spec[1] & 15;
             *part = ScanComponent { component, across, down, dc, ac };
         }
         if count == 1 {
@@ -170,7 +174,8 @@ fn every_level_gives_the_coefficients_of_the_standard() {
         let expected = reference::decode(&file);
         for level in levels() {
             let mut sink = Collect::new(&file.grids);
-            let (mut decoder, window) = (Progressive::default(), file.whole());
+            let mut decoder = Progressive::default();
+            let window = file.whole();
             let damage =
                 file.decode(&mut decoder, level, &window, OnDamaged::Error, &mut sink).unwrap();
             assert_eq!(damage, None);
@@ -195,7 +200,8 @@ fn a_window_hands_over_its_blocks_only() {
             for (grid, plane) in file.grids.iter().zip(&mut left_out) {
                 for (at, block) in plane.iter_mut().enumerate() {
                     let at = u32::try_from(at).unwrap();
-                    let (column, row) = (at % grid.columns / grid.across, at / grid.columns);
+                    let column = at % grid.columns / grid.across;
+                    let row = at / grid.columns;
                     if !window.columns.contains(&column)
                         || !window.rows.contains(&(row / grid.down))
                     {
@@ -214,7 +220,8 @@ fn cut_and_changed_data_is_reported_and_does_not_panic() {
         let whole = File::parse(bytes);
         let mut decoder = Progressive::default();
         let first = whole.scans[0].0.data_at;
-        let (mut refused, mut tried) = (0, 0);
+        let mut refused = 0;
+        let mut tried = 0;
         for at in (first..bytes.len() - 2).step_by(3) {
             let mut changed = bytes.to_vec();
             changed[at] ^= 1 << (at % 8);
@@ -250,7 +257,8 @@ fn check_scans(change: impl Fn(&mut Vec<(Scan, HuffmanSpecs<'_>)>), expected: &s
     let mut file = File::parse(FILES[1]);
     change(&mut file.scans);
     let mut decoder = Progressive::default();
-    let (level, window) = (Level::detect(), file.whole());
+    let level = Level::detect();
+    let window = file.whole();
     let result = file.decode(&mut decoder, level, &window, OnDamaged::Error, &mut Clear);
     let error = result.unwrap_err().to_string();
     assert!(error.contains(expected), "{error}");

@@ -63,7 +63,8 @@ impl<'a> Layout<'a> {
         let count = blocks as usize;
         let run_mcus = RUN_BLOCKS / blocks;
         let mut layout = Self { scan, slots: [Slot::default(); SLOTS], count, run_mcus };
-        let (mut slot, mut first) = (0, 0);
+        let mut slot = 0;
+        let mut first = 0;
         for (component, part) in components.iter().enumerate() {
             let step = part.across as usize;
             for _ in 0..part.down {

@@ -207,7 +207,8 @@ pub(super) fn store(bits: u64, entry: Entry, at: u32, block: &mut Block) {
         let zigzag = (at + (distance as u32 & 0xFF)) as usize % ZIGZAG.len();
         usize::from(ZIGZAG[zigzag]) % block.0.len()
     };
-    let (first, last) = (place(entry >> 16), place(entry >> 24));
+    let first = place(entry >> 16);
+    let last = place(entry >> 24);
     // The bits of the last coefficient that the index of the entry did not hold.
     let extra = (entry >> 8) as u32 & 0xFF;
     let low = bits.wrapping_shr((entry as u32).wrapping_neg()) & !(u64::MAX << extra);

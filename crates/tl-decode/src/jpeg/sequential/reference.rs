@@ -26,7 +26,8 @@ impl Header {
     /// Reads up to after the first scan header; `None` for what is not that simple.
     pub(super) fn read(file: &[u8]) -> Option<Self> {
         let mut header = Self::default();
-        let (mut frame, mut at) = (vec![], 2);
+        let mut frame = vec![];
+        let mut at = 2;
         loop {
             while file.get(at)? == &0xFF && file.get(at + 1)? == &0xFF {
                 at += 1;
@@ -67,7 +68,8 @@ impl Header {
     fn read_scan(&mut self, frame: &[u8], body: &[u8]) -> Option<()> {
         let side =
             |at: usize| Some(u32::from(u16::from_be_bytes([*frame.get(at)?, frame[at + 1]])));
-        let (height, width) = (side(1)?, side(3)?);
+        let height = side(1)?;
+        let width = side(3)?;
         let parts: Vec<&[u8]> = frame.get(6..)?.chunks_exact(3).collect();
         let factor = |part: &[u8]| (u32::from(part[1] >> 4), u32::from(part[1] & 15));
         let most = |of: fn((u32, u32)) -> u32| parts.iter().map(|part| of(factor(part))).max();
@@ -101,7 +103,8 @@ impl Header {
 
     /// The scan's blocks; `None` for damaged data.
     pub(super) fn decode(&self, file: &[u8]) -> Option<Grid> {
-        let (scan, mut grid) = (&self.scan, Grid::new());
+        let scan = &self.scan;
+        let mut grid = Grid::new();
         let mut bits = Bits { file, at: scan.data_at, byte: 0, left: 0 };
         let mut predictors = [0i32; 4];
         for mcu in 0..scan.mcu_rows * scan.mcus_per_row {
@@ -109,7 +112,8 @@ impl Header {
                 bits.restart()?;
                 predictors = [0; 4];
             }
-            let (row, column) = (mcu / scan.mcus_per_row, mcu % scan.mcus_per_row);
+            let row = mcu / scan.mcus_per_row;
+            let column = mcu % scan.mcus_per_row;
             for (part, predictor) in scan.components().iter().zip(&mut predictors) {
                 let dc = self.dc[usize::from(part.dc)].as_ref()?;
                 let ac = self.ac[usize::from(part.ac)].as_ref()?;
@@ -158,7 +162,9 @@ impl Bits<'_> {
     }
 
     fn symbol(&mut self, (counts, values): &Table) -> Option<u8> {
-        let (mut code, mut first, mut index) = (0, 0, 0);
+        let mut code = 0;
+        let mut first = 0;
+        let mut index = 0;
         for &count in counts {
             code = code << 1 | self.bit()?;
             if code < first + u32::from(count) {

@@ -60,7 +60,8 @@ impl<S: BlockSink> Walk<'_, '_, S> {
             };
             let count = u32::try_from(mcus).map_or(count, |left| count.min(left));
             let slots = self.layout.slots();
-            let (tables, state) = (&self.tables, (&mut bits, &mut predictors));
+            let tables = &self.tables;
+            let state = (&mut bits, &mut predictors);
             let (done, fault) = if wanted {
                 mcus::decode(state.0, slots, tables, state.1, blocks, count)
             } else {
@@ -76,15 +77,18 @@ impl<S: BlockSink> Walk<'_, '_, S> {
             }
             mcus -= u64::from(count);
         }
-        let (left_over, position) = (bits.whole_bytes_left(), bits.position());
+        let left_over = bits.whole_bytes_left();
+        let position = bits.position();
         SegmentStop::Complete { left_over, position, predictors }
     }
 
     /// The next piece; `None` after the window.
     #[inline(always)]
     fn next_piece(&self) -> Option<Piece> {
-        let (window, end) = (self.request.window, self.request.scan.mcus_per_row);
-        let (rows, columns) = (&window.rows, &window.columns);
+        let window = self.request.window;
+        let end = self.request.scan.mcus_per_row;
+        let rows = &window.rows;
+        let columns = &window.columns;
         let last_row = self.row + 1 == rows.end && self.row + 1 < self.request.scan.mcu_rows;
         if self.row >= rows.end || last_row && self.column >= columns.end {
             return None;

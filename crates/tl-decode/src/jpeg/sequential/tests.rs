@@ -47,7 +47,8 @@ fn decode_with(
     index: Option<RowIndex<'_>>,
 ) -> Result<(ScanEnd, Collector), Damage> {
     let mut sink = Collector::default();
-    let (scan, specs) = (&header.scan, &header.specs());
+    let scan = &header.scan;
+    let specs = &header.specs();
     let request = Request { file, scan, specs, window, on_damaged, index };
     let end = decoder.decode(Level::detect(), &request, &mut sink)?;
     assert_eq!(sink.rows, window.rows.clone().collect::<Vec<_>>());
@@ -113,7 +114,8 @@ pub(super) fn part(grid: &Grid, header: &Header, window: &Window) -> Grid {
 fn row_index(decoder: &mut SequentialDecoder, photo: &Photo) -> Vec<u8> {
     let mut index = vec![];
     let Photo { file, header, .. } = photo;
-    let (scan, specs) = (&header.scan, &header.specs());
+    let scan = &header.scan;
+    let specs = &header.specs();
     assert!(decoder.row_index(Level::detect(), file, scan, specs, &mut index).unwrap().is_some());
     index
 }
@@ -132,7 +134,8 @@ fn more_photographs_have_the_coefficients_of_the_reference() {
 fn compare_with_the_reference(photos: impl IntoIterator<Item = Photo>) {
     let mut decoder = SequentialDecoder::default();
     for Photo { path, file, header, grid } in photos {
-        let (file, header) = (&file, &header);
+        let file = &file;
+        let header = &header;
         let whole = header.scan.whole();
         let (end, sink) = decode(&mut decoder, file, header, &whole, OnDamaged::Error).unwrap();
         assert!(sink.grid == grid, "{}", path.display());
@@ -146,7 +149,8 @@ fn a_window_is_the_same_part_of_the_whole() {
     let mut decoder = SequentialDecoder::default();
     for photo in &photos() {
         let Photo { path, file, header, grid } = photo;
-        let (rows, columns) = (header.scan.mcu_rows, header.scan.mcus_per_row);
+        let rows = header.scan.mcu_rows;
+        let columns = header.scan.mcus_per_row;
         let index = row_index(&mut decoder, photo);
         for (rows, columns) in [
             (0..rows, 0..columns),
@@ -221,7 +225,8 @@ fn a_forged_index_gives_pixels_or_an_error() {
     let mut decoder = SequentialDecoder::default();
     let names = ["testdata/jpeg/restart.jpg", "testdata/jpeg/420.jpg"];
     let photos = photos();
-    let (mut decoded, mut refused) = (0, 0);
+    let mut decoded = 0;
+    let mut refused = 0;
     for photo in photos.iter().filter(|photo| names.iter().any(|name| photo.path.ends_with(name))) {
         let Photo { file, header, grid, .. } = photo;
         let index = row_index(&mut decoder, photo);
@@ -233,7 +238,8 @@ fn a_forged_index_gives_pixels_or_an_error() {
             let Ok(parsed) = RowIndex::parse(&wrong) else { continue };
             let row = u32::try_from(at.saturating_sub(20) / entry).unwrap();
             let rows = row.saturating_sub(1)..row + 1;
-            let (across, whole) = (header.scan.mcus_per_row, header.scan.whole());
+            let across = header.scan.mcus_per_row;
+            let whole = header.scan.whole();
             for window in [whole, Window { rows, columns: across / 2..across - 1 }] {
                 let parsed = Some(parsed);
                 let result =
@@ -359,9 +365,11 @@ fn changed_bytes_are_survived() {
     };
     for photo in photos().iter().filter(|photo| photo.file.len() < 5000) {
         let index = row_index(&mut decoder, photo);
-        let (rows, columns) = (photo.header.scan.mcu_rows, photo.header.scan.mcus_per_row);
+        let rows = photo.header.scan.mcu_rows;
+        let columns = photo.header.scan.mcus_per_row;
         for _ in 0..400 {
-            let (mut file, mut index) = (photo.file.clone(), index.clone());
+            let mut file = photo.file.clone();
+            let mut index = index.clone();
             let from = photo.header.scan.data_at;
             for _ in 0..=random(3) {
                 let at = from + random(file.len() - from);

@@ -87,7 +87,8 @@ impl Mix for WeightedSum {
 
     #[inline(always)]
     fn run<S: ColorSimd>(&self, simd: S, base: Floats<S>, samples: Floats<S>) -> Floats<S> {
-        let (factor, rest) = (simd.splat_float(self.factor), simd.splat_float(self.rest));
+        let factor = simd.splat_float(self.factor);
+        let rest = simd.splat_float(self.rest);
         let mut mixed = samples;
         for (mixed, base) in mixed.iter_mut().zip(base) {
             *mixed = simd.fused(base, rest, simd.mul_floats(*mixed, factor));

@@ -52,9 +52,12 @@ impl Change for Bytes {
 /// The hue of greys is not Pillow's zero, but nothing depends on it, as their saturation is zero.
 #[inline(always)]
 fn to_hsv([red, green, blue]: &Planes) -> Hsv {
-    let (mut value, mut range) = ([0; BLOCK], [0; BLOCK]);
+    let mut value = [0; BLOCK];
+    let mut range = [0; BLOCK];
     for index in 0..BLOCK {
-        let (red, green, blue) = (red[index], green[index], blue[index]);
+        let red = red[index];
+        let green = green[index];
+        let blue = blue[index];
         value[index] = red.max(green).max(blue);
         range[index] = value[index] - red.min(green).min(blue);
     }
@@ -63,15 +66,18 @@ fn to_hsv([red, green, blue]: &Planes) -> Hsv {
     for index in 0..BLOCK {
         let [red, green, blue] =
             [i16::from(red[index]), i16::from(green[index]), i16::from(blue[index])];
-        let (value, range) = (i16::from(value[index]), i16::from(range[index]));
+        let value = i16::from(value[index]);
+        let range = i16::from(range[index]);
         let before_red = if green < blue { 6 * range } else { 0 };
         let others = if green == value { 2 * range + blue - red } else { 4 * range + red - green };
         distance[index] = if red == value { before_red + green - blue } else { others };
     }
-    let (mut hue, mut saturation) = ([0; BLOCK], [0; BLOCK]);
+    let mut hue = [0; BLOCK];
+    let mut saturation = [0; BLOCK];
     let mut is_whole = [0_u8; BLOCK];
     for index in 0..BLOCK {
-        let (value, range) = (f32::from(value[index]), f32::from(range[index]));
+        let value = f32::from(value[index]);
+        let range = f32::from(range[index]);
         // One reciprocal serves both quotients. A half more in a numerator keeps the quotients of
         // whole numbers away from whole numbers, by more than the floats' errors.
         let reciprocal = 1.0 / (value * range).max(1.0);
@@ -143,7 +149,9 @@ fn to_rgb(hsv: &Hsv) -> Planes {
     let mut planes = [[0; BLOCK]; RGB];
     let [red, green, blue] = &mut planes;
     for index in 0..BLOCK {
-        let (most, middle, least) = (value[index], middle[index], least[index]);
+        let most = value[index];
+        let middle = middle[index];
+        let least = least[index];
         let parts = [most, least, middle, middle];
         [red[index], green[index], blue[index]] = arrange(sextant[index], parts);
     }
@@ -154,7 +162,8 @@ fn to_rgb(hsv: &Hsv) -> Planes {
 /// sample, and the third one where it falls and where it rises with the hue.
 #[inline(always)]
 fn arrange<T: Copy>(sextant: u8, [most, least, falling, rising]: [T; 4]) -> [T; RGB] {
-    let (near_red, near_green) = ((sextant == 0) | (sextant >= 5), (sextant == 1) | (sextant == 2));
+    let near_red = (sextant == 0) | (sextant >= 5);
+    let near_green = (sextant == 1) | (sextant == 2);
     [
         if near_red {
             most
@@ -237,7 +246,8 @@ fn turn(factor: f32, pixel: [u8; RGB]) -> [u8; RGB] {
     let sextants = fraction(hue + factor) * 6.0;
     let before = sextants.floor();
     let within = sextants - before;
-    let (pale, strong) = (1.0 - saturation, saturation * within);
+    let pale = 1.0 - saturation;
+    let strong = saturation * within;
     let parts = [value, pale * value, (1.0 - strong) * value, (strong + pale) * value];
     let channels = arrange(clip(before), parts);
     channels.map(

@@ -194,8 +194,10 @@ fn smoothed(columns: &[u16], here: &[u8]) -> Plane {
     // A thirteenth, with 16 fraction bits: too large by so little that the quotient of a sum of
     // thirteen samples is whole where it should be.
     const THIRTEENTH: u32 = 5_042;
-    let (left, middle) = (&columns[..BLOCK], &columns[RGB..][..BLOCK]);
-    let (right, here) = (&columns[BESIDE..][..BLOCK], &here[..BLOCK]);
+    let left = &columns[..BLOCK];
+    let middle = &columns[RGB..][..BLOCK];
+    let right = &columns[BESIDE..][..BLOCK];
+    let here = &here[..BLOCK];
     let mut smooth = [0; BLOCK];
     for (index, smooth) in smooth.iter_mut().enumerate() {
         let sum = left[index] + middle[index] + right[index] + 4 * u16::from(here[index]) + 6;

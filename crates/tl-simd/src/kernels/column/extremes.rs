@@ -89,7 +89,8 @@ pub fn extremes<T: Number>(level: Level, values: &[T]) -> Option<(T, T)> {
     let (least, most) = level.vectorize(
         #[inline(always)]
         || {
-            let (mut least, mut most) = (T::LARGEST, T::SMALLEST);
+            let mut least = T::LARGEST;
+            let mut most = T::SMALLEST;
             for value in values {
                 let (lower, upper) = value.bounds();
                 least = least.min(lower);

@@ -73,7 +73,8 @@ impl Grid {
             fixed(shift_y + sine * 0.5 + cosine * 0.5),
         ];
         let margin = [(side - self.size.0) / 2, (side - self.size.1) / 2].map(i64::from);
-        let (across, down) = ([fixed(cosine), fixed(sine)], [fixed(-sine), fixed(cosine)]);
+        let across = [fixed(cosine), fixed(sine)];
+        let down = [fixed(-sine), fixed(cosine)];
         let start =
             [0, 1].map(|axis| start[axis] + margin[0] * across[axis] + margin[1] * down[axis]);
         Cells {

@@ -41,7 +41,8 @@ pub(super) fn weights_into(size: usize, sigma: f64, weights: &mut Vec<f32>) {
     assert!(sigma.is_normal() && sigma > 0.0, "sigma is {sigma}, a positive number");
     let last = size - 1;
     let limit = last as f64 / (2.0 * 2.0_f64.sqrt());
-    let (start, end) = (-limit as f32, limit as f32);
+    let start = -limit as f32;
+    let end = limit as f32;
     let step = if last == 0 { 0.0 } else { (end - start) / last as f32 };
     let exponents = (0..size).map(|index| {
         let near = if index < size / 2 {
@@ -116,7 +117,8 @@ fn sum(values: &[f32]) -> f32 {
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the one rounding")]
 pub(super) fn fused(a: f32, b: f32, c: f32) -> f32 {
-    let (product, addend) = (f64::from(a) * f64::from(b), f64::from(c));
+    let product = f64::from(a) * f64::from(b);
+    let addend = f64::from(c);
     let sum = product + addend;
     let of_addend = sum - product;
     let error = (product - (sum - of_addend)) + (addend - of_addend);
@@ -142,11 +144,14 @@ mod tests {
             f32::from_bits(bits & 0x83FF_FFFF | 0x3C00_0000)
         };
         for _ in 0..2_000_000 {
-            let (a, b, c) = (next(), next(), next());
+            let a = next();
+            let b = next();
+            let c = next();
             assert_eq!(fused(a, b, c).to_bits(), a.mul_add(b, c).to_bits(), "{a} {b} {c}");
         }
         // A tie in f32 that f64 makes of a number next to it.
-        let (tie, beside) = (1.0 + f32::EPSILON, 2.0_f32.powi(-60));
+        let tie = 1.0 + f32::EPSILON;
+        let beside = 2.0_f32.powi(-60);
         for (a, b, c) in [(tie, 1.0 + f32::EPSILON, beside), (beside, -1.0, tie * 0.5)] {
             assert_eq!(fused(a, b, c), a.mul_add(b, c));
         }

@@ -126,10 +126,12 @@ fn convert_words<S: JpegSimd>(simd: S, y: S::Words, cb: S::Words, cr: S::Words) 
     const CB_TO_B_BEYOND_2: i16 = -7_471;
     const TO_G: [i16; 2] = [-11_277, -23_401];
     let centre = simd.splat_word(128);
-    let (cb, cr) = (simd.sub(cb, centre), simd.sub(cr, centre));
+    let cb = simd.sub(cb, centre);
+    let cr = simd.sub(cr, centre);
     let half = simd.splat_sum(1 << 14);
     let green = simd.narrow::<15>(simd.rotate(half, cb, cr, TO_G));
-    let (red, blue) = (simd.scale(cr, CR_TO_R_BEYOND_1), simd.scale(cb, CB_TO_B_BEYOND_2));
+    let red = simd.scale(cr, CR_TO_R_BEYOND_1);
+    let blue = simd.scale(cb, CB_TO_B_BEYOND_2);
     [
         simd.add(simd.add(y, cr), red),
         simd.add(y, green),

@@ -82,7 +82,8 @@ fn h2v1<S: JpegSimd>(simd: S, row: &[u8], out: &mut [u8]) {
     };
     define_h2v1(&row[..2], &mut out[..4]);
     define_h2v1(&row[len - 2..], &mut out[2 * len - 4..]);
-    let (one, two) = (simd.splat_word(1), simd.splat_word(2));
+    let one = simd.splat_word(1);
+    let two = simd.splat_word(2);
     for start in starts {
         let before = words_at(simd, row, start);
         let value = words_at(simd, row, start + 1);
@@ -103,7 +104,8 @@ fn h2v2<S: JpegSimd>(simd: S, near: &[u8], far: &[u8], out: &mut [u8]) {
     };
     define_h2v2(&near[..2], &far[..2], &mut out[..4]);
     define_h2v2(&near[len - 2..], &far[len - 2..], &mut out[2 * len - 4..]);
-    let (seven, eight) = (simd.splat_word(7), simd.splat_word(8));
+    let seven = simd.splat_word(7);
+    let eight = simd.splat_word(8);
     for start in starts {
         let before = columns_at(simd, near, far, start);
         let column = columns_at(simd, near, far, start + 1);
@@ -175,7 +177,8 @@ fn define_h2v2(near: &[u8], far: &[u8], out: &mut [u8]) {
     let column = |i: usize| 3 * u16::from(near[i]) + u16::from(far[i]);
     for (i, out) in out.as_chunks_mut::<2>().0.iter_mut().enumerate() {
         let three = 3 * column(i);
-        let (before, after) = (column(i.saturating_sub(1)), column((i + 1).min(near.len() - 1)));
+        let before = column(i.saturating_sub(1));
+        let after = column((i + 1).min(near.len() - 1));
         *out = [(three + before + 8) >> 4, (three + after + 7) >> 4].map(low_byte);
     }
 }

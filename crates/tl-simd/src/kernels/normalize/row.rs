@@ -199,7 +199,8 @@ impl Table {
                 vectors.zip(out.chunks_exact_mut(S::FLOATS * E::SIZE)).enumerate()
             {
                 let channels = index % RGB * S::FLOATS..(index % RGB + 1) * S::FLOATS;
-                let (mean, std) = (&mean[channels.clone()], &std[channels]);
+                let mean = &mean[channels.clone()];
+                let std = &std[channels];
                 E::store_vector(simd, samples, mean, std, out);
             }
         }
@@ -228,7 +229,8 @@ impl Table {
                 let part = parts[channel];
                 simd.store_bytes(if flip { simd.reverse(part) } else { part }, plane);
                 let out = &mut out[place * E::SIZE..][..S::PIXELS * E::SIZE];
-                let (mean, std) = (&mean[channel][..S::FLOATS], &std[channel][..S::FLOATS]);
+                let mean = &mean[channel][..S::FLOATS];
+                let std = &std[channel][..S::FLOATS];
                 for (samples, out) in
                     plane.chunks_exact(S::FLOATS).zip(out.chunks_exact_mut(S::FLOATS * E::SIZE))
                 {

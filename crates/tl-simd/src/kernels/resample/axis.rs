@@ -224,7 +224,8 @@ impl Axis {
         let narrowing = 1.0 / reach.scale.max(1.0);
         let first = reach.taps(key.first).start;
         for index in key.first..key.first + key.count {
-            let (center, taps) = (reach.center(index), reach.taps(index));
+            let center = reach.center(index);
+            let taps = reach.taps(index);
             let start = taps.start;
             let distances = taps.map(|pixel| f64::from(pixel) - center + 0.5);
             self.exact.clear();

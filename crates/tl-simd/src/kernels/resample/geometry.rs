@@ -89,7 +89,8 @@ impl<'a> ImageView<'a> {
 
     /// The bytes from the first pixel of `rect` on; the image must contain all of it.
     pub(super) fn from(&self, rect: &Rect) -> &'a [u8] {
-        let (left, top) = (rect.x.checked_sub(self.origin.0), rect.y.checked_sub(self.origin.1));
+        let left = rect.x.checked_sub(self.origin.0);
+        let top = rect.y.checked_sub(self.origin.1);
         let held = left.zip(top).map(|(x, y)| Rect { x, y, ..*rect });
         let held = held.filter(|held| held.fits(self.width, self.height));
         assert!(held.is_some(), "{rect:?} leaves the image");
@@ -121,7 +122,8 @@ impl Rect {
     /// Whether the rectangle lies in an image of this size.
     #[must_use]
     pub const fn fits(&self, width: u32, height: u32) -> bool {
-        let (right, bottom) = (self.x.checked_add(self.width), self.y.checked_add(self.height));
+        let right = self.x.checked_add(self.width);
+        let bottom = self.y.checked_add(self.height);
         matches!((right, bottom), (Some(right), Some(bottom)) if right <= width && bottom <= height)
     }
 }
@@ -169,8 +171,10 @@ pub struct Area {
 
 impl From<Rect> for Area {
     fn from(rect: Rect) -> Self {
-        let (left, top) = (f64::from(rect.x), f64::from(rect.y));
-        let (right, bottom) = (left + f64::from(rect.width), top + f64::from(rect.height));
+        let left = f64::from(rect.x);
+        let top = f64::from(rect.y);
+        let right = left + f64::from(rect.width);
+        let bottom = top + f64::from(rect.height);
         Self { left, top, right, bottom }
     }
 }
@@ -206,8 +210,10 @@ impl ResizeArea {
     #[must_use]
     pub fn source(&self) -> Rect {
         self.axes().map_or_else(Rect::default, |[columns, rows]| {
-            let (x, y) = (columns.reads(), rows.reads());
-            let (width, height) = (x.end - x.start, y.end - y.start);
+            let x = columns.reads();
+            let y = rows.reads();
+            let width = x.end - x.start;
+            let height = y.end - y.start;
             Rect { x: columns.base + x.start, y: rows.base + y.start, width, height }
         })
     }

@@ -90,7 +90,8 @@ impl Program {
         self.windows.clear();
         self.lines.clear();
         let plan = Plan { axis, channels, row_bytes };
-        let (mut next, mut byte) = (Place { pixel: 0, channel: 0 }, 0);
+        let mut next = Place { pixel: 0, channel: 0 };
+        let mut byte = 0;
         while next.pixel < axis.len() {
             let mut block = Block { at: [offset(byte), offset(byte + S::GROUP)], end: 0 };
             let first_step = self.windows.len();
@@ -110,7 +111,8 @@ impl Program {
     /// Writes the steps of one group, from step `first_step` on, and returns what comes after it.
     fn lay_out<S: Simd>(&mut self, plan: &Plan<'_>, first_step: usize, group: &Group) -> Place {
         let lines_of_a_step = lines_of_a_step::<S>();
-        let (mut place, mut lane) = (group.first, 0);
+        let mut place = group.first;
+        let mut lane = 0;
         while lane < group.lanes {
             let Taps { start, weights } = plan.axis.taps(place.pixel);
             let lanes = (plan.channels - place.channel).min(group.lanes - lane);
@@ -148,7 +150,8 @@ impl Program {
     #[inline(always)]
     pub(super) fn run<S: Simd>(&self, simd: S, rows: [&[u8]; ROWS], mut out: [&mut [u8]; ROWS]) {
         // One length for all rows, so that one check of a window serves them all.
-        let (row_bytes, out_bytes) = (rows[0].len(), out[0].len());
+        let row_bytes = rows[0].len();
+        let out_bytes = out[0].len();
         let rows = rows.map(|row| &row[..row_bytes]);
         out = out.map(|row| &mut row[..out_bytes]);
         let lines_of_a_step = lines_of_a_step::<S>();
@@ -173,11 +176,14 @@ impl Plan<'_> {
     fn group<S: Simd>(&self, first: Place, index: usize) -> Group {
         let first_tap =
             |place: Place| self.axis.taps(place.pixel).start * self.channels + place.channel;
-        let (mut source, mut last) = (first_tap(first), first_tap(first));
-        let (mut place, mut lanes) = (first, 0);
+        let mut source = first_tap(first);
+        let mut last = first_tap(first);
+        let mut place = first;
+        let mut lanes = 0;
         while lanes < S::GROUP && place.pixel < self.axis.len() {
             // When enlarging, the next pixel's first channel can lie before this one's second.
-            let (lowest, highest) = (source.min(first_tap(place)), last.max(first_tap(place)));
+            let lowest = source.min(first_tap(place));
+            let highest = last.max(first_tap(place));
             if highest + (S::TAPS - 1) * self.channels - lowest >= S::WINDOW {
                 break;
             }

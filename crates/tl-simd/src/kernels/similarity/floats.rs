@@ -174,7 +174,8 @@ fn define<N: Number<BYTES>, T: Terms, const BYTES: usize>(
     for places in places(matrix.rows()) {
         let mut totals = [[0.0; STREAMS]; 2];
         for (stream, row) in matrix.group(places).into_iter().enumerate() {
-            let (mut sums, mut others) = ([0.0; LANES], [0.0; LANES]);
+            let mut sums = [0.0; LANES];
+            let mut others = [0.0; LANES];
             for (block, query) in row.chunks(BYTES).zip(query) {
                 let sums = sums.iter_mut().zip(&mut others);
                 let numbers = block.chunks_exact(BYTES / LANES).zip(query);

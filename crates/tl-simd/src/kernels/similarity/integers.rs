@@ -56,7 +56,8 @@ impl Quantized {
     /// The numbers that the bytes stand for.
     #[expect(clippy::cast_possible_truncation, reason = "they were `f32`")]
     pub(super) fn decode(&self) -> impl Iterator<Item = f32> {
-        let (scale, zero) = (self.side.scale as f32, self.side.zero as f32);
+        let scale = self.side.scale as f32;
+        let zero = self.side.zero as f32;
         let bytes = self.bytes[..self.dim].iter();
         bytes.map(move |byte| scale * (f32::from(byte.cast_signed()) - zero))
     }
@@ -182,9 +183,12 @@ impl Scores {
 fn define_sums(bytes: &[u8], query: &[u8]) -> [f64; 3] {
     let mut sums = [0.0; 3];
     for (bytes, query) in bytes.chunks(PART).zip(query.chunks(PART)) {
-        let (mut products, mut sum, mut squares) = (0, 0, 0);
+        let mut products = 0;
+        let mut sum = 0;
+        let mut squares = 0;
         for (byte, other) in bytes.iter().zip(query) {
-            let (x, y) = (i32::from(byte.cast_signed()), i32::from(other.cast_signed()));
+            let x = i32::from(byte.cast_signed());
+            let y = i32::from(other.cast_signed());
             products += x * y;
             sum += x;
             squares += x * x;

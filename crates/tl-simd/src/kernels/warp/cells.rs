@@ -67,7 +67,8 @@ impl<'a> Source<'a> {
         rows: &Words,
     ) -> Option<(Reachable<'a>, Words)> {
         let near = self.near?;
-        let (stride, channels) = (self.stride as u32, C as u32);
+        let stride = self.stride as u32;
+        let channels = C as u32;
         let mut offsets = [0; PIECE];
         for ((offset, column), row) in offsets.iter_mut().zip(columns).zip(rows) {
             *offset = row.wrapping_mul(stride).wrapping_add(column.wrapping_mul(channels));

@@ -59,16 +59,19 @@ impl Prepared<Grid<'_>> {
     #[inline(always)]
     pub(super) fn coordinates(&self, x: u32, y: u32) -> Coordinates {
         let mut piece = Coordinates { x: [0.0; PIECE], y: [0.0; PIECE] };
-        let (width, height) = (real(self.size.0), real(self.size.1));
+        let width = real(self.size.0);
+        let height = real(self.size.1);
         let columns = (x..).map(real);
         let lanes = piece.x.iter_mut().zip(&mut piece.y);
         match self.grid {
             Grid::Affine(theta) => {
                 let halves = [real(self.source.0) * 0.5, real(self.source.1) * 0.5];
                 let [a, b, c, d, e, f] = halved(theta, halves);
-                let (first_x, first_y) = ((1.0 - width) * 0.5, (1.0 - height) * 0.5);
+                let first_x = (1.0 - width) * 0.5;
+                let first_y = (1.0 - height) * 0.5;
                 let y = first_y + real(y);
-                let (across, down) = (y * b, y * e);
+                let across = y * b;
+                let down = y * e;
                 for ((to_x, to_y), column) in lanes.zip(columns) {
                     let x = first_x + column;
                     *to_x = x * a + across + c;
@@ -79,7 +82,9 @@ impl Prepared<Grid<'_>> {
                 let halves = [width * 0.5, height * 0.5];
                 let [a, b, c, d, e, f] = halved([a, b, c, d, e, f], halves);
                 let y = real(y) + 0.5;
-                let (across, down, depth) = (y * b, y * e, y * h);
+                let across = y * b;
+                let down = y * e;
+                let depth = y * h;
                 for ((to_x, to_y), column) in lanes.zip(columns) {
                     let x = column + 0.5;
                     let divisor = x * g + depth + 1.0;
@@ -88,9 +93,11 @@ impl Prepared<Grid<'_>> {
                 }
             }
             Grid::Displaced([right, down]) => {
-                let (across, rows) = (Steps::of(self.size.0), Steps::of(self.size.1));
+                let across = Steps::of(self.size.0);
+                let rows = Steps::of(self.size.1);
                 let first = y as usize * self.size.0 as usize + x as usize;
-                let (right, down) = (&right[first..], &down[first..]);
+                let right = &right[first..];
+                let down = &down[first..];
                 let height = rows.at(y);
                 let moved = right.iter().zip(down);
                 for (((to_x, to_y), column), (right, down)) in lanes.zip(x..).zip(moved) {

@@ -24,7 +24,8 @@ impl Map {
     #[inline(always)]
     pub(super) fn places(&self, x: u32, y: u32) -> Places {
         let mut places = Places { x: [0.0; PIECE], y: [0.0; PIECE] };
-        let (first, y) = (f64::from(x) + 0.5, f64::from(y) + 0.5);
+        let first = f64::from(x) + 0.5;
+        let y = f64::from(y) + 0.5;
         let columns = (0_u32..).map(
             #[inline(always)]
             |lane| first + f64::from(lane),
@@ -32,14 +33,17 @@ impl Map {
         let lanes = places.x.iter_mut().zip(&mut places.y).zip(columns);
         match *self {
             Self::Affine([a, b, c, d, e, f]) => {
-                let (across, down) = (b * y, e * y);
+                let across = b * y;
+                let down = e * y;
                 for ((to_x, to_y), x) in lanes {
                     *to_x = a * x + across + c;
                     *to_y = d * x + down + f;
                 }
             }
             Self::Perspective([a, b, c, d, e, f, g, h]) => {
-                let (across, down, depth) = (b * y, e * y, h * y);
+                let across = b * y;
+                let down = e * y;
+                let depth = h * y;
                 for ((to_x, to_y), x) in lanes {
                     let divisor = g * x + depth + 1.0;
                     *to_x = (a * x + across + c) / divisor;

@@ -63,8 +63,10 @@ pub(super) fn tensor<G: GatherSimd, const C: usize>(
     let grid = warp.grid.prepare((source.width, source.height), warp.size);
     let fill = fill.unwrap_or([0.0; C]).map(smooth::round);
     let painter = Painter { source, fill, width: warp.size.0 };
-    let (right, bottom) = (source.width - 1, source.height - 1);
-    let (last_x, last_y) = (smooth::edge(right), smooth::edge(bottom));
+    let right = source.width - 1;
+    let bottom = source.height - 1;
+    let last_x = smooth::edge(right);
+    let last_y = smooth::edge(bottom);
     painter.rows(
         gather,
         out,
@@ -90,9 +92,11 @@ impl Picks {
     #[inline(always)]
     fn of(places: &Places, source: Source<'_>) -> Self {
         let mut picks = Self { columns: [OUTSIDE; PIECE], lines: [0; PIECE] };
-        let (width, height) = (f64::from(source.width), f64::from(source.height));
+        let width = f64::from(source.width);
+        let height = f64::from(source.height);
         for lane in 0..PIECE {
-            let (x, y) = (places.x[lane], places.y[lane]);
+            let x = places.x[lane];
+            let y = places.y[lane];
             if (x >= 0.0) & (x < width) & (y >= 0.0) & (y < height) {
                 picks.columns[lane] = whole(x);
                 picks.lines[lane] = whole(y);
@@ -199,7 +203,8 @@ impl<const C: usize> Painter<'_, C> {
         let starts = steps_from([b, e], [c + b * 0.5 + a * 0.5, f + e * 0.5 + d * 0.5]);
         for (row, start) in out.chunks_exact_mut(self.row_bytes()).zip(starts) {
             for (pixel, [x, y]) in row.chunks_exact_mut(C).zip(steps_from([a, d], start)) {
-                let (column, line) = (pick(x, self.source.width), pick(y, self.source.height));
+                let column = pick(x, self.source.width);
+                let line = pick(y, self.source.height);
                 pixel.copy_from_slice(&if column == OUTSIDE || line == OUTSIDE {
                     self.fill
                 } else {
@@ -237,7 +242,8 @@ impl Fixed {
     /// bits.
     fn new([a, b, c, d, e, f]: [f64; 6], (width, height): (u32, u32)) -> Option<Self> {
         const LIMIT: f64 = 32_768.0;
-        let (width, height) = (f64::from(width), f64::from(height));
+        let width = f64::from(width);
+        let height = f64::from(height);
         let corners = [(0.0, 0.0), (width, height), (0.0, height), (width, 0.0)];
         let reaches = corners
             .iter()
@@ -256,12 +262,14 @@ impl Fixed {
             let step = self.step[axis].wrapping_mul(x.cast_signed());
             self.start[axis].wrapping_add(line).wrapping_add(step)
         };
-        let (first_x, first_y) = (first(0), first(1));
+        let first_x = first(0);
+        let first_y = first(1);
         let mut picks = Picks { columns: [0; PIECE], lines: [0; PIECE] };
         for (lane, (column, line)) in (0..).zip(picks.columns.iter_mut().zip(&mut picks.lines)) {
             let x = first_x.wrapping_add(self.step[0].wrapping_mul(lane)) >> FRACTION;
             let y = first_y.wrapping_add(self.step[1].wrapping_mul(lane)) >> FRACTION;
-            let (x, y) = (x.cast_unsigned(), y.cast_unsigned());
+            let x = x.cast_unsigned();
+            let y = y.cast_unsigned();
             *column = if (x < source.width) & (y < source.height) { x } else { OUTSIDE };
             *line = y;
         }

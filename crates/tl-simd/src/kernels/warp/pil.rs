@@ -51,7 +51,8 @@ struct Inside([bool; PIECE]);
 impl Inside {
     #[inline(always)]
     fn of(places: &Places, source: Source<'_>) -> Self {
-        let (width, height) = (f64::from(source.width), f64::from(source.height));
+        let width = f64::from(source.width);
+        let height = f64::from(source.height);
         let mut inside = [false; PIECE];
         for ((inside, &x), &y) in inside.iter_mut().zip(&places.x).zip(&places.y) {
             // Not the negation of each: a perspective's 0/0 is inside, and gives black.
@@ -90,14 +91,17 @@ fn truncate(value: f64) -> u8 {
 impl<const C: usize> Piece<'_, C> {
     #[inline(always)]
     fn bilinear<G: GatherSimd>(&self, gather: G, rows: &mut Rows<'_, C>) {
-        let (right, bottom) = (self.source.width - 1, self.source.height - 1);
-        let (last_x, last_y) = (f64::from(right), f64::from(bottom));
+        let right = self.source.width - 1;
+        let bottom = self.source.height - 1;
+        let last_x = f64::from(right);
+        let last_y = f64::from(bottom);
         // The last pair of columns; at the right edge the second one has all the weight.
         let pair = right.saturating_sub(1);
         let last_pair = f64::from(pair);
         let mut columns = [0; PIECE];
         let mut lines = [[0; PIECE]; 2];
-        let (mut across, mut down) = ([0.0; PIECE], [0.0; PIECE]);
+        let mut across = [0.0; PIECE];
+        let mut down = [0.0; PIECE];
         for lane in 0..PIECE {
             let place = limit(self.places.x[lane] - 0.5, last_x);
             let whole = place.floor();
@@ -134,13 +138,19 @@ impl<const C: usize> Piece<'_, C> {
     #[inline(always)]
     fn bicubic<G: GatherSimd>(&self, gather: G, rows: &mut Rows<'_, C>) {
         const TAPS: [f64; 4] = [-1.0, 0.0, 1.0, 2.0];
-        let (right, bottom) = (self.source.width - 1, self.source.height - 1);
-        let (last_x, last_y) = (f64::from(right), f64::from(bottom));
-        let (mut across, mut down) = ([0.0; PIECE], [0.0; PIECE]);
-        let (mut columns, mut lines) = ([[0; PIECE]; 4], [[0; PIECE]; 4]);
+        let right = self.source.width - 1;
+        let bottom = self.source.height - 1;
+        let last_x = f64::from(right);
+        let last_y = f64::from(bottom);
+        let mut across = [0.0; PIECE];
+        let mut down = [0.0; PIECE];
+        let mut columns = [[0; PIECE]; 4];
+        let mut lines = [[0; PIECE]; 4];
         for lane in 0..PIECE {
-            let (place_x, place_y) = (self.places.x[lane] - 0.5, self.places.y[lane] - 0.5);
-            let (whole_x, whole_y) = (place_x.floor(), place_y.floor());
+            let place_x = self.places.x[lane] - 0.5;
+            let place_y = self.places.y[lane] - 0.5;
+            let whole_x = place_x.floor();
+            let whole_y = place_y.floor();
             across[lane] = place_x - whole_x;
             down[lane] = place_y - whole_y;
             for (tap, &offset) in TAPS.iter().enumerate() {

@@ -46,7 +46,8 @@ impl Smoother {
     ///
     /// When no weights were set, or `plane` is of another size.
     pub fn run(&mut self, level: Level, plane: &mut [f32], (width, height): (u32, u32)) {
-        let (width, height) = (width as usize, height as usize);
+        let width = width as usize;
+        let height = height as usize;
         assert!(!self.across.is_empty(), "weights are set first");
         assert_eq!(Some(plane.len()), width.checked_mul(height), "numbers of {width}x{height}");
         if !plane.is_empty() {

@@ -28,7 +28,8 @@ pub(super) fn bilinear<G: GatherSimd, const C: usize>(
 /// torch's coordinates in pixels, the centre of the first at 0: `(x + 1) * size / 2 - 0.5`, fused.
 #[inline(always)]
 pub(super) fn places(coordinates: &Coordinates, source: Source<'_>) -> Coordinates {
-    let (half_width, half_height) = (half(source.width), half(source.height));
+    let half_width = half(source.width);
+    let half_height = half(source.height);
     let mut places = Coordinates { x: [0.0; PIECE], y: [0.0; PIECE] };
     for lane in 0..PIECE {
         places.x[lane] = (coordinates.x[lane] + 1.0).mul_add(half_width, -0.5);
@@ -57,9 +58,12 @@ impl Cells {
     fn of(places: &Coordinates, source: Source<'_>) -> Self {
         let mut cells =
             Self { column: [0; PIECE], lines: [[0; PIECE]; 2], weights: [[0.0; PIECE]; 4] };
-        let (right, bottom) = (source.width - 1, source.height - 1);
+        let right = source.width - 1;
+        let bottom = source.height - 1;
         let pair = right.saturating_sub(1);
-        let (last_x, last_y, last_pair) = (edge(right), edge(bottom), edge(pair));
+        let last_x = edge(right);
+        let last_y = edge(bottom);
+        let last_pair = edge(pair);
         for lane in 0..PIECE {
             let whole = places.x[lane].floor();
             let second = places.x[lane] - whole;

@@ -23,7 +23,9 @@ pub enum Turn {
 ///
 /// When `src` has 4 channels, or when `out` is not as large.
 pub fn turn(level: Level, src: ImageView<'_>, by: Turn, out: &mut [u8]) {
-    let (width, height, channels) = (src.width as usize, src.height as usize, src.channels);
+    let width = src.width as usize;
+    let height = src.height as usize;
+    let channels = src.channels;
     assert!(matches!(channels, 1 | RGB), "{channels} channels; 1 or 3 are turned");
     let need = width.checked_mul(height).and_then(|pixels| pixels.checked_mul(channels));
     assert_eq!(need, Some(out.len()), "the output is as large as the source");
@@ -57,11 +59,13 @@ pub fn turn(level: Level, src: ImageView<'_>, by: Turn, out: &mut [u8]) {
 /// Transposes squares of pixels, of which the last ones overlap those before.
 #[inline(always)]
 fn quarter<G: GatherSimd, const C: usize>(gather: G, src: ImageView<'_>, by: Turn, out: &mut [u8]) {
-    let (width, height) = (src.width as usize, src.height as usize);
+    let width = src.width as usize;
+    let height = src.height as usize;
     let (Some(tops), true) = (starts(height, GATHERED), width >= GATHERED) else {
         return define_quarter::<C>(src, by, out);
     };
-    let (mut rows, mut lines) = ([0; GATHERED], [0; GATHERED]);
+    let mut rows = [0; GATHERED];
+    let mut lines = [0; GATHERED];
     for top in tops {
         for left in starts(width, GATHERED).into_iter().flatten() {
             for (index, (row, line)) in rows.iter_mut().zip(&mut lines).enumerate() {
@@ -80,7 +84,8 @@ fn quarter<G: GatherSimd, const C: usize>(gather: G, src: ImageView<'_>, by: Tur
 
 /// The same for images with a side too short for a square.
 fn define_quarter<const C: usize>(src: ImageView<'_>, by: Turn, out: &mut [u8]) {
-    let (width, height) = (src.width as usize, src.height as usize);
+    let width = src.width as usize;
+    let height = src.height as usize;
     for (line, out) in out.chunks_exact_mut(height * C).enumerate() {
         for (place, out) in out.as_chunks_mut::<C>().0.iter_mut().enumerate() {
             let (x, y) = if by == Turn::Quarter {

@@ -28,7 +28,8 @@ fn byte_sums() -> [__m256i; 3] {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn add_bytes([products, sum, squares]: [__m256i; 3], bytes: &[u8], others: &[u8]) -> [__m256i; 3] {
-    let (wide, others) = (widen(bytes), widen(others));
+    let wide = widen(bytes);
+    let others = widen(others);
     let pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), load(bytes));
     [
         _mm256_add_epi32(products, add_products(wide, others)),

@@ -111,7 +111,8 @@ fn floor(values: __m256) -> __m256 {
 #[target_feature(enable = "avx2")]
 fn to_floats(bytes: __m256i) -> [__m256; 4] {
     let zero = _mm256_setzero_si256();
-    let (low, high) = (_mm256_unpacklo_epi8(bytes, zero), _mm256_unpackhi_epi8(bytes, zero));
+    let low = _mm256_unpacklo_epi8(bytes, zero);
+    let high = _mm256_unpackhi_epi8(bytes, zero);
     [
         _mm256_cvtepi32_ps(_mm256_unpacklo_epi16(low, zero)),
         _mm256_cvtepi32_ps(_mm256_unpackhi_epi16(low, zero)),

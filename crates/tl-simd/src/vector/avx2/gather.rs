@@ -164,15 +164,18 @@ fn transpose<const C: usize>(
 fn transpose_words(mut tile: [__m256i; LANES]) -> [__m256i; LANES] {
     // Four rows at a time become columns within halves: of words, then of pairs.
     for [a, b, c, d] in tile.as_chunks_mut().0 {
-        let (ab, cd) = (_mm256_unpacklo_epi32(*a, *b), _mm256_unpacklo_epi32(*c, *d));
-        let (ab_high, cd_high) = (_mm256_unpackhi_epi32(*a, *b), _mm256_unpackhi_epi32(*c, *d));
+        let ab = _mm256_unpacklo_epi32(*a, *b);
+        let cd = _mm256_unpacklo_epi32(*c, *d);
+        let ab_high = _mm256_unpackhi_epi32(*a, *b);
+        let cd_high = _mm256_unpackhi_epi32(*c, *d);
         *a = _mm256_unpacklo_epi64(ab, cd);
         *b = _mm256_unpackhi_epi64(ab, cd);
         *c = _mm256_unpacklo_epi64(ab_high, cd_high);
         *d = _mm256_unpackhi_epi64(ab_high, cd_high);
     }
     for column in 0..4 {
-        let (above, below) = (tile[column], tile[column + 4]);
+        let above = tile[column];
+        let below = tile[column + 4];
         tile[column] = _mm256_permute2x128_si256::<0x20>(above, below);
         tile[column + 4] = _mm256_permute2x128_si256::<0x31>(above, below);
     }

@@ -65,7 +65,8 @@ fn compare(bytes: usize, values: __m256i, first: u64, span: u64) -> u64 {
             _mm256_movemask_ps(_mm256_castsi256_ps(outside)).cast_unsigned().into()
         }
         _ => {
-            let (first, span) = (first.cast_signed() ^ i64::MIN, span.cast_signed() ^ i64::MIN);
+            let first = first.cast_signed() ^ i64::MIN;
+            let span = span.cast_signed() ^ i64::MIN;
             let above = _mm256_sub_epi64(values, _mm256_set1_epi64x(first));
             let outside = _mm256_cmpgt_epi64(above, _mm256_set1_epi64x(span));
             _mm256_movemask_pd(_mm256_castsi256_pd(outside)).cast_unsigned().into()

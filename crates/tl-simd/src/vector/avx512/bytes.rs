@@ -29,7 +29,8 @@ fn byte_sums() -> [__m512i; 3] {
 #[inline]
 #[target_feature(enable = "avx512f,avx512vnni")]
 fn add_bytes([products, sum, squares]: [__m512i; 3], bytes: &[u8], others: &[u8]) -> [__m512i; 3] {
-    let (bytes, others) = (load(bytes), load(others));
+    let bytes = load(bytes);
+    let others = load(others);
     let above = _mm512_set1_epi8(i8::MIN);
     [
         _mm512_dpbusd_epi32(products, _mm512_xor_si512(others, above), bytes),

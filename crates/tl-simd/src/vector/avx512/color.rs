@@ -80,7 +80,8 @@ fn floor(values: __m512) -> __m512 {
 #[target_feature(enable = "avx512f,avx512bw")]
 fn to_floats(bytes: __m512i) -> [__m512; 4] {
     let zero = _mm512_setzero_si512();
-    let (low, high) = (_mm512_unpacklo_epi8(bytes, zero), _mm512_unpackhi_epi8(bytes, zero));
+    let low = _mm512_unpacklo_epi8(bytes, zero);
+    let high = _mm512_unpackhi_epi8(bytes, zero);
     [
         _mm512_cvtepi32_ps(_mm512_unpacklo_epi16(low, zero)),
         _mm512_cvtepi32_ps(_mm512_unpackhi_epi16(low, zero)),

@@ -136,8 +136,10 @@ fn transpose<const C: usize>(
     }
     // Four rows at a time become columns within parts of 128 bits: of words, then of pairs.
     for [a, b, c, d] in tile.as_chunks_mut().0 {
-        let (ab, cd) = (_mm512_unpacklo_epi32(*a, *b), _mm512_unpacklo_epi32(*c, *d));
-        let (ab_high, cd_high) = (_mm512_unpackhi_epi32(*a, *b), _mm512_unpackhi_epi32(*c, *d));
+        let ab = _mm512_unpacklo_epi32(*a, *b);
+        let cd = _mm512_unpacklo_epi32(*c, *d);
+        let ab_high = _mm512_unpackhi_epi32(*a, *b);
+        let cd_high = _mm512_unpackhi_epi32(*c, *d);
         *a = _mm512_unpacklo_epi64(ab, cd);
         *b = _mm512_unpackhi_epi64(ab, cd);
         *c = _mm512_unpacklo_epi64(ab_high, cd_high);

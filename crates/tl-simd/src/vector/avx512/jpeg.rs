@@ -70,14 +70,10 @@ fn dequantize(blocks: &[Block], step: usize, quantizer: &[u16; SIDE * SIDE]) -> 
             let words = unsafe { _mm512_loadu_si512(words.as_ptr().cast()) };
             _mm512_mullo_epi16(words, quantizer)
         });
-        let (ab, ab_last) = (
-            _mm512_shuffle_i64x2::<0b01_00_01_00>(a, b),
-            _mm512_shuffle_i64x2::<0b11_10_11_10>(a, b),
-        );
-        let (cd, cd_last) = (
-            _mm512_shuffle_i64x2::<0b01_00_01_00>(c, d),
-            _mm512_shuffle_i64x2::<0b11_10_11_10>(c, d),
-        );
+        let ab = _mm512_shuffle_i64x2::<0b01_00_01_00>(a, b);
+        let ab_last = _mm512_shuffle_i64x2::<0b11_10_11_10>(a, b);
+        let cd = _mm512_shuffle_i64x2::<0b01_00_01_00>(c, d);
+        let cd_last = _mm512_shuffle_i64x2::<0b11_10_11_10>(c, d);
         [
             _mm512_shuffle_i64x2::<0b10_00_10_00>(ab, cd),
             _mm512_shuffle_i64x2::<0b11_01_11_01>(ab, cd),

@@ -31,7 +31,8 @@ fn add_bytes(
     bytes: &[u8],
     others: &[u8],
 ) -> [int32x4_t; 3] {
-    let (bytes, others) = (vreinterpretq_s8_u8(load(bytes)), vreinterpretq_s8_u8(load(others)));
+    let bytes = vreinterpretq_s8_u8(load(bytes));
+    let others = vreinterpretq_s8_u8(load(others));
     [
         add_products(products, bytes, others),
         vpadalq_s16(sum, vpaddlq_s8(bytes)),

@@ -89,7 +89,8 @@ fn floor(values: float32x4_t) -> float32x4_t {
 #[inline]
 #[target_feature(enable = "neon")]
 fn to_floats(bytes: uint8x16_t) -> [float32x4_t; 4] {
-    let (low, high) = (vmovl_u8(vget_low_u8(bytes)), vmovl_high_u8(bytes));
+    let low = vmovl_u8(vget_low_u8(bytes));
+    let high = vmovl_high_u8(bytes);
     [
         vcvtq_f32_u32(vmovl_u16(vget_low_u16(low))),
         vcvtq_f32_u32(vmovl_high_u16(low)),

@@ -143,7 +143,8 @@ fn sizes_of_nested_orders_are_found_in_polynomial_time() {
             for before in [None, Some((64, 48)), Some((7, 9))] {
                 let fixed = FixedSizes::default();
                 op.output_size(before, &fixed);
-                let (found, limit) = (fixed.evaluated.get(), 2 * levels * op.count());
+                let found = fixed.evaluated.get();
+                let limit = 2 * levels * op.count();
                 assert!(found <= limit, "{levels} levels: {found} evaluations, {limit} expected");
             }
         }

@@ -40,8 +40,10 @@ impl Operation for CenterCrop {
         // Boxes and masks move with the pixels; torchvision moves boxes by one pixel more than the
         // image where three columns are missing, or seven, and so on.
         let target = self.size.of_crop();
-        let (across, down) = (centered(width, target.0), centered(height, target.1));
-        let (x, y) = (across.start, down.start);
+        let across = centered(width, target.0);
+        let down = centered(height, target.1);
+        let x = across.start;
+        let y = down.start;
         drawing.crop(Rect { x, y, width: across.length, height: down.length })?;
         drawing.pad_black(Padding {
             left: across.before,

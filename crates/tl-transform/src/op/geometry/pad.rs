@@ -212,7 +212,8 @@ impl Operation for RandomZoomOut {
         let more = (canvas(width) - width, canvas(height) - height);
         let left = truncate(f64::from(more.0) * rng.unit_f64());
         let top = truncate(f64::from(more.1) * rng.unit_f64());
-        let (right, bottom) = (more.0 - left, more.1 - top);
+        let right = more.0 - left;
+        let bottom = more.1 - top;
         drawing.pad(Padding { left, top, right, bottom }, self.fill.pil())
     }
 

@@ -130,6 +130,7 @@ fn largest_middle(width: u32, height: u32, ratio: (f64, f64)) -> Rect {
     } else {
         (width, height)
     };
-    let (x, y) = ((width - crop_width) / 2, (height - crop_height) / 2);
+    let x = (width - crop_width) / 2;
+    let y = (height - crop_height) / 2;
     Rect { x, y, width: crop_width, height: crop_height }
 }

@@ -87,7 +87,8 @@ impl Operation for AugMix {
         require(width, "mixture_width", f64::from(mixture_width), "1 to 16")?;
         let depth = chain_depth <= MAX_DEPTH;
         require(depth, "chain_depth", f64::from(chain_depth), "at most 16")?;
-        let (least, most) = (1e-6, 1e6);
+        let least = 1e-6;
+        let most = 1e6;
         require((least..=most).contains(&alpha), "alpha", alpha, "0.000001 to 1000000")?;
         let supported = interpolation != Interpolation::Bicubic;
         require(supported, "interpolation", f64::from(interpolation as u8), "nearest or bilinear")?;

@@ -134,7 +134,9 @@ fn share(count: u32, of: u32, expected: f64) {
 
 #[test]
 fn rand_augment_chooses_evenly() {
-    let (mut counts, mut negative, mut signed) = (BTreeMap::new(), 0, 0);
+    let mut counts = BTreeMap::new();
+    let mut negative = 0;
+    let mut signed = 0;
     for plan in plans(RandAugment::default()) {
         *counts.entry("Identity").or_insert(0) += 2 - u32::try_from(plan.steps.len()).unwrap();
         for (name, sign) in plan.steps.iter().map(named) {
@@ -177,8 +179,10 @@ fn rand_augment_takes_its_magnitude() {
 
 #[test]
 fn trivial_augment_chooses_operation_magnitude_and_direction_evenly() {
-    let (mut counts, mut angles) = (BTreeMap::new(), BTreeMap::new());
-    let (mut negative, mut turned) = (0, 0);
+    let mut counts = BTreeMap::new();
+    let mut angles = BTreeMap::new();
+    let mut negative = 0;
+    let mut turned = 0;
     for plan in plans(TrivialAugmentWide::default()) {
         let name = match &plan.steps[..] {
             [] => "Identity",
@@ -261,9 +265,12 @@ fn certain_operations_are_always_done() {
 
 #[test]
 fn mixtures_have_chains_and_shares_of_one() {
-    let (mut chains, mut depths, mut of_image) = (0u32, BTreeMap::new(), Vec::new());
+    let mut chains = 0u32;
+    let mut depths = BTreeMap::new();
+    let mut of_image = Vec::new();
     for plan in plans(AugMix::default()) {
-        let (mut sum, mut depth) = (0.0, 0u32);
+        let mut sum = 0.0;
+        let mut depth = 0u32;
         let Some(Step::Mix(Mix::Begin { weight })) = plan.steps.first() else { panic!() };
         of_image.push(f64::from(*weight));
         for step in &plan.steps {

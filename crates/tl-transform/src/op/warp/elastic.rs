@@ -74,7 +74,8 @@ impl Default for ElasticTransform {
 
 impl Operation for ElasticTransform {
     fn check(&self) -> Result<(), Invalid> {
-        let (alpha, sigma) = (self.alpha.pair(), self.sigma.pair());
+        let alpha = self.alpha.pair();
+        let sigma = self.sigma.pair();
         for alpha in [alpha.0, alpha.1] {
             super::require_finite("alpha", alpha)?;
         }
@@ -89,7 +90,8 @@ impl Operation for ElasticTransform {
 
     fn draw(&self, stream: Stream, drawing: &mut Drawing<'_>) -> Result<(), PlanError> {
         let Self { interpolation, fill, .. } = *self;
-        let (alpha, sigma) = (self.alpha.pair(), self.sigma.pair());
+        let alpha = self.alpha.pair();
+        let sigma = self.sigma.pair();
         let elastic = Elastic { alpha, sigma, stream, interpolation, fill };
         drawing.step(Step::Warp(Warp::Elastic(elastic)))
     }

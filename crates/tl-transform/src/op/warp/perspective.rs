@@ -74,8 +74,10 @@ type Corners = [(u32, u32); 4];
 
 /// The corners of the image and where they are moved, clockwise from the upper left one.
 fn corners((width, height): (u32, u32), distortion: f64, rng: &mut Rng) -> (Corners, Corners) {
-    let (across, down) = (reach(distortion, width), reach(distortion, height));
-    let (right, bottom) = (width - 1, height - 1);
+    let across = reach(distortion, width);
+    let down = reach(distortion, height);
+    let right = width - 1;
+    let bottom = height - 1;
     let mut corner = |x: u32, y: u32| {
         let x = x + rng.below(across);
         (x, y + rng.below(down))

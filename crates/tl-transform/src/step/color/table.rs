@@ -38,7 +38,9 @@ pub(super) fn brightness(factor: f64) -> Table {
 pub(super) fn contrast(parity: Parity, factor: f64, sum: u64, count: usize) -> Table {
     // No image has enough pixels for these to be rounded.
     #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
-    let (sum, count) = (sum as f64, count.max(1) as f64);
+    let sum = sum as f64;
+    #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
+    let count = count.max(1) as f64;
     match parity {
         Parity::Pil => {
             let mean = f32::from(clip(sum / count + 0.5));
@@ -47,7 +49,8 @@ pub(super) fn contrast(parity: Parity, factor: f64, sum: u64, count: usize) -> T
         }
         Parity::Tensor => {
             let mean = to_f32(sum) / to_f32(count);
-            let (factor, rest) = (to_f32(factor), to_f32(1.0 - factor));
+            let rest = to_f32(1.0 - factor);
+            let factor = to_f32(factor);
             // PyTorch fuses this product with the sum.
             table(|sample| clip(f64::from(mean.mul_add(rest, f32::from(sample) * factor))))
         }
@@ -82,7 +85,8 @@ pub(super) fn autocontrast(parity: Parity, Extremes { low, high }: Extremes) -> 
             table(|sample| clip(f64::from(sample) * scale + offset))
         }
         Parity::Tensor => {
-            let (low, range) = (f32::from(low), f32::from(high - low));
+            let range = f32::from(high - low);
+            let low = f32::from(low);
             let step = range * (1.0 / 255.0);
             table(|sample| clip(f64::from((f32::from(sample) - low) / step)))
         }

@@ -113,7 +113,8 @@ impl Warp {
 impl Rotate {
     fn forward(&self, size: (u32, u32)) -> [f32; 6] {
         let center = self.center.unwrap_or_else(|| middle(size));
-        let (translate, shear) = ((0.0, 0.0), (0.0, 0.0));
+        let translate = (0.0, 0.0);
+        let shear = (0.0, 0.0);
         let turned = Parameters { center, angle: -self.angle, translate, scale: 1.0, shear };
         matrix::theta(turned.forward())
     }
@@ -164,10 +165,12 @@ fn around([left, top, right, bottom]: [f32; 4], moved: impl Fn(Point) -> Point) 
 
 /// Moves a point by the displacements, as if they were those of the way back.
 fn elastic_point(displacements: &Displacements, size: (u32, u32), (x, y): Point) -> Point {
-    let (column, row) = (index(x, size.0), index(y, size.1));
+    let column = index(x, size.0);
+    let row = index(y, size.1);
     let at = row as usize * size.0 as usize + column as usize;
     let [right, down] = displacements.planes();
-    let (half_width, half_height) = (single(size).0 * 0.5, single(size).1 * 0.5);
+    let half_width = single(size).0 * 0.5;
+    let half_height = single(size).1 * 0.5;
     let place = |place: u32, count: u32, moved: f32, half: f32| {
         (identity(place, count) - moved + 1.0) * half - 0.5
     };

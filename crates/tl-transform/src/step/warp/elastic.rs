@@ -76,7 +76,8 @@ impl Displacements {
 impl Weights {
     fn prepare(&mut self, taps: usize, sigma: (f64, f64)) {
         if (self.taps, self.sigma) != (taps, sigma) {
-            let (across, down) = (weights(taps, sigma.0), weights(taps, sigma.1));
+            let across = weights(taps, sigma.0);
+            let down = weights(taps, sigma.1);
             *self = Self { taps, sigma, across, down };
         }
     }
@@ -99,7 +100,8 @@ fn both_smooth((across, down): (f64, f64)) -> bool {
 
 #[expect(clippy::cast_possible_truncation, reason = "torch works in f32")]
 fn scale(plane: &mut [f32], alpha: f64, side: u32) {
-    let (alpha, side) = (alpha as f32, f64::from(side) as f32);
+    let alpha = alpha as f32;
+    let side = f64::from(side) as f32;
     for value in plane {
         *value = *value * alpha / side;
     }

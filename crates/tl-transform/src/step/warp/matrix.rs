@@ -25,8 +25,10 @@ impl Parameters {
     /// Rotation and shear without scale: torchvision's `a b c d`.
     fn linear(&self) -> [f64; 4] {
         let angle = radians(self.angle);
-        let (shear_x, shear_y) = (radians(self.shear.0), radians(self.shear.1));
-        let (cos_y, tan_x) = (cos(shear_y), tan(shear_x));
+        let shear_x = radians(self.shear.0);
+        let shear_y = radians(self.shear.1);
+        let cos_y = cos(shear_y);
+        let tan_x = tan(shear_x);
         let a = cos(angle - shear_y) / cos_y;
         let b = -(a * tan_x + sin(angle));
         let c = sin(angle - shear_y) / cos_y;
@@ -37,16 +39,20 @@ impl Parameters {
     /// From output to source: torchvision's `_get_inverse_affine_matrix`.
     pub(super) fn inverse(&self) -> [f64; 6] {
         let [a, b, c, d] = self.linear();
-        let (center, scale) = (self.center, self.scale);
-        let (x, y) = (center.0 + self.translate.0, center.1 + self.translate.1);
+        let center = self.center;
+        let scale = self.scale;
+        let x = center.0 + self.translate.0;
+        let y = center.1 + self.translate.1;
         let [a, b, c, d] = [d / scale, -b / scale, -c / scale, a / scale];
         [a, b, center.0 - a * x - b * y, c, d, center.1 - c * x - d * y]
     }
 
     /// From source to output: the same function with `inverted=False`.
     pub(super) fn forward(&self) -> [f64; 6] {
-        let (center, scale) = (self.center, self.scale);
-        let (x, y) = (center.0 + self.translate.0, center.1 + self.translate.1);
+        let center = self.center;
+        let scale = self.scale;
+        let x = center.0 + self.translate.0;
+        let y = center.1 + self.translate.1;
         let [a, b, c, d] = self.linear().map(|number| number * scale);
         [a, b, x - a * center.0 - b * center.1, c, d, y - c * center.0 - d * center.1]
     }
@@ -61,7 +67,8 @@ pub(super) fn pillow_rotation(
 ) -> ([f64; 6], (u32, u32)) {
     let angle = -radians(angle);
     let (x, y) = center.unwrap_or((width / 2.0, height / 2.0));
-    let (cosine, sine) = (fifteen_digits(cos(angle)), fifteen_digits(sin(angle)));
+    let cosine = fifteen_digits(cos(angle));
+    let sine = fifteen_digits(sin(angle));
     let minus_sine = fifteen_digits(-sin(angle));
     let apply = |matrix: [f64; 6], x: f64, y: f64| {
         let [a, b, c, d, e, f] = matrix;
@@ -109,7 +116,8 @@ pub(super) fn tensor_extent(theta: [f32; 6], (width, height): (f64, f64)) -> (u3
     const TOLERANCE: f32 = 1e-4;
     const INVERSE: f32 = 1e4;
     let [a, b, c, d, e, f] = theta;
-    let (x, y) = (0.5 * width as f32, 0.5 * height as f32);
+    let x = 0.5 * width as f32;
+    let y = 0.5 * height as f32;
     let corners = [(-x, -y), (-x, y), (x, y), (x, -y)];
     let corners = corners.map(|(x, y)| (a * x + b * y + c, d * x + e * y + f));
     let side = |of: fn((f32, f32)) -> f32, half: f32| {

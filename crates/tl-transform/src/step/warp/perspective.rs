@@ -18,8 +18,10 @@ impl Perspective {
     pub fn coefficients(from: [(u32, u32); 4], to: [(u32, u32); 4]) -> Option<[f32; COUNT]> {
         let mut rows = [[0.0; COUNT + 1]; COUNT];
         for ((from, to), rows) in from.into_iter().zip(to).zip(rows.as_chunks_mut::<2>().0) {
-            let (source_x, source_y) = (f64::from(from.0), f64::from(from.1));
-            let (x, y) = (f64::from(to.0), f64::from(to.1));
+            let source_x = f64::from(from.0);
+            let source_y = f64::from(from.1);
+            let x = f64::from(to.0);
+            let y = f64::from(to.1);
             rows[0] = [x, y, 1.0, 0.0, 0.0, 0.0, -source_x * x, -source_x * y, source_x];
             rows[1] = [0.0, 0.0, 0.0, x, y, 1.0, -source_y * x, -source_y * y, source_y];
         }

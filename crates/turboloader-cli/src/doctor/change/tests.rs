@@ -98,7 +98,8 @@ fn everything_that_is_advised_can_be_copied_and_changes_something() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let folder = folder.path().to_str().expect("a path in UTF-8");
     for (recipe, is_exact) in [("imagenet-train", false), ("imagenet-eval", true)] {
-        let (advised, before) = (advised(is_exact), settings(recipe, &[]));
+        let advised = advised(is_exact);
+        let before = settings(recipe, &[]);
         for command in &advised {
             let word = |word| if word == "DIR" { folder } else { word };
             let words: Vec<&str> = command.split(' ').map(word).collect();

@@ -47,7 +47,8 @@ pub(in crate::table) fn read(
     if !metadata.is_file() {
         return Err(TableError::NotAFile);
     }
-    let (once, twice) = (metadata.len(), metadata.len().saturating_mul(2));
+    let once = metadata.len();
+    let twice = metadata.len().saturating_mul(2);
     let columns = survey(reader, columns, &mut |read| progress(on_event, read, twice))?;
     let on_read = &mut |read: u64| progress(on_event, once.saturating_add(read), twice);
     write(open(path)?.0, &columns, output, options, on_read)
@@ -79,7 +80,9 @@ fn chosen(
         }
         if let Some(before) = numbers.insert(column.name.clone(), number) {
             let place = |number: usize| columns.get(number).map_or(0, |c| c.fields.start + 1);
-            let (name, first, second) = (shown(&column.name), place(before), place(number));
+            let name = shown(&column.name);
+            let first = place(before);
+            let second = place(number);
             return Err(CsvError::SameName { name, first, second }.into());
         }
     }
@@ -139,7 +142,9 @@ fn write(
     let mut values: Vec<Values<'static>> = empty().collect();
     let mut record = Row::default();
     let fields: usize = columns.iter().map(|(column, _)| column.fields.len()).sum();
-    let (mut row, mut pending, mut bytes) = (0, 0, 0);
+    let mut row = 0;
+    let mut pending = 0;
+    let mut bytes = 0;
     while reader.read(&mut record)? {
         for (((column, survey), item), values) in columns.iter().zip(&items).zip(&mut values) {
             for cell in column.fields.clone().filter_map(|field| record.cell(field)) {

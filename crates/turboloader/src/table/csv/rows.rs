@@ -134,7 +134,8 @@ impl<R: Read> RowReader<R> {
         }
         let start = parser.start;
         *row = parser.finish()?;
-        let (found, expected) = (row.ends.len(), *self.width.get_or_insert(row.ends.len()));
+        let found = row.ends.len();
+        let expected = *self.width.get_or_insert(row.ends.len());
         if found == expected {
             Ok(true)
         } else if row.is_blank {
@@ -173,7 +174,8 @@ struct Parser {
 impl Parser {
     /// Uses the memory of `row`.
     fn new(start: Position, row: Row) -> Self {
-        let (mut bytes, mut ends) = (row.text.into_bytes(), row.ends);
+        let mut bytes = row.text.into_bytes();
+        let mut ends = row.ends;
         bytes.clear();
         ends.clear();
         Self { state: State::RowStart, start, quote: start, bytes, ends, is_blank: false }
@@ -259,7 +261,8 @@ impl Parser {
 
     fn push(&mut self, bytes: &[u8]) -> Result<(), CsvError> {
         if self.bytes.len().saturating_add(bytes.len()) > MAX_ROW_BYTES {
-            let (at, cell) = (self.start, self.ends.len() + 1);
+            let at = self.start;
+            let cell = self.ends.len() + 1;
             return Err(CsvError::RowBytes { at, cell, limit: MAX_ROW_BYTES });
         }
         self.bytes.extend_from_slice(bytes);

@@ -56,7 +56,8 @@ impl CsvSchema {
             let pair = part.rsplit_once('=');
             let (name, found) = pair.ok_or_else(|| SchemaError::NotAPair { part: part.clone() })?;
             let unknown = || {
-                let (name, found) = (name.to_owned(), found.to_owned());
+                let name = name.to_owned();
+                let found = found.to_owned();
                 SchemaError::UnknownType { name, found }
             };
             Ok((name.to_owned(), cell_type(found).ok_or_else(unknown)?))

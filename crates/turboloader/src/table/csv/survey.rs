@@ -180,7 +180,8 @@ mod tests {
 
     #[test]
     fn types_take_all_cells() {
-        let (integer, decimal) = (Item::Number(Number::Int64), Item::Number(Number::Double));
+        let integer = Item::Number(Number::Int64);
+        let decimal = Item::Number(Number::Double);
         check(&[], &Item::Text);
         check(&["", ""], &Item::Text);
         check(&["true", "False"], &Item::Boolean);

@@ -58,7 +58,8 @@ impl ChunkReader for Checked {
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
         let is_footer = start.checked_add(FOOTER_BYTES) == Some(self.len);
-        let (reader, left) = (self.file.get_read(start)?, self.len.saturating_sub(start));
+        let reader = self.file.get_read(start)?;
+        let left = self.len.saturating_sub(start);
         Ok(PageHeaderReader { reader, start, left, is_checked: is_footer })
     }
 

@@ -78,7 +78,8 @@ fn check_dictionary(column: &ColumnDescriptor, page: &Page) -> Result<(), PageEr
         Type::INT96 => 96,
         Type::FIXED_LEN_BYTE_ARRAY => u64::try_from(column.type_length()).unwrap_or(0) * 8,
     };
-    let (values, bytes) = (u64::from(page.num_values()), page.buffer().len() as u64);
+    let values = u64::from(page.num_values());
+    let bytes = page.buffer().len() as u64;
     let expected = values.saturating_mul(bits.max(1)).div_ceil(8);
     if bytes < expected {
         return Err(PageError::Dictionary { values, bytes, expected });

@@ -119,7 +119,8 @@ fn pass_8(words: Words, shift: i32) -> Words {
         ]
     };
     let odd = {
-        let (z3, z4) = (words[7].wrapping_add(words[3]), words[5].wrapping_add(words[1]));
+        let z3 = words[7].wrapping_add(words[3]);
+        let z4 = words[5].wrapping_add(words[1]);
         let [third, fourth] = SHARED_8.map(|weights| rotate(z3, z4, weights));
         [
             rotate(words[7], words[1], ODD_8[0]).wrapping_add(fourth),

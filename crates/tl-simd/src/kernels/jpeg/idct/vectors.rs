@@ -207,8 +207,10 @@ fn store<S: JpegSimd, const N: usize>(
 fn pass_8<S: JpegSimd, const SHIFT: i32>(simd: S, words: Rows8<S>) -> Rows8<S> {
     const ONE: i16 = 1 << CONST_BITS;
     let [w0, w1, w2, w3, w4, w5, w6, w7] = words;
-    let (zero, round) = (simd.splat_sum(0), simd.splat_sum(1 << (SHIFT - 1)));
-    let (sum, difference) = (simd.add(w0, w4), simd.sub(w0, w4));
+    let zero = simd.splat_sum(0);
+    let round = simd.splat_sum(1 << (SHIFT - 1));
+    let sum = simd.add(w0, w4);
+    let difference = simd.sub(w0, w4);
     let sum_32 = simd.rotate(round, sum, difference, [ONE, 0]);
     let difference_32 = simd.rotate(round, sum, difference, [0, ONE]);
     let outer = simd.rotate(zero, w2, w6, EVEN_8[0]);
@@ -219,7 +221,8 @@ fn pass_8<S: JpegSimd, const SHIFT: i32>(simd: S, words: Rows8<S>) -> Rows8<S> {
         simd.sub_sums(difference_32, inner),
         simd.sub_sums(sum_32, outer),
     ];
-    let (z3, z4) = (simd.add(w7, w3), simd.add(w5, w1));
+    let z3 = simd.add(w7, w3);
+    let z4 = simd.add(w5, w1);
     let third = simd.rotate(zero, z3, z4, SHARED_8[0]);
     let fourth = simd.rotate(zero, z3, z4, SHARED_8[1]);
     let odd = [
@@ -245,7 +248,8 @@ fn pass_8<S: JpegSimd, const SHIFT: i32>(simd: S, words: Rows8<S>) -> Rows8<S> {
 fn pass_4<S: JpegSimd, const SHIFT: i32>(simd: S, words: Rows8<S>) -> [S::Words; 4] {
     const ONE: i16 = 1 << (CONST_BITS + 1);
     let [w0, w1, w2, w3, _, w5, w6, w7] = words;
-    let (zero, round) = (simd.splat_sum(0), simd.splat_sum(1 << (SHIFT - 1)));
+    let zero = simd.splat_sum(0);
+    let round = simd.splat_sum(1 << (SHIFT - 1));
     let first = simd.rotate(round, w0, w0, [ONE, 0]);
     let second = simd.rotate(zero, w2, w6, EVEN_4);
     let even = [simd.add_sums(first, second), simd.sub_sums(first, second)];
@@ -267,7 +271,8 @@ fn pass_2<S: JpegSimd, const SHIFT: i32>(simd: S, words: Rows8<S>) -> [S::Words;
     /// Twice this is one, which would be too large for a weight.
     const HALF: i16 = 1 << (CONST_BITS + 1);
     let [w0, w1, _, w3, _, w5, _, w7] = words;
-    let (zero, round) = (simd.splat_sum(0), simd.splat_sum(1 << (SHIFT - 1)));
+    let zero = simd.splat_sum(0);
+    let round = simd.splat_sum(1 << (SHIFT - 1));
     let even = simd.rotate(round, w0, w0, [HALF, HALF]);
     let odd = simd.rotate(simd.rotate(zero, w1, w3, ODD_2[0]), w5, w7, ODD_2[1]);
     [sum_narrowed::<S, SHIFT>(simd, even, odd), difference_narrowed::<S, SHIFT>(simd, even, odd)]

@@ -106,7 +106,8 @@ fn fixed_point(weight: f64, bits: u32) -> i32 {
 pub(super) fn nearest(key: &AxisKey, filter: TensorFilter) -> impl Iterator<Item = u32> {
     let Span { offset, length, pixels } = key.span;
     let scale = single(length) / single(f64::from(key.output));
-    let (exact, small) = (filter == TensorFilter::NearestExact, key.small);
+    let exact = filter == TensorFilter::NearestExact;
+    let small = key.small;
     (key.first..key.first + key.count).map(move |index| {
         let index = single(f64::from(index));
         let position = match (exact, small) {

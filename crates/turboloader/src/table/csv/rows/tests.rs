@@ -14,7 +14,8 @@ fn rows(csv: &[u8], step: usize) -> Result<Vec<Vec<String>>, CsvError> {
         defect
     };
     let mut reader = RowReader::new(Steps(csv, step)).map_err(defect)?;
-    let (mut row, mut rows) = (Row::default(), Vec::new());
+    let mut row = Row::default();
+    let mut rows = Vec::new();
     while reader.read(&mut row).map_err(defect)? {
         rows.push(row.cells().map(str::to_owned).collect());
     }
@@ -76,7 +77,8 @@ fn rows_are_bounded() {
 #[test]
 fn what_is_accepted_is_what_other_readers_see() {
     const BYTES: [u8; 5] = *b"a,\"\r\n";
-    let (mut accepted, mut files) = (0, 0);
+    let mut accepted = 0;
+    let mut files = 0;
     for len in 0..=7_u32 {
         for number in 0..BYTES.len().pow(len) {
             let digit = |place| BYTES[number / BYTES.len().pow(place) % BYTES.len()];
