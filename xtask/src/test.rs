@@ -210,6 +210,10 @@ fn examples() -> Result<Outcome, Box<dyn Error>> {
     Ok(Outcome::Passed)
 }
 
+/// The crates with the feature `tables`, without it.
+const WITHOUT_TABLES: &str = "--package tl-pipeline --package turboloader \
+    --package turboloader-cli --package tl-python --no-default-features";
+
 /// Tests the crates without the features that the tests of the workspace have.
 fn features() -> Result<Outcome, Box<dyn Error>> {
     run_cargo("test --package tbf-format --package tbl-format --no-default-features")?;
@@ -222,6 +226,9 @@ fn features() -> Result<Outcome, Box<dyn Error>> {
     run_cargo("test --package idv-format --no-default-features --lib")?;
     // What clippy and the tests of the workspace see with features only.
     run_cargo("clippy --workspace --all-targets -- -D warnings")?;
+    // Without tables, which refuses their files.
+    run_cargo(&format!("clippy {WITHOUT_TABLES} --all-targets -- -D warnings"))?;
+    run_cargo("test --package tl-pipeline --no-default-features --lib -- table::open")?;
     run_cargo("test --package turboloader-cli --test it -- table_conversion")
 }
 

@@ -3,6 +3,7 @@
 mod annotation;
 mod class_count;
 mod empty;
+mod kinds;
 mod sampler;
 mod table;
 

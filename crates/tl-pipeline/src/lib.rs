@@ -85,9 +85,10 @@ pub use state::LoaderState;
 pub use stats::LoaderStats;
 pub use table::{
     ColumnNumber, ColumnRequest, ColumnSpec, ColumnType, ColumnValues, ColumnView, Columns,
-    Content, Direction, IdvBytes, IdvTable, Meaning, Neighbors, RowValues, Table, TableColumn,
-    TableKind, TableSource, TbfTable,
+    Content, Direction, Meaning, Neighbors, RowValues, Table, TableColumn, TableKind, TableSource,
 };
+#[cfg(feature = "tables")]
+pub use table::{IdvBytes, IdvTable, TbfTable};
 pub use threads::{Cpus, CpusError, ThreadError};
 pub use tl_handoff::slab::FieldPointers;
 pub use work::Work;

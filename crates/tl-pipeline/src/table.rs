@@ -1,14 +1,15 @@
 //! Tables as data sets: rows of columns instead of samples of bytes.
 //!
-//! A [`Table`] says which columns there are and gives their values; IDV files and TBF segments are
-//! ones. In a [`Dataset`](crate::Dataset) it stands as a [`TableSource`], whose samples are its rows,
+//! A [`Table`] says which columns there are and gives their values; with the feature `tables`, IDV
+//! files and TBF segments are ones. In a [`Dataset`](crate::Dataset) it stands as a [`TableSource`], whose samples are its rows,
 //! so that order, ranks, state and errors know nothing of columns.
 
 mod blocks;
 mod columns;
+#[cfg(feature = "tables")]
+mod file;
 mod gather;
 mod identity;
-mod idv;
 mod kind;
 mod labels;
 mod layout;
@@ -16,7 +17,6 @@ mod neighbors;
 mod number;
 mod open;
 mod source;
-mod tbf;
 mod view;
 
 use std::fmt;
@@ -27,11 +27,11 @@ use tl_handoff::sync::Arc;
 use crate::error::TableError;
 
 pub use columns::{ColumnRequest, Columns, Direction, Neighbors};
-pub use idv::{IdvBytes, IdvTable};
+#[cfg(feature = "tables")]
+pub use file::{IdvBytes, IdvTable, TbfTable};
 pub use kind::TableKind;
 pub use number::{ColumnNumber, ColumnType};
 pub use source::TableSource;
-pub use tbf::TbfTable;
 pub use view::{ColumnSpec, ColumnView};
 
 pub(crate) use gather::{Gatherer, TableScratch};

@@ -13,15 +13,10 @@ use tbl_io::{
     Selection, Source, Target, VerifySummary,
 };
 use tl_pipeline::TableKind;
-use turboloader::{
-    ConversionNotes, CsvSchema, HeaderCheck, Probe, StrictDecode, TableConversion, TableEvent,
-    TableFormat, TimeUnit,
-};
+use turboloader::{ConversionNotes, HeaderCheck, Probe, StrictDecode};
 
 use crate::detached::detached;
 use crate::error::Error;
-use crate::idv::PyIdvFile;
-use crate::tbf::PyTbfSegment;
 use crate::warning::warn;
 
 /// Copies all samples of `sources` into a new TBL file, version 2 or 1, or a TAR archive.
@@ -87,7 +82,7 @@ pub(crate) fn convert(
     Ok(summary.samples)
 }
 
-fn warn_each(py: Python<'_>, lines: &[String]) -> PyResult<()> {
+pub(crate) fn warn_each(py: Python<'_>, lines: &[String]) -> PyResult<()> {
     lines.iter().try_for_each(|line| warn(py, line))
 }
 
@@ -96,18 +91,18 @@ const UNHEARD: Duration = Duration::from_millis(20);
 
 /// Tells Python how far the work is, and ends it with what is raised there: by the callback, or by
 /// Ctrl-C.
-struct Heard {
+pub(crate) struct Heard {
     callback: Option<Py<PyAny>>,
     told: Instant,
     raised: Option<PyErr>,
 }
 
 impl Heard {
-    fn new(callback: Option<Py<PyAny>>) -> Self {
+    pub(crate) fn new(callback: Option<Py<PyAny>>) -> Self {
         Self { callback, told: Instant::now(), raised: None }
     }
 
-    fn tell(&mut self, done: u64, total: u64) -> ControlFlow<()> {
+    pub(crate) fn tell(&mut self, done: u64, total: u64) -> ControlFlow<()> {
         if self.callback.is_none() && self.told.elapsed() < UNHEARD {
             return ControlFlow::Continue(());
         }
@@ -124,7 +119,7 @@ impl Heard {
 
     /// The exception that was raised, or the work's own result, which otherwise only tells that it
     /// was stopped.
-    fn unless_raised<T>(self, result: Result<T, Error>) -> PyResult<T> {
+    pub(crate) fn unless_raised<T>(self, result: Result<T, Error>) -> PyResult<T> {
         match self.raised {
             Some(raised) => Err(raised),
             None => Ok(result?),
@@ -146,7 +141,10 @@ pub(crate) fn verify<'py>(
     workers: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     if let Some(kind) = table_kind(&path) {
-        return verify_table(py, path, kind);
+        #[cfg(feature = "tables")]
+        return crate::table::verify(py, path, kind);
+        #[cfg(not(feature = "tables"))]
+        return Err(crate::no_tables::error(kind.name()).into());
     }
     let workers = workers.and_then(NonZeroUsize::new);
     let workers =
@@ -197,97 +195,9 @@ pub(crate) fn verify<'py>(
     Ok(result)
 }
 
-/// The findings of a check of a table.
-pub(crate) struct TableFindings {
-    pub(crate) rows: u64,
-    pub(crate) damage: Vec<String>,
-    pub(crate) oddities: Vec<String>,
-    /// Encrypted regions.
-    pub(crate) not_verified: Vec<String>,
-}
-
 /// Whether a path is a table, and which.
 fn table_kind(path: &Path) -> Option<TableKind> {
     let source = Source::open(path).ok().filter(|_| path.is_file())?;
     // What cannot be read is refused by who opens it as a data set.
     TableKind::of(&source).ok().flatten()
-}
-
-/// Reads every block or every region.
-fn verify_table(py: Python<'_>, path: PathBuf, kind: TableKind) -> PyResult<Bound<'_, PyDict>> {
-    let found = detached(py, || -> Result<_, Error> {
-        Ok(match kind {
-            TableKind::Idv => {
-                let file = PyIdvFile::open(path)?;
-                let (damage, oddities) = file.damage();
-                TableFindings { rows: file.rows(), damage, oddities, not_verified: Vec::new() }
-            }
-            TableKind::Tbf => PyTbfSegment::verify(&path)?,
-        })
-    })??;
-    let TableFindings { rows, damage, oddities, not_verified } = found;
-    let result = PyDict::new(py);
-    result.set_item("samples", rows)?;
-    result.set_item("is_good", damage.is_empty() && not_verified.is_empty())?;
-    result.set_item("bad", PyList::empty(py))?;
-    result.set_item("damage", damage)?;
-    result.set_item("oddities", oddities)?;
-    result.set_item("not_verified", not_verified)?;
-    Ok(result)
-}
-
-/// Converts a table: an IDV file from or to CSV and Parquet, or into another IDV file. Returns how
-/// many rows there are.
-#[pyfunction]
-#[pyo3(signature = (
-    source, destination, *, to=None, columns: "list[str] | None" = None,
-    schema: "list[str] | None" = None, time_unit="us", overwrite=false, sync=true,
-    progress_callback: "Callable[[int, int], Any] | None" = None
-))]
-#[expect(clippy::too_many_arguments, reason = "Python has them by name")]
-pub(crate) fn convert_table(
-    py: Python<'_>,
-    source: PathBuf,
-    destination: PathBuf,
-    to: Option<&str>,
-    columns: Option<Vec<String>>,
-    schema: Option<Vec<String>>,
-    time_unit: &str,
-    overwrite: bool,
-    sync: bool,
-    progress_callback: Option<Py<PyAny>>,
-) -> PyResult<u64> {
-    let to = match to.map(str::to_ascii_lowercase).as_deref() {
-        None => None,
-        Some("idv") => Some(TableFormat::Idv),
-        Some("csv") => Some(TableFormat::Csv),
-        Some("parquet") => Some(TableFormat::Parquet),
-        Some(_) => return Err(Error::setting(&"tables become idv, csv or parquet").into()),
-    };
-    let time_unit = match time_unit {
-        "us" => TimeUnit::Microseconds,
-        "ns" => TimeUnit::Nanoseconds,
-        _ => return Err(Error::setting(&"the unit of times is us or ns").into()),
-    };
-    let schema = CsvSchema::parse(&schema.unwrap_or_default())
-        .map_err(|error| Error::setting(&format_args!("schema: {error}")))?;
-    let columns = columns.unwrap_or_default();
-    let conversion =
-        TableConversion { to, columns, schema, time_unit, overwrite, sync, ..Default::default() };
-    let mut heard = Heard::new(progress_callback);
-    let mut notes = Vec::new();
-    let summary = detached(py, || {
-        let summary = conversion.run(&source, &destination, &mut |event| {
-            match event {
-                TableEvent::Progress { done, total } => return heard.tell(done, total),
-                TableEvent::LeftOut(note) => notes.push(format!("{}: {note}", source.display())),
-                _ => {}
-            }
-            ControlFlow::Continue(())
-        });
-        summary.map_err(Error::from)
-    })?;
-    let summary = heard.unless_raised(summary)?;
-    warn_each(py, &notes)?;
-    Ok(summary.rows)
 }

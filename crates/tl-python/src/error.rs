@@ -16,12 +16,11 @@ use tbl_io::{ConvertError, ErrorKind, ErrorPlace, Escaped, Location, ReadError, 
 use tl_decode::DecodeError;
 use tl_pipeline::{Fault, PipelineError, SampleError, SampleFault, SamplerError, TableError};
 use tl_transform::{PlanError, RecipeError, StepError};
-use turboloader::TableConversionError;
 
 /// An exception to be: its class and what it says.
 #[derive(Debug)]
 pub(crate) struct Error {
-    class: Class,
+    pub(crate) class: Class,
     message: Box<str>,
     place: ErrorPlace,
     errno: Option<i32>,
@@ -38,7 +37,7 @@ const EXISTS: i32 = 17;
 
 /// The classes of `turboloader.exceptions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class {
+pub(crate) enum Class {
     Format,
     Storage,
     Decode,
@@ -73,14 +72,14 @@ impl Class {
 }
 
 impl Error {
-    fn new(class: Class, error: &dyn std::fmt::Display) -> Self {
+    pub(crate) fn new(class: Class, error: &dyn std::fmt::Display) -> Self {
         let message = error.to_string().into();
         let place = ErrorPlace::default();
         Self { class, message, place, errno: None, cause: None }
     }
 
     /// An error of the library, with the classes that data and settings at fault have here.
-    fn of(error: &(impl Fault + 'static), data: Class, setting: Class) -> Self {
+    pub(crate) fn of(error: &(impl Fault + 'static), data: Class, setting: Class) -> Self {
         let kind = error.kind();
         let class = match kind {
             ErrorKind::Data => data,
@@ -127,6 +126,7 @@ impl Error {
     }
 
     /// The message.
+    #[cfg(feature = "tables")]
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
@@ -136,36 +136,8 @@ impl Error {
         Self::new(Class::Closed, message)
     }
 
-    /// The error of reading an IDV file. A column of an unknown type is the fault of who asks for it.
-    pub(crate) fn idv(location: &Location, error: &idv_format::ReadError) -> Self {
-        let data = if error.is_damage() { Class::Format } else { Class::Setting };
-        let found = Self::of(error, data, Class::Setting);
-        let class = if found.class == Class::Index { Class::Setting } else { found.class };
-        Self { class, ..found.in_file(location) }
-    }
-
-    /// The error of converting columns of an IDV file into arrays.
-    pub(crate) fn arrow(location: &Location, error: &idv_format::ArrowError) -> Self {
-        match error {
-            idv_format::ArrowError::Read(error) => Self::idv(location, error),
-            _ => Self::new(Class::Format, error).in_file(location),
-        }
-    }
-
-    /// The error of a TBF segment.
-    pub(crate) fn tbf(location: &Location, error: &tbf_format::FormatError) -> Self {
-        let class = match error {
-            tbf_format::FormatError::NoRow { .. } => Class::Index,
-            tbf_format::FormatError::Absent { .. } | tbf_format::FormatError::KeyNeeded { .. } => {
-                Class::Setting
-            }
-            _ => Class::Format,
-        };
-        Self::new(class, error).in_file(location)
-    }
-
     /// The error with its file, in the message too.
-    fn in_file(self, location: &Location) -> Self {
+    pub(crate) fn in_file(self, location: &Location) -> Self {
         let place = ErrorPlace { location: Some(location.clone()), ..self.place };
         let message = format!("{location}: {}", self.message).into();
         Self { place, message, ..self }
@@ -300,7 +272,6 @@ macro_rules! classes {
 
 classes! {
     WriteError: Format, Format;
-    TableConversionError: Format, Setting;
     DecodeError: Decode, Decode;
     RecipeError: Recipe, Recipe;
     PlanError: Recipe, Recipe;
@@ -325,8 +296,12 @@ impl From<&SampleError> for Error {
 fn table(location: &Location, error: &TableError) -> Error {
     match error {
         TableError::Read(error) => read(error),
-        TableError::Idv(error) => Error::idv(location, error),
-        TableError::Tbf(error) => Error::tbf(location, error),
+        #[cfg(feature = "tables")]
+        TableError::File { source, .. }
+            if let Some(error) = crate::table::error_of(location, &**source) =>
+        {
+            error
+        }
         TableError::OutOfRange { .. } => Error::new(Class::Setting, error).in_file(location),
         _ => Error::of(error, Class::Format, Class::Setting).in_file(location),
     }

@@ -13,14 +13,16 @@ mod element;
 mod error;
 mod files;
 mod hint;
-mod idv;
 mod image;
 mod loader;
 mod memory;
+#[cfg(not(feature = "tables"))]
+mod no_tables;
 mod recipe;
 mod samples;
 mod settings;
-mod tbf;
+#[cfg(feature = "tables")]
+mod table;
 mod tensor;
 mod user;
 mod warning;
@@ -35,11 +37,9 @@ mod native {
     #[pymodule_export]
     use crate::command::tl;
     #[pymodule_export]
-    use crate::convert::{convert, convert_table, verify};
+    use crate::convert::{convert, verify};
     #[pymodule_export]
     use crate::files::{PyTblReader, PyTblWriter, open_raw_view};
-    #[pymodule_export]
-    use crate::idv::PyIdvFile;
     #[pymodule_export]
     use crate::image::{PyImageInfo, decode, decode_jpeg, probe};
     #[pymodule_export]
@@ -48,8 +48,9 @@ mod native {
     use crate::recipe::{PyRecipe, signatures};
     #[pymodule_export]
     use crate::samples::PySamples;
+    #[cfg(feature = "tables")]
     #[pymodule_export]
-    use crate::tbf::PyTbfSegment;
+    use crate::table::{PyIdvFile, PyTbfSegment, convert_table};
     #[pymodule_export]
     use crate::tensor::Tensor;
 
@@ -66,9 +67,13 @@ mod native {
     /// Assigns `__buffer__` once more: Python from 3.12 on asks what is assigned for a memoryview,
     /// and not a method that the class was made with.
     #[pymodule_init]
-    fn init(py: Python<'_>) -> PyResult<()> {
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let py = module.py();
         Level::requested().map_err(|error| PyValueError::new_err(error.to_string()))?;
         let tensor = py.get_type::<Tensor>();
-        tensor.setattr("__buffer__", tensor.getattr("__buffer__")?)
+        tensor.setattr("__buffer__", tensor.getattr("__buffer__")?)?;
+        #[cfg(not(feature = "tables"))]
+        crate::no_tables::add(module)?;
+        Ok(())
     }
 }

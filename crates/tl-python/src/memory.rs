@@ -23,8 +23,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3::{PyErr, ffi};
-use tbf_format::AlignedBytes;
-use tbl_io::{Mapped, RawView, ReadError};
+use tbl_io::{RawView, ReadError};
 use tl_pipeline::{Batch, FieldPointers};
 
 use crate::error::Error;
@@ -122,28 +121,31 @@ impl Memory {
     }
 
     /// A part of a mapped file, where it lies; not to be written. As for [`of_file`](Self::of_file).
+    #[cfg(feature = "tables")]
     pub(crate) fn of_mapped(
-        mapped: &Arc<Mapped>,
+        mapped: &Arc<tbl_io::Mapped>,
         offset: u64,
         bytes: u64,
     ) -> Result<Self, ReadError> {
         let lent = mapped.slice(offset, bytes)?;
         let start = NonNull::from(lent).cast();
         let bytes = lent.len();
-        let owner: Arc<dyn Any + Send + Sync> = Arc::<Mapped>::clone(mapped);
+        let owner: Arc<dyn Any + Send + Sync> = Arc::<tbl_io::Mapped>::clone(mapped);
         Ok(Self { _owner: owner, start, bytes, writable: false })
     }
 
     /// Bytes that were unpacked from a file, where they are; not to be written.
-    pub(crate) fn of_aligned(bytes: &Arc<AlignedBytes>) -> Self {
+    #[cfg(feature = "tables")]
+    pub(crate) fn of_aligned(bytes: &Arc<tbf_format::AlignedBytes>) -> Self {
         let lent = bytes.as_bytes();
         let start = NonNull::from(lent).cast();
         let len = lent.len();
-        let owner: Arc<dyn Any + Send + Sync> = Arc::<AlignedBytes>::clone(bytes);
+        let owner: Arc<dyn Any + Send + Sync> = Arc::<tbf_format::AlignedBytes>::clone(bytes);
         Self { _owner: owner, start, bytes: len, writable: false }
     }
 
     /// Memory of its own that `fill` has written, zeros before.
+    #[cfg(feature = "tables")]
     pub(crate) fn filled<E: From<PyErr>>(
         bytes: usize,
         fill: impl FnOnce(&mut [u8]) -> Result<(), E>,

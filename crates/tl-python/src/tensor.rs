@@ -69,6 +69,7 @@ impl Tensor {
     /// # Panics
     /// When the memory ends within the last row, when rows overlap, or when a stride is no number of
     /// numbers.
+    #[cfg(feature = "tables")]
     pub(crate) fn strided(
         memory: &Memory,
         shape: Vec<usize>,

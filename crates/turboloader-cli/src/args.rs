@@ -18,7 +18,7 @@ use clap::ValueEnum;
 
 pub(crate) use damage::DamageChoice;
 pub(crate) use decode_mode::{DecodeModeArgs, NO_DECODE_MODE};
-pub(crate) use item::{ItemName, item_name, uuid};
+pub(crate) use item::{ItemName, item_name};
 pub(crate) use key::KeyArgs;
 pub(crate) use loader::LoaderArgs;
 pub(crate) use recipe::{BenchRecipe, RecipeName};

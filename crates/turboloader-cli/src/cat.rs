@@ -2,7 +2,6 @@
 //! table.
 
 mod metadata;
-mod table;
 
 use std::path::PathBuf;
 
@@ -12,7 +11,8 @@ use crate::args::{GlobalArgs, ItemName, KeyArgs, item_name};
 use crate::data_set;
 use crate::failure::{Failure, Subject, Verdict};
 use crate::output::{Stdout, write_file};
-use crate::table::Table;
+#[cfg(feature = "tables")]
+use crate::table::{self, Table};
 
 /// Write the bytes of one sample to standard output, or one row of a table as JSON
 ///
@@ -76,8 +76,9 @@ pub(crate) struct Args {
 
 /// Writes the bytes.
 pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> {
+    #[cfg(feature = "tables")]
     if let Some(table) = Table::open(&args.file)? {
-        return table::run(&table, args);
+        return table::cat::run(&table, args);
     }
     if args.columns.is_some() {
         return Err(Failure::Usage { what: "--columns is for IDV and TBF files" });

@@ -29,18 +29,18 @@ early (`tl ls FILE | head`) ends the command silently with code 0. NO_COLOR is r
 
 /// Lists the commands. The module of each has `Args`, with the help text, and `run`.
 macro_rules! commands {
-    ($($command:ident => $module:ident,)+) => {
+    ($($(#[$only:meta])? $command:ident => $($module:ident)::+,)+) => {
         /// What to do.
         #[derive(Debug, Subcommand)]
         pub(crate) enum Command {
-            $($command(Box<crate::$module::Args>),)+
+            $($(#[$only])? $command(Box<crate::$($module)::+::Args>),)+
         }
 
         impl Command {
             /// Runs the command.
             pub(crate) fn run(&self, global: GlobalArgs) -> Result<Verdict, Failure> {
                 match self {
-                    $(Self::$command(args) => crate::$module::run(args, global),)+
+                    $($(#[$only])? Self::$command(args) => crate::$($module)::+::run(args, global),)+
                 }
             }
         }
@@ -56,8 +56,10 @@ commands! {
     Extract => extract,
     Verify => verify,
     Digest => digest,
-    Find => find,
-    Edges => edges,
+    #[cfg(feature = "tables")]
+    Find => table::find,
+    #[cfg(feature = "tables")]
+    Edges => table::edges,
     Merge => merge,
     Split => split,
     Repair => repair,

@@ -1,5 +1,5 @@
 //! `tl convert`: any data sets into one TBL file or TAR archive. Tables are in
-//! [`table`].
+//! `table::convert`.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -14,7 +14,7 @@ use tbl_io::{
     AsStored, Compression, ConvertEvent, ConvertOptions, ConvertSummary, Escaped, Labels, Note,
     Prepare, SampleSource, Selection, SourceKind, Target as FileKind,
 };
-use turboloader::{ConversionNotes, Probe, Rasterize, RowIndexer, Square, TableFormat};
+use turboloader::{ConversionNotes, Probe, Rasterize, RowIndexer, Square};
 
 use crate::args::GlobalArgs;
 use crate::data_set;
@@ -22,9 +22,6 @@ use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress};
 
 mod metadata;
-mod table;
-
-use table::TableArgs;
 
 /// Convert TAR archives, folders of images or TBL files into one TBL file or TAR archive, or a
 /// table into another
@@ -99,8 +96,9 @@ pub(crate) struct Args {
     #[arg(short, long)]
     pub(crate) force: bool,
 
+    #[cfg(feature = "tables")]
     #[command(flatten)]
-    pub(crate) table: TableArgs,
+    pub(crate) table: crate::table::convert::TableArgs,
 }
 
 /// What `tl convert` writes.
@@ -137,11 +135,9 @@ pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     if args.metadata.is_some() && !matches!(to, Target::Tbl2 | Target::Raw | Target::Tbl1) {
         return Err(Failure::Usage { what: "--metadata is for TBL files" });
     }
-    if let Some(to) = table_target(args, to)? {
-        return table::convert(args, to, global);
-    }
-    if args.table != TableArgs::default() {
-        return Err(Failure::Usage { what: "--columns, --schema and --time-unit are for tables" });
+    #[cfg(feature = "tables")]
+    if let Some(verdict) = crate::table::convert::run(args, to, global)? {
+        return Ok(verdict);
     }
     // Before any work: a sample that is too large is so for every image.
     let square = args.size.map(Square::new).transpose();
@@ -158,7 +154,8 @@ pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     options.workers = args.jobs.unwrap_or_else(output::default_workers);
     (options.sync, options.overwrite) = (!args.no_sync, args.force);
     let start = Instant::now();
-    let sources = Sources::open(&args.sources)?;
+    let sources = Sources::open(&args.sources)
+        .map_err(|failure| data_set::or_no_samples(&args.sources, failure))?;
     let metadata = args.metadata.as_deref().map(metadata::read).transpose()?;
     let selection = sources.all()?.with_file_metadata(metadata.as_slice());
     let summary = match to {
@@ -194,52 +191,23 @@ pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
 impl Target {
     /// What a file of this name should be.
     pub(crate) fn for_file(path: &Path) -> Self {
-        let is_tar =
-            path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tar"));
-        match TableFormat::of_name(path) {
-            Some(TableFormat::Idv) => Self::Idv,
-            Some(TableFormat::Csv) => Self::Csv,
-            Some(TableFormat::Parquet) => Self::Parquet,
-            _ if is_tar => Self::Tar,
-            _ => Self::Tbl2,
-        }
-    }
-
-    fn table(self) -> Option<TableFormat> {
-        match self {
-            Self::Idv => Some(TableFormat::Idv),
-            Self::Csv => Some(TableFormat::Csv),
-            Self::Parquet => Some(TableFormat::Parquet),
-            Self::Tbl2 | Self::Tbl1 | Self::Raw | Self::Tar => None,
-        }
+        let named = [Self::Tar, Self::Idv, Self::Csv, Self::Parquet].into_iter().find(|target| {
+            let name = target.to_possible_value();
+            path.extension()
+                .zip(name)
+                .is_some_and(|(extension, name)| extension.eq_ignore_ascii_case(name.get_name()))
+        });
+        named.unwrap_or(Self::Tbl2)
     }
 }
 
-const NO_TABLE: Failure =
-    Failure::Usage { what: "tables are made of tables: an IDV, CSV or Parquet file" };
-
-/// What a table is converted to, if any source is one.
-fn table_target(args: &Args, to: Target) -> Result<Option<TableFormat>, Failure> {
-    let mut has_table = false;
-    for path in &args.sources {
-        let format = TableFormat::of_file(path);
-        let format = format.map_err(|source| Failure::Io { path: path.clone(), source })?;
-        has_table |= format.is_some();
-    }
-    match (has_table, to.table()) {
-        (true, Some(to)) => Ok(Some(to)),
-        (false, None) => Ok(None),
-        (false, Some(_)) => {
-            for path in &args.sources {
-                tbl_io::open_file(path)?;
-            }
-            Err(NO_TABLE)
-        }
-        (true, None) => {
-            Err(Failure::Usage { what: "tables become tables: .idv, .csv or .parquet" })
-        }
-    }
-}
+pub(crate) const NO_TABLE: Failure = Failure::Usage {
+    what: if cfg!(feature = "tables") {
+        "tables are made of tables: an IDV, CSV or Parquet file"
+    } else {
+        "tables need the feature `tables`, which this program was built without"
+    },
+};
 
 /// Open data sets with their labels.
 #[derive(Debug)]

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use tbl_io::{LabelOrigin, Labels, Note, ReadError, SampleSource};
+use tbl_io::{LabelOrigin, Labels, Note, ReadError, SampleSource, Source};
+use tl_pipeline::TableKind;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Subject};
 use crate::output;
-use crate::table;
 
 /// Opens a data set and says on standard error what is to be said of it beside its samples.
 pub(crate) fn open(path: &Path) -> Result<Box<dyn SampleSource>, Failure> {
     let source = tbl_io::open_in(&turboloader::stores(), path)
-        .map_err(|error| table::or_no_samples(&[path], error))?;
+        .map_err(|error| or_no_samples(&[path], error))?;
     note(source.as_ref());
     Ok(source)
 }
@@ -90,4 +90,34 @@ pub(crate) fn resolve(sources: &[Box<dyn SampleSource>]) -> Result<Labels, ReadE
     let labels = Labels::resolve(sources)?;
     labels.notes().iter().for_each(|note| output::note(note));
     Ok(labels)
+}
+
+/// Whether a path is a table, and which. Where it is not, the reader of data sets says what is
+/// wrong with it.
+pub(crate) fn table_kind(path: &Path) -> Result<Option<(TableKind, Source)>, Failure> {
+    if path.metadata().is_ok_and(|found| !found.is_file()) {
+        return Ok(None);
+    }
+    let Some(source) = turboloader::stores().open_file(path)? else { return Ok(None) };
+    let kind = TableKind::of(&source)?;
+    Ok(kind.map(|kind| (kind, source)))
+}
+
+/// What to say where samples were wanted and opening `paths` failed: if one is a table, that.
+pub(crate) fn or_no_samples<P: AsRef<Path>>(paths: &[P], failure: impl Into<Failure>) -> Failure {
+    let refused = paths.iter().find_map(|path| refuse(path.as_ref()).err());
+    refused.unwrap_or_else(|| failure.into())
+}
+
+/// Refuses a table where only a data set of samples will do.
+pub(crate) fn refuse(path: &Path) -> Result<(), Failure> {
+    // Whoever opens the data set says what else is wrong.
+    let Ok(Some((kind, _))) = table_kind(path) else { return Ok(()) };
+    let (file, kind) = (Subject::file(path), kind.name().to_uppercase());
+    let why = if cfg!(feature = "tables") {
+        "have rows, not samples"
+    } else {
+        "need the feature `tables`, which this program was built without"
+    };
+    Err(Failure::setting(format_args!("{file}: {kind} files {why}")))
 }

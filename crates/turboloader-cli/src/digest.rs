@@ -1,7 +1,5 @@
 //! `tl digest`: one hash over everything a data set or a table says.
 
-mod table;
-
 use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
@@ -11,7 +9,8 @@ use crate::args::{GlobalArgs, KeyArgs};
 use crate::data_set::DataSet;
 use crate::failure::{DamagedParts, Failure, Verdict};
 use crate::output::{Progress, Stdout};
-use crate::table::Table;
+#[cfg(feature = "tables")]
+use crate::table::{self, Table};
 use crate::text::Hex;
 
 /// The length that stands for a name that is not there.
@@ -63,8 +62,9 @@ pub(crate) struct Args {
 
 /// Prints the digest. Its byte layout is in the command's help.
 pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
+    #[cfg(feature = "tables")]
     if let Some(table) = Table::open(&args.file)? {
-        return table::run(&table, args, global);
+        return table::digest::run(&table, args, global);
     }
     if args.columns {
         return Err(Failure::Usage { what: "--columns is for IDV and TBF files" });

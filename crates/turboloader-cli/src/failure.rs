@@ -168,6 +168,7 @@ impl Failure {
     }
 
     /// The error of a command or of the library, if it is of this type.
+    #[cfg(feature = "tables")]
     pub(crate) fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
         let Self::Fault(fault) = self else { return None };
         let error: &(dyn Error + 'static) = &**fault;
@@ -242,6 +243,7 @@ impl DamagedParts {
     }
 
     /// The first failure.
+    #[cfg(feature = "tables")]
     pub(crate) fn into_first(self) -> Option<Failure> {
         self.first.map(|first| *first)
     }

@@ -1,23 +1,19 @@
 //! `tl info`: what a data set or a table is, from its index alone.
 
-mod facts;
-mod idv;
+pub(crate) mod facts;
 mod metadata;
-mod segment;
 
 use std::fmt::Display;
 use std::path::PathBuf;
 
 use serde::Serialize;
-use tbf_format::FormatError;
 
 use crate::args::GlobalArgs;
 use crate::failure::{Failure, Verdict};
 use crate::output::Stdout;
-use crate::table::Table;
+#[cfg(feature = "tables")]
+use crate::table::{self, Table};
 use facts::Facts;
-use idv::IdvFacts;
-use segment::SegmentFacts;
 
 /// Describe a data set or table: kind, samples, bytes, formats, columns, regions, checksums
 ///
@@ -49,29 +45,17 @@ pub(crate) struct Args {
 
 /// Describes the data set.
 pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> {
-    match Table::open(&args.file)? {
-        Some(Table::Idv(table)) => {
-            let (facts, damaged) = IdvFacts::collect(&table)?;
-            print(&facts, args)?;
-            damaged.verdict(facts.columns(), "columns")
-        }
-        Some(Table::Segment(file)) => {
-            let facts = SegmentFacts::collect(&file)?;
-            print(&facts, args)?;
-            if facts.is_partial() {
-                return Err(file.failure(FormatError::Partial));
-            }
-            Ok(Verdict::Good)
-        }
-        None => {
-            let (facts, damaged) = Facts::collect(&args.file)?;
-            print(&facts, args)?;
-            damaged.verdict(facts.samples(), "samples")
-        }
+    #[cfg(feature = "tables")]
+    if let Some(table) = Table::open(&args.file)? {
+        return table::info::run(&table, args);
     }
+    let (facts, damaged) = Facts::collect(&args.file)?;
+    print(&facts, args)?;
+    damaged.verdict(facts.samples(), "samples")
 }
 
-fn print(facts: &(impl Serialize + Display), args: &Args) -> Result<(), Failure> {
+/// Prints facts in the form that is asked for.
+pub(crate) fn print(facts: &(impl Serialize + Display), args: &Args) -> Result<(), Failure> {
     let mut stdout = Stdout::open()?;
     if args.json {
         stdout.json_line(facts)?;

@@ -1,7 +1,5 @@
 //! `tl ls`: one line per sample or row of a table, streamed.
 
-mod table;
-
 use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
@@ -14,7 +12,8 @@ use crate::args::{GlobalArgs, KeyArgs};
 use crate::data_set::{self, DataSet};
 use crate::failure::{DamagedParts, Failure, Verdict};
 use crate::output::{HEADING_STYLE, ListStyle, Progress, Stdout};
-use crate::table::Table;
+#[cfg(feature = "tables")]
+use crate::table::{self, Table};
 use crate::text::{Hex, json_text, one_line, printable};
 
 /// List the samples of a data set, or the rows of a table
@@ -65,8 +64,9 @@ pub(crate) struct Args {
 
 /// Lists the samples.
 pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
+    #[cfg(feature = "tables")]
     if let Some(table) = Table::open(&args.file)? {
-        return table::run(&table, args);
+        return table::ls::run(&table, args);
     }
     if args.columns.is_some() {
         return Err(Failure::Usage { what: "--columns is for IDV and TBF files" });

@@ -7,8 +7,8 @@ use turboloader::Probe;
 
 use crate::args::GlobalArgs;
 use crate::convert::{self, Sources, Target};
+use crate::data_set;
 use crate::failure::{Failure, Verdict};
-use crate::table;
 
 /// Join several data sets into one TBL file without re-encoding
 ///
@@ -40,7 +40,7 @@ pub(crate) struct Args {
 /// Merges.
 pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     let sources = Sources::open(&args.sources)
-        .map_err(|failure| table::or_no_samples(&args.sources, failure))?;
+        .map_err(|failure| data_set::or_no_samples(&args.sources, failure))?;
     let kind = if Target::for_file(&args.output) == Target::Tar {
         FileKind::Tar
     } else {

@@ -8,9 +8,9 @@ use tbl_io::{Escaped, RepairEvent, RepairOptions, RepairSummary};
 use turboloader::Probe;
 
 use crate::args::GlobalArgs;
+use crate::data_set;
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Stdout};
-use crate::table;
 use crate::text::Key;
 
 /// Losses listed in a JSON object; the counts are exact all the same.
@@ -90,7 +90,7 @@ pub(crate) struct Args {
 /// Repairs.
 pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> {
     let options = RepairOptions { sync: !args.no_sync, overwrite: args.force };
-    table::refuse(&args.file)?;
+    data_set::refuse(&args.file)?;
     let mut stdout = Stdout::open()?;
     let mut losses = Vec::new();
     let mut printed = Ok(());

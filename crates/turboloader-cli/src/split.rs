@@ -12,9 +12,9 @@ use turboloader::Probe;
 
 use crate::args::GlobalArgs;
 use crate::convert::{self, Sources};
+use crate::data_set;
 use crate::failure::{Failure, Verdict};
 use crate::merge::{has_tbl2_only, target_of};
-use crate::table;
 
 /// Shard numbers have at least this many digits, so that names sort as the shards do.
 const MIN_DIGITS: usize = 5;
@@ -61,7 +61,7 @@ pub(crate) struct Args {
 /// Splits.
 pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     let sources = Sources::open(&[&args.file])
-        .map_err(|failure| table::or_no_samples(&[&args.file], failure))?;
+        .map_err(|failure| data_set::or_no_samples(&[&args.file], failure))?;
     let selection = sources.all()?;
     let sample_count = selection.sample_count();
     if args.shards.is_some_and(|shards| shards.get() as u64 > sample_count.max(1)) {

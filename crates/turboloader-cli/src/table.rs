@@ -1,20 +1,29 @@
 //! Tables: IDV files and TBF segments, which commands understand beside data sets of samples.
 //!
-//! A table is told by its first bytes, or by its name where those are damaged.
+//! A table is told by its first bytes, or by its name where those are damaged. Everything here is
+//! there with the feature `tables`: commands of tables alone, and what others do with a table.
 
+pub(crate) mod cat;
+pub(crate) mod convert;
+pub(crate) mod digest;
+pub(crate) mod edges;
 mod failure;
+pub(crate) mod find;
 mod idv;
+pub(crate) mod info;
 mod key;
 mod lines;
+pub(crate) mod ls;
 mod node;
 mod segment;
 mod value;
+pub(crate) mod verify;
 
 use std::path::Path;
 
-use tbl_io::Source;
 use tl_pipeline::TableKind;
 
+use crate::data_set;
 use crate::failure::Failure;
 
 pub(crate) use failure::TableFailure;
@@ -37,35 +46,10 @@ pub(crate) enum Table {
 impl Table {
     /// Opens a table; `None` for a path that is something else.
     pub(crate) fn open(path: &Path) -> Result<Option<Self>, Failure> {
-        let Some((kind, source)) = sniff(path)? else { return Ok(None) };
+        let Some((kind, source)) = data_set::table_kind(path)? else { return Ok(None) };
         Ok(Some(match kind {
             TableKind::Idv => Self::Idv(IdvTable::open(path, source)?),
             TableKind::Tbf => Self::Segment(SegmentFile::open(path, &source)?),
         }))
     }
-}
-
-/// Whether a path is a table, and which. Where it is not, the reader of data sets says what is
-/// wrong with it.
-fn sniff(path: &Path) -> Result<Option<(TableKind, Source)>, Failure> {
-    if path.metadata().is_ok_and(|found| !found.is_file()) {
-        return Ok(None);
-    }
-    let Some(source) = turboloader::stores().open_file(path)? else { return Ok(None) };
-    let kind = TableKind::of(&source)?;
-    Ok(kind.map(|kind| (kind, source)))
-}
-
-/// What to say where samples were wanted and opening `paths` failed: if one is a table, that.
-pub(crate) fn or_no_samples<P: AsRef<Path>>(paths: &[P], failure: impl Into<Failure>) -> Failure {
-    let refused = paths.iter().find_map(|path| refuse(path.as_ref()).err());
-    refused.unwrap_or_else(|| failure.into())
-}
-
-/// Refuses a table where only a data set of samples will do.
-pub(crate) fn refuse(path: &Path) -> Result<(), Failure> {
-    // Whoever opens the data set says what else is wrong.
-    let Ok(Some((kind, _))) = sniff(path) else { return Ok(()) };
-    let kind = kind.name().to_uppercase();
-    Err(TableFailure::NoSamples { path: path.to_owned(), kind }.into())
 }

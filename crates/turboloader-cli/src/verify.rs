@@ -1,7 +1,5 @@
 //! `tl verify`: is every byte of a data set or table what it should be?
 
-mod table;
-
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
@@ -14,11 +12,10 @@ use turboloader::{HeaderCheck, StrictDecode};
 use crate::args::{GlobalArgs, KeyArgs};
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress, Stdout};
-use crate::table::Table;
 use crate::text::{Key, one_line};
 
 /// Findings listed in a JSON object; the counts are exact all the same.
-const MAX_LISTED: usize = 10_000;
+pub(crate) const MAX_LISTED: usize = 10_000;
 
 /// Check a data set or table: header, index, metadata, every sample, block and region
 ///
@@ -60,14 +57,9 @@ pub(crate) struct Args {
 
 /// Checks.
 pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
-    let open = Table::open(&args.file);
-    match open.and_then(|table| table.map(|table| table::run(&table, args, global)).transpose()) {
-        Ok(Some(verdict)) => return Ok(verdict),
-        Ok(None) => {}
-        Err(failure) => {
-            table::report_unopened(args, &failure)?;
-            return Err(failure);
-        }
+    #[cfg(feature = "tables")]
+    if let Some(verdict) = crate::table::verify::run(args, global)? {
+        return Ok(verdict);
     }
     if args.decode {
         check(args, StrictDecode::new, global)

@@ -2,6 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "tables")]
 mod date_time;
 mod explain;
 mod notes;
@@ -10,8 +11,10 @@ mod panics;
 mod prepare;
 mod recipe_file;
 mod stores;
+#[cfg(feature = "tables")]
 mod table;
 
+#[cfg(feature = "tables")]
 pub use date_time::DateTime;
 pub use explain::{ExplainError, Explanation};
 pub use notes::ConversionNotes;
@@ -20,6 +23,7 @@ pub use panics::catches as catches_panics;
 pub use prepare::{HeaderCheck, Probe, Rasterize, RowIndexer, Square, SquareError, StrictDecode};
 pub use recipe_file::{RecipeFileError, read_recipe};
 pub use stores::stores;
+#[cfg(feature = "tables")]
 pub use table::{
     CsvSchema, SchemaError, TableConversion, TableConversionError, TableEvent, TableFormat,
     TableNote, TableSummary, TimeUnit,

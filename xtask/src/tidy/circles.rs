@@ -13,7 +13,7 @@ const LARGEST_CIRCLE: usize = 8;
 const FLOORS: [(&str, &[&[&str]]); 1] = [(
     "tl-pipeline",
     &[
-        &["fault", "observe"],
+        &["observe"],
         &["report"],
         &[
             "crew", "epoch", "loader", "ragged", "reader", "render", "run", "sample", "scratch",
@@ -34,7 +34,7 @@ const FLOORS: [(&str, &[&[&str]]); 1] = [(
             "trace",
             "work",
         ],
-        &["bucket", "guard", "padding", "readers", "stage", "threads"],
+        &["bucket", "fault", "guard", "padding", "readers", "stage", "threads"],
     ],
 )];
 

@@ -6,6 +6,9 @@ use tbl_io::{Escaped, Location, ReadError};
 use tl_handoff::sync::Arc;
 use tl_transform::UserError;
 
+use crate::fault::Fault;
+use crate::table::TableKind;
+
 /// Why values of a table cannot be had.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -13,22 +16,20 @@ pub enum TableError {
     /// The file cannot be read, or was changed.
     #[error("{}", .0.detail())]
     Read(Arc<ReadError>),
-    /// A block of an IDV column is damaged.
-    #[error("block {block} at {offset}: {source}")]
-    Block {
-        /// The block's number.
-        block: u64,
-        /// Where it starts in the file.
-        offset: u64,
-        /// What is wrong with it.
-        source: idv_format::FormatError,
+    /// A file that the library cannot read in this build.
+    #[error("{} files need the feature `tables`, which this build lacks", kind.name().to_uppercase())]
+    NoFeature {
+        /// The kind of the file.
+        kind: TableKind,
     },
-    /// Something else of an IDV file.
-    #[error(transparent)]
-    Idv(Arc<idv_format::ReadError>),
-    /// Something of a TBF segment.
-    #[error(transparent)]
-    Tbf(#[from] tbf_format::FormatError),
+    /// A file's format has an error of its own.
+    #[error("{source}")]
+    File {
+        /// The error.
+        source: Arc<dyn Fault + Send + Sync>,
+        /// Whether the file is at fault, and not the moment.
+        is_lasting: bool,
+    },
     /// A number that is no label.
     #[error("{value} is no label, which is a whole number of 64 bits")]
     Label {
@@ -63,9 +64,9 @@ impl TableError {
     pub(crate) fn is_lasting(&self) -> bool {
         match self {
             Self::Read(error) => error.is_lasting(),
-            Self::Idv(error) => error.is_damage(),
-            Self::Other(_) | Self::OutOfRange { .. } => false,
-            Self::Block { .. } | Self::Tbf(_) | Self::Label { .. } | Self::Limit { .. } => true,
+            Self::File { is_lasting, .. } => *is_lasting,
+            Self::NoFeature { .. } | Self::Other(_) | Self::OutOfRange { .. } => false,
+            Self::Label { .. } | Self::Limit { .. } => true,
         }
     }
 }
@@ -73,22 +74,6 @@ impl TableError {
 impl From<ReadError> for TableError {
     fn from(error: ReadError) -> Self {
         Self::Read(Arc::new(error))
-    }
-}
-
-impl From<idv_format::ReadError> for TableError {
-    fn from(error: idv_format::ReadError) -> Self {
-        if let idv_format::ReadError::Block { block, offset, source, .. } = error {
-            return Self::Block { block, offset, source };
-        }
-        let idv_format::ReadError::Io { offset, bytes, source } = error else {
-            return Self::Idv(Arc::new(error));
-        };
-        // `IdvBytes` hands the errors of stores through.
-        source.downcast::<ReadError>().map_or_else(
-            |source| Self::Idv(Arc::new(idv_format::ReadError::Io { offset, bytes, source })),
-            Self::from,
-        )
     }
 }
 

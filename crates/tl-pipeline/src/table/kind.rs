@@ -3,7 +3,10 @@
 use tbl_io::{ReadError, Source};
 
 /// How many bytes tell.
-const FRONT_BYTES: usize = idv_format::Header::MAGIC.len();
+const FRONT_BYTES: usize = 8;
+
+/// All kinds.
+const KINDS: [TableKind; 2] = [TableKind::Idv, TableKind::Tbf];
 
 /// The kind of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +27,14 @@ impl TableKind {
         }
     }
 
+    /// The first bytes of its files.
+    pub(super) const fn magic(self) -> &'static [u8] {
+        match self {
+            Self::Idv => b"CML\0DVB\0",
+            Self::Tbf => b"TALB",
+        }
+    }
+
     /// Whether a file is a table, and which: by its first bytes, or by its name where it starts as
     /// none, because it is damaged, and is no data set of samples either.
     ///
@@ -33,16 +44,13 @@ impl TableKind {
         let mut front = [0; FRONT_BYTES];
         let present = usize::try_from(source.len()).unwrap_or(FRONT_BYTES).min(FRONT_BYTES);
         source.read_exact_at(0, &mut front[..present])?;
-        if front == idv_format::Header::MAGIC {
-            return Ok(Some(Self::Idv));
-        }
-        if tbf_format::sniff(&front) {
-            return Ok(Some(Self::Tbf));
+        if let Some(kind) = KINDS.into_iter().find(|kind| front.starts_with(kind.magic())) {
+            return Ok(Some(kind));
         }
         let extension = source.location().extension().filter(|_| !front.starts_with(b"TBL"));
         let is_named = |kind: &Self| {
             extension.is_some_and(|extension| extension.eq_ignore_ascii_case(kind.name()))
         };
-        Ok([Self::Idv, Self::Tbf].into_iter().find(is_named))
+        Ok(KINDS.into_iter().find(is_named))
     }
 }

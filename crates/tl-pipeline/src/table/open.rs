@@ -2,20 +2,23 @@
 
 use tbl_io::{SampleSource, Source};
 
+#[cfg(not(feature = "tables"))]
+use crate::error::TableError;
 use crate::error::{ColumnsError, PipelineError};
+#[cfg(feature = "tables")]
+use crate::table::file::open as open_as;
 use crate::table::layout::describe;
-use crate::table::{Content, IdvTable, Table, TableColumn, TableKind, TableSource, TbfTable};
+use crate::table::{Content, Table, TableColumn, TableKind, TableSource};
 
 /// The table that a file holds; `None` for a file that holds something else.
 pub(crate) fn open(source: &Source) -> Result<Option<Box<dyn Table>>, PipelineError> {
-    Ok(match TableKind::of(source)? {
-        None => None,
-        Some(TableKind::Idv) => Some(Box::new(IdvTable::from_source(source)?)),
-        Some(TableKind::Tbf) => {
-            let options = tbf_format::UnpackOptions::default();
-            Some(Box::new(TbfTable::from_source(source, &options)?))
-        }
-    })
+    TableKind::of(source)?.map(|kind| open_as(kind, source)).transpose()
+}
+
+#[cfg(not(feature = "tables"))]
+fn open_as(kind: TableKind, source: &Source) -> Result<Box<dyn Table>, PipelineError> {
+    let (location, source) = (source.location().clone(), TableError::NoFeature { kind });
+    Err(PipelineError::Table { location, source })
 }
 
 /// Whether sources are tables, which then have the same columns.
@@ -57,4 +60,19 @@ fn check_same(first: &dyn Table, table: &dyn Table) -> Result<(), ColumnsError> 
 fn is_same(a: &TableColumn, b: &TableColumn) -> bool {
     let unreadable = |column: &TableColumn| matches!(column.content, Content::Unreadable { .. });
     a.name == b.name && (a.content == b.content || unreadable(a) && unreadable(b))
+}
+
+#[cfg(all(test, not(feature = "tables")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_a_table_names_the_feature() {
+        for (front, kind) in [(&b"CML\0DVB\0"[..], "IDV"), (b"TALB", "TBF")] {
+            let source = Source::from_bytes("a.bin", front.to_vec());
+            let error = open(&source).unwrap_err().to_string();
+            let expected = "files need the feature `tables`, which this build lacks";
+            assert_eq!(error, format!("a.bin: {kind} {expected}"));
+        }
+    }
 }

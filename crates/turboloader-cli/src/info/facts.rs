@@ -297,7 +297,7 @@ fn kind_name(kind: SourceKind) -> &'static str {
 }
 
 /// Prints one aligned line.
-pub(super) fn row(f: &mut fmt::Formatter<'_>, name: &str, value: impl fmt::Display) -> fmt::Result {
+pub(crate) fn row(f: &mut fmt::Formatter<'_>, name: &str, value: impl fmt::Display) -> fmt::Result {
     write!(f, "\n{name:<12} {value}")
 }
 

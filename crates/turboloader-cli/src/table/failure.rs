@@ -100,14 +100,6 @@ pub(crate) enum TableFailure {
         /// Numbers given.
         found: usize,
     },
-    /// A table, where samples are wanted.
-    #[error("{}: {kind} files have rows, not samples", Subject::file(path))]
-    NoSamples {
-        /// The table.
-        path: PathBuf,
-        /// Its kind.
-        kind: String,
-    },
 }
 
 impl Fault for TableFailure {
@@ -119,8 +111,7 @@ impl Fault for TableFailure {
             | Self::KeyFile { .. }
             | Self::NoSegment { .. }
             | Self::VectorSyntax { .. }
-            | Self::VectorLength { .. }
-            | Self::NoSamples { .. } => ErrorKind::Setting,
+            | Self::VectorLength { .. } => ErrorKind::Setting,
             Self::NoColumn { .. } | Self::NoRow { .. } | Self::NoNode { .. } => ErrorKind::NotFound,
         }
     }

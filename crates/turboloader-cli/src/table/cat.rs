@@ -2,14 +2,14 @@
 
 use tbf_format::Region;
 
-use super::Args;
 use crate::args::ItemName;
+use crate::cat::Args;
 use crate::failure::{Failure, NO_SAMPLES, Verdict};
 use crate::output::{Stdout, write_file};
 use crate::table::{IdvTable, NodeColumn, Nodes, Row, SegmentFile, Table, TableFailure, read_key};
 
 /// Writes the row.
-pub(super) fn run(table: &Table, args: &Args) -> Result<Verdict, Failure> {
+pub(crate) fn run(table: &Table, args: &Args) -> Result<Verdict, Failure> {
     let Some(index) = args.index.filter(|_| !args.metadata) else {
         return Err(Failure::Usage { what: "--metadata is for TBL files" });
     };

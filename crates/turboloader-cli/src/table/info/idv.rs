@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use idv_format::{ColumnEntry, Compression, Storage};
 use serde::Serialize;
 
-use super::facts::row;
 use crate::failure::{DamagedParts, Failure};
+use crate::info::facts::row;
 use crate::table::IdvTable;
 use crate::text::{json_text, one_line, printable};
 

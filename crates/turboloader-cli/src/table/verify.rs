@@ -10,17 +10,28 @@ use idv_format::ReadError;
 use tbf_format::{FormatError, Region, UnpackOptions};
 use tbl_io::Escaped;
 
-use super::Args;
 use crate::args::GlobalArgs;
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress, Stdout};
 use crate::table::{IdvTable, SegmentFile, Table, TableFailure, oddity_text, read_key};
 use crate::text::one_line;
+use crate::verify::Args;
 use blocks::damaged_blocks;
 use report::{Counts, Findings, Listed, Report, SCHEMA};
 
+/// Checks a table; `None` for something else.
+pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Option<Verdict>, Failure> {
+    let table = Table::open(&args.file);
+    let checked =
+        table.and_then(|table| table.map(|table| check(&table, args, global)).transpose());
+    if let Err(failure) = &checked {
+        report_unopened(args, failure)?;
+    }
+    checked
+}
+
 /// A table whose opening failed has an answer too.
-pub(super) fn report_unopened(args: &Args, failure: &Failure) -> Result<(), Failure> {
+fn report_unopened(args: &Args, failure: &Failure) -> Result<(), Failure> {
     let Some(table) = failure.downcast_ref::<TableFailure>() else { return Ok(()) };
     let kind = if matches!(table, TableFailure::Idv { .. }) { "idv" } else { "tbf" };
     if !args.json || !failure.is_about_data() {
@@ -43,7 +54,7 @@ pub(super) fn report_unopened(args: &Args, failure: &Failure) -> Result<(), Fail
 }
 
 /// Checks a table.
-pub(super) fn run(table: &Table, args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
+fn check(table: &Table, args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     let mut stdout = Stdout::open()?;
     let mut findings = Findings {
         stdout: &mut stdout,

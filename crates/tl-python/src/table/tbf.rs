@@ -14,11 +14,11 @@ use tbf_format::{
 };
 use tbl_io::{Location, Mapped, Source};
 
-use crate::convert::TableFindings;
 use crate::detached::detached;
 use crate::element::{Element, PythonElement};
 use crate::error::Error;
 use crate::memory::Memory;
+use crate::table::TableFindings;
 use crate::tensor::Tensor;
 
 /// An open segment.

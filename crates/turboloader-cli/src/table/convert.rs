@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 use tbl_io::Escaped;
 use turboloader::{CsvSchema, TableConversion, TableEvent, TableFormat, TableSummary, TimeUnit};
 
-use super::Args as ConvertArgs;
 use crate::args::GlobalArgs;
+use crate::convert::{Args as ConvertArgs, NO_TABLE, Target};
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress};
 
@@ -44,12 +44,22 @@ pub(crate) enum Unit {
     Ns,
 }
 
-/// Converts one table into another.
-pub(super) fn convert(
+/// Converts one table into another; `None` where there is neither a table nor one to be made.
+pub(crate) fn run(
     args: &ConvertArgs,
-    to: TableFormat,
+    to: Target,
     global: GlobalArgs,
-) -> Result<Verdict, Failure> {
+) -> Result<Option<Verdict>, Failure> {
+    if let Some(to) = target_of(args, to)? {
+        return convert(args, to, global).map(Some);
+    }
+    if args.table != TableArgs::default() {
+        return Err(Failure::Usage { what: "--columns, --schema and --time-unit are for tables" });
+    }
+    Ok(None)
+}
+
+fn convert(args: &ConvertArgs, to: TableFormat, global: GlobalArgs) -> Result<Verdict, Failure> {
     let [source] = args.sources.as_slice() else {
         return Err(Failure::Usage { what: "tables are converted one at a time" });
     };
@@ -88,4 +98,33 @@ pub(super) fn convert(
         output::note(&format_args!("{output}: {rows} rows, {file_bytes} bytes, {seconds:.2} s"));
     }
     Ok(Verdict::Good)
+}
+
+/// What a table is converted to, if any source is one.
+fn target_of(args: &ConvertArgs, to: Target) -> Result<Option<TableFormat>, Failure> {
+    let mut has_table = false;
+    for path in &args.sources {
+        let format = TableFormat::of_file(path);
+        let format = format.map_err(|source| Failure::Io { path: path.clone(), source })?;
+        has_table |= format.is_some();
+    }
+    let format = match to {
+        Target::Idv => Some(TableFormat::Idv),
+        Target::Csv => Some(TableFormat::Csv),
+        Target::Parquet => Some(TableFormat::Parquet),
+        Target::Tbl2 | Target::Tbl1 | Target::Raw | Target::Tar => None,
+    };
+    match (has_table, format) {
+        (true, Some(to)) => Ok(Some(to)),
+        (false, None) => Ok(None),
+        (false, Some(_)) => {
+            for path in &args.sources {
+                tbl_io::open_file(path)?;
+            }
+            Err(NO_TABLE)
+        }
+        (true, None) => {
+            Err(Failure::Usage { what: "tables become tables: .idv, .csv or .parquet" })
+        }
+    }
 }

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use super::Args;
 use crate::failure::{Failure, Verdict};
+use crate::ls::Args;
 use crate::output::{ListStyle, Stdout};
 use crate::table::{
     BadRows, Cell, IdvTable, NodeColumn, Nodes, Row, SegmentFile, Sheet, Table, idv_heading,
@@ -16,7 +16,7 @@ use crate::table::{
 const DAMAGED: &str = "DAMAGED";
 
 /// Lists the rows.
-pub(super) fn run(table: &Table, args: &Args) -> Result<Verdict, Failure> {
+pub(crate) fn run(table: &Table, args: &Args) -> Result<Verdict, Failure> {
     if args.hash {
         return Err(Failure::Usage { what: "--hash is for samples: tl digest hashes tables" });
     }

@@ -11,7 +11,7 @@ use tl_simd::Level;
 use tl_simd::column;
 use uuid::Uuid;
 
-use crate::args::{GlobalArgs, ItemName, KeyArgs, item_name, uuid};
+use crate::args::{GlobalArgs, ItemName, KeyArgs, item_name};
 use crate::failure::{Failure, Verdict};
 use crate::output::{ListStyle, Stdout};
 use crate::table::{
@@ -95,6 +95,12 @@ pub(crate) enum MetricName {
     Dot,
     /// The sum of the squared differences; the smallest is the nearest
     L2,
+}
+
+/// Reads a UUID.
+fn uuid(text: &str) -> Result<Uuid, &'static str> {
+    Uuid::parse_str(text)
+        .map_err(|_| "expected a UUID such as 55c14841-a7dc-11c1-74ca-262430a87aa9")
 }
 
 /// Finds nodes and prints them.

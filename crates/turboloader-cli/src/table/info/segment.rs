@@ -8,9 +8,9 @@ use tbf_format::{Compression, Dialect, FileHeader, Flags, FormatError, Oddity, R
 use turboloader::DateTime;
 use uuid::Uuid;
 
-use super::facts::row;
 use super::idv::aligned;
 use crate::failure::Failure;
+use crate::info::facts::row;
 use crate::table::{SegmentFile, dtype_name, oddity_text};
 use crate::text::{json_text, printable};
 

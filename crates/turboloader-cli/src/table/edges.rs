@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use crate::args::{GlobalArgs, ItemName, KeyArgs, item_name};
 use crate::failure::{Failure, Verdict};
-use crate::find::open_segment;
 use crate::output::{ListStyle, Stdout};
+use crate::table::find::open_segment;
 use crate::table::{Heading, Sheet, Single, read_key, row_heading};
 
 /// An edge as `--json` prints it.

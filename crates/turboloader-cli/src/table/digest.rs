@@ -5,8 +5,8 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tbf_format::{Columns, Region, Segment};
 
-use super::Args;
 use crate::args::GlobalArgs;
+use crate::digest::Args;
 use crate::failure::{DamagedParts, Failure, Verdict};
 use crate::output::{Progress, Stdout};
 use crate::table::{IdvTable, SegmentFile, Table, dtype_name, read_key};
@@ -37,7 +37,7 @@ enum Outcome {
 }
 
 /// Prints the digest, or one for each column. What is hashed is in the command's help.
-pub(super) fn run(table: &Table, args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(table: &Table, args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     let mut damaged = DamagedParts::default();
     let (rows, columns) = match table {
         Table::Idv(table) => idv_columns(table, global, &mut damaged)?,

@@ -1,0 +1,103 @@
+//! Kind and place of the loader's errors.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the last arm has what most variants are, and will be"
+)]
+
+use tbl_io::{ErrorKind, ErrorPlace};
+
+use crate::error::{
+    ColumnsError, EmptyError, PipelineError, SampleError, SampleFault, SamplerError, TableError,
+};
+use crate::fault::{Fault, always};
+
+always!(Setting: SamplerError, EmptyError, ColumnsError);
+
+impl Fault for TableError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Read(error) => error.kind(),
+            Self::File { source, .. } => source.kind(),
+            Self::Label { .. } | Self::Limit { .. } => ErrorKind::Data,
+            Self::OutOfRange { .. } => ErrorKind::NotFound,
+            Self::NoFeature { .. } | Self::Other(_) => ErrorKind::Setting,
+        }
+    }
+
+    fn place(&self) -> ErrorPlace {
+        match self {
+            Self::Read(error) => error.place(),
+            Self::File { source, .. } => source.place(),
+            Self::NoFeature { .. }
+            | Self::Label { .. }
+            | Self::Limit { .. }
+            | Self::OutOfRange { .. }
+            | Self::Other(_) => ErrorPlace::default(),
+        }
+    }
+}
+
+impl Fault for SampleFault {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Read(error) => error.kind(),
+            Self::Column { source, .. } => source.kind(),
+            Self::Panicked { .. } => ErrorKind::Internal,
+            Self::Decode(_)
+            | Self::Plan(_)
+            | Self::Step(_)
+            | Self::RawSize { .. }
+            | Self::OutputSize { .. }
+            | Self::Annotation(_)
+            | Self::BeyondBatch { .. }
+            | Self::StoredSize { .. } => ErrorKind::Data,
+        }
+    }
+}
+
+impl Fault for SampleError {
+    fn kind(&self) -> ErrorKind {
+        self.fault.kind()
+    }
+
+    fn place(&self) -> ErrorPlace {
+        let Self { index, key, shard, offset, .. } = self;
+        let (sample, key, offset) = (Some(*index), key.clone(), *offset);
+        ErrorPlace { sample, key, offset, ..ErrorPlace::at(shard.clone()) }
+    }
+}
+
+impl Fault for PipelineError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Open(error) => error.kind(),
+            Self::Table { source, .. } => source.kind(),
+            Self::Sample(error) | Self::SizeUnknown(error) => error.kind(),
+            Self::ErrorBudget { .. } | Self::EmptyBatch { .. } => ErrorKind::Data,
+            Self::OutOfMemory { .. }
+            | Self::BatchesHeld { .. }
+            | Self::EpochRunning
+            | Self::BatchMemory { .. }
+            | Self::TimedOut { .. } => ErrorKind::Limit,
+            Self::Spawn { .. } => ErrorKind::System,
+            Self::WorkerPanicked { .. } | Self::Collate { .. } => ErrorKind::Internal,
+            _ => ErrorKind::Setting,
+        }
+    }
+
+    fn place(&self) -> ErrorPlace {
+        match self {
+            Self::Open(error) => error.place(),
+            Self::Table { location, source } => {
+                ErrorPlace { location: Some(location.clone()), ..source.place() }
+            }
+            Self::UnknownSizes { location } => ErrorPlace::at(location.clone()),
+            Self::Sample(error) | Self::SizeUnknown(error) => error.place(),
+            Self::ErrorBudget { last, .. } => last.place(),
+            Self::Label { index, .. } => {
+                ErrorPlace { sample: Some(*index), ..ErrorPlace::default() }
+            }
+            _ => ErrorPlace::default(),
+        }
+    }
+}
