@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::command::{self, workspace_root};
+use crate::test::FEATURES;
 
 /// What the tests need besides the package. The ranges keep formatting and types what they are.
 const FOR_TESTS: [&str; 3] = ["hypothesis>=6,<7", "numpy>=1.23", "pytest>=8,<10"];
@@ -39,9 +40,12 @@ const FRAMEWORKS: [&str; 15] = [
 /// What a wheel for every Linux needs: a compiler that links with an old C library.
 const FOR_WHEELS: [&str; 3] = ["maturin>=1.16,<2", "ziglang>=0.15", "auditwheel>=6"];
 
-/// For a library that type stubs can be generated from: the feature puts their contents into it,
-/// and maturin finds these by their symbols.
-const STUBS: [&str; 7] = ["--profile", "dev", "--features", "stubs", "--", "-C", "strip=debuginfo"];
+/// Those of a library that type stubs can be generated from: the feature puts their contents into
+/// it, and maturin finds these by their symbols. The crates have the features of their tests, so
+/// that they are compiled once for both.
+fn checked_build() -> String {
+    format!("--profile dev --features stubs,{FEATURES} -- -C strip=debuginfo")
+}
 
 /// Linux with glibc 2.17 or later.
 const PLATFORM: &str = "manylinux2014";
@@ -103,7 +107,7 @@ pub(crate) fn stubs() -> Result<(), Box<dyn Error>> {
 pub(crate) fn wheel() -> Result<(), Box<dyn Error>> {
     let environment = Environment::make("build", PYTHON)?;
     environment.install(&FOR_WHEELS)?;
-    let wheel = environment.build("wheels", &["--zig", "--compatibility", PLATFORM])?;
+    let wheel = environment.build("wheels", &format!("--zig --compatibility {PLATFORM}"))?;
     environment.module("auditwheel", &["show", &wheel.to_string_lossy()])?;
     let bytes = fs::metadata(&wheel)?.len();
     let mut results = vec![format!("{}: {bytes} bytes", wheel.display())];
@@ -186,7 +190,7 @@ impl Environment {
     /// Builds and installs the package as it is now. As for other tests, our own crates are not
     /// optimised further.
     fn install_checked(&self) -> Result<(), Box<dyn Error>> {
-        let wheel = self.build("checked", &STUBS)?;
+        let wheel = self.build("checked", &checked_build())?;
         self.install_wheel(&wheel)
     }
 
@@ -203,7 +207,7 @@ impl Environment {
 
     /// Generates the type stubs of the library that was just built, and writes or compares them.
     fn stubs(&self, options: &[&str]) -> Result<(), Box<dyn Error>> {
-        let folder = self.maturin("generate-stubs", "stubs", &STUBS)?;
+        let folder = self.maturin("generate-stubs", "stubs", &checked_build())?;
         let generated = folder.join("turboloader/_native.pyi");
         self.module("stubs", &[options, &[&*generated.to_string_lossy()]].concat())
     }
@@ -220,19 +224,19 @@ impl Environment {
     }
 
     /// Builds the wheel into an empty folder.
-    fn build(&self, folder: &str, arguments: &[&str]) -> Result<PathBuf, Box<dyn Error>> {
+    fn build(&self, folder: &str, arguments: &str) -> Result<PathBuf, Box<dyn Error>> {
         let folder = self.maturin("build", folder, arguments)?;
         let mut built = fs::read_dir(&folder)?.collect::<Result<Vec<_>, _>>()?;
         let wheel = built.pop().ok_or("maturin has built no wheel")?;
         Ok(wheel.path())
     }
 
-    /// Runs maturin's task, which fills an empty folder.
+    /// Runs maturin's task, which fills an empty folder, with arguments separated by spaces.
     fn maturin(
         &self,
         task: &str,
         folder: &str,
-        arguments: &[&str],
+        arguments: &str,
     ) -> Result<PathBuf, Box<dyn Error>> {
         let folder = target().join(folder);
         if folder.exists() {
@@ -241,7 +245,7 @@ impl Environment {
         let mut maturin = self.python("maturin");
         // The linker is looked for on the path.
         maturin.env("PATH", self.path()?);
-        maturin.args([task, "--quiet", "--out"]).arg(&folder).args(arguments);
+        maturin.args([task, "--quiet", "--out"]).arg(&folder).args(arguments.split_whitespace());
         command::run(&mut maturin)?;
         Ok(folder)
     }

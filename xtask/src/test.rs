@@ -21,9 +21,13 @@ const BARE: &str = "thumbv7em-none-eabi";
 /// The crates without C code, which check for another architecture without a cross compiler.
 const PURE_RUST: &str = "-p idv-format -p tbl-format -p tl-simd -p tl-decode -p tl-transform";
 
-/// The whole workspace with every feature that needs nothing but a C compiler.
-const WORKSPACE: &str = "--workspace --features \
-    turboloader-cli/parquet,turboloader-cli/io-uring,idv-format/arrow,tl-decode/tiff-lzma,tl-decode/tiff-zstd";
+/// All crates with [`FEATURES`]. Benchmarks are left out: their dependencies turn on features of
+/// other dependencies, and nothing that is compiled for tests would serve the Python package.
+const WORKSPACE: &str = "--workspace --exclude tl-benches";
+
+/// Every feature that needs nothing but a C compiler.
+pub(crate) const FEATURES: &str =
+    "turboloader-cli/parquet,turboloader-cli/io-uring,tl-decode/tiff-lzma,tl-decode/tiff-zstd";
 
 /// Tests of the workspace that take ten seconds and more: long runs, kills, waits. Parts of names.
 const SLOW: [&str; 7] = [
@@ -167,26 +171,31 @@ fn timed(check: &Check) -> (&'static str, Outcome, Duration) {
     (check.name, outcome, start.elapsed())
 }
 
+/// Runs a command of cargo on the workspace.
+fn run_workspace(command: &str, rest: &str) -> Result<Outcome, Box<dyn Error>> {
+    run_cargo(&format!("{command} {WORKSPACE} --features {FEATURES} {rest}"))
+}
+
 fn run_cargo(arguments: &str) -> Result<Outcome, Box<dyn Error>> {
     command::run(&mut cargo(arguments)).map(|()| Outcome::Passed)
 }
 
 fn tests() -> Result<Outcome, Box<dyn Error>> {
     let skipped: String = SLOW.iter().map(|name| format!(" --skip {name}")).collect();
-    run_cargo(&format!("test {WORKSPACE} --no-fail-fast --{skipped}"))
+    run_workspace("test", &format!("--no-fail-fast --{skipped}"))
 }
 
 fn slow_tests() -> Result<Outcome, Box<dyn Error>> {
     let chosen = SLOW.join(" ");
-    run_cargo(&format!("test {WORKSPACE} --no-fail-fast --lib --bins --tests -- {chosen}"))
+    run_workspace("test", &format!("--no-fail-fast --lib --bins --tests -- {chosen}"))
 }
 
 fn clippy() -> Result<Outcome, Box<dyn Error>> {
-    run_cargo(&format!("clippy {WORKSPACE} --all-targets -- -D warnings"))
+    run_workspace("clippy", "--all-targets -- -D warnings")
 }
 
 fn documentation() -> Result<Outcome, Box<dyn Error>> {
-    let mut doc = cargo("doc --workspace --no-deps");
+    let mut doc = cargo(&format!("doc {WORKSPACE} --features {FEATURES} --no-deps"));
     command::run(doc.env("RUSTDOCFLAGS", "-D warnings")).map(|()| Outcome::Passed)
 }
 
@@ -242,7 +251,8 @@ fn python_package(task: fn() -> Result<(), Box<dyn Error>>) -> Result<Outcome, B
 
 /// Fails if the tests of the workspace ignore any for want of data.
 fn data() -> Result<Outcome, Box<dyn Error>> {
-    let arguments = format!("test {WORKSPACE} --lib --bins --tests --quiet -- --ignored --list");
+    let targets = "--lib --bins --tests --quiet -- --ignored --list";
+    let arguments = format!("test {WORKSPACE} --features {FEATURES} {targets}");
     let listed = cargo(&arguments).stderr(Stdio::inherit()).output()?;
     if !listed.status.success() {
         return Ok(Outcome::Failed(format!("cargo {arguments}: {}", listed.status)));
