@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::mem::size_of;
+use core::ops::RangeInclusive;
 
 use zerocopy::little_endian::{I32, I64, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -126,10 +127,10 @@ impl Header {
     fn check_offsets(&self) -> Result<(), FormatError> {
         let low = Self::SIZE as u64;
         let high = i64::MAX.unsigned_abs() - Self::TAIL.len() as u64;
-        check_range("offset of the tail", 32, self.tail_offset, (low, high))?;
+        check_range("offset of the tail", 32, self.tail_offset, low..=high)?;
         if self.column_count > 0 {
-            let range = (low, self.tail_offset);
-            check_range("offset of the table of contents", 24, self.toc_offset, range)?;
+            let expected = low..=self.tail_offset;
+            check_range("offset of the table of contents", 24, self.toc_offset, expected)?;
         }
         Ok(())
     }
@@ -195,16 +196,17 @@ fn check_signature(
     }
 }
 
-/// Checks a number that stands at `offset`, against the smallest and the largest one possible.
+/// Refuses `found`, the number stored at `offset`, unless it is in the `expected` range.
 pub(crate) fn check_range(
     what: &'static str,
     offset: u64,
     found: u64,
-    (low, high): (u64, u64),
+    expected: RangeInclusive<u64>,
 ) -> Result<(), FormatError> {
-    if (low..=high).contains(&found) {
+    if expected.contains(&found) {
         Ok(())
     } else {
+        let (low, high) = expected.into_inner();
         Err(FormatError::OutOfRange { what, offset, found: to_i64(found), low, high })
     }
 }

@@ -1,6 +1,7 @@
 //! Reading a file: its contents when it is opened, its values when they are asked for.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::error::FormatError;
 use crate::header::Header;
@@ -91,7 +92,7 @@ impl<R: ReadAt> IdvFile<R> {
         let columns = if header.column_count == 0 {
             Vec::new()
         } else {
-            let range = (header.toc_offset, header.tail_offset);
+            let range = header.toc_offset..header.tail_offset;
             parse_growing(&source, range, limits, |bytes| parse_toc(bytes, &header))?
         };
         Ok(Self { source, header, columns, limits })
@@ -145,7 +146,7 @@ impl<R: ReadAt> IdvFile<R> {
     /// [`ReadError::NoColumn`], [`ReadError::Format`], [`ReadError::Io`].
     pub fn metadata(&self, index: usize) -> Result<Vec<MetadataEntry>, ReadError> {
         let Some(start) = self.entry(index)?.metadata_offset else { return Ok(Vec::new()) };
-        let range = (start, self.header.tail_offset);
+        let range = start..self.header.tail_offset;
         parse_growing(&self.source, range, self.limits, |bytes| {
             parse_metadata_toc(bytes, start, &self.header)
         })
@@ -181,14 +182,15 @@ fn read_exact_at<R: ReadAt>(source: &R, offset: u64, bytes: &mut [u8]) -> Result
 /// How much of a table of unknown size is read at first: a thousand columns have less.
 const FIRST_BYTES: u64 = 64 << 10;
 
-/// Parses something of unknown size that starts at `start` and ends before `end`, reading more as
-/// long as it turns out not to be all there.
+/// Parses something of unknown size that starts where `range` does and ends within it. Reads more
+/// while `parse` finds it truncated.
 fn parse_growing<R: ReadAt, T>(
     source: &R,
-    (start, end): (u64, u64),
+    range: Range<u64>,
     limits: Limits,
     parse: impl Fn(&[u8]) -> Result<T, FormatError>,
 ) -> Result<T, ReadError> {
+    let Range { start, end } = range;
     let most = end.saturating_sub(start);
     let mut len = most.min(FIRST_BYTES);
     let mut buffer = Vec::new();

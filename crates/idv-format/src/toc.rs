@@ -94,13 +94,13 @@ impl ColumnEntry {
         if rows > 0 {
             let table_bytes = lookup_bytes(block_count(rows, rows_per_block));
             let high = table_bytes.and_then(|bytes| header.tail_offset.checked_sub(bytes));
-            check_range(LOOKUP, offset, lookup_offset, (low, high.unwrap_or(0)))?;
+            check_range(LOOKUP, offset, lookup_offset, low..=high.unwrap_or(0))?;
         }
         let offset = cursor.offset();
         let metadata_offset = match from_i64(METADATA, offset, cursor.i64(METADATA)?)? {
             0 => None,
             start => {
-                check_range(METADATA, offset, start, (low, header.tail_offset))?;
+                check_range(METADATA, offset, start, low..=header.tail_offset)?;
                 Some(start)
             }
         };
@@ -175,7 +175,7 @@ impl Block {
         let bytes = Self::size("size of a block", cursor)?;
         // No size is above the end of a file that has room for the block.
         let high = header.tail_offset.saturating_sub(stored_bytes.into());
-        check_range(OFFSET, at, offset, (Header::SIZE as u64, high))?;
+        check_range(OFFSET, at, offset, Header::SIZE as u64..=high)?;
         Ok(Self { offset, stored_bytes, bytes })
     }
 
@@ -234,10 +234,10 @@ impl MetadataEntry {
         let storage = Storage::parse(cursor)?;
         let at = cursor.offset();
         let offset = from_i64(OFFSET, at, cursor.i64(OFFSET)?)?;
-        check_range(OFFSET, at, offset, (Header::SIZE as u64, header.tail_offset))?;
+        check_range(OFFSET, at, offset, Header::SIZE as u64..=header.tail_offset)?;
         let at = cursor.offset();
         let stored_bytes = cursor.leb128("size of metadata")?;
-        check_range("size of metadata", at, stored_bytes, (1, header.tail_offset - offset))?;
+        check_range("size of metadata", at, stored_bytes, 1..=header.tail_offset - offset)?;
         Ok(Self { kind, storage, offset, stored_bytes })
     }
 
@@ -263,7 +263,7 @@ pub fn parse_metadata_toc(
     const COUNT: &str = "number of metadata entries";
     let mut cursor = Cursor::new(bytes, offset);
     let count = cursor.leb128(COUNT)?;
-    check_range(COUNT, offset, count, (1, i32::MAX.unsigned_abs().into()))?;
+    check_range(COUNT, offset, count, 1..=i32::MAX.unsigned_abs().into())?;
     let mut entries: Vec<MetadataEntry> = Vec::new();
     for _ in 0..count {
         let offset = cursor.offset();
