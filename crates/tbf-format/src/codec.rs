@@ -62,7 +62,8 @@ pub(crate) fn decompress(
     stored: &[u8],
     compression: Compression,
     region: Region,
-    (raw_bytes, block_bytes): (u64, u32),
+    raw_bytes: u64,
+    block_bytes: u32,
 ) -> Result<AlignedBytes, FormatError> {
     if let Some(feature) = missing_feature(compression) {
         return Err(FormatError::Unsupported { region, feature });

@@ -55,7 +55,6 @@ impl Segment<'_> {
         if need > options.max_bytes {
             return Err(FormatError::Limit { region, need, limit: options.max_bytes });
         }
-        let sizes = (need, summary.block_bytes);
         let decrypted = if summary.is_encrypted {
             Some(self.decrypt(region, entry, stored, options)?)
         } else {
@@ -65,7 +64,7 @@ impl Segment<'_> {
             (Compression::None, Some(decrypted)) => decrypted,
             (compression, decrypted) => {
                 let stored = decrypted.as_ref().map_or(stored, AlignedBytes::as_bytes);
-                codec::decompress(stored, compression, region, sizes)?
+                codec::decompress(stored, compression, region, need, summary.block_bytes)?
             }
         };
         if !summary.is_encrypted {
