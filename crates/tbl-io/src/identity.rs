@@ -76,9 +76,8 @@ impl Told {
         times: &Times,
         file_system: impl FnOnce() -> rustix::io::Result<rustix::fs::StatFs>,
     ) -> Self {
-        let changed = (metadata.ctime(), metadata.ctime_nsec());
-        if is_settled(changed, SystemTime::now()) && *times.get_or_init(|| has_times(file_system()))
-        {
+        let is_settled = is_settled(metadata.ctime(), metadata.ctime_nsec(), SystemTime::now());
+        if is_settled && *times.get_or_init(|| has_times(file_system())) {
             Self::ByTimes
         } else {
             Self::ByBytes
@@ -86,9 +85,9 @@ impl Told {
     }
 }
 
-/// Whether no later change can have the time `changed`, in seconds and nanoseconds since 1970. A
-/// time to come is one of a clock that differs, and settles when this one gets there.
-fn is_settled((seconds, nanoseconds): (i64, i64), now: SystemTime) -> bool {
+/// Whether no later change can have the time of this one, in seconds and nanoseconds since 1970. A
+/// time in the future comes from a clock that differs, and settles when this clock reaches it.
+fn is_settled(seconds: i64, nanoseconds: i64, now: SystemTime) -> bool {
     let Ok(now) = now.duration_since(SystemTime::UNIX_EPOCH) else { return false };
     let (Ok(seconds), Ok(nanoseconds)) = (u64::try_from(seconds), u32::try_from(nanoseconds))
     else {
@@ -122,7 +121,8 @@ mod tests {
     use super::*;
 
     fn settled(changed: (i64, i64), now: (u64, u32)) -> bool {
-        is_settled(changed, SystemTime::UNIX_EPOCH + Duration::new(now.0, now.1))
+        let now = SystemTime::UNIX_EPOCH + Duration::new(now.0, now.1);
+        is_settled(changed.0, changed.1, now)
     }
 
     #[test]

@@ -20,14 +20,14 @@ impl PaxRecords {
     /// Applies the records of one extended header; a later record overrides an earlier one.
     pub(crate) fn apply(&mut self, mut records: &[u8]) -> Result<(), TarDefect> {
         while !records.is_empty() {
-            let (record, rest) = split_record(records).ok_or(TarDefect::BadPaxRecord)?;
-            self.apply_record(record)?;
+            let ((keyword, value), rest) = split_record(records).ok_or(TarDefect::BadPaxRecord)?;
+            self.apply_record(keyword, value)?;
             records = rest;
         }
         Ok(())
     }
 
-    fn apply_record(&mut self, (keyword, value): (&[u8], &[u8])) -> Result<(), TarDefect> {
+    fn apply_record(&mut self, keyword: &[u8], value: &[u8]) -> Result<(), TarDefect> {
         match keyword {
             b"path" => self.path = Some(value.to_vec()),
             b"GNU.sparse.name" => {
