@@ -35,12 +35,8 @@ impl<'a> Canvas<'a> {
     ///
     /// When `out` is not exactly that long.
     #[must_use]
-    pub fn new(
-        out: &'a mut [u8],
-        (width, height): (usize, usize),
-        dtype: Dtype,
-        layout: Layout,
-    ) -> Self {
+    pub fn new(out: &'a mut [u8], size: (usize, usize), dtype: Dtype, layout: Layout) -> Self {
+        let (width, height) = size;
         let need = [width, height, RGB, dtype.bytes()];
         let need = need.into_iter().try_fold(1_usize, usize::checked_mul);
         assert_eq!(Some(out.len()), need, "bytes of a {width}x{height} image");

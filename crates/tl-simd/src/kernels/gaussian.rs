@@ -66,7 +66,8 @@ impl GaussianBlur {
     /// Bytes of the rows that are kept for a kernel of this many columns and rows and an image of
     /// `width` pixels, at any level.
     #[must_use]
-    pub const fn bytes((columns, rows): (usize, usize), width: u32) -> u64 {
+    pub const fn bytes(kernel: (usize, usize), width: u32) -> u64 {
+        let (columns, rows) = kernel;
         let row = (width as u64 * RGB as u64).next_multiple_of(4 * EXACT as u64);
         let padded = row + (columns as u64 - 1) * RGB as u64;
         (rows + ROWS - 1) as u64 * (padded + row) * size_of::<f32>() as u64
@@ -77,7 +78,9 @@ impl GaussianBlur {
     /// # Panics
     ///
     /// As [`weights`].
-    pub fn set(&mut self, (columns, rows): (usize, usize), (across, down): (f64, f64)) {
+    pub fn set(&mut self, kernel: (usize, usize), sigma: (f64, f64)) {
+        let (columns, rows) = kernel;
+        let (across, down) = sigma;
         let wanted = Some([(columns, across), (rows, down)]);
         if self.kernel == wanted {
             return;

@@ -26,7 +26,8 @@ pub(super) struct Coordinates {
 
 impl Grid<'_> {
     /// That there is a displacement for each pixel of an output of `size`.
-    pub(super) fn check(&self, (width, height): (u32, u32)) {
+    pub(super) fn check(&self, size: (u32, u32)) {
+        let (width, height) = size;
         if let Self::Displaced(planes) = self {
             let need = (width as usize).checked_mul(height as usize);
             let fit = planes.iter().all(|plane| Some(plane.len()) == need);

@@ -240,10 +240,10 @@ struct Fixed {
 impl Fixed {
     /// The map, within the reach of Pillow's arithmetic: none of the output's corners beyond 15
     /// bits.
-    fn new([a, b, c, d, e, f]: [f64; 6], (width, height): (u32, u32)) -> Option<Self> {
+    fn new([a, b, c, d, e, f]: [f64; 6], size: (u32, u32)) -> Option<Self> {
         const LIMIT: f64 = 32_768.0;
-        let width = f64::from(width);
-        let height = f64::from(height);
+        let width = f64::from(size.0);
+        let height = f64::from(size.1);
         let corners = [(0.0, 0.0), (width, height), (0.0, height), (width, 0.0)];
         let reaches = corners
             .iter()

@@ -23,7 +23,8 @@ pub struct Smoother {
 impl Smoother {
     /// Bytes that are kept for a plane of this size.
     #[must_use]
-    pub const fn bytes((width, height): (u32, u32)) -> u64 {
+    pub const fn bytes(size: (u32, u32)) -> u64 {
+        let (width, height) = size;
         (width as u64).next_multiple_of(LANES as u64) * height as u64 * size_of::<f32>() as u64
     }
 
@@ -45,9 +46,9 @@ impl Smoother {
     /// # Panics
     ///
     /// When no weights were set, or `plane` is of another size.
-    pub fn run(&mut self, level: Level, plane: &mut [f32], (width, height): (u32, u32)) {
-        let width = width as usize;
-        let height = height as usize;
+    pub fn run(&mut self, level: Level, plane: &mut [f32], size: (u32, u32)) {
+        let width = size.0 as usize;
+        let height = size.1 as usize;
         assert!(!self.across.is_empty(), "weights are set first");
         assert_eq!(Some(plane.len()), width.checked_mul(height), "numbers of {width}x{height}");
         if !plane.is_empty() {
