@@ -104,8 +104,8 @@ impl Decoder {
             Format::WebP => webp::decode(bytes, options, scratch, image),
             Format::Bmp => bmp::decode(bytes, options, scratch, image),
             Format::Tiff => {
-                let buffers = (&mut self.tiff, &mut self.jpeg);
-                let orientation = tiff::decode(bytes, options, buffers, image)?;
+                let orientation =
+                    tiff::decode(bytes, options, &mut self.tiff, &mut self.jpeg, image)?;
                 return self.turn(orientation, image);
             }
         }?;

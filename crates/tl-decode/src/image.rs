@@ -39,10 +39,11 @@ impl Image {
     /// Takes on a size that `limits` allows; the contents are unspecified.
     pub(crate) fn reset(
         &mut self,
-        (width, height): (u32, u32),
+        size: (u32, u32),
         channels: u8,
         limits: &Limits,
     ) -> Result<(), DecodeError> {
+        let (width, height) = size;
         limits.charge_image(width, height, channels)?;
         (self.width, self.height, self.channels) = (width, height, channels);
         let bytes = self.row_bytes() * height as usize;

@@ -142,7 +142,7 @@ impl JpegDecoder {
         let opened = Opened::new(bytes, request.on_damaged, &self.limits)?;
         let color = opened.color()?;
         let pixels = Pixels::Converted(request.color);
-        self.decode_pixels(opened, request, (color, pixels), image)
+        self.decode_pixels(opened, request, color, pixels, image)
     }
 
     /// Decodes the components of what `request` asks for, neither upsampled nor converted; its
@@ -177,7 +177,7 @@ impl JpegDecoder {
             plane_bytes,
             rows: None,
         };
-        let decoded = Scans::new(opened, request, (self.level, &self.limits))
+        let decoded = Scans::new(opened, request, self.level, &self.limits)
             .decode(&mut self.entropy, &mut output)?;
         let planes = output::views(&self.planes, &geometry);
         Ok(Planes { color, planes, count: frame.components().len(), decoded })
@@ -196,7 +196,7 @@ impl JpegDecoder {
             Err(DecodeError::Unsupported(_)) => return Ok(false),
             opened => opened?,
         };
-        Scans::new(opened, &JpegRequest::default(), (self.level, &self.limits))
+        Scans::new(opened, &JpegRequest::default(), self.level, &self.limits)
             .row_index(&mut self.entropy, out)
     }
 
@@ -204,7 +204,8 @@ impl JpegDecoder {
         &mut self,
         mut opened: Opened<'_>,
         request: &JpegRequest<'_>,
-        (color, pixels): (PlaneColor, Pixels),
+        color: PlaneColor,
+        pixels: Pixels,
         image: &mut Image,
     ) -> Result<Decoded, DecodeError> {
         let geometry = Geometry::new(&opened.frame, request.scale, request.region)?;
@@ -214,7 +215,7 @@ impl JpegDecoder {
         if opened.frame.process == Process::Lossless {
             let samples = lossless::decode(&mut opened, color, request.scale, &self.limits)?;
             image.reset(size, channels, &self.limits)?;
-            lossless::place(&samples, (color, pixels), &geometry, image);
+            lossless::place(&samples, color, pixels, &geometry, image);
             return Ok(Decoded { orientation: opened.reader.prologue.orientation(), damage: None });
         }
         geometry.require_upsampling()?;
@@ -228,7 +229,7 @@ impl JpegDecoder {
         }
         image.reset(size, channels, &self.limits)?;
         let rows =
-            RowWriter::new(self.level, &geometry, (color, pixels), &mut self.rows, &mut image.data);
+            RowWriter::new(self.level, &geometry, color, pixels, &mut self.rows, &mut image.data);
         let mut output = Output {
             level: self.level,
             geometry: &geometry,
@@ -238,8 +239,7 @@ impl JpegDecoder {
             plane_bytes,
             rows: Some(rows),
         };
-        Scans::new(opened, request, (self.level, &self.limits))
-            .decode(&mut self.entropy, &mut output)
+        Scans::new(opened, request, self.level, &self.limits).decode(&mut self.entropy, &mut output)
     }
 
     /// Decodes a JPEG stream that is a strip or tile of a TIFF file: its components side by side.
@@ -257,6 +257,6 @@ impl JpegDecoder {
             _ => PlaneColor::Cmyk,
         };
         let request = JpegRequest::default();
-        self.decode_pixels(opened, &request, (color, Pixels::Stored), image).map(|_| ())
+        self.decode_pixels(opened, &request, color, Pixels::Stored, image).map(|_| ())
     }
 }

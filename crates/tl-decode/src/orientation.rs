@@ -46,8 +46,9 @@ impl Orientation {
         matches!(self, Self::Transpose | Self::Rotate90 | Self::Transverse | Self::Rotate270)
     }
 
-    /// The size of an image stored as `width` x `height` once it is turned.
-    pub(crate) fn shown_size(self, (width, height): (u32, u32)) -> (u32, u32) {
+    /// The size of an image of stored `size` once it is turned.
+    pub(crate) fn shown_size(self, size: (u32, u32)) -> (u32, u32) {
+        let (width, height) = size;
         if self.swaps_axes() { (height, width) } else { (width, height) }
     }
 
@@ -73,14 +74,15 @@ impl Orientation {
         }
     }
 
-    /// Turns the `width` x `height` pixels of `stored` into `shown`, `channels` bytes each.
+    /// Turns `stored`, pixels of `channels` bytes in an image of `size`, into `shown`.
     pub(crate) fn turn(
         self,
         stored: &[u8],
-        (width, height): (usize, usize),
+        size: (usize, usize),
         channels: usize,
         shown: &mut Vec<u8>,
     ) {
+        let (width, height) = size;
         shown.clear();
         shown.reserve_exact(stored.len());
         let (shown_width, shown_height) =

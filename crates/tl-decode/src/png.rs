@@ -86,7 +86,7 @@ pub(crate) fn decode(
     image: &mut Image,
 ) -> Result<Orientation, DecodeError> {
     let info = probe(bytes)?;
-    read(bytes, (info, Samples::Color(options.color)), options, scratch, image)
+    read(bytes, info, Samples::Color(options.color), options, scratch, image)
 }
 
 /// Decodes the samples of a file of one channel as they are stored.
@@ -101,12 +101,13 @@ pub(crate) fn decode_stored(
     if channels != 1 || bit_depth > 8 {
         return Err(Feature::Mask { format: Format::Png, channels, bit_depth }.into());
     }
-    read(bytes, (info, Samples::Stored), options, scratch, image)
+    read(bytes, info, Samples::Stored, options, scratch, image)
 }
 
 fn read(
     bytes: &[u8],
-    (info, samples): (ImageInfo, Samples),
+    info: ImageInfo,
+    samples: Samples,
     options: &DecodeOptions,
     scratch: &mut Vec<u8>,
     image: &mut Image,

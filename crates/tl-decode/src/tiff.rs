@@ -69,7 +69,8 @@ pub(crate) fn probe(bytes: &[u8]) -> Result<ImageInfo, DecodeError> {
 pub(crate) fn decode(
     bytes: &[u8],
     options: &DecodeOptions,
-    (buffers, jpeg): (&mut Buffers, &mut JpegDecoder),
+    buffers: &mut Buffers,
+    jpeg: &mut JpegDecoder,
     image: &mut Image,
 ) -> Result<Orientation, DecodeError> {
     let limits = &options.limits;
@@ -150,12 +151,12 @@ impl Reader<'_> {
                 for (plane, out) in buffers.planes.iter_mut().enumerate() {
                     if plane < self.converter.planes_used() {
                         let index = (plane * down + chunk_y) * across + chunk_x;
-                        let scratch = (&mut buffers.spare, &mut *jpeg);
-                        self.decoder.decode(index, stored, scratch, memory, out)?;
+                        let spare = &mut buffers.spare;
+                        self.decoder.decode(index, stored, spare, jpeg, memory, out)?;
                     }
                 }
                 let left = chunk_x * chunks.width as usize;
-                self.place(buffers, (left, top), rows, image);
+                self.place(buffers, left, top, rows, image);
             }
         }
         Ok(())
@@ -165,7 +166,8 @@ impl Reader<'_> {
     fn place(
         &self,
         buffers: &mut Buffers,
-        (left, top): (usize, usize),
+        left: usize,
+        top: usize,
         rows: usize,
         image: &mut Image,
     ) {

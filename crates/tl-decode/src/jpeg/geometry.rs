@@ -198,7 +198,8 @@ impl ComponentGeometry {
 
     /// Asks for the samples that the region touches and `margin` more on every side.
     fn reserve(&mut self, region: &Rect, margin: [u32; 2]) {
-        let span = |from: u32, length: u32, (pixels, samples): (u32, u32), margin, size: u32| {
+        let span = |from: u32, length: u32, ratio: (u32, u32), margin, size: u32| {
+            let (pixels, samples) = ratio;
             let scaled = |pixel: u32| u64::from(pixel) * u64::from(samples);
             let first = scaled(from) / u64::from(pixels);
             let end = scaled(from + length).div_ceil(u64::from(pixels));
@@ -280,7 +281,8 @@ mod tests {
     use super::super::marker::{SOF0, Segment};
     use super::*;
 
-    fn frame((width, height): (u16, u16), factors: &[u8]) -> Frame {
+    fn frame(size: (u16, u16), factors: &[u8]) -> Frame {
+        let (width, height) = size;
         let w = width.to_be_bytes();
         let h = height.to_be_bytes();
         let mut data = vec![8, h[0], h[1], w[0], w[1], u8::try_from(factors.len()).unwrap()];

@@ -56,7 +56,8 @@ pub(super) fn decode(
 /// Converts the region of `samples` into `image`, which has its size.
 pub(super) fn place(
     samples: &[u8],
-    (color, pixels): (PlaneColor, Pixels),
+    color: PlaneColor,
+    pixels: Pixels,
     geometry: &Geometry,
     image: &mut Image,
 ) {

@@ -105,7 +105,8 @@ impl Progressive {
         mcus: (u32, u32),
         window: &Window,
         on_damaged: OnDamaged,
-        (other_bytes, limits): (u64, &Limits),
+        other_bytes: u64,
+        limits: &Limits,
     ) -> Result<(), DecodeError> {
         self.free_data(other_bytes);
         self.components.clear();

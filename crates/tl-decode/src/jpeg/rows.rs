@@ -63,7 +63,8 @@ impl<'a> RowWriter<'a> {
     pub(super) fn new(
         level: Level,
         geometry: &Geometry,
-        (color, pixels): (PlaneColor, Pixels),
+        color: PlaneColor,
+        pixels: Pixels,
         buffers: &'a mut RowBuffers,
         image: &'a mut [u8],
     ) -> Self {
@@ -92,12 +93,12 @@ impl<'a> RowWriter<'a> {
             for (row, ((component, plane), buffer)) in rows.iter_mut().zip(sources) {
                 let x = geometry.region.x;
                 let width = geometry.region.width;
-                *row = pixel_row(self.level, component, plane, (x, self.next), buffer);
+                *row = pixel_row(self.level, component, plane, x, self.next, buffer);
                 *row = &row[..width as usize];
             }
             match self.pixels {
                 Pixels::Converted(color) => {
-                    convert(self.level, (self.color, color), rows, pixels, out);
+                    convert(self.level, self.color, color, rows, pixels, out);
                 }
                 Pixels::Stored => store(self.level, self.color, rows, out),
             }
@@ -109,7 +110,8 @@ impl<'a> RowWriter<'a> {
 /// Makes a row of pixels of a row of samples of each component.
 fn convert(
     level: Level,
-    (from, to): (PlaneColor, Color),
+    from: PlaneColor,
+    to: Color,
     rows: [&[u8]; MAX_COMPONENTS],
     scratch: &mut [u8],
     out: &mut [u8],
@@ -171,7 +173,8 @@ fn pixel_row<'a>(
     level: Level,
     component: &ComponentGeometry,
     plane: &'a PlaneBuffer,
-    (x, y): (u32, u32),
+    x: u32,
+    y: u32,
     buffer: &'a mut [u8],
 ) -> &'a [u8] {
     let columns = &component.columns;

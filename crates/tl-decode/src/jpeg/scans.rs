@@ -86,7 +86,8 @@ impl<'a, 'b> Scans<'a, 'b> {
     pub(super) fn new(
         image: Opened<'a>,
         request: &JpegRequest<'b>,
-        (level, limits): (Level, &'b Limits),
+        level: Level,
+        limits: &'b Limits,
     ) -> Self {
         let JpegRequest { on_damaged, index, .. } = *request;
         Self { image, limits, level, on_damaged, index, damage: None }
@@ -210,8 +211,8 @@ impl<'a, 'b> Scans<'a, 'b> {
         let window = output.geometry.frame_window();
         // A DC scan's data is there when nothing else is, that of the AC scans together.
         let other_bytes = output.plane_bytes + EntropyData::memory(self.image.bytes.len());
-        let limits = (other_bytes, self.limits);
-        decoder.begin(&grids[..count], mcus, &window, self.on_damaged, limits)?;
+        let grids = &grids[..count];
+        decoder.begin(grids, mcus, &window, self.on_damaged, other_bytes, self.limits)?;
         let mut missing = MissingComponents::of(&frame);
         let mut next = Some(self.image.first_scan);
         while let Some(scan) = next {

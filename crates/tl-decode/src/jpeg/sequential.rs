@@ -63,7 +63,7 @@ impl SequentialDecoder {
     ) -> Result<ScanEnd, Damage> {
         let index = request.index.filter(|_| request.on_damaged == OnDamaged::Error);
         let Some(index) = index else {
-            return self.walk(level, request, (0, RowStart::default()), None, sink);
+            return self.walk(level, request, 0, RowStart::default(), None, sink);
         };
         index.check(request.scan, request.file)?;
         if request.scan.restart_interval == 0 {
@@ -71,7 +71,7 @@ impl SequentialDecoder {
         }
         let row = request.window.rows.start;
         let start = index.row(row).unwrap_or_default();
-        self.walk(level, request, (row, start), None, sink)
+        self.walk(level, request, row, start, None, sink)
     }
 
     /// Adds the row index of a whole scan to `out`. Where the scan's data ends; `None` for a file
@@ -88,8 +88,8 @@ impl SequentialDecoder {
         let on_damaged = OnDamaged::Error;
         let request = Request { file, scan, specs, window: &window, on_damaged, index: None };
         let mut index = RowIndexBuilder::new(scan, out);
-        let start = (0, RowStart::default());
-        let end = self.walk(level, &request, start, Some(&mut index), &mut Unwanted)?;
+        let start = RowStart::default();
+        let end = self.walk(level, &request, 0, start, Some(&mut index), &mut Unwanted)?;
         Ok(end.at.filter(|&at| index.finish(file, at)))
     }
 
@@ -112,7 +112,7 @@ impl SequentialDecoder {
         for row in window.rows.clone() {
             let start = index.row(row).unwrap_or_default();
             self.data.load(&file[..index.row_end(row, file)], scan.data_at + start.byte());
-            let stop = segment(level, &mut walk, (&self.data, &mut self.blocks), &start, mcus);
+            let stop = segment(level, &mut walk, &self.data, &mut self.blocks, &start, mcus);
             if let Some(byte) = leaves_row(stop, &self.data, &walk, index) {
                 return Err(Damage::at(WRONG_INDEX, self.data.file_offset(file, byte)));
             }
@@ -126,7 +126,8 @@ impl SequentialDecoder {
         &mut self,
         level: Level,
         request: &Request<'_>,
-        (row, mut start): (u32, RowStart),
+        row: u32,
+        mut start: RowStart,
         index: Option<&mut RowIndexBuilder<'_>>,
         sink: &mut S,
     ) -> Result<ScanEnd, Damage> {
@@ -140,7 +141,7 @@ impl SequentialDecoder {
         let mut walk = Walk { request, layout: &layout, tables, sink, index, row, column: 0 };
         loop {
             let mcus = segments.last_mcu().saturating_sub(walk.mcus_done());
-            let stop = segment(level, &mut walk, (&self.data, &mut self.blocks), &start, mcus);
+            let stop = segment(level, &mut walk, &self.data, &mut self.blocks, &start, mcus);
             start = RowStart::default();
             if stop == SegmentStop::BehindWindow {
                 walk.advance(segments.all_mcus);
@@ -167,7 +168,8 @@ const WRONG_INDEX: &str = "row index that is not of this file";
 fn segment<S: BlockSink>(
     level: Level,
     walk: &mut Walk<'_, '_, S>,
-    (data, blocks): (&EntropyData, &mut Blocks),
+    data: &EntropyData,
+    blocks: &mut Blocks,
     start: &RowStart,
     mcus: u64,
 ) -> SegmentStop {

@@ -88,7 +88,8 @@ impl<'a> ChunkDecoder<'a> {
         &self,
         index: usize,
         rows: u32,
-        (spare, jpeg): (&mut Vec<u8>, &mut JpegDecoder),
+        spare: &mut Vec<u8>,
+        jpeg: &mut JpegDecoder,
         memory: WorkingMemory,
         out: &mut Vec<u8>,
     ) -> Result<(), DecodeError> {

@@ -266,9 +266,10 @@ fn palette(directory: &Directory<'_>, bits: u16) -> Result<Box<Palette>, DecodeE
 impl<'a> Chunks<'a> {
     fn read(
         directory: &Directory<'a>,
-        (image_width, image_height): (u32, u32),
+        image_size: (u32, u32),
         limits: &Limits,
     ) -> Result<Self, DecodeError> {
+        let (image_width, image_height) = image_size;
         let missing = |what| DecodeError::from(Defect::Missing { format: Format::Tiff, what });
         let tiled = directory.find(tag::TILE_WIDTH)?.is_some();
         let (width, height, offsets, byte_counts) = if tiled {

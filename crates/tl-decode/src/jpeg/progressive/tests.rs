@@ -108,7 +108,7 @@ impl<'a> File<'a> {
         sink: &mut impl BlockSink,
     ) -> Result<Option<Damage>, DecodeError> {
         let limits = Limits::default();
-        decoder.begin(&self.grids, self.mcus, window, on_damaged, (0, &limits))?;
+        decoder.begin(&self.grids, self.mcus, window, on_damaged, 0, &limits)?;
         for (scan, specs) in &self.scans {
             decoder.add_scan(level, self.bytes, scan, specs, &limits)?;
         }
@@ -307,7 +307,7 @@ fn memory_is_charged_before_it_is_taken() {
     let grid = Grid { across: 1, down: 1, columns: side, rows: side, counted_down: 1 };
     let window = Window { rows: 0..side, columns: 0..side };
     let limits = Limits { max_working_bytes: 1 << 20, ..Limits::default() };
-    let result = decoder.begin(&[grid], (side, side), &window, OnDamaged::Error, (0, &limits));
+    let result = decoder.begin(&[grid], (side, side), &window, OnDamaged::Error, 0, &limits);
     assert!(matches!(result, Err(DecodeError::LimitExceeded { .. })));
     assert_eq!((decoder.dc.capacity(), decoder.blocks.capacity()), (0, 0));
 }
@@ -325,8 +325,7 @@ fn data_of_larger_images_is_given_back() {
             scan.reading.restart(&Scan::default());
             scan.reading.advance(&file, 1);
         }
-        let limits = (other_bytes, &limits);
-        decoder.begin(&[grid], (1, 1), &window, OnDamaged::Error, limits).unwrap();
+        decoder.begin(&[grid], (1, 1), &window, OnDamaged::Error, other_bytes, &limits).unwrap();
         decoder.scans.iter().map(|scan| scan.reading.kept_bytes()).sum::<usize>()
     };
     assert!(begin(1, 0) > file.len());
