@@ -19,13 +19,15 @@ pub(crate) fn check_size(width: u32, height: u32) -> Result<(), PlanError> {
 }
 
 /// Whether both sides are within what a plan's arithmetic covers.
-pub(crate) fn is_size((width, height): (u32, u32)) -> bool {
+pub(crate) fn is_size(size: (u32, u32)) -> bool {
+    let (width, height) = size;
     let sides = 1..=PlanError::MAX_SIDE;
     sides.contains(&width) && sides.contains(&height)
 }
 
 /// Whether an image may be resized to this size before it is cropped.
-pub(crate) fn is_resized_size((width, height): (u32, u32)) -> bool {
+pub(crate) fn is_resized_size(size: (u32, u32)) -> bool {
+    let (width, height) = size;
     width.max(height) <= PlanError::MAX_RESIZED_SIDE
 }
 
@@ -61,8 +63,9 @@ pub(crate) fn require_size(parameter: &'static str, value: u32) -> Result<(), In
 /// Refuses bounds that are not positive numbers in order.
 pub(crate) fn require_interval(
     parameter: &'static str,
-    (low, high): (f64, f64),
+    interval: (f64, f64),
 ) -> Result<(), Invalid> {
+    let (low, high) = interval;
     require(low > 0.0 && low.is_finite(), parameter, low, "a positive number")?;
     require(high >= low && high.is_finite(), parameter, high, "no less than the lower bound")
 }

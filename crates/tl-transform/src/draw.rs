@@ -73,12 +73,14 @@ impl<'a> Drawing<'a> {
         let across = Cut::new(
             mirrored(rect.x, rect.width, width, flip),
             rect.width,
-            (padding.left, window.width),
+            padding.left,
+            window.width,
         );
         let down = Cut::new(
             mirrored(rect.y, rect.height, height, flip_vertical),
             rect.height,
-            (padding.top, window.height),
+            padding.top,
+            window.height,
         );
         if across.length == 0 || down.length == 0 {
             self.flush()?;
@@ -248,7 +250,7 @@ struct Cut {
 
 impl Cut {
     /// `length` pixels from `start` on, of `before` pixels of padding, `inner` pixels, and padding.
-    fn new(start: u32, length: u32, (before, inner): (u32, u32)) -> Self {
+    fn new(start: u32, length: u32, before: u32, inner: u32) -> Self {
         let end = start + length;
         let from = start.clamp(before, before + inner) - before;
         let to = end.clamp(before, before + inner) - before;

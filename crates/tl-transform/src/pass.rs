@@ -179,7 +179,8 @@ impl Pass {
     }
 
     /// Whether annotations of an image of this size can be moved.
-    fn check(&self, (width, height): (u32, u32)) -> Result<(), AnnotationError> {
+    fn check(&self, size: (u32, u32)) -> Result<(), AnnotationError> {
+        let (width, height) = size;
         let there = self.fits(width, height) && is_size(self.output_size());
         if there { Ok(()) } else { Err(AnnotationError::Size { width, height }) }
     }

@@ -302,12 +302,13 @@ impl Recipe {
     /// As [`Recipe::plan`].
     pub fn plan_view_into(
         &self,
-        (width, height): (u32, u32),
+        size: (u32, u32),
         draw: Draw,
         view: u32,
         plan: &mut Plan,
     ) -> Result<(), PlanError> {
-        if !is_size((width, height)) {
+        let (width, height) = size;
+        if !is_size(size) {
             return Err(PlanError::ImageSize { width, height });
         }
         let mut drawing = Drawing::new(plan, width, height, self.parity()).of_view(view);

@@ -56,7 +56,8 @@ impl Renderer {
 
     /// Bytes of a result of this size.
     #[must_use]
-    pub fn output_bytes(&self, (width, height): (u32, u32)) -> usize {
+    pub fn output_bytes(&self, size: (u32, u32)) -> usize {
+        let (width, height) = size;
         width as usize * height as usize * CHANNELS * self.dtype.bytes()
     }
 

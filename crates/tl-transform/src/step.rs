@@ -116,9 +116,9 @@ impl Step {
     }
 
     /// Whether annotations of an image of this size can be moved.
-    fn check(&self, (width, height): (u32, u32)) -> Result<(), AnnotationError> {
-        let there = self.fits((width, height));
-        if there { Ok(()) } else { Err(AnnotationError::Size { width, height }) }
+    fn check(&self, size: (u32, u32)) -> Result<(), AnnotationError> {
+        let (width, height) = size;
+        if self.fits(size) { Ok(()) } else { Err(AnnotationError::Size { width, height }) }
     }
 
     /// Whether the step can be carried out on an image of this size: one that a plan may have, as

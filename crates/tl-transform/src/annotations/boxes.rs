@@ -145,9 +145,9 @@ impl BoundingBoxes {
     ///
     /// # Errors
     /// [`AnnotationError::Size`] when a side of the part is 0 or above 65,535.
-    pub fn crop(&mut self, (x, y): (i64, i64), size: (u32, u32)) -> Result<(), AnnotationError> {
+    pub fn crop(&mut self, corner: (i64, i64), size: (u32, u32)) -> Result<(), AnnotationError> {
         checked(size)?;
-        self.shift(-single(x), -single(y));
+        self.shift(-single(corner.0), -single(corner.1));
         self.canvas = size;
         self.clamp();
         Ok(())
@@ -182,13 +182,9 @@ impl BoundingBoxes {
     ///
     /// # Errors
     /// [`AnnotationError::Size`] when a side is 0 or above 65,535.
-    pub fn pad(
-        &mut self,
-        (left, top): (u32, u32),
-        size: (u32, u32),
-    ) -> Result<(), AnnotationError> {
+    pub fn pad(&mut self, corner: (u32, u32), size: (u32, u32)) -> Result<(), AnnotationError> {
         checked(size)?;
-        self.shift(single(left.into()), single(top.into()));
+        self.shift(single(corner.0.into()), single(corner.1.into()));
         self.canvas = size;
         self.clamp();
         Ok(())
@@ -273,13 +269,13 @@ fn converted(numbers: [f32; 4], from: BoxFormat, to: BoxFormat) -> [f32; 4] {
 }
 
 /// Whether there can be an image of this size.
-fn checked((width, height): (u32, u32)) -> Result<(), AnnotationError> {
-    let there = is_size((width, height));
-    if there { Ok(()) } else { Err(AnnotationError::Size { width, height }) }
+fn checked(size: (u32, u32)) -> Result<(), AnnotationError> {
+    let (width, height) = size;
+    if is_size(size) { Ok(()) } else { Err(AnnotationError::Size { width, height }) }
 }
 
-fn floats((width, height): (u32, u32)) -> (f32, f32) {
-    (single(width.into()), single(height.into()))
+fn floats(size: (u32, u32)) -> (f32, f32) {
+    (single(size.0.into()), single(size.1.into()))
 }
 
 /// Pixels, of which there are too few for the rounding to matter.

@@ -74,7 +74,7 @@ impl Mask {
     ///
     /// # Errors
     /// [`AnnotationError::Size`] when a side of the part is above 65,535.
-    pub fn crop(&mut self, (x, y): (i64, i64), size: (u32, u32)) -> Result<(), AnnotationError> {
+    pub fn crop(&mut self, corner: (i64, i64), size: (u32, u32)) -> Result<(), AnnotationError> {
         checked((size.0.into(), size.1.into()))?;
         // The part of one axis that is there, and where it comes to lie.
         let shared = |start: i64, length: u32, side: u32| {
@@ -87,8 +87,8 @@ impl Mask {
                 count,
             )
         };
-        let (left, to_x, columns) = shared(x, size.0, self.width);
-        let (top, to_y, rows) = shared(y, size.1, self.height);
+        let (left, to_x, columns) = shared(corner.0, size.0, self.width);
+        let (top, to_y, rows) = shared(corner.1, size.1, self.height);
         self.replace(size, |mask, out| {
             let rows = if columns == 0 { 0 } else { rows };
             for row in 0..rows {
@@ -180,10 +180,10 @@ impl Mask {
 }
 
 /// The size of a mask, which has no more rows and columns than an image.
-fn checked((width, height): (u64, u64)) -> Result<(u32, u32), AnnotationError> {
+fn checked(size: (u64, u64)) -> Result<(u32, u32), AnnotationError> {
     let side = |side: u64| u32::try_from(side).unwrap_or(u32::MAX);
-    let width = side(width);
-    let height = side(height);
+    let width = side(size.0);
+    let height = side(size.1);
     if width.max(height) > PlanError::MAX_SIDE {
         return Err(AnnotationError::Size { width, height });
     }

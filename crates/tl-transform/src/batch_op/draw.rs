@@ -50,7 +50,8 @@ fn weight(alpha: f64, rng: &mut Rng) -> f64 {
 }
 
 /// torchvision's `CutMix.make_params`.
-fn cut((width, height): (u32, u32), lambda: f64, rng: &mut Rng) -> Mixing {
+fn cut(size: (u32, u32), lambda: f64, rng: &mut Rng) -> Mixing {
+    let (width, height) = size;
     let x = rng.below(width);
     let y = rng.below(height);
     let half = 0.5 * (1.0 - lambda).sqrt();

@@ -38,7 +38,8 @@ impl Mixing {
     /// The shares of an image of this size, as labels count them, that are of the image itself, the
     /// one before it, the second and the third before it. torchvision's `lam` is the first.
     #[must_use]
-    pub fn weights(&self, (width, height): (u32, u32)) -> [f64; SOURCES] {
+    pub fn weights(&self, size: (u32, u32)) -> [f64; SOURCES] {
+        let (width, height) = size;
         let area = f64::from(width) * f64::from(height);
         let share = |width: u32, height: u32| f64::from(width) * f64::from(height) / area;
         match *self {
@@ -134,8 +135,10 @@ impl<'a> Batch<'a> {
     }
 
     /// Makes the mosaic around `centre` of an image and the three before it.
-    fn mosaic(&mut self, image: usize, (x, y): (u32, u32)) {
-        let (format, (width, height)) = (self.format, self.format.size);
+    fn mosaic(&mut self, image: usize, centre: (u32, u32)) {
+        let (x, y) = centre;
+        let format = self.format;
+        let (width, height) = format.size;
         let right = width - x;
         let below = height - y;
         // What becomes the upper left part moves up and left, before the others come in.

@@ -47,8 +47,8 @@ fn bytes(images: &[Vec<f32>], dtype: Dtype) -> Vec<u8> {
     images.iter().flatten().flat_map(encode).collect()
 }
 
-/// The image, and the column and row in it, that a pixel of image `image` comes from.
-fn source(mixing: Mixing, image: usize, count: usize, (x, y): (u32, u32)) -> (usize, u32, u32) {
+/// The image, and the column and row in it, that pixel `(x, y)` of image `image` comes from.
+fn source(mixing: Mixing, image: usize, count: usize, x: u32, y: u32) -> (usize, u32, u32) {
     let before = |back: usize| (image + 4 * count - back) % count;
     match mixing {
         Mixing::CutMix { rect } => {
@@ -92,7 +92,7 @@ fn rectangles_and_mosaics_take_every_pixel_from_its_place() {
                             Layout::Hwc => (place / 3, place % 3),
                         };
                         let at = u32::try_from(at).unwrap();
-                        let (from, x, y) = source(mixing, image, count, (at % WIDTH, at / WIDTH));
+                        let (from, x, y) = source(mixing, image, count, at % WIDTH, at / WIDTH);
                         let from_index = match layout {
                             Layout::Chw => channel * pixels + pixel(x, y),
                             Layout::Hwc => pixel(x, y) * 3 + channel,

@@ -131,7 +131,8 @@ impl RandomErasing {
     ///
     /// Each try takes two reals, the area and the ratio; the row and the column follow the last
     /// one.
-    fn rectangle(&self, (width, height): (u32, u32), rng: &mut Rng) -> Option<Rect> {
+    fn rectangle(&self, size: (u32, u32), rng: &mut Rng) -> Option<Rect> {
+        let (width, height) = size;
         let area = f64::from(width) * f64::from(height);
         for _ in 0..TRIES {
             let part = area * rng.uniform(self.scale.0, self.scale.1);

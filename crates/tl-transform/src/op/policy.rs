@@ -155,17 +155,22 @@ impl Space {
             Action::Brightness | Action::Color | Action::Contrast | Action::Sharpness => {
                 up_to(self.enhance)
             }
-            Action::Posterize => Some(bits(self.posterize, bin, bins)),
+            Action::Posterize => {
+                let (most, fewer) = self.posterize;
+                Some(bits(most, fewer, bin, bins))
+            }
             Action::Solarize => Some(linspace(1.0, 0.0, bin, bins)),
             Action::Identity | Action::AutoContrast | Action::Equalize | Action::Invert => None,
         }
     }
 
-    /// Does `action` at the magnitude that `bin` gives; what has none leaves the bin undrawn.
+    /// Does `action` at the magnitude number `bin` of `bins`. An action without magnitudes leaves the
+    /// bin undrawn.
     fn draw(
         &self,
         action: Action,
-        (bin, bins): (impl FnOnce(&mut Rng) -> u32, u32),
+        bin: impl FnOnce(&mut Rng) -> u32,
+        bins: u32,
         rng: &mut Rng,
         outside: Outside,
         drawing: &mut Drawing<'_>,
@@ -204,7 +209,7 @@ fn linspace(start: f64, end: f64, place: u32, count: u32) -> f64 {
 
 /// torchvision's `(most - (torch.arange(count) / ((count - 1) / fewer))).round().int()`.
 #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "below 2^24")]
-fn bits((most, fewer): (f32, f64), place: u32, count: u32) -> f64 {
+fn bits(most: f32, fewer: f64, place: u32, count: u32) -> f64 {
     let bins_a_bit = (f64::from(count.saturating_sub(1)) / fewer) as f32;
     f64::from((most - place as f32 / bins_a_bit).round_ties_even())
 }

@@ -59,7 +59,8 @@ pub enum Filling {
 
 impl Erase {
     /// Whether it can be done to an image of this size.
-    pub(crate) fn fits(&self, (width, height): (u32, u32)) -> bool {
+    pub(crate) fn fits(&self, size: (u32, u32)) -> bool {
+        let (width, height) = size;
         match self {
             Self::Rectangle { rect, .. } => rect.fits(width, height),
             Self::Grid { distance, .. } => {

@@ -25,7 +25,8 @@ pub struct Pad {
 }
 
 impl Pad {
-    pub(super) fn output_size(&self, (width, height): (u32, u32)) -> (u32, u32) {
+    pub(super) fn output_size(&self, size: (u32, u32)) -> (u32, u32) {
+        let (width, height) = size;
         let Padding { left, top, right, bottom } = self.padding;
         let side = |a: u32, b: u32, c: u32| a.saturating_add(b).saturating_add(c);
         (side(left, width, right), side(top, height, bottom))

@@ -68,13 +68,9 @@ impl Stage<'_> {
     }
 
     /// Replaces the present image by one of `size`; `make` fills it from that.
-    pub(crate) fn replace(
-        &mut self,
-        (width, height): (u32, u32),
-        make: impl FnOnce(&Image, &mut [u8]),
-    ) {
+    pub(crate) fn replace(&mut self, size: (u32, u32), make: impl FnOnce(&Image, &mut [u8])) {
         let spare = &mut self.workspace.spare;
-        spare.reshape(width, height);
+        spare.reshape(size.0, size.1);
         make(self.image, spare.pixels_mut());
         std::mem::swap(self.image, spare);
     }
@@ -89,11 +85,11 @@ impl Stage<'_> {
     /// Replaces the present image by one of `size`; `make` fills it from that.
     pub(crate) fn warp(
         &mut self,
-        (width, height): (u32, u32),
+        size: (u32, u32),
         make: impl FnOnce(&mut WarpScratch, ImageView<'_>, &mut [u8]),
     ) {
         let Workspace { spare, warp, .. } = self.workspace;
-        spare.reshape(width, height);
+        spare.reshape(size.0, size.1);
         let (width, height) = self.image.size();
         let view = ImageView::packed(self.image.pixels(), width, height, CHANNELS);
         make(warp, view, spare.pixels_mut());

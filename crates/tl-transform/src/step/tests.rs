@@ -31,7 +31,8 @@ fn grid(distance: u32, offset: u32) -> Step {
     Step::Erase(Erase::Grid { distance, length: 1, offset, degrees: 45, squares: false, value })
 }
 
-fn run(step: Step, (width, height): (u32, u32), parity: Parity) -> Result<(u32, u32), StepError> {
+fn run(step: Step, size: (u32, u32), parity: Parity) -> Result<(u32, u32), StepError> {
+    let (width, height) = size;
     let pixels = vec![7; width as usize * height as usize * 3];
     let mut image = Image::from_pixels(width, height, pixels);
     Runner::new().run(&[step], parity, &mut image)?;

@@ -130,7 +130,8 @@ impl Warp {
     }
 
     /// Whether displacements of an image of this size can be drawn, if that is what it does.
-    pub(super) fn fits(&self, (width, height): (u32, u32)) -> bool {
+    pub(super) fn fits(&self, size: (u32, u32)) -> bool {
+        let (width, height) = size;
         let pixels = u64::from(width) * u64::from(height);
         !matches!(self, Self::Elastic(_)) || pixels <= Elastic::MAX_PIXELS
     }
@@ -209,7 +210,8 @@ impl Affine {
 
 impl Rotate {
     /// The quarter turns that this is, counter-clockwise, if torchvision only moves pixels.
-    fn turns(&self, (width, height): (u32, u32)) -> Option<u8> {
+    fn turns(&self, size: (u32, u32)) -> Option<u8> {
+        let (width, height) = size;
         if self.center.is_some() {
             return None;
         }
@@ -281,8 +283,8 @@ impl Rotate {
 }
 
 /// Width and height as numbers.
-fn real((width, height): (u32, u32)) -> (f64, f64) {
-    (f64::from(width), f64::from(height))
+fn real(size: (u32, u32)) -> (f64, f64) {
+    (f64::from(size.0), f64::from(size.1))
 }
 
 fn middle(size: (u32, u32)) -> (f64, f64) {

@@ -15,10 +15,11 @@ impl UserTransform for Add {
     fn apply(
         &self,
         pixels: &mut [u8],
-        (width, height): (u32, u32),
+        size: (u32, u32),
         rng: &mut Rng,
         parameters: &Value,
     ) -> Result<(), UserError> {
+        let (width, height) = size;
         assert_eq!(pixels.len(), (width * height * 3) as usize);
         let add = u8::try_from(parameters["add"].as_u64().ok_or("add is missing")?)?;
         pixels.iter_mut().for_each(|sample| *sample = sample.wrapping_add(add));

@@ -45,7 +45,8 @@ impl Resize {
     }
 
     /// An image of `width` x `height` becomes this large: `_compute_resized_output_size`.
-    fn target(&self, (width, height): (u32, u32)) -> (u32, u32) {
+    fn target(&self, size: (u32, u32)) -> (u32, u32) {
+        let (width, height) = size;
         let short = width.min(height);
         let long = width.max(height);
         let (short, long) = match (self.size, self.max_size) {

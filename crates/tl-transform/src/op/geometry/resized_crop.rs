@@ -99,12 +99,8 @@ impl fmt::Display for RandomResizedCrop {
 /// torchvision's `RandomResizedCrop.get_params`, in f64 where torchvision draws in f32.
 ///
 /// Try `t` takes block `t` of the stream (area, then ratio); the position follows the last try.
-fn random_crop(
-    (width, height): (u32, u32),
-    scale: (f64, f64),
-    ratio: (f64, f64),
-    rng: &mut Rng,
-) -> Rect {
+fn random_crop(size: (u32, u32), scale: (f64, f64), ratio: (f64, f64), rng: &mut Rng) -> Rect {
+    let (width, height) = size;
     let area = f64::from(width) * f64::from(height);
     for _ in 0..CROP_TRIES {
         let part = area * rng.uniform(scale.0, scale.1);

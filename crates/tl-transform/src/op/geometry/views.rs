@@ -27,7 +27,8 @@ impl FiveCrop {
     const VIEWS: u32 = 5;
 
     /// The part of an image that is one of the views.
-    fn part(&self, view: u32, (width, height): (u32, u32)) -> Result<Rect, PlanError> {
+    fn part(&self, view: u32, size: (u32, u32)) -> Result<Rect, PlanError> {
+        let (width, height) = size;
         let crop = self.size.of_crop();
         let (Some(x), Some(y)) = (width.checked_sub(crop.0), height.checked_sub(crop.1)) else {
             return Err(PlanError::CropSize { crop, width, height });

@@ -109,9 +109,9 @@ impl Operation for AugMix {
         for (place, weight) in weights.iter().enumerate() {
             for _ in 0..self.depth(&mut rng) {
                 let action = self.space().choose(&mut rng);
-                let bin = (|rng: &mut Rng| rng.below(severity), BINS);
+                let bin = |rng: &mut Rng| rng.below(severity);
                 let outside = Outside { interpolation, fill };
-                self.space().draw(action, bin, &mut rng, outside, drawing)?;
+                self.space().draw(action, bin, BINS, &mut rng, outside, drawing)?;
             }
             let weight = to_f32(*weight) * of_chains;
             let mix = if place == last { Mix::End { weight } } else { Mix::Chain { weight } };

@@ -92,7 +92,7 @@ impl Operation for AutoAugment {
             }
             let bin = |_: &mut _| bin.unwrap_or_default();
             let outside = Outside { interpolation, fill };
-            tables::AUTO.draw(action, (bin, BINS), &mut rng, outside, drawing)?;
+            tables::AUTO.draw(action, bin, BINS, &mut rng, outside, drawing)?;
         }
         Ok(())
     }

@@ -68,8 +68,9 @@ impl Operation for RandAugment {
         let mut rng = stream.rng();
         for _ in 0..num_ops {
             let action = RAND.choose(&mut rng);
-            let bin = (|_: &mut _| magnitude, num_magnitude_bins);
-            RAND.draw(action, bin, &mut rng, Outside { interpolation, fill }, drawing)?;
+            let bin = |_: &mut _| magnitude;
+            let outside = Outside { interpolation, fill };
+            RAND.draw(action, bin, num_magnitude_bins, &mut rng, outside, drawing)?;
         }
         Ok(())
     }
@@ -115,8 +116,9 @@ impl Operation for TrivialAugmentWide {
         let Self { num_magnitude_bins, interpolation, fill } = *self;
         let mut rng = stream.rng();
         let action = WIDE.choose(&mut rng);
-        let bin = (|rng: &mut crate::Rng| rng.below(num_magnitude_bins), num_magnitude_bins);
-        WIDE.draw(action, bin, &mut rng, Outside { interpolation, fill }, drawing)
+        let bin = |rng: &mut crate::Rng| rng.below(num_magnitude_bins);
+        let outside = Outside { interpolation, fill };
+        WIDE.draw(action, bin, num_magnitude_bins, &mut rng, outside, drawing)
     }
 }
 

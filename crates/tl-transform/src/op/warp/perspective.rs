@@ -73,7 +73,8 @@ impl fmt::Display for RandomPerspective {
 type Corners = [(u32, u32); 4];
 
 /// The corners of the image and where they are moved, clockwise from the upper left one.
-fn corners((width, height): (u32, u32), distortion: f64, rng: &mut Rng) -> (Corners, Corners) {
+fn corners(size: (u32, u32), distortion: f64, rng: &mut Rng) -> (Corners, Corners) {
+    let (width, height) = size;
     let across = reach(distortion, width);
     let down = reach(distortion, height);
     let right = width - 1;

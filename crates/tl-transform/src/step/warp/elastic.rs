@@ -94,8 +94,8 @@ fn smooth(sigma: f64) -> bool {
     (Elastic::SIGMA.0..=Elastic::SIGMA.1).contains(&sigma)
 }
 
-fn both_smooth((across, down): (f64, f64)) -> bool {
-    smooth(across) && smooth(down)
+fn both_smooth(sigma: (f64, f64)) -> bool {
+    smooth(sigma.0) && smooth(sigma.1)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "torch works in f32")]

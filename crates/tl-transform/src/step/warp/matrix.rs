@@ -62,9 +62,10 @@ impl Parameters {
 pub(super) fn pillow_rotation(
     angle: f64,
     center: Option<(f64, f64)>,
-    (width, height): (f64, f64),
+    size: (f64, f64),
     expand: bool,
 ) -> ([f64; 6], (u32, u32)) {
+    let (width, height) = size;
     let angle = -radians(angle);
     let (x, y) = center.unwrap_or((width / 2.0, height / 2.0));
     let cosine = fifteen_digits(cos(angle));
@@ -99,8 +100,8 @@ fn extent(corners: [(f64, f64); 4]) -> (f64, f64) {
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-const fn pixels((width, height): (f64, f64)) -> (u32, u32) {
-    (width as u32, height as u32)
+const fn pixels(size: (f64, f64)) -> (u32, u32) {
+    (size.0 as u32, size.1 as u32)
 }
 
 /// The matrix in the precision and the coordinates of torchvision's `_affine_grid`.
@@ -112,12 +113,12 @@ pub(super) fn theta(matrix: [f64; 6]) -> [f32; 6] {
 /// Width and height of torchvision's `_compute_affine_output_size`, which works in f32 and drops
 /// what is below 0.0001.
 #[expect(clippy::cast_possible_truncation, reason = "sides have 16 bits")]
-pub(super) fn tensor_extent(theta: [f32; 6], (width, height): (f64, f64)) -> (u32, u32) {
+pub(super) fn tensor_extent(theta: [f32; 6], size: (f64, f64)) -> (u32, u32) {
     const TOLERANCE: f32 = 1e-4;
     const INVERSE: f32 = 1e4;
     let [a, b, c, d, e, f] = theta;
-    let x = 0.5 * width as f32;
-    let y = 0.5 * height as f32;
+    let x = 0.5 * size.0 as f32;
+    let y = 0.5 * size.1 as f32;
     let corners = [(-x, -y), (-x, y), (x, y), (x, -y)];
     let corners = corners.map(|(x, y)| (a * x + b * y + c, d * x + e * y + f));
     let side = |of: fn((f32, f32)) -> f32, half: f32| {
