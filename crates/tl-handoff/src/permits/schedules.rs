@@ -61,7 +61,8 @@ impl Finished {
 fn run(
     permits: &Arc<BatchPermits>,
     batches: Range<u64>,
-    (receives, keeps): (usize, usize),
+    receives: usize,
+    keeps: usize,
 ) -> VecDeque<Batch> {
     let ticket = Arc::new(permits.begin(batches.start).unwrap());
     let finished = Arc::new(Finished::default());
@@ -115,7 +116,7 @@ fn a_consumer_that_keeps_one_of_two_batches_gets_the_others() {
     explore(|| {
         for bytes in [u64::MAX, 10] {
             let permits = BatchPermits::new(2, bytes);
-            drop(run(&permits, 3..7, (4, 1)));
+            drop(run(&permits, 3..7, 4, 1));
             assert!(is_empty(&permits));
         }
     });
@@ -126,10 +127,10 @@ fn a_consumer_that_keeps_one_of_two_batches_gets_the_others() {
 fn turns_end_early_and_follow_each_other() {
     explore(|| {
         let permits = BatchPermits::new(2, 10);
-        let kept = run(&permits, 0..u64::MAX, (2, 1));
+        let kept = run(&permits, 0..u64::MAX, 2, 1);
         assert_eq!(permits.counts(), (1, 1));
         let dropping = thread::spawn(move || drop(kept));
-        drop(run(&permits, 0..3, (3, 0)));
+        drop(run(&permits, 0..3, 3, 0));
         dropping.join().unwrap();
         assert!(is_empty(&permits));
     });
