@@ -76,9 +76,10 @@ impl<'a> Beginnings<'a> {
     /// alone or with others.
     pub(super) fn plan(
         &self,
-        (width, height): (u32, u32),
+        size: (u32, u32),
         draw: Draw,
     ) -> Result<(Plan, Vec<Vec<usize>>), PlanError> {
+        let (width, height) = size;
         let plan = self.recipe.plan(width, height, draw)?;
         let mut made = Vec::with_capacity(self.recipe.ops().len());
         let mut before = parts(&Plan::whole(width, height));
