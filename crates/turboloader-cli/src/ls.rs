@@ -121,7 +121,7 @@ fn list(
             }
         };
         let sha256 = hash.then(|| Hex(Sha256::digest(&bytes).into()));
-        let line = Line::new(data, index, (&entry, label), sha256);
+        let line = Line::new(data, index, &entry, label, sha256);
         match style {
             ListStyle::Json => stdout.json_line(&line)?,
             ListStyle::Table => stdout.line(&TableRow(&line, entry.key.as_deref()))?,
@@ -189,7 +189,8 @@ impl<'a> Line<'a> {
     fn new(
         data: &'a DataSet,
         index: u64,
-        (entry, label): (&'a Entry<'_>, Option<i64>),
+        entry: &'a Entry<'_>,
+        label: Option<i64>,
         sha256: Option<Hex>,
     ) -> Self {
         // Only a TBL v2 index has dimensions; its 0 means that its writer did not know them.

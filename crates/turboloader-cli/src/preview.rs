@@ -131,7 +131,7 @@ pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> 
         let (Some(training), Some(_)) = (&mut training, decoded) else { continue };
         for draw in 0..draws {
             let at = sheet.corner(place, draw + 1);
-            painter.augmented(&mut canvas, at, training, data.source(), (index, draw))?;
+            painter.augmented(&mut canvas, at, training, data.source(), index, draw)?;
         }
     }
     write_file(&args.output, args.force, |file| canvas.write_png(file))?;

@@ -137,14 +137,15 @@ impl Painter {
         }
     }
 
-    /// Draws what training makes of sample `index` in epoch `draw`.
+    /// Draws sample `index` as training sees it in epoch `draw`.
     pub(crate) fn augmented(
         &mut self,
         canvas: &mut Canvas,
         at: (u32, u32),
         training: &mut Training,
         source: &dyn SampleSource,
-        (index, draw): (u64, usize),
+        index: u64,
+        draw: usize,
     ) -> Result<(), Failure> {
         let epoch = u32::try_from(draw).unwrap_or(u32::MAX);
         let plan = training.render(source, index, epoch)?;

@@ -43,7 +43,7 @@ pub(super) fn run(args: &Args) -> Result<Verdict, Failure> {
         let (x, y) = sheet.corner(row);
         canvas.text(x, y, &sheet.title(&op), TITLE);
         let first = row as u64 * SAMPLES_PER_ROW;
-        let mut drawing = Drawing::new(op, photograph, (args.seed, first))?;
+        let mut drawing = Drawing::new(op, photograph, args.seed, first)?;
         for column in 0..=args.draws.get() {
             let made = if column == 0 { photograph } else { drawing.draw(column - 1)? };
             let left = x + u32::try_from(column).unwrap_or(u32::MAX) * (args.size + GAP);
@@ -96,7 +96,7 @@ struct Drawing<'a> {
 
 impl<'a> Drawing<'a> {
     /// Draws from sample `first` on.
-    fn new(op: Op, image: &'a Image, (seed, first): (u64, u64)) -> Result<Self, Failure> {
+    fn new(op: Op, image: &'a Image, seed: u64, first: u64) -> Result<Self, Failure> {
         let floats = OutputSpec { dtype: Dtype::F32, ..PIXELS };
         let recipe = if matches!(op, Op::Normalize(_)) {
             Recipe::new(vec![ToFloat {}.into(), op], floats)?
@@ -120,7 +120,8 @@ impl<'a> Drawing<'a> {
         self.recipe.plan_view_into((width, height), draw, view, &mut plan)?;
         self.made = render(&mut self.renderer, &plan, self.image, 0)?;
         if self.recipe.output().dtype == Dtype::F32 {
-            self.made.data = visible(&self.made.data, self.recipe.normalization());
+            let (_, std) = self.recipe.normalization();
+            self.made.data = visible(&self.made.data, std);
         }
         Ok(&self.made)
     }
@@ -128,7 +129,7 @@ impl<'a> Drawing<'a> {
 
 /// Floats as pixels: those in 0..=1 as they are, normalised ones with the mean in the middle and
 /// two deviations on both sides.
-fn visible(floats: &[u8], (_, std): ([f32; 3], [f32; 3])) -> Vec<u8> {
+fn visible(floats: &[u8], std: [f32; 3]) -> Vec<u8> {
     let (scale, offset) = if std == [1.0; 3] { (255.0, 0.0) } else { (64.0, 128.0) };
     let values = floats.as_chunks().0.iter().map(|bytes| f32::from_ne_bytes(*bytes));
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
@@ -217,8 +218,8 @@ mod tests {
     #[test]
     fn normalised_values_are_seen_around_grey() {
         let bytes = |values: [f32; 3]| values.map(f32::to_ne_bytes).as_flattened().to_vec();
-        assert_eq!(visible(&bytes([0.0, 1.0, -9.0]), ([0.0; 3], [1.0; 3])), [0, 255, 0]);
-        let Normalize { mean, std } = Normalize::IMAGENET;
-        assert_eq!(visible(&bytes([0.0, 1.0, -9.0]), (mean, std)), [128, 192, 0]);
+        assert_eq!(visible(&bytes([0.0, 1.0, -9.0]), [1.0; 3]), [0, 255, 0]);
+        let std = Normalize::IMAGENET.std;
+        assert_eq!(visible(&bytes([0.0, 1.0, -9.0]), std), [128, 192, 0]);
     }
 }

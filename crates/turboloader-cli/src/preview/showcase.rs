@@ -72,12 +72,12 @@ impl UserTransform for Chessboard {
     fn apply(
         &self,
         pixels: &mut [u8],
-        (width, _): (u32, u32),
+        size: (u32, u32),
         rng: &mut Rng,
         _: &Value,
     ) -> Result<(), UserError> {
         let side = 8 + rng.below(24) as usize;
-        for (y, row) in pixels.chunks_exact_mut(width as usize * 3).enumerate() {
+        for (y, row) in pixels.chunks_exact_mut(size.0 as usize * 3).enumerate() {
             for (x, pixel) in row.chunks_exact_mut(3).enumerate() {
                 if (x / side + y / side) % 2 == 1 {
                     pixel.iter_mut().for_each(|sample| *sample /= 2);

@@ -54,7 +54,7 @@ fn idv_row(table: &IdvTable, args: &Args, index: ItemName) -> Result<String, Fai
 fn node(file: &SegmentFile, args: &Args, index: ItemName) -> Result<String, Failure> {
     let mut segment = file.segment()?;
     let names = args.columns.as_deref();
-    let shown = NodeColumn::choose((file, &segment), names, &NodeColumn::ALL)?;
+    let shown = NodeColumn::choose(file, &segment, names, &NodeColumn::ALL)?;
     let key = read_key(args.key.key_file.as_deref())?;
     let mut regions = Nodes::regions(&shown);
     regions.extend([Region::Bloom, Region::Index]);

@@ -112,7 +112,7 @@ pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> 
     let style = ListStyle::choose(args.json, &stdout);
     let default: &[_] =
         if style == ListStyle::Table { &NodeColumn::TABLE } else { NodeColumn::list() };
-    let shown = NodeColumn::choose((&file, &segment), args.columns.as_deref(), default)?;
+    let shown = NodeColumn::choose(&file, &segment, args.columns.as_deref(), default)?;
     let mut regions = Nodes::regions(&shown);
     regions.extend([Region::Bloom, Region::Index]);
     let is_near = args.similar.is_some() || args.vector.is_some();

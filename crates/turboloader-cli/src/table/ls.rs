@@ -61,7 +61,7 @@ fn list_idv(
                 row + 1
             }
             Err(bad) => {
-                list_bad(&bad, columns, (style, &sheet), stdout)?;
+                list_bad(&bad, columns, style, &sheet, stdout)?;
                 bad.rows.end
             }
         };
@@ -73,7 +73,8 @@ fn list_idv(
 fn list_bad(
     bad: &BadRows<'_>,
     columns: usize,
-    (style, sheet): (ListStyle, &Sheet),
+    style: ListStyle,
+    sheet: &Sheet,
     stdout: &mut Stdout,
 ) -> Result<(), Failure> {
     let Range { start, end } = bad.rows;
@@ -113,7 +114,7 @@ fn list_nodes(
 ) -> Result<Verdict, Failure> {
     let default = if style == ListStyle::Table { &NodeColumn::TABLE } else { NodeColumn::list() };
     let mut segment = file.segment()?;
-    let shown = NodeColumn::choose((file, &segment), args.columns.as_deref(), default)?;
+    let shown = NodeColumn::choose(file, &segment, args.columns.as_deref(), default)?;
     let key = read_key(args.key.key_file.as_deref())?;
     file.unpack(&mut segment, &Nodes::regions(&shown), key.as_ref())?;
     let nodes = Nodes::new(&segment, &shown).map_err(|error| file.failure(error))?;

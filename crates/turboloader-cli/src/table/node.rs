@@ -62,7 +62,8 @@ impl NodeColumn {
 
     /// The columns named; where none is, those of `default` that the segment has.
     pub(crate) fn choose(
-        (file, segment): (&SegmentFile, &Segment<'_>),
+        file: &SegmentFile,
+        segment: &Segment<'_>,
         names: Option<&[String]>,
         default: &[Self],
     ) -> Result<Vec<Self>, Failure> {
