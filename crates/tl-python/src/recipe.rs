@@ -175,17 +175,18 @@ impl PyRecipe {
     fn run(
         &self,
         pixels: &[u8],
-        (width, height): (u32, u32),
+        size: (u32, u32),
         draw: Draw,
         bound: BoundTransforms,
     ) -> Result<(Vec<u8>, Vec<usize>), Error> {
+        let (width, height) = size;
         let recipe = &self.recipe;
         let mut renderer = Renderer::new(recipe).with_user_transforms(bound);
         let mut numbers = Vec::new();
         let mut size = (0, 0);
         for view in 0..recipe.views() {
             let mut plan = Plan::whole(width, height);
-            recipe.plan_view_into((width, height), draw, view, &mut plan)?;
+            recipe.plan_view_into(size, draw, view, &mut plan)?;
             size = plan.output_size();
             let start = numbers.len();
             let bytes = renderer.output_bytes(size);
