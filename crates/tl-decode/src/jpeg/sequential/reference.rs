@@ -161,7 +161,8 @@ impl Bits<'_> {
         Some(if size > 0 && value < 1 << (size - 1) { value - (1 << size) + 1 } else { value })
     }
 
-    fn symbol(&mut self, (counts, values): &Table) -> Option<u8> {
+    fn symbol(&mut self, table: &Table) -> Option<u8> {
+        let (counts, values) = table;
         let mut code = 0;
         let mut first = 0;
         let mut index = 0;

@@ -147,7 +147,8 @@ impl Perspective {
     }
 }
 
-fn apply([a, b, c, d, e, f]: [f32; 6], (x, y): Point) -> Point {
+fn apply([a, b, c, d, e, f]: [f32; 6], point: Point) -> Point {
+    let (x, y) = point;
     (x * a + y * b + c, x * d + y * e + f)
 }
 
@@ -164,9 +165,9 @@ fn around([left, top, right, bottom]: [f32; 4], moved: impl Fn(Point) -> Point) 
 }
 
 /// Moves a point by the displacements, as if they were those of the way back.
-fn elastic_point(displacements: &Displacements, size: (u32, u32), (x, y): Point) -> Point {
-    let column = index(x, size.0);
-    let row = index(y, size.1);
+fn elastic_point(displacements: &Displacements, size: (u32, u32), point: Point) -> Point {
+    let column = index(point.0, size.0);
+    let row = index(point.1, size.1);
     let at = row as usize * size.0 as usize + column as usize;
     let [right, down] = displacements.planes();
     let half_width = single(size).0 * 0.5;

@@ -37,7 +37,9 @@ impl Bits<'_> {
     }
 
     fn symbol(&mut self, spec: &HuffmanSpec<'_>) -> u8 {
-        let (mut code, mut first, mut index) = (0, 0, 0);
+        let mut code = 0;
+        let mut first = 0;
+        let mut index = 0;
         for &count in spec.counts {
             code = code << 1 | self.next();
             first <<= 1;
@@ -72,7 +74,8 @@ pub(super) fn decode(file: &File<'_>) -> Coefficients {
         .collect();
     for (scan, specs) in &file.scans {
         let mut bits = Bits { bytes: file.bytes, at: scan.data_at, bit: 0 };
-        let (mut predictors, mut run) = ([0; 4], 0);
+        let mut predictors = [0; 4];
+        let mut run = 0;
         for mcu in 0..scan.mcus_per_row * scan.mcu_rows {
             if scan.restart_interval > 0 && mcu > 0 && mcu % scan.restart_interval == 0 {
                 bits.restart();
@@ -80,7 +83,8 @@ pub(super) fn decode(file: &File<'_>) -> Coefficients {
             }
             for (part, predictor) in scan.components().iter().zip(&mut predictors) {
                 let stride = file.mcus.0 * file.grids[part.component].across;
-                let (x, y) = (mcu % scan.mcus_per_row, mcu / scan.mcus_per_row);
+                let x = mcu % scan.mcus_per_row;
+                let y = mcu / scan.mcus_per_row;
                 for block in 0..part.across * part.down {
                     let column = x * part.across + block % part.across;
                     let row = y * part.down + block / part.across;
@@ -123,7 +127,8 @@ fn first(
     let mut k = usize::from(scan.spectral.0);
     while k <= scan.spectral.1.into() {
         let symbol = bits.symbol(spec);
-        let (zeros, size) = (symbol >> 4, symbol & 15);
+        let zeros = symbol >> 4;
+        let size = symbol & 15;
         if size == 0 && zeros < 15 {
             *run = (1 << zeros) + bits.receive(zeros.into()) - 1;
             return;
@@ -155,7 +160,8 @@ fn refine(
     };
     while *run == 0 && k <= last {
         let symbol = bits.symbol(spec);
-        let (mut zeros, size) = (symbol >> 4, symbol & 15);
+        let mut zeros = symbol >> 4;
+        let size = symbol & 15;
         if size == 0 && zeros < 15 {
             *run = (1 << zeros) + bits.receive(zeros.into());
             break;
