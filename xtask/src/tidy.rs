@@ -5,6 +5,7 @@
 
 mod circles;
 mod file_rules;
+mod tuples;
 mod workspace_rules;
 
 use std::error::Error;
@@ -58,6 +59,7 @@ pub(crate) fn run() -> Result<(), Box<dyn Error>> {
 
 fn problems(root: &Path, files: &[SourceFile]) -> Vec<Problem> {
     let mut problems: Vec<Problem> = files.iter().flat_map(file_rules::check).collect();
+    problems.extend(files.iter().flat_map(tuples::check));
     problems.extend(workspace_rules::check(root, files));
     problems.extend(circles::check(files));
     problems
