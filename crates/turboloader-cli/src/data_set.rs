@@ -113,7 +113,8 @@ pub(crate) fn or_no_samples<P: AsRef<Path>>(paths: &[P], failure: impl Into<Fail
 pub(crate) fn refuse(path: &Path) -> Result<(), Failure> {
     // Whoever opens the data set says what else is wrong.
     let Ok(Some((kind, _))) = table_kind(path) else { return Ok(()) };
-    let (file, kind) = (Subject::file(path), kind.name().to_uppercase());
+    let file = Subject::file(path);
+    let kind = kind.name().to_uppercase();
     let why = if cfg!(feature = "tables") {
         "have rows, not samples"
     } else {
