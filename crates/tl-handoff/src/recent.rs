@@ -14,13 +14,14 @@ pub struct RecentCache<T> {
 type Pending<T> = Arc<Mutex<Option<Arc<T>>>>;
 
 impl<T> RecentCache<T> {
-    /// An empty cache of up to `count` items.
+    /// An empty cache of up to `count` items, and of one at least.
     pub fn new(count: usize) -> Self {
-        Self { count, kept: Mutex::default() }
+        Self { count: count.max(1), kept: Mutex::default() }
     }
 
     /// Returns item `number`, building it on first use. Callers that ask for other items do not
-    /// block; after a failure the next caller tries again.
+    /// block; after a failure the next caller tries again. `make` must not ask for the same item: it
+    /// would wait for itself.
     pub fn get<E>(&self, number: u64, make: impl FnOnce() -> Result<T, E>) -> Result<Arc<T>, E> {
         let pending = self.pending(number);
         let mut made = lock(&pending);
@@ -70,6 +71,17 @@ mod tests {
         let get = |number, made| latest.get(number, || Ok::<_, ()>(made)).map(|made| *made);
         assert_eq!(latest.get(1, || Ok::<_, ()>(get(0, 3)? + 4)).map(|made| *made), Ok(7));
         assert_eq!(get(0, 9), Ok(3));
+    }
+
+    #[test]
+    fn a_cache_of_nothing_keeps_one() {
+        let latest = RecentCache::new(0);
+        for number in [1, 1, 2] {
+            assert_eq!(
+                latest.get(number, || Ok::<_, ()>(number)).map(|number| *number),
+                Ok(number)
+            );
+        }
     }
 
     #[test]

@@ -62,8 +62,10 @@ pub enum Taken<R, E> {
 }
 
 impl<F: Clone, R, E> Ring<F, R, E> {
-    /// A ring for the rows and batches with these numbers, `depth` batches in flight.
+    /// A ring for the rows and batches with these numbers, `depth` batches in flight, and one at
+    /// least.
     pub fn new(rows: Range<u64>, batches: Range<u64>, depth: usize) -> Self {
+        let depth = depth.max(1);
         let slots = VecDeque::with_capacity(depth);
         Self {
             rows: rows.end,
@@ -115,8 +117,12 @@ impl<F: Clone, R, E> Ring<F, R, E> {
     /// The batch being filled under this number, once it may be worked on; the first to ask makes
     /// it, and what it cannot make [ends](Self::fail_at) the ring there. `None` when the ring ends
     /// before it. Also says how long that took when it meant sleeping.
+    ///
+    /// # Panics
+    /// If the batch was published before.
     pub fn enter(&self, batch: u64, make: impl FnOnce() -> Result<F, E>) -> (Option<F>, Duration) {
         let mut state = lock(&self.state);
+        assert!(batch >= state.taken, "batch {batch} was taken before batch {}", state.taken);
         let mut slept = Duration::ZERO;
         let depth = self.depth as u64;
         if batch < state.end && batch - state.taken >= depth {
@@ -149,9 +155,13 @@ impl<F: Clone, R, E> Ring<F, R, E> {
         }
     }
 
-    /// Puts a finished batch in its place.
+    /// Puts a finished batch in its place; it is dropped if the ring was closed meanwhile.
+    ///
+    /// # Panics
+    /// If the batch was taken before.
     pub fn publish(&self, batch: u64, result: R) {
         let mut state = lock(&self.state);
+        assert!(batch >= state.taken, "batch {batch} was taken before batch {}", state.taken);
         let next = batch == state.taken;
         let place = usize::try_from(batch - state.taken).expect("below the depth since `enter`");
         // A ring that was closed in between has no slots any more.

@@ -47,7 +47,8 @@ pub struct Identity {
 /// Where the fields of a batch start in memory, each divisible by 64: for code that hands them on
 /// to another language without copying, together with the batch.
 ///
-/// They are valid, and as long as the batch's own views say, while the batch or a clone of it exists.
+/// They are valid, and as long as the batch's own views say, while the batch or a clone of it exists
+/// and stays where it is in memory, as in an `Arc`.
 /// What is written there belongs to whoever has the batch: the loader does not look at it again.
 /// While it is written, there may be no view from the batch's methods.
 #[derive(Clone, Debug)]
@@ -156,6 +157,9 @@ impl<T> Slab<T> {
     }
 
     /// The first `rows` images of a published slab.
+    ///
+    /// # Panics
+    /// This view and the others panic if the slab is not published, or its filling has fewer rows.
     pub fn images(&self, rows: usize) -> &[u8] {
         self.published_bytes(rows, Field::Images)
     }
@@ -191,6 +195,10 @@ impl<T> Slab<T> {
     }
 
     /// Whether each of the first `rows` rows of a published slab counts.
+    ///
+    /// # Panics
+    /// As other views do, and if one of the rows was finished without [`RowMut::identify`]: the byte
+    /// is then what an earlier filling left there.
     pub fn valid(&self, rows: usize) -> &[bool] {
         let bytes = self.published_bytes(rows, Field::Valid);
         <[bool]>::try_ref_from_bytes(bytes).expect("`identify` wrote nothing but 0 and 1")
