@@ -77,7 +77,7 @@ pub enum ConvertError {
     #[error("{ticks} ticks of 100 ns at {index} have no number of {unit:?}s")]
     Time { index: usize, ticks: i64, unit: TimeUnit },
     /// A key beyond the values that its metadata has.
-    #[error("key {key} at {index} is none of {count} values")]
+    #[error("key {key} at {index} is out of range for {count} values")]
     Key { index: usize, key: u64, count: u64 },
     /// Values of another kind than the codec's, or too many of them.
     #[error(transparent)]

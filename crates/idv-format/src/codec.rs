@@ -93,7 +93,7 @@ pub struct Vector {
     /// The codec of the items, which is not a vector itself.
     pub item: Item,
     /// The extents of the dimensions, the last one varying fastest. Empty or with a zero in it when
-    /// every vector has a length of its own.
+    /// vectors differ in length.
     pub dimensions: Vec<u32>,
 }
 

@@ -74,7 +74,7 @@ impl Inflater {
         }
     }
 
-    /// The number of bytes that came out, `None` when there is no room for more.
+    /// The number of inflated bytes, `None` when `bytes` has no room for more.
     fn inflate(
         &mut self,
         compression: Compression,

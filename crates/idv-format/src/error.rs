@@ -14,9 +14,9 @@ use crate::toc::Compression;
 #[expect(missing_docs, reason = "the messages name the fields")]
 pub enum FormatError {
     /// The bytes end before the structure does.
-    #[error("{what} at {offset} needs {need} bytes, {have} are there")]
+    #[error("{what} at {offset} needs {need} bytes, found {have}")]
     Truncated { what: &'static str, offset: u64, need: u64, have: u64 },
-    /// A signature is not there.
+    /// A signature is missing.
     #[error("{what} at {offset} is {found:016x}, expected {expected:016x}")]
     Signature {
         what: &'static str,
@@ -56,7 +56,7 @@ pub enum FormatError {
     #[error("{what} at {offset} is {found}, expected {low} to {high}")]
     OutOfRange { what: &'static str, offset: u64, found: i64, low: u64, high: u64 },
     /// A LEB128 number with more bytes or bits than its type has.
-    #[error("{what} at {offset} is no LEB128 number of {bits} bits")]
+    #[error("{what} at {offset} is not a LEB128 number of {bits} bits")]
     Leb128 { what: &'static str, offset: u64, bits: u32 },
     /// A string that is not UTF-8.
     #[error("{what} at {offset} is not UTF-8 from byte {valid_up_to} on")]
@@ -98,7 +98,7 @@ pub enum FormatError {
     #[error("vector dimensions at {offset} multiply to more than {limit}")]
     VectorSize { offset: u64, limit: u64 },
     /// Two entries of a column's metadata are of one kind.
-    #[error("metadata kind {kind} at {offset} is there twice")]
+    #[error("metadata kind {kind} at {offset} is a duplicate")]
     DuplicateKind { kind: String, offset: u64 },
     /// A count or size disagrees with another one.
     #[error("{what} at {offset} is {found}, expected {expected}")]

@@ -49,14 +49,14 @@ pub enum ReadError {
         name: String,
         dead: Dead,
     },
-    /// There is no column of that number.
-    #[error("there is no column {index}, the file has {count}")]
+    /// The file has no column of that number.
+    #[error("column {index} does not exist, the file has {count}")]
     NoColumn { index: usize, count: usize },
-    /// There is no block of that number.
+    /// The column has no block of that number.
     #[error("column {column:?} has no block {block}, it has {count}")]
     NoBlock { column: String, block: u64, count: u64 },
-    /// There are no such rows.
-    #[error("there are no rows {start} to {end}, the file has {count}")]
+    /// The file has no such rows.
+    #[error("rows {start} to {end} do not exist, the file has {count}")]
     NoRows {
         start: u64,
         /// The end of the rows asked for.

@@ -214,7 +214,7 @@ pub fn parse_lookup_table(
     Ok(blocks)
 }
 
-/// A piece of a column's metadata: one value, in a block of its own.
+/// A piece of a column's metadata: one value, in a separate block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetadataEntry {
     /// The kind, such as `SlotNames`.

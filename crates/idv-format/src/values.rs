@@ -121,7 +121,7 @@ impl<'a> Values<'a> {
         )
     }
 
-    /// Whether there are no values.
+    /// Whether the column has no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

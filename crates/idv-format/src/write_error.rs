@@ -29,7 +29,8 @@ pub enum WriteError {
     /// A compression that is only read.
     #[error("column {column:?}: {compression} is not written")]
     Compression { column: String, compression: Compression },
-    /// A piece of metadata without a kind, of a kind that is there already, or not of one value.
+    /// A piece of metadata without a kind, of a kind that the column already has, or with more or
+    /// fewer values than one.
     #[error(
         "column {column:?}: metadata {kind:?} of {values} values is not the only one, or not one"
     )]

@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// What the reference's writer makes of nothing.
+/// The segment that the reference's writer produces without nodes.
 fn empty_segment() -> Vec<u8> {
     let mut file = vec![0; 212];
     file[..8].copy_from_slice(b"TALB\0\0\x01\0");

@@ -46,7 +46,7 @@ impl AlignedBytes {
         copy
     }
 
-    /// Appends `more` zero bytes and lends them. What is there already ends at a multiple of 64.
+    /// Appends `more` zero bytes and lends them. The bytes before them end at a multiple of 64.
     pub(crate) fn grow(&mut self, more: usize) -> &mut [u8] {
         let start = self.len;
         self.len += more;

@@ -19,7 +19,7 @@ pub(crate) struct RunningCrc {
 
 #[cfg(feature = "std")]
 impl RunningCrc {
-    /// Of no bytes yet.
+    /// The checksum of no bytes.
     pub(crate) fn new() -> Self {
         Self { digest: backend::digest(), bytes: 0 }
     }

@@ -72,7 +72,7 @@ impl<'a> Columns<'a> {
         self.ids.len()
     }
 
-    /// Whether there are none.
+    /// Whether the segment has no nodes.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }

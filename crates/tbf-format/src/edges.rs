@@ -157,7 +157,7 @@ impl<'a> Adjacency<'a> {
     /// The reverse index at the end of an edge region: edges by the node that they reach.
     ///
     /// # Errors
-    /// [`FormatError::Truncated`], also where there is none.
+    /// [`FormatError::Truncated`], also when the region has no reverse index.
     pub fn parse_reverse(region: &'a [u8], node_count: u64) -> Result<Self, FormatError> {
         let forward = Self::parse(region, node_count)?.byte_len() as u64;
         let start = align_up(forward).and_then(|start| usize::try_from(start).ok());

@@ -116,7 +116,7 @@ impl<'a> Embeddings<'a> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether the matrix has no vectors.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

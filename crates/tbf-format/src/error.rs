@@ -10,12 +10,12 @@ use crate::region::Region;
 #[expect(missing_docs, reason = "the messages name the fields")]
 pub enum FormatError {
     /// A region ends before its contents do.
-    #[error("{region} needs {need} bytes, {have} are there")]
+    #[error("{region} needs {need} bytes, found {have}")]
     Truncated { region: Region, need: u64, have: u64 },
     /// A region that starts with a magic starts with something else.
     #[error("magic of the {region} is {found:02x?}, expected {expected:02x?}")]
     BadMagic { region: Region, found: [u8; 4], expected: [u8; 4] },
-    /// The version field is neither 1.0 nor what the reference's writer makes of it.
+    /// The version field is neither 1.0 nor the value that the reference's writer stores for 1.0.
     #[error("version field is {found:02x?}, expected 01 00 00 00 or 00 00 01 00")]
     BadVersion { found: [u8; 4] },
     /// A footer of a later version.
@@ -39,7 +39,7 @@ pub enum FormatError {
     #[error("{field} is {found}, which has no meaning")]
     UnknownCode { field: &'static str, found: u64 },
     /// A region does not start at a multiple of 64.
-    #[error("{region} starts at {offset}, which is no multiple of 64")]
+    #[error("{region} starts at {offset}, expected a multiple of 64")]
     Misaligned { region: Region, offset: u64 },
     /// A region reaches beyond the end of the segment.
     #[error("{region} at {offset} of {bytes} bytes reaches beyond the end at {segment_bytes}")]
@@ -102,7 +102,7 @@ pub enum FormatError {
     #[error("block {block} of the {region}, at {offset} of its stored bytes, is damaged")]
     Block { region: Region, block: u64, offset: u64 },
     /// The region is encrypted and no key was given.
-    #[error("{region} is encrypted, and there is no key")]
+    #[error("{region} is encrypted and needs a key")]
     KeyNeeded { region: Region },
     /// The region is not what was encrypted with this key in this segment.
     #[error("{region} cannot be decrypted: another key, or other bytes")]

@@ -51,7 +51,7 @@ pub(crate) struct RegionEntry {
 
 const _: () = assert!(size_of::<RegionEntry>() == 64);
 
-/// Of a footer as a whole.
+/// The fields of a footer that concern the whole segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Summary {
     /// The segment's length, footer included.
@@ -138,7 +138,7 @@ impl Footer {
         let mut header = FooterHeader {
             magic: Self::MAGIC,
             version: U16::new(Self::VERSION),
-            // There are six regions at most, and so few bytes.
+            // A segment has at most six regions, so both numbers are small.
             entry_count: U16::new(u16::try_from(entries.len()).unwrap_or(u16::MAX)),
             footer_bytes: U32::new(u32::try_from(footer_bytes).unwrap_or(u32::MAX)),
             checksum: U32::new(0),
@@ -162,7 +162,7 @@ fn footer_checksum(header: &FooterHeader, entries: &[RegionEntry]) -> u32 {
     let bytes = zeroed.as_bytes().iter().chain(entries.as_bytes());
     let len = size_of::<FooterHeader>() + size_of_val(entries);
     all.iter_mut().zip(bytes).for_each(|(place, &byte)| *place = byte);
-    // There are no more entries than regions.
+    // A footer has at most one entry for each region.
     crc32c(all.get(..len).unwrap_or(&all))
 }
 

@@ -244,7 +244,7 @@ pub(crate) struct Fields {
     pub(crate) embedding_dtype: Dtype,
     pub(crate) compression: Compression,
     pub(crate) flags: Flags,
-    /// Of the regions that hold data, by their codes.
+    /// The offsets of the regions that hold data, by their codes.
     pub(crate) offsets: [u64; Region::DATA.len()],
     pub(crate) footer_offset: u64,
 }

@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(lens(u32::MAX.into()).len(), 7);
     }
 
-    /// Keys 0, 0, 2, 2, 4, 4, ... in rows of their own number.
+    /// Keys 0, 0, 2, 2, 4, 4, ..., where entry `i` is row `i`.
     fn tree_bytes(count: u64) -> Vec<u8> {
         let keys: Vec<u64> = (0..count).map(|i| i & !1).collect();
         let layout = TreeLayout::new(0, count, 8).unwrap();

@@ -166,7 +166,7 @@ fn is_present(header: &FileHeader, region: Region) -> Result<bool, FormatError> 
     Ok(has_offset && is_wanted)
 }
 
-/// The bytes of the footer, which reaches to the end; empty when there is none.
+/// The bytes of the footer, which reaches to the end; empty when the segment has none.
 fn footer_range(bytes: &[u8], header: &FileHeader) -> Result<Range<usize>, FormatError> {
     let offset = header.offset(Region::Footer);
     if offset == 0 {

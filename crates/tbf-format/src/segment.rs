@@ -147,7 +147,7 @@ impl<'a> Segment<'a> {
             || self.layout.extent(region).is_some()
     }
 
-    /// Whether a region is there but cannot be read before it is unpacked.
+    /// Whether the segment has a region that cannot be read before it is unpacked.
     pub fn is_packed(&self, region: Region) -> bool {
         matches!(self.region(region), Err(FormatError::Packed { .. }))
     }
@@ -237,7 +237,7 @@ impl<'a> Segment<'a> {
     /// The edges by target, from the reverse index.
     ///
     /// # Errors
-    /// [`FormatError::Absent`] when there is no reverse index, [`FormatError::Packed`], or
+    /// [`FormatError::Absent`] when the segment has no reverse index, [`FormatError::Packed`], or
     /// [`FormatError::Truncated`].
     pub fn incoming(&self) -> Result<Adjacency<'_>, FormatError> {
         if !self.header.has_reverse() {

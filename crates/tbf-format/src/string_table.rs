@@ -35,7 +35,7 @@ impl<'a> Strings<'a> {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Whether the table has no texts.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Compressed and encrypted regions, read into memory of their own.
+//! Compressed and encrypted regions, unpacked into memory.
 
 use crate::aligned::AlignedBytes;
 use crate::checksum::crc32c;

@@ -83,7 +83,7 @@ impl<'a, T: Element> Values<'a, T> {
         self.stored.len()
     }
 
-    /// Whether there are none.
+    /// Whether the array has no values.
     pub fn is_empty(self) -> bool {
         self.stored.is_empty()
     }

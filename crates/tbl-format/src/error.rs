@@ -12,7 +12,7 @@ const UNSAFE: &str = "unsafe ";
 #[expect(missing_docs, reason = "the messages name the fields")]
 pub enum FormatError {
     /// The bytes end before the structure does.
-    #[error("{what} needs {need} bytes, {have} are there")]
+    #[error("{what} needs {need} bytes, found {have}")]
     Truncated { what: &'static str, need: u64, have: u64 },
     /// The first four bytes are not the magic of this version.
     #[error("magic is {found:02x?}, expected {expected:02x?}")]

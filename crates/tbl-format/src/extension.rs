@@ -213,7 +213,7 @@ impl Labels<'_> {
         self.0.len()
     }
 
-    /// Whether there is no entry.
+    /// Whether the table has no entries.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -234,7 +234,7 @@ impl Checksums<'_> {
         self.0.len()
     }
 
-    /// Whether there is no entry.
+    /// Whether the table has no entries.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -378,8 +378,8 @@ impl IndexEntry {
         Ok(stored_bytes)
     }
 
-    /// The most bytes that LZ4 makes of `bytes`: one more for every 255 literals in a row, and 16
-    /// (`LZ4_COMPRESSBOUND` in the reference's `lz4.h`).
+    /// The largest size of an LZ4 block that decodes to `bytes`: one byte more for every 255
+    /// literals in a row, and 16 (`LZ4_COMPRESSBOUND` in the reference's `lz4.h`).
     fn longest_lz4_block(bytes: u32) -> u64 {
         let bytes = u64::from(bytes);
         bytes + bytes / 255 + 16

@@ -266,7 +266,7 @@ fn offset_times(
 ) -> Result<ArrayRef, ConvertError> {
     let times = utc(ticks, &offsets, unit)?;
     let nulls = nulls(times.iter().map(Option::is_some));
-    // The parts are there also where the whole is missing.
+    // The parts have values even where the whole is missing.
     let times = times.into_iter().map(|time| Some(time.unwrap_or(0))).collect();
     let times = timestamps(times, unit, Some("UTC"));
     let fields = [

@@ -23,8 +23,8 @@ pub enum ArrowWriteError {
     /// The file cannot be written, or not with these columns.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// A type of Arrow for which there is no codec.
-    #[error("column {column:?}: there is no codec for {data_type}")]
+    /// A type of Arrow without a codec.
+    #[error("column {column:?}: values of type {data_type} cannot be stored")]
     Type { column: String, data_type: DataType },
     /// A batch that is not of the schema.
     #[error("column {column:?} is {found}, the schema has {expected}")]
@@ -39,11 +39,7 @@ pub enum ArrowWriteError {
     },
     /// More values than fit together.
     #[error("column {column:?}: {source}")]
-    Values {
-        column: String,
-        /// Of what there are too many.
-        source: ValuesError,
-    },
+    Values { column: String, source: ValuesError },
 }
 
 /// The reason why a value cannot be stored.

@@ -43,7 +43,7 @@ fn wrong_definitions_are_named() {
         assert_eq!(parse(bytes).unwrap_err().to_string(), expected);
     };
     check(b"\0\0", "codec name at 1000 is empty");
-    check(b"\x04Byte\x01", "codec parameters at 1006 needs 1 bytes, 0 are there");
+    check(b"\x04Byte\x01", "codec parameters at 1006 needs 1 bytes, found 0");
     check(b"\x04Byte\x01x", "codec Byte at 1006 has 1 bytes of parameters and uses 0");
     let key = b"\x04Key2\x0f\x05SByte\0\x05\0\0\0\0\0\0\0";
     check(key, "codec Key2 at 1006 cannot be of SByte");
@@ -92,7 +92,7 @@ fn check_refused(codec: &Codec, rows: usize, block: &[u8], expected: &str) {
 fn booleans_are_packed_from_the_lowest_bit_on() {
     let bits = Codec::Item(Item::Boolean);
     check_block(&bits, 10, &[0b1000_0101, 0b10], &[1, 0, 1, 0, 0, 0, 0, 1, 0, 1]);
-    check_refused(&bits, 10, &[0], "booleans at 0 needs 2 bytes, 1 are there");
+    check_refused(&bits, 10, &[0], "booleans at 0 needs 2 bytes, found 1");
     check_refused(&bits, 8, &[0, 0], "1 bytes are left at 1 after the last value");
     let pairs = Codec::Item(Item::MissingBoolean);
     check_block(&pairs, 5, &[0b1001_0001, 0b10, 0, 0], &[1, 0, 1, 2, 2]);
@@ -179,7 +179,7 @@ fn wrong_vectors_are_named() {
     };
     check(&fixed, 1, &[2, 4], b"", "number of vectors at 0 is 2, expected 1");
     check(&fixed, 1, &[1, 3, -1, 0], b"abc", "common length of vectors at 4 is 3, expected 4");
-    check(&fixed, 1, &[1, 4, -1, 0], b"abc", "numbers at 16 needs 4 bytes, 3 are there");
+    check(&fixed, 1, &[1, 4, -1, 0], b"abc", "numbers at 16 needs 4 bytes, found 3");
     check(&fixed, 1, &[1, 4, 4, 0], b"", "vector 0 of length 4 has 4 explicit items");
     check(&fixed, 1, &[1, 4, -2, 0], b"", "vector 0 of length 4 has -2 explicit items");
     let sum = "sum of vector counts at 8 is 2, expected 1";
@@ -200,7 +200,7 @@ fn wrong_vectors_are_named() {
     check(&any, 1, &[1, -1], b"", "common length of vectors at 4 is -1, expected 0 or more");
     // A billion vectors of a length of a billion.
     let many = [1 << 30, i32::MAX];
-    check(&any, 1 << 30, &many, b"", "vector counts at 8 needs 4294967296 bytes, 0 are there");
+    check(&any, 1 << 30, &many, b"", "vector counts at 8 needs 4294967296 bytes, found 0");
 }
 
 #[test]

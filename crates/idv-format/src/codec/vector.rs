@@ -8,7 +8,7 @@ use crate::error::FormatError;
 use crate::values::ValuesError;
 use crate::values::{Rows, Vectors};
 
-/// A count that says that all items of a vector are there.
+/// The count of a vector that stores all its items.
 const DENSE: i32 = -1;
 
 pub(super) fn decode<'a>(

@@ -81,7 +81,7 @@ impl<'f, R: ReadAt> Column<'f, R> {
         &self.blocks
     }
 
-    /// The rows of a block; none when there is no such block.
+    /// The rows of a block; empty when the column has no such block.
     pub fn block_rows(&self, block: u64) -> Range<u64> {
         self.entry.block_rows(block, self.row_count())
     }

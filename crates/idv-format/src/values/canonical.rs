@@ -4,7 +4,7 @@ use zerocopy::IntoBytes;
 
 use crate::values::{Values, Vectors, on_arrays};
 
-/// The bytes in place of a length when a text is missing.
+/// The bytes instead of a length when a text is missing.
 const MISSING: [u8; 4] = [0xff; 4];
 
 impl Values<'_> {

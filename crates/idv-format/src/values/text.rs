@@ -40,12 +40,12 @@ impl<'a> Text<'a> {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// Whether there are no texts.
+    /// Whether the column has no texts.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The text of number `index`, `None` when it is missing or there is none of that number.
+    /// The text of number `index`, `None` when it is missing or out of range.
     pub fn get(&self, index: usize) -> Option<&str> {
         if self.missing.get(index).copied().unwrap_or(false) {
             return None;

@@ -149,7 +149,7 @@ impl<'a> Vectors<'a> {
         }
     }
 
-    /// Whether there are no vectors.
+    /// Whether the column has no vectors.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -191,7 +191,7 @@ impl<'a> Vectors<'a> {
         }
     }
 
-    /// The vector of number `index`, `None` when there is none.
+    /// The vector of number `index`, `None` when it is out of range.
     pub fn row(&self, index: usize) -> Option<VectorRow<'_>> {
         match &self.shape {
             Shape::Dense { length, rows } => (index < *rows).then(|| {

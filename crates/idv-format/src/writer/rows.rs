@@ -42,7 +42,7 @@ pub(super) fn fitting(pending: &[&Values<'_>], rows: &[Values<'_>], count: usize
             high = middle;
         }
     }
-    // A row that is too large makes a block of its own.
+    // A row that is too large becomes a separate block.
     Fit::Block { added: low.max(usize::from(pending_rows == 0)) }
 }
 

@@ -41,7 +41,7 @@ fn batch(file: &File, options: ArrowOptions) -> Result<RecordBatch, ArrowError> 
     ArrowReader::new(file, &columns, options)?.read(0..file.row_count())
 }
 
-/// What ML.NET's files hold goes over, but for times of which the test says so.
+/// The values of ML.NET's files convert, except for the times that the test names.
 #[test]
 fn every_file_becomes_a_batch() {
     let (mut batches, mut refused) = (0, 0);
@@ -179,7 +179,7 @@ fn a_key_beyond_its_values_is_refused() {
     writer.write(&[Values::Byte(vec![2, 0, 3].into())]).unwrap();
     let file = File::open(writer.finish().unwrap().0.into_inner()).unwrap();
     let error = read_column(&file, "k", ArrowOptions::default()).unwrap_err();
-    assert_eq!(error.to_string(), "column \"k\": key 3 at 2 is none of 2 values");
+    assert_eq!(error.to_string(), "column \"k\": key 3 at 2 is out of range for 2 values");
     let reader = ArrowReader::new(&file, &[0], ArrowOptions::default()).unwrap();
     let batch = reader.read(0..2).unwrap();
     let keys = batch.column(0).as_dictionary::<UInt8Type>();

@@ -1,4 +1,4 @@
-//! Columns made of Arrow arrays, against hand-made ones and those that the arrays came from.
+//! Columns converted from Arrow arrays, against columns made by hand and the original columns.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -245,7 +245,7 @@ fn slices_are_what_they_show() {
 #[test]
 fn types_without_a_codec_are_named() {
     let times = arrow_array::Time32SecondArray::from(vec![1]);
-    assert_eq!(error(times), "column \"c\": there is no codec for Time32(s)");
+    assert_eq!(error(times), "column \"c\": values of type Time32(s) cannot be stored");
     let file = Schema::new(vec![Field::new("c", DataType::Int32, false)]);
     let sink = Cursor::new(Vec::new());
     let mut writer = ArrowWriter::new(sink, &file, WriteOptions::default()).unwrap();

@@ -1,4 +1,4 @@
-//! Damaged files: each kind of damage has an error of its own, and none does harm.
+//! Damaged files: each kind of damage has its own error, and none does harm.
 
 use std::fs;
 
@@ -67,11 +67,11 @@ fn what_mlnet_refuses_is_refused_by_name() {
     check("toc offset 0", put(24, 0, 8), toc);
     let tail = "offset of the tail at 32 is 0, expected 256 to 9223372036854775799";
     check("tail offset 0", put(32, 0, 8), tail);
-    let beyond = "tail signature at 10000 needs 8 bytes, 0 are there";
+    let beyond = "tail signature at 10000 needs 8 bytes, found 0";
     check("tail offset past end", put(32, 10_000, 8), beyond);
     let tail = "tail signature at 801 is 434d4c00445642ff, expected 434d4c0044564200";
     check("tail signature damaged", |file| file[TAIL] = 0xff, tail);
-    let cut = "tail signature at 801 needs 8 bytes, 0 are there";
+    let cut = "tail signature at 801 needs 8 bytes, found 0";
     check("file cut before tail", |file| file.truncate(TAIL - 1), cut);
     check("trailing garbage", |file| file.extend(b"garbage"), opens);
     check("rows -1", put(40, -1, 8), "row count at 40 is -1, expected 0 or more");

@@ -12,7 +12,7 @@ pub(crate) fn own_files() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/idv")
 }
 
-/// A file with a JSON beside it that says what it holds.
+/// A file, and a JSON file next to it that describes its content.
 pub(crate) struct Sample {
     pub(crate) path: PathBuf,
     /// The data set alone: some files have something in front of it.

@@ -52,7 +52,7 @@ fn files_of_killed_processes_are_whole_or_refused() {
             .stdout(std::process::Stdio::null())
             .spawn()
             .unwrap();
-        // The last of them wait for the whole length, behind which only the header comes.
+        // The last ones wait for the whole length; only the header is written after that.
         let until = bytes * (kill + 1) / kills;
         while path.metadata().map_or(0, |found| found.len()) < until {
             std::hint::spin_loop();

@@ -1,4 +1,4 @@
-//! What the writer makes, read by this crate, by an independent parser, and beside ML.NET's bytes.
+//! Written files, read by this crate and an independent parser, and compared with ML.NET's bytes.
 
 use std::fs;
 use std::io::Cursor;

@@ -24,8 +24,8 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Sorts `edges` into `row_count` rows, keeping their order within each. Every row of an edge
-    /// is there.
+    /// Sorts `edges` into `row_count` rows, keeping their order within each. The rows of all edges
+    /// are below `row_count`.
     pub(super) fn new(row_count: usize, edges: &[(u32, Edge)]) -> Self {
         let mut ends = vec![0usize; row_count + 1];
         for (row, _) in edges {

@@ -94,7 +94,7 @@ fn segments_of_killed_processes_are_whole_or_partial() {
     for (name, expected) in [("killed.tbf", &built), ("killed.stream", &streamed)] {
         let (mut partial, mut complete) = (0, 0);
         for kill in 0..kills {
-            // The last of them wait for the whole length, behind which only the header comes.
+            // The last ones wait for the whole length; only the header is written after that.
             let until = expected.len() as u64 * (kill + 1) / kills;
             let found = killed_at(&folder.path().join(name), until);
             if Segment::open(&found).is_ok() {
@@ -110,7 +110,7 @@ fn segments_of_killed_processes_are_whole_or_partial() {
     }
 }
 
-/// What a process leaves that is killed when its file has so many bytes.
+/// The file of a process that is killed when the file has `until` bytes.
 fn killed_at(path: &Path, until: u64) -> Vec<u8> {
     fs::remove_file(path).unwrap_or(());
     let mut victim = Command::new(std::env::current_exe().unwrap())

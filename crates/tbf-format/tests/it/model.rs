@@ -113,7 +113,7 @@ impl Model {
         builder.finish()
     }
 
-    /// The same with vectors that go out as they come, behind something else.
+    /// The same, written vector by vector after other bytes.
     #[cfg(feature = "std")]
     pub(crate) fn write(&self) -> Result<Vec<u8>, SegmentWriteError> {
         let mut sink = Cursor::new(b"before".to_vec());

@@ -11,7 +11,7 @@ use crate::model::{ENCRYPTION, KEY, compressions};
 pub(crate) const WITH_KEY: UnpackOptions<'static> =
     UnpackOptions { key: Some(&KEY), max_bytes: 1 << 20 };
 
-/// Of 400 components, 160 vectors fill a block.
+/// With 400 components, 160 vectors fill a block.
 const DIM: usize = if cfg!(miri) { 20 } else { 400 };
 
 /// A segment with every region.

@@ -54,7 +54,7 @@ proptest! {
     }
 }
 
-/// More vectors than fit into a block, each of a size that blocks are no multiple of.
+/// More vectors than fit into a block, of a size that does not divide a block's.
 #[cfg(feature = "std")]
 #[test]
 fn vectors_of_many_blocks_go_out_as_they_come() {

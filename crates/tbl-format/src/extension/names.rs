@@ -74,7 +74,7 @@ impl<'a> ClassNames<'a> {
         self.0.ends.len()
     }
 
-    /// Whether there are none.
+    /// Whether the table has no names.
     pub fn is_empty(&self) -> bool {
         self.0.ends.is_empty()
     }
@@ -172,7 +172,7 @@ impl NameTableBuilder {
         self.ends.len() / size_of::<U32>()
     }
 
-    /// Whether there are none.
+    /// Whether the table has no names.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

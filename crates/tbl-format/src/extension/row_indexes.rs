@@ -84,8 +84,8 @@ impl<'a> RowIndexes<'a> {
     }
 
     /// The row index of sample `index` of the file; `None` when it has none or another block has
-    /// it. `sample_crc32c` is that of the sample's bytes: a row index that was made of other bytes
-    /// is refused.
+    /// it. `sample_crc32c` is the checksum of the sample's bytes. A row index of other bytes is
+    /// refused.
     ///
     /// # Errors
     /// [`FormatError::RowIndexExtent`], [`FormatError::TooLarge`], [`FormatError::Crc32c`].
@@ -166,7 +166,7 @@ impl RowIndexTableBuilder {
         self.slots.len() / size_of::<Slot>()
     }
 
-    /// Whether there are none.
+    /// Whether the table has no row indexes.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }

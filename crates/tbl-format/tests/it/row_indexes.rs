@@ -112,7 +112,7 @@ fn every_truncation_and_flipped_bit_ends_with_an_answer() {
     for len in 0..whole.len() {
         let payload = payload(&whole[..len]);
         let parsed = Extension::parse(&payload);
-        // Head and table are 48 bytes; a cut behind them takes bytes of a row index away.
+        // Head and table are 48 bytes; a later cut removes bytes of a row index.
         assert_eq!(parsed.is_err(), len < 48, "cut to {len}");
         if let Ok(Some(Extension::RowIndexes(table))) = parsed {
             assert!(table.row_index(9, SAMPLE_CRC32C[2]).is_err(), "cut to {len}");

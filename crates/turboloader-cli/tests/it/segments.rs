@@ -317,7 +317,7 @@ fn an_encrypted_segment_needs_its_key() {
         [&["ls"][..], &["cat", "0"], &["digest"], &["edges", "0"], &["find", "--time", ".."]]
     {
         let line = segment(args[0], &path, &args[1..]).error(2);
-        assert!(line.contains("is encrypted, and there is no key"), "{line}");
+        assert!(line.contains("is encrypted and needs a key"), "{line}");
     }
     // What can be checked without the key is, and the rest is not called good.
     let run = segment("verify", &path, &[]);

@@ -123,9 +123,9 @@ fn damage_is_told_from_what_the_system_refuses() {
     let cut = write(folder.path(), "cut.idv", &bytes[..300]);
     assert!(bench(&cut, &columns).error(1).contains("tail signature"));
     let cut = write(folder.path(), "cut.tbf", b"TALB");
-    assert!(bench(&cut, &columns).error(1).contains("header needs 128 bytes, 4 are there"));
+    assert!(bench(&cut, &columns).error(1).contains("header needs 128 bytes, found 4"));
     let cut = write(folder.path(), "cut.tbl", b"TBL\x02");
-    assert!(bench(&cut, &["--recipe", "raw"]).error(1).contains("needs 64 bytes, 4 are there"));
+    assert!(bench(&cut, &["--recipe", "raw"]).error(1).contains("needs 64 bytes, found 4"));
     bench(&folder.path().join("missing.idv"), &columns).error(2);
 
     let idv = idv_format::IdvFile::open(bytes.clone()).expect("it opens");

@@ -385,12 +385,12 @@ fn a_name_tells_what_a_damaged_file_was() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = write(folder.path(), "empty.idv", b"");
     let line = table("info", &path, &[]).error(1);
-    assert!(line.ends_with("empty.idv: header at 0 needs 256 bytes, 0 are there"), "{line}");
+    assert!(line.ends_with("empty.idv: header at 0 needs 256 bytes, found 0"), "{line}");
     let report = table("verify", &path, &["--json"]);
     assert_eq!(report.code, Some(1));
     let report = &json_lines(str::from_utf8(&report.stdout).expect("it is UTF-8"))[0];
     assert_eq!((&report["good"], &report["damaged"]), (&json!(false), &json!(1)));
     let path = write(folder.path(), "empty.TBF", b"TALA");
     let line = table("ls", &path, &[]).error(1);
-    assert!(line.ends_with("empty.TBF: header needs 128 bytes, 4 are there"), "{line}");
+    assert!(line.ends_with("empty.TBF: header needs 128 bytes, found 4"), "{line}");
 }
