@@ -1,6 +1,6 @@
 //! Decodes a part of a JPEG image at a smaller scale to a binary PPM on standard output:
 //! `jpeg_region FILE SCALE X Y WIDTH HEIGHT`, where SCALE is 1, 2, 4 or 8 and the rectangle is in
-//! pixels of the image that is so many times smaller.
+//! pixels of the scaled image.
 //!
 //! Without arguments it decodes a part of a small image of the test data and writes only its size.
 

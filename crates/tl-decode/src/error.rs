@@ -51,10 +51,10 @@ pub enum Defect {
         length: usize,
     },
     /// Bytes end before a structure does.
-    #[error("{format} {what} at byte {offset} needs {need} bytes, {have} are there")]
+    #[error("{format} {what} at byte {offset} needs {need} bytes, found {have}")]
     Truncated { format: Format, what: &'static str, offset: u64, need: u64, have: u64 },
     /// Compressed data ends or breaks before it has filled its part of the image.
-    #[error("{format} {what}: {have} of {need} are there")]
+    #[error("{format} {what}: expected {need}, found {have}")]
     ShortOutput { format: Format, what: &'static str, need: u64, have: u64 },
     /// A field holds a value that the format does not allow.
     #[error("{format} {what} is {found}")]

@@ -48,7 +48,7 @@ impl Image {
         (self.width, self.height, self.channels) = (width, height, channels);
         let bytes = self.row_bytes() * height as usize;
         if bytes > self.data.capacity() {
-            // What is there is not kept, so growing must not copy it.
+            // The contents are not kept, so growing must not copy them.
             self.data.clear();
             self.data.reserve_exact(bytes);
         }

@@ -96,7 +96,7 @@ impl Default for JpegDecoder {
 }
 
 impl Clone for JpegDecoder {
-    /// A decoder with the same settings and memory of its own.
+    /// A decoder with the same settings, which shares no memory with this one.
     fn clone(&self) -> Self {
         Self::new(self.limits).with_level(self.level)
     }

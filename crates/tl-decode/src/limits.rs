@@ -80,7 +80,7 @@ impl Limits {
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(
     not(any(feature = "tiff-lzma", feature = "tiff-zstd")),
-    expect(dead_code, reason = "only these codecs have memory of their own")
+    expect(dead_code, reason = "only these codecs allocate memory themselves")
 )]
 pub(crate) struct WorkingMemory {
     max: u64,

@@ -236,7 +236,7 @@ impl ComponentGeometry {
         (across, down)
     }
 
-    /// Pixel rows that are complete when the first `samples` rows of the component are there.
+    /// Pixel rows that are complete once the first `samples` rows of the component are decoded.
     pub(super) fn complete_rows(&self, samples: u32) -> u32 {
         if samples >= self.size.1 {
             return u32::MAX;
@@ -294,7 +294,7 @@ mod tests {
     fn components_are_scaled_and_upsampled_as_libjpeg_does() {
         use Scale::{Eighth, Full, Half, Quarter};
         use Upsampling::{Fractional, H1V2, H2V1, H2V2, None, Replicate};
-        // Of the second component: its own scale, its size, how it is upsampled.
+        // The scale, size and upsampling of the second component.
         let check = |size, factors: &[u8], scale, expected| {
             let geometry = Geometry::new(&frame(size, factors), scale, Option::None).unwrap();
             let component = &geometry.components()[1];

@@ -88,7 +88,7 @@ fn parse_scan(frame: &Frame, segment: &Segment<'_>) -> Result<Scan, DecodeError>
     };
     let mut from = 0;
     for (to, &[id, tables]) in scan.components.iter_mut().zip(&specs[..count]) {
-        // Components come in the order of the frame, so equal ids are told apart too.
+        // Components come in the order of the frame, which distinguishes those with equal ids.
         let components = frame.components().iter().enumerate().skip(from);
         let Some((index, component)) = components.into_iter().find(|(_, c)| c.id == id) else {
             return Err(marker::value("component of a scan", id.into(), segment.at));

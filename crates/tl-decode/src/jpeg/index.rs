@@ -56,7 +56,7 @@ impl<'a> RowIndex<'a> {
     /// A view of the bytes of a row index.
     ///
     /// # Errors
-    /// [`DecodeError::Malformed`] for bytes that are none.
+    /// [`DecodeError::Malformed`] for bytes that are not a row index.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let Some((header, entries)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
             return Err(truncated(HEADER_BYTES, bytes.len()));
@@ -86,7 +86,7 @@ impl<'a> RowIndex<'a> {
         Ok(Self { components, rows: rows.into(), data, file_crc32, entries })
     }
 
-    /// Checks that the index was made of `file`, whose only scan this is.
+    /// Checks that the index was built from `file`, whose only scan is `scan`.
     pub(super) fn check(&self, scan: &Scan, file: &[u8]) -> Result<(), Damage> {
         let fits = self.rows == scan.mcu_rows
             && self.components == scan.count

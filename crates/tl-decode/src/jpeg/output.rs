@@ -64,7 +64,7 @@ impl PlaneBuffer {
     fn allocate(&mut self) {
         let need = self.stride * self.rows as usize;
         if need > self.data.len() {
-            // What is there is not kept, so growing must not copy it.
+            // The contents are not kept, so growing must not copy them.
             self.data.clear();
             self.data.reserve_exact(need);
             self.data.resize(need, MID_GREY);
@@ -154,7 +154,7 @@ pub(super) fn views<'a>(
 }
 
 impl Output<'_> {
-    /// Makes pixels of whatever has not become any; all blocks are there.
+    /// Converts the remaining samples into pixels, after the last block.
     pub(super) fn finish(&mut self) {
         self.write_rows(u32::MAX);
     }

@@ -32,7 +32,7 @@ pub(super) struct ScanComponent {
 /// A scan header, with the numbers of the frame that say how many MCUs follow it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scan {
-    /// The components, of which the first `count` are there.
+    /// The components, of which the first `count` are in the scan.
     pub(super) components: [ScanComponent; MAX_COMPONENTS],
     /// Components in the scan, 1..=4.
     pub(super) count: usize,
@@ -128,7 +128,7 @@ impl From<Damage> for DecodeError {
 /// The defects of entropy-coded data and the markers in it, in the same words for sequential and
 /// progressive scans.
 pub(super) mod words {
-    pub(in crate::jpeg) const UNUSED: &str = "entropy-coded data behind the last MCU";
+    pub(in crate::jpeg) const UNUSED: &str = "entropy-coded data after the last MCU";
     pub(in crate::jpeg) const OUT_OF_TURN: &str = "restart marker out of turn";
     pub(in crate::jpeg) const MISSING: &str = "restart marker is missing";
     pub(in crate::jpeg) const INSIDE: &str = "marker inside entropy-coded data";

@@ -209,7 +209,7 @@ impl<'a, 'b> Scans<'a, 'b> {
             mcus = (only.columns, only.rows);
         }
         let window = output.geometry.frame_window();
-        // A DC scan's data is there when nothing else is, that of the AC scans together.
+        // The data of a DC scan is in memory alone, that of the AC scans at the same time.
         let other_bytes = output.plane_bytes + EntropyData::memory(self.image.bytes.len());
         let grids = &grids[..count];
         decoder.begin(grids, mcus, &window, self.on_damaged, other_bytes, self.limits)?;

@@ -93,8 +93,8 @@ impl SequentialDecoder {
         Ok(end.at.filter(|&at| index.finish(file, at)))
     }
 
-    /// Decodes each row of the window from where the index has its start, no further than
-    /// the window reaches. There are no restart markers.
+    /// Decodes each row of the window from its start in the index, up to the end of the window. The
+    /// scan has no restart markers.
     fn rows<S: BlockSink>(
         &mut self,
         level: Level,

@@ -209,7 +209,7 @@ mod tests {
                 let found = orientation(&block(big_endian, kind, 2, &twice));
                 assert_eq!(found, Some(Orientation::Rotate90), "type {kind} twice");
             }
-            // Bytes and text are not numbers, but the tag is there.
+            // Bytes and text are not numbers, but the tag is present.
             for kind in [1, 2, 7] {
                 let found = orientation(&block(big_endian, kind, 1, &[6]));
                 assert_eq!(found, Some(Orientation::Upright), "type {kind}");

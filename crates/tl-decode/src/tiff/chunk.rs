@@ -93,7 +93,7 @@ impl<'a> ChunkDecoder<'a> {
         memory: WorkingMemory,
         out: &mut Vec<u8>,
     ) -> Result<(), DecodeError> {
-        // Only the optional codecs need memory of their own.
+        // Only the optional codecs allocate memory themselves.
         #[cfg(not(any(feature = "tiff-lzma", feature = "tiff-zstd")))]
         let _ = memory;
         let layout = self.layout;

@@ -70,7 +70,7 @@ impl Values<'_> {
         self.data.len() / self.size
     }
 
-    /// Value `index` if it is there and of an unsigned type.
+    /// Value `index` if the tag has it and its type is unsigned.
     pub(super) fn get(&self, index: usize) -> Option<u64> {
         let at = index.checked_mul(self.size)?;
         let bytes = self.data.get(at..at.checked_add(self.size)?)?;

@@ -9,7 +9,7 @@ use tl_decode::{Color, Exif, probe};
 
 use crate::manifest::decode;
 
-/// Of files of one format and class: how many there are, how many decoded.
+/// The number of files, and of decoded files, by format and class.
 type Counts = BTreeMap<(String, String), (u32, u32)>;
 
 fn count(corpora: &Path) -> Counts {
@@ -24,7 +24,7 @@ fn count(corpora: &Path) -> Counts {
             if !matches!(format.as_str(), "jpeg" | "png" | "webp" | "bmp" | "tiff") {
                 continue;
             }
-            let bytes = std::fs::read(set.join(text("file"))).expect("the file is there");
+            let bytes = std::fs::read(set.join(text("file"))).expect("the file exists");
             let (files, decoded) = counts.entry((format, text("class"))).or_default();
             *files += 1;
             let result = decode(&bytes, Color::Rgb8, Exif::Ignore);

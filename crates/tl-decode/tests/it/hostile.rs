@@ -4,7 +4,7 @@ use tl_decode::{Color, DecodeError, DecodeOptions, Decoder, Exif, Image, Limits,
 
 use crate::manifest::{Entry, decode, entries};
 
-/// Damaged headers may claim any size; this keeps the test fast, the limits have tests of their own.
+/// Damaged headers may claim any size; this keeps the test fast. Other tests cover the limits.
 fn small_limits() -> DecodeOptions {
     let limits = Limits {
         max_pixels: 1 << 20,
@@ -25,7 +25,7 @@ fn require_printable(file: &str, error: &DecodeError) {
     assert!(line.len() < 300, "{file}: {line}");
 }
 
-/// Bytes at the end that a decoder may do without: what stands behind the last pixel.
+/// Bytes after the last pixel, which a decoder can do without.
 fn tail_without_pixels(file: &str) -> usize {
     match file {
         "jpeg/trailing.jpg" => 8,

@@ -27,7 +27,7 @@ fn entries() -> Vec<Entry> {
 }
 
 fn read(entry: &Entry) -> Vec<u8> {
-    std::fs::read(folder().join(entry.file())).expect("the file is beside the manifest")
+    std::fs::read(folder().join(entry.file())).expect("the file is next to the manifest")
 }
 
 fn decoder() -> JpegDecoder {
@@ -121,7 +121,7 @@ fn the_sampling_factors_of_an_only_component_cancel_out() {
     let mut decoder = decoder();
     let (mut plain, mut image) = (Image::new(), Image::new());
     for name in ["grey.jpg", "progressive_default_grey.jpg"] {
-        let mut bytes = std::fs::read(folder().join(name)).expect("the file is there");
+        let mut bytes = std::fs::read(folder().join(name)).expect("the file exists");
         let frame = bytes.windows(2).position(|marker| matches!(marker, [0xFF, 0xC0..=0xC2]));
         let factors = frame.expect("a frame header") + 11;
         assert_eq!(bytes[factors], 0x11, "{name}");
@@ -303,7 +303,7 @@ fn a_cut_file_keeps_the_rows_above_the_cut() {
     // A region above the cut needs nothing below it.
     let region = Some(Rect::of_size(9, 16));
     let request = JpegRequest { region, ..JpegRequest::default() };
-    decoder().decode(cut, &request, &mut kept).expect("the rows are there");
+    decoder().decode(cut, &request, &mut kept).expect("the rows are complete");
     assert!(kept.data == whole.data[..kept.data.len()]);
 }
 

@@ -21,7 +21,7 @@ const KINDS: [&str; 5] = [
 
 fn read(name: &str) -> Vec<u8> {
     let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/jpeg");
-    std::fs::read(folder.join(name)).expect("the file is there")
+    std::fs::read(folder.join(name)).expect("the file exists")
 }
 
 fn decoder() -> JpegDecoder {
@@ -129,7 +129,7 @@ fn restart_markers_behind_the_last_mcu_are_passed_over() {
             for markers in [&[0xFF, 0xD0][..], &[0xFF, 0xD5], &[0xFF, 0xD3, 0xFF, 0xFF, 0xD4]] {
                 is_whole(&with(&file, at, markers), &file);
                 let junk = with(&file, at, &[markers, b"junkjunk"].concat());
-                let error = decode(&junk, OnDamaged::Error).expect_err("data behind the last MCU");
+                let error = decode(&junk, OnDamaged::Error).expect_err("data after the last MCU");
                 let DecodeError::Malformed(Defect::Stray { offset, .. }) = error else {
                     panic!("{name}: {error}");
                 };
@@ -167,7 +167,7 @@ fn up_to_seven_bytes_behind_the_last_mcu_are_no_damage() {
                 if stray <= 7 {
                     is_whole(&longer, &file);
                 } else {
-                    is_damaged(&longer, "entropy-coded data behind the last MCU", at);
+                    is_damaged(&longer, "entropy-coded data after the last MCU", at);
                 }
             }
         }

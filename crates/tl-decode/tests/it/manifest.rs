@@ -19,7 +19,7 @@ impl Entry {
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        std::fs::read(folder().join(self.file())).expect("the file is beside the manifest")
+        std::fs::read(folder().join(self.file())).expect("the file is next to the manifest")
     }
 }
 

@@ -1,5 +1,5 @@
-//! The tables of the last images. Most photographs bring tables of their own; the standard ones
-//! and those of an encoder's fixed set come again.
+//! The tables of the last images. Most photographs contain their own tables, but the standard ones
+//! and those of an encoder's fixed set are used repeatedly.
 
 use tl_simd::Level;
 
@@ -9,7 +9,7 @@ use crate::jpeg::scan::HuffmanSpec;
 /// Pairs of tables that are kept: twice what a scan can use.
 const CAPACITY: usize = 8;
 
-/// Tables by the bytes they were made of.
+/// Tables by the bytes they were built from.
 #[derive(Debug, Default)]
 pub(in crate::jpeg) struct TableCache {
     kept: Vec<Kept>,

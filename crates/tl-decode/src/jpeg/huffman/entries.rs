@@ -1,5 +1,5 @@
-//! The entries of look-up tables, computed without branches, so that the compiler can make them
-//! many at a time: nearly every photograph brings tables of its own.
+//! The entries of look-up tables, computed without branches, so that the compiler vectorises the
+//! loops: nearly every photograph contains its own tables.
 
 use super::tables::{END, Entry};
 use super::{HuffmanSpec, Symbols};
@@ -50,7 +50,7 @@ impl<'a, const SIZE: usize> Following<'a, SIZE> {
         (index << (used & 31)) & ((1 << Self::INDEX_BITS) - 1)
     }
 
-    /// The bits of a block's end at bit `used`, if it is there.
+    /// The bits of the end-of-block code at bit `used`, 0 for another code.
     #[inline(always)]
     fn end_at(&self, index: u32, used: u32) -> u32 {
         let code = Self::behind(index, used) >> Self::INDEX_BITS.saturating_sub(self.end_bits);
@@ -120,7 +120,7 @@ impl<'a, const SIZE: usize> Following<'a, SIZE> {
     }
 }
 
-/// Fills a table whose entries begin with a code of `first`, or an AC code if there is none.
+/// Fills a table whose entries begin with a code of `first`, or with an AC code if that is `None`.
 #[inline(always)]
 pub(super) fn fill<const SIZE: usize>(
     following: &Following<'_, SIZE>,

@@ -31,8 +31,8 @@ const AC_BITS: u32 = 11;
 /// Index bits of the tables that begin with a DC coefficient.
 const DC_BITS: u32 = 9;
 
-/// Whether the position `next` after an entry is none: neither inside the block or at its end,
-/// nor [`END`] after such a one.
+/// Whether the position `next` after an entry is invalid: neither inside the block or at its end,
+/// nor [`END`] after such a position.
 #[inline(always)]
 pub(in crate::jpeg) fn overruns(next: u32) -> bool {
     next & 127 > 64
@@ -61,7 +61,7 @@ fn entry(bits: u32, extra: u32, at: [u32; 2], distance: u32, values: [i32; 2]) -
 pub(in crate::jpeg) struct Tables {
     ac: [Entry; 1 << AC_BITS],
     dc: [Entry; 1 << DC_BITS],
-    /// Of each entry of `ac` the bits, and above them the distance.
+    /// The bits of each entry of `ac`, and above them the distance.
     ac_lengths: [u16; 1 << AC_BITS],
     ac_codes: Codes,
     dc_codes: Codes,
@@ -128,8 +128,8 @@ impl Tables {
     }
 
     /// The entry of the one symbol that comes next at position `at` of a block, of up
-    /// to 31 bits; 0 where there is none. As in libjpeg, a coefficient after the block is stored in
-    /// the last place and ends it.
+    /// to 31 bits; 0 when the bits are not a symbol. As in libjpeg, a coefficient after the block is
+    /// stored in the last place and ends it.
     #[cold]
     #[inline(never)]
     pub(in crate::jpeg) fn one_symbol(&self, bits: u64, at: u32) -> Entry {

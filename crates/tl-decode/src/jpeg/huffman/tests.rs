@@ -97,7 +97,7 @@ fn impossible_codes_are_refused() {
     };
     assert!(spec(counts(&[(1, 1)]), &[0]));
     assert!(spec(counts(&[(1, 1), (2, 1), (16, 1)]), &[0, 1, 2]));
-    // The code of ones only is none.
+    // A code of ones only is not allowed.
     assert!(!spec(counts(&[(1, 2)]), &[0, 1]));
     assert!(!spec(counts(&[(1, 1), (2, 2)]), &[0, 1, 2]));
     assert!(!spec(counts(&[(2, 5)]), &[0, 1, 2, 3, 4]));

@@ -130,7 +130,7 @@ fn first_block(
             match symbol(bits, table, entry.middle(), entry.bits(), band.low)? {
                 Symbol::Value { zeros: before, value: long } => {
                     (zeros, value) = (before, low_half(long));
-                    // Of a value that is too large nothing may be left.
+                    // A value that is too large must leave nothing.
                     if value == 0 {
                         next = (next + zeros).min(LAST);
                         seen &= !(1 << next);

@@ -126,7 +126,7 @@ impl Reading {
     /// Goes to the segment that comes next. Returns what is wrong with the marker in front of it.
     ///
     /// As in sequential scans, a marker one or two ahead of its turn follows lost segments, one
-    /// that is as far behind is a leftover, and any other is taken for the right one.
+    /// that is one or two late is a leftover, and any other is taken for the right one.
     fn next_segment(&mut self, file: &[u8]) -> Option<Damage> {
         self.left = if self.interval == 0 { u32::MAX } else { self.interval };
         (self.position, self.run, self.broken) = (0, 0, false);

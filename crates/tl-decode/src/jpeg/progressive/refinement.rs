@@ -15,8 +15,8 @@ const BAD_REFINEMENT: Fault = Fault::Content("refinement by more than one bit");
 /// The most bits that are taken at once between two refills: what a code and a sign leave.
 const CORRECTIONS_AT_ONCE: u32 = 32;
 
-/// Says, in place of a run, that a new coefficient passes more zeros than the band has. One more if
-/// it is negative.
+/// Stands for a run that is longer than the band's zeros before a new coefficient. One more if the
+/// coefficient is negative.
 const BEHIND_BAND: u32 = 1 << 31;
 
 /// Decodes one more bit for `blocks`.

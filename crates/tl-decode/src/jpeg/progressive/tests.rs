@@ -297,7 +297,7 @@ fn scans_that_do_not_fit_are_refused() {
     check_scans(|scans| scans.insert(1, scans[0]), "bits that do not follow the last ones");
     check_scans(|scans| scans[1].1.ac = [None; 4], "table that is not defined");
     check_scans(|scans| scans[0].1.dc = [None; 4], "table that is not defined");
-    check_scans(|scans| scans[1].0.restart_interval = 1, "data behind the last MCU");
+    check_scans(|scans| scans[1].0.restart_interval = 1, "data after the last MCU");
 }
 
 #[test]

@@ -56,10 +56,10 @@ impl<'a> Segments<'a> {
         Ok(())
     }
 
-    /// Loads the next segment, given the `end` of the last; `false` where there is none.
+    /// Loads the next segment, given the `end` of the last; `false` after the last segment.
     ///
-    /// A marker that is one or two ahead of its turn follows lost segments, one that is as far
-    /// behind is a leftover, and any other is taken for the right one, as libjpeg does.
+    /// A marker that is one or two ahead of its turn follows lost segments, one that is one or two
+    /// late is a leftover, and any other is taken for the right one, as libjpeg does.
     pub(super) fn find_next(
         &mut self,
         data: &mut EntropyData,

@@ -268,7 +268,7 @@ fn data_that_is_cut_is_found_out() {
         for end in (header.scan.data_at..end.at.unwrap()).rev().step_by(7) {
             let cut = &file[..end];
             let damage = decode(&mut decoder, cut, header, &whole, OnDamaged::Error).err().unwrap();
-            // Of half a marker, the first byte.
+            // The damage may be at the first byte of half a marker.
             assert!(damage.offset >= end as u64 - 1, "{end}: {damage:?}");
             let (end, sink) = decode(&mut decoder, cut, header, &whole, OnDamaged::Keep).unwrap();
             assert_eq!(end.damage, Some(damage));
@@ -349,8 +349,8 @@ fn what_libjpeg_warns_about_is_a_fault() {
     check(&|file| file.truncate(at), "restart marker is missing");
     let stray = [0x55; STRAY_BYTES + 1];
     let insert = |file: &mut Vec<u8>, at: usize| drop(file.splice(at..at, stray));
-    check(&|file| insert(file, at), "entropy-coded data behind the last MCU");
-    check(&|file| insert(file, end), "entropy-coded data behind the last MCU");
+    check(&|file| insert(file, at), "entropy-coded data after the last MCU");
+    check(&|file| insert(file, end), "entropy-coded data after the last MCU");
     check(&|file| file[at + 1] = 0xD7, "restart marker out of turn");
     check(&|file| file[at + 1] = 0xD9, "restart marker is missing");
 }
