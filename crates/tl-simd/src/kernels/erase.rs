@@ -170,7 +170,7 @@ impl Colour {
         if pixel.iter().all(|byte| *byte == pixel[0]) {
             return out.fill(pixel[0]);
         }
-        // Copies of what is there already, twice as much each time.
+        // Copies the finished part, which doubles each time.
         let mut done = pixel.len().min(out.len());
         out[..done].copy_from_slice(&pixel[..done]);
         while done < out.len() {

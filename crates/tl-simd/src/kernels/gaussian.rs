@@ -362,7 +362,7 @@ fn reflect_from(index: usize, back: usize, len: usize) -> usize {
 #[inline(always)]
 fn lanes<const BLOCKS: usize>(floats: &[f32]) -> &[[f32; EXACT]; BLOCKS] {
     let blocks = floats.as_chunks::<EXACT>().0;
-    blocks.first_chunk().expect("a row has room behind its last block")
+    blocks.first_chunk().expect("a row has room after its last block")
 }
 
 /// The integer that adding [`ROUNDER`] has rounded to.

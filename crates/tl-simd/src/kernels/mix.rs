@@ -131,7 +131,7 @@ fn blend_as<N: Blended>(level: Level, lambda: f32, rest: f32, row: &mut [u8], ot
     );
 }
 
-/// Numbers that are blended together, so that each conversion is a loop of its own.
+/// Numbers that are blended together, so that each conversion is a separate loop.
 const STEP: usize = 32;
 
 fn define_blend<N: Blended>(lambda: f32, rest: f32, row: &mut [u8], other: &[u8]) {

@@ -6,8 +6,8 @@
 //! multiplications, divisions and square roots of `f32`, each rounded, so that every level and
 //! every machine has the same bits.
 //!
-//! Deviates come in groups of [`GROUP`]: blocks `16 g` to `16 g + 15` make group `g`, and word `w`
-//! of block `16 g + l` is what deviate `16 w + l` of the group is made of. Words 0 and 2 give the
+//! Deviates come in groups of [`GROUP`]: blocks `16 g` to `16 g + 15` make group `g`, and deviate
+//! `16 w + l` of the group is computed from word `w` of block `16 g + l`. Words 0 and 2 give the
 //! radius of the deviates of words 0 and 1, and of words 2 and 3; words 1 and 3 give the angle.
 //! A radius can be as long as `sqrt(66 ln 2)`, 6.76.
 

@@ -163,7 +163,8 @@ fn sums(
     }
 }
 
-/// Of several rows, because roots and quotients of vectors take as long as those of one number.
+/// The cosines of several rows at once: a vector instruction computes the roots and quotients of
+/// all of them in the time of one.
 #[inline(always)]
 fn cosines(products: [f32; STREAMS], squares: [f32; STREAMS], other: f32) -> [f32; STREAMS] {
     let mut cosines = [0.0; STREAMS];

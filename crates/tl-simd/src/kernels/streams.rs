@@ -1,9 +1,9 @@
 //! The order in which kernels that wait for memory read it.
 
-/// Places that are read in turn, each in a part of the data of its own.
+/// The number of places that are read in turn, each in its own part of the data.
 ///
-/// A core keeps more lines under way for several streams than for one. Neighbouring rows are
-/// no such streams: reading four of them in turn was slower than one after the other.
+/// A core keeps more lines in flight for several streams than for one. Neighbouring rows do not act
+/// as such streams: reading four of them in turn was slower than in sequence.
 pub(crate) const STREAMS: usize = 4;
 
 /// The places below `len`, a step of all streams at a time. Places from `len` on are to be left

@@ -7,9 +7,9 @@
 //! fused, then blending with the fill colour and rounding half to even.
 //! [`turn`] moves pixels by multiples of 90 degrees.
 //!
-//! A row is made in pieces of 64 pixels: places, then the pixels around them, then blending, each in
-//! a loop of its own over arrays that stay in the nearest cache. The loops are plain Rust that the
-//! compiler vectorises; only reading and packing pixels are written for the levels.
+//! A row is made in pieces of 64 pixels: places, then the pixels around them, then blending. Each
+//! step is a separate loop over arrays that stay in the nearest cache. The loops are plain Rust that
+//! the compiler vectorises; only reading and packing pixels are written for the levels.
 
 mod cells;
 mod grid;

@@ -1,6 +1,6 @@
 //! AVX2: Haswell, Zen and later.
 
-#![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
+#![expect(unsafe_code, reason = "vector instructions, which a token proves the CPU to have")]
 
 mod bytes;
 mod color;

@@ -1,6 +1,6 @@
 //! AVX-512 with byte permutes (VBMI) and byte dot products (VNNI): Ice Lake, Zen 4 and later.
 
-#![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
+#![expect(unsafe_code, reason = "vector instructions, which a token proves the CPU to have")]
 
 mod bytes;
 mod color;

@@ -14,6 +14,6 @@ pub(crate) trait ByteSimd: Simd {
     /// Adds `PIXELS` bytes and their products with as many others.
     fn add_bytes(self, sums: Self::ByteSums, bytes: &[u8], others: &[u8]) -> Self::ByteSums;
 
-    /// Of several rows, the sums of the products, those of the bytes and those of their squares.
+    /// The sums of the products, of the bytes and of their squares, for several rows.
     fn total_bytes(self, sums: [Self::ByteSums; STREAMS]) -> [[i32; STREAMS]; 3];
 }

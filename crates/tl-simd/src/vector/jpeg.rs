@@ -70,7 +70,8 @@ pub(crate) trait JpegSimd: Simd {
     /// Without the lowest `N` bits, saturated.
     fn narrow<const N: i32>(self, sums: Self::Sums) -> Self::Words;
 
-    /// Of each part, the bytes of `a` and `b` in turn: those of the first halves, of the second.
+    /// Interleaves the bytes of `a` and `b` in each part: those of the first halves, then those of
+    /// the second.
     fn zip_bytes(self, a: Self::Bytes, b: Self::Bytes) -> [Self::Bytes; 2];
 
     /// The same, two bytes at a time.

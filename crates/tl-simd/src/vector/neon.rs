@@ -1,6 +1,6 @@
 //! NEON, the 128-bit vectors of 64-bit ARM: every coefficient fits a multiplication as it is.
 
-#![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
+#![expect(unsafe_code, reason = "vector instructions, which a token proves the CPU to have")]
 
 mod bytes;
 mod color;

@@ -9,7 +9,8 @@ const CONVENTIONS: [Arithmetic; 2] = [Arithmetic::Pillow, Arithmetic::Torch];
 /// Factors of which some products are nearly whole, and others are not.
 const FACTORS: [f64; 9] = [0.0, 0.1, 0.5, 0.9, 1.0, 1.3, 1.618_033_988, 2.0, 37.25];
 
-/// Compares what `change` makes of images of up to 260 pixels, and of one with few values.
+/// Compares the levels' results of `change` on images of up to 260 pixels, and on one with few
+/// values.
 fn check(change: impl Fn(Level, &mut [u8])) {
     let mut samples = noise(260 * 3, 5);
     samples.extend(noise(100 * 3, 6).iter().map(|sample| if sample & 1 == 0 { 0 } else { 255 }));

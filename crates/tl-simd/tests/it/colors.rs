@@ -1,11 +1,11 @@
-//! All 2^24 colours against what torchvision makes of them (`testdata/color_kernels/generate.py`).
+//! Results for all 2^24 colours against torchvision's (`testdata/color_kernels/generate.py`).
 
 use std::path::PathBuf;
 
 use tl_simd::Level;
 use tl_simd::color::{self, Arithmetic};
 
-/// What an operation makes of all colours, a red at a time.
+/// The checksum of an operation's results for all colours, a red at a time.
 fn hash(change: impl Fn(&mut [u8])) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     let greens = (0..=255_u8).flat_map(|green| (0..=255_u8).map(move |blue| [green, blue]));

@@ -42,7 +42,7 @@ fn deviates_are_normal() {
     let mut deviates = vec![0.0; COUNT];
     fill_normals(Level::detect(), 7, 0, &mut deviates);
     let moment = |power| deviates.iter().map(|&x| f64::from(x).powi(power)).sum::<f64>() / count;
-    // Each in units of its own standard deviation.
+    // Each divided by its standard deviation.
     let scores = [
         moment(1) * count.sqrt(),
         (moment(2) - 1.0) * (count / 2.0).sqrt(),

@@ -82,7 +82,7 @@ fn grids_lie_where_their_authors_code_puts_them() {
     for (fields, [crc]) in cases {
         let [width, height, distance, length, x, y] =
             [0, 1, 2, 3, 4, 5].map(|at| integer(fields[at]));
-        // Whole turns and quarters of one have sines that are no whole numbers in f64.
+        // In f64, the sines of whole and quarter turns are not whole numbers.
         let (sine, cosine) = match integer(fields[6]) {
             0 => (0.0, 1.0),
             90 => (1.0, 0.0),

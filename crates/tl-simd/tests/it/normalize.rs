@@ -8,7 +8,7 @@ const LONGEST: usize = 4 * 64 + 1;
 const ELEMENTS: [Dtype; 4] = [Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::U8];
 const LAYOUTS: [Layout; 2] = [Layout::Chw, Layout::Hwc];
 
-/// Two rows of `pixels`, the second from a later part of `samples`, behind `offset` bytes.
+/// Two rows of `pixels`, the second from a later part of `samples`, after `offset` bytes.
 fn write(
     level: Level,
     samples: &[u8],

@@ -84,7 +84,7 @@ fn a_resampler_keeps_nothing_of_the_image_before() {
     }
 }
 
-/// Every filter on windows of every kind, from an image of which only the source rectangle is there.
+/// Every filter on windows of every kind, from memory that holds only the source rectangle.
 #[test]
 fn the_source_rectangle_is_all_that_is_read() {
     let (width, height) = (90_u32, 70_u32);

@@ -49,8 +49,8 @@ fn decode(element: Element, row: &[u8]) -> Vec<f32> {
     }
 }
 
-/// Rows of drawn numbers between -1 and 1, one after the other from byte `offset` on, each with
-/// `padding` bytes of noise behind it.
+/// Rows of random numbers between -1 and 1 from byte `offset` on, each followed by `padding` bytes
+/// of noise.
 struct Drawn {
     element: Element,
     bytes: Vec<u8>,

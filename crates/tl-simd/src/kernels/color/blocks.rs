@@ -74,7 +74,7 @@ fn run_sum<S: ColorSimd>(simd: S, pixels: &[u8], map: &impl Map) -> u64 {
 /// A function of each block of pixels. Implementations are plain loops over the planes, inlined
 /// into the level's frame, where they become vectors.
 pub(super) trait Change {
-    /// Replaces the planes of a block; what becomes of pixels beyond the image's end is dropped.
+    /// Replaces the planes of a block; results for pixels beyond the image's end are dropped.
     fn change(&self, planes: &mut Planes);
 }
 

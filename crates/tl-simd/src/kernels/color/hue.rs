@@ -123,7 +123,7 @@ fn is_rounded_down(steps: u8) -> bool {
     in_first | in_second | in_third | in_fourth | (steps == 176) | (steps == 184)
 }
 
-/// Pillow's `hsv2rgb`, which rounds to nearest; there are no ties, as 255 is odd.
+/// Pillow's `hsv2rgb`, which rounds to nearest. Ties cannot occur, because 255 is odd.
 #[inline(always)]
 fn to_rgb(hsv: &Hsv) -> Planes {
     let Hsv { hue, saturation, value } = hsv;

@@ -186,8 +186,8 @@ fn sharpen_chunk(mix: &impl Blocks, [above, here, below]: [&[u8]; 3], out: &mut 
     }
 }
 
-/// The weighted means, rounded to nearest: 13 is odd, so there are no ties, and the floats of both
-/// libraries are close enough to give the same.
+/// The weighted means, rounded to nearest. 13 is odd, so ties cannot occur, and the floats of both
+/// libraries are close enough to round alike.
 #[expect(clippy::cast_possible_truncation, reason = "the mean of bytes")]
 #[inline(always)]
 fn smoothed(columns: &[u16], here: &[u8]) -> Plane {

@@ -82,8 +82,8 @@ floats! {
     f64, i64, u64;
 }
 
-/// The smallest and the largest value, where -0 is below 0. NaN counts for nothing; none when there
-/// is no number.
+/// The smallest and the largest value, where -0 is below 0. NaN is ignored. `None` when `values`
+/// has no number.
 #[must_use]
 pub fn extremes<T: Number>(level: Level, values: &[T]) -> Option<(T, T)> {
     let (least, most) = level.vectorize(

@@ -38,7 +38,7 @@ impl Grid {
         Self { rotation: (cosine, sine), ..self }
     }
 
-    /// The squares between the stripes in place of the stripes.
+    /// Selects the squares between the stripes instead of the stripes.
     #[must_use]
     pub fn squares(self) -> Self {
         Self { squares: true, ..self }

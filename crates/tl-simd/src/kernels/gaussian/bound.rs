@@ -15,7 +15,7 @@ impl Bound {
     /// `dropped`.
     pub(super) fn new(products: &[f32], fast_taps: usize, dropped: f32) -> Self {
         let largest = f32::from(u8::MAX);
-        // Two roundings a step where there is no fused one, and those of the products.
+        // Two roundings a step without fused operations, and those of the products.
         let mut relative = (2 * fast_taps + 4) as f32 * UNIT;
         let mut absolute = largest * dropped + f32::MIN_POSITIVE;
         let mut total = 0.0;

@@ -149,7 +149,7 @@ mod tests {
             let c = next();
             assert_eq!(fused(a, b, c).to_bits(), a.mul_add(b, c).to_bits(), "{a} {b} {c}");
         }
-        // A tie in f32 that f64 makes of a number next to it.
+        // f64 rounds a number next to a tie in f32 to that tie.
         let tie = 1.0 + f32::EPSILON;
         let beside = 2.0_f32.powi(-60);
         for (a, b, c) in [(tie, 1.0 + f32::EPSILON, beside), (beside, -1.0, tie * 0.5)] {

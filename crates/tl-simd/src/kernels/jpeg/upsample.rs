@@ -36,7 +36,7 @@ pub fn upsample_h2v2(level: Level, near: &[u8], far: &[u8], out: &mut [u8]) {
 
 /// A row between two: three quarters of `near` and a quarter of `far`.
 ///
-/// Of the two rows that a row becomes, the lower one is rounded the other way.
+/// Each row becomes two, and the lower one is rounded in the opposite direction.
 ///
 /// # Panics
 ///

@@ -70,7 +70,7 @@ impl AxisKey {
         self.span.offset == 0.0 && self.span.length == f64::from(self.output)
     }
 
-    /// The source pixels that the wanted output pixels are made of, counted from the span's first.
+    /// The source pixels that the wanted output pixels depend on, counted from the span's first.
     pub(super) fn reads(&self) -> Range<u32> {
         let last = self.first + (self.count - 1);
         if self.is_identity() {

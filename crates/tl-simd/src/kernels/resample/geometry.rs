@@ -65,7 +65,7 @@ impl<'a> ImageView<'a> {
         self.channels
     }
 
-    /// A row of pixels, counted from the first one that is there.
+    /// A row of pixels, counted from the first one in memory.
     ///
     /// # Panics
     ///

@@ -68,7 +68,7 @@ impl Quantized {
     }
 }
 
-/// One of two vectors: what its numbers are made of, and sums over its bytes, which are exact.
+/// One of two vectors: the scale and zero point of its numbers, and exact sums over its bytes.
 #[derive(Clone, Copy, Debug)]
 struct Side {
     scale: f64,

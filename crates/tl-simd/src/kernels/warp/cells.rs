@@ -163,7 +163,7 @@ impl<'a, const C: usize> Rows<'a, C> {
     #[inline(always)]
     pub(super) fn piece(&mut self, channel: usize, x: u32) -> &mut [u8; PIECE] {
         let piece = self.planes[channel].get_mut(x as usize..).and_then(<[u8]>::first_chunk_mut);
-        piece.expect("planes are made of whole pieces")
+        piece.expect("planes consist of whole pieces")
     }
 
     /// Puts the planes into row `y`.

@@ -13,8 +13,8 @@ pub enum Grid<'a> {
     Affine([f32; 6]),
     /// torchvision's `_perspective_grid`, with its eight coefficients.
     Perspective([f32; 8]),
-    /// torchvision's `elastic`: displacements added to a grid that moves nothing, x and y of each
-    /// output pixel in planes of their own.
+    /// torchvision's `elastic`: displacements added to a grid that moves nothing. One plane holds
+    /// the x, one the y of each output pixel.
     Displaced([&'a [f32]; 2]),
 }
 

@@ -49,7 +49,7 @@ const fn half(count: u32) -> f32 {
 struct Cells {
     column: [u32; PIECE],
     lines: [[u32; PIECE]; 2],
-    /// Of the left and the right pixel of the upper line, then of the lower one.
+    /// The weights of the left and the right pixel of the upper line, then of the lower one.
     weights: [[f32; PIECE]; 4],
 }
 

@@ -6,7 +6,7 @@
 //! give its entry; a step later positions are 16 smaller, and have the top bit set once their own
 //! step is past.
 
-#![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
+#![expect(unsafe_code, reason = "vector instructions, which a token proves the CPU to have")]
 
 use super::{Avx2, load_half};
 use crate::vector::color::ColorSimd;

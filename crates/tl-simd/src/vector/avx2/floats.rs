@@ -1,6 +1,6 @@
 //! AVX2 for floats: rows of numbers of every type, read, rounded and written.
 
-#![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
+#![expect(unsafe_code, reason = "vector instructions, which a token proves the CPU to have")]
 
 use super::{load, load_half, store, store_half};
 use crate::vector::BELOW_HALF;

@@ -1,6 +1,6 @@
 //! AVX2 for warps: gathers, and packing by shuffles.
 
-#![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
+#![expect(unsafe_code, reason = "vector instructions, which a token proves the CPU to have")]
 
 use super::Avx2;
 use crate::vector::RGB;

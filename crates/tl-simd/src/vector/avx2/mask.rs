@@ -1,6 +1,6 @@
 //! AVX2 for scans over columns.
 
-#![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
+#![expect(unsafe_code, reason = "vector instructions, which a token proves the CPU to have")]
 
 use crate::vector::mask::{Column, MaskSimd, WORD};
 use crate::vector::{Avx2, Avx512};

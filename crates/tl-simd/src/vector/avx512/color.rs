@@ -1,7 +1,7 @@
 //! AVX-512 for the kernels of colours. Look-ups are two permutes of 128 entries and a choice by the
 //! top bit.
 
-#![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
+#![expect(unsafe_code, reason = "vector instructions, which a token proves the CPU to have")]
 
 use super::{Avx512, load};
 use crate::vector::color::ColorSimd;

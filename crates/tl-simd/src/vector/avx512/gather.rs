@@ -1,6 +1,6 @@
 //! AVX-512 for warps: gathers, and packing by a byte permute.
 
-#![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
+#![expect(unsafe_code, reason = "vector instructions, which a token proves the CPU to have")]
 
 use super::Avx512;
 use crate::vector::RGB;

@@ -1,6 +1,6 @@
 //! NEON for sums over signed bytes.
 
-#![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
+#![expect(unsafe_code, reason = "vector instructions, which a token proves the CPU to have")]
 
 use super::{Neon, load};
 use crate::kernels::streams::STREAMS;

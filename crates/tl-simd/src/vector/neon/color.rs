@@ -1,6 +1,6 @@
 //! NEON for the kernels of colours. Look-ups take four tables of 64 entries.
 
-#![expect(unsafe_code, reason = "vector instructions behind a token that proves the CPU has them")]
+#![expect(unsafe_code, reason = "vector instructions, which a token proves the CPU to have")]
 
 use super::{Neon, load};
 use crate::vector::color::ColorSimd;
