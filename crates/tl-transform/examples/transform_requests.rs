@@ -2,14 +2,14 @@
 //!
 //! `transform_requests serve [LEVEL]` reads requests: a line of JSON and the pixels it speaks of,
 //! interleaved RGB. `{"width", "height", "parity", "steps"}` runs the steps; with `"recipe"` and
-//! `"draw"` in place of `"steps"` they are drawn first. `"repeat": N` runs them N times more, each on
-//! the original pixels, and reports the nanoseconds that took without restoring these.
-//! With `"normalize": {"mean", "std"}` the result of the steps goes on to planes of f32, and only
-//! that is timed.
+//! `"draw"` instead of `"steps"` they are drawn first. `"repeat": N` runs them N times more, each
+//! on the original pixels, and reports the nanoseconds that took without restoring these.
+//! With `"normalize": {"mean", "std"}` the result of the steps is converted to planes of f32, and
+//! only that is timed.
 //! With `"displacements": true` the result is that of the first step, an elastic one: an f32 to the
 //! right and one down for every pixel.
-//! The answer is a line of JSON with `width`, `height`, `bytes`, `steps` and `nanoseconds`, and the
-//! bytes behind it, or a line with `error`.
+//! The answer is a line of JSON with `width`, `height`, `bytes`, `steps` and `nanoseconds`,
+//! followed by the bytes, or a line with `error`.
 
 use std::error::Error;
 use std::io::{self, BufRead, Read, Write};

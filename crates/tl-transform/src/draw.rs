@@ -237,7 +237,7 @@ impl<'a> Drawing<'a> {
     }
 }
 
-/// A cut on one axis, through pixels that are there and padding around them.
+/// A cut on one axis, through pixels of the image and padding around them.
 struct Cut {
     /// Its start among the pixels.
     start: u32,

@@ -50,7 +50,7 @@ pub enum RecipeError {
         limit: usize,
     },
     /// More operations than there are numbers for.
-    #[error("recipe of {count} operations, at most {limit} have random numbers of their own")]
+    #[error("recipe has {count} operations, expected at most {limit}")]
     TooManyOps {
         /// How many there are, those within others included.
         count: usize,
@@ -112,7 +112,7 @@ pub struct Invalid {
 pub enum InvalidValue {
     /// A number.
     Number(f64),
-    /// One of several names, or what else is none.
+    /// A name, or a description of a value that is not a number.
     Name(&'static str),
 }
 
@@ -276,7 +276,7 @@ pub enum AnnotationError {
     /// A mask without pixels, or with more or fewer numbers than pixels.
     #[error("mask of {width}x{height} pixels has {have} numbers")]
     MaskLength { width: u32, height: u32, have: usize },
-    /// An image that there are no annotations of, or that a step is not for.
+    /// An image of a size that annotations cannot have, or that a step does not accept.
     #[error("annotations of an image of {width}x{height} pixels, which does not go with this step \
         or has a side that is not 1 to {max}", max = PlanError::MAX_SIDE)]
     Size { width: u32, height: u32 },

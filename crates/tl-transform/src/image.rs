@@ -51,7 +51,7 @@ impl Image {
     /// Takes on another size; what the pixels are then is unspecified.
     ///
     /// # Panics
-    /// When there is no memory for this many pixels.
+    /// When memory for this many pixels cannot be allocated.
     pub fn reshape(&mut self, width: u32, height: u32) {
         let need = bytes(width, height);
         if self.data.len() < need {

@@ -38,8 +38,7 @@ impl Plan {
         Self { head: pass, steps: Vec::new(), tail: pass, erasures: Vec::new() }
     }
 
-    /// Moves boxes with the image. Mixtures move nothing: the image that they are made of stays in
-    /// its place in them.
+    /// Moves boxes with the image. Mixtures move nothing: each image keeps its place in them.
     ///
     /// # Errors
     /// [`AnnotationError::Size`] when a pass or a step is not for the image that they are of then;
@@ -84,7 +83,7 @@ impl Plan {
         self.steps.is_empty() && self.tail == Pass::whole(width, height)
     }
 
-    /// Width and height of the image that is there when the steps are done, before the tail.
+    /// Width and height of the image after the steps and before the tail.
     #[must_use]
     pub fn size_before_tail(&self) -> (u32, u32) {
         self.steps.iter().fold(self.head.output_size(), |size, step| step.output_size(size))
@@ -123,7 +122,7 @@ impl Plan {
         Ok(steps.bytes().max(self.largest_step() * CHANNELS as u64))
     }
 
-    /// Pixels of the largest image between the passes; 0 when there is none.
+    /// Pixels of the largest image between the passes; 0 when the plan has no steps.
     #[must_use]
     pub fn largest_step(&self) -> u64 {
         if self.is_one_pass() {

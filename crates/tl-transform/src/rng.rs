@@ -1,6 +1,6 @@
 //! Counter-based random numbers: Philox4x32-10, so that every draw is a function of what it is for.
 //!
-//! There is no generator state to share, seed or skip. The numbers for one operation on one sample
+//! The generator has no state to share, seed or skip. The numbers for one operation on one sample
 //! follow from `(seed, epoch, sample, op)` alone, whichever thread asks and in whatever order.
 //! Philox4x32-10 is the generator of Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As
 //! Easy as 1, 2, 3" (SC 2011). It is statistical, not cryptographic.
@@ -17,7 +17,7 @@
 //! | 2 | all | sample index, low word |
 //! | 3 | all | sample index, high word |
 //!
-//! Every field has bits of its own, so no two streams of one seed share a block. Sample index
+//! The fields do not overlap, so no two streams of one seed share a block. Sample index
 //! [`EPOCH_STREAM`] is set aside for numbers that belong to a whole epoch: the sample order. Those
 //! below it, downwards, are for whole batches: [`batch_stream`].
 //!

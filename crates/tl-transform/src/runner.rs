@@ -79,7 +79,7 @@ impl Runner {
             return Err(StepError::Memory { need, limit });
         }
         for (position, step) in steps.iter().enumerate() {
-            // torchvision's mixtures are made of tensors, also for Pillow images.
+            // torchvision mixes tensors, even for Pillow images.
             let parity = if self.workspace.mix.is_mixing() { Parity::Tensor } else { parity };
             let image = &mut *image;
             let workspace = &mut self.workspace;

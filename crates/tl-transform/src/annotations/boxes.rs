@@ -58,7 +58,7 @@ impl TryFrom<Unchecked> for BoundingBoxes {
 }
 
 impl BoundingBoxes {
-    /// The largest coordinate: what becomes of it is finite on every image.
+    /// The largest coordinate. All results computed from it are finite on every image.
     const LARGEST: f32 = 1e20;
 
     /// Boxes on an image of `canvas` pixels, width first. They may reach beyond it.
@@ -214,8 +214,8 @@ impl BoundingBoxes {
         }
     }
 
-    /// Replaces every box, given by its edges left, top, right and bottom, by what `f` makes of
-    /// them, on another canvas, and cuts off what is outside: how torchvision's warps move boxes.
+    /// Replaces the edges of every box (left, top, right and bottom) by those that `f` returns for
+    /// another canvas, and clips them to it, as torchvision's warps do.
     pub(crate) fn map_corners(
         &mut self,
         canvas: (u32, u32),

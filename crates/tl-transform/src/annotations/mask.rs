@@ -76,7 +76,7 @@ impl Mask {
     /// [`AnnotationError::Size`] when a side of the part is above 65,535.
     pub fn crop(&mut self, corner: (i64, i64), size: (u32, u32)) -> Result<(), AnnotationError> {
         checked((size.0.into(), size.1.into()))?;
-        // The part of one axis that is there, and where it comes to lie.
+        // The part of one axis that the mask has, and its position in the result.
         let shared = |start: i64, length: u32, side: u32| {
             let end = start.saturating_add(length.into()).min(side.into());
             let from = start.max(0);

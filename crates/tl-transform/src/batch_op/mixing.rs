@@ -31,7 +31,7 @@ pub enum Mixing {
     },
 }
 
-/// The most images that one is made of.
+/// The largest number of images that are mixed into one.
 const SOURCES: usize = 4;
 
 impl Mixing {
@@ -88,7 +88,7 @@ impl Mixing {
         }
     }
 
-    /// How many images before an image it is made of.
+    /// How many images before an image are mixed into it.
     const fn sources(&self) -> usize {
         match self {
             Self::MixUp { .. } | Self::CutMix { .. } => 1,

@@ -171,7 +171,7 @@ pub struct GridMask {
     pub distance: (u32, u32),
     /// The width of a stripe, as a share of the distance and rounded up.
     pub ratio: f64,
-    /// The grid is turned by less than this many degrees, whole ones; 1 is none.
+    /// The grid is turned by fewer than this many whole degrees; 1 does not turn it.
     pub rotate: u32,
     /// The part that is erased: 0 the stripes, 1 the squares between them.
     pub mode: u32,

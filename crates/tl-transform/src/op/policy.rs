@@ -232,7 +232,7 @@ const fn nearest() -> Interpolation {
     Interpolation::Nearest
 }
 
-/// Refuses numbers of magnitudes that there is no step between.
+/// Refuses a number of magnitudes that has no step between them.
 fn require_bins(bins: u32) -> Result<(), Invalid> {
     let parameter = "num_magnitude_bins";
     let expected = "2 to 65535";

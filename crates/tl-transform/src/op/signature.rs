@@ -25,8 +25,8 @@ pub struct Parameter {
     pub default: Option<Value>,
 }
 
-/// Declares an enum of operations by their names, each with a sentence and the parameters that a
-/// binding has for it. Operations without parentheses have a form of their own there.
+/// Declares an enum of operations by their names, each with a sentence and its parameters in a
+/// binding. Bindings write operations without parentheses by hand.
 macro_rules! operations {
     (
         $(#[$on_enum:meta])*

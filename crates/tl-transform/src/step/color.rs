@@ -14,8 +14,8 @@ use crate::render::CHANNELS;
 /// A change of colours, by the name of torchvision's functional.
 ///
 /// In the mode `pil` every one gives the bytes of torchvision 0.29 on Pillow 13 images, in the mode
-/// `tensor` those of torchvision v2 on uint8 tensors, except for [`Color::Contrast`]. What is no
-/// number gives unspecified pixels.
+/// `tensor` those of torchvision v2 on uint8 tensors, except for [`Color::Contrast`]. A NaN
+/// gives unspecified pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -23,8 +23,8 @@ pub enum Color {
     /// `adjust_brightness`: samples times the factor.
     Brightness(f64),
     /// `adjust_contrast`: samples moved from the mean grey of the image, 1 leaving them. PyTorch
-    /// adds the greys up in `f32` and in an order of its own, so that in the mode `tensor` the mean
-    /// can differ in its last bits, and a sample by 1.
+    /// adds the greys up in `f32` and in another order. In the mode `tensor` the mean can therefore
+    /// differ in its last bits, and a sample by 1.
     Contrast(f64),
     /// `adjust_saturation`: samples moved from the pixel's grey, 1 leaving them.
     Saturation(f64),

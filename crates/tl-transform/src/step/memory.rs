@@ -8,8 +8,8 @@ use crate::render::CHANNELS;
 
 /// Bytes that a [`Runner`](crate::Runner) holds while it carries steps out, the image's included.
 ///
-/// It keeps what one step needed for the next that needs the same, so that the most of every kind
-/// is there at once.
+/// It keeps the memory of a step for later steps of the same kind. It therefore holds the maximum
+/// of every kind at the same time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Memory {
     image: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Of `steps` on an image of `size`, all of which are seen to fit first.
+    /// The memory of `steps` on an image of `size`. Refuses steps that do not fit.
     pub(crate) fn of(steps: &[Step], mut size: (u32, u32)) -> Result<Self, StepError> {
         let mut memory = Self::default();
         for (position, step) in steps.iter().enumerate() {

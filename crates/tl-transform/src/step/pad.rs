@@ -1,4 +1,4 @@
-//! Borders that are made of the image, which a pass cannot add.
+//! Borders that repeat or reflect the image, which a pass cannot add.
 
 use serde::{Deserialize, Serialize};
 use tl_simd::pad::{Border, Margins, pad};

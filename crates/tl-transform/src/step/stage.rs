@@ -52,7 +52,7 @@ impl Workspace {
     }
 }
 
-/// The image a step works on, and what is there to work with.
+/// The image a step works on, and its working memory.
 pub(crate) struct Stage<'a> {
     pub(crate) image: &'a mut Image,
     /// The step's place in the list.

@@ -1,4 +1,4 @@
-//! Boxes and masks against what torchvision made of them (`testdata/annotations/generate.py`).
+//! Boxes and masks against torchvision's results (`testdata/annotations/generate.py`).
 
 use serde::Deserialize;
 use tl_simd::pad::{Border, Margins};

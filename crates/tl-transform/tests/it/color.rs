@@ -29,7 +29,9 @@ fn drawn(op: impl Into<Op>) -> Vec<Vec<Color>> {
         let plan = recipe.plan(8, 8, Draw { seed: 11, epoch: 2, sample });
         let plan = plan.expect("an image of any size");
         let color = |step: &Step| {
-            let Step::Color(color) = step else { unreachable!("{step:?} is no change of colours") };
+            let Step::Color(color) = step else {
+                unreachable!("{step:?} is not a change of colours")
+            };
             *color
         };
         plan.steps.iter().map(color).collect()

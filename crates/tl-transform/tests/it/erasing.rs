@@ -63,7 +63,7 @@ fn erasing_gives_up_after_ten_tries_and_leaves_the_image() {
     let mostly = RandomErasing { p: 0.25, ..RandomErasing::default() };
     let erased = rectangles(mostly, (400, 300)).iter().flatten().count();
     assert!((4_750..=5_250).contains(&erased), "{erased} of 20000, expected 5000");
-    // Of one pixel nothing is smaller, and nothing is what is erased at most.
+    // No rectangle is smaller than one pixel, so nothing is erased.
     let tiny = rectangles(RandomErasing { p: 1.0, ..mostly }, (1, 1));
     assert!(tiny.iter().flatten().all(|rect| rect.width * rect.height == 0));
 }

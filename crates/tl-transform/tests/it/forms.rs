@@ -1,4 +1,4 @@
-//! Parameters in every form that torchvision takes, and what is said about other forms.
+//! Parameters in every form that torchvision takes, and the errors for other forms.
 
 use serde_json::{Value, json};
 use tl_transform::op::{
@@ -154,7 +154,8 @@ fn hashes_are_equal_where_recipes_are() {
     assert_eq!(told(json!([-0.0])).hash(), told(json!([0.0])).hash());
 }
 
-/// What only erases can be composed behind the conversion, and before it unless it makes deviates.
+/// A composition that only erases can follow the conversion. It can also precede it, unless it
+/// draws normal deviates.
 #[test]
 fn erasing_can_be_composed_behind_the_conversion() {
     let random = RandomErasing { p: 1.0, value: ErasingValue::RANDOM, ..Default::default() };

@@ -25,7 +25,7 @@ fn plan(op: impl Into<Op>, size: (u32, u32), sample: u64) -> Result<Plan, PlanEr
     recipe(vec![op.into()]).plan(size.0, size.1, Draw { seed: 7, epoch: 1, sample })
 }
 
-/// What becomes of an image by a plan.
+/// The result of a plan on an image.
 fn run(plan: &Plan, parity: Parity, image: &Image) -> Image {
     let mut steps = vec![Step::Pass(plan.head)];
     steps.extend(&plan.steps);
@@ -307,7 +307,7 @@ fn the_smallest_and_the_largest_images_are_defined() {
     let found = run(&plan(reflected, (1, 1), 0).expect("an image"), Parity::Pil, &image);
     assert_eq!(found.pixels(), [[5, 6, 7]; 49].as_flattened());
     let size = |width, height| Err(PlanError::ImageSize { width, height });
-    // Of a thousand rows and one column, at most ten: no column is left.
+    // A thousand rows reduced to ten leave no column of one.
     assert_eq!(
         plan(read(r#"{"op":"resize","max_size":10}"#), (1, 1_000), 0).map(|_| ()),
         size(0, 10)

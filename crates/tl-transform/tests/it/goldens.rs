@@ -1,4 +1,4 @@
-//! Steps against what torchvision and Pillow made of small images (`testdata/transforms`).
+//! Steps against the results of torchvision and Pillow on small images (`testdata/transforms`).
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ struct Case {
     image: String,
     steps: Vec<Step>,
     size: (u32, u32),
-    /// Of the result.
+    /// The checksum of the result.
     crc32: u32,
 }
 
@@ -60,7 +60,7 @@ fn smooth(seed: u32, width: u32, height: u32) -> Vec<u8> {
 fn steps_give_the_pixels_of_torchvision_at_every_level() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/transforms");
     let text =
-        fs::read_to_string(Path::new(folder).join("cases.jsonl")).expect("the goldens are there");
+        fs::read_to_string(Path::new(folder).join("cases.jsonl")).expect("the goldens exist");
     let mut runners: Vec<(Level, Runner)> =
         Level::available().map(|level| (level, Runner::new().with_level(level))).collect();
     for line in text.lines() {

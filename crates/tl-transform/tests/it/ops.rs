@@ -1,5 +1,5 @@
-//! Every operation as text: JSON and TOML give back what they were given, and every parameter
-//! counts.
+//! Every operation as text: JSON and TOML preserve the operation, and every parameter has an
+//! effect.
 
 use serde_json::{Map, Value, json};
 use tl_transform::{Op, Recipe};
@@ -220,7 +220,7 @@ fn leaves(value: &Value) -> usize {
     }
 }
 
-/// Puts another value in the place of leaf number `place`; false when there is none.
+/// Replaces the value of leaf number `place`; false when the tree has fewer leaves.
 fn alter(value: &mut Value, place: &mut usize, change: &dyn Fn(&Value) -> Option<Value>) -> bool {
     match value {
         Value::Array(items) => items.iter_mut().any(|item| alter(item, place, change)),

@@ -75,7 +75,7 @@ const CHANGES: [(Kind, &str); 4] =
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ColorJitter {
-    /// Of all samples.
+    /// The factor for all samples.
     pub brightness: Range,
     /// Around the image's mean grey.
     pub contrast: Range,
@@ -136,7 +136,7 @@ impl fmt::Display for ColorJitter {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RandomPhotometricDistort {
-    /// Of all samples.
+    /// The factor for all samples.
     pub brightness: (f64, f64),
     /// Around the image's mean grey.
     pub contrast: (f64, f64),

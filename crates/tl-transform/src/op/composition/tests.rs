@@ -125,10 +125,10 @@ fn sizes_are_known_when_every_way_leads_to_one() {
     assert_eq!(size(order(vec![flip(0.5), flip(0.1)]), image), image);
 }
 
-/// Operations in any order, `levels` around a flip, with `beside` next to each.
-fn nested(levels: usize, beside: &[Op]) -> Op {
+/// Operations in random order, `levels` around a flip, with `others` next to each.
+fn nested(levels: usize, others: &[Op]) -> Op {
     (0..levels).fold(flip(0.5), |within, _| {
-        let ops = std::iter::once(within).chain(beside.iter().cloned()).collect();
+        let ops = std::iter::once(within).chain(others.iter().cloned()).collect();
         RandomOrder { ops }.into()
     })
 }

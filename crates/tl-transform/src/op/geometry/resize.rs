@@ -73,7 +73,12 @@ impl Operation for Resize {
             (Some(size @ Size::Exact(_)), limit) => {
                 size.check()?;
                 let value = limit.map_or(0.0, f64::from);
-                require(limit.is_none(), "max_size", value, "none beside a height and a width")
+                require(
+                    limit.is_none(),
+                    "max_size",
+                    value,
+                    "none when size is a height and a width",
+                )
             }
             (Some(Size::Side(size)), limit) => {
                 require_size("size", size)?;

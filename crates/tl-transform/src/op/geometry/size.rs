@@ -20,7 +20,7 @@ use crate::op::forms::forms;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Size {
-    /// Of a crop both sides; of [`Resize`](super::Resize) the shorter one.
+    /// Both sides of a crop, or the shorter side for [`Resize`](super::Resize).
     Side(u32),
     /// Height and width, in torchvision's order.
     Exact([u32; 2]),

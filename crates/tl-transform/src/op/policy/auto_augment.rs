@@ -17,7 +17,7 @@ use crate::stream::Stream;
 /// The magnitudes of AutoAugment are numbered 0 to 9.
 const BINS: u32 = 10;
 
-/// Does one of 25 pairs of operations, each operation with a probability of its own.
+/// Applies one of 25 pairs of operations, each operation with its own probability.
 ///
 /// torchvision's `AutoAugment`, after Cubuk et al., "AutoAugment: Learning Augmentation Policies
 /// from Data" (2018). The pair is drawn first, then for each of its operations whether it is done,

@@ -37,7 +37,7 @@ pub struct ElasticTransform {
 pub enum PerAxis {
     /// The same for both.
     Same(f64),
-    /// Of x, then of y.
+    /// One for x, then one for y.
     Each([f64; 2]),
 }
 

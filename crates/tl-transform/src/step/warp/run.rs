@@ -26,7 +26,7 @@ pub(super) struct Target {
     pub(super) fill: Option<Fill>,
 }
 
-/// Whether Pillow's arithmetic counts: there are no bicubic warps of tensors.
+/// Whether Pillow's arithmetic applies: torchvision has no bicubic warps of tensors.
 pub(super) fn is_pil(parity: Parity, interpolation: Interpolation) -> bool {
     parity == Parity::Pil || interpolation == Interpolation::Bicubic
 }
