@@ -8,8 +8,8 @@
 //! [`turn`] moves pixels by multiples of 90 degrees.
 //!
 //! A row is made in pieces of 64 pixels: places, then the pixels around them, then blending. Each
-//! step is a separate loop over arrays that stay in the nearest cache. The loops are plain Rust that
-//! the compiler vectorises; only reading and packing pixels are written for the levels.
+//! step is a separate loop over arrays that stay in the nearest cache. The loops are plain Rust
+//! that the compiler vectorises; only reading and packing pixels are written for the levels.
 
 mod cells;
 mod grid;

@@ -127,9 +127,9 @@ impl Tables {
         self.ac_lengths[(bits >> (64 - AC_BITS)) as usize]
     }
 
-    /// The entry of the one symbol that comes next at position `at` of a block, of up
-    /// to 31 bits; 0 when the bits are not a symbol. As in libjpeg, a coefficient after the block is
-    /// stored in the last place and ends it.
+    /// The entry of the one symbol that comes next at position `at` of a block, of up to 31 bits; 0
+    /// when the bits are not a symbol. As in libjpeg, a coefficient after the block is stored in the
+    /// last place and ends it.
     #[cold]
     #[inline(never)]
     pub(in crate::jpeg) fn one_symbol(&self, bits: u64, at: u32) -> Entry {
