@@ -17,7 +17,7 @@ import pytest
 import turboloader as tl
 from conftest import HEIGHT, WIDTH
 from turboloader import transforms as T  # noqa: N812
-from turboloader._paths import expand
+from turboloader._paths import absolute, expand
 
 TRAIN = [T.RandomResizedCrop(5), T.RandomHorizontalFlip(), T.ToTensor()]
 
@@ -388,8 +388,16 @@ def test_wrong_settings_are_named(data, settings, message):
 
 
 def test_remote_sources_are_refused_by_name():
-    with pytest.raises(tl.SettingError, match="s3://bucket/train: remote"):
+    with pytest.raises(tl.SettingError, match="s3://bucket/train: unknown URL scheme"):
         tl.DataLoader("s3://bucket/train")
+
+
+def test_urls_are_no_patterns():
+    """They are not looked for in the file system, and have no folder to be relative to."""
+    assert expand("s3://bucket/[a]?.tar") == ["s3://bucket/[a]?.tar"]
+    assert expand("s3://bucket/{1..2}.tar") == ["s3://bucket/1.tar", "s3://bucket/2.tar"]
+    assert absolute("s3://bucket/a.tar") == "s3://bucket/a.tar"
+    assert absolute("a.tar") == os.path.abspath("a.tar")
 
 
 def test_lists_patterns_and_ranges_are_one_data_set(data, tmp_path):

@@ -44,7 +44,7 @@ def test_every_call_of_the_documents_runs(tmp_path, monkeypatch):
         scope = {"turboloader": tl, "heavy_augment": dict, "light_augment": dict}
         # Only the address differs: remote data sets are refused by name.
         if "s3://bucket/train" in block:
-            with pytest.raises(tl.SettingError, match="s3://bucket/train: remote"):
+            with pytest.raises(tl.SettingError, match="s3://bucket/train: unknown URL scheme"):
                 exec(block, dict(scope))
             block = block.replace("s3://bucket/train", "input.tar")
         exec(block, scope)

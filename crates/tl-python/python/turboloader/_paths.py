@@ -14,6 +14,7 @@ _RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 # Of one range: more than any data set has, and names that take no time to make.
 _MOST_FILES = 1_000_000
 _WILDCARDS = re.compile(r"[*?\[]")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def expand(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
@@ -30,13 +31,18 @@ def expand(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> 
     return [found for path in listed for found in _expand_one(os.fspath(path))]
 
 
+def absolute(path: str) -> str:
+    """Return a path that means the same in every folder; a URL does anyway."""
+    return path if _URL.match(path) else os.path.abspath(path)
+
+
 def _expand_one(path: str) -> list[str]:
     if os.path.exists(path):
         return [path]
     ranged = list(_ranges(path))
     if ranged != [path]:
         return [found for one in ranged for found in _expand_one(one)]
-    if not _WILDCARDS.search(path):
+    if _URL.match(path) or not _WILDCARDS.search(path):
         return [path]
     found = sorted(glob.glob(path))
     if not found:

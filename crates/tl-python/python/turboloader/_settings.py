@@ -59,8 +59,6 @@ _MASK = {"dtype": "uint8", "padding": 255}
 # Of workers, ranks, sides, epochs and so on.
 _MOST = (1 << 32) - 1
 
-_REMOTE = ("http://", "https://", "s3://", "gs://", "gcs://", "az://", "azure://")
-
 
 def one_of(name: str, value: Any, other_name: str, other: Any) -> Any:
     if value is not None and other is not None:
@@ -146,14 +144,10 @@ def requests(
     return [(name, None) for name in names(setting, columns)]
 
 
-def local(paths: Any) -> Any:
+def path_list(paths: Any) -> Any:
     if not isinstance(paths, (str, os.PathLike, Iterable)):
-        raise SettingError(f"data_path is {paths!r}, expected a path or a list of paths")
-    listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    for path in listed:
-        if os.fspath(path).startswith(_REMOTE):
-            raise SettingError(f"{path}: remote data sets cannot be loaded yet, copy it first")
-    return listed
+        raise SettingError(f"data_path is {paths!r}, expected a path or URL, or a list of them")
+    return [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
 
 
 def cache_dir() -> str:
@@ -324,13 +318,13 @@ class Settings:
             raise SettingError(
                 "prefetch_batches and prefetch_factor are the same setting; pass only one"
             )
-        paths = expand(local(data_path))
+        paths = expand(path_list(data_path))
         return replace(self, data_path=paths, source=None, transform=transform, transforms=None)
 
     @property
     def paths(self) -> list[str]:
         """The paths of the data set, once they are resolved."""
-        return [os.fspath(path) for path in local(self.data_path)]
+        return [os.fspath(path) for path in path_list(self.data_path)]
 
     def recipe(self) -> Recipe | None:
         """Return the recipe; None where stored bytes are handed out."""

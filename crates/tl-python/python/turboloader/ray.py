@@ -30,8 +30,8 @@ from ray.data.datasource import Datasink, Datasource, ReadTask
 
 from . import _native
 from ._files import PathLike, TblReader, TblWriter, convert, verify
-from ._paths import expand
-from ._settings import local, recipe_of_samples
+from ._paths import absolute, expand
+from ._settings import path_list, recipe_of_samples
 from .exceptions import LoaderError, SampleError, SettingError
 from .transforms import functions
 
@@ -126,7 +126,7 @@ class TblDatasource(Datasource):
     ) -> None:
         super().__init__()
         # Tasks may run in other folders than this one.
-        self._paths = [os.path.abspath(path) for path in expand(local(paths))]
+        self._paths = [absolute(path) for path in expand(path_list(paths))]
         is_decoded = decode or transform is not None or image_size is not None
         self._recipe = recipe_of_samples(transform, image_size, None)
         self._epoch = epoch
@@ -394,7 +394,7 @@ def convert_tars(
     list of Conversion
         In the order of the archives.
     """
-    archives = [os.path.abspath(path) for path in expand(sources)]
+    archives = [absolute(path) for path in expand(sources)]
     target = pathlib.Path(folder).absolute()
     outputs = [str(target / f"{pathlib.Path(path).stem}.tbl") for path in archives]
     for output, archives_of_it in collections.Counter(outputs).items():

@@ -43,7 +43,7 @@ from . import _native
 from ._accesses import Accesses
 from ._paths import expand
 from ._ranks import ShardingCheck
-from ._settings import check_choice, local, names, place, recipe_of_samples, whole
+from ._settings import check_choice, names, path_list, place, recipe_of_samples, whole
 from ._turns import Turns
 from ._warnings import warn, warn_of_notes
 from .exceptions import LoaderError, SampleError, SampleIndexError, SettingError, StateError
@@ -384,7 +384,7 @@ class Dataset(TorchDataset):
                 'and no batch: pass "raise" or "replace", or use IterableDataset'
             )
         check_choice("on_error", on_error, ("raise", "replace"))
-        self._paths = expand(local(data_path))
+        self._paths = expand(path_list(data_path))
         options = {"dtype": dtype, "decode_margin": decode_margin, "parity": parity}
         self._recipe = recipe_of_samples(transform, image_size, False, **options)
         self._functions = functions(transform)
