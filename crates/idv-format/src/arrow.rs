@@ -74,7 +74,7 @@ pub enum ArrowError {
 #[expect(missing_docs, reason = "the messages name the fields")]
 pub enum ConvertError {
     /// A span or point of time that the unit cannot say.
-    #[error("{ticks} ticks of 100 ns at {index} have no number of {unit:?}s")]
+    #[error("{ticks} ticks of 100 ns at {index} cannot be stored in {unit:?}s")]
     Time { index: usize, ticks: i64, unit: TimeUnit },
     /// A key beyond the values that its metadata has.
     #[error("key {key} at {index} is out of range for {count} values")]

@@ -40,7 +40,7 @@ pub enum FormatError {
         oldest: Version,
     },
     /// A reader needs to know a version that this one does not.
-    #[error("reading takes version {compatible}, this reader knows {oldest} to {newest}")]
+    #[error("reading requires version {compatible}, this reader knows {oldest} to {newest}")]
     UnknownVersion {
         /// The version a reader needs to know.
         compatible: Version,
@@ -76,7 +76,7 @@ pub enum FormatError {
     #[error("codec {codec} at {offset} has {declared} bytes of parameters and uses {used}")]
     CodecParameters { codec: String, offset: u64, declared: u64, used: u64 },
     /// A key over values that are not unsigned integers, or a vector of vectors.
-    #[error("codec {outer} at {offset} cannot be of {inner}")]
+    #[error("codec {outer} at {offset} cannot have items of {inner}")]
     CodecItem { outer: &'static str, offset: u64, inner: String },
     /// A key type without values, or with more than its numbers can tell apart.
     #[error("key count at {offset} is {count}, expected 1 to {max}")]
@@ -161,7 +161,7 @@ pub enum FormatError {
         inflated: u64,
     },
     /// Bytes are left after the end of the compressed data.
-    #[error("{compression} data of {stored} bytes ends {bytes} bytes earlier")]
+    #[error("{compression} data of {stored} bytes has {bytes} bytes after its end")]
     Trailing { compression: Compression, stored: u64, bytes: u64 },
     /// A block has another size than its lookup table or its number of rows says.
     #[error("block has {found} bytes, expected {expected}")]

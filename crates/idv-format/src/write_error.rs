@@ -45,6 +45,6 @@ pub enum WriteError {
     #[error("column {column:?}: {source}")]
     Values { column: String, source: ValuesError },
     /// An earlier error left the file incomplete.
-    #[error("the file was given up after an error")]
+    #[error("the file cannot be continued after an error")]
     Failed,
 }

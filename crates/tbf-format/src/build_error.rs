@@ -12,7 +12,7 @@ pub enum BuildError {
     #[error("more than {limit} nodes")]
     TooManyNodes { limit: u64 },
     /// A vector with another number of components than the segment's.
-    #[error("vector of node {row} has {found} components, {expected} are expected")]
+    #[error("vector of node {row} has {found} components, expected {expected}")]
     VectorLength { row: u64, expected: u64, found: u64 },
     /// A component that its type cannot hold: too large, or for 8 bits not a number.
     #[error("component {component} of node {row} is {value}, which {dtype:?} cannot hold")]
@@ -30,7 +30,7 @@ pub enum BuildError {
         node_count: u64,
     },
     /// A compression or encryption that this build cannot do.
-    #[error("the segment takes the feature `{feature}`")]
+    #[error("the segment needs the feature `{feature}`, which this build lacks")]
     Unsupported { feature: &'static str },
     /// A region longer than AES-GCM takes, 64 GiB.
     #[error("{region} of {bytes} bytes is too long to be encrypted")]

@@ -19,7 +19,7 @@ pub enum FormatError {
     #[error("version field is {found:02x?}, expected 01 00 00 00 or 00 00 01 00")]
     BadVersion { found: [u8; 4] },
     /// A footer of a later version.
-    #[error("footer has version {found}, known up to {known}")]
+    #[error("footer has version {found}, expected at most {known}")]
     FooterVersion { found: u16, known: u16 },
     /// The header's checksum does not match its bytes.
     #[error("header checksum is {stored:08x}, the bytes give {computed:08x}")]
@@ -83,8 +83,8 @@ pub enum FormatError {
         /// The entry's place in the order of keys.
         entry: u64,
     },
-    /// A row was asked for that is not there. The caller's mistake, not the segment's.
-    #[error("row {row} of {node_count} was asked for")]
+    /// The caller asked for a row that the segment does not have.
+    #[error("row {row} does not exist, the segment has {node_count}")]
     NoRow { row: u64, node_count: u64 },
     /// The segment has no such region.
     #[error("the segment has no {region}")]
@@ -96,7 +96,7 @@ pub enum FormatError {
     #[error("{region} takes {need} bytes, {limit} are allowed")]
     Limit { region: Region, need: u64, limit: u64 },
     /// The region is packed in a way that this build cannot undo.
-    #[error("{region} takes the feature `{feature}`")]
+    #[error("{region} needs the feature `{feature}`, which this build lacks")]
     Unsupported { region: Region, feature: &'static str },
     /// A block of a compressed region that cannot be decoded to its size.
     #[error("block {block} of the {region}, at {offset} of its stored bytes, is damaged")]
@@ -105,7 +105,7 @@ pub enum FormatError {
     #[error("{region} is encrypted and needs a key")]
     KeyNeeded { region: Region },
     /// The region is not what was encrypted with this key in this segment.
-    #[error("{region} cannot be decrypted: another key, or other bytes")]
+    #[error("{region} cannot be decrypted: the key is wrong or the bytes are damaged")]
     Decryption { region: Region },
     /// The segment was not written to its end. Recovery discards it.
     #[error("the segment was not written to its end")]

@@ -57,13 +57,13 @@ pub enum FormatError {
         version: u32,
     },
     /// A compressed sample declares a size that its stored bytes cannot expand to or come from.
-    #[error("LZ4 block of {stored_bytes} bytes cannot be one of {bytes} bytes")]
+    #[error("LZ4 block of {stored_bytes} bytes cannot decode to {bytes} bytes")]
     Lz4Size { stored_bytes: u32, bytes: u32 },
     /// An LZ4 block that cannot be decoded.
     #[error("LZ4 block of {stored_bytes} bytes is damaged")]
     Lz4Damaged { stored_bytes: u32 },
     /// An LZ4 block that holds less than the index declares.
-    #[error("LZ4 block holds {found} bytes, {expected} are declared")]
+    #[error("LZ4 block holds {found} bytes, expected {expected}")]
     Lz4Short { expected: u32, found: u64 },
     /// A sample's bytes do not match the index's checksum.
     #[error("payload checksum is {stored:04x}, the bytes give {computed:04x}")]

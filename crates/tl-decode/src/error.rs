@@ -94,7 +94,7 @@ pub enum Feature {
     #[error("JPEG with {0} components")]
     JpegComponents(u8),
     /// JPEG sampling factors that do not divide each other.
-    #[error("JPEG sampling factors")]
+    #[error("JPEG sampling factors that do not divide each other")]
     JpegSampling,
     /// JPEG whose height follows the first scan (DNL marker).
     #[error("JPEG with its height after the first scan (DNL)")]

@@ -87,7 +87,7 @@ pub enum RecipeError {
         dtype: &'static str,
     },
     /// A batch operation on images that have no size in common.
-    #[error("{op} needs images of one size, and the operations before it do not give them one")]
+    #[error("{op} needs images of one size, which the operations before it do not determine")]
     BatchSize { op: &'static str },
     /// Two batch operations that disagree about the labels.
     #[error("batch operations for {first} and for {second} classes")]

@@ -50,8 +50,8 @@ pub enum ValueError {
     /// A null where the codec has none.
     #[error("null, and {codec} has no missing values")]
     Missing { codec: &'static str },
-    /// A time that ticks of 100 ns cannot say.
-    #[error("{time} {unit:?}s have no number of ticks of 100 ns")]
+    /// A time that ticks of 100 ns cannot express.
+    #[error("{time} {unit:?}s cannot be stored in ticks of 100 ns")]
     Time { time: i64, unit: TimeUnit },
     /// More different values of keys than their number can tell apart.
     #[error("there are more than {limit} different values, as many as {number} can tell apart")]

@@ -46,7 +46,7 @@ fn wrong_definitions_are_named() {
     check(b"\x04Byte\x01", "codec parameters at 1006 needs 1 bytes, found 0");
     check(b"\x04Byte\x01x", "codec Byte at 1006 has 1 bytes of parameters and uses 0");
     let key = b"\x04Key2\x0f\x05SByte\0\x05\0\0\0\0\0\0\0";
-    check(key, "codec Key2 at 1006 cannot be of SByte");
+    check(key, "codec Key2 at 1006 cannot have items of SByte");
     let key = b"\x04Key2\x0e\x04Byte\0\0\0\0\0\0\0\0\0";
     check(key, "key count at 1012 is 0, expected 1 to 255");
     let key = b"\x04Key2\x0e\x04Byte\0\0\x01\0\0\0\0\0\0";
@@ -56,7 +56,7 @@ fn wrong_definitions_are_named() {
     let key = b"\x03Key\x13\x04Byte\0\x01\0\0\0\0\0\0\0\0\xff\xff\xff\xff";
     check(key, "key count at 1020 is -1, expected 1 to 255");
     let nested = b"\x07VBuffer\x17\x07VBuffer\x0a\x04Byte\0\0\0\0\0\0\0\0\0";
-    check(nested, "codec VBuffer at 1009 cannot be of VBuffer");
+    check(nested, "codec VBuffer at 1009 cannot have items of VBuffer");
     let vector = b"\x07VBuffer\x0e\x04Byte\0\x01\0\0\0\xff\xff\xff\xff";
     check(vector, "vector dimension at 1019 is -1, expected 0 or more");
     let vector = b"\x07VBuffer\x12\x04Byte\0\x02\0\0\0\0\0\x01\0\0\x80\0\0";

@@ -147,7 +147,7 @@ fn times_are_those_of_the_calendar() {
 
     // The year 1 is too far away for nanoseconds.
     let error = read_column(&file, "time", nanoseconds()).unwrap_err();
-    let expected = "column \"time\": 0 ticks of 100 ns at 2 have no number of Nanoseconds";
+    let expected = "column \"time\": 0 ticks of 100 ns at 2 cannot be stored in Nanoseconds";
     assert_eq!(error.to_string(), expected);
 }
 
@@ -157,7 +157,7 @@ fn ticks_that_fit_no_microsecond_are_refused() {
     let file = sample("types.idv");
     let error = read_column(&file, "time", ArrowOptions::default()).unwrap_err();
     let expected =
-        "column \"time\": 638000000000000001 ticks of 100 ns at 1 have no number of Microseconds";
+        "column \"time\": 638000000000000001 ticks of 100 ns at 1 cannot be stored in Microseconds";
     assert_eq!(error.to_string(), expected);
     let time = read_column(&file, "time", nanoseconds()).unwrap();
     let time = time.as_primitive::<TimestampNanosecondType>().values();

@@ -126,10 +126,10 @@ fn times_of_every_unit_are_ticks() {
     let times = StructArray::try_new(fields, vec![Arc::new(utc), offsets], None).unwrap();
     check(times, Item::DateTimeOffset, &both(vec![120, 120], 2));
 
-    let expected = "column \"c\", row 1: 150 Nanoseconds have no number of ticks of 100 ns";
+    let expected = "column \"c\", row 1: 150 Nanoseconds cannot be stored in ticks of 100 ns";
     assert_eq!(error(TimestampNanosecondArray::from(vec![100, 150])), expected);
     let far = error(TimestampSecondArray::from(vec![i64::MAX]));
-    assert!(far.ends_with("9223372036854775807 Seconds have no number of ticks of 100 ns"));
+    assert!(far.ends_with("9223372036854775807 Seconds cannot be stored in ticks of 100 ns"));
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn what_mlnet_refuses_is_refused_by_name() {
     let signature = "signature at 0 is 00425644004c4dbc, expected 00425644004c4d43";
     check("signature byte flipped", |file| file[0] ^= 0xff, signature);
     check("version above", put(8, version(7), 8), opens);
-    let newer = "reading takes version 1.1.1.7, this reader knows 1.1.1.4 to 1.1.1.6";
+    let newer = "reading requires version 1.1.1.7, this reader knows 1.1.1.4 to 1.1.1.6";
     let both = |last| {
         move |file: &mut Vec<u8>| {
             put(8, version(last), 8)(file);
@@ -59,7 +59,7 @@ fn what_mlnet_refuses_is_refused_by_name() {
     check("compatible version above", both(7), newer);
     let order = "compatible version 1.1.1.6 is above the file's version 1.1.1.5";
     check("compatible above version", put(16, version(6), 8), order);
-    let older = "reading takes version 1.1.1.3, this reader knows 1.1.1.4 to 1.1.1.6";
+    let older = "reading requires version 1.1.1.3, this reader knows 1.1.1.4 to 1.1.1.6";
     check("compatible version below", put(16, version(3), 8), older);
     check("version below", both(1), "version 1.1.1.1 is older than 1.1.1.2");
     check("version 2.0.0.0", put(8, 0x0002_0000_0000_0000u64, 8), opens);

@@ -27,10 +27,10 @@ pub enum SegmentWriteError {
         source: io::Error,
     },
     /// Encrypted regions are bound to a header that is only known at the end.
-    #[error("vectors that go out as they come cannot be encrypted")]
+    #[error("streamed vectors cannot be encrypted")]
     Encryption,
     /// An earlier error left the segment incomplete.
-    #[error("the segment was given up after an error")]
+    #[error("the segment cannot be continued after an error")]
     Failed,
 }
 

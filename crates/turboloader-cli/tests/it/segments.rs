@@ -340,7 +340,10 @@ fn an_encrypted_segment_needs_its_key() {
         segment("cat", &path, &["0", "--key-file", key.to_str().expect("the path is UTF-8")])
     };
     let line = with(&[1; 32]).error(1);
-    assert!(line.contains("cannot be decrypted: another key, or other bytes"), "{line}");
+    assert!(
+        line.contains("cannot be decrypted: the key is wrong or the bytes are damaged"),
+        "{line}"
+    );
     let line = with(&[1; 31]).error(2);
     assert!(line.ends_with("31 bytes are no key, expected 32 bytes or 64 hexadecimal digits"));
     let line = segment("ls", &path, &["--key-file", "/nowhere/key"]).error(2);
