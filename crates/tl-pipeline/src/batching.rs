@@ -73,20 +73,25 @@ impl Buckets {
         if !(1..=LARGEST_MULTIPLE).contains(&multiple) {
             return setting("multiple", multiple.into(), "1 to 65535");
         }
-        let recipe = match work {
-            Work::Images(recipe) if recipe.output_size().is_none() && recipe.views() == 1 => recipe,
-            Work::Images(recipe) => {
-                return Err(PipelineError::NothingToPad { work: recipe.to_string() });
+        let produced = match work {
+            Work::Images(recipe) if recipe.output_size().is_none() && recipe.views() == 1 => {
+                if exif == Exif::Apply {
+                    return Err(PipelineError::Unusable(format!(
+                        "buckets take sizes from the index, where images that EXIF data turn \
+                        (recipe `{recipe}`) are not turned yet"
+                    )));
+                }
+                None
             }
-            Work::Bytes | Work::Views => {
-                return Err(PipelineError::NothingToPad { work: "bytes".into() });
-            }
-            Work::Columns(_) => {
-                return Err(PipelineError::NothingToPad { work: "columns".into() });
-            }
+            Work::Images(recipe) => Some(recipe.to_string()),
+            Work::Bytes | Work::Views => Some("bytes".to_owned()),
+            Work::Columns(_) => Some("columns".to_owned()),
         };
-        if exif == Exif::Apply {
-            return Err(PipelineError::TurnedSizes { recipe: recipe.to_string() });
+        if let Some(produced) = produced {
+            return Err(PipelineError::Unusable(format!(
+                "bucketing needs variable-size images, one per sample; this loader produces \
+                {produced}"
+            )));
         }
         match dataset.shards().iter().find(|shard| !has_sizes(&***shard)) {
             Some(shard) => Err(PipelineError::UnknownSizes { location: shard.location().clone() }),

@@ -140,13 +140,16 @@ impl LoaderConfig {
         if !self.cache.has(CacheKind::Decoded) {
             return Ok(());
         }
-        let recipe = match &self.work {
-            Work::Bytes | Work::Views | Work::Columns(_) => None,
+        let found = match &self.work {
+            Work::Bytes | Work::Views | Work::Columns(_) => {
+                ", and stored bytes are not decoded".to_owned()
+            }
             Work::Images(recipe) if recipe.ops().is_empty() => return Ok(()),
             Work::Images(recipe) if recipe.decode_mode() == DecodeMode::Exact => return Ok(()),
-            Work::Images(recipe) => Some(recipe.to_string()),
+            Work::Images(recipe) => format!(", `{recipe}` does not"),
         };
-        Err(PipelineError::CacheOfDecoded { recipe })
+        let needed = "a cache of decoded images needs a recipe that decodes exactly";
+        Err(PipelineError::Unusable(format!("{needed}{found}")))
     }
 
     /// Replaces the zeros by what they stand for.
@@ -192,11 +195,13 @@ impl LoaderConfig {
         }
         self.check_cache()?;
         if let Work::Images(recipe) = &self.work {
+            let unusable =
+                |why: &str| Err(PipelineError::Unusable(format!("recipe `{recipe}` {why}")));
             if recipe.views() > 1 && !recipe.batch_ops().is_empty() {
-                return Err(PipelineError::MixedViews { recipe: recipe.to_string() });
+                return unusable("mixes batches, which have one image for each sample");
             }
             if self.on_error == OnError::Fill && !recipe.batch_ops().is_empty() {
-                return Err(PipelineError::MixedFill { recipe: recipe.to_string() });
+                return unusable("mixes batches, whose rows cannot be filled in: skip or replace");
             }
             let output = recipe.output();
             let pixels = output.dtype == Dtype::U8 && output.layout == Layout::Hwc;
@@ -205,7 +210,7 @@ impl LoaderConfig {
                 Batching::Buckets(_) => true,
             };
             if recipe.output_size().is_none() && !varying {
-                return Err(PipelineError::VaryingSize { recipe: recipe.to_string() });
+                return unusable("leaves the size to the image; only u8 HWC can vary in size");
             }
         }
         self.fields.check(&self.work, self.batching.pads())?;
@@ -254,6 +259,6 @@ mod tests {
         let resolve = |recipe| LoaderConfig::new(Work::Images(recipe)).resolve();
         assert!(resolve(Recipe::decode()).is_ok());
         let planar = Recipe::decode().into_pixels(Layout::Chw);
-        assert!(matches!(resolve(planar), Err(PipelineError::VaryingSize { .. })));
+        assert!(matches!(resolve(planar), Err(PipelineError::Unusable(_))));
     }
 }

@@ -1,7 +1,6 @@
 //! What can go wrong between opening a data set and receiving its last batch.
 
 mod annotation;
-mod class_count;
 mod empty;
 mod kinds;
 mod sampler;
@@ -16,7 +15,6 @@ use tl_handoff::sync::Arc;
 use tl_transform::{PlanError, StepError, UserFault, UserTransformError};
 
 use crate::threads::ThreadError;
-use class_count::ClassCount;
 
 pub use annotation::AnnotationFault;
 pub use empty::EmptyError;
@@ -40,27 +38,9 @@ pub enum PipelineError {
         /// What it may be.
         expected: &'static str,
     },
-    /// The recipe makes images of different sizes in a form that only a batch of equal sizes has.
-    #[error("recipe `{recipe}` leaves the size to the image; only u8 HWC can vary in size")]
-    VaryingSize {
-        /// The recipe, as text.
-        recipe: String,
-    },
-    /// Buckets for samples that have no sizes, or all the same.
-    #[error("bucketing needs variable-size images, one per sample; this loader produces {work}")]
-    NothingToPad {
-        /// What is done with every sample, as text.
-        work: String,
-    },
-    /// Buckets for images whose sizes only EXIF data inside them tell.
-    #[error(
-        "buckets take sizes from the index, where images that EXIF data turn (recipe `{recipe}`) \
-        are not turned yet"
-    )]
-    TurnedSizes {
-        /// The recipe, as text.
-        recipe: String,
-    },
+    /// A setting that cannot be used with the others, the recipe or the data set.
+    #[error("{0}")]
+    Unusable(String),
     /// Buckets for a source whose index does not have the sizes of its images.
     #[error(
         "{location}: the index has no sizes, which buckets need; `tl convert` to TBL stores them"
@@ -83,20 +63,6 @@ pub enum PipelineError {
     /// Columns that the data set does not have, or not as they are asked for.
     #[error(transparent)]
     Columns(#[from] ColumnsError),
-    /// Boxes or masks of what is no single image, or is mixed with others.
-    #[error(
-        "boxes and masks go with one image for each sample, not mixed with others: not with {work}"
-    )]
-    NotAnnotated {
-        /// What is done with every sample, as text.
-        work: String,
-    },
-    /// A list of masks in another type than bytes.
-    #[error("recipe `{recipe}` leaves the size to the image; masks of their own sizes are bytes")]
-    MaskList {
-        /// The recipe, as text.
-        recipe: String,
-    },
     /// No sample has a file that is asked for.
     #[error("no sample has a file `{name}`; {}", crate::fields::names::listed(found))]
     UnknownField {
@@ -104,20 +70,6 @@ pub enum PipelineError {
         name: String,
         /// The names of files that samples have, in the order of their bytes; not all of many.
         found: Vec<String>,
-    },
-    /// Where boxes are to be found is not said in the right form.
-    #[error("invalid pointer `{pointer}`: expected a JSON pointer with exactly one `*`")]
-    Pointer {
-        /// The pointer.
-        pointer: String,
-    },
-    /// Limits that would keep boxes without an area.
-    #[error("min_size is {min_size} and min_area {min_area}, expected numbers from 1 on")]
-    Sanitize {
-        /// The least width and height.
-        min_size: f32,
-        /// The least area.
-        min_area: f32,
     },
     /// The user's code for whole batches failed.
     #[error("batch {batch} cannot be collated: {fault}")]
@@ -131,24 +83,6 @@ pub enum PipelineError {
     /// The recipe names a user's transform that there is not, or that refuses its parameters.
     #[error(transparent)]
     UserTransform(#[from] UserTransformError),
-    /// The recipe mixes images with each other and makes several of each sample.
-    #[error("recipe `{recipe}` mixes batches, which have one image for each sample")]
-    MixedViews {
-        /// The recipe, as text.
-        recipe: String,
-    },
-    /// A cache of decoded images, for a recipe that decodes something else, or for stored bytes.
-    #[error("a cache of decoded images needs a recipe that decodes exactly{}", Not(recipe.as_deref()))]
-    CacheOfDecoded {
-        /// The recipe, as text; `None` where nothing is decoded.
-        recipe: Option<String>,
-    },
-    /// The recipe mixes images with each other, and some would be zeros.
-    #[error("recipe `{recipe}` mixes batches, whose rows cannot be filled in: skip or replace")]
-    MixedFill {
-        /// The recipe, as text.
-        recipe: String,
-    },
     /// There is no memory for a batch.
     #[error("no memory for a batch of {bytes} bytes")]
     OutOfMemory {
@@ -224,18 +158,6 @@ pub enum PipelineError {
     /// Epochs without a batch.
     #[error(transparent)]
     Empty(#[from] EmptyError),
-    /// The recipe mixes images whose labels are class numbers, and does not say how many classes
-    /// there are.
-    #[error(
-        "{op} without num_classes mixes images and leaves their labels as they are: set \
-        num_classes{}", ClassCount(*classes)
-    )]
-    NoClassCount {
-        /// The name of the batch operation.
-        op: &'static str,
-        /// How many class names the data set has; 0 where it has none.
-        classes: usize,
-    },
     /// A worker cannot run where or as it was told to.
     #[error(transparent)]
     Thread(#[from] ThreadError),
@@ -310,18 +232,6 @@ pub enum PipelineError {
         /// The worker's number, from 0.
         worker: usize,
     },
-}
-
-/// What is there instead of what is needed.
-struct Not<'a>(Option<&'a str>);
-
-impl std::fmt::Display for Not<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0 {
-            Some(recipe) => write!(f, ", `{recipe}` does not"),
-            None => f.write_str(", and stored bytes are not decoded"),
-        }
-    }
 }
 
 /// A sample that cannot be used: which one, where it is stored, and why.

@@ -5,6 +5,8 @@ mod annotate;
 pub(crate) mod names;
 mod pointer;
 
+use std::fmt;
+
 use tl_transform::BoxFormat;
 
 use crate::error::PipelineError;
@@ -154,17 +156,17 @@ impl Fields {
         if self.boxes.is_none() && self.mask.is_none() {
             return Ok(());
         }
+        let unusable = |work: &dyn fmt::Display| {
+            Err(PipelineError::Unusable(format!(
+                "boxes and masks go with one image for each sample, not mixed with others: not \
+                with {work}"
+            )))
+        };
         let recipe = match work {
             Work::Images(recipe) if recipe.views() == 1 && recipe.batch_ops().is_empty() => recipe,
-            Work::Images(recipe) => {
-                return Err(PipelineError::NotAnnotated { work: recipe.to_string() });
-            }
-            Work::Bytes | Work::Views => {
-                return Err(PipelineError::NotAnnotated { work: "bytes".into() });
-            }
-            Work::Columns(_) => {
-                return Err(PipelineError::NotAnnotated { work: "columns".into() });
-            }
+            Work::Images(recipe) => return unusable(recipe),
+            Work::Bytes | Work::Views => return unusable(&"bytes"),
+            Work::Columns(_) => return unusable(&"columns"),
         };
         if let Some(BoxField { boxes, labels, sanitize, .. }) = &self.boxes {
             for pointer in [Some(boxes), labels.as_ref()].into_iter().flatten() {
@@ -173,13 +175,18 @@ impl Fields {
             let Sanitize { min_size, min_area } = sanitize.unwrap_or_default();
             if !(min_size >= 1.0 && min_size.is_finite() && min_area >= 1.0 && min_area.is_finite())
             {
-                return Err(PipelineError::Sanitize { min_size, min_area });
+                return Err(PipelineError::Unusable(format!(
+                    "min_size is {min_size} and min_area {min_area}, expected numbers from 1 on"
+                )));
             }
         }
         let lists = recipe.output_size().is_none() && !pads;
         match &self.mask {
             Some(MaskField { dtype: MaskType::I64, .. }) if lists => {
-                Err(PipelineError::MaskList { recipe: recipe.to_string() })
+                Err(PipelineError::Unusable(format!(
+                    "recipe `{recipe}` leaves the size to the image; masks of their own sizes are \
+                    bytes"
+                )))
             }
             _ => Ok(()),
         }

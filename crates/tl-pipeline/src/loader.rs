@@ -289,8 +289,15 @@ fn check_class_count(dataset: &Dataset, config: &LoaderConfig) -> Result<(), Pip
     let Work::Images(recipe) = &config.work else { return Ok(()) };
     match recipe.batch_ops().first() {
         Some(op) if recipe.num_classes().is_none() && dataset.is_labelled() => {
-            let (op, classes) = (op.name(), dataset.class_names().len());
-            Err(PipelineError::NoClassCount { op, classes })
+            let found = match dataset.class_names().len() {
+                0 => " to the number of classes".to_owned(),
+                classes => format!(", the data set names {classes} classes"),
+            };
+            Err(PipelineError::Unusable(format!(
+                "{} without num_classes mixes images and leaves their labels as they are: set \
+                num_classes{found}",
+                op.name()
+            )))
         }
         Some(_) | None => Ok(()),
     }

@@ -100,26 +100,24 @@ impl fmt::Display for Cpus {
     }
 }
 
-/// Why a worker thread cannot run as it was told to.
+/// A worker thread that cannot run as it was told to.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ThreadError {
-    /// Not on these processors.
-    #[error("workers cannot run on processors {cpus}: {source}")]
-    Cpus {
-        /// Those asked for.
-        cpus: Cpus,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Not with this niceness.
-    #[error("workers cannot have niceness {nice}: {source}")]
-    Nice {
-        /// What was asked for.
-        nice: i32,
-        /// What the system said.
-        source: io::Error,
-    },
+#[error("workers cannot {setting}: {source}")]
+pub struct ThreadError {
+    /// The setting, as in `run on processors 1-3`.
+    setting: String,
+    /// The refusal of the system.
+    source: io::Error,
+}
+
+impl ThreadError {
+    fn cpus(cpus: &Cpus, source: io::Error) -> Self {
+        Self { setting: format!("run on processors {cpus}"), source }
+    }
+
+    fn nice(nice: i32, source: io::Error) -> Self {
+        Self { setting: format!("have niceness {nice}"), source }
+    }
 }
 
 /// Sends the calling thread to its processors and sets its niceness; no processors and niceness 0
@@ -136,12 +134,12 @@ pub(crate) fn settle(cpus: &Cpus, nice: i32) -> Result<(), ThreadError> {
             set.set(cpu);
         }
         rustix::thread::sched_setaffinity(None, &set)
-            .map_err(|source| ThreadError::Cpus { cpus: cpus.clone(), source: source.into() })?;
+            .map_err(|source| ThreadError::cpus(cpus, source.into()))?;
     }
     if nice != 0 {
         // On Linux niceness belongs to threads, whatever the call is named.
         rustix::process::setpriority_process(None, nice)
-            .map_err(|source| ThreadError::Nice { nice, source: source.into() })?;
+            .map_err(|source| ThreadError::nice(nice, source.into()))?;
     }
     Ok(())
 }
@@ -150,10 +148,10 @@ pub(crate) fn settle(cpus: &Cpus, nice: i32) -> Result<(), ThreadError> {
 pub(crate) fn settle(cpus: &Cpus, nice: i32) -> Result<(), ThreadError> {
     let source = || io::Error::from(io::ErrorKind::Unsupported);
     if !cpus.0.is_empty() {
-        return Err(ThreadError::Cpus { cpus: cpus.clone(), source: source() });
+        return Err(ThreadError::cpus(cpus, source()));
     }
     if nice != 0 {
-        return Err(ThreadError::Nice { nice, source: source() });
+        return Err(ThreadError::nice(nice, source()));
     }
     Ok(())
 }
@@ -197,7 +195,7 @@ mod tests {
             let set = rustix::thread::sched_getaffinity(None).unwrap();
             let absent = Cpus::new([Cpus::MOST - 1]).unwrap();
             let error = settle(&absent, 0).unwrap_err();
-            assert!(matches!(&error, ThreadError::Cpus { cpus, .. } if *cpus == absent), "{error}");
+            assert!(error.to_string().contains(&format!("processors {absent}: ")), "{error}");
             (set.count(), set.is_set(cpu), rustix::process::getpriority_process(None).unwrap())
         });
         assert_eq!(thread.join().unwrap(), (1, true, 19));

@@ -12,9 +12,10 @@ use zerocopy::IntoBytes;
 
 use crate::detached::detached;
 use crate::element::Element;
-use crate::error::{Error, text};
+use crate::error::Error;
 use crate::hint::SampleIterator;
 use crate::memory::{BatchMemory, Memory};
+use crate::names::text;
 use crate::tensor::{Form, Tensor, wrap};
 
 /// The contents of one loader's batches.

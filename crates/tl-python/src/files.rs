@@ -15,8 +15,9 @@ use tbl_io::{
 
 use crate::detached::detached;
 use crate::element::Element;
-use crate::error::{Error, name_bytes, text};
+use crate::error::Error;
 use crate::memory::Memory;
+use crate::names::{name_bytes, text};
 use crate::tensor::{Tensor, wrap};
 
 /// An open TBL file, or any other stored data set: numbered samples.

@@ -16,6 +16,7 @@ mod hint;
 mod image;
 mod loader;
 mod memory;
+mod names;
 #[cfg(not(feature = "tables"))]
 mod no_tables;
 mod recipe;

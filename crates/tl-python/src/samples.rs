@@ -14,9 +14,10 @@ use tl_pipeline::{
 use tl_transform::{BoundTransforms, Draw, Layout, OutputSpec, Plan, Recipe};
 
 use crate::detached::detached;
-use crate::error::{Error, text};
+use crate::error::Error;
 use crate::loader::source_notes;
 use crate::memory::Memory;
+use crate::names::text;
 use crate::recipe::PyRecipe;
 use crate::tensor::Tensor;
 use crate::user::UserTransforms;

@@ -1,12 +1,12 @@
 //! Work on a sample's bytes on their way through a conversion or a check: measuring, indexing,
 //! rasterizing and decoding.
 
-use std::collections::TryReserveError;
 use std::error::Error;
 
 use tbl_format::SampleFormat;
-use tbl_io::{Entry, Prepare, Prepared, RowIndex};
-use tl_decode::{DecodeError, DecodeOptions, Decoder, Format, Image, JpegDecoder, Limits};
+use tbl_io::{Entry, ErrorKind, Prepare, Prepared, RowIndex};
+use tl_decode::{DecodeOptions, Decoder, Format, Image, JpegDecoder, Limits};
+use tl_pipeline::Fault;
 use tl_simd::Level;
 use tl_simd::resample::{Filter, ImageView, Rect, Resampler, Resize};
 
@@ -127,6 +127,12 @@ pub struct SquareError {
     limit: u64,
 }
 
+impl Fault for SquareError {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Setting
+    }
+}
+
 impl Square {
     /// Checks what a square of this side needs.
     ///
@@ -156,23 +162,16 @@ pub struct Rasterize {
 }
 
 /// Why a sample cannot become pixels.
-#[derive(Debug, thiserror::Error)]
-enum RasterizeError {
-    #[error(transparent)]
-    Decode(#[from] DecodeError),
-    #[error("{found} bytes of raw pixels, expected {expected}")]
-    RawSize { expected: u64, found: u64 },
-    #[error("an image of {width}x{height} pixels cannot be resized")]
-    Empty { width: u32, height: u32 },
-    #[error("no memory for {bytes} bytes of pixels: {source}")]
-    Memory { bytes: usize, source: TryReserveError },
-}
+type Refusal = Box<dyn Error + Send + Sync>;
 
 /// Refuses raw pixels that are not as many as the index states.
-fn check_raw_size(entry: &Entry<'_>, bytes: &[u8]) -> Result<(), RasterizeError> {
+fn check_raw_size(entry: &Entry<'_>, bytes: &[u8]) -> Result<(), Refusal> {
     let expected = u64::from(entry.width) * u64::from(entry.height) * 3;
     let found = bytes.len() as u64;
-    if expected == found { Ok(()) } else { Err(RasterizeError::RawSize { expected, found }) }
+    if expected == found {
+        return Ok(());
+    }
+    Err(format!("{found} bytes of raw pixels, expected {expected}").into())
 }
 
 impl Rasterize {
@@ -189,7 +188,7 @@ impl Rasterize {
     }
 
     /// The sample's pixels in `self.image`.
-    fn decode(&mut self, entry: &Entry<'_>, bytes: &[u8]) -> Result<(), RasterizeError> {
+    fn decode(&mut self, entry: &Entry<'_>, bytes: &[u8]) -> Result<(), Refusal> {
         if entry.format != SampleFormat::RawU8 {
             return Ok(self.decoder.decode_into(bytes, &mut self.image)?);
         }
@@ -221,11 +220,11 @@ impl Prepare for Rasterize {
             }
         };
         if width == 0 || height == 0 {
-            return Err(Box::new(RasterizeError::Empty { width, height }));
+            return Err(format!("an image of {width}x{height} pixels cannot be resized").into());
         }
         bytes
             .try_reserve_exact(square.bytes)
-            .map_err(|source| RasterizeError::Memory { bytes: square.bytes, source })?;
+            .map_err(|error| format!("no memory for {} bytes of pixels: {error}", square.bytes))?;
         let side = square.side;
         let resize = Resize {
             region: Rect::of_size(width, height),
@@ -261,15 +260,6 @@ impl StrictDecode {
     }
 }
 
-/// A row index that is not the sample's.
-#[derive(Debug, thiserror::Error)]
-enum WrongRowIndex {
-    #[error("row index of {stored} bytes differs from the image's own of {made} at byte {at}")]
-    Different { stored: usize, made: usize, at: usize },
-    #[error("row index for an image that can have none")]
-    Impossible,
-}
-
 impl Prepare for StrictDecode {
     const COSTLY: bool = true;
 
@@ -295,12 +285,17 @@ impl Prepare for StrictDecode {
         let made = &mut self.row_index;
         made.clear();
         if !self.images.decoder.jpeg().row_index(bytes, made)? {
-            return Err(WrongRowIndex::Impossible.into());
+            return Err("row index for an image that can have none".into());
         }
         if stored == made {
             return Ok(());
         }
         let at = stored.iter().zip(&*made).take_while(|(stored, made)| stored == made).count();
-        Err(WrongRowIndex::Different { stored: stored.len(), made: made.len(), at }.into())
+        Err(format!(
+            "row index of {} bytes differs from the image's own of {} at byte {at}",
+            stored.len(),
+            made.len()
+        )
+        .into())
     }
 }

@@ -20,7 +20,10 @@ pub(crate) struct NotThere {
 
 impl ListPointer {
     pub(crate) fn parse(text: &str) -> Result<Self, PipelineError> {
-        let refused = || PipelineError::Pointer { pointer: text.to_owned() };
+        let refused = || {
+            let expected = "expected a JSON pointer with exactly one `*`";
+            PipelineError::Unusable(format!("invalid pointer `{text}`: {expected}"))
+        };
         let mut tokens = text.split('/');
         if tokens.next() != Some("") {
             return Err(refused());

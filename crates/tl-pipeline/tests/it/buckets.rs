@@ -331,13 +331,13 @@ fn every_window_is_made_once() {
 fn what_cannot_be_grouped_is_refused_by_name() {
     let refused = |config: LoaderConfig| Loader::new(bmps(8), config).unwrap_err();
     let bytes = refused(LoaderConfig { work: Work::Bytes, ..buckets(1, 1) });
-    assert!(matches!(bytes, PipelineError::NothingToPad { .. }), "{bytes}");
+    assert!(bytes.to_string().ends_with("this loader produces bytes"), "{bytes}");
     let work = Work::Images(Recipe::imagenet_train(16).unwrap());
     let fixed = refused(LoaderConfig { work, ..buckets(1, 1) });
     assert!(fixed.to_string().contains("RandomResizedCrop"), "{fixed}");
     let decode = DecodeOptions { exif: Exif::Apply, ..DecodeOptions::default() };
     let turned = refused(LoaderConfig { decode, ..buckets(1, 1) });
-    assert!(matches!(turned, PipelineError::TurnedSizes { .. }), "{turned}");
+    assert!(turned.to_string().contains("are not turned yet"), "{turned}");
     for (window, multiple) in [(0, 1), (1 << 24, 1), (1, 0), (1, 65_536)] {
         let setting = refused(buckets(window, multiple));
         assert!(matches!(setting, PipelineError::Setting { .. }), "{setting}");

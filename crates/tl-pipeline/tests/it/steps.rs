@@ -206,7 +206,7 @@ fn views_of_varying_size_are_refused() {
     assert_eq!(recipe.output_size(), None);
     let config = config(Work::Images(recipe.into_pixels(Layout::Hwc)));
     let error = tl_pipeline::Loader::new(bmps(1), config).unwrap_err();
-    assert!(matches!(error, PipelineError::VaryingSize { .. }), "{error}");
+    assert!(error.to_string().contains("only u8 HWC can vary"), "{error}");
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn views_are_not_mixed_and_not_without_number() {
     let recipe: Recipe =
         serde_json::from_str(&crops(1, r#""batch_ops": [{"op": "cut_mix"}],"#)).unwrap();
     let error = tl_pipeline::Loader::new(bmps(1), config(Work::Images(recipe))).unwrap_err();
-    assert!(matches!(error, PipelineError::MixedViews { .. }), "{error}");
+    assert!(error.to_string().contains("one image for each sample"), "{error}");
     assert_eq!(serde_json::from_str::<Recipe>(&crops(2, "")).unwrap().views(), 100);
     let error = serde_json::from_str::<Recipe>(&crops(200, "")).unwrap_err();
     assert!(error.to_string().contains("at most 256"), "{error}");

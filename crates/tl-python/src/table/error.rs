@@ -28,7 +28,7 @@ impl Error {
     pub(crate) fn idv(location: &Location, error: &idv_format::ReadError) -> Self {
         let data = if error.is_damage() { Class::Format } else { Class::Setting };
         let mut found = Self::of(error, data, Class::Setting).in_file(location);
-        if found.class == Class::Index {
+        if found.class == Class::SampleIndex {
             found.class = Class::Setting;
         }
         found
@@ -45,7 +45,7 @@ impl Error {
     /// The error of a TBF segment.
     pub(crate) fn tbf(location: &Location, error: &tbf_format::FormatError) -> Self {
         let class = match error {
-            tbf_format::FormatError::NoRow { .. } => Class::Index,
+            tbf_format::FormatError::NoRow { .. } => Class::SampleIndex,
             tbf_format::FormatError::Absent { .. } | tbf_format::FormatError::KeyNeeded { .. } => {
                 Class::Setting
             }

@@ -50,10 +50,10 @@ impl CacheArgs {
 }
 
 /// A number of bytes: digits, and K, M, G or T for powers of 1024, perhaps with `iB` or `B`.
-pub(super) fn size(text: &str) -> Result<u64, SizeError> {
+pub(super) fn size(text: &str) -> Result<u64, &'static str> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().map_err(|_| SizeError::Number)?;
+    let number: u64 = number.parse().map_err(|_| "expected a number of bytes, as 500000 or 64G")?;
     let letters = unit.to_ascii_uppercase();
     let power = match letters.trim_end_matches("IB").trim_end_matches('B') {
         "" => 0,
@@ -61,20 +61,9 @@ pub(super) fn size(text: &str) -> Result<u64, SizeError> {
         "M" => 2,
         "G" => 3,
         "T" => 4,
-        _ => return Err(SizeError::Unit),
+        _ => return Err("expected K, M, G or T behind the number"),
     };
-    number.checked_mul(1 << (10 * power)).ok_or(SizeError::Range)
-}
-
-/// Why a text is no number of bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum SizeError {
-    #[error("expected a number of bytes, as 500000 or 64G")]
-    Number,
-    #[error("expected K, M, G or T behind the number")]
-    Unit,
-    #[error("larger than 16 EiB")]
-    Range,
+    number.checked_mul(1 << (10 * power)).ok_or("larger than 16 EiB")
 }
 
 #[cfg(test)]
@@ -83,6 +72,8 @@ mod tests {
 
     #[test]
     fn sizes_are_numbers_with_powers_of_1024() {
+        const NUMBER: &str = "expected a number of bytes, as 500000 or 64G";
+        const UNIT: &str = "expected K, M, G or T behind the number";
         let expected = [
             ("0", Ok(0)),
             ("4096", Ok(4_096)),
@@ -92,12 +83,12 @@ mod tests {
             ("2GiB", Ok(2_147_483_648)),
             ("1TB", Ok(1_099_511_627_776)),
             ("16777215T", Ok(18_446_742_974_197_923_840)),
-            ("16777216T", Err(SizeError::Range)),
-            ("", Err(SizeError::Number)),
-            ("G", Err(SizeError::Number)),
-            ("-1", Err(SizeError::Number)),
-            ("1.5G", Err(SizeError::Unit)),
-            ("5 G", Err(SizeError::Unit)),
+            ("16777216T", Err("larger than 16 EiB")),
+            ("", Err(NUMBER)),
+            ("G", Err(NUMBER)),
+            ("-1", Err(NUMBER)),
+            ("1.5G", Err(UNIT)),
+            ("5 G", Err(UNIT)),
         ];
         for (text, expected) in expected {
             assert_eq!(size(text), expected, "{text}");

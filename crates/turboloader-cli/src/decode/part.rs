@@ -1,37 +1,28 @@
 //! The parts of a JPEG image, as they are written on a command line.
 
-use thiserror::Error;
 use tl_decode::{Level, Rect, Scale};
 
-/// Why a part is not understood.
-#[derive(Debug, Error)]
-pub(super) enum PartError {
-    #[error("a region is X,Y,WIDTH,HEIGHT, four numbers with commas between")]
-    Region,
-    #[error("a scale is 1/1, 1/2, 1/4 or 1/8")]
-    Scale,
-    #[error("this CPU has {0}")]
-    Level(String),
-}
-
 /// Reads `X,Y,WIDTH,HEIGHT`.
-pub(super) fn region(text: &str) -> Result<Rect, PartError> {
+pub(super) fn region(text: &str) -> Result<Rect, &'static str> {
     let numbers: Result<Vec<u32>, _> = text.split(',').map(str::parse).collect();
     match numbers.as_deref() {
         Ok(&[x, y, width, height]) => Ok(Rect { x, y, width, height }),
-        _ => Err(PartError::Region),
+        _ => Err("a region is X,Y,WIDTH,HEIGHT, four numbers with commas between"),
     }
 }
 
 /// Reads `1/4`.
-pub(super) fn scale(text: &str) -> Result<Scale, PartError> {
-    Scale::ALL.into_iter().find(|scale| scale.to_string() == text).ok_or(PartError::Scale)
+pub(super) fn scale(text: &str) -> Result<Scale, &'static str> {
+    Scale::ALL
+        .into_iter()
+        .find(|scale| scale.to_string() == text)
+        .ok_or("a scale is 1/1, 1/2, 1/4 or 1/8")
 }
 
 /// Reads the name of a level that this CPU has.
-pub(super) fn level(text: &str) -> Result<Level, PartError> {
+pub(super) fn level(text: &str) -> Result<Level, String> {
     Level::available().find(|level| level.to_string() == text).ok_or_else(|| {
         let names: Vec<String> = Level::available().map(|level| level.to_string()).collect();
-        PartError::Level(names.join(", "))
+        format!("this CPU has {}", names.join(", "))
     })
 }

@@ -35,6 +35,20 @@ impl Fault for idv_format::ReadError {
     }
 }
 
+impl Fault for idv_format::WriteError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Io { .. } | Self::Spawn { .. } => ErrorKind::System,
+            _ => ErrorKind::Setting,
+        }
+    }
+
+    fn place(&self) -> ErrorPlace {
+        let offset = if let Self::Io { offset, .. } = self { Some(*offset) } else { None };
+        ErrorPlace { offset, ..ErrorPlace::default() }
+    }
+}
+
 impl Fault for FormatError {
     /// Asking for what is not there, or without a key, is not the segment's fault.
     fn kind(&self) -> ErrorKind {

@@ -1,7 +1,6 @@
 //! Ranges of time on the command line (RFC 3339).
 
 use chrono::DateTime;
-use thiserror::Error;
 
 /// Timestamps from the first on and before the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,22 +11,19 @@ pub(crate) struct TimeRange {
     pub(crate) end: Option<u64>,
 }
 
-/// A range of time that is not understood.
-#[derive(Debug, Error)]
-pub(crate) enum TimeRangeError {
-    #[error("expected A..B, such as 2026-11-20..2026-11-21T12:00:00Z or nanoseconds since 1970")]
-    Range,
-    #[error("`{0}` is neither a time such as 2026-11-20T12:00:00Z nor nanoseconds since 1970")]
-    Time(String),
-}
-
 /// Reads `A..B`.
-pub(crate) fn time_range(text: &str) -> Result<TimeRange, TimeRangeError> {
-    let (start, end) = text.split_once("..").ok_or(TimeRangeError::Range)?;
+pub(crate) fn time_range(text: &str) -> Result<TimeRange, String> {
+    let (start, end) = text.split_once("..").ok_or(
+        "expected A..B, such as 2026-11-20..2026-11-21T12:00:00Z or nanoseconds since 1970",
+    )?;
     let time = |text: &str| {
         let number = text.parse().ok();
         let time = number.or_else(|| parse_unix(text));
-        time.ok_or_else(|| TimeRangeError::Time(text.to_owned()))
+        time.ok_or_else(|| {
+            format!(
+                "`{text}` is neither a time such as 2026-11-20T12:00:00Z nor nanoseconds since 1970"
+            )
+        })
     };
     Ok(TimeRange {
         start: if start.is_empty() { 0 } else { time(start)? },

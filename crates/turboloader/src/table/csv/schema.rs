@@ -3,34 +3,21 @@
 use std::collections::{HashMap, HashSet};
 
 use idv_format::{Item, Key, Number};
+use tbl_io::ErrorKind;
+use tl_pipeline::Fault;
 
 use super::cells::KEY_NUMBER;
 use super::header::CsvColumn;
 
 /// A defect of a [`CsvSchema`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SchemaError {
-    /// A part without a type.
-    #[error("`{part}` is not NAME=TYPE")]
-    NotAPair {
-        /// The part.
-        part: String,
-    },
-    /// A type that there is not.
-    #[error("column {name:?}: there is no type `{found}`")]
-    UnknownType {
-        /// The column's name.
-        name: String,
-        /// What was found.
-        found: String,
-    },
-    /// A column that there is not.
-    #[error("there is no column {name:?}")]
-    NoColumn {
-        /// The column's name.
-        name: String,
-    },
+#[error("{0}")]
+pub struct SchemaError(String);
+
+impl Fault for SchemaError {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Setting
+    }
 }
 
 /// The type of a column.
@@ -54,12 +41,9 @@ impl CsvSchema {
     pub fn parse(parts: &[String]) -> Result<Self, SchemaError> {
         let pair = |part: &String| {
             let pair = part.rsplit_once('=');
-            let (name, found) = pair.ok_or_else(|| SchemaError::NotAPair { part: part.clone() })?;
-            let unknown = || {
-                let name = name.to_owned();
-                let found = found.to_owned();
-                SchemaError::UnknownType { name, found }
-            };
+            let no_pair = || SchemaError(format!("`{part}` is not NAME=TYPE"));
+            let (name, found) = pair.ok_or_else(no_pair)?;
+            let unknown = || SchemaError(format!("column {name:?}: there is no type `{found}`"));
             Ok((name.to_owned(), cell_type(found).ok_or_else(unknown)?))
         };
         Ok(Self(parts.iter().map(pair).collect::<Result<_, _>>()?))
@@ -69,7 +53,7 @@ impl CsvSchema {
     pub(super) fn of(&self, columns: &[CsvColumn]) -> Result<Vec<Option<CellType>>, SchemaError> {
         let named: HashSet<&str> = columns.iter().map(|column| &*column.name).collect();
         if let Some((name, _)) = self.0.iter().find(|(name, _)| !named.contains(&**name)) {
-            return Err(SchemaError::NoColumn { name: name.clone() });
+            return Err(SchemaError(format!("there is no column {name:?}")));
         }
         // Of several types of one column the last counts.
         let types: HashMap<&str, &CellType> =
