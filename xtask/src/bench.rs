@@ -1,7 +1,8 @@
 //! Runs the benchmarks, keeps their results as JSON, and prints the table for `docs/benchmarks.md`.
 //!
 //! Criterion measures; this reads the estimates it leaves in `target/criterion`. The group `jpeg`
-//! measures by itself and leaves the same.
+//! measures by itself and leaves the same. `critcmp` compares such results too, but prints neither
+//! intervals nor Markdown.
 
 use std::error::Error;
 use std::fs;

@@ -76,7 +76,8 @@ impl std::str::FromStr for Cpus {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let number =
                 |text: &str| text.trim().parse::<usize>().ok().filter(|&cpu| cpu < Self::MOST);
-            let (first, last) = (number(first).ok_or_else(wrong)?, number(last).ok_or_else(wrong)?);
+            let first = number(first).ok_or_else(wrong)?;
+            let last = number(last).ok_or_else(wrong)?;
             if first > last {
                 return Err(wrong());
             }

@@ -166,6 +166,7 @@ fn table<'a>(manifest: &'a str, header: &'static str) -> impl Iterator<Item = &'
 }
 
 /// What the workspace offers to its crates, one of them takes.
+/// `cargo shear` and `cargo machete` would have to be installed before a check without a build.
 fn unused_dependencies(files: &[SourceFile]) -> Vec<Problem> {
     const MANIFEST: &str = "Cargo.toml";
     let offered = text_of(files, MANIFEST).unwrap_or_default();
@@ -214,6 +215,7 @@ fn has_unsafe(file: &SourceFile) -> bool {
 }
 
 /// Relative links in the documentation lead somewhere.
+/// `lychee` would have to be installed, and its main work, links to the network, is not wanted here.
 fn links(root: &Path, files: &[SourceFile]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for file in files.iter().filter(|file| file.path.ends_with(".md")) {

@@ -62,7 +62,9 @@ impl Fault for SampleError {
 
     fn place(&self) -> ErrorPlace {
         let Self { index, key, shard, offset, .. } = self;
-        let (sample, key, offset) = (Some(*index), key.clone(), *offset);
+        let sample = Some(*index);
+        let key = key.clone();
+        let offset = *offset;
         ErrorPlace { sample, key, offset, ..ErrorPlace::at(shard.clone()) }
     }
 }

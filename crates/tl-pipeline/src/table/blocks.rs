@@ -39,7 +39,8 @@ impl BlockCache {
     /// Room for `slots` blocks, of which `limit` bytes are kept.
     pub(crate) fn new(slots: usize, limit: u64) -> Self {
         let slots = std::iter::repeat_with(Slot::default).take(slots).collect();
-        let (used, calls) = (AtomicU64::new(0), AtomicU64::new(0));
+        let used = AtomicU64::new(0);
+        let calls = AtomicU64::new(0);
         Self { slots, limit, used, hand: AtomicUsize::new(0), calls }
     }
 
@@ -201,7 +202,8 @@ mod tests {
 
     #[test]
     fn what_fits_is_loaded_once() {
-        let (cache, mut held) = (BlockCache::new(4, 40), Held::default());
+        let cache = BlockCache::new(4, 40);
+        let mut held = Held::default();
         assert_eq!(loads(&cache, &mut held, &[0, 1, 2, 3, 3, 1, 0, 2], 10), 4);
         assert_eq!(loads(&cache, &mut held, &[0, 1, 2, 3], 10), 0);
         assert_eq!(loads(&cache, &mut Held::default(), &[0, 1, 2, 3], 10), 0);
@@ -220,7 +222,8 @@ mod tests {
 
     #[test]
     fn a_block_without_room_is_not_kept() {
-        let (cache, mut held) = (BlockCache::new(2, 5), Held::default());
+        let cache = BlockCache::new(2, 5);
+        let mut held = Held::default();
         assert_eq!(loads(&cache, &mut held, &[0, 0, 1], 3), 2, "the other one left");
         let cache = BlockCache::new(2, 5);
         assert_eq!(loads(&cache, &mut held, &[0, 0, 1], 10), 3);
@@ -232,7 +235,8 @@ mod tests {
     #[test]
     fn what_is_held_counts_and_is_let_go_when_room_is_needed() {
         let cache = BlockCache::new(6, 30);
-        let (mut sleeper, mut worker) = (Held::default(), Held::default());
+        let mut sleeper = Held::default();
+        let mut worker = Held::default();
         assert_eq!(loads(&cache, &mut sleeper, &[0, 1, 2], 10), 3);
         assert_eq!(loads(&cache, &mut worker, &[3, 4, 3], 10), 3);
         assert_eq!(cache.used.load(Ordering::Relaxed), 30);
@@ -245,7 +249,8 @@ mod tests {
     #[test]
     fn a_block_is_never_taken_for_another() {
         let slots = 3 * MOST_HELD;
-        let (cache, mut held) = (BlockCache::new(slots, u64::MAX), Held::default());
+        let cache = BlockCache::new(slots, u64::MAX);
+        let mut held = Held::default();
         for slot in [5, MOST_HELD + 5, 5, 2 * MOST_HELD + 5, MOST_HELD + 5] {
             let load = || Ok(Arc::new(Bytes(slot as u64)) as _);
             let got = held.read((&cache, slot), load, |values| Ok(values.kept_bytes()));
@@ -256,7 +261,8 @@ mod tests {
 
     #[test]
     fn damage_is_kept_and_a_fault_of_the_moment_is_not() {
-        let (cache, mut held) = (BlockCache::new(2, 5), Held::default());
+        let cache = BlockCache::new(2, 5);
+        let mut held = Held::default();
         let lasting = TableError::Label { value: 0.5 };
         let passing = TableError::OutOfRange { what: "row", number: 7 };
         for (slot, error, expected) in [(0, lasting, 1), (1, passing, 2)] {

@@ -58,7 +58,8 @@ impl Gatherer {
             tables.iter().try_for_each(|table| check_edges(*table, neighbors.direction))?;
         }
         let layout = Layout::new(first, columns, bytes)?;
-        let (mut slots, mut load_bytes) = (0u64, 0);
+        let mut slots = 0u64;
+        let mut load_bytes = 0;
         let mut access = Vec::with_capacity(tables.len());
         for table in tables {
             let fault =
@@ -256,7 +257,8 @@ impl Reader<'_> {
         let result = match &self.access[source] {
             Access::Whole(values) => read(&**values, row),
             Access::Blocks { first_slot, rows } => {
-                let (block, row) = (row / rows, row % rows);
+                let block = row / rows;
+                let row = row % rows;
                 let load = || self.table.load(self.gatherer.layout.sources[source].column, block);
                 slot(*first_slot, block).and_then(|slot| {
                     let place = (&self.gatherer.cache, slot);

@@ -82,7 +82,8 @@ fn read(table: &dyn Table, source: &Source, labels: &mut Vec<i64>) -> Result<(),
                 ColumnValues::Whole(values) => values.write(row, &mut stored)?,
                 ColumnValues::Blocks { rows, .. } => {
                     let rows = (*rows).max(1);
-                    let (number, row) = (row / rows, row % rows);
+                    let number = row / rows;
+                    let row = row % rows;
                     let known = block.take().filter(|(known, _)| *known == number);
                     let (_, values) = match known {
                         Some(known) => block.insert(known),

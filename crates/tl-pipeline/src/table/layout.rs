@@ -143,13 +143,17 @@ impl Builder<'_> {
     fn source(&mut self, name: &str) -> Result<(usize, ColumnType, Vec<usize>), ColumnsError> {
         let (column, TableColumn { content, .. }) = self.column(name)?;
         let Content::Numbers { number, shape, meaning } = content else {
-            let (column, reason) = (name.to_owned(), describe(content));
+            let column = name.to_owned();
+            let reason = describe(content);
             return Err(ColumnsError::NotNumbers { column, reason });
         };
-        let (number, shape, meaning) = (*number, shape.clone(), *meaning);
+        let number = *number;
+        let shape = shape.clone();
+        let meaning = *meaning;
         let spec = ColumnSpec { name: name.to_owned(), number, shape };
         let row_bytes = spec.row_bytes().ok_or_else(|| {
-            let (column, reason) = (name.to_owned(), describe(content));
+            let column = name.to_owned();
+            let reason = describe(content);
             ColumnsError::NotNumbers { column, reason }
         })?;
         let source = self.add(Source {
@@ -196,7 +200,8 @@ impl Builder<'_> {
 
     /// The matrix of features.
     fn features(&mut self, names: &[String]) -> Result<Vec<Part>, ColumnsError> {
-        let (mut parts, mut start) = (Vec::with_capacity(names.len()), 0usize);
+        let mut parts = Vec::with_capacity(names.len());
+        let mut start = 0usize;
         for name in names {
             let request = ColumnRequest { name: name.clone(), number: Some(ColumnType::F32) };
             let (_, part) = self.array(&request)?;
@@ -225,7 +230,8 @@ impl Builder<'_> {
     fn bytes(&mut self, name: &str) -> Result<usize, ColumnsError> {
         let (column, TableColumn { content, .. }) = self.column(name)?;
         if !matches!(content, Content::Bytes { .. }) {
-            let (column, reason) = (name.to_owned(), describe(content));
+            let column = name.to_owned();
+            let reason = describe(content);
             return Err(ColumnsError::NotBytes { column, reason });
         }
         Ok(self.add(Source { column, name: name.to_owned(), numbers: None, row_bytes: 0 }))
@@ -236,10 +242,13 @@ impl Builder<'_> {
         let most = fanouts.iter().fold(1u64, |all, &fanout| all.saturating_mul(fanout.into()));
         if fanouts.is_empty() || fanouts.len() > MOST_HOPS || !(1..=MOST_NEIGHBORS).contains(&most)
         {
-            let (fanouts, most, neighbors) = (fanouts.clone(), MOST_NEIGHBORS, most);
+            let neighbors = most;
+            let fanouts = fanouts.clone();
+            let most = MOST_NEIGHBORS;
             return Err(ColumnsError::Fanouts { fanouts, neighbors, most });
         }
-        let (mut hops, mut shape) = (Vec::with_capacity(fanouts.len()), Vec::new());
+        let mut hops = Vec::with_capacity(fanouts.len());
+        let mut shape = Vec::new();
         for (hop, &fanout) in fanouts.iter().enumerate() {
             let fanout = fanout as usize;
             shape.push(fanout);

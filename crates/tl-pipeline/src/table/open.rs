@@ -17,7 +17,8 @@ pub(crate) fn open(source: &Source) -> Result<Option<Box<dyn Table>>, PipelineEr
 
 #[cfg(not(feature = "tables"))]
 fn open_as(kind: TableKind, source: &Source) -> Result<Box<dyn Table>, PipelineError> {
-    let (location, source) = (source.location().clone(), TableError::NoFeature { kind });
+    let location = source.location().clone();
+    let source = TableError::NoFeature { kind };
     Err(PipelineError::Table { location, source })
 }
 
@@ -35,7 +36,8 @@ pub(crate) fn check(shards: &[Box<dyn SampleSource>]) -> Result<bool, ColumnsErr
 }
 
 fn check_same(first: &dyn Table, table: &dyn Table) -> Result<(), ColumnsError> {
-    let (expected, found) = (first.columns(), table.columns());
+    let expected = first.columns();
+    let found = table.columns();
     let count = expected.len().max(found.len());
     let differs = |&place: &usize| match (expected.get(place), found.get(place)) {
         (Some(expected), Some(found)) => !is_same(expected, found),

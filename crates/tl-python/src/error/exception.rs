@@ -64,7 +64,8 @@ impl Error {
         let causes = iter::successors(Some(error as &dyn StdError), |&error| error.source());
         let is_system = error.kind() == ErrorKind::System;
         let io = causes.filter(|_| is_system).find_map(<dyn StdError>::downcast_ref);
-        let (place, errno) = (error.place(), io.and_then(number));
+        let place = error.place();
+        let errno = io.and_then(number);
         Self { place, errno, cause: raised(error), ..Self::new(class, error) }
     }
 

@@ -71,7 +71,8 @@ impl IdvTable {
         let bytes = IdvBytes::mapped(source)?;
         let mapped = bytes.mapping().cloned();
         let file = IdvFile::open(bytes)?;
-        let (mut columns, mut blocks) = (Vec::new(), Vec::new());
+        let mut columns = Vec::new();
+        let mut blocks = Vec::new();
         for (place, entry) in file.columns().iter().enumerate() {
             let (content, of_column) = match file.column(place) {
                 Ok(column) => {

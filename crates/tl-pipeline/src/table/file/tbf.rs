@@ -109,7 +109,8 @@ impl TbfTable {
             let mut place = |region| place(&mut segment, region, options);
             let nodes = place(Region::Nodes)?;
             let edges = place(Region::Edges)?;
-            let (embeddings, strings) = (place(Region::Embeddings)?, place(Region::Strings)?);
+            let embeddings = place(Region::Embeddings)?;
+            let strings = place(Region::Strings)?;
             let header = *segment.header();
             Ok::<_, FormatError>((header, nodes, edges, embeddings, strings))
         })?;
@@ -198,7 +199,8 @@ impl Regions {
             Place::Mapped(Range { start, end }) => {
                 let bytes = self.mapped.lend(*start, end - start);
                 bytes.ok_or_else(|| {
-                    let (location, offset) = (self.location.clone(), *start);
+                    let location = self.location.clone();
+                    let offset = *start;
                     let expected = end - start;
                     ReadError::ChangedWhileOpen { location, offset, expected }.into()
                 })

@@ -130,7 +130,8 @@ fn copy(
 ) -> Result<(), TableError> {
     let found = place.and_then(|place| mapped.lend(place, out.len() as u64));
     let found = found.ok_or_else(|| {
-        let (offset, expected) = (place.unwrap_or(u64::MAX), out.len() as u64);
+        let offset = place.unwrap_or(u64::MAX);
+        let expected = out.len() as u64;
         ReadError::ChangedWhileOpen { location: mapped.location().clone(), offset, expected }
     })?;
     out.copy_from_slice(found);

@@ -19,7 +19,8 @@ pub(super) fn of_keys(
     let Values::Vector(vectors) = file.metadata_value(entry)? else { return Ok(Vec::new()) };
     let slots = vectors.slots();
     if slots > MOST_NAMES {
-        let (what, limit) = ("names of classes", MOST_NAMES);
+        let what = "names of classes";
+        let limit = MOST_NAMES;
         return Err(TableError::Limit { what, need: slots, limit });
     }
     let items = vectors.dense_items(MOST_NAMES).map_err(|source| {
