@@ -183,19 +183,19 @@ impl PyRecipe {
         let recipe = &self.recipe;
         let mut renderer = Renderer::new(recipe).with_user_transforms(bound);
         let mut numbers = Vec::new();
-        let mut size = (0, 0);
+        let mut made = (0, 0);
         for view in 0..recipe.views() {
             let mut plan = Plan::whole(width, height);
             recipe.plan_view_into(size, draw, view, &mut plan)?;
-            size = plan.output_size();
+            made = plan.output_size();
             let start = numbers.len();
-            let bytes = renderer.output_bytes(size);
+            let bytes = renderer.output_bytes(made);
             numbers.try_reserve_exact(bytes).map_err(|_| Error::memory(bytes))?;
             numbers.resize(start + bytes, 0);
             renderer.render(&plan, pixels, width, height, &mut numbers[start..])?;
         }
-        let width = size.0 as usize;
-        let height = size.1 as usize;
+        let width = made.0 as usize;
+        let height = made.1 as usize;
         let interleaved = recipe.output().layout == Layout::Hwc;
         let image = if interleaved { [height, width, 3] } else { [3, height, width] };
         let views = (recipe.views() > 1).then_some(recipe.views() as usize);
