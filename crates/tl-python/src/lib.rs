@@ -45,6 +45,9 @@ mod native {
     use crate::image::{PyImageInfo, decode, decode_jpeg, probe};
     #[pymodule_export]
     use crate::loader::{PyEpoch, PyLoader, PyReport};
+    #[cfg(not(feature = "tables"))]
+    #[pymodule_export]
+    use crate::no_tables::{convert_table, idv_file, tbf_segment};
     #[pymodule_export]
     use crate::recipe::{PyRecipe, signatures};
     #[pymodule_export]
@@ -68,13 +71,9 @@ mod native {
     /// Assigns `__buffer__` once more: Python from 3.12 on asks what is assigned for a memoryview,
     /// and not a method that the class was made with.
     #[pymodule_init]
-    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        let py = module.py();
+    fn init(py: Python<'_>) -> PyResult<()> {
         Level::requested().map_err(|error| PyValueError::new_err(error.to_string()))?;
         let tensor = py.get_type::<Tensor>();
-        tensor.setattr("__buffer__", tensor.getattr("__buffer__")?)?;
-        #[cfg(not(feature = "tables"))]
-        crate::no_tables::add(module)?;
-        Ok(())
+        tensor.setattr("__buffer__", tensor.getattr("__buffer__")?)
     }
 }

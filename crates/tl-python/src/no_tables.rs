@@ -2,7 +2,7 @@
 //! absence.
 
 use pyo3::prelude::*;
-use pyo3::types::PyCFunction;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::Error;
 
@@ -11,13 +11,22 @@ pub(crate) fn error(kind: &str) -> Error {
     Error::setting(&format_args!("{kind} needs the feature `tables`, which this build lacks"))
 }
 
-/// Adds the names that tables have in Python, as functions that raise this error.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    for name in ["IdvFile", "TbfSegment", "convert_table"] {
-        let refuse = PyCFunction::new_closure(module.py(), None, None, move |_, _| {
-            Err::<(), PyErr>(error(name).into())
-        });
-        module.add(name, refuse?)?;
-    }
-    Ok(())
+/// Functions that raise this error under the names that tables have in Python.
+macro_rules! absent {
+    ($($function:ident: $name:literal,)+) => {
+        $(#[pyfunction(name = $name)]
+        #[pyo3(signature = (*_arguments, **_options))]
+        pub(crate) fn $function(
+            _arguments: &Bound<'_, PyTuple>,
+            _options: Option<&Bound<'_, PyDict>>,
+        ) -> Result<(), Error> {
+            Err(error($name))
+        })+
+    };
+}
+
+absent! {
+    idv_file: "IdvFile",
+    tbf_segment: "TbfSegment",
+    convert_table: "convert_table",
 }
