@@ -14,6 +14,7 @@ mod dataset;
 mod epoch;
 mod error;
 mod fault;
+mod fetch;
 mod fields;
 mod fingerprint;
 mod form;

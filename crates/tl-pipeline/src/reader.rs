@@ -5,9 +5,7 @@
 
 mod counters;
 
-use std::cell::Cell;
 use std::io;
-use std::mem;
 use std::time::{Duration, Instant};
 
 use tbl_io::{PageCache, SampleSourceExt, StoredBytes};
@@ -17,92 +15,19 @@ use tl_handoff::window::{Admission, Claim, Fetched, Window};
 use crate::guard::guarded;
 use crate::note::LoaderNote;
 use crate::readers::{Readers, THREADS_INSTEAD};
-use crate::row::Interrupted;
 use crate::run::{EpochOrder, Run};
 use crate::stage::Stage;
-use crate::tally::Tally;
 use crate::trace::{Event, EventBuffer, EventKind};
 use crate::work::Work;
 
 pub use counters::ReaderStats;
 pub(crate) use counters::{ReaderCounters, Waits, nanoseconds};
 
-/// A row of the run whose bytes a reader may bring.
-pub(crate) struct ReadRow {
-    row: u64,
-    is_open: Cell<bool>,
-}
-
-impl ReadRow {
-    pub(crate) fn new(row: u64) -> Self {
-        Self { row, is_open: Cell::new(true) }
-    }
-
-    /// The row's number, the first time it is asked for.
-    fn once(&self) -> Option<u64> {
-        self.is_open.replace(false).then_some(self.row)
-    }
-
-    /// Lets go of what a reader has brought or would bring, where nobody has asked for it.
-    pub(crate) fn discard(&self, run: &Run) {
-        if let (Some(window), Some(row)) = (run.window(), self.once()) {
-            window.discard(row);
-        }
-    }
-}
-
 /// Does something for a sample before its turn. What panics is noted and nothing else: the sample's
 /// own turn says what is wrong with it.
 pub(crate) fn early<T>(run: &Run, sample: u64, work: impl FnOnce() -> T) -> Option<T> {
     let note = |message| run.shared().note(LoaderNote::ReadAheadPanicked { sample, message });
     guarded(work).map_err(note).ok()
-}
-
-/// Brings the sample in row `row` of the run to `bytes`: from its reader, or by reading it here. A
-/// sample that takes the place of the row's own is read here. In a run that is over nothing is read.
-pub(crate) fn fetch(
-    run: &Run,
-    (sample, row): (u64, &ReadRow),
-    bytes: &mut Vec<u8>,
-    tally: &mut Tally,
-) -> Result<(), Interrupted> {
-    let dataset = run.dataset();
-    let read = |bytes: &mut Vec<u8>| match run.config().work {
-        Work::Bytes => dataset.copy_into(sample, bytes),
-        Work::Views | Work::Images(_) | Work::Columns(_) => dataset.read_into(sample, bytes),
-    };
-    let ahead = run.window().zip(row.once());
-    let fetched = ahead.and_then(|(window, row)| take(window, row, tally));
-    if run.is_over() {
-        return Err(Interrupted::Over);
-    }
-    match (ahead, fetched) {
-        (Some((window, _)), Some(fetched)) if fetched.sample == sample => {
-            window.give_back(mem::replace(bytes, fetched.bytes));
-            if !fetched.is_unpacked {
-                dataset.unpack(sample, bytes)?;
-            }
-        }
-        (Some(_), None) => {
-            let result = read(bytes);
-            tally.lap_late();
-            result?;
-        }
-        (Some(_), Some(_)) | (None, _) => read(bytes)?,
-    }
-    Ok(())
-}
-
-fn take(window: &Window, row: u64, tally: &mut Tally) -> Option<Fetched> {
-    let mut waited = false;
-    let fetched = window.take(row, || {
-        waited = true;
-        tally.lap(Stage::Read);
-    });
-    if waited {
-        tally.lap_waiting();
-    }
-    fetched
 }
 
 /// Starts the readers of a run. Readers that cannot be started leave the reading to the workers.

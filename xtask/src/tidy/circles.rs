@@ -16,8 +16,8 @@ const FLOORS: [(&str, &[&[&str]]); 1] = [(
         &["observe"],
         &["report"],
         &[
-            "crew", "epoch", "loader", "ragged", "reader", "render", "run", "sample", "scratch",
-            "shared", "stats", "tally", "worker",
+            "crew", "epoch", "fetch", "loader", "ragged", "reader", "render", "run", "sample",
+            "scratch", "shared", "stats", "tally", "worker",
         ],
         &["room", "state"],
         &["batch", "collate", "config", "form"],

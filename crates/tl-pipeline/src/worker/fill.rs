@@ -10,13 +10,13 @@ use tl_transform::Draw;
 
 use crate::audit::Outcome;
 use crate::error::{SampleError, SampleFault};
+use crate::fetch::{ReadRow, RowSource};
 use crate::form::Form;
 use crate::guard::guarded;
 use crate::policy::{OnError, replacements};
-use crate::reader::{self, ReadRow};
+use crate::reader;
 use crate::readers::READ_AHEAD;
-use crate::row::Interrupted;
-use crate::row::{Finding, RowExtras};
+use crate::row::{Finding, Interrupted, RowExtras};
 use crate::run::{Place, Run};
 use crate::scratch::Scratch;
 use crate::stage::Stage;
@@ -92,12 +92,14 @@ impl Filler<'_> {
         parts: &mut Parts<'_, RowExtras>,
     ) -> Result<Option<Row>, Arc<SampleError>> {
         let Self { run, scratch, current: Current { epoch, form, .. }, read_row, .. } = self;
+        let run = *run;
         parts.extra.view_of = None;
         let row = parts.reborrow();
         let seed = epoch.order.seed_at(position);
         let draw = Draw { seed, epoch: epoch.number, sample: index };
         scratch.tally.work_on(index);
-        let work = || within_limits(run, scratch, (draw, read_row), form, row);
+        let source = RowSource { run, draw, row: read_row };
+        let work = || within_limits(source, scratch, form, row);
         let result = guarded(work).unwrap_or_else(|message| {
             // Whatever the panic interrupted is in an unknown state.
             scratch.renew(run.shared().new_scratch());
@@ -182,13 +184,13 @@ impl Filler<'_> {
 /// Processes a sample within a worker's share of the memory budget, or where that is too little
 /// within the reserve, which one worker has at a time.
 fn within_limits(
-    run: &Run,
+    source: RowSource<'_>,
     scratch: &mut Scratch,
-    sample: (Draw, &ReadRow),
     form: &Form,
     mut row: Parts<'_, RowExtras>,
 ) -> Result<Processed, Interrupted> {
-    let result = process(run, scratch, sample, form, row.reborrow());
+    let run = source.run;
+    let result = process(source, scratch, form, row.reborrow());
     if !matches!(&result, Err(Interrupted::Fault(fault)) if fault.is_limit()) {
         return result;
     }
@@ -199,7 +201,7 @@ fn within_limits(
     }
     let tally = mem::replace(&mut scratch.tally, Tally::start(None));
     let mut large = Scratch { tally, ..run.shared().scratch_within(limits) };
-    let result = guarded(|| process(run, &mut large, sample, form, row.reborrow()));
+    let result = guarded(|| process(source, &mut large, form, row.reborrow()));
     // Also behind a panic, which what was counted outlives.
     scratch.tally = large.tally;
     result.unwrap_or_else(|message| {

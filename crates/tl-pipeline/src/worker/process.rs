@@ -1,28 +1,22 @@
-//! From a sample's number to its row: read, decode, render.
+//! From a sample's number to its row: fetch, decode, render.
 
-use tbl_format::SampleFormat;
 use tbl_io::Facts;
 use tl_decode::Damage;
 use tl_handoff::slab::Parts;
 use tl_handoff::sync::Arc;
-use tl_transform::{Draw, Plan};
+use tl_transform::Plan;
 
-use crate::row::RowExtras;
-
-use crate::cache::{CacheKind, PayloadForm};
-use crate::dataset::Dataset;
+use crate::cache::CacheKind;
 use crate::error::SampleFault;
+use crate::fetch::RowSource;
 use crate::fields::{Fields, Placed};
 use crate::form::Form;
 use crate::form::ImageSpec;
 use crate::note::LoaderNote;
-use crate::reader::{self, ReadRow};
-use crate::row::Interrupted;
-use crate::run::Run;
-use crate::sample::{Input, SampleRenderer, Stored, Target};
+use crate::row::{Interrupted, RowExtras};
+use crate::sample::{Input, SampleRenderer, Target};
 use crate::scratch::{Scratch, trim};
 use crate::stage::Stage;
-use crate::tally::Tally;
 use crate::work::Work;
 use crate::worker::cached;
 
@@ -36,28 +30,28 @@ pub(super) struct Processed {
 
 /// Makes one sample's row: its image, and its fields as they lie on the image.
 pub(super) fn process(
-    run: &Run,
+    source: RowSource<'_>,
     scratch: &mut Scratch,
-    (draw, row): (Draw, &ReadRow),
     form: &Form,
     mut parts: Parts<'_, RowExtras>,
 ) -> Result<Processed, Interrupted> {
+    let run = source.run;
     parts.extra.fields.clear();
     if let Some(gatherer) = &run.shared().gatherer {
         let Scratch { table, tally, .. } = scratch;
-        let label = gatherer.gather(run.dataset(), draw, &mut parts, table)?;
+        let label = gatherer.gather(run.dataset(), source.draw, &mut parts, table)?;
         tally.read(gatherer.row_bytes());
         tally.lap(Stage::Read);
         return Ok(Processed { label, size: [0; 2], damage: None });
     }
     let Parts { image: out, mask, extra, .. } = parts;
-    let processed = process_image(run, scratch, (draw, row), form, (out, &mut *extra))?;
+    let processed = process_image(source, scratch, form, out, extra)?;
     if run.config().fields == Fields::default() {
         return Ok(processed);
     }
     let Scratch { renderer, annotator, tally, limits, .. } = scratch;
     let fields = &mut extra.fields;
-    tally.read(annotator.read(run.dataset(), draw.sample, limits.stored, fields)?);
+    tally.read(annotator.read(run.dataset(), source.sample(), limits.stored, fields)?);
     tally.lap(Stage::Read);
     let placed = renderer.as_ref().and_then(|renderer| {
         let room = form.spec.map(|spec| (spec.width, spec.height));
@@ -70,15 +64,17 @@ pub(super) fn process(
     Ok(processed)
 }
 
-/// Reads, decodes and renders one sample.
+/// Fetches, decodes and renders one sample.
 fn process_image(
-    run: &Run,
+    source: RowSource<'_>,
     scratch: &mut Scratch,
-    (draw, row): (Draw, &ReadRow),
     form: &Form,
-    (out, extra): (&mut [u8], &mut RowExtras),
+    out: &mut [u8],
+    extra: &mut RowExtras,
 ) -> Result<Processed, Interrupted> {
-    let (dataset, index, caches) = (run.dataset(), draw.sample, run.caches());
+    let run = source.run;
+    let dataset = run.dataset();
+    let index = source.sample();
     let RowExtras { image, view_of, .. } = extra;
     trim(&mut image.data, scratch.limits.keep);
     let label = dataset.try_label(index)?;
@@ -96,10 +92,7 @@ fn process_image(
     }
     if scratch.renderer.is_none() {
         (image.width, image.height) = (0, 0);
-        if cached::fetch(run, (draw, row), &mut image.data, &mut scratch.tally)?.is_none() {
-            reader::fetch(run, (index, row), &mut image.data, &mut scratch.tally)?;
-            scratch.tally.read(image.data.len());
-        }
+        source.bytes(&mut image.data, &mut scratch.tally)?;
         scratch.tally.lap(Stage::Read);
         return Ok(Processed { label, size: [0; 2], damage: None });
     }
@@ -110,10 +103,10 @@ fn process_image(
         Some(_) => Target::Row(out),
         None => Target::Image(image),
     };
-    let plans = if caches.has(CacheKind::Decoded) {
-        cached::render(run, scratch, (draw, row), target)?
+    let plans = if run.caches().has(CacheKind::Decoded) {
+        cached::render(source, scratch, target)?
     } else {
-        render(run, scratch, (draw, row), target)?
+        render(source, scratch, target)?
     };
     let size = plans.first().map_or((0, 0), Plan::output_size);
     let damage = scratch.renderer.as_ref().and_then(SampleRenderer::damage);
@@ -131,43 +124,12 @@ fn check_stored(facts: &Facts, limit: u64) -> Result<(), SampleFault> {
 }
 
 fn render<'s>(
-    run: &Run,
+    source: RowSource<'_>,
     scratch: &'s mut Scratch,
-    (draw, row): (Draw, &ReadRow),
     target: Target<'_>,
 ) -> Result<&'s [Plan], Interrupted> {
-    let Scratch { bytes, renderer, tally, .. } = scratch;
-    let (format, size) = match cached::fetch(run, (draw, row), bytes, tally)? {
-        Some(form) => form,
-        None => read(run, (draw.sample, row), bytes, tally)?,
-    };
-    let row_index = row_index(run.dataset(), draw.sample, format, &mut scratch.row_index)?;
-    let stored = Stored { format, size, bytes, row_index };
-    tally.lap(Stage::Read);
+    let Scratch { bytes, row_index, renderer, tally, .. } = scratch;
+    let stored = source.stored(bytes, row_index, tally)?;
     let renderer = renderer.as_mut().expect("samples are decoded");
-    Ok(renderer.render_timed(Input::Stored(stored), draw, target, tally)?)
-}
-
-/// Replaces `bytes` by the stored bytes of a sample, and says what they are.
-pub(super) fn read(
-    run: &Run,
-    (index, row): (u64, &ReadRow),
-    bytes: &mut Vec<u8>,
-    tally: &mut Tally,
-) -> Result<PayloadForm, Interrupted> {
-    let facts = run.dataset().facts(index)?;
-    reader::fetch(run, (index, row), bytes, tally)?;
-    tally.read(bytes.len());
-    Ok((facts.format, (facts.width, facts.height)))
-}
-
-/// The row index of a JPEG, where one is stored.
-pub(super) fn row_index<'a>(
-    dataset: &Dataset,
-    index: u64,
-    format: SampleFormat,
-    bytes: &'a mut Vec<u8>,
-) -> Result<Option<&'a [u8]>, SampleFault> {
-    let indexed = format == SampleFormat::Jpeg && dataset.row_index_into(index, bytes)?;
-    Ok(indexed.then_some(&bytes[..]))
+    Ok(renderer.render_timed(Input::Stored(stored), source.draw, target, tally)?)
 }

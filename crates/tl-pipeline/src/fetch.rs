@@ -1,0 +1,169 @@
+//! The places that a row's bytes come from: a cache, a reader that was ahead, or the data set, in
+//! this order.
+//!
+//! A worker asks here, whatever it does with the bytes. Readers, which run ahead of the workers, are
+//! in [`reader`](crate::reader).
+
+use std::cell::Cell;
+use std::mem;
+
+use tbl_format::SampleFormat;
+use tl_handoff::window::{Fetched, Window};
+use tl_transform::Draw;
+
+use crate::cache::{CacheKind, PayloadForm, Wanted};
+use crate::row::Interrupted;
+use crate::run::Run;
+use crate::sample::Stored;
+use crate::stage::Stage;
+use crate::tally::Tally;
+use crate::work::Work;
+
+/// A row of the run whose bytes a reader may bring.
+pub(crate) struct ReadRow {
+    row: u64,
+    is_open: Cell<bool>,
+}
+
+impl ReadRow {
+    pub(crate) fn new(row: u64) -> Self {
+        Self { row, is_open: Cell::new(true) }
+    }
+
+    /// The row's number, the first time it is asked for.
+    fn once(&self) -> Option<u64> {
+        self.is_open.replace(false).then_some(self.row)
+    }
+
+    /// Drops what a reader has brought or would bring, unless it was asked for.
+    pub(crate) fn discard(&self, run: &Run) {
+        if let (Some(window), Some(row)) = (run.window(), self.once()) {
+            window.discard(row);
+        }
+    }
+}
+
+/// One sample for one row: the row's own, or one that takes its place.
+#[derive(Clone, Copy)]
+pub(crate) struct RowSource<'r> {
+    pub(crate) run: &'r Run,
+    pub(crate) draw: Draw,
+    pub(crate) row: &'r ReadRow,
+}
+
+impl<'r> RowSource<'r> {
+    /// The sample's number in the data set.
+    pub(crate) fn sample(&self) -> u64 {
+        self.draw.sample
+    }
+
+    /// The sample as caches see it.
+    pub(crate) fn wanted(&self) -> Wanted<'r> {
+        self.run.wanted(self.draw)
+    }
+
+    /// Replaces `bytes` by the stored bytes of the sample.
+    pub(crate) fn bytes(&self, bytes: &mut Vec<u8>, tally: &mut Tally) -> Result<(), Interrupted> {
+        if self.run.caches().has(CacheKind::Encoded) {
+            self.through_cache(bytes, tally)?;
+        } else {
+            self.read(bytes, tally)?;
+        }
+        Ok(())
+    }
+
+    /// The sample as decoders take it, in `bytes` and, for a JPEG with a row index, in `row_index`.
+    pub(crate) fn stored<'b>(
+        &self,
+        bytes: &'b mut Vec<u8>,
+        row_index: &'b mut Vec<u8>,
+        tally: &mut Tally,
+    ) -> Result<Stored<'b>, Interrupted> {
+        let dataset = self.run.dataset();
+        let (format, size) = if self.run.caches().has(CacheKind::Encoded) {
+            self.through_cache(bytes, tally)?
+        } else {
+            let facts = dataset.facts(self.sample())?;
+            self.read(bytes, tally)?;
+            (facts.format, (facts.width, facts.height))
+        };
+        let is_indexed =
+            format == SampleFormat::Jpeg && dataset.row_index_into(self.sample(), row_index)?;
+        tally.lap(Stage::Read);
+        let row_index = is_indexed.then_some(&row_index[..]);
+        Ok(Stored { format, size, bytes, row_index })
+    }
+
+    /// Brings the bytes from the cache of stored bytes, or reads and keeps them.
+    fn through_cache(
+        &self,
+        bytes: &mut Vec<u8>,
+        tally: &mut Tally,
+    ) -> Result<PayloadForm, Interrupted> {
+        let caches = self.run.caches();
+        let kind = CacheKind::Encoded;
+        let wanted = self.wanted();
+        if let Some(block) = caches.held(kind, wanted) {
+            bytes.clear();
+            bytes.extend_from_slice(block.bytes());
+            return Ok(block.form());
+        }
+        let facts = wanted.dataset.facts(wanted.sample)?;
+        let form = (facts.format, (facts.width, facts.height));
+        if let Err(name) = caches.read(kind, wanted, (&facts, facts.bytes), bytes) {
+            self.read(bytes, tally)?;
+            caches.keep(kind, wanted, name, bytes, form);
+        }
+        Ok(form)
+    }
+
+    /// Brings the bytes from the row's reader, or reads them here, as it does those of a sample that
+    /// takes the place of the row's own. In a run that is over nothing is read.
+    fn read(&self, bytes: &mut Vec<u8>, tally: &mut Tally) -> Result<(), Interrupted> {
+        let ahead = self.run.window().zip(self.row.once());
+        let fetched = ahead.and_then(|(window, row)| take(window, row, tally));
+        if self.run.is_over() {
+            return Err(Interrupted::Over);
+        }
+        match (ahead, fetched) {
+            (Some((window, _)), Some(fetched)) if fetched.sample == self.sample() => {
+                window.give_back(mem::replace(bytes, fetched.bytes));
+                if !fetched.is_unpacked {
+                    self.run.dataset().unpack(self.sample(), bytes)?;
+                }
+            }
+            (Some(_), None) => {
+                let result = self.read_here(bytes);
+                tally.lap_late();
+                result?;
+            }
+            (Some(_), Some(_)) | (None, _) => self.read_here(bytes)?,
+        }
+        tally.read(bytes.len());
+        Ok(())
+    }
+
+    fn read_here(&self, bytes: &mut Vec<u8>) -> Result<(), Interrupted> {
+        let dataset = self.run.dataset();
+        match self.run.config().work {
+            Work::Bytes => dataset.copy_into(self.sample(), bytes)?,
+            Work::Views | Work::Images(_) | Work::Columns(_) => {
+                dataset.read_into(self.sample(), bytes)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes a row from the readers' window; the time spent waiting for it is counted as such.
+fn take(window: &Window, row: u64, tally: &mut Tally) -> Option<Fetched> {
+    let mut waited = false;
+    let fetched = window.take(row, || {
+        waited = true;
+        tally.lap(Stage::Read);
+    });
+    if waited {
+        tally.lap_waiting();
+    }
+    fetched
+}
