@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempPath;
 
-/// How a finished file takes its name.
+/// The operation that gives a finished file its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// Replace a regular file that already has the name.

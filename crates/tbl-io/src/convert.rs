@@ -35,7 +35,7 @@ const IN_FLIGHT_BYTES: u64 = 24 << 20;
 /// Buffers up to this size are kept for the next sample, a few per thread.
 const MAX_KEPT_BUFFER_BYTES: usize = 1 << 20;
 
-/// What a conversion writes.
+/// The kind of output that a conversion writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Target {
@@ -49,11 +49,11 @@ pub enum Target {
     Tar,
 }
 
-/// Which samples of a TBL version 2 file are stored as LZ4 blocks.
+/// The samples of a TBL version 2 file that are stored as LZ4 blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Compression {
-    /// None.
+    /// No samples.
     None,
     /// Those that become smaller by it.
     Lz4,
@@ -61,10 +61,10 @@ pub enum Compression {
     AsStored,
 }
 
-/// How a conversion is done.
+/// Options of a conversion.
 #[derive(Clone, Copy, Debug)]
 pub struct ConvertOptions {
-    /// What is written.
+    /// The kind of output.
     pub target: Target,
     /// Threads for work that costs more than copying. The result does not depend on it.
     pub workers: NonZeroUsize,
@@ -81,7 +81,7 @@ impl ConvertOptions {
     }
 }
 
-/// What happens during a conversion.
+/// An event of a conversion.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum ConvertEvent<'a> {
@@ -100,7 +100,7 @@ pub enum ConvertEvent<'a> {
         index: u64,
         /// The sample's name, when it has one.
         key: Option<&'a [u8]>,
-        /// What is wrong with it.
+        /// The defect.
         reason: &'a (dyn Error + Send + Sync),
     },
     /// A sample has been written without the row index that was wanted.
@@ -111,12 +111,12 @@ pub enum ConvertEvent<'a> {
         index: u64,
         /// The sample's name, when it has one.
         key: Option<&'a [u8]>,
-        /// What is wrong with it.
+        /// The defect.
         reason: &'a (dyn Error + Send + Sync),
     },
 }
 
-/// What a conversion wrote.
+/// A summary of the output of a conversion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConvertSummary {
     /// Samples.
@@ -133,7 +133,7 @@ pub struct ConvertSummary {
     pub row_indexes: u64,
     /// Samples for which one was wanted and could not be made.
     pub unindexed_samples: u64,
-    /// What the target has no place for.
+    /// The data that the target cannot store.
     pub unstored: Unstored,
     /// Metadata blocks of the sources that were left out because the sample they describe does not
     /// exist, or because only a later version knows how to keep them.

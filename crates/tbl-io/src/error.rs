@@ -1,4 +1,4 @@
-//! What can go wrong while reading.
+//! Errors of reading.
 
 mod defect;
 
@@ -15,68 +15,39 @@ use crate::ranges::{Pin, RangeFault};
 
 pub use defect::{FileKind, RawDefect, TarDefect};
 
-/// Why a data set, or one sample of it, cannot be read.
+/// An error that prevents reading a data set or one of its samples.
 ///
 /// The message is one line: the file, the sample where there is one, the byte offset, and what
 /// was expected. Names are printed through [`Escaped`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum ReadError {
     /// The operating system refused.
     Io {
         /// The file or folder.
         location: Location,
-        /// What it said.
         source: std::io::Error,
     },
     /// The path is something else than a regular file.
-    NotAFile {
-        /// The path.
-        location: Location,
-        /// What it is.
-        found: FileKind,
-    },
+    NotAFile { location: Location, found: FileKind },
     /// The path is something else than a folder.
-    NotAFolder {
-        /// The path.
-        location: Location,
-        /// What it is.
-        found: FileKind,
-    },
+    NotAFolder { location: Location, found: FileKind },
     /// The bytes of a TBL file break its format.
-    Format {
-        /// The file.
-        location: Location,
-        /// Where the offending structure starts.
-        offset: u64,
-        /// What is wrong with it.
-        source: FormatError,
-    },
+    Format { location: Location, offset: u64, source: FormatError },
     /// The bytes of a TAR archive break its format.
-    Tar {
-        /// The archive.
-        location: Location,
-        /// Where the offending header or record starts.
-        offset: u64,
-        /// What is wrong with it.
-        source: TarDefect,
-    },
+    Tar { location: Location, offset: u64, source: TarDefect },
     /// A TBL file is not one array of raw images.
     NotRaw {
-        /// The file.
         location: Location,
         /// The first sample that does not fit in.
         index: u64,
-        /// Why not.
         source: RawDefect,
     },
     /// Stored and computed checksum differ.
     Checksum {
-        /// The file.
         location: Location,
-        /// Where the checked bytes start.
         offset: u64,
-        /// What was checked, such as `sample` or `index table`.
         what: &'static str,
         /// The checksum in the file.
         stored: u32,
@@ -89,39 +60,25 @@ pub enum ReadError {
         location: Location,
         /// The number asked for.
         index: u64,
-        /// How many there are.
         sample_count: u64,
     },
     /// Something is larger than this reader is willing to take.
     Limit {
-        /// The file.
         location: Location,
-        /// What is too large, such as `sample bytes`.
         what: &'static str,
         /// The largest accepted value.
         limit: u64,
-        /// The value found.
         need: u64,
     },
     /// A label beyond the class names of its source, where sources with different classes are
     /// brought together by name.
-    LabelWithoutClass {
-        /// The file.
-        location: Location,
-        /// The sample.
-        index: u64,
-        /// Its label.
-        label: i64,
-        /// How many class names its source has.
-        class_count: usize,
-    },
+    LabelWithoutClass { location: Location, index: u64, label: i64, class_count: usize },
     /// A stored label cannot be read.
     Label {
         /// The file or folder.
         location: Location,
         /// The member that holds the label.
         member: Vec<u8>,
-        /// The defect.
         source: LabelDefect,
     },
     /// Labels are numbers without class names, and those of another source are classes by name.
@@ -130,7 +87,6 @@ pub enum ReadError {
         location: Location,
         /// Its first sample with a label.
         index: u64,
-        /// That label.
         label: i64,
         /// The source with the classes.
         other: Location,
@@ -141,21 +97,12 @@ pub enum ReadError {
         location: Location,
         /// The folder in it that holds the class folders.
         parent: Vec<u8>,
-        /// The other source.
         other: Location,
     },
     /// The file is shorter than it was when it was opened.
-    ChangedWhileOpen {
-        /// The file.
-        location: Location,
-        /// Where the read started.
-        offset: u64,
-        /// How many bytes should have been there.
-        expected: u64,
-    },
+    ChangedWhileOpen { location: Location, offset: u64, expected: u64 },
     /// An object was replaced in its store since it was opened.
     ObjectChanged {
-        /// The object.
         location: Location,
         /// The version that was opened.
         expected: Pin,
@@ -163,44 +110,22 @@ pub enum ReadError {
         found: Pin,
     },
     /// A store did not deliver a range of an object.
-    Remote {
-        /// The object.
-        location: Location,
-        /// Where the read started.
-        offset: u64,
-        /// How many bytes it asked for.
-        expected: u64,
-        /// Why they did not come.
-        source: RangeFault,
-    },
+    Remote { location: Location, offset: u64, expected: u64, source: RangeFault },
     /// A URL whose store is not known here.
     NoStore {
-        /// The URL.
         location: Location,
         /// The schemes of the known stores.
         schemes: Vec<String>,
     },
     /// A store lists a name that could lead out of the folder.
-    UnsafeObject {
-        /// The folder.
-        location: Location,
-        /// The name.
-        name: Vec<u8>,
-        /// What is wrong with it.
-        source: PathDefect,
-    },
+    UnsafeObject { location: Location, name: Vec<u8>, source: PathDefect },
     /// An object of a store is asked for as a mapping, and no local file has its bytes.
-    NotMapped {
-        /// The object.
-        location: Location,
-    },
+    NotMapped { location: Location },
     /// One sample cannot be read; the others may be fine.
     Sample {
-        /// The sample's number.
         index: u64,
         /// Its name, when the container stores one.
         key: Option<Vec<u8>>,
-        /// Why; names the file.
         source: Box<Self>,
     },
 }
@@ -283,7 +208,7 @@ impl ReadError {
         Self::Sample { index, key: key.map(<[u8]>::to_vec), source: Box::new(self) }
     }
 
-    /// The message without the file and the sample, for where both are said already.
+    /// The message without the file and the sample, for callers that have already named both.
     pub fn detail(&self) -> impl fmt::Display {
         fmt::from_fn(move |f| {
             let mut error = self;
@@ -319,7 +244,7 @@ impl ReadError {
             }
             Self::LabelWithoutClass { index, label, class_count, .. } => write!(
                 f,
-                "sample {index}: label {label} is no class, expected one of {class_count}"
+                "sample {index}: label {label} is not a class: expected a number below {class_count}"
             ),
             Self::Label { member, source, .. } => {
                 write!(f, "{}: {source}", Escaped(member))
@@ -379,7 +304,7 @@ impl ReadError {
 /// Bytes of a sample's key that a message shows; keys can be as long as a PAX header.
 const MAX_KEY_BYTES: usize = 160;
 
-/// An error without the file and the sample that it is about, for where both are said already.
+/// An error displayed without its file and sample, for callers that have already named both.
 #[derive(Debug)]
 pub(crate) struct Detail(pub(crate) ReadError);
 

@@ -61,7 +61,7 @@ const UNREAD: i64 = i64::MIN + 1;
 /// Labels from here down count as unreadable.
 const UNREADABLE: i64 = i64::MIN + 2;
 
-/// What a folder holds beside samples and their fields.
+/// The contents of a folder besides samples and their fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FolderSkips {
@@ -142,7 +142,7 @@ impl Folder {
         Self { files, limits, names, grouping, labels, skipped, first_passed_over }
     }
 
-    /// What was passed over.
+    /// The files that were passed over.
     pub fn skipped(&self) -> FolderSkips {
         self.skipped
     }

@@ -198,7 +198,7 @@ impl Grouping {
         self.without_image
     }
 
-    /// Numbered images that are not samples of their own.
+    /// Numbered images that are not separate samples.
     pub(crate) fn joined_images(&self) -> JoinedImages {
         self.joined_images
     }
@@ -244,7 +244,7 @@ struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// Folder and key. Files without an extension have keys of their own.
+    /// Folder and key. Each file without an extension has a separate key.
     fn key(&self, file: u32) -> (u32, &'a [u8], bool) {
         let (key, extension) = split_base(self.names.base(file));
         (self.names.folder_id(file), key, extension.is_empty())
@@ -324,7 +324,7 @@ fn choose_main_files(names: &Names, groups: &mut [Group], group_of: &[u32]) {
         group.rank = rank;
         group.main = file;
     }
-    // Next to `a.jpg`, `a.seg.png` is a mask; `a.1.jpg` may be a photograph of its own.
+    // Next to `a.jpg`, `a.seg.png` is a mask; `a.1.jpg` may be a separate photograph.
     for (file, &group) in (0..).zip(group_of) {
         let Some(group) = groups.get_mut(group as usize) else { continue };
         if group.files > 1 && group.rank == Rank::Image {

@@ -1,4 +1,4 @@
-//! What tells a file from others, and from itself before it was changed, without reading it.
+//! Properties that tell a file from others, and from its earlier versions, without reading it.
 
 use std::ffi::OsStr;
 use std::fs::Metadata;

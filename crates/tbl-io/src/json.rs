@@ -9,7 +9,8 @@ use tbl_format::extension::NO_LABEL;
 
 use crate::label::{LabelDefect, json_label};
 
-/// What is used of a sample's JSON metadata. The original's examples say `name`, ours `key`.
+/// The parts of a sample's JSON metadata that are used. The original's examples say `name`, ours
+/// `key`.
 #[derive(Debug)]
 pub(crate) struct JsonFacts {
     pub(crate) key: Option<Vec<u8>>,

@@ -15,6 +15,7 @@ pub(crate) enum LabelField {
 /// A defect of a stored label.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum LabelDefect {
     /// The value is not an integer of 64 bits, or is -2^63, which means "no label" in TBL files.
     #[error("the label is {found}, expected an integer (class folders give classes by name)")]
@@ -24,14 +25,10 @@ pub enum LabelDefect {
     },
     /// A `.json` member that may hold a label is not JSON.
     #[error("not JSON ({reason}), expected an object with an integer `label`, or without `label`")]
-    NotJson {
-        /// The parser's message.
-        reason: String,
-    },
+    NotJson { reason: String },
     /// The content is too long for a label.
     #[error("{bytes} bytes are too many for a label, expected at most {limit}")]
     TooLong {
-        /// Its size.
         bytes: u64,
         /// The largest accepted size.
         limit: u64,

@@ -52,11 +52,11 @@ pub struct Labels {
     notes: Vec<Note>,
 }
 
-/// Where labels come from.
+/// The source of labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LabelOrigin {
-    /// There are none.
+    /// The samples have no labels.
     None,
     /// They are stored with the samples.
     Explicit,
@@ -82,7 +82,7 @@ struct SourceFacts<'a> {
 impl Labels {
     /// Finds the labels of all samples of `sources`: 8 bytes for each.
     ///
-    /// A label that cannot be read is none here; [`try_label`](Self::try_label) fails for it.
+    /// A label that cannot be read is `None` here; [`try_label`](Self::try_label) fails for it.
     ///
     /// # Errors
     /// [`ReadError::Io`] when an entry or a label cannot be read, [`ReadError::UnnamedLabels`] and
@@ -256,7 +256,7 @@ impl Labels {
         &self.class_names
     }
 
-    /// Where the labels come from.
+    /// The source of the labels.
     pub fn origin(&self) -> LabelOrigin {
         self.origin
     }

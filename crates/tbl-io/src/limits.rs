@@ -1,4 +1,4 @@
-//! What a reader takes before it allocates.
+//! Limits that a reader checks before it allocates.
 
 use crate::error::ReadError;
 use crate::location::Location;
@@ -19,7 +19,7 @@ impl Default for ReadLimits {
 }
 
 impl ReadLimits {
-    /// What is too large for one reader is an error there, so it must not come from another's cache.
+    /// A size over one reader's limit is an error there, so it must not come from another's cache.
     pub(crate) fn push_id(&self, id: &mut Vec<u8>) {
         id.extend_from_slice(&self.sample_bytes.to_le_bytes());
     }

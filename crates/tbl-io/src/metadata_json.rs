@@ -18,7 +18,7 @@ pub(crate) fn sample_json(key: Option<&[u8]>, label: Option<i64>) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// Whether this is what [`sample_json`] makes of a label alone.
+/// Whether this is the JSON that [`sample_json`] writes for a label alone.
 pub(crate) fn is_label_json(data: &[u8]) -> bool {
     let label = data.strip_prefix(b"{\"label\":").and_then(|rest| rest.strip_suffix(b"}"));
     label.is_some_and(|label| label.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'-')))

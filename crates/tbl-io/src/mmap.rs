@@ -4,8 +4,9 @@
 //! process can bring that about at any time, so no check beforehand can rule it out. The first
 //! mapping installs a SIGBUS handler that looks the faulting address up among the live mappings.
 //! When one contains it, the handler puts zero pages over the rest of that mapping, marks it as
-//! damaged and returns, and the read goes on. [`Mapped::with`] looks at the mark after each access
-//! and reports [`ReadError::ChangedWhileOpen`] in place of a result that may have come from such
+//! damaged and returns, and the read continues. [`Mapped::with`] looks at the mark after each
+//! access
+//! and reports [`ReadError::ChangedWhileOpen`] instead of a result that may have come from such
 //! pages. A file cut inside a page raises nothing: the rest of that page reads as zeros. So an
 //! access whose last byte is zero also looks at the file's length; one whose last byte is not zero
 //! has lost nothing before it, and saves the system call. Any other SIGBUS goes to the handler that
@@ -120,12 +121,12 @@ impl Mapped {
         &self.location
     }
 
-    /// Where the mapped part starts in the file.
+    /// The offset of the mapped part in the file.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Bytes mapped.
+    /// The number of bytes mapped.
     pub fn len(&self) -> u64 {
         self.len as u64
     }
@@ -260,7 +261,7 @@ impl Mapped {
     }
 }
 
-/// Runs `read` so that none of its loads can move behind the check for damage that follows: a
+/// Runs `read` so that none of its loads can move past the check for damage that follows: a
 /// call that is not inlined, on a slice whose origin the compiler does not know.
 #[inline(never)]
 fn call_opaque<R>(read: impl FnOnce(&[u8]) -> R, bytes: &[u8]) -> R {
@@ -355,7 +356,7 @@ fn page_bytes() -> usize {
     })
 }
 
-/// What was in force before our handler, for every fault that is not ours.
+/// The handler that was in force before ours, for every fault outside our mappings.
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 
 fn install_handler() -> io::Result<()> {
@@ -444,7 +445,7 @@ fn cover_fault(address: usize) -> bool {
     false
 }
 
-/// Hands a SIGBUS that is not ours to whoever had it before.
+/// Hands a SIGBUS from outside our mappings to the handler installed before ours.
 fn call_previous(
     signal: libc::c_int,
     info: *mut libc::siginfo_t,
@@ -468,7 +469,7 @@ fn call_previous(
             }
         }
         handler if previous.sa_flags & libc::SA_SIGINFO != 0 => {
-            // SAFETY: whoever installed it said by SA_SIGINFO that it has this signature.
+            // SAFETY: the program that installed it set SA_SIGINFO, so it has this signature.
             let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
                 unsafe { std::mem::transmute(handler) };
             handler(signal, info, context);

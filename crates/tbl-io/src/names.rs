@@ -15,7 +15,7 @@ pub(crate) struct Names {
 #[derive(Clone, Copy, Debug)]
 struct NameEntry {
     folder: u32,
-    /// Where the base name starts in `bases`; it ends where the next one starts.
+    /// The offset of the base name in `bases`; it ends where the next one starts.
     start: u32,
 }
 

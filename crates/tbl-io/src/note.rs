@@ -66,15 +66,15 @@ pub enum Note {
     },
     /// A single block of zeros inside a TAR archive, where a member without bytes may be lost.
     LoneZeroBlock {
-        /// Where it is.
+        /// The offset of the block.
         offset: u64,
     },
     /// Bytes after the end of a TAR archive that belong to nothing.
     TrailingBytes {
-        /// Where they start.
+        /// The offset of the bytes.
         offset: u64,
     },
-    /// There is no sample at all.
+    /// The data set has no samples.
     NoSamples,
     /// Some samples have a label and others have none.
     PartlyLabelled {

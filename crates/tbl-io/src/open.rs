@@ -1,4 +1,4 @@
-//! Which reader a path needs.
+//! The choice of the reader for a path.
 
 use std::ffi::OsStr;
 
@@ -73,7 +73,7 @@ pub fn open_all_in<L: AsRef<OsStr>>(
 #[cfg(target_os = "linux")]
 const SPARE_DESCRIPTORS: u64 = 256;
 
-/// Raises the process's soft limit of open files to its hard one, where so many shards need that.
+/// Raises the process's soft limit of open files to its hard one if the number of shards needs it.
 #[cfg(target_os = "linux")]
 pub fn allow_open_files(shards: usize) {
     use rustix::process::{Resource, getrlimit, setrlimit};
@@ -87,7 +87,7 @@ pub fn allow_open_files(shards: usize) {
     }
 }
 
-/// Raises the process's soft limit of open files to its hard one, where so many shards need that.
+/// Raises the process's soft limit of open files to its hard one if the number of shards needs it.
 #[cfg(not(target_os = "linux"))]
 pub fn allow_open_files(_: usize) {}
 

@@ -11,7 +11,7 @@ use std::thread;
 /// Results may run this many items per worker ahead of the one that is handed over next.
 const ITEMS_PER_WORKER: usize = 8;
 
-/// What is to be done.
+/// The next action of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     /// Items are numbered from zero.
@@ -45,7 +45,8 @@ pub(crate) struct NotStarted {
 /// result then holds until it has been consumed, the worker returns with it.
 ///
 /// # Errors
-/// That of `consume`, or what `E` makes of a panic on a thread: of `new_worker` (at the item that
+/// The error of `consume`, or a panic on a thread converted to `E`: of `new_worker` (at the item
+/// that
 /// the worker was for), of `cost` or of the worker, or of a thread that cannot be started.
 pub(crate) fn in_order<W, T, E>(
     plan: Plan,
@@ -95,7 +96,7 @@ struct Line<T> {
     plan: Plan,
     max_items: usize,
     state: Mutex<State<T>>,
-    /// Signalled when the front result is there.
+    /// Signalled when the front result is ready.
     front_ready: Condvar,
     /// Signalled when items may be drawn or admitted again.
     room: Condvar,
@@ -149,7 +150,7 @@ impl<T> Line<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What each thread does. Whatever panics, the item it happened at gets a result, for the
+    /// The loop of each thread. Whatever panics, the item it happened at gets a result, for the
     /// consumer waits for it.
     fn work<W>(&self, cost: &impl Fn(u64) -> u64, new_worker: &impl Fn() -> W)
     where
@@ -169,7 +170,7 @@ impl<T> Line<T> {
         }
     }
 
-    /// The next item, once there are few enough before it; `None` when there is no more to do.
+    /// The next item, once there are few enough before it; `None` when no work is left.
     fn draw(&self) -> Option<u64> {
         let mut state = self.lock();
         loop {
@@ -204,7 +205,7 @@ impl<T> Line<T> {
                 if let Some(slot) = state.slots.iter_mut().find(|slot| slot.item == item) {
                     slot.bytes = bytes;
                 }
-                // It may be the turn of the item behind it.
+                // The next item may be due.
                 self.room.notify_all();
                 return true;
             }

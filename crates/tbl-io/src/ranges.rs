@@ -95,7 +95,7 @@ pub trait Ranges: Send + Sync + fmt::Debug {
         let _ = (offset, len);
     }
 
-    /// The same bytes in a local file or in memory, if they are there already. They are then mapped
+    /// The same bytes in a local file or in memory, if they are available. They are then mapped
     /// instead of read, so they must stay those of the pinned version.
     fn local(&self) -> Option<Source> {
         None
@@ -149,6 +149,7 @@ impl fmt::Display for Pin {
 /// The reason why a range of an object cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum RangeFault {
     /// The object ends before the range does.
     #[error("received {received} bytes")]
@@ -159,7 +160,7 @@ pub enum RangeFault {
     /// The object was replaced.
     #[error("the object is now version {found}")]
     Changed {
-        /// The version that is there now.
+        /// The version that is current now.
         found: Pin,
     },
     /// The store refused the request.
@@ -179,7 +180,6 @@ pub enum RangeFault {
         tries: u32,
         /// The time they took.
         elapsed: Duration,
-        /// The last error.
         source: io::Error,
     },
 }

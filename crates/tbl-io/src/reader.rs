@@ -44,22 +44,22 @@ use entry::{Header, IndexEntry};
 use metadata::Metadata;
 use region::Region;
 
-/// How a TBL file is read. By default the format's own checksums are checked and damage is
+/// Options for reading a TBL file. By default the format's own checksums are checked and damage is
 /// refused.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReadOptions {
-    /// What is checked when a sample is read.
+    /// The checks made when a sample is read.
     pub verify: Verify,
-    /// What to do with damage outside the samples.
+    /// The reaction to damage outside the samples.
     pub damage: Damage,
     /// Bounds on what a damaged index can make the reader allocate.
     pub limits: ReadLimits,
 }
 
-/// Which checksums a read checks.
+/// The checksums that a read checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
-    /// None.
+    /// No checksums.
     Nothing,
     /// The index's CRC-16, where the file has checksums.
     #[default]
@@ -69,7 +69,7 @@ pub enum Verify {
     All,
 }
 
-/// What opening a damaged file does.
+/// The reaction to damage when a file is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Damage {
     /// Refuses the file.
@@ -170,7 +170,7 @@ impl TblFile {
         self.source.len()
     }
 
-    /// What was left out of a file opened with [`Damage::LeaveOut`].
+    /// The damage in a file opened with [`Damage::LeaveOut`].
     pub fn defects(&self) -> &[FormatError] {
         &self.defects
     }
@@ -219,7 +219,7 @@ impl TblFile {
         self.metadata.sample_checksum(index)
     }
 
-    /// Row index of sample `index`, which is refused unless it was made of bytes with this CRC-32C.
+    /// Row index of sample `index`, which is refused unless it belongs to bytes with this CRC-32C.
     pub(crate) fn row_index_of(
         &self,
         index: u64,
@@ -265,7 +265,7 @@ impl TblFile {
             .map_err(|defect| self.of_sample(index, self.format_error(offset, defect)))
     }
 
-    /// Where entry `index`, which is below the sample count, stands in the file.
+    /// The offset in the file of entry `index`, which is below the sample count.
     fn entry_offset(&self, index: u64) -> u64 {
         self.version().header_bytes() + index * self.version().entry_bytes() as u64
     }

@@ -13,7 +13,7 @@ use crate::error::ReadError;
 use crate::source::Source;
 use crate::write_error::WriteError;
 
-/// How a file is repaired.
+/// Options of a repair.
 #[derive(Clone, Copy, Debug)]
 pub struct RepairOptions {
     /// Wait until the new file is on the disk before it gets its name.
@@ -22,13 +22,13 @@ pub struct RepairOptions {
     pub overwrite: bool,
 }
 
-/// What happens during a repair.
+/// An event of a repair.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum RepairEvent<'a> {
     /// Something outside the samples is damaged; the samples may all be well.
     Damage {
-        /// What is wrong.
+        /// The defect.
         reason: &'a (dyn Display + 'a),
     },
     /// A sample is lost, or a member of an archive.
@@ -37,9 +37,9 @@ pub enum RepairEvent<'a> {
         index: u64,
         /// Its name, as far as one can be read.
         key: Option<&'a [u8]>,
-        /// Where its bytes start, or its header in an archive, if that can be read.
+        /// The offset of its bytes, or of its header in an archive, if that can be read.
         offset: Option<u64>,
-        /// Why.
+        /// The reason.
         reason: &'a (dyn Display + 'a),
     },
     /// A run of samples is lost without a trace of each.
@@ -48,7 +48,7 @@ pub enum RepairEvent<'a> {
         first: u64,
         /// How many the file claims to have had.
         count: u64,
-        /// Why.
+        /// The reason.
         reason: &'a (dyn Display + 'a),
     },
 }
@@ -65,7 +65,7 @@ impl fmt::Debug for RepairEvent<'_> {
     }
 }
 
-/// What a repair saved.
+/// A summary of the samples that a repair saved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RepairSummary {
     /// Samples in the new file, or members of the new archive.

@@ -20,7 +20,7 @@ pub use capability::{BulkIndex, DamageChecks, RowIndexes, SampleSourceExt, Store
 /// A stored data set as a numbered sequence of samples: a TAR archive, a folder, or a TBL file.
 ///
 /// A source implements the first five methods. The others have an answer for a source without labels
-/// by class, fields or identity. What only some containers have is behind a capability, an object
+/// by class, fields or identity. A feature of only some containers is a capability, an object
 /// that the source returns: [`StoredSamples`], [`BulkIndex`], [`DamageChecks`], [`RowIndexes`].
 /// [`SampleSourceExt`] calls capabilities of any source, so callers need not ask for the object. A
 /// source that wraps another passes on the capabilities that still hold.
@@ -35,13 +35,13 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
     /// The file, folder or object the samples come from, as it was given to `open`.
     fn location(&self) -> &Location;
 
-    /// What kind of container this is.
+    /// The kind of container.
     fn kind(&self) -> SourceKind;
 
     /// How many samples there are.
     fn sample_count(&self) -> u64;
 
-    /// What is known of sample `index` without reading its bytes.
+    /// The properties of sample `index` that are known without reading its bytes.
     ///
     /// # Errors
     /// [`ReadError::SampleOutOfRange`], or the damage found in the index entry.
@@ -55,7 +55,7 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
     /// unspecified.
     fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError>;
 
-    /// What [`entry`](Self::entry) says apart from name and label. Cheaper where those have to be
+    /// The part of [`entry`](Self::entry) without name and label. Cheaper where those have to be
     /// looked up, put together or allocated for: what a loader asks for each sample it reads.
     ///
     /// # Errors
@@ -86,7 +86,8 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
         &[]
     }
 
-    /// Appends to `id` what, beside the sample's [`Facts`], decides which bytes
+    /// Appends to `id` the properties that, together with the sample's [`Facts`], decide which
+    /// bytes
     /// [`read_into`](Self::read_into) gives: what the system says of the file, and how it is read.
     /// Two samples with equal facts and equal `id`, now or in another process, have equal bytes,
     /// which is what a cache on disk goes by. False, the default, where that cannot be promised.
@@ -106,7 +107,7 @@ pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
     /// because the read itself will report it. Nothing by default.
     fn will_need(&self, _index: u64) {}
 
-    /// What is to be said of the source beside its samples; most often nothing.
+    /// Notes on the source; usually empty.
     fn notes(&self) -> Vec<Note> {
         Vec::new()
     }
@@ -148,7 +149,7 @@ pub enum SourceKind {
     Table,
 }
 
-/// What an index knows of one sample.
+/// The properties of one sample that an index knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     /// The sample's name as stored: the member's whole path in a TAR archive, the path below the
@@ -163,7 +164,7 @@ pub struct Entry<'a> {
     pub width: u32,
     /// Height in pixels, 0 when the container does not say.
     pub height: u32,
-    /// Where the stored bytes start in the file; 0 for a folder, whose samples are whole files.
+    /// The offset of the stored bytes in the file; 0 for a folder, whose samples are whole files.
     pub offset: u64,
     /// Bytes the sample occupies in the container.
     pub stored_bytes: u64,
@@ -195,7 +196,8 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// What an index knows of one sample beside its name and label; the fields are those of [`Entry`].
+/// The properties of one sample that an index knows, without name and label; the fields are those
+/// of [`Entry`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// The payload's format, from its file name or from the TBL index.
@@ -204,7 +206,7 @@ pub struct Facts {
     pub width: u32,
     /// Height in pixels, 0 when the container does not say.
     pub height: u32,
-    /// Where the stored bytes start in the file; 0 for a folder.
+    /// The offset of the stored bytes in the file; 0 for a folder.
     pub offset: u64,
     /// Bytes the sample occupies in the container.
     pub stored_bytes: u64,
@@ -221,12 +223,12 @@ pub struct SampleName<'a> {
     pub bytes: u64,
 }
 
-/// Where the bytes of one sample are stored.
+/// The location of one sample's stored bytes.
 #[derive(Clone, Debug)]
 pub struct StoredBytes {
     /// The file.
     pub source: Source,
-    /// Where they start in it.
+    /// The offset in the file.
     pub offset: u64,
     /// How many there are.
     pub len: u64,
@@ -254,7 +256,7 @@ pub struct Field {
 /// A metadata block of a TBL file of version 2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetadataBlock {
-    /// How the data is encoded.
+    /// The encoding of the data.
     pub kind: MetadataType,
     /// The data.
     pub data: Vec<u8>,

@@ -15,7 +15,7 @@ use crate::identity::{self, Times, Told};
 use crate::location::Location;
 use crate::ranges::{Part, PartFault, RangeFault, Ranges};
 
-/// How reads that are under way together use the system's memory of files.
+/// The use of the page cache by reads that run at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PageCache {
     /// Through the page cache.
@@ -256,7 +256,7 @@ impl Source {
         &self.backing
     }
 
-    /// The same bytes in a local file or in memory, where they are there already.
+    /// The same bytes in a local file or in memory, if they are available.
     pub(crate) fn local(&self) -> Option<Cow<'_, Self>> {
         let Backing::Ranges(ranges) = &self.backing else { return Some(Cow::Borrowed(self)) };
         let is_same =
@@ -360,7 +360,7 @@ fn advise(_: &File, _: u64, _: NonZeroU64, _: Advice) -> io::Result<()> {
     Ok(())
 }
 
-/// What `file_type` is when it is not a regular file.
+/// The kind of `file_type` when it is not a regular file.
 pub(crate) fn file_kind(file_type: std::fs::FileType) -> Option<FileKind> {
     if file_type.is_file() {
         return None;

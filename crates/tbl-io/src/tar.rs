@@ -134,30 +134,30 @@ impl TarArchive {
     }
 
     /// Members that hold data but cannot be read as samples: sparse files, parts of multi-volume
-    /// files, hard links with contents of their own, unknown types. The first 1000;
+    /// files, hard links with their own contents, unknown types. The first 1000;
     /// [`member_counts`](Self::member_counts) has the total.
     pub fn skipped(&self) -> &[SkippedMember] {
         &self.skipped
     }
 
     /// Whether the archive ends with two zero blocks. One without may have lost members at its
-    /// end; those that are there are whole.
+    /// end; those that it has are whole.
     pub fn has_end_marker(&self) -> bool {
         self.has_end_marker
     }
 
-    /// Where a single block of zeros stands in front of a header. It is no end of an archive; a
+    /// The offset of a single block of zeros in front of a header. It does not end an archive; a
     /// damaged header may have stood there, whose member had no bytes.
     pub fn lone_zero_block(&self) -> Option<u64> {
         self.lone_zero_block
     }
 
-    /// The first header behind the end marker and bytes that are no archive: a member cut off.
+    /// The first header after the end marker and bytes that are not an archive: a member cut off.
     pub(crate) fn find_header_behind_end(&self) -> Result<Option<u64>, ReadError> {
         self.trailing_garbage.map_or(Ok(None), |start| index::find_header(&self.source, start))
     }
 
-    /// Where bytes start behind the end marker that are no further archive.
+    /// The offset of the bytes after the end marker that are not a further archive.
     pub fn trailing_garbage(&self) -> Option<u64> {
         self.trailing_garbage
     }

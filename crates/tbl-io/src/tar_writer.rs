@@ -23,7 +23,7 @@ const MAX_ZEROS: usize = 2 * 512 + 20 * 512;
 /// Collects headers, padding and small members into few writes; larger members bypass it.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// How an archive is written.
+/// Options of an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TarOptions {
     /// Wait until the archive is on the disk before it gets its name.
@@ -39,7 +39,7 @@ impl Default for TarOptions {
     }
 }
 
-/// What [`TarWriter::finish`] wrote.
+/// A summary of the archive that [`TarWriter::finish`] wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TarSummary {
     /// Members, extended headers not counted.

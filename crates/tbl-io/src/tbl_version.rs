@@ -34,7 +34,7 @@ impl TblVersion {
         }
     }
 
-    /// Where the index of `sample_count` samples ends, if there may be so many.
+    /// The end of the index of `sample_count` samples, if a file may have this many.
     pub(crate) fn index_end(self, sample_count: u64) -> Result<u64, FormatError> {
         let limit = self.max_samples();
         if sample_count > limit {

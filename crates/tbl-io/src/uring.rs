@@ -25,7 +25,7 @@ use crate::source::{Backing, PageCache};
 /// logical block of a disk in use.
 const DIRECT_ALIGNMENT: u64 = 4096;
 
-/// A direct read is of at most so many files before they are opened anew: a descriptor each.
+/// A direct read covers at most this many files before they are opened anew: a descriptor each.
 const MAX_DIRECT_FILES: usize = 256;
 
 /// A number of reads under way at once.
@@ -56,11 +56,11 @@ pub struct Completed {
 struct Read {
     tag: u64,
     stored: StoredBytes,
-    /// What the kernel reads from.
+    /// The file that the kernel reads from.
     file: Arc<File>,
     is_direct: bool,
     bytes: Vec<u8>,
-    /// Where in `bytes` the kernel writes, and where in the file it starts.
+    /// The position in `bytes` at which the kernel writes, and the offset in the file.
     place: usize,
     offset: u64,
     /// Bytes that it is to read, and has read.
@@ -93,7 +93,8 @@ impl UringReader {
         self.free.len() == self.slots.len() && self.done.is_empty()
     }
 
-    /// Starts to read `stored` into `bytes`, whose capacity is reused. The kernel hears of it with
+    /// Starts to read `stored` into `bytes`, whose capacity is reused. The kernel gets the request
+    /// with
     /// the next [`wait`](Self::wait).
     ///
     /// # Panics
@@ -121,7 +122,7 @@ impl UringReader {
         }
     }
 
-    /// Waits until a read has ended and returns it; `None` when there is none under way.
+    /// Waits until a read has ended and returns it; `None` when no read is under way.
     ///
     /// # Errors
     /// When the system refuses to wait. The reads stay under way.
@@ -231,7 +232,7 @@ impl Read {
         Ok(Self { tag, stored, file, is_direct, bytes, place, offset, len, read: 0 })
     }
 
-    /// Takes in what the kernel says of it; `None` when it has to go on.
+    /// Takes in the kernel's result; `None` when the read has to continue.
     fn advance(&mut self, result: i32) -> Option<Result<(), ReadError>> {
         let read = match usize::try_from(result) {
             Ok(read) => read,

@@ -29,13 +29,13 @@ use crate::tar::{SkippedMember, TarArchive};
 /// Samples that are being looked at hold at most this together, unless a single one is larger.
 const IN_FLIGHT_BYTES: u64 = 24 << 20;
 
-/// What a check of a data set found, as it is found.
+/// A finding of a data set's check, in the order found.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Finding<'a> {
     /// Something outside the samples is damaged.
     Damage {
-        /// What is wrong.
+        /// The defect.
         reason: &'a (dyn Error + 'static),
     },
     /// A sample is damaged.
@@ -44,9 +44,9 @@ pub enum Finding<'a> {
         index: u64,
         /// Its name, when it has one that can be read.
         key: Option<&'a [u8]>,
-        /// Where its stored bytes start, when its index entry can be read.
+        /// The offset of its stored bytes, when its index entry can be read.
         offset: Option<u64>,
-        /// What is wrong.
+        /// The defect.
         reason: &'a (dyn Error + 'static),
     },
     /// Odd, but not damaged.
@@ -55,12 +55,12 @@ pub enum Finding<'a> {
     Progress {
         /// Samples looked at so far.
         samples: u64,
-        /// Samples there are.
+        /// The number of samples.
         of: u64,
     },
 }
 
-/// What is unusual about a data set without being damage.
+/// An unusual property of a data set that is not damage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Oddity {
@@ -70,7 +70,7 @@ pub enum Oddity {
         first: u64,
         /// The sample that starts inside it.
         second: u64,
-        /// Where the second starts.
+        /// The offset of the second.
         offset: u64,
     },
     /// Several samples have one name.
@@ -85,12 +85,12 @@ pub enum Oddity {
     NoEndMarker,
     /// A single block of zeros in front of a header, where a member without bytes may be lost.
     LoneZeroBlock {
-        /// Where it is.
+        /// The offset of the block.
         offset: u64,
     },
     /// Bytes after the end of the archive that belong to nothing.
     TrailingBytes {
-        /// Where they start.
+        /// The offset of the bytes.
         offset: u64,
     },
     /// A member of a TAR archive that is neither a sample nor a field.
@@ -99,9 +99,9 @@ pub enum Oddity {
     Format {
         /// The sample.
         index: u64,
-        /// As stated.
+        /// The checksum as stated.
         stated: SampleFormat,
-        /// Of the bytes.
+        /// The checksum of the bytes.
         found: SampleFormat,
     },
     /// Width and height of a TIFF sample in its index entry are those of the image before it is
@@ -149,10 +149,10 @@ impl fmt::Display for Oddity {
     }
 }
 
-/// What a check of a data set found in all.
+/// All findings of a data set's check, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VerifySummary {
-    /// Samples looked at.
+    /// The number of samples checked.
     pub samples: u64,
     /// Samples that are damaged.
     pub bad_samples: u64,
@@ -328,7 +328,7 @@ struct Seen {
     oddity: Option<Oddity>,
 }
 
-/// Why a sample could not be looked at.
+/// The reason why a sample could not be checked.
 enum BadSample {
     System(ReadError),
     Damaged(Box<dyn Error + Send + Sync>),

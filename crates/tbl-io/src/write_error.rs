@@ -1,4 +1,4 @@
-//! What can go wrong while writing.
+//! Errors of writing.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -9,16 +9,16 @@ use tbl_format::path::PathDefect;
 use crate::escape::Escaped;
 use crate::writer::EncodeError;
 
-/// Why a data set cannot be written. The final name is then as it was before.
+/// An error that prevents writing a data set. The final name is then as it was before.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum WriteError {
     /// The operating system refused: no space, no permission, or the file exists already.
     #[error("{}: {source}", Escaped(path.as_os_str().as_bytes()))]
     Io {
         /// The file that was to be written.
         path: PathBuf,
-        /// What it said.
         source: std::io::Error,
     },
     /// A name that is not written into a TAR archive.
@@ -30,9 +30,7 @@ pub enum WriteError {
     MemberName {
         /// The archive that was to be written.
         path: PathBuf,
-        /// The name.
         name: Vec<u8>,
-        /// What is wrong with it.
         defect: NameDefect,
     },
     /// The name of a repaired file is that of another format. A repair keeps the format.
@@ -54,7 +52,6 @@ pub enum WriteError {
         path: PathBuf,
         /// The number the sample would have had.
         index: u64,
-        /// Why not.
         source: EncodeError,
     },
     /// More samples than were announced, or than the format can count.
@@ -62,7 +59,6 @@ pub enum WriteError {
     TooManySamples {
         /// The file that was to be written.
         path: PathBuf,
-        /// How many there may be.
         limit: u64,
     },
     /// The file as a whole is beyond what the format can hold.
@@ -70,7 +66,6 @@ pub enum WriteError {
     Format {
         /// The file that was to be written.
         path: PathBuf,
-        /// Which limit.
         source: FormatError,
     },
     /// A metadata block cannot be added.
@@ -84,11 +79,10 @@ pub enum WriteError {
         path: PathBuf,
         /// The sample; `None` for the whole file.
         sample: Option<u64>,
-        /// The reason.
         source: MetadataDefect,
     },
     /// The writer was used after an I/O error.
-    #[error("{}: cannot go on after a failed write", Escaped(path.as_os_str().as_bytes()))]
+    #[error("{}: cannot continue after a failed write", Escaped(path.as_os_str().as_bytes()))]
     AfterFailure {
         /// The file that was to be written.
         path: PathBuf,
@@ -108,9 +102,9 @@ pub enum MetadataDefect {
         /// The samples written so far.
         sample_count: u64,
     },
-    /// More blocks than readers accept of so many samples.
+    /// More blocks than readers accept for this number of samples.
     #[error(
-        "the file has more than the {limit} blocks (fields included) that readers accept of so few samples"
+        "the file has more than the {limit} blocks (fields included) that readers accept for this number of samples"
     )]
     TooMany {
         /// The most that readers accept.

@@ -69,7 +69,7 @@ pub struct StreamWriter {
     largest_label: Option<(u64, i64)>,
     /// The application's fields in a version 1 header.
     custom: Option<CustomMetadata>,
-    /// Where the next payload starts: in the file, or in the spool.
+    /// The offset of the next payload: in the file, or in the spool.
     position: u64,
     summary: WriteSummary,
     /// Set by the first I/O error, after which positions are not to be trusted.
@@ -112,7 +112,7 @@ impl StreamWriter {
         self.payloads.target().target()
     }
 
-    /// What turns samples into what [`write`](Self::write) takes, for use on other threads.
+    /// A converter of samples into the input of [`write`](Self::write), for use on other threads.
     pub fn encoder(&self) -> Encoder {
         self.encoder
     }
@@ -324,7 +324,7 @@ impl StreamWriter {
             Some(_) => {}
             None => summary.unstored.class_names = class_names.len() as u64,
         }
-        // Also gives back the room that was asked for ahead of time.
+        // Also releases the room that was reserved ahead of time.
         target.file().set_len(end)?;
         if sync {
             target.file().sync_data()?;
@@ -347,7 +347,7 @@ impl StreamWriter {
 /// Checks that a new sample's name, if it has one, is that of a file.
 fn check_key(key: Option<&[u8]>) -> Result<(), EncodeError> {
     match key.map(|key| (key, check_new_name(key))) {
-        // The encoder has an error of its own for names that leave their folder.
+        // The encoder has a separate error for names that leave their folder.
         Some((key, Err(defect @ PathDefect::EmptyComponent))) => {
             Err(EncodeError::Key { key: key.to_vec(), defect })
         }
@@ -355,7 +355,7 @@ fn check_key(key: Option<&[u8]>) -> Result<(), EncodeError> {
     }
 }
 
-/// Why a file could not be completed; [`StreamWriter::finish`] adds its name.
+/// The reason why a file could not be completed; [`StreamWriter::finish`] adds its name.
 enum Incomplete {
     Io(io::Error),
     Format(FormatError),
@@ -383,7 +383,7 @@ impl From<Incomplete> for io::Error {
     }
 }
 
-/// Copies the index to its place behind the header, adding `shift` to every offset, and returns
+/// Copies the index to its place after the header, adding `shift` to every offset, and returns
 /// its CRC-32C.
 fn write_index(
     target: &AtomicFile,

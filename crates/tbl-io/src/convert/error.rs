@@ -1,4 +1,4 @@
-//! Why a conversion stopped.
+//! Errors of conversions.
 
 use std::error::Error;
 use std::io;
@@ -11,9 +11,10 @@ use crate::ordered::{NotStarted, Panicked};
 use crate::write_error::WriteError;
 use crate::writer::EncodeError;
 
-/// Why a data set could not be converted. Nothing has the final name then.
+/// An error that stopped a conversion. No file has the final name then.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum ConvertError {
     /// A source is damaged or cannot be read.
     #[error(transparent)]
@@ -31,13 +32,12 @@ pub enum ConvertError {
         InBrackets(key.as_deref())
     )]
     Prepare {
-        /// The source.
         location: Location,
         /// The sample's number in it.
         index: u64,
         /// The sample's name, when it has one.
         key: Option<Vec<u8>>,
-        /// What the preparation says; its type is the caller's own.
+        /// The error of the preparation; the caller chooses its type.
         source: Box<dyn Error + Send + Sync>,
     },
     /// A thread panicked: a bug, in this library or in the caller's preparation.
@@ -51,12 +51,11 @@ pub enum ConvertError {
     WorkerNotStarted {
         /// The worker's number, from 0.
         worker: usize,
-        /// How many were to be started.
         workers: usize,
         /// The error of the system.
         source: io::Error,
     },
-    /// The caller's function that hears of progress broke off.
+    /// The caller's progress function stopped the conversion.
     #[error("stopped")]
     Stopped,
     /// More samples than 64 bits, or threads, or this system, can count.
@@ -68,7 +67,7 @@ pub enum ConvertError {
 }
 
 impl ConvertError {
-    /// What a check of a source's structure found.
+    /// A finding of the check of a source's structure.
     pub(super) fn of_structure(error: ReadError) -> Self {
         if error.is_damage() { Self::Structure(error) } else { Self::Read(error) }
     }

@@ -1,4 +1,4 @@
-//! What a sample becomes on its way into a TBL file, and what the two kinds of target have in
+//! Samples on their way into a TBL file, and the code that the two kinds of target have in
 //! common.
 
 use std::path::Path;
@@ -24,7 +24,7 @@ pub(super) struct Sample<'a> {
 
 /// The part of writing that needs no order: checksums, compression, metadata.
 pub(super) trait Pack: Copy + Send + Sync {
-    /// What a sample becomes, all but its bytes.
+    /// A sample as the target stores it, without its bytes.
     type Packed: Send;
 
     /// Whether samples come with the LZ4 blocks of their source.
@@ -55,7 +55,7 @@ pub(super) trait Sink {
     fn finish(self) -> Result<Written, ConvertError>;
 }
 
-/// What a [`Sink`] wrote.
+/// A summary of the output of a [`Sink`].
 pub(super) struct Written {
     pub(super) file_bytes: u64,
     pub(super) compressed_samples: u64,

@@ -1,4 +1,4 @@
-//! What the caller does to each sample on its way: this crate knows no pixels.
+//! The caller's work on each sample during a conversion: this crate does not decode pixels.
 
 use std::error::Error;
 
@@ -8,7 +8,7 @@ use crate::sample::Entry;
 
 /// Looks at each sample between reading and writing, to measure it or to turn it into pixels.
 ///
-/// Every thread has a value of its own, so scratch memory can be reused from sample to sample.
+/// Every thread has its own value, so scratch memory can be reused from sample to sample.
 pub trait Prepare {
     /// Whether preparing a sample costs more than copying it, so that it pays to do it on several
     /// threads.
@@ -40,27 +40,27 @@ pub trait Prepare {
     }
 }
 
-/// What a sample is, as far as its container stores that.
+/// The properties of a sample, as far as its container stores them.
 #[derive(Debug)]
 pub struct Prepared {
-    /// What the bytes are.
+    /// The format of the bytes.
     pub format: SampleFormat,
     /// Width in pixels, 0 when unknown.
     pub width: u32,
     /// Height in pixels, 0 when unknown.
     pub height: u32,
-    /// Why the dimensions are unknown although the sample claims to be an image. The sample is
+    /// The reason why the dimensions are unknown although the sample claims to be an image. It is
     /// kept all the same: converting loses nothing.
     pub unmeasured: Option<Box<dyn Error + Send + Sync>>,
     /// The sample's row index, where the target has a place for one.
     pub row_index: RowIndex,
 }
 
-/// Where the row index of a prepared sample comes from.
+/// The source of a prepared sample's row index.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RowIndex {
-    /// There is none.
+    /// The sample has no row index.
     None,
     /// The source's, if it has one: for bytes that stay as they are.
     AsStored,
@@ -77,7 +77,7 @@ impl Prepared {
         Self { format, width, height, unmeasured: None, row_index: RowIndex::None }
     }
 
-    /// What the source itself says.
+    /// The properties that the source itself stores.
     pub fn as_stored(entry: &Entry<'_>) -> Self {
         let Entry { format, width, height, .. } = *entry;
         Self { format, width, height, unmeasured: None, row_index: RowIndex::AsStored }

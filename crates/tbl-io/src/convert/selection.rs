@@ -95,7 +95,7 @@ impl<'a> Selection<'a> {
         self.file_metadata
     }
 
-    /// Where sample `number` of the selection comes from.
+    /// The source and the position of sample `number` of the selection.
     pub(super) fn locate(&self, number: u64) -> Located<'a> {
         let (shard, index) = self.place(number);
         Located { source: &*self.sources[shard], index, label: self.labels.label(shard, index) }
@@ -128,7 +128,8 @@ impl<'a> Selection<'a> {
         (shard, global.saturating_sub(start))
     }
 
-    /// What reading sample `number` takes, stored and unpacked. A damaged entry takes nothing:
+    /// The bytes of memory that reading sample `number` takes, stored and unpacked. A damaged entry
+    /// takes nothing:
     /// reading it will say what is wrong.
     pub(super) fn held_bytes(&self, number: u64) -> u64 {
         let Located { source, index, .. } = self.locate(number);

@@ -44,7 +44,7 @@ pub struct FileLayout {
     unstored: Unstored,
 }
 
-/// Where the files go. An archive has an order, by which readers tell equal names apart; a folder
+/// The kind of output. An archive has an order, by which readers tell equal names apart; a folder
 /// has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
@@ -157,7 +157,7 @@ impl FileLayout {
         join_base(group_of(&path), format.extension().as_bytes())
     }
 
-    /// What the files have no place for, of the samples placed so far.
+    /// The data of the samples placed so far that the files cannot store.
     pub fn unstored(&self) -> Unstored {
         Unstored { passed_over: self.strays.count(), ..self.unstored }
     }

@@ -5,10 +5,10 @@ use std::fmt;
 use tbl_format::SampleFormat;
 use tbl_format::path::PathDefect;
 
-/// How messages about names start that could lead out of a folder.
+/// The first words of messages about names that could lead out of a folder.
 const UNSAFE: &str = "unsafe ";
 
-/// What a path turned out to be.
+/// The kind of file that a path turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileKind {
@@ -42,11 +42,12 @@ impl fmt::Display for FileKind {
     }
 }
 
-/// Why a sample is not part of one array of raw images.
+/// The reason why a sample is not part of one array of raw images.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum RawDefect {
-    /// There is no sample at all.
+    /// The data set has no samples.
     #[error("the file has no samples")]
     Empty,
     /// Version 1 has no raw images.
@@ -58,7 +59,6 @@ pub enum RawDefect {
         if *compressed { " as an LZ4 block" } else { "" }
     )]
     Encoded {
-        /// Its format.
         format: SampleFormat,
         /// Whether it is an LZ4 block.
         compressed: bool,
@@ -66,9 +66,7 @@ pub enum RawDefect {
     /// The sample has other dimensions than the first one, or none.
     #[error("expected {expected_width}x{expected_height} pixels, found {width}x{height}")]
     Dimensions {
-        /// Width in pixels.
         width: u16,
-        /// Height in pixels.
         height: u16,
         /// The first sample's width.
         expected_width: u16,
@@ -78,24 +76,24 @@ pub enum RawDefect {
     /// The sample's size is not `width * height * 3`.
     #[error("expected {expected} bytes of pixels, found {bytes}")]
     Size {
-        /// Its size.
         bytes: u64,
-        /// What its dimensions ask for.
+        /// The size that its dimensions require.
         expected: u64,
     },
     /// The sample does not follow the one before it directly.
     #[error("expected its bytes at {expected}, found them at {offset}")]
     Gap {
-        /// Where its bytes are.
+        /// The offset of its bytes.
         offset: u64,
-        /// Where the sample before ends.
+        /// The offset at which the previous sample ends.
         expected: u64,
     },
 }
 
-/// How a TAR archive breaks its format.
+/// A violation of the TAR format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum TarDefect {
     /// The block is neither a header nor the end of the archive.
     #[error("not a TAR header: its checksum is {stored}, the bytes give {computed}")]
@@ -105,33 +103,25 @@ pub enum TarDefect {
         /// The unsigned sum of the header's bytes.
         computed: u64,
     },
-    /// A single block of zeros, which neither ends an archive nor is a header, with bytes behind
-    /// it that are no header either.
+    /// A single block of zeros, which neither ends an archive nor is a header, followed by bytes
+    /// that are not a header either.
     #[error("a block of zeros where a header should be")]
     ZeroBlock,
-    /// A member behind the two zero blocks that end the archive, with no archive around it.
-    #[error("a header behind the end of the archive: members are cut off")]
+    /// A member after the two zero blocks that end the archive, outside any other archive.
+    #[error("a header after the end of the archive: members are cut off")]
     BehindEnd,
     /// The archive is compressed as a whole.
     #[error("compressed by {by}, expected a plain TAR archive")]
-    Compressed {
-        /// The compressor.
-        by: &'static str,
-    },
+    Compressed { by: &'static str },
     /// A field that should be a number is not one.
-    #[error("not a TAR header: field {field} is no number")]
-    BadNumber {
-        /// The field.
-        field: &'static str,
-    },
+    #[error("not a TAR header: field {field} is not a number")]
+    BadNumber { field: &'static str },
     /// The archive ends before the structure does.
     #[error("{what} needs {need} bytes, {have} are left in the file")]
     Truncated {
-        /// The structure.
         what: &'static str,
-        /// Its size.
         need: u64,
-        /// What is left of the file.
+        /// The bytes left in the file.
         have: u64,
     },
     /// A PAX record is not `LENGTH KEY=VALUE` and a line feed.
@@ -139,16 +129,11 @@ pub enum TarDefect {
     BadPaxRecord,
     /// The value of a PAX record that decides where members lie is not usable.
     #[error("PAX record {keyword} has no usable value")]
-    BadPaxValue {
-        /// The record's keyword.
-        keyword: &'static str,
-    },
+    BadPaxValue { keyword: &'static str },
     /// A PAX header or long name is larger than any real one.
     #[error("{what} of {size} bytes, expected at most {limit}")]
     MetadataTooLarge {
-        /// The structure.
         what: &'static str,
-        /// Its size.
         size: u64,
         /// The largest accepted size.
         limit: u64,
@@ -158,13 +143,9 @@ pub enum TarDefect {
     UnsafeName {
         /// The kind of name.
         what: &'static str,
-        /// What is wrong with it.
         defect: PathDefect,
     },
     /// A PAX header or long name with no member after it.
     #[error("{what} is not followed by a member")]
-    Dangling {
-        /// The structure.
-        what: &'static str,
-    },
+    Dangling { what: &'static str },
 }

@@ -83,7 +83,7 @@ pub(crate) fn is_hidden(component: &[u8]) -> bool {
 pub(crate) enum Rank {
     /// An image with nothing but a format after the key: `a.jpg`.
     Image,
-    /// An image with a name of its own after the key: `a.left.jpg`.
+    /// An image with a further name after the key: `a.left.jpg`.
     NamedImage,
     /// Another file.
     Other,

@@ -248,7 +248,7 @@ fn members_that_later_ones_replace_are_listed() {
     check_replaced(&["a.cls", "a.cls", "a.jpg"], &[(0, 1)]);
     check_replaced(&["a.jpg", "a.cls", "b.jpg", "|", "a.cls"], &[(1, 3)]);
     check_replaced(&["a.0.jpg", "a.1.jpg", "a.0.cls", "a.0.cls"], &[(2, 3)]);
-    // Samples of their own.
+    // Separate samples.
     check_replaced(&["a.jpg", "a.cls", "a.jpg", "a.cls"], &[]);
     check_replaced(&["a.txt", "a.txt"], &[]);
 }

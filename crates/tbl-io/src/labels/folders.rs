@@ -21,7 +21,7 @@ pub(super) struct Classes {
     /// By source, the class of each folder as its place in `names`. Empty for a source without
     /// class folders.
     pub(super) of_source: Vec<HashMap<u32, usize>>,
-    /// Sorted.
+    /// The classes, sorted.
     pub(super) names: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ impl Classes {
     fn new(of_source: &[HashMap<u32, Vec<u8>>], named: &BTreeSet<&str>) -> Self {
         let names: BTreeSet<&[u8]> =
             of_source.iter().flat_map(HashMap::values).map(Vec::as_slice).collect();
-        // A single class is none, unless another source has it too.
+        // A single folder does not count as a class, unless another source has it too.
         let is_named = |name: &[u8]| named.iter().any(|named| named.as_bytes() == name);
         if names.len() < 2 && !names.iter().any(|name| is_named(name)) {
             let of_source = of_source.iter().map(|_| HashMap::new()).collect();

@@ -157,7 +157,7 @@ impl Found {
     }
 }
 
-/// Whether so many stored labels are those of the source: any of a TBL file, more than half where
+/// Whether this many stored labels are those of the source: any of a TBL file, more than half where
 /// labels are files.
 fn counts(labelled: u64, facts: SourceFacts<'_>) -> bool {
     let least = if facts.has_label_files { facts.sample_count / 2 } else { 0 };

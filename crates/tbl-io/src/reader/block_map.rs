@@ -1,4 +1,5 @@
-//! Where each sample's metadata blocks are in a section, found in one walk over all block headers.
+//! The positions of each sample's metadata blocks in a section, found in one walk over all block
+//! headers.
 
 use std::ops::ControlFlow;
 
@@ -10,7 +11,7 @@ use super::block_limits::{BLOCKS_PER_SAMPLE, RUNS_PER_SAMPLE, SPARE_BLOCKS};
 use super::section::{Defect, at, check_limit};
 use crate::metadata_json::is_label_json;
 
-/// Where each sample's blocks are.
+/// The positions of each sample's blocks.
 #[derive(Debug, Default)]
 pub(super) struct BlockMap {
     /// `(sample, offset)` of the first of each run of blocks of one sample, sorted, so that a
@@ -20,7 +21,7 @@ pub(super) struct BlockMap {
     pub(super) without_sample: u64,
     /// Whether a JSON block of a sample may say more than a label.
     has_other_json: bool,
-    /// Where and why the walk over the blocks ended early.
+    /// The offset at which the walk over the blocks ended early, and the reason.
     damage: Option<Defect>,
 }
 

@@ -37,7 +37,8 @@ struct Section {
     whole: OnceLock<Result<(), Defect>>,
 }
 
-/// Scans compute the CRC-32C of the whole section up to so many bytes per sample, where they would
+/// Scans compute the CRC-32C of the whole section up to this many bytes per sample, where they
+/// would
 /// otherwise look at the blocks of each.
 const SCAN_BYTES_PER_SAMPLE: u64 = 256;
 
@@ -454,7 +455,7 @@ impl Section {
         }
     }
 
-    /// What the first JSON block of sample `index` says.
+    /// The content of the first JSON block of sample `index`.
     fn json(&self, index: u64) -> Result<JsonFacts, ReadError> {
         let mut facts = JsonFacts::default();
         self.for_each_block(index, |kind, data| {

@@ -1,4 +1,4 @@
-//! What happens when a TBL file is opened: the header, and where index and metadata lie.
+//! Opening a TBL file: the header, and the positions of index and metadata.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::error::ReadError;
 use crate::source::Source;
 use crate::view::ViewMap;
 
-/// What a header says, checked against the file's length.
+/// The content of a header, checked against the file's length.
 struct Layout {
     header: Header,
     sample_count: u64,
@@ -46,7 +46,7 @@ pub(super) fn open_with_front(
     })?;
 
     let version = header.version();
-    // Both layouts found room for so many entries in the file, so nothing overflows.
+    // Both layouts found room for this many entries in the file, so nothing overflows.
     let index_bytes = sample_count * version.entry_bytes() as u64;
     let index = Region::open(&source, version.header_bytes(), index_bytes)?;
     let opened = metadata.map(|range| {

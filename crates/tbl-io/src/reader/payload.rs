@@ -97,7 +97,7 @@ impl TblFile {
         Ok(())
     }
 
-    /// Resizes `bytes` so that it holds a compressed sample and behind it the sample's block, and
+    /// Resizes `bytes` so that it holds a compressed sample followed by the sample's block, and
     /// returns where the block starts. They share the caller's buffer, so that reading compressed
     /// samples allocates nothing of its own; index entry and limit bound both.
     fn make_room(&self, entry: &IndexEntry, bytes: &mut Vec<u8>) -> Result<usize, ReadError> {

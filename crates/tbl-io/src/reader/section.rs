@@ -16,10 +16,10 @@ use super::block_map::{BlockMap, blocks_from};
 use super::order::{Order, Trust};
 use crate::sample::is_extension;
 
-/// Class names allowed, 24 bytes of memory each beside the text.
+/// Class names allowed, 24 bytes of memory each in addition to the text.
 const MAX_CLASSES: u64 = 1 << 22;
 
-/// What is wrong with a section.
+/// A defect of a section.
 #[derive(Clone, Debug)]
 pub(super) enum Defect {
     /// The block at `offset` is not as it should be.
@@ -50,7 +50,7 @@ pub(super) struct Directory {
     checksums: Option<List>,
     /// Checksums of index and section, and where the part of the section that they cover starts.
     pub(super) integrity: Option<(Integrity, usize)>,
-    /// Where the samples' own blocks start.
+    /// The offset of the samples' own blocks.
     pub(super) sample_blocks: u64,
     /// Damage that the walk over the blocks found. What it hides is left out.
     pub(super) defects: Vec<Defect>,

@@ -1,4 +1,4 @@
-//! What a damaged TBL header should have said, worked out from the rest of the file.
+//! The right content of a damaged TBL header, worked out from the rest of the file.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ const MAX_JUDGED_ENTRIES: u64 = 1 << 20;
 /// Entries read at a time.
 const ENTRIES_PER_READ: u64 = 1 << 12;
 
-/// What a wrong entry weighs against right ones: in a true index nearly all are right.
+/// The weight of a wrong entry against right ones: in a true index nearly all are right.
 const WRONG_WEIGHT: i64 = 4;
 
 /// Whether the file is a TBL file, with one damaged byte of the magic forgiven.
@@ -51,7 +51,7 @@ pub(super) struct Rebuilt {
     pub(super) guessed_count: bool,
     /// The metadata section is not all there.
     pub(super) cuts_metadata: bool,
-    /// What was wrong with the stored header.
+    /// The defect of the stored header.
     pub(super) defects: Vec<FormatError>,
 }
 
@@ -104,7 +104,7 @@ fn custom_fields(
     v1::FileHeader::parse(&bytes).ok()?.0.custom_metadata()
 }
 
-/// The header of a version 2 file. A header whose checksum is right is believed, but for what
+/// The header of a version 2 file. A header whose checksum is right is believed, except what
 /// lies beyond the end of the file.
 pub(super) fn rebuild_v2(source: &Source) -> Result<Rebuilt, ReadError> {
     let layout = Layout { header: 64, entry: v2::IndexEntry::SIZE as u64, size_at: 16 };
@@ -193,7 +193,7 @@ fn whole_blocks(
 struct Layout {
     header: u64,
     entry: u64,
-    /// Where the header repeats the size of header and index as a `u32`.
+    /// The offset at which the header repeats the size of header and index as a `u32`.
     size_at: usize,
 }
 
@@ -236,7 +236,7 @@ impl Layout {
         Ok(best.1)
     }
 
-    /// How well the index fits the file if it has this many entries.
+    /// A score of how well the index fits the file if it has this many entries.
     fn score(&self, source: &Source, sample_count: u64) -> Result<i64, ReadError> {
         let index_end = self.index_end(sample_count).unwrap_or(u64::MAX);
         let mut score = 0;
@@ -251,7 +251,7 @@ impl Layout {
         Ok(score)
     }
 
-    /// Where the last payload ends that lies inside the file.
+    /// The end of the last payload that lies inside the file.
     fn payload_end(&self, source: &Source, sample_count: u64) -> Result<u64, ReadError> {
         let mut last = self.index_end(sample_count).unwrap_or(u64::MAX);
         self.for_each_entry(source, sample_count, |Extent { offset, stored_bytes }| {

@@ -93,7 +93,7 @@ struct Salvage<'a> {
     window: Window<'a>,
     writer: TarWriter,
     summary: RepairSummary,
-    /// Of the next member, lost ones included.
+    /// The number of the next member, lost ones included.
     member_number: u64,
     on_event: &'a mut dyn FnMut(RepairEvent<'_>),
 }
@@ -102,11 +102,11 @@ struct Salvage<'a> {
 struct Member {
     /// The first of its headers.
     start: u64,
-    /// Where its bytes end, before padding.
+    /// The end of its bytes, before padding.
     data_end: u64,
 }
 
-/// What is at an offset.
+/// The structure at an offset.
 enum Found {
     Member(Member),
     /// Zeros from this offset on.
@@ -114,7 +114,7 @@ enum Found {
     End,
 }
 
-/// Why a member is lost.
+/// The reason why a member is lost.
 struct Defect {
     path: Vec<u8>,
     offset: u64,
@@ -269,12 +269,13 @@ impl Salvage<'_> {
         self.window.block(offset).copied().map(Some)
     }
 
-    /// Where the next header is after the damaged one at `offset`. Its size is not believed: it
+    /// The offset of the next header after the damaged one at `offset`. Its size is not believed:
+    /// it
     /// may be what is damaged, and could lead past good members.
     fn resume(&mut self, offset: u64) -> Result<u64, ConvertError> {
         let mut at = offset + BLOCK_BYTES;
         while let Some(block) = self.block(at)? {
-            // A checksum alone can be right by chance; a magic beside it cannot.
+            // A checksum alone can be right by chance; together with a magic it cannot.
             if block[257..].starts_with(b"ustar") && Header::parse(&block).is_ok() {
                 return Ok(at);
             }

@@ -139,7 +139,7 @@ impl fmt::Display for Loss {
     }
 }
 
-/// What can be trusted.
+/// The parts of the file that can be trusted.
 #[derive(Clone, Copy)]
 struct Sound {
     /// Formats and dimensions.
@@ -190,7 +190,7 @@ struct Salvage<'a, P> {
     prepare: P,
     sound: Sound,
     encoder: Encoder,
-    /// Where the last sample that was saved ends.
+    /// The end of the last sample that was saved.
     previous_end: u64,
     bytes: Vec<u8>,
     block: Vec<u8>,
@@ -208,7 +208,7 @@ struct Saved {
     without_metadata: bool,
 }
 
-/// What is known of a sample whose bytes are in [`Salvage::bytes`].
+/// The known properties of a sample whose bytes are in [`Salvage::bytes`].
 struct Found {
     entry: Entry<'static>,
     /// [`Salvage::block`] is the LZ4 block of the bytes.
@@ -252,7 +252,7 @@ impl<P: Prepare> Salvage<'_, P> {
             metadata.retain(|block| !states_other_label(block, label));
             without_metadata |= metadata.len() < block_count;
         }
-        // One that was made of other bytes says so by its checksum.
+        // The checksum of an index for other bytes does not match.
         let crc32c = crc32c(&self.bytes);
         let stored = unless_io(self.file.row_index_of(index, crc32c, &mut self.row_index))?;
         let has_row_index = *stored.as_ref().unwrap_or(&false);
@@ -390,7 +390,7 @@ fn states_other_label(block: &MetadataBlock, label: Option<i64>) -> bool {
         && JsonFacts::parse(&block.data).label.is_ok_and(|found| found.is_some() && found != label)
 }
 
-/// What came of a read that damage can fail; an error of the system ends the repair.
+/// The outcome of a read that damage can fail; an error of the system ends the repair.
 fn unless_io<T>(read: Result<T, ReadError>) -> Result<Result<T, ReadError>, ConvertError> {
     match read {
         Ok(value) => Ok(Ok(value)),

@@ -1,4 +1,5 @@
-//! What some sources offer beside the core of [`SampleSource`]: each a trait object that the source
+//! Optional features of sources in addition to [`SampleSource`]: each a trait object that the
+//! source
 //! hands out, or does not.
 
 use std::ops::{ControlFlow, Range};
@@ -9,7 +10,8 @@ use crate::error::ReadError;
 /// Access to the bytes of samples as they are stored, for callers that read them by other means than
 /// [`SampleSource::read_into`].
 pub trait StoredSamples {
-    /// Where the stored bytes of sample `index` are, for a caller that reads them by other means
+    /// The location of the stored bytes of sample `index`, for a caller that reads them by other
+    /// means
     /// and makes the sample of them with [`unpack`](Self::unpack): together that is
     /// [`read_into`](SampleSource::read_into). `None` where `read_into` is the only way.
     ///
@@ -29,7 +31,7 @@ pub trait StoredSamples {
 
     /// The stored bytes of sample `index` where they lie in a mapping of the file, without copying
     /// them; `None`, the default, where [`read_into`](SampleSource::read_into) is the only way: a
-    /// container that keeps them compressed or in files of their own, or that cannot be mapped.
+    /// container that keeps them compressed or in separate files, or that cannot be mapped.
     ///
     /// No byte is looked at: no checksum is checked, and pages come in when they are touched. The
     /// file is known to reach to the sample's end. If it is cut short later, the bytes stay

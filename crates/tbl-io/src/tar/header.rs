@@ -19,7 +19,7 @@ const CHECKSUM: Range<usize> = 148..156;
 const TYPE: usize = 156;
 const MAGIC: Range<usize> = 257..263;
 const PREFIX: Range<usize> = 345..500;
-/// star keeps times behind a shorter prefix and signs the header's last bytes.
+/// star keeps times after a shorter prefix and signs the header's last bytes.
 const STAR_PREFIX: Range<usize> = 345..476;
 const STAR_TRAILER: Range<usize> = 508..512;
 /// GNU sparse headers say here whether blocks with more of the map follow.
@@ -84,13 +84,13 @@ impl<'a> Header<'a> {
         }
     }
 
-    /// Whether this header of a GNU sparse member goes on in the next block.
+    /// Whether this header of a GNU sparse member continues in the next block.
     pub(crate) fn sparse_map_continues(&self) -> bool {
         self.block[GNU_SPARSE_EXTENDED] != 0
     }
 }
 
-/// The sum of a header's bytes with blanks in place of the checksum field.
+/// The sum of a header's bytes with blanks instead of the checksum field.
 struct Checksums {
     unsigned: u64,
     signed: i64,

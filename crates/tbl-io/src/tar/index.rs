@@ -15,7 +15,7 @@ use crate::source::Source;
 /// Largest accepted PAX header or long name; paths end at 4 KiB on the systems archives come from.
 pub(crate) const MAX_METADATA_BYTES: u64 = 1 << 20;
 
-/// Skipped members that are kept by name; beyond these only the counts go on.
+/// Skipped members that are kept by name; beyond these only the counts grow.
 const MAX_NAMED_SKIPS: usize = 1000;
 
 /// Bytes of such names: far more than a thousand real ones have.
@@ -24,10 +24,10 @@ const MAX_SKIPPED_TEXT_BYTES: usize = 1 << 20;
 /// Stands for a label that cannot be read: no label has this value.
 pub(super) const UNREADABLE: i64 = i64::MIN;
 
-/// Where POSIX and GNU headers have their magic.
+/// The offset of the magic in POSIX and GNU headers.
 const MAGIC_OFFSET: usize = 257;
 
-/// Where a regular member's bytes lie.
+/// The position of a regular member's bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
     pub(super) offset: u64,
@@ -38,7 +38,7 @@ pub(super) struct Extent {
 /// the archive.
 #[derive(Debug, Default)]
 pub(super) struct Extents {
-    /// Where the bytes start in blocks, and their number.
+    /// The offset of the bytes in blocks, and their number.
     narrow: Vec<(u32, u32)>,
     /// The members that those numbers are too small for.
     wide: HashMap<usize, Extent>,
@@ -79,7 +79,7 @@ pub(super) struct Index {
     pub(super) skipped: Vec<SkippedMember>,
     /// The name of the first member that is neither regular nor a directory.
     pub(super) first_passed_over: Option<Vec<u8>>,
-    /// The first member behind each end of an archive that another one follows.
+    /// The first member after each end of an archive that another one follows.
     pub(super) archive_starts: Vec<u32>,
     pub(super) has_end_marker: bool,
     /// The first single block of zeros in front of a header.
@@ -121,7 +121,7 @@ impl Index {
     }
 }
 
-/// The first header in `source` at `start` or behind it, by its checksum and its magic: a checksum
+/// The first header in `source` at `start` or after it, by its checksum and its magic: a checksum
 /// alone can be right by chance.
 pub(crate) fn find_header(source: &Source, start: u64) -> Result<Option<u64>, ReadError> {
     let mut window = Window::new(source);
@@ -136,7 +136,7 @@ pub(crate) fn find_header(source: &Source, start: u64) -> Result<Option<u64>, Re
     Ok(None)
 }
 
-/// What the metadata members before a member say of it.
+/// The properties of a member that the metadata members before it set.
 #[derive(Default)]
 struct Pending {
     /// The last metadata member and its offset, for the error when no member follows.
@@ -209,8 +209,9 @@ impl Scan<'_> {
         self.window.block(offset).map(Some)
     }
 
-    /// Looks behind zero blocks for another archive, as `cat a.tar b.tar` makes them. Returns
-    /// where it starts. A single block of zeros is no end: members go on behind it, or it was a
+    /// Looks after zero blocks for another archive, as `cat a.tar b.tar` writes them. Returns
+    /// where it starts. A single block of zeros does not end an archive: members follow it, or it
+    /// was a
     /// header once.
     fn after_zeros(&mut self, first_zero: u64) -> Result<Option<u64>, ReadError> {
         let end = self.window.end_of_zeros(first_zero)?;
@@ -234,7 +235,7 @@ impl Scan<'_> {
             }
             return Ok(Some(next));
         }
-        // An end marker with a stray byte behind its first block, as mail encoders leave them, cuts
+        // An end marker with a stray byte after its first block, as mail encoders leave them, cuts
         // nothing off.
         let is_damaged_marker = end > next && self.source.len() - next <= BLOCK_BYTES;
         if !is_end_marker && !is_damaged_marker {

@@ -1,4 +1,4 @@
-//! What kinds of members an archive has, and those that are no samples.
+//! The kinds of an archive's members, and the members that are not samples.
 
 use std::fmt;
 
@@ -90,10 +90,10 @@ pub struct MemberCounts {
     pub sparse: u64,
     /// Multi-volume parts and unknown types.
     pub unknown: u64,
-    /// Of the files, those that are hidden: names with a leading dot, `__MACOSX`, `Thumbs.db`,
+    /// The number of hidden files: names with a leading dot, `__MACOSX`, `Thumbs.db`,
     /// `desktop.ini`.
     pub hidden: u64,
-    /// Of the files, those without an image, where others have one.
+    /// The number of files without an image, where others have one.
     pub other_files: u64,
 }
 
@@ -111,14 +111,14 @@ impl MemberCounts {
     }
 }
 
-/// A member that holds data but is no sample.
+/// A member that holds data but is not a sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SkippedMember {
     /// Its name as stored.
     pub path: Vec<u8>,
-    /// Why it is none.
+    /// The reason why it is not a sample.
     pub kind: MemberKind,
-    /// Where its header is.
+    /// The offset of its header.
     pub offset: u64,
 }

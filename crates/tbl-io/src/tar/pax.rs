@@ -3,7 +3,7 @@
 
 use crate::error::TarDefect;
 
-/// What extended headers say of the members after them.
+/// The properties that extended headers set for the members after them.
 #[derive(Debug, Default)]
 pub(crate) struct PaxRecords {
     /// An empty path is one that was taken away, and the header's with it (POSIX: an empty value

@@ -15,7 +15,7 @@ pub(super) fn find(source: &dyn SampleSource) -> Vec<Oddity> {
     let keys = || (0..source.sample_count()).filter_map(|index| source.entry(index).ok()?.key);
     let mut hashes: Vec<u64> = keys().map(|key| hasher.hash_one(&key)).collect();
     hashes.sort_unstable();
-    // Two names with one hash are told apart below.
+    // Two names with one hash are distinguished below.
     let mut repeated: Vec<u64> =
         hashes.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
     drop(hashes);

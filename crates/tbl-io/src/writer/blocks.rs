@@ -11,7 +11,8 @@ use crate::metadata_json::sample_json;
 use crate::sample::{Field, MetadataBlock, is_extension};
 use crate::write_error::MetadataDefect;
 
-/// Blocks back to back, as they stand in the file but for the sample's number, which is not known
+/// Blocks back to back, as they stand in the file except for the sample's number, which is not
+/// known
 /// when a sample is encoded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SampleBlocks(Vec<u8>);

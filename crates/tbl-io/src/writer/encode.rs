@@ -1,4 +1,4 @@
-//! What one sample becomes in a TBL file: its stored bytes, its index entry and its metadata
+//! The encoding of one sample in a TBL file: its stored bytes, its index entry and its metadata
 //! blocks. Pure, so that it can run on any thread.
 
 use std::io;
@@ -26,7 +26,7 @@ const MAX_LZ4_INPUT: usize = 0x7E00_0000;
 pub struct NewSample<'a> {
     /// The sample's bytes.
     pub bytes: &'a [u8],
-    /// What they are.
+    /// The format of the bytes.
     pub format: SampleFormat,
     /// Width in pixels, 0 when unknown.
     pub width: u32,
@@ -41,7 +41,8 @@ pub struct NewSample<'a> {
     pub label: Option<i64>,
     /// Its sidecar fields.
     pub fields: &'a [Field],
-    /// Where its MCU rows start, if it is a JPEG for which that is known: `tl_decode`'s row index.
+    /// The offsets of its MCU rows, if it is a JPEG for which they are known: `tl_decode`'s row
+    /// index.
     /// Version 1 has no place for it and leaves it out.
     pub row_index: Option<&'a [u8]>,
     /// Its own metadata blocks, which are stored instead of the JSON block with key and label
@@ -66,24 +67,18 @@ impl<'a> NewSample<'a> {
     }
 }
 
-/// Why the format cannot hold a sample.
+/// The reason why the format cannot hold a sample.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum EncodeError {
     /// The index has 32 bits for a sample's size.
     #[error("sample of {bytes} bytes is over the format's limit of {limit}")]
-    TooLarge {
-        /// The sample's size.
-        bytes: u64,
-        /// The largest possible.
-        limit: u64,
-    },
+    TooLarge { bytes: u64, limit: u64 },
     /// The index has 16 bits for each dimension. Zeros, which mean unknown, are always possible.
     #[error("image of {width}x{height} pixels is over the format's limit of {limit}")]
     Dimensions {
-        /// Width in pixels.
         width: u32,
-        /// Height in pixels.
         height: u32,
         /// The largest possible of each.
         limit: u32,
@@ -91,51 +86,27 @@ pub enum EncodeError {
     /// A `RAW_U8` sample is not `width * height * 3` bytes long.
     #[error("raw image of {width}x{height} pixels has {bytes} bytes instead of {expected}")]
     RawSize {
-        /// Width in pixels.
         width: u32,
-        /// Height in pixels.
         height: u32,
-        /// The sample's size.
         bytes: u64,
         /// The size that its dimensions ask for.
         expected: u64,
     },
     /// A `RAW_U8` sample has no pixels.
     #[error("raw image of {width}x{height} pixels has none to store")]
-    EmptyRaw {
-        /// Width in pixels.
-        width: u32,
-        /// Height in pixels.
-        height: u32,
-    },
+    EmptyRaw { width: u32, height: u32 },
     /// The label is the number that stands for none.
     #[error("label {label} stands for a sample without a label")]
-    Label {
-        /// The sample's label.
-        label: i64,
-    },
+    Label { label: i64 },
     /// The name is not that of a file.
     #[error("name `{}`: {defect}, expected a relative path such as cats/1.jpg", Escaped(key))]
-    Key {
-        /// The sample's name.
-        key: Vec<u8>,
-        /// The violated rule.
-        defect: PathDefect,
-    },
+    Key { key: Vec<u8>, defect: PathDefect },
     /// The label is beyond the class names of the file.
     #[error("label {label} has no class name, expected a label below {class_count}")]
-    LabelWithoutClass {
-        /// The sample's label.
-        label: i64,
-        /// How many class names the file has.
-        class_count: usize,
-    },
+    LabelWithoutClass { label: i64, class_count: usize },
     /// Version 1 has no code for the format.
     #[error("format {format} does not exist in TBL version 1")]
-    Format {
-        /// The sample's format.
-        format: SampleFormat,
-    },
+    Format { format: SampleFormat },
     /// A metadata block cannot be stored.
     #[error(transparent)]
     Metadata(#[from] MetadataDefect),
@@ -308,7 +279,7 @@ impl Encoded {
             .fold(self.blocks.held_bytes(), |sum, bytes| sum.saturating_add(bytes as u64))
     }
 
-    /// What is stored for the sample whose own bytes are `bytes`.
+    /// The stored form of the sample whose own bytes are `bytes`.
     pub(super) fn payload<'a>(&'a self, bytes: &'a [u8]) -> &'a [u8] {
         self.compressed.as_deref().unwrap_or(bytes)
     }
@@ -351,7 +322,8 @@ impl Encoded {
     }
 
     /// The sample's metadata blocks.
-    /// Metadata blocks, at most: one with key and label if there are no others, and the fields.
+    /// The largest number of metadata blocks: one with key and label if it has no others, and the
+    /// fields.
     pub(super) fn block_count(&self) -> u64 {
         self.metadata_count.max(1) + self.field_count
     }

@@ -1,8 +1,8 @@
-//! What the writer is asked to do, and what it says it did.
+//! Options of the writer, and the summary that it returns.
 
 use crate::tbl_version::TblVersion;
 
-/// How a TBL file is written.
+/// Options of a TBL file.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteOptions {
     /// The version to write; 2 unless told otherwise.
@@ -32,7 +32,7 @@ impl Default for WriteOptions {
     }
 }
 
-/// What [`StreamWriter::finish`](crate::StreamWriter::finish) wrote.
+/// A summary of the file that [`StreamWriter::finish`](crate::StreamWriter::finish) wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteSummary {
     /// Samples in the file.
@@ -47,7 +47,7 @@ pub struct WriteSummary {
     pub compressed_samples: u64,
     /// Samples stored with a row index.
     pub row_indexes: u64,
-    /// What the file has no place for.
+    /// The data that the file cannot store.
     pub unstored: Unstored,
 }
 

@@ -1,4 +1,4 @@
-//! Where the samples' bytes go while the file grows.
+//! The place of the samples' bytes while the file grows.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -12,7 +12,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 const PREALLOCATION_BYTES: u64 = 32 << 20;
 
 /// The samples' bytes: in the file itself when the room for its index is known, else in a spool
-/// that is copied behind the index at the end.
+/// that is copied to its place after the index at the end.
 #[derive(Debug)]
 pub(super) enum Payloads {
     InPlace { out: BufWriter<Preallocating>, target: AtomicFile },
@@ -49,7 +49,8 @@ impl Payloads {
         }
     }
 
-    /// Puts the payloads behind an index that ends at `index_end`, if they are not there yet, and
+    /// Puts the payloads after an index that ends at `index_end`, unless they are already in place,
+    /// and
     /// returns the file and how far they moved.
     pub(super) fn settle(self, index_end: u64) -> io::Result<(AtomicFile, u64)> {
         match self {
@@ -71,8 +72,8 @@ impl Payloads {
 
 /// A file that is written from front to back and asks for its room ahead of time.
 ///
-/// Blocks that are there already made the writes of 110 KB samples a quarter cheaper (ext4, 0.093
-/// to 0.068 s of processor time for 360 MB). Room that is not used is given back when the length
+/// Allocating blocks ahead made the writes of 110 KB samples a quarter cheaper (ext4, 0.093
+/// to 0.068 s of processor time for 360 MB). Unused room is released when the length
 /// of the finished file is set.
 #[derive(Debug)]
 pub(super) struct Preallocating {

@@ -128,7 +128,7 @@ impl Sections {
         }
     }
 
-    /// Checks that readers accept the number of metadata blocks of so many samples.
+    /// Checks that readers accept the number of metadata blocks of this many samples.
     ///
     /// # Errors
     /// The sample with the most blocks, and the limit.

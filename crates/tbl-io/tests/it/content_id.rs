@@ -1,4 +1,4 @@
-//! What tells the bytes of samples apart, for caches.
+//! Properties that tell the bytes of samples apart, for caches.
 
 use std::fs;
 use std::path::Path;

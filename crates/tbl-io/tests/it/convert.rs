@@ -246,7 +246,7 @@ fn parts_joined_again_are_the_whole_byte_for_byte() {
     assert_eq!(std::fs::read(at("joined")).unwrap(), std::fs::read(at("whole")).unwrap());
 }
 
-/// What a reader finds in an archive: names, labels and the number of fields.
+/// The content of an archive as a reader finds it: names, labels and the number of fields.
 fn names_and_labels(path: &Path) -> Vec<(String, Option<i64>, usize)> {
     let name = |key: Option<Vec<u8>>| String::from_utf8(key.unwrap()).unwrap();
     let seen = see(&open(&[path.to_owned()])).into_iter();

@@ -16,7 +16,7 @@ use tbl_io::{
 const HEADER: usize = 64;
 const COUNT: u64 = 4;
 
-/// What a test file has besides the bytes of its samples.
+/// The content of a test file besides the bytes of its samples.
 #[derive(Clone, Copy, Debug)]
 struct Parts {
     names: bool,

@@ -186,7 +186,10 @@ fn different_class_names_are_merged_by_name() {
 fn a_label_beyond_the_classes_is_not_dropped_in_a_merge() {
     let sources = named_sources(&[(&["dog", "ant"], &[0, 2]), (&["cat"], &[0])]);
     let error = Labels::resolve(&sources).unwrap_err();
-    assert_eq!(error.to_string(), "named: sample 1: label 2 is no class, expected one of 2");
+    assert_eq!(
+        error.to_string(),
+        "named: sample 1: label 2 is not a class: expected a number below 2"
+    );
     assert!(error.is_damage());
 }
 

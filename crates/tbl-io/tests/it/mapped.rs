@@ -101,7 +101,7 @@ fn a_cut_inside_the_last_page_is_an_error_although_no_signal_tells() {
     assert_eq!(mapped.with(0, 10, sum).unwrap(), 10);
 }
 
-/// Zeros at the end may be those of the file or those behind its end; only its length can tell.
+/// Zeros at the end may be those of the file or those after its end; only its length can tell.
 #[test]
 fn zeros_are_those_of_the_file_or_an_error() {
     let mut file = tempfile::NamedTempFile::new().unwrap();

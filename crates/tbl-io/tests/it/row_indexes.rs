@@ -268,7 +268,7 @@ fn verifying_compares_them_with_the_samples_where_the_caller_can() {
     assert_eq!(bad_samples(&path, || Index), expected);
 }
 
-/// Where the block of row indexes starts, headers included.
+/// The offset of the block of row indexes, headers included.
 fn block_offset(file: &[u8]) -> usize {
     let magic = b"TBLX\x01\0\x06\0";
     file.windows(magic.len()).position(|window| window == magic).unwrap() - 16

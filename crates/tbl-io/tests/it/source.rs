@@ -1,4 +1,4 @@
-//! Positioned reads of regular files, and of everything that is none.
+//! Positioned reads of regular files, and of paths that are not regular files.
 
 use std::fs::File;
 use std::io::Write as _;

@@ -94,7 +94,7 @@ fn every_flipped_header_bit_is_an_error_or_changes_nothing() {
             }
         }
     }
-    // In each of the 9 checksum fields, the 8 bits behind the NUL, the one that makes the NUL a
+    // In each of the 9 checksum fields, the 8 bits after the NUL, the one that makes the NUL a
     // blank, and the one that makes the leading zero a blank.
     assert_eq!(harmless, 9 * 10);
 }

@@ -168,13 +168,13 @@ fn a_zeroed_header_is_damage_and_not_the_end() {
     };
     check_defect(with_zeroed(0), 0, TarDefect::ZeroBlock);
     check_defect(with_zeroed(1024), 1024, TarDefect::ZeroBlock);
-    // Without bytes behind it, it could be a separator, and is reported as odd.
+    // Without bytes after it, it could be a separator, and is reported as odd.
     let found = check(with_zeroed(2560), &[(b"a.jpg", b"a"), (b"b.jpg", &body), (b"c.jpg", b"c")]);
     assert_eq!((found.lone_zero_block(), found.has_end_marker()), (Some(2560), true));
     let mut bytes = archive.finish();
     let whole = open(bytes.clone()).unwrap();
     assert_eq!((whole.lone_zero_block(), whole.trailing_garbage()), (None, None));
-    // The marker itself may be damaged at its end: nothing is lost behind it.
+    // The marker itself may be damaged at its end: nothing is lost after it.
     *bytes.last_mut().unwrap() = b'\n';
     let stray = open(bytes.clone()).unwrap();
     assert_eq!((stray.sample_count(), stray.has_end_marker()), (4, false));
@@ -420,7 +420,7 @@ fn a_long_global_name_does_not_multiply_memory() {
     assert!(matches!(error, ReadError::Limit { what: "bytes of member names", .. }), "{error}");
 }
 
-/// Sparse on disk: a member of 5 GiB, one behind it, and 16 GiB of zeros after the end.
+/// Sparse on disk: a member of 5 GiB, one after it, and 16 GiB of zeros after the end.
 #[test]
 fn members_beyond_4_gib_are_found_and_holes_are_not_read() {
     use std::os::unix::fs::FileExt as _;

@@ -1,4 +1,5 @@
-//! Which names are free in an archive or a folder: those with which a reader finds the same samples
+//! The names that are free in an archive or a folder: those with which a reader finds the same
+//! samples
 //! again, each with its own fields.
 
 use std::collections::hash_map::Entry;
@@ -111,7 +112,7 @@ impl Groups {
 
     /// Finds a name for sample `number`, which is called `name`: this one, unless a reader would
     /// then mix it up with another sample. `fields` are those that will be written with it. A name
-    /// made of a number (`is_made`) gives way to a stored one.
+    /// derived from a number (`is_made`) yields to a stored one.
     pub(super) fn place(
         &mut self,
         name: &[u8],
@@ -165,7 +166,7 @@ impl Groups {
     }
 }
 
-/// `group` with a base name of at most so many bytes, and at least one, which ends between
+/// `group` with a base name of at most `base_bytes` bytes, and at least one, which ends between
 /// characters of UTF-8.
 fn shortened(group: &[u8], base_bytes: usize) -> &[u8] {
     let folder = group.len() - base_of(group).len();
@@ -187,7 +188,7 @@ pub(super) fn is_field_of(name: &[u8], field: &[u8]) -> bool {
     base_of(name) != base_of(field) && grouping.sample(0) == Some(0) && grouping.fields(0).eq([1])
 }
 
-/// Names without an extension have groups of their own.
+/// Names without an extension have their own groups.
 fn group_hash(name: &[u8]) -> u64 {
     let group = group_of(name);
     if group.len() == name.len() { hash(&[group, b"/"].concat()) } else { hash(group) }

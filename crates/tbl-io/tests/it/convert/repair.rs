@@ -1,4 +1,4 @@
-//! What a repair saves of damaged files.
+//! The samples that a repair saves of damaged files.
 
 use std::path::{Path, PathBuf};
 

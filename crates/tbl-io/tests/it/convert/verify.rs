@@ -1,4 +1,4 @@
-//! What a check of a data set finds, and what it lets pass.
+//! The findings of a data set's check, and the oddities that pass it.
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -103,8 +103,7 @@ fn members_behind_the_end_are_damage_and_other_bytes_are_odd() {
     bytes[1024..2048].fill(0);
     std::fs::write(&path, &bytes).unwrap();
     let (found, summary) = check(&path);
-    let damage =
-        "damage: at byte 3584: a header behind the end of the archive: members are cut off";
+    let damage = "damage: at byte 3584: a header after the end of the archive: members are cut off";
     assert_eq!(found, [damage, "bytes from byte 2048 on belong to nothing"]);
     assert!(!summary.is_good());
     bytes[2048..].fill(b'x');

@@ -92,7 +92,7 @@ fn labels_that_cannot_be_read_are_errors_of_their_samples() {
     }
 }
 
-/// The sample itself is as before: its bytes are read, its fields are there.
+/// The sample itself is as before: its bytes and its fields can be read.
 #[test]
 fn a_label_that_cannot_be_read_hides_nothing_else() {
     let root = tempfile::tempdir().unwrap();
@@ -149,7 +149,7 @@ fn json_labels_that_cannot_be_read_do_not_outvote_class_folders() {
     let json = r#"{"label": "tench"}"#;
     let all = [("a/1.jpg", ""), ("a/1.json", json), ("b/2.jpg", ""), ("b/2.json", json)];
     check(&[&all], LabelOrigin::ClassFolders, &["a", "b"], &[&[Some(0), Some(1)]]);
-    // A `.cls` file is there for nothing but a label.
+    // A `.cls` file serves only as a label.
     let cls = [("a/1.jpg", ""), ("a/1.cls", "x"), ("b/2.jpg", ""), ("b/2.cls", "y")];
     let sources = sources(&[&cls]);
     let labels = Labels::resolve(&sources).unwrap();

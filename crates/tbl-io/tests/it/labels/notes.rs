@@ -51,7 +51,7 @@ fn class_folders_one_by_one_have_no_labels_and_are_noted() {
     let [partly, separate] = &notes(&joined)[..] else { panic!("{:?}", notes(&joined)) };
     assert!(partly.starts_with("samples without a label among labelled ones: 2"), "{partly}");
     assert_eq!(*separate, noted(2, &format!(", {parent}")));
-    // Labels of their own, even ones that cannot be read.
+    // Separate labels, even ones that cannot be read.
     fs::write(cats.join("1.cls"), "1").unwrap();
     fs::write(dogs.join("1.cls"), "dog").unwrap();
     assert!(notes(&open(&[&cats, &dogs])).is_empty());

@@ -15,7 +15,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Compares a file with the JSON beside it.
+/// Compares a file with the JSON next to it.
 fn check_file(path: &Path) {
     let expected = fs::read(path.with_extension("tbl.json")).unwrap();
     let expected: Value = serde_json::from_slice(&expected).unwrap();
