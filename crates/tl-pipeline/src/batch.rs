@@ -223,7 +223,8 @@ impl Batch {
         }
         let size = self.spec.map_or((1, 1), |spec| (spec.width, spec.height));
         for Mixed { rows, mixing } in self.mixed() {
-            let (weights, classes) = (mixing.weights(size), &classes[rows.clone()]);
+            let weights = mixing.weights(size);
+            let classes = &classes[rows.clone()];
             let soft = &mut soft[rows.start * num_classes..rows.end * num_classes];
             soft.fill(0.0);
             for (row, soft) in soft.chunks_exact_mut(num_classes).enumerate() {
@@ -265,7 +266,8 @@ impl Batch {
     #[must_use]
     pub fn shape(&self) -> Option<Dimensions> {
         let ImageSpec { views, width, height, output } = self.spec?;
-        let (width, height) = (width as usize, height as usize);
+        let width = width as usize;
+        let height = height as usize;
         let interleaved = output.layout == Layout::Hwc;
         let [a, b, c] = if interleaved { [height, width, 3] } else { [3, height, width] };
         Some(match views {

@@ -127,7 +127,8 @@ impl PaddingStats {
     #[expect(clippy::cast_precision_loss, reason = "a ratio")]
     pub fn saved(&self) -> f64 {
         let added = |pixels: u64| pixels.saturating_sub(self.image_pixels) as f64;
-        let (before, after) = (added(self.unbucketed_pixels), added(self.padded_pixels));
+        let before = added(self.unbucketed_pixels);
+        let after = added(self.padded_pixels);
         if before > 0.0 { 1.0 - after / before } else { 0.0 }
     }
 

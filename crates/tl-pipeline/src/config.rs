@@ -162,11 +162,13 @@ impl LoaderConfig {
             self.workers = threads::default_workers(&self.cpus);
         }
         if self.workers > MAX_WORKERS {
-            let (value, expected) = (self.workers as u64, "at most 1024");
+            let value = self.workers as u64;
+            let expected = "at most 1024";
             return Err(PipelineError::Setting { setting: "workers", value, expected });
         }
         if self.prefetch > MAX_PREFETCH {
-            let (value, expected) = (self.prefetch as u64, "at most 65536");
+            let value = self.prefetch as u64;
+            let expected = "at most 65536";
             return Err(PipelineError::Setting { setting: "prefetch", value, expected });
         }
         self.error_budget.check()?;
@@ -180,7 +182,8 @@ impl LoaderConfig {
             Readers::Uring { depth, .. } => usize::try_from(depth).unwrap_or(usize::MAX),
         };
         if !(1..=MAX_READERS).contains(&readers) {
-            let (value, expected) = (readers as u64, "1 to 1024");
+            let value = readers as u64;
+            let expected = "1 to 1024";
             return Err(PipelineError::Setting { setting: "readers", value, expected });
         }
         if self.read_ahead_bytes == 0 {
@@ -190,7 +193,8 @@ impl LoaderConfig {
             self.mixing_group = self.batch_size;
         }
         if !self.batch_size.is_multiple_of(self.mixing_group) {
-            let (value, expected) = (self.mixing_group as u64, "a divisor of batch_size");
+            let value = self.mixing_group as u64;
+            let expected = "a divisor of batch_size";
             return Err(PipelineError::Setting { setting: "mixing_group", value, expected });
         }
         self.check_cache()?;

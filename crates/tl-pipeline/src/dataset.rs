@@ -79,7 +79,8 @@ impl Dataset {
         let labels = Labels::resolve(labelled)?;
         let mut starts = vec![0u64];
         for shard in &shards {
-            let (start, count) = (starts[starts.len() - 1], shard.sample_count());
+            let start = starts[starts.len() - 1];
+            let count = shard.sample_count();
             let end = start.checked_add(count).ok_or_else(|| ReadError::Limit {
                 location: shard.location().clone(),
                 what: "samples in the data set",
@@ -314,7 +315,8 @@ impl Dataset {
         let Some(view) = source.view(local)? else { return source.read_into(local, bytes) };
         bytes.clear();
         bytes.try_reserve(view.len()).map_err(|_| {
-            let (limit, need) = (bytes.capacity() as u64, view.len() as u64);
+            let limit = bytes.capacity() as u64;
+            let need = view.len() as u64;
             let location = source.location().clone();
             let what = "bytes to hold in memory";
             ReadError::Limit { location, what, limit, need }.for_sample(local, None)

@@ -141,7 +141,8 @@ impl Epoch {
         let workers = workers.ok_or(PipelineError::Forked)?;
         let waited = workers.run().check_held(timeout.unwrap_or_default())?;
         let timeout = timeout.map(|timeout| timeout.saturating_sub(waited));
-        let (counters, ring) = (&self.shared.counters, &workers.run().ring);
+        let counters = &self.shared.counters;
+        let ring = &workers.run().ring;
         let ready = ring.ready();
         let asking = self.watch.ask(self.received, ready);
         let (taken, slept) = ring.take(timeout);

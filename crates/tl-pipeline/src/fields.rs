@@ -69,8 +69,10 @@ impl BoxField {
     /// without labels; those without a pixel are left out.
     #[must_use]
     pub fn new(column: impl Into<String>, boxes: impl Into<String>) -> Self {
-        let (column, boxes) = (column.into(), boxes.into());
-        let (format, output) = (BoxFormat::Xyxy, BoxFormat::Xyxy);
+        let column = column.into();
+        let boxes = boxes.into();
+        let format = BoxFormat::Xyxy;
+        let output = BoxFormat::Xyxy;
         Self { column, boxes, labels: None, format, output, sanitize: Some(Sanitize::default()) }
     }
 

@@ -143,7 +143,8 @@ impl Dataset {
     ) -> Result<SampleHash, ReadError> {
         let source = &*self.shards()[shard];
         let mut scanned = hash.clone();
-        let (mut failure, mut index) = (None, samples.start);
+        let mut failure = None;
+        let mut index = samples.start;
         let scan = source.scan(samples.clone(), &mut |sample| {
             let label = self.shard_label(shard, index);
             index += 1;

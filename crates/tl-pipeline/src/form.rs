@@ -28,7 +28,8 @@ pub struct ImageSpec {
 impl ImageSpec {
     /// Bytes of the images of one sample, if that fits the address space.
     pub(crate) fn bytes(&self) -> Option<usize> {
-        let (width, height) = (self.width as usize, self.height as usize);
+        let width = self.width as usize;
+        let height = self.height as usize;
         [self.views as usize, width, height, 3, self.output.dtype.bytes()]
             .into_iter()
             .try_fold(1usize, usize::checked_mul)
@@ -81,7 +82,8 @@ impl Form {
         padding: PaddingStats,
     ) -> Option<Self> {
         let spec = Some(spec_of(recipe, size));
-        let (shape, mask) = (shape(config, spec)?, mask(config, spec));
+        let shape = shape(config, spec)?;
+        let mask = mask(config, spec);
         Some(Self { spec, shape, mask, is_padded: true, padding, columns: Arc::default() })
     }
 }

@@ -86,7 +86,8 @@ impl Loader {
         }
         let schedule = Schedule::new(sequence.len(), config.batch_size, config.shard)?;
         if schedule.global_batches() == 0 {
-            let (positions, global_batch) = (schedule.positions(), schedule.global_batch());
+            let positions = schedule.positions();
+            let global_batch = schedule.global_batch();
             return Err(EmptyError::NoBatch { positions, global_batch }.into());
         }
         let user_transforms = config.bind()?;
@@ -327,7 +328,8 @@ fn label_by(
 
 /// What gathers rows of tables, if that is what is to be done, and can be with this data set.
 fn gatherer(dataset: &Dataset, config: &LoaderConfig) -> Result<Option<Gatherer>, PipelineError> {
-    let (table, first) = (dataset.tables().next(), dataset.shards().first());
+    let table = dataset.tables().next();
+    let first = dataset.shards().first();
     let location = || first.map(|shard| shard.location().clone()).unwrap_or_default();
     let refused = |what| Err(ColumnsError::IsTable { location: location(), what }.into());
     match (&config.work, table) {

@@ -17,7 +17,8 @@ impl Loader {
     /// missing.
     #[must_use]
     pub fn stats(&self) -> LoaderStats {
-        let (config, pool) = (self.config(), &self.shared.pool);
+        let config = self.config();
+        let pool = &self.shared.pool;
         self.shared.counters.stats(&LoaderStats {
             slabs: pool.allocated(),
             slabs_in_use: pool.in_use(),

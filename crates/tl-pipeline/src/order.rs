@@ -130,7 +130,8 @@ impl Order {
         let place = match (&self.made, &tables.arrangement) {
             (Made::Permuted(first), _) if position < tables.once => first.at(position),
             (Made::Permuted(_), _) => {
-                let (repetition, place) = (position / tables.once, position % tables.once);
+                let repetition = position / tables.once;
+                let place = position % tables.once;
                 let repetition = u32::try_from(repetition).expect("below `repeat`, a `u32`");
                 tables.permutation(self.seed, self.epoch, repetition).at(place)
             }

@@ -37,7 +37,8 @@ impl Padding {
         let [outer_width, outer_height] = [self.outer.0, self.outer.1].map(|side| side as usize);
         let [width, height] = [size.0, size.1].map(|side| side as usize);
         assert!(width <= outer_width && height <= outer_height, "{size:?} in {:?}", self.outer);
-        let (line, outer_line) = (width * self.pixel_bytes, outer_width * self.pixel_bytes);
+        let line = width * self.pixel_bytes;
+        let outer_line = outer_width * self.pixel_bytes;
         let outer_plane = outer_line * outer_height;
         assert_eq!(row.len(), self.planes * outer_plane, "a row of {:?}", self.outer);
         if size == self.outer {
@@ -69,7 +70,8 @@ mod tests {
             for y in 0..outer.1 as usize {
                 for x in 0..outer.0 as usize {
                     for byte in 0..pixel_bytes {
-                        let (width, height) = (size.0 as usize, size.1 as usize);
+                        let width = size.0 as usize;
+                        let height = size.1 as usize;
                         let there = x < width && y < height;
                         let at = ((plane * height + y) * width + x) * pixel_bytes + byte;
                         row.push(if there { image[at] } else { 0 });

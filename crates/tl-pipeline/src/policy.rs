@@ -170,7 +170,8 @@ mod tests {
 
     fn skipped(position: u64) -> AuditEntry {
         let fault = SampleFault::Panicked { message: String::new() };
-        let (index, shard) = (position, "a.tar".into());
+        let index = position;
+        let shard = "a.tar".into();
         let error = Arc::new(SampleError { index, key: None, shard, offset: None, fault });
         AuditEntry { epoch: 0, position, error, outcome: Outcome::Skipped }
     }

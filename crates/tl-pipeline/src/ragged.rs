@@ -26,7 +26,8 @@ pub(crate) struct Ragged {
 impl Ragged {
     pub(crate) fn new(shared: &Shared, epoch: u32, buckets: Buckets) -> Self {
         let schedule = &shared.schedule;
-        let (positions, places) = (schedule.positions(), schedule.places());
+        let positions = schedule.positions();
+        let places = schedule.places();
         let windows =
             Windows::new(positions, places, schedule.global_batch(), buckets.window.into());
         Self { epoch, windows, latest: RecentCache::new(in_use(shared, buckets)) }
@@ -47,7 +48,8 @@ impl Ragged {
     }
 
     fn make(&self, run: &Run, order: &Order, number: u64) -> Result<Window, PipelineError> {
-        let (shared, places) = (run.shared(), self.windows.range(number));
+        let shared = run.shared();
+        let places = self.windows.range(number);
         let mut sizes = Sizes { shared, epoch: self.epoch, plan: Plan::whole(1, 1) };
         let size = |place| {
             if run.is_over() {

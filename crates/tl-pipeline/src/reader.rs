@@ -41,7 +41,8 @@ pub(crate) fn start(run: &Arc<Run>, threads: &mut Vec<thread::JoinHandle<()>>) {
                 return;
             }
             Err(error) => {
-                let (threads, error) = (THREADS_INSTEAD, error.map(|error| error.to_string()));
+                let threads = THREADS_INSTEAD;
+                let error = error.map(|error| error.to_string());
                 run.shared().note(LoaderNote::NoUring { threads, error });
                 THREADS_INSTEAD
             }
@@ -99,7 +100,8 @@ impl Lookup<'_> {
         let slot = self.run.slot(grouping.as_deref(), place);
         let sample = epoch.order.sample_at(slot.position);
         let sample = sample.expect("a position is below their number");
-        let (run, scratch) = (self.run, &mut self.scratch);
+        let run = self.run;
+        let scratch = &mut self.scratch;
         early(run, sample, || find(run, (sample, row), scratch)).flatten()
     }
 }

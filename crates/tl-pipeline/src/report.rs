@@ -178,7 +178,8 @@ impl Report {
     /// The limit and the reachable rate in one sentence.
     #[must_use]
     pub fn verdict(&self) -> String {
-        let (rate, reachable) = (self.rate(), self.reachable());
+        let rate = self.rate();
+        let reachable = self.reachable();
         match self.limit() {
             None => "Nothing limits a loader that has made no batch.".to_owned(),
             Some(Limit::Consumer) => format!(
@@ -224,7 +225,8 @@ impl Report {
         let ReaderStats { readers, late_time, wait, .. } = self.stats.readers;
         // Where readers have given up, reading is the workers' own.
         let kept = |time| if readers == 0 { Duration::ZERO } else { time };
-        let (late_time, wait) = (kept(late_time), kept(wait));
+        let late_time = kept(late_time);
+        let wait = kept(wait);
         match limit {
             Limit::Consumer => Duration::ZERO,
             Limit::Stage(Stage::Read) => self.stats.stages[Stage::Read].saturating_sub(late_time),

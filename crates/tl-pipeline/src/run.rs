@@ -76,9 +76,11 @@ pub(crate) struct Place {
 impl Run {
     /// A run through the batches with these numbers, of which `epoch` has the first.
     pub(crate) fn new(shared: Arc<Shared>, epoch: u32, batches: Range<u64>) -> Self {
-        let (schedule, config) = (&shared.schedule, &shared.config);
+        let schedule = &shared.schedule;
+        let config = &shared.config;
         let row = |serial: u64| {
-            let (epochs, batch) = (serial / schedule.batches(), serial % schedule.batches());
+            let epochs = serial / schedule.batches();
+            let batch = serial % schedule.batches();
             let rows = epochs.saturating_mul(schedule.rows());
             rows.saturating_add(batch * config.batch_size as u64)
         };
@@ -94,15 +96,18 @@ impl Run {
         if ticket.is_none() {
             ring.fail(PipelineError::EpochRunning);
         }
-        let (orders, is_over) = (RecentCache::new(ORDERS), AtomicBool::new(false));
+        let orders = RecentCache::new(ORDERS);
+        let is_over = AtomicBool::new(false);
         Self { ring, first_epoch: epoch, orders, is_over, ticket, window, shared }
     }
 
     /// Where row `row` of the run is.
     pub(crate) fn place(&self, row: u64) -> Place {
-        let (schedule, batch_size) = (&self.shared.schedule, self.config().batch_size as u64);
+        let schedule = &self.shared.schedule;
+        let batch_size = self.config().batch_size as u64;
         let run_row = row;
-        let (ahead, row) = (row / schedule.rows(), row % schedule.rows());
+        let ahead = row / schedule.rows();
+        let row = row % schedule.rows();
         let batch = row / batch_size;
         Place {
             run_row,
@@ -115,7 +120,8 @@ impl Run {
 
     /// The epoch and batch that the consumer receives next.
     pub(crate) fn next(&self) -> (u32, u64) {
-        let (taken, batches) = (self.ring.taken(), self.shared.schedule.batches());
+        let taken = self.ring.taken();
+        let batches = self.shared.schedule.batches();
         (self.epoch_ahead(taken / batches), taken % batches)
     }
 
@@ -153,7 +159,8 @@ impl Run {
     /// The sample so many rows behind `place`, if that is in the same epoch, and what is in the way of
     /// knowing it does not come up in its turn.
     pub(crate) fn ahead(&self, epoch: &EpochOrder, place: Place, rows: u64) -> Option<u64> {
-        let (schedule, batch_size) = (&self.shared.schedule, self.config().batch_size as u64);
+        let schedule = &self.shared.schedule;
+        let batch_size = self.config().batch_size as u64;
         let row = place.batch * batch_size + place.row + rows;
         let ahead = Place { batch: row / batch_size, row: row % batch_size, ..place };
         let grouping = || self.grouping(epoch, ahead).ok();
@@ -290,7 +297,8 @@ impl Run {
             }
             let rows = usize::try_from(schedule.rows_of(place.batch));
             let rows = rows.expect("at most the batch size, which is a `usize`");
-            let (lease, bytes) = (pool.take(shape, rows), shape.bytes() as u64);
+            let lease = pool.take(shape, rows);
+            let bytes = shape.bytes() as u64;
             let mut lease = lease.ok_or(PipelineError::OutOfMemory { bytes })?;
             self.room().trim(&mut lease);
             let beside = if form.is_padded { lease.bytes() as u64 - bytes } else { 0 };

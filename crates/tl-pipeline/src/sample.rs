@@ -462,7 +462,8 @@ fn for_each_plan(
 fn union(mut rects: impl Iterator<Item = Rect>) -> Option<Rect> {
     let first = rects.next()?;
     Some(rects.fold(first, |all, rect| {
-        let (x, y) = (all.x.min(rect.x), all.y.min(rect.y));
+        let x = all.x.min(rect.x);
+        let y = all.y.min(rect.y);
         let right = (all.x + all.width).max(rect.x + rect.width);
         let bottom = (all.y + all.height).max(rect.y + rect.height);
         Rect { x, y, width: right - x, height: bottom - y }

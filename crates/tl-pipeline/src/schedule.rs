@@ -98,14 +98,18 @@ impl Schedule {
             return Err(PipelineError::Setting { setting: "world", value: 0, expected });
         }
         if rank >= world {
-            let (value, expected) = (u64::from(rank), "less than world");
+            let value = u64::from(rank);
+            let expected = "less than world";
             return Err(PipelineError::Setting { setting: "rank", value, expected });
         }
-        let (batch_size, rank, world) = (batch_size as u64, u64::from(rank), u64::from(world));
+        let batch_size = batch_size as u64;
+        let rank = u64::from(rank);
+        let world = u64::from(world);
         // Padding lies behind the last position by less than a global batch.
         let global = batch_size.checked_mul(world);
         if global.and_then(|global| positions.checked_add(global)).is_none() {
-            let (setting, expected) = ("batch_size", "a global batch that can be counted");
+            let setting = "batch_size";
+            let expected = "a global batch that can be counted";
             return Err(PipelineError::Setting { setting, value: batch_size, expected });
         }
         let tail = tail.unwrap_or(if world == 1 { Tail::Uneven } else { Tail::Pad });

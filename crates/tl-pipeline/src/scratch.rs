@@ -45,8 +45,11 @@ impl Scratch {
             }
         };
         let annotator = Annotator::new(&config.fields, decode);
-        let (bytes, row_index, unmixed) = (Vec::new(), Vec::new(), Vec::new());
-        let (table, tally) = (TableScratch::default(), Tally::start(None));
+        let bytes = Vec::new();
+        let row_index = Vec::new();
+        let unmixed = Vec::new();
+        let table = TableScratch::default();
+        let tally = Tally::start(None);
         Self { bytes, row_index, renderer, unmixed, annotator, table, limits, tally }
     }
 

@@ -80,7 +80,8 @@ impl LoaderState {
             mismatch("tail", self.tail.to_string(), own.tail.to_string())?;
         }
         if self.consumed > own.consumed {
-            let (consumed, rows) = (self.consumed, own.consumed);
+            let consumed = self.consumed;
+            let rows = own.consumed;
             return Err(PipelineError::StateBeyondEpoch { consumed, rows });
         }
         if !self.consumed.is_multiple_of(self.global_batch) {

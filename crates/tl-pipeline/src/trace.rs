@@ -201,7 +201,8 @@ impl Trace {
     fn write_event(&self, event: &Event, out: &mut dyn Write) -> io::Result<()> {
         let Event { kind, thread, start, time, number } = *event;
         let at = micros(start.saturating_duration_since(self.start));
-        let (name, subject) = (kind.name(), kind.subject());
+        let name = kind.name();
+        let subject = kind.subject();
         let common = format!("\"name\":\"{name}\",\"pid\":1,\"tid\":{thread},\"ts\":{at}");
         match kind {
             EventKind::Ready | EventKind::ReadAhead => {

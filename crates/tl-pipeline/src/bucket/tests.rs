@@ -134,8 +134,8 @@ fn most_padding_of_photographs_is_saved() {
     let sizes = photographs(1_024, 9);
     let window = Window::new(0..1_024, 32, sizes.clone(), Some(DRAW));
     let pixels: u64 = sizes.iter().map(|&size| area(size)).sum();
-    let (before, after) =
-        (padded(&window, 32, Window::extent_before), padded(&window, 32, Window::extent));
+    let before = padded(&window, 32, Window::extent_before);
+    let after = padded(&window, 32, Window::extent);
     let percent = |padded: u64| (padded - pixels) * 100 / pixels;
     // Sorted by area alone, which says nothing about the aspect.
     let mut by_area = sizes;

@@ -250,7 +250,8 @@ impl Disk {
         let mut draft = Builder::new().permissions(mode).tempfile_in(self.folder.drafts())?;
         draft.write_all(new.payload)?;
         draft.write_all(trailer.as_bytes())?;
-        let (target, draft) = (self.folder.entry(new.key), draft.into_temp_path());
+        let target = self.folder.entry(new.key);
+        let draft = draft.into_temp_path();
         // Replacing an entry would leave its bytes counted.
         let page = ledger.lock()?;
         if target.exists() {

@@ -94,7 +94,8 @@ impl<V> Planner<V> {
     /// Removes entries of at least `bytes` in all, the last needed first, all of them needed later
     /// than `next`. Removes none when there are not enough.
     pub(crate) fn evict(&mut self, bytes: u64, next: NextUse) -> Option<Vec<(u64, Slot<V>)>> {
-        let (mut items, mut found) = (Vec::new(), 0u64);
+        let mut items = Vec::new();
+        let mut found = 0u64;
         while found < bytes {
             let Some(item) = self.last().filter(|item| next.is_some_and(|next| item.0 > next))
             else {

@@ -131,7 +131,8 @@ impl Annotator {
                     })?,
                 );
             }
-            let (boxes, labels) = (boxes.len(), row.box_labels.len());
+            let boxes = boxes.len();
+            let labels = row.box_labels.len();
             if boxes != labels {
                 let column = field.column.clone();
                 return Err(AnnotationFault::LabelCount { column, boxes, labels }.into());
@@ -152,7 +153,8 @@ impl Annotator {
         self.decoder
             .decode_mask_into(bytes, &mut self.image)
             .map_err(|source| AnnotationFault::Mask { column: field.column.clone(), source })?;
-        let (width, height) = (self.image.width, self.image.height);
+        let width = self.image.width;
+        let height = self.image.height;
         if (width, height) != placed.size {
             let (column, (image_width, image_height)) = (field.column.clone(), placed.size);
             let fault =
@@ -213,7 +215,8 @@ fn write(
     out: &mut [u8],
 ) {
     let number = field.dtype.bytes();
-    let (width, room_width) = (width as usize, room.0 as usize);
+    let width = width as usize;
+    let room_width = room.0 as usize;
     assert_eq!(out.len(), room_width * room.1 as usize * number, "a row of {room:?}");
     assert!(width <= room_width && height <= room.1, "a mask is as large as its image");
     if width == 0 || room_width == 0 {

@@ -44,7 +44,8 @@ fn parts_never_exceed_the_whole() {
     for budget in [100 * MIB, 150 * MIB, 300 * MIB, 1 << 30, 3 << 30, 20 << 30, 1 << 40] {
         for workers in [1, 2, 7, 64] {
             for (batch_bytes, varying) in [(1_024, false), (38_535_168, false), (1_024, true)] {
-                let (caches, readers) = (budget / 10, budget / 20);
+                let caches = budget / 10;
+                let readers = budget / 20;
                 let demand = Demand { workers, batch_bytes, varying, ..DEMAND };
                 let demand = Demand { caches, readers, worker_bytes: 1 << 20, ..demand };
                 match Division::new(budget, &demand) {

@@ -67,7 +67,8 @@ impl Blocks {
 
     /// The window that `place` lies in.
     fn window_at(&self, place: u64) -> u64 {
-        let (short, span) = (self.short_window(), self.window * self.block);
+        let short = self.short_window();
+        let span = self.window * self.block;
         if place < self.start(short) + self.size(short) {
             (place / span).min(short)
         } else {

@@ -71,7 +71,8 @@ impl Piece {
 impl Listing {
     /// All samples of a data set.
     pub(super) fn all(sample_count: u64) -> Self {
-        let (pieces, ends) = (vec![Piece::Range(0..sample_count)], vec![sample_count]);
+        let pieces = vec![Piece::Range(0..sample_count)];
+        let ends = vec![sample_count];
         Self { pieces, ends, ranges: vec![0], lists: Vec::new(), disjoint: true, distinct: true }
     }
 
@@ -82,7 +83,8 @@ impl Listing {
             let start = ends.last().copied().unwrap_or(0);
             ends.push(piece.len().checked_add(start).filter(|&end| end < 1 << 63)?);
         }
-        let (mut ranges, mut lists) = (Vec::new(), Vec::new());
+        let mut ranges = Vec::new();
+        let mut lists = Vec::new();
         for (index, piece) in pieces.iter().enumerate() {
             match piece {
                 Piece::Range(range) if range.is_empty() => {}
@@ -129,7 +131,8 @@ impl Listing {
     pub(super) fn place_of(&self, sample: u64) -> Option<u64> {
         let near = self.range_of(sample).into_iter();
         let overlapping = if self.disjoint { &[][..] } else { &self.ranges[..] };
-        let (mut found, mut count) = (None, 0);
+        let mut found = None;
+        let mut count = 0;
         for index in near.chain(overlapping.iter().chain(&self.lists).copied()) {
             let (place, places) = self.pieces[index].places_of(sample);
             if places > 0 {

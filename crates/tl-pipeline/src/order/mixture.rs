@@ -49,7 +49,8 @@ impl Mixture {
         if sum > MAX_ROUND {
             return Err(SamplerError::Weights { sum, limit: MAX_ROUND });
         }
-        let (mut start, mut turns_before) = (0, 0);
+        let mut start = 0;
+        let mut turns_before = 0;
         let share = |&(len, weight): &(u64, u32)| {
             let weight = weight / divisor;
             let share = Share { start, len, weight, turns_before };
@@ -94,12 +95,14 @@ impl Mixture {
 
     /// The place in the listing that stands at `position`.
     pub(super) fn at(&self, position: u64, shuffle: Shuffle, keys: &Keys) -> u64 {
-        let (round, slot) = (position / self.round(), position % self.round());
+        let round = position / self.round();
+        let slot = position % self.round();
         let slot = self.slots(round, shuffle, keys).at(slot);
         let (part, turn) = self.turns[usize::try_from(slot).expect("below a table's length")];
         let share = &self.parts[part as usize];
         let turn = round * u64::from(share.weight) + u64::from(turn);
-        let (cycle, place) = (turn / share.len, turn % share.len);
+        let cycle = turn / share.len;
+        let place = turn % share.len;
         share.start + share.order(part, cycle, shuffle, keys).at(place)
     }
 
@@ -167,7 +170,8 @@ fn spread(parts: &[Share]) -> Vec<(u32, u32)> {
     let weight = |part: u32| u64::from(parts[part as usize].weight);
     turns.sort_by(|&(a, turn_a), &(b, turn_b)| {
         // Halves and quotients are avoided: products of two numbers up to 2^21 are compared.
-        let (due_a, due_b) = (2 * u64::from(turn_a) + 1, 2 * u64::from(turn_b) + 1);
+        let due_a = 2 * u64::from(turn_a) + 1;
+        let due_b = 2 * u64::from(turn_b) + 1;
         (due_a * weight(b)).cmp(&(due_b * weight(a))).then(a.cmp(&b))
     });
     turns

@@ -105,7 +105,8 @@ impl fmt::Display for ShuffleQuality {
         if let (Some(entropy), Some(of_full)) = (order.class_entropy, full.class_entropy) {
             write!(f, ", class entropy of a batch {entropy:.2} bits ({of_full:.2})")?;
         }
-        let (distance, of_full) = (order.displacement, full.displacement);
+        let distance = order.displacement;
+        let of_full = full.displacement;
         write!(f, ", displacement {distance:.3} of the whole ({of_full:.3})")?;
         write!(f, ", over {positions} positions")
     }

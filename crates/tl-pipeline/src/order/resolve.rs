@@ -79,7 +79,8 @@ impl Sampler {
                 drawn(sample_count, weights, *replacement, *count)?
             }
         };
-        let (repeat, shuffle) = (self.repeat, self.shuffle);
+        let repeat = self.repeat;
+        let shuffle = self.shuffle;
         let len = once.checked_mul(repeat.into()).filter(|&len| len < 1 << 63);
         let len = len.ok_or(SamplerError::TooLong)?;
         let tables = Tables { sample_count, listing, arrangement, shuffle, once, repeat, len };

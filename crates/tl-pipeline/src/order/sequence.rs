@@ -42,8 +42,11 @@ impl Sequence {
 
     /// All samples, shuffled in this way, which needs no parameters that can be wrong.
     pub(super) fn of_all(sample_count: u64, shuffle: Shuffle) -> Self {
-        let (listing, arrangement) = (Listing::all(sample_count), Arrangement::Permuted);
-        let (once, len, repeat) = (sample_count, sample_count, 1);
+        let listing = Listing::all(sample_count);
+        let arrangement = Arrangement::Permuted;
+        let once = sample_count;
+        let len = sample_count;
+        let repeat = 1;
         Self::new(Tables { sample_count, listing, arrangement, shuffle, once, repeat, len })
     }
 

@@ -26,7 +26,8 @@ pub(crate) fn samples_read(pass: &Pass, scale: Scale) -> Rect {
     let area = scaled_area(pass, scale);
     let resize = resize(pass, area);
     let touched = ResizeArea { window: Rect::of_size(pass.resized.0, pass.resized.1), ..resize };
-    let (inner, outer) = (resize.source(), touched.source());
+    let inner = resize.source();
+    let outer = touched.source();
     let (x, width) = widened((inner.x, inner.width), (outer.x, outer.width));
     let (y, height) = widened((inner.y, inner.height), (outer.y, outer.height));
     Rect { x, y, width, height }

@@ -29,7 +29,8 @@ impl SampleSource for Numbers {
 
     fn entry(&self, index: u64) -> Result<Entry<'_>, ReadError> {
         let format = SampleFormat::Unknown;
-        let (offset, bytes) = (8 * index, 8);
+        let offset = 8 * index;
+        let bytes = 8;
         let entry = Entry {
             key: None,
             label: None,
@@ -45,7 +46,8 @@ impl SampleSource for Numbers {
 
     fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
         if self.bad == Some(index) {
-            let (location, sample_count) = (self.location.clone(), self.count);
+            let location = self.location.clone();
+            let sample_count = self.count;
             return Err(ReadError::SampleOutOfRange { location, index, sample_count });
         }
         bytes.clear();
@@ -73,14 +75,16 @@ fn loader_with(bad: Option<u64>, config: LoaderConfig) -> Loader {
 /// A worker, and readers that are ahead by the bytes of one sample.
 fn with_readers(bad: Option<u64>, readers: usize) -> Loader {
     let config = LoaderConfig::new(Work::Bytes);
-    let (readers, read_ahead_bytes) = (Readers::Threads(readers), 8);
+    let readers = Readers::Threads(readers);
+    let read_ahead_bytes = 8;
     loader_with(bad, LoaderConfig { workers: 1, prefetch: 1, readers, read_ahead_bytes, ..config })
 }
 
 /// Two workers, and room for two batches, of which the consumer may keep one.
 fn with_budget(readers: Readers) -> Loader {
     let config = LoaderConfig::new(Work::Bytes);
-    let (memory_budget, read_ahead_bytes) = (Some(1 << 30), 8);
+    let memory_budget = Some(1 << 30);
+    let read_ahead_bytes = 8;
     let config = LoaderConfig { memory_budget, readers, read_ahead_bytes, ..config };
     let loader = loader_with(None, LoaderConfig { workers: 2, prefetch: 1, ..config });
     assert_eq!(loader.memory().max_batches, Some(2));
@@ -147,7 +151,8 @@ fn batches_go_home_while_workers_and_loader_end() {
         let loader = loader(2, 1);
         let mut epoch = loader.epoch(0);
         let batch = epoch.next().unwrap().unwrap();
-        let (view, shared) = (batch.clone(), Arc::new(tl_handoff::sync::Mutex::new(Some(batch))));
+        let view = batch.clone();
+        let shared = Arc::new(tl_handoff::sync::Mutex::new(Some(batch)));
         let taken = Arc::clone(&shared);
         let dropping = thread::spawn(move || drop(lock(&taken).take()));
         drop(epoch);
@@ -227,7 +232,8 @@ fn a_consumer_keeps_batches_within_the_budget() {
             let mut epoch = loader.epoch(number);
             for batch in epoch.by_ref() {
                 let batch = batch.unwrap();
-                let (view, before) = (batch.clone(), kept.replace(batch));
+                let view = batch.clone();
+                let before = kept.replace(batch);
                 assert!(loader.memory().batches <= 2);
                 let dropping = thread::spawn(move || drop((view, before)));
                 dropping.join().unwrap();

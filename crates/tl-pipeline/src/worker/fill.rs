@@ -69,7 +69,8 @@ pub(super) fn fill<'a>(
     };
     let Row { index, label, size, valid } = filled?;
     run.room().charge(lease, parts.extra);
-    let (label, valid) = (label.unwrap_or(-1), valid && slot.valid);
+    let label = label.unwrap_or(-1);
+    let valid = valid && slot.valid;
     row.identify(Identity { label, index, size, valid });
     row.finish()
 }

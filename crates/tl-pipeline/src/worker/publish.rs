@@ -28,8 +28,10 @@ pub(super) fn publish(
     scratch.tally.lap(Stage::Overhead);
     scratch.tally.work_on(place.batch);
     let group = run.config().mixing_group;
-    let (mut len, mut audit) = (0, Vec::new());
-    let (mut mixed, mut left_out) = (Vec::new(), Vec::new());
+    let mut len = 0;
+    let mut audit = Vec::new();
+    let mut mixed = Vec::new();
+    let mut left_out = Vec::new();
     let rows = complete.rows();
     for first in (0..rows).step_by(group) {
         let start = len;
@@ -39,7 +41,8 @@ pub(super) fn publish(
                 let slot = run.slot(grouping.as_deref(), Place { row: row as u64, ..place });
                 // What a row of padding repeats is listed where it counts.
                 if slot.valid || outcome == Outcome::Raised {
-                    let (epoch, position) = (place.epoch, slot.position);
+                    let epoch = place.epoch;
+                    let position = slot.position;
                     audit.push(AuditEntry { epoch, position, error, outcome });
                 }
             }

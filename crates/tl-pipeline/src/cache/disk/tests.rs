@@ -61,7 +61,8 @@ fn age(path: &Path, hours: u64) {
 #[test]
 fn an_entry_is_found_by_others_and_after_the_end() {
     let root = tempfile::tempdir().unwrap();
-    let (one, other) = (Disk::open(root.path(), LIMIT), Disk::open(root.path(), LIMIT));
+    let one = Disk::open(root.path(), LIMIT);
+    let other = Disk::open(root.path(), LIMIT);
     for (sample, len) in [(1, 0), (2, 1), (3, 10_000)] {
         assert!(!finds(&other, sample, len, None));
         insert(&one, sample, len, None);
@@ -108,7 +109,8 @@ fn no_number_of_writers_exceeds_the_capacity() {
             scope.spawn(move || {
                 for step in 0..60 {
                     let sample = (writer / 2 * 17 + step * 5) % 40;
-                    let (len, next) = (sample as usize * 400, Some(1_000 - step));
+                    let len = sample as usize * 400;
+                    let next = Some(1_000 - step);
                     if !finds(disk, sample, len, next) {
                         insert(disk, sample, len, next);
                     }

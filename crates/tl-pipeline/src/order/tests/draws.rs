@@ -61,7 +61,8 @@ fn orders_without_replacement_have_their_probabilities() {
     }
     let probability = |order: &[u64]| {
         let weight = |sample: u64| f64::from(weights[index(sample)]);
-        let (first, second) = (weight(order[0]), weight(order[1]));
+        let first = weight(order[0]);
+        let second = weight(order[1]);
         first / 7.0 * second / (7.0 - first)
     };
     let mut chi = 0.0;

@@ -89,7 +89,8 @@ proptest! {
         for start in (0..n).step_by(index(samples)) {
             let block = start..n.min(start + samples);
             let positions: Vec<u64> = block.filter_map(|sample| order.position_of(sample)).collect();
-            let (first, last) = (positions.iter().min().unwrap(), positions.iter().max().unwrap());
+            let first = positions.iter().min().unwrap();
+            let last = positions.iter().max().unwrap();
             prop_assert!(last - first < samples * window);
         }
     }
@@ -187,7 +188,8 @@ proptest! {
 /// Where all blocks are whole, a sample is as likely at every position as at any other.
 #[test]
 fn block_shuffles_are_even_over_samples_and_positions() {
-    let (n, trials) = (12u64, if cfg!(miri) { 4 } else { 40_000u32 });
+    let n = 12u64;
+    let trials = if cfg!(miri) { 4 } else { 40_000u32 };
     for (samples, window) in [(3, 1), (3, 2), (2, 3), (4, 3)] {
         let sequence = Sequence::of_all(n, Shuffle::Block { samples, window });
         let mut counts = vec![0; 144];

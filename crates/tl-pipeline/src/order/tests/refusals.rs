@@ -19,7 +19,8 @@ fn weighted(weights: &[u32], replacement: Replacement, count: Option<u64>) -> Sa
 #[test]
 fn subsets_of_what_there_is_not_are_refused() {
     let check = |subset, expected| check(&of(Samples::Subset(subset)), 10, &expected);
-    let (sample, sample_count) = (10, 10);
+    let sample = 10;
+    let sample_count = 10;
     check(Subset::from(3..11), SamplerError::OutOfRange { sample, sample_count });
     check(Subset::List(vec![3, 10]), SamplerError::OutOfRange { sample, sample_count });
     #[expect(clippy::reversed_empty_ranges, reason = "what is refused")]
@@ -29,8 +30,10 @@ fn subsets_of_what_there_is_not_are_refused() {
 
 #[test]
 fn weights_that_do_not_fit_are_refused() {
-    let (with, without) = (Replacement::With, Replacement::Without);
-    let (weights, sample_count) = (2, 3);
+    let with = Replacement::With;
+    let without = Replacement::Without;
+    let weights = 2;
+    let sample_count = 3;
     check(&weighted(&[1, 1], with, None), 3, &SamplerError::WeightCount { weights, sample_count });
     let none = SamplerError::TooFew { count: 3, available: 0 };
     check(&weighted(&[0, 0, 0], with, None), 3, &none);
@@ -48,7 +51,8 @@ fn parts_that_can_never_come_are_refused() {
     check(&mix(vec![part(0..3, 1), part(3..3, 2)]), 10, &empty);
     let weightless = SamplerError::Part { part: 0, samples: 3, weight: 0 };
     check(&mix(vec![part(0..3, 0)]), 10, &weightless);
-    let (sum, limit) = ((1 << 20) + 1, 1 << 20);
+    let sum = (1 << 20) + 1;
+    let limit = 1 << 20;
     let fine = mix(vec![part(0..3, 1 << 20), part(3..4, 1)]);
     check(&fine, 10, &SamplerError::Weights { sum, limit });
     let first_used_up = |parts| of(Samples::Mix { parts, length: Length::FirstUsedUp });

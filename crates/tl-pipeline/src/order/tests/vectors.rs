@@ -37,7 +37,8 @@ fn sampler(case: &Value) -> Sampler {
         Samples::ClassBalanced { of: case.get("of").map(subset), length }
     } else if let Some(weights) = case.get("weights") {
         let weights = weights.as_array().unwrap().iter().map(weight);
-        let (with, without) = (Replacement::With, Replacement::Without);
+        let with = Replacement::With;
+        let without = Replacement::Without;
         Samples::Weighted {
             weights: weights.collect::<Vec<u32>>().into(),
             replacement: if case["replacement"].as_bool().unwrap() { with } else { without },
@@ -57,7 +58,8 @@ fn published_vectors_hold() {
     let mut kinds = 0;
     for line in VECTORS.lines() {
         let case: Value = serde_json::from_str(line).unwrap();
-        let (n, seed) = (case["n"].as_u64().unwrap(), case["seed"].as_u64().unwrap());
+        let n = case["n"].as_u64().unwrap();
+        let seed = case["seed"].as_u64().unwrap();
         let epoch = u32::try_from(case["epoch"].as_u64().unwrap()).unwrap();
         if let Some(pairs) = case.get("at") {
             let order = Order::shuffled(n, seed, epoch);
