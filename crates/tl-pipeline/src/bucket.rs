@@ -236,11 +236,13 @@ fn turn(batch: &mut [u32], bits: u32) {
 }
 
 /// Unknown sides count as one pixel, so that every image has an aspect.
-fn known((width, height): Size) -> Size {
+fn known(size: Size) -> Size {
+    let (width, height) = size;
     (width.max(1), height.max(1))
 }
 
-fn area((width, height): Size) -> u64 {
+fn area(size: Size) -> u64 {
+    let (width, height) = size;
     u64::from(width) * u64::from(height)
 }
 

@@ -88,7 +88,7 @@ impl DiskLevel {
     /// on disk.
     fn name(&self, dataset: &Dataset, sample: u64, scratch: &mut Vec<u8>) -> Option<Key> {
         let facts = dataset.facts(sample).ok()?;
-        self.namer.name(dataset, (sample, &facts), scratch).ok()?
+        self.namer.name(dataset, sample, &facts, scratch).ok()?
     }
 }
 
@@ -150,15 +150,16 @@ impl Caches {
         &self,
         kind: CacheKind,
         wanted: Wanted<'_>,
-        (facts, limit): (&Facts, u64),
+        facts: &Facts,
+        limit: u64,
         bytes: &mut Vec<u8>,
     ) -> Result<(u32, u32), Name> {
         let Wanted { dataset, sample, next_anywhere, .. } = wanted;
         let Some(level) = self.disk(kind) else { return Err(Name(None)) };
         // What is wrong with the sample, reading it says.
-        let key = level.namer.name(dataset, (sample, facts), bytes).ok().flatten();
+        let key = level.namer.name(dataset, sample, facts, bytes).ok().flatten();
         let Some(key) = key else { return Err(Name(None)) };
-        let size = level.disk.get((sample, key), limit, next_anywhere, bytes);
+        let size = level.disk.get(sample, key, limit, next_anywhere, bytes);
         let size = size.ok_or(Name(Some(key)))?;
         if let Some(memory) = self.memory(kind) {
             let format =
@@ -184,14 +185,14 @@ impl Caches {
         wanted: Wanted<'_>,
         Name(key): Name,
         payload: &[u8],
-        (format, size): PayloadForm,
+        form: PayloadForm,
     ) {
         let Wanted { dataset, sample, next_here, next_anywhere } = wanted;
         if let Some(memory) = self.memory(kind) {
-            memory.insert(sample, payload, (format, size), next_here);
+            memory.insert(sample, payload, form, next_here);
         }
         if let (Some(level), Some(key)) = (self.disk(kind), key) {
-            let entry = NewEntry { sample, key, payload, size, next: next_anywhere };
+            let entry = NewEntry { sample, key, payload, size: form.1, next: next_anywhere };
             // Another sample's panic is no fault of this one.
             let name = |sample| guarded(|| level.name(dataset, sample, &mut Vec::new()));
             level.disk.insert(entry, |sample| name(sample).ok().flatten());

@@ -110,7 +110,7 @@ impl<'r> RowSource<'r> {
         }
         let facts = wanted.dataset.facts(wanted.sample)?;
         let form = (facts.format, (facts.width, facts.height));
-        if let Err(name) = caches.read(kind, wanted, (&facts, facts.bytes), bytes) {
+        if let Err(name) = caches.read(kind, wanted, &facts, facts.bytes, bytes) {
             self.read(bytes, tally)?;
             caches.keep(kind, wanted, name, bytes, form);
         }

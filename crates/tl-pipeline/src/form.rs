@@ -88,7 +88,8 @@ impl Form {
     }
 }
 
-fn spec_of(recipe: &Recipe, (width, height): (u32, u32)) -> ImageSpec {
+fn spec_of(recipe: &Recipe, size: (u32, u32)) -> ImageSpec {
+    let (width, height) = size;
     ImageSpec { views: recipe.views(), width, height, output: recipe.output() }
 }
 

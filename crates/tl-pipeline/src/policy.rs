@@ -149,7 +149,8 @@ const REPLACEMENT_KEY: u64 = 0x428A_2F98_D728_AE22;
 /// Which of `count` others take the place of the sample at `position`, in the order in which they are
 /// tried. It can be among them itself, and fails again.
 pub(crate) fn replacements(
-    (seed, epoch): (u64, u32),
+    seed: u64,
+    epoch: u32,
     position: u64,
     count: u64,
 ) -> impl Iterator<Item = u64> {
@@ -247,16 +248,16 @@ mod tests {
     #[test]
     fn replacements_are_a_function_of_seed_epoch_and_position() {
         let draw = |samples, seed, epoch, position| {
-            replacements((seed, epoch), position, samples).take(4).collect::<Vec<_>>()
+            replacements(seed, epoch, position, samples).take(4).collect::<Vec<_>>()
         };
         assert_eq!(draw(1_000, 42, 0, 7), [888, 184, 931, 111]);
         assert_eq!(draw(1_000, 0, 3, 999), [288, 824, 240, 662]);
         let large = [39_355_263_275, 561_021_841_044, 350_880_557_931, 395_745_427_907];
         assert_eq!(draw(1 << 40, 42, 0, 1 << 33), large);
-        let of = |seed, epoch, position| replacements((seed, epoch), position, 1_000).sum::<u64>();
+        let of = |seed, epoch, position| replacements(seed, epoch, position, 1_000).sum::<u64>();
         let sums = [of(42, 0, 7), of(43, 0, 7), of(42, 1, 7), of(42, 0, 8)];
         assert!((0..4).all(|one| (0..one).all(|other| sums[one] != sums[other])), "{sums:?}");
-        assert!(replacements((1, 2), 3, 1_000).all(|position| position < 1_000));
-        assert_eq!(replacements((1, 2), 0, 1).collect::<Vec<_>>(), [0; 16]);
+        assert!(replacements(1, 2, 3, 1_000).all(|position| position < 1_000));
+        assert_eq!(replacements(1, 2, 0, 1).collect::<Vec<_>>(), [0; 16]);
     }
 }

@@ -102,11 +102,11 @@ impl Lookup<'_> {
         let sample = sample.expect("a position is below their number");
         let run = self.run;
         let scratch = &mut self.scratch;
-        early(run, sample, || find(run, (sample, row), scratch)).flatten()
+        early(run, sample, || find(run, sample, row, scratch)).flatten()
     }
 }
 
-fn find(run: &Run, (sample, row): (u64, u64), scratch: &mut Vec<u8>) -> Option<Wanted> {
+fn find(run: &Run, sample: u64, row: u64, scratch: &mut Vec<u8>) -> Option<Wanted> {
     if run.caches().expects(run.dataset(), sample, scratch) {
         return None;
     }
@@ -138,7 +138,7 @@ impl<'a> Log<'a> {
     }
 
     /// Sample `sample` has been read, and was since `start`, beside others in their lanes.
-    fn read(&mut self, (sample, lane): (u64, u32), start: Instant, fetched: &Fetched) {
+    fn read(&mut self, sample: u64, lane: u32, start: Instant, fetched: &Fetched) {
         let now = Instant::now();
         let time = now.saturating_duration_since(start);
         self.counters.read(fetched.bytes.len(), time);
@@ -179,7 +179,7 @@ fn read(run: &Run, window: &Window, wanted: &Wanted, log: &mut Log<'_>) -> Optio
     matches!(read, Some(Ok(()))).then(|| {
         let is_unpacked = wanted.stored.is_none();
         let fetched = Fetched { sample: wanted.sample, bytes, is_unpacked };
-        log.read((wanted.sample, 0), start, &fetched);
+        log.read(wanted.sample, 0, start, &fetched);
         fetched
     })
 }
@@ -266,7 +266,7 @@ fn read_side_by_side(run: &Run, mut reader: tbl_io::UringReader) {
                 lanes.extend(read.map(|(_, lane, _)| lane));
                 let fetched = read.filter(|_| result.is_ok()).map(|(sample, lane, start)| {
                     let fetched = Fetched { sample, bytes, is_unpacked: false };
-                    log.read((sample, lane), start, &fetched);
+                    log.read(sample, lane, start, &fetched);
                     fetched
                 });
                 window.complete(tag, fetched);

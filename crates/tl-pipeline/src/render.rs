@@ -146,19 +146,20 @@ impl Renderer {
     /// As [`Renderer::render`], and for planes of four inks.
     pub(crate) fn render_planes(
         &mut self,
-        (plan, scale): (&Plan, Scale),
+        plan: &Plan,
+        scale: Scale,
         planes: &Planes<'_>,
         out: &mut [u8],
         tally: &mut Tally,
     ) -> Result<(), StepError> {
         let pass = &plan.head;
         if plan.is_one_pass() {
-            self.planes.run(&mut self.output, (pass, scale), planes, out);
+            self.planes.run(&mut self.output, pass, scale, planes, out);
             return self.erase(plan, out, tally);
         }
         let (width, height) = pass.output_size();
         self.image.reshape(width, height);
-        self.planes.run(&mut self.pixels, (pass, scale), planes, self.image.pixels_mut());
+        self.planes.run(&mut self.pixels, pass, scale, planes, self.image.pixels_mut());
         self.finish(plan, out, tally)
     }
 

@@ -352,7 +352,8 @@ mod tests {
 
     /// Two workers that made 1000 samples, of which the consumer took all in 10 batches: stages in
     /// milliseconds, then what workers waited, and what the consumer waited and worked.
-    fn report(stages: [u64; 6], worker_wait: u64, (wait, busy): (u64, u64)) -> Report {
+    fn report(stages: [u64; 6], worker_wait: u64, consumer: (u64, u64)) -> Report {
+        let (wait, busy) = consumer;
         let mut times = StageTimes::default();
         for (stage, millis) in Stage::ALL.into_iter().zip(stages) {
             times[stage] = Duration::from_millis(millis);
@@ -415,7 +416,8 @@ mod tests {
 
     /// As [`report`], by four readers in two seconds: what workers waited for them and read for
     /// them, and what the readers read, in milliseconds.
-    fn read_ahead(stages: [u64; 6], (wait, late): (u64, u64), read: u64) -> Report {
+    fn read_ahead(stages: [u64; 6], workers: (u64, u64), read: u64) -> Report {
+        let (wait, late) = workers;
         let Report { mut stats } = report(stages, 0, (1900, 100));
         stats.readers = ReaderStats {
             readers: 4,

@@ -261,7 +261,7 @@ impl SampleRenderer {
     ) -> Result<(), SampleFault> {
         match input {
             Input::Stored(mut stored) => match self.parts_of(&stored)? {
-                Some(info) => self.render_part((&stored, &info), draw, target, tally),
+                Some(info) => self.render_part(&stored, &info, draw, target, tally),
                 None => self.render_whole(&mut stored, draw, target, tally),
             },
             Input::Pixels(pixels, (width, height)) => {
@@ -334,7 +334,8 @@ impl SampleRenderer {
 
     fn render_part(
         &mut self,
-        (stored, info): (&Stored<'_>, &ImageInfo),
+        stored: &Stored<'_>,
+        info: &ImageInfo,
         draw: Draw,
         target: Target<'_>,
         tally: &mut Tally,
@@ -354,7 +355,7 @@ impl SampleRenderer {
                     self.damage = planes.decoded().damage;
                     tally.lap(Stage::Decode);
                     let run = |renderer: &mut Renderer, plan: &Plan, out: &mut [u8]| {
-                        renderer.render_planes((plan, scale), &planes, out, tally)
+                        renderer.render_planes(plan, scale, &planes, out, tally)
                     };
                     return for_each_plan(&self.plans, &mut self.renderer, out, run);
                 }
@@ -427,8 +428,9 @@ impl SampleRenderer {
     fn corner<'t>(
         &self,
         row: &'t mut [u8],
-        (batch_width, batch_height): (u32, u32),
+        batch_size: (u32, u32),
     ) -> Result<&'t mut [u8], SampleFault> {
+        let (batch_width, batch_height) = batch_size;
         let [plan] = &self.plans[..] else {
             unreachable!("`Buckets::check` allows one image for each sample")
         };

@@ -127,7 +127,8 @@ impl Disk {
     /// its image.
     pub(crate) fn get(
         &self,
-        (sample, key): (u64, Key),
+        sample: u64,
+        key: Key,
         limit: u64,
         next: NextUse,
         bytes: &mut Vec<u8>,

@@ -31,7 +31,8 @@ const _: () = assert!(size_of::<Trailer>() == Trailer::BYTES);
 impl Trailer {
     pub(crate) const BYTES: usize = 64;
 
-    pub(crate) fn new(key: Key, payload: &[u8], (width, height): (u32, u32)) -> Self {
+    pub(crate) fn new(key: Key, payload: &[u8], size: (u32, u32)) -> Self {
+        let (width, height) = size;
         let mut trailer = Self {
             magic: MAGIC,
             key: key.0,

@@ -78,7 +78,8 @@ impl Namer {
     pub(crate) fn name(
         &self,
         dataset: &Dataset,
-        (index, facts): (u64, &Facts),
+        index: u64,
+        facts: &Facts,
         scratch: &mut Vec<u8>,
     ) -> Result<Option<Key>, ReadError> {
         scratch.clear();

@@ -207,13 +207,8 @@ fn coordinates(value: &Value) -> Option<[f32; 4]> {
 }
 
 /// Writes a mask into the top left corner of its row, and the field's padding around it.
-fn write(
-    mask: &[u8],
-    (width, height): (u32, u32),
-    field: &MaskField,
-    room: (u32, u32),
-    out: &mut [u8],
-) {
+fn write(mask: &[u8], size: (u32, u32), field: &MaskField, room: (u32, u32), out: &mut [u8]) {
+    let (width, height) = size;
     let number = field.dtype.bytes();
     let width = width as usize;
     let room_width = room.0 as usize;

@@ -98,12 +98,13 @@ pub(super) fn draw_key(seed: u64, epoch: u32) -> u64 {
 
 /// An integer below `bound`, each equally likely; 0 when `bound` is 0. Lemire's method, as
 /// [`Rng::below`], with twice the bits.
+#[expect(clippy::cast_possible_truncation, reason = "splitting a product is the purpose")]
 fn below(rng: &mut Rng, bound: u64) -> u64 {
     let surplus = if bound == 0 { 0 } else { bound.wrapping_neg() % bound };
     loop {
         let product = u128::from(rng.next_u64()) * u128::from(bound);
-        #[expect(clippy::cast_possible_truncation, reason = "splitting a product is the purpose")]
-        let (low, high) = (product as u64, (product >> 64) as u64);
+        let low = product as u64;
+        let high = (product >> 64) as u64;
         if low >= surplus {
             return high;
         }

@@ -96,7 +96,8 @@ impl PlanePass {
     pub(super) fn run(
         &mut self,
         renderer: &mut Renderer,
-        (pass, scale): (&Pass, Scale),
+        pass: &Pass,
+        scale: Scale,
         planes: &Planes<'_>,
         out: &mut [u8],
     ) {

@@ -118,7 +118,8 @@ impl Held {
     /// What `load` and `read` say. What is wrong with the block for good is kept in its place.
     pub(crate) fn read<T>(
         &mut self,
-        (cache, slot): (&BlockCache, usize),
+        cache: &BlockCache,
+        slot: usize,
         load: impl FnOnce() -> Loaded,
         read: impl FnOnce(&dyn RowValues) -> Result<T, TableError>,
     ) -> Result<T, TableError> {
@@ -193,7 +194,7 @@ mod tests {
                 loads += 1;
                 Ok(Arc::new(Bytes(bytes)) as _)
             };
-            let got = held.read((cache, slot), load, |values| Ok(values.kept_bytes()));
+            let got = held.read(cache, slot, load, |values| Ok(values.kept_bytes()));
             assert_eq!(got.ok(), Some(bytes));
             assert!(cache.used.load(Ordering::Relaxed) <= cache.limit);
         }
@@ -253,7 +254,7 @@ mod tests {
         let mut held = Held::default();
         for slot in [5, MOST_HELD + 5, 5, 2 * MOST_HELD + 5, MOST_HELD + 5] {
             let load = || Ok(Arc::new(Bytes(slot as u64)) as _);
-            let got = held.read((&cache, slot), load, |values| Ok(values.kept_bytes()));
+            let got = held.read(&cache, slot, load, |values| Ok(values.kept_bytes()));
             assert_eq!(got.ok(), Some(slot as u64));
         }
         assert_eq!(held.taken, [5]);
@@ -272,7 +273,7 @@ mod tests {
                     loads += 1;
                     Err(error.clone())
                 };
-                let got = held.read((&cache, slot), load, |_| Ok(())).unwrap_err();
+                let got = held.read(&cache, slot, load, |_| Ok(())).unwrap_err();
                 assert_eq!(got.to_string(), error.to_string());
             }
             assert_eq!(loads, expected);

@@ -125,7 +125,7 @@ impl Gatherer {
         let Some(table) = dataset.table(shard) else { return Ok(None) };
         let start = draw.sample - row;
         let reader = Reader { gatherer: self, table, access: &self.access[shard] };
-        let gathered = reader.gather((start, row), draw, parts, scratch);
+        let gathered = reader.gather(start, row, draw, parts, scratch);
         // What was gathered from a file that was cut short is wrong, and so is why it failed.
         table.check()?;
         gathered
@@ -142,7 +142,8 @@ struct Reader<'g> {
 impl Reader<'_> {
     fn gather(
         &self,
-        (start, row): (u64, u64),
+        start: u64,
+        row: u64,
         draw: Draw,
         parts: &mut Parts<'_, RowExtras>,
         scratch: &mut TableScratch,
@@ -151,8 +152,8 @@ impl Reader<'_> {
         for (output, from) in outputs.iter().enumerate() {
             let out = parts.columns.get(output);
             for part in from {
-                let memory = (&mut scratch.stored, &mut scratch.held);
-                self.write(part, row, &mut out[part.range.clone()], memory)?;
+                let out = &mut out[part.range.clone()];
+                self.write(part, row, out, &mut scratch.stored, &mut scratch.held)?;
             }
         }
         for &source in bytes {
@@ -165,7 +166,7 @@ impl Reader<'_> {
         scratch.nodes.push(row);
         for (number, hop) in (0u8..).zip(hops) {
             let rng = Rng::new(draw.seed, draw.epoch, draw.sample, number);
-            self.hop((hop, rng), start, parts, scratch).map_err(|(node, source)| {
+            self.hop(hop, rng, start, parts, scratch).map_err(|(node, source)| {
                 let column = self.gatherer.layout.specs[hop.output].name.clone();
                 SampleFault::Column { row: node, column, source }
             })??;
@@ -185,7 +186,8 @@ impl Reader<'_> {
     /// The outer error is that of edges, with their row, the inner one that of columns.
     fn hop(
         &self,
-        (hop, mut rng): (&Hop, Rng),
+        hop: &Hop,
+        mut rng: Rng,
         start: u64,
         parts: &mut Parts<'_, RowExtras>,
         scratch: &mut TableScratch,
@@ -195,7 +197,7 @@ impl Reader<'_> {
         for &node in &*nodes {
             let end = next_nodes.len() + hop.fanout;
             if node != neighbors::NOBODY {
-                neighbors::draw(self.table, node, hop, &mut rng, (picked, next_nodes))
+                neighbors::draw(self.table, node, hop, &mut rng, picked, next_nodes)
                     .map_err(|source| (node, source))?;
             }
             next_nodes.resize(end, neighbors::NOBODY);
@@ -212,7 +214,7 @@ impl Reader<'_> {
             for (place, &node) in places.zip(&*nodes) {
                 if node == neighbors::NOBODY {
                     place.fill(0);
-                } else if let Err(fault) = self.write(part, node, place, (stored, held)) {
+                } else if let Err(fault) = self.write(part, node, place, stored, held) {
                     return Ok(Err(fault));
                 }
             }
@@ -226,7 +228,8 @@ impl Reader<'_> {
         part: &Part,
         row: u64,
         out: &mut [u8],
-        (stored, held): (&mut Vec<u8>, &mut Held),
+        stored: &mut Vec<u8>,
+        held: &mut Held,
     ) -> Result<(), SampleFault> {
         let source = &self.gatherer.layout.sources[part.source];
         self.read(part.source, row, held, |values, row| {
@@ -261,8 +264,7 @@ impl Reader<'_> {
                 let row = row % rows;
                 let load = || self.table.load(self.gatherer.layout.sources[source].column, block);
                 slot(*first_slot, block).and_then(|slot| {
-                    let place = (&self.gatherer.cache, slot);
-                    held.read(place, load, |values| read(values, row))
+                    held.read(&self.gatherer.cache, slot, load, |values| read(values, row))
                 })
             }
         };

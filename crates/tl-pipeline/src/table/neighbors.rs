@@ -23,7 +23,8 @@ pub(super) fn draw(
     node: u64,
     &Hop { fanout, direction, .. }: &Hop,
     rng: &mut Rng,
-    (picked, nodes): (&mut Vec<u32>, &mut Vec<u64>),
+    picked: &mut Vec<u32>,
+    nodes: &mut Vec<u64>,
 ) -> Result<(), TableError> {
     let edges = table.edge_count(direction, node)?;
     let edges = u32::try_from(edges).map_err(|_| TableError::Limit {

@@ -32,7 +32,7 @@ pub(super) fn render<'s>(
     }
     let facts = wanted.dataset.facts(wanted.sample)?;
     let limit = max_decoded_bytes.max(facts.bytes);
-    let name = match caches.read(kind, wanted, (&facts, limit), bytes) {
+    let name = match caches.read(kind, wanted, &facts, limit, bytes) {
         Ok(size) => {
             tally.lap(Stage::Read);
             let input = Input::Pixels(bytes, size);

@@ -63,7 +63,7 @@ pub(super) fn fill<'a>(
     parts.extra.findings.clear();
     parts.extra.left_out = false;
     let mut filler = Filler { run, scratch, current, place, read_row: ReadRow::new(place.run_row) };
-    let filled = match filler.attempt((slot.position, index), &mut parts) {
+    let filled = match filler.attempt(slot.position, index, &mut parts) {
         Ok(filled) => filled,
         Err(error) => filler.instead(slot.position, error, &mut parts),
     };
@@ -89,7 +89,8 @@ impl Filler<'_> {
     /// over.
     fn attempt(
         &mut self,
-        (position, index): (u64, u64),
+        position: u64,
+        index: u64,
         parts: &mut Parts<'_, RowExtras>,
     ) -> Result<Option<Row>, Arc<SampleError>> {
         let Self { run, scratch, current: Current { epoch, form, .. }, read_row, .. } = self;
@@ -148,7 +149,7 @@ impl Filler<'_> {
                 let mut row = None;
                 for other in self.others(position) {
                     let Some(index) = self.current.epoch.order.sample_at(other) else { continue };
-                    if let Ok(filled) = self.attempt((other, index), parts) {
+                    if let Ok(filled) = self.attempt(other, index, parts) {
                         row = Some(filled?);
                         break;
                     }
@@ -171,13 +172,13 @@ impl Filler<'_> {
     /// has the size of its own images, and room for those.
     fn others(&self, position: u64) -> Vec<u64> {
         let Self { run, current: Current { epoch, grouping, form, .. }, place, .. } = self;
-        let key = (run.config().seed, epoch.number);
+        let seed = run.config().seed;
         let of_batch = |row| run.slot(grouping.as_deref(), Place { row, ..*place }).position;
         if form.is_padded {
             let rows = run.shared().schedule.rows_of(place.batch);
-            replacements(key, position, rows).map(of_batch).collect()
+            replacements(seed, epoch.number, position, rows).map(of_batch).collect()
         } else {
-            replacements(key, position, epoch.order.len()).collect()
+            replacements(seed, epoch.number, position, epoch.order.len()).collect()
         }
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn publish(
             }
         }
         let first = Place { row: first as u64, ..place };
-        mixed.extend(mix(run, scratch, (form, first), &mut complete, start..len));
+        mixed.extend(mix(run, scratch, form, first, &mut complete, start..len));
     }
     complete.publish();
     let rows = run.shared().schedule.counted_rows_of(place.batch);
@@ -91,7 +91,8 @@ pub(super) fn publish(
 fn mix(
     run: &Run,
     scratch: &mut Scratch,
-    (form, first): (&Form, Place),
+    form: &Form,
+    first: Place,
     complete: &mut Complete<'_, RowExtras>,
     rows: std::ops::Range<usize>,
 ) -> Option<Mixed> {

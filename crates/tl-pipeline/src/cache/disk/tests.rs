@@ -32,7 +32,7 @@ fn insert(disk: &Disk, sample: u64, len: usize, next: NextUse) {
 /// Whether the entry is found, which must be right then.
 fn finds(disk: &Disk, sample: u64, len: usize, next: NextUse) -> bool {
     let mut bytes = vec![9; 17];
-    let size = disk.get((sample, key(sample)), LIMIT, next, &mut bytes);
+    let size = disk.get(sample, key(sample), LIMIT, next, &mut bytes);
     assert!(size.is_none() || (size, bytes) == (Some((3, 4)), payload(sample, len)));
     size.is_some()
 }
