@@ -65,7 +65,7 @@ enum Memory {
         map: Mmap,
         file: Arc<File>,
     },
-    Bytes(Arc<[u8]>),
+    Bytes(Arc<Vec<u8>>),
     Empty,
 }
 

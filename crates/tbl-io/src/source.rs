@@ -15,6 +15,9 @@ use crate::identity::{self, Times, Told};
 use crate::location::Location;
 use crate::ranges::{Part, PartFault, RangeFault, Ranges};
 
+/// Bytes of an object that are read at once where all of it is copied.
+const COPIED_BLOCK: u64 = 16 << 20;
+
 /// The use of the page cache by reads that run at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PageCache {
@@ -51,7 +54,8 @@ pub struct Source {
 #[derive(Clone, Debug)]
 pub(crate) enum Backing {
     File(Arc<File>),
-    Memory(Arc<[u8]>),
+    /// A vector, because making a slice of it would copy it.
+    Memory(Arc<Vec<u8>>),
     Ranges(Arc<dyn Ranges>),
 }
 
@@ -72,7 +76,7 @@ impl Source {
     /// Bytes in memory under a name that errors will use.
     pub fn from_bytes(name: impl AsRef<OsStr>, bytes: Vec<u8>) -> Self {
         let len = bytes.len() as u64;
-        let backing = Backing::Memory(bytes.into());
+        let backing = Backing::Memory(Arc::new(bytes));
         Self { location: Location::new(name), len, backing, times: Times::default() }
     }
 
@@ -264,7 +268,8 @@ impl Source {
         ranges.local().filter(is_same).map(Cow::Owned)
     }
 
-    /// A source that can be mapped: this one, or a copy of an object in memory.
+    /// A source that can be mapped: this one, or a copy of an object in memory. The copy is read in
+    /// blocks, so that memory grows with what arrives, whatever length the store claims.
     ///
     /// # Errors
     /// As for [`read_range_into`](Self::read_range_into).
@@ -273,7 +278,14 @@ impl Source {
             return Ok(Cow::Borrowed(self));
         }
         let mut bytes = Vec::new();
-        self.read_range_into(0, self.len, &mut bytes)?;
+        let mut start = 0;
+        while start < self.len {
+            let end = self.len.min(start + COPIED_BLOCK);
+            let length = bytes.len();
+            self.make_room(0, end, &mut bytes)?;
+            self.read_exact_at(start, &mut bytes[length..])?;
+            start = end;
+        }
         Ok(Cow::Owned(Self::from_bytes(&self.location, bytes)))
     }
 

@@ -74,3 +74,38 @@ fn the_version_of_an_object_tells_its_content() {
     assert!(id(Pin::Weak("1".into())).0, "the sample has a checksum");
     assert!(!id(Pin::Unknown).0);
 }
+
+/// An object that has one byte, and claims a tebibyte.
+#[derive(Debug)]
+struct Claimant;
+
+impl Ranges for Claimant {
+    fn len(&self) -> u64 {
+        1 << 40
+    }
+
+    fn pin(&self) -> &Pin {
+        &Pin::Unknown
+    }
+
+    fn read_exact_at(&self, _: u64, bytes: &mut [u8]) -> Result<(), RangeFault> {
+        assert!(bytes.len() <= 16 << 20, "{} bytes at once", bytes.len());
+        Err(RangeFault::Short { received: 1 })
+    }
+}
+
+#[test]
+fn a_claimed_length_takes_no_memory() {
+    let source = Source::from_ranges("mem://claimed", Arc::new(Claimant));
+    let error = source.to_mappable().unwrap_err().to_string();
+    assert_eq!(error, "mem://claimed: at byte 0: expected 16777216 bytes: received 1 bytes");
+}
+
+#[test]
+fn a_copy_of_several_blocks_is_the_object() {
+    let bytes: Vec<u8> = (0..(33 << 20) + 5_u32).map(|number| (number >> 8) as u8).collect();
+    let source = source(&bytes, Pin::Unknown);
+    let copy = source.to_mappable().unwrap();
+    let mapped = Mapped::new(&copy, 0, copy.len()).unwrap();
+    assert!(mapped.with(0, copy.len(), |mapped| mapped == bytes).unwrap());
+}
