@@ -54,6 +54,7 @@ impl From<ConvertError> for Error {
         match error {
             ConvertError::Read(error) | ConvertError::Structure(error) => error.into(),
             ConvertError::Write(error) => error.into(),
+            ConvertError::TooManySamples { .. } => Self::of_class(&error, Class::Format),
             _ => Self::of(&error, Class::Sample, Class::Internal),
         }
     }
@@ -81,6 +82,11 @@ classes! {
 
 impl From<&SampleError> for Error {
     fn from(error: &SampleError) -> Self {
+        // A row that is not in its table is the data's fault, and no index that was asked for.
+        if matches!(error.fault, SampleFault::Column { .. }) && error.kind() == ErrorKind::NotFound
+        {
+            return Self::of_class(error, Class::Sample);
+        }
         let data = match &error.fault {
             SampleFault::Read(error) => read(error).class,
             SampleFault::Decode(_) => Class::Decode,

@@ -9,6 +9,7 @@ import os
 import pickle
 import re
 import threading
+import typing
 import weakref
 
 import numpy as np
@@ -386,3 +387,10 @@ def test_every_argument_is_described():
     assert sorted(", ".join(described).split(", ")) == sorted(signature.parameters)
     with pytest.raises(TypeError, match=r"DataLoader\.__init__\(\) got an unexpected .* 'shufle'"):
         tl.DataLoader("a.tbl", shufle=True)
+
+
+def test_the_loader_has_the_types_of_its_settings():
+    signature = inspect.signature(tl.DataLoader.__init__)
+    hints = typing.get_type_hints(tl.DataLoader.__init__)
+    assert list(hints) == [*list(signature.parameters)[1:], "return"]
+    assert hints["batch_size"] is int and hints["return"] is type(None)

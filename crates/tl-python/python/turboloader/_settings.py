@@ -9,7 +9,7 @@ import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
-from typing import Any, Concatenate, Final, ParamSpec
+from typing import Any, Concatenate, Final, ParamSpec, get_type_hints
 
 from ._native import Recipe
 from ._paths import expand
@@ -432,6 +432,9 @@ def takes(
         receiver = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
         parameters = [receiver, *signature.parameters.values()]
         method.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        hints = get_type_hints(settings)
+        method.__annotations__ = {name: hints[name] for name in signature.parameters}
+        method.__annotations__["return"] = None
         return method
 
     return decorate
