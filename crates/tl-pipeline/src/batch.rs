@@ -17,7 +17,7 @@ use crate::batching::PaddingStats;
 use crate::collate::Collated;
 use crate::error::PipelineError;
 use crate::fields::{MaskType, RowFields};
-use crate::form::{Form, ImageSpec};
+use crate::layout::{BatchLayout, ImageSpec};
 use crate::row::RowExtras;
 use crate::table::{ColumnSpec, ColumnView};
 
@@ -99,11 +99,11 @@ impl Batch {
         lease: Arc<Lease<RowExtras>>,
         number: u64,
         len: usize,
-        form: &Form,
+        layout: &BatchLayout,
         mixed: Vec<Mixed>,
         left_out: Vec<usize>,
     ) -> Self {
-        let &Form { spec, padding, mask, ref columns, .. } = form;
+        let &BatchLayout { spec, padding, mask, ref columns, .. } = layout;
         let columns = Arc::clone(columns);
         let held = lease.permit().map(|permit| Arc::new(permit.publish()));
         let collated = None;
@@ -246,7 +246,7 @@ impl Batch {
         self.lease.indices(self.len)
     }
 
-    /// The form of the images, or `None` when the samples differ in size and are not padded. The
+    /// The layout of the images, or `None` when the samples differ in size and are not padded. The
     /// size of padded images is that of this batch.
     #[must_use]
     pub fn spec(&self) -> Option<ImageSpec> {

@@ -30,7 +30,7 @@ pub(crate) use self::memory::PayloadForm;
 use self::memory::{Block, Memory};
 pub(crate) use self::planner::NextUse;
 use crate::dataset::Dataset;
-use crate::guard::guarded;
+use crate::panics::catch_panic;
 
 /// What a loader keeps of samples, and where. By default nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -194,7 +194,7 @@ impl Caches {
         if let (Some(level), Some(key)) = (self.disk(kind), key) {
             let entry = NewEntry { sample, key, payload, size: form.1, next: next_anywhere };
             // Another sample's panic is no fault of this one.
-            let name = |sample| guarded(|| level.name(dataset, sample, &mut Vec::new()));
+            let name = |sample| catch_panic(|| level.name(dataset, sample, &mut Vec::new()));
             level.disk.insert(entry, |sample| name(sample).ok().flatten());
         }
     }

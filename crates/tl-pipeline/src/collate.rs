@@ -8,7 +8,7 @@ use tl_transform::{UserError, UserFault};
 
 use crate::batch::Batch;
 use crate::error::PipelineError;
-use crate::guard::guarded;
+use crate::panics::catch_panic;
 
 /// Whatever a batch was made into.
 pub(crate) type Collated = Arc<dyn Any + Send + Sync>;
@@ -40,7 +40,7 @@ impl Collate {
     }
 
     pub(crate) fn run(&self, batch: &Batch) -> Result<Collated, PipelineError> {
-        let result = match guarded(|| (self.code)(batch)) {
+        let result = match catch_panic(|| (self.code)(batch)) {
             Ok(result) => result.map_err(|error| UserFault::Failed(error.into())),
             Err(message) => Err(UserFault::Panicked { message }),
         };

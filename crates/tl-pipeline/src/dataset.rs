@@ -12,7 +12,7 @@ use tbl_io::{
 use tl_decode::Format;
 
 use crate::error::{EmptyError, PipelineError, SampleError, SampleFault};
-use crate::guard::guarded;
+use crate::panics::catch_panic;
 use crate::table::{self, Table, TableLabels, TableSource};
 
 /// Samples from one or several files or folders, one behind the other in the order given.
@@ -171,7 +171,7 @@ impl Dataset {
         }
         let mut bytes = Vec::new();
         for index in 0..self.len() {
-            let facts = guarded(|| self.facts(index));
+            let facts = catch_panic(|| self.facts(index));
             let Ok(Ok(facts)) = facts else { return Ok(()) };
             if is_readable(facts.format) {
                 return Ok(());
@@ -179,7 +179,7 @@ impl Dataset {
             if index >= LOOKED_AT {
                 continue;
             }
-            let read = guarded(|| {
+            let read = catch_panic(|| {
                 self.read_into(index, &mut bytes)?;
                 let entry = self.entry(index)?;
                 Ok::<_, ReadError>(entry.key.map(|key| SampleFormat::from_file_name(&key)))
@@ -389,8 +389,8 @@ impl Dataset {
     /// The error of sample `index` with this fault. It names the sample and its place as far as the
     /// source can be asked for them.
     pub fn sample_error(&self, index: u64, fault: SampleFault) -> SampleError {
-        let shard = guarded(|| self.locate(index).map(|(source, _)| source.location().clone()));
-        let (key, offset) = match guarded(|| self.entry(index)) {
+        let shard = catch_panic(|| self.locate(index).map(|(source, _)| source.location().clone()));
+        let (key, offset) = match catch_panic(|| self.entry(index)) {
             // Where a row's columns lie is said by what is wrong with them.
             Ok(Ok(entry)) if matches!(fault, SampleFault::Column { .. }) => {
                 (entry.key.map(Cow::into_owned), None)

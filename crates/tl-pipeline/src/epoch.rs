@@ -10,12 +10,12 @@ use crate::batch::Batch;
 use crate::batch::Filled;
 use crate::crew::{Parking, Workers};
 use crate::error::PipelineError;
+use crate::metrics::ConsumerWatch;
 use crate::note::LoaderNote;
 use crate::policy::ErrorCount;
 use crate::schedule::Tail;
 use crate::shared::Shared;
 use crate::state::LoaderState;
-use crate::tally::ConsumerWatch;
 use crate::trace::Trace;
 
 /// The batches of one epoch, in order.

@@ -12,11 +12,11 @@ use tl_handoff::window::{Fetched, Window};
 use tl_transform::Draw;
 
 use crate::cache::{CacheKind, PayloadForm, Wanted};
+use crate::metrics::WorkerMetrics;
 use crate::row::Interrupted;
 use crate::run::Run;
 use crate::sample::Stored;
 use crate::stage::Stage;
-use crate::tally::Tally;
 use crate::work::Work;
 
 /// A row of the run whose bytes a reader may bring.
@@ -63,11 +63,15 @@ impl<'r> RowSource<'r> {
     }
 
     /// Replaces `bytes` by the stored bytes of the sample.
-    pub(crate) fn bytes(&self, bytes: &mut Vec<u8>, tally: &mut Tally) -> Result<(), Interrupted> {
+    pub(crate) fn bytes(
+        &self,
+        bytes: &mut Vec<u8>,
+        metrics: &mut WorkerMetrics,
+    ) -> Result<(), Interrupted> {
         if self.run.caches().has(CacheKind::Encoded) {
-            self.through_cache(bytes, tally)?;
+            self.through_cache(bytes, metrics)?;
         } else {
-            self.read(bytes, tally)?;
+            self.read(bytes, metrics)?;
         }
         Ok(())
     }
@@ -77,19 +81,19 @@ impl<'r> RowSource<'r> {
         &self,
         bytes: &'b mut Vec<u8>,
         row_index: &'b mut Vec<u8>,
-        tally: &mut Tally,
+        metrics: &mut WorkerMetrics,
     ) -> Result<Stored<'b>, Interrupted> {
         let dataset = self.run.dataset();
         let (format, size) = if self.run.caches().has(CacheKind::Encoded) {
-            self.through_cache(bytes, tally)?
+            self.through_cache(bytes, metrics)?
         } else {
             let facts = dataset.facts(self.sample())?;
-            self.read(bytes, tally)?;
+            self.read(bytes, metrics)?;
             (facts.format, (facts.width, facts.height))
         };
         let is_indexed =
             format == SampleFormat::Jpeg && dataset.row_index_into(self.sample(), row_index)?;
-        tally.lap(Stage::Read);
+        metrics.lap(Stage::Read);
         let row_index = is_indexed.then_some(&row_index[..]);
         Ok(Stored { format, size, bytes, row_index })
     }
@@ -98,7 +102,7 @@ impl<'r> RowSource<'r> {
     fn through_cache(
         &self,
         bytes: &mut Vec<u8>,
-        tally: &mut Tally,
+        metrics: &mut WorkerMetrics,
     ) -> Result<PayloadForm, Interrupted> {
         let caches = self.run.caches();
         let kind = CacheKind::Encoded;
@@ -111,7 +115,7 @@ impl<'r> RowSource<'r> {
         let facts = wanted.dataset.facts(wanted.sample)?;
         let form = (facts.format, (facts.width, facts.height));
         if let Err(name) = caches.read(kind, wanted, &facts, facts.bytes, bytes) {
-            self.read(bytes, tally)?;
+            self.read(bytes, metrics)?;
             caches.keep(kind, wanted, name, bytes, form);
         }
         Ok(form)
@@ -119,9 +123,9 @@ impl<'r> RowSource<'r> {
 
     /// Brings the bytes from the row's reader, or reads them here, as it does those of a sample that
     /// takes the place of the row's own. In a run that is over nothing is read.
-    fn read(&self, bytes: &mut Vec<u8>, tally: &mut Tally) -> Result<(), Interrupted> {
+    fn read(&self, bytes: &mut Vec<u8>, metrics: &mut WorkerMetrics) -> Result<(), Interrupted> {
         let ahead = self.run.window().zip(self.row.once());
-        let fetched = ahead.and_then(|(window, row)| take(window, row, tally));
+        let fetched = ahead.and_then(|(window, row)| take(window, row, metrics));
         if self.run.is_over() {
             return Err(Interrupted::Over);
         }
@@ -134,12 +138,12 @@ impl<'r> RowSource<'r> {
             }
             (Some(_), None) => {
                 let result = self.read_here(bytes);
-                tally.lap_late();
+                metrics.lap_late();
                 result?;
             }
             (Some(_), Some(_)) | (None, _) => self.read_here(bytes)?,
         }
-        tally.read(bytes.len());
+        metrics.read(bytes.len());
         Ok(())
     }
 
@@ -156,14 +160,14 @@ impl<'r> RowSource<'r> {
 }
 
 /// Takes a row from the readers' window; the time spent waiting for it is counted as such.
-fn take(window: &Window, row: u64, tally: &mut Tally) -> Option<Fetched> {
+fn take(window: &Window, row: u64, metrics: &mut WorkerMetrics) -> Option<Fetched> {
     let mut waited = false;
     let fetched = window.take(row, || {
         waited = true;
-        tally.lap(Stage::Read);
+        metrics.lap(Stage::Read);
     });
     if waited {
-        tally.lap_waiting();
+        metrics.lap_waiting();
     }
     fetched
 }

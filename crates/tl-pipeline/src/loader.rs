@@ -15,12 +15,12 @@ use crate::crew::{Parking, Workers};
 use crate::dataset::Dataset;
 use crate::epoch::Epoch;
 use crate::error::{ColumnsError, EmptyError, PipelineError};
-use crate::form::Form;
+use crate::layout::BatchLayout;
 use crate::memory::MemoryReport;
+use crate::memory_limits::MemoryLimits;
 use crate::note::LoaderNote;
 use crate::order::{Order, Samples};
 use crate::readers::Readers;
-use crate::room::Room;
 use crate::schedule::Schedule;
 use crate::shared::Shared;
 use crate::state::LoaderState;
@@ -96,8 +96,8 @@ impl Loader {
         }
         let gatherer = gatherer(&dataset, &config)?;
         let columns = gatherer.as_ref().map(|gatherer| Arc::clone(gatherer.specs()));
-        let form = Form::fixed(&config, columns.unwrap_or_default())?;
-        let room = Room::new(&mut config, &form, gatherer.as_ref())?;
+        let layout = BatchLayout::fixed(&config, columns.unwrap_or_default())?;
+        let memory = MemoryLimits::new(&mut config, &layout, gatherer.as_ref())?;
         // Those that are given back at once; what is in flight is not free.
         let pool = Arc::new(Pool::new(config.prefetch.min(config.workers.saturating_add(2)) + 1));
         let trace = (config.trace > 0).then(|| Arc::new(Trace::new(config.trace)));
@@ -107,11 +107,11 @@ impl Loader {
             config,
             sequence,
             schedule,
-            form,
+            layout,
             user_transforms,
             gatherer,
             pool,
-            room,
+            memory,
             scratch: Mutex::default(),
             caches,
             counters: Counters::default(),
@@ -227,7 +227,7 @@ impl Loader {
         };
         let shared = &self.shared;
         let runs = number < self.len() && !shared.is_forked();
-        if runs && shared.room.is_bounded() {
+        if runs && shared.memory.is_bounded() {
             // There is no room for a run beside the one that waits for its epoch.
             self.parking.park(None);
         }
@@ -241,7 +241,7 @@ impl Loader {
     /// What the loader takes of memory, and what it may take; nothing in a forked process.
     #[must_use]
     pub fn memory(&self) -> MemoryReport {
-        self.unless_forked(|shared| shared.room.report(&shared.config, shared.pool.slab_bytes()))
+        self.unless_forked(|shared| shared.memory.report(&shared.config, shared.pool.slab_bytes()))
     }
 
     /// What the caches hold and have done so far; nothing in a forked process.

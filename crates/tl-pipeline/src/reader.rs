@@ -12,8 +12,8 @@ use tbl_io::{PageCache, SampleSourceExt, StoredBytes};
 use tl_handoff::sync::{Arc, thread};
 use tl_handoff::window::{Admission, Claim, Fetched, Window};
 
-use crate::guard::guarded;
 use crate::note::LoaderNote;
+use crate::panics::catch_panic;
 use crate::readers::{Readers, THREADS_INSTEAD};
 use crate::run::{EpochOrder, Run};
 use crate::stage::Stage;
@@ -25,9 +25,13 @@ pub(crate) use counters::{ReaderCounters, Waits, nanoseconds};
 
 /// Does something for a sample before its turn. What panics is noted and nothing else: the sample's
 /// own turn says what is wrong with it.
-pub(crate) fn early<T>(run: &Run, sample: u64, work: impl FnOnce() -> T) -> Option<T> {
+pub(crate) fn catch_prefetch_panic<T>(
+    run: &Run,
+    sample: u64,
+    work: impl FnOnce() -> T,
+) -> Option<T> {
     let note = |message| run.shared().note(LoaderNote::ReadAheadPanicked { sample, message });
-    guarded(work).map_err(note).ok()
+    catch_panic(work).map_err(note).ok()
 }
 
 /// Starts the readers of a run. Readers that cannot be started leave the reading to the workers.
@@ -102,7 +106,7 @@ impl Lookup<'_> {
         let sample = sample.expect("a position is below their number");
         let run = self.run;
         let scratch = &mut self.scratch;
-        early(run, sample, || find(run, sample, row, scratch)).flatten()
+        catch_prefetch_panic(run, sample, || find(run, sample, row, scratch)).flatten()
     }
 }
 
@@ -120,7 +124,7 @@ fn find(run: &Run, sample: u64, row: u64, scratch: &mut Vec<u8>) -> Option<Wante
         None => source.facts(local).ok()?.bytes,
     };
     // Under a budget, what does not fit is left to its worker, which has room for it or says so.
-    let fits = !run.room().is_bounded() || bytes <= run.config().read_ahead_bytes;
+    let fits = !run.memory().is_bounded() || bytes <= run.config().read_ahead_bytes;
     fits.then_some(Wanted { row, sample, stored, bytes })
 }
 
@@ -171,7 +175,7 @@ fn read_one_by_one(run: &Run, reader: usize) {
 fn read(run: &Run, window: &Window, wanted: &Wanted, log: &mut Log<'_>) -> Option<Fetched> {
     let start = Instant::now();
     let mut bytes = window.spare();
-    let read = early(run, wanted.sample, || match &wanted.stored {
+    let read = catch_prefetch_panic(run, wanted.sample, || match &wanted.stored {
         Some(stored) => stored.read_into(&mut bytes),
         None => run.dataset().read_into(wanted.sample, &mut bytes),
     });

@@ -10,8 +10,8 @@ use tl_transform::{
     BoundTransforms, Dtype, Image, Layout, OutputSpec, Parity, Plan, Recipe, Runner, StepError,
 };
 
+use crate::metrics::WorkerMetrics;
 use crate::stage::Stage;
-use crate::tally::Tally;
 use planes::PlanePass;
 pub(crate) use planes::samples_read;
 
@@ -85,7 +85,7 @@ impl Renderer {
         out: &mut [u8],
     ) -> Result<(), StepError> {
         let view = ImageView::packed(pixels, width, height, CHANNELS);
-        self.render_view(plan, view, out, &mut Tally::start(None))
+        self.render_view(plan, view, out, &mut WorkerMetrics::start(None))
     }
 
     /// The same renderer with the instructions of `level`; the results do not depend on it.
@@ -124,16 +124,16 @@ impl Renderer {
         plan: &Plan,
         source: ImageView<'_>,
         out: &mut [u8],
-        tally: &mut Tally,
+        metrics: &mut WorkerMetrics,
     ) -> Result<(), StepError> {
         if plan.is_one_pass() {
             self.output.render(&plan.head, source, out);
-            return self.erase(plan, out, tally);
+            return self.erase(plan, out, metrics);
         }
         let (width, height) = plan.head.output_size();
         self.image.reshape(width, height);
         self.pixels.render(&plan.head, source, self.image.pixels_mut());
-        self.finish(plan, out, tally)
+        self.finish(plan, out, metrics)
     }
 
     /// Runs `plan` on the planes of a JPEG that was decoded at `scale`, of which at least
@@ -150,33 +150,43 @@ impl Renderer {
         scale: Scale,
         planes: &Planes<'_>,
         out: &mut [u8],
-        tally: &mut Tally,
+        metrics: &mut WorkerMetrics,
     ) -> Result<(), StepError> {
         let pass = &plan.head;
         if plan.is_one_pass() {
             self.planes.run(&mut self.output, pass, scale, planes, out);
-            return self.erase(plan, out, tally);
+            return self.erase(plan, out, metrics);
         }
         let (width, height) = pass.output_size();
         self.image.reshape(width, height);
         self.planes.run(&mut self.pixels, pass, scale, planes, self.image.pixels_mut());
-        self.finish(plan, out, tally)
+        self.finish(plan, out, metrics)
     }
 
     /// What follows the head, which is in `self.image`.
-    fn finish(&mut self, plan: &Plan, out: &mut [u8], tally: &mut Tally) -> Result<(), StepError> {
+    fn finish(
+        &mut self,
+        plan: &Plan,
+        out: &mut [u8],
+        metrics: &mut WorkerMetrics,
+    ) -> Result<(), StepError> {
         self.runner.run(&plan.steps, self.parity, &mut self.image)?;
-        tally.lap(Stage::Transform);
+        metrics.lap(Stage::Transform);
         let (width, height) = self.image.size();
         let view = ImageView::packed(self.image.pixels(), width, height, CHANNELS);
         self.output.render(&plan.tail, view, out);
-        self.erase(plan, out, tally)
+        self.erase(plan, out, metrics)
     }
 
     /// The end of every plan.
-    fn erase(&self, plan: &Plan, out: &mut [u8], tally: &mut Tally) -> Result<(), StepError> {
+    fn erase(
+        &self,
+        plan: &Plan,
+        out: &mut [u8],
+        metrics: &mut WorkerMetrics,
+    ) -> Result<(), StepError> {
         let result = plan.erase(self.output.level(), self.spec, out);
-        tally.lap(Stage::Write);
+        metrics.lap(Stage::Write);
         result
     }
 }

@@ -19,19 +19,19 @@ use tl_transform::Draw;
 use crate::batch::Filled;
 use crate::batching::Batching;
 use crate::bucket;
+use crate::bucketing::{self, Bucketing};
 use crate::cache::{Caches, Wanted};
 use crate::config::LoaderConfig;
 use crate::dataset::Dataset;
 use crate::error::PipelineError;
-use crate::form::Form;
+use crate::layout::BatchLayout;
+use crate::memory_limits::MemoryLimits;
+use crate::metrics::WorkerMetrics;
 use crate::order::Order;
-use crate::ragged::{self, Ragged};
-use crate::room::Room;
 use crate::row::RowExtras;
 use crate::schedule::Slot;
 use crate::shared::Shared;
 use crate::stage::Stage;
-use crate::tally::Tally;
 
 /// Orders that are in use at once: those of the epoch that ends, of the next, and of the one that
 /// caches look into from there.
@@ -42,7 +42,7 @@ pub(crate) struct EpochOrder {
     pub(crate) number: u32,
     pub(crate) order: Order,
     /// Where samples are grouped.
-    ragged: Option<Ragged>,
+    bucketing: Option<Bucketing>,
 }
 
 /// What workers and consumer share.
@@ -92,7 +92,7 @@ impl Run {
             let counters = Arc::clone(&shared.counters.readers.window);
             Window::new(rows, config.read_ahead_bytes, spare).counting(counters)
         });
-        let ticket = shared.room.permits.begin(first);
+        let ticket = shared.memory.permits.begin(first);
         if ticket.is_none() {
             ring.fail(PipelineError::EpochRunning);
         }
@@ -143,9 +143,9 @@ impl Run {
         epoch: &EpochOrder,
         place: Place,
     ) -> Result<Option<Arc<bucket::Window>>, PipelineError> {
-        let Some(ragged) = &epoch.ragged else { return Ok(None) };
+        let Some(bucketing) = &epoch.bucketing else { return Ok(None) };
         let first = self.shared.schedule.slot(place.batch, 0).place;
-        ragged.window(self, &epoch.order, first).map(Some)
+        bucketing.window(self, &epoch.order, first).map(Some)
     }
 
     /// What stands in a row of a batch that is grouped like this.
@@ -171,14 +171,14 @@ impl Run {
     /// The order of an epoch, made by the first worker to get there.
     pub(crate) fn order(&self, epoch: u32) -> Arc<EpochOrder> {
         let made = self.orders.get(epoch.into(), || {
-            let ragged = match self.config().batching {
+            let bucketing = match self.config().batching {
                 Batching::InOrder => None,
-                Batching::Buckets(buckets) => Some(Ragged::new(&self.shared, epoch, buckets)),
+                Batching::Buckets(buckets) => Some(Bucketing::new(&self.shared, epoch, buckets)),
             };
             Ok::<_, Infallible>(EpochOrder {
                 number: epoch,
                 order: self.shared.order(epoch),
-                ragged,
+                bucketing,
             })
         });
         let Ok(order) = made;
@@ -208,8 +208,8 @@ impl Run {
         &self.shared.caches
     }
 
-    pub(crate) fn room(&self) -> &Room {
-        &self.shared.room
+    pub(crate) fn memory(&self) -> &MemoryLimits {
+        &self.shared.memory
     }
 
     /// The rows that readers are ahead with, where there are readers.
@@ -253,22 +253,22 @@ impl Run {
         &self.shared.dataset
     }
 
-    /// Whether images are padded, so that the form of a batch depends on its epoch's order.
+    /// Whether images are padded, so that the layout of a batch depends on its epoch's order.
     pub(crate) fn is_padded(&self) -> bool {
         self.config().batching.pads()
     }
 
-    /// The form of the batch at `place`, which is grouped like this.
-    pub(crate) fn form(
+    /// The layout of the batch at `place`, which is grouped like this.
+    pub(crate) fn layout(
         &self,
         grouping: Option<&bucket::Window>,
         place: Place,
-    ) -> Result<Form, PipelineError> {
+    ) -> Result<BatchLayout, PipelineError> {
         match (self.config().batching, grouping) {
             (Batching::Buckets(buckets), Some(window)) => {
-                ragged::form(&self.shared, buckets, window, place.batch)
+                bucketing::layout(&self.shared, buckets, window, place.batch)
             }
-            _ => Ok(self.shared.form.clone()),
+            _ => Ok(self.shared.layout.clone()),
         }
     }
 
@@ -280,19 +280,19 @@ impl Run {
     pub(crate) fn enter(
         &self,
         place: Place,
-        form: &Form,
-        tally: &mut Tally,
+        layout: &BatchLayout,
+        metrics: &mut WorkerMetrics,
     ) -> Option<Arc<Lease<RowExtras>>> {
-        tally.lap(Stage::Overhead);
-        let (Shared { pool, schedule, .. }, Form { shape, .. }) = (&*self.shared, form);
+        metrics.lap(Stage::Overhead);
+        let (Shared { pool, schedule, .. }, BatchLayout { shape, .. }) = (&*self.shared, layout);
         let ticket = self.ticket.as_ref()?;
         let waited = ticket.wait(place.serial);
         let (lease, slept) = self.ring.enter(place.serial, || {
-            if form.is_padded {
-                self.room().check(place.epoch, place.batch, shape.bytes() as u64)?;
+            if layout.is_padded {
+                self.memory().check(place.epoch, place.batch, shape.bytes() as u64)?;
             }
             let permit = ticket.permit();
-            if form.is_padded {
+            if layout.is_padded {
                 permit.charge(shape.bytes() as u64);
             }
             let rows = usize::try_from(schedule.rows_of(place.batch));
@@ -300,13 +300,13 @@ impl Run {
             let lease = pool.take(shape, rows);
             let bytes = shape.bytes() as u64;
             let mut lease = lease.ok_or(PipelineError::OutOfMemory { bytes })?;
-            self.room().trim(&mut lease);
-            let beside = if form.is_padded { lease.bytes() as u64 - bytes } else { 0 };
+            self.memory().trim(&mut lease);
+            let beside = if layout.is_padded { lease.bytes() as u64 - bytes } else { 0 };
             let permit = permit.with_beside(beside);
             Ok(Arc::new(lease.with_permit(permit)))
         });
         if !(waited + slept).is_zero() {
-            tally.lap_asleep(place.batch);
+            metrics.lap_asleep(place.batch);
         }
         lease
     }

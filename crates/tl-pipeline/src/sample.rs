@@ -14,10 +14,10 @@ use tl_simd::resample::{ImageView, Rect};
 use tl_transform::{BoundTransforms, DecodeMode, Draw, Plan, PlanError, Recipe, StepError};
 
 use crate::error::SampleFault;
+use crate::metrics::WorkerMetrics;
 use crate::padding::Padding;
 use crate::render::{Renderer, samples_read};
 use crate::stage::Stage;
-use crate::tally::Tally;
 
 const CHANNELS: usize = 3;
 
@@ -177,7 +177,7 @@ impl SampleRenderer {
         draw: Draw,
         target: Target<'_>,
     ) -> Result<&[Plan], SampleFault> {
-        self.render_timed(Input::Stored(stored), draw, target, &mut Tally::start(None))
+        self.render_timed(Input::Stored(stored), draw, target, &mut WorkerMetrics::start(None))
     }
 
     /// [`SampleRenderer::render`] that says which stage took how long.
@@ -186,7 +186,7 @@ impl SampleRenderer {
         input: Input<'_>,
         draw: Draw,
         target: Target<'_>,
-        tally: &mut Tally,
+        metrics: &mut WorkerMetrics,
     ) -> Result<&[Plan], SampleFault> {
         self.damage = None;
         if let Input::Stored(stored) = &input {
@@ -198,26 +198,26 @@ impl SampleRenderer {
                 match input {
                     Input::Stored(mut stored) => {
                         self.damage = decode_whole(&mut self.decoder, &mut stored, image)?;
-                        tally.lap(Stage::Decode);
+                        metrics.lap(Stage::Decode);
                     }
                     Input::Pixels(pixels, (width, height)) => {
                         (image.width, image.height) = (width, height);
                         image.channels = Color::Rgb8.channels();
                         image.data.clear();
                         image.data.extend_from_slice(pixels);
-                        tally.lap(Stage::Write);
+                        metrics.lap(Stage::Write);
                     }
                 }
                 self.size = (image.width, image.height);
                 self.plans.fill(Plan::whole(image.width, image.height));
             }
             Target::Padded { row, size } => {
-                self.render_into(input, draw, Target::Padded { row: &mut *row, size }, tally)?;
+                self.render_into(input, draw, Target::Padded { row: &mut *row, size }, metrics)?;
                 let padding = Padding::of_images(self.recipe.output(), size);
                 self.plans.iter().for_each(|plan| padding.spread(row, plan.output_size()));
-                tally.lap(Stage::Write);
+                metrics.lap(Stage::Write);
             }
-            Target::Row(_) | Target::Image(_) => self.render_into(input, draw, target, tally)?,
+            Target::Row(_) | Target::Image(_) => self.render_into(input, draw, target, metrics)?,
         }
         Ok(&self.plans)
     }
@@ -227,11 +227,11 @@ impl SampleRenderer {
         &mut self,
         draw: Draw,
         target: Target<'_>,
-        tally: &mut Tally,
+        metrics: &mut WorkerMetrics,
     ) -> Result<&[Plan], SampleFault> {
         let image = mem::replace(&mut self.image, Image::new());
         let input = Input::Pixels(&image.data, (image.width, image.height));
-        let result = self.render_timed(input, draw, target, tally).map(drop);
+        let result = self.render_timed(input, draw, target, metrics).map(drop);
         self.image = image;
         result.map(|()| &self.plans[..])
     }
@@ -257,19 +257,19 @@ impl SampleRenderer {
         input: Input<'_>,
         draw: Draw,
         target: Target<'_>,
-        tally: &mut Tally,
+        metrics: &mut WorkerMetrics,
     ) -> Result<(), SampleFault> {
         match input {
             Input::Stored(mut stored) => match self.parts_of(&stored)? {
-                Some(info) => self.render_part(&stored, &info, draw, target, tally),
-                None => self.render_whole(&mut stored, draw, target, tally),
+                Some(info) => self.render_part(&stored, &info, draw, target, metrics),
+                None => self.render_whole(&mut stored, draw, target, metrics),
             },
             Input::Pixels(pixels, (width, height)) => {
                 self.draw_plans(width, height, draw)?;
                 let out = self.room(target)?;
                 let view = ImageView::packed(pixels, width, height, CHANNELS);
                 for_each_plan(&self.plans, &mut self.renderer, out, |renderer, plan, out| {
-                    renderer.render_view(plan, view, out, tally)
+                    renderer.render_view(plan, view, out, metrics)
                 })
             }
         }
@@ -319,16 +319,16 @@ impl SampleRenderer {
         stored: &mut Stored<'_>,
         draw: Draw,
         target: Target<'_>,
-        tally: &mut Tally,
+        metrics: &mut WorkerMetrics,
     ) -> Result<(), SampleFault> {
         self.damage = decode_whole(&mut self.decoder, stored, &mut self.image)?;
-        tally.lap(Stage::Decode);
+        metrics.lap(Stage::Decode);
         self.draw_plans(self.image.width, self.image.height, draw)?;
         let out = self.room(target)?;
         let Image { width, height, data, .. } = &self.image;
         let view = ImageView::packed(data, *width, *height, CHANNELS);
         for_each_plan(&self.plans, &mut self.renderer, out, |renderer, plan, out| {
-            renderer.render_view(plan, view, out, tally)
+            renderer.render_view(plan, view, out, metrics)
         })
     }
 
@@ -338,7 +338,7 @@ impl SampleRenderer {
         info: &ImageInfo,
         draw: Draw,
         target: Target<'_>,
-        tally: &mut Tally,
+        metrics: &mut WorkerMetrics,
     ) -> Result<(), SampleFault> {
         self.draw_plans(info.width, info.height, draw)?;
         let out = self.room(target)?;
@@ -353,9 +353,9 @@ impl SampleRenderer {
             match self.decoder.jpeg().decode_planes(stored.bytes, &request) {
                 Ok(planes) => {
                     self.damage = planes.decoded().damage;
-                    tally.lap(Stage::Decode);
+                    metrics.lap(Stage::Decode);
                     let run = |renderer: &mut Renderer, plan: &Plan, out: &mut [u8]| {
-                        renderer.render_planes(plan, scale, &planes, out, tally)
+                        renderer.render_planes(plan, scale, &planes, out, metrics)
                     };
                     return for_each_plan(&self.plans, &mut self.renderer, out, run);
                 }
@@ -367,12 +367,12 @@ impl SampleRenderer {
         let region = union(self.plans.iter().map(|plan| plan.head.source()));
         let request = JpegRequest { region, ..request };
         self.damage = self.decoder.jpeg().decode(stored.bytes, &request, &mut self.image)?.damage;
-        tally.lap(Stage::Decode);
+        metrics.lap(Stage::Decode);
         let Image { width, height, data, .. } = &self.image;
         let Rect { x, y, .. } = region.unwrap_or(Rect::of_size(*width, *height));
         let view = ImageView::packed(data, *width, *height, CHANNELS).at(x, y);
         for_each_plan(&self.plans, &mut self.renderer, out, |renderer, plan, out| {
-            renderer.render_view(plan, view, out, tally)
+            renderer.render_view(plan, view, out, metrics)
         })
     }
 

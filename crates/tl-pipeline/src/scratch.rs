@@ -8,9 +8,9 @@ use tl_transform::BoundTransforms;
 use crate::config::LoaderConfig;
 use crate::fields::Annotator;
 use crate::memory::SampleLimits;
+use crate::metrics::WorkerMetrics;
 use crate::sample::SampleRenderer;
 use crate::table::TableScratch;
-use crate::tally::Tally;
 use crate::work::Work;
 
 /// The memory of one worker, reused from sample to sample and from epoch to epoch.
@@ -27,7 +27,7 @@ pub(crate) struct Scratch {
     /// What a sample may take of it.
     pub(crate) limits: SampleLimits,
     /// What was counted since the last batch.
-    pub(crate) tally: Tally,
+    pub(crate) metrics: WorkerMetrics,
 }
 
 impl Scratch {
@@ -49,14 +49,14 @@ impl Scratch {
         let row_index = Vec::new();
         let unmixed = Vec::new();
         let table = TableScratch::default();
-        let tally = Tally::start(None);
-        Self { bytes, row_index, renderer, unmixed, annotator, table, limits, tally }
+        let metrics = WorkerMetrics::start(None);
+        Self { bytes, row_index, renderer, unmixed, annotator, table, limits, metrics }
     }
 
     /// Takes `fresh` memory for its own; the counts stay.
     pub(crate) fn renew(&mut self, fresh: Self) {
-        let tally = mem::replace(&mut self.tally, Tally::start(None));
-        *self = Self { tally, ..fresh };
+        let metrics = mem::replace(&mut self.metrics, WorkerMetrics::start(None));
+        *self = Self { metrics, ..fresh };
     }
 
     /// Gives back buffers that are larger than what is kept for the next sample.

@@ -11,11 +11,11 @@ use crate::config::LoaderConfig;
 use crate::dataset::Dataset;
 use crate::error::PipelineError;
 use crate::fingerprint::Fingerprint;
-use crate::form::Form;
+use crate::layout::BatchLayout;
 use crate::memory::SampleLimits;
+use crate::memory_limits::MemoryLimits;
 use crate::note::LoaderNote;
 use crate::order::{Order, Sequence};
-use crate::room::Room;
 use crate::row::RowExtras;
 use crate::schedule::Schedule;
 use crate::scratch::Scratch;
@@ -31,13 +31,13 @@ pub(crate) struct Shared {
     pub(crate) config: LoaderConfig,
     pub(crate) sequence: Sequence,
     pub(crate) schedule: Schedule,
-    /// The form of every batch that is not padded.
-    pub(crate) form: Form,
+    /// The layout of every batch that is not padded.
+    pub(crate) layout: BatchLayout,
     pub(crate) user_transforms: BoundTransforms,
     /// Where samples are rows of a table.
     pub(crate) gatherer: Option<Gatherer>,
     pub(crate) pool: Arc<Pool<RowExtras>>,
-    pub(crate) room: Room,
+    pub(crate) memory: MemoryLimits,
     /// Workers' memory between runs.
     pub(crate) scratch: Mutex<Vec<Scratch>>,
     pub(crate) caches: Caches,
@@ -98,7 +98,7 @@ impl Shared {
 
     /// Memory for a worker.
     pub(crate) fn new_scratch(&self) -> Scratch {
-        self.scratch_within(*self.room.usual())
+        self.scratch_within(*self.memory.usual())
     }
 
     /// Memory for samples within `limits`.

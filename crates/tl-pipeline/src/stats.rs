@@ -6,9 +6,9 @@ use tl_handoff::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
 
 use crate::audit::{AuditEntry, LISTED, Outcome};
 use crate::batching::PaddingStats;
+use crate::metrics::{Counted, WorkerMetrics};
 use crate::reader::{ReaderCounters, ReaderStats, nanoseconds};
 use crate::stage::{Stage, StageTimes};
-use crate::tally::{Counted, Tally};
 
 /// What a loader has done so far, over all its epochs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -147,8 +147,8 @@ impl Counters {
     }
 
     /// Adds what a worker has counted, and leaves it with nothing.
-    pub(crate) fn flush(&self, tally: &mut Tally) {
-        let Counted { processed, bytes_read, asleep, waits, stages } = tally.take();
+    pub(crate) fn flush(&self, metrics: &mut WorkerMetrics) {
+        let Counted { processed, bytes_read, asleep, waits, stages } = metrics.take();
         self.processed.fetch_add(processed, Ordering::Relaxed);
         self.bytes_read.fetch_add(bytes_read, Ordering::Relaxed);
         self.worker_wait.fetch_add(nanoseconds(asleep), Ordering::Relaxed);

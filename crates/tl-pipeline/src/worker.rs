@@ -10,12 +10,12 @@ use tl_handoff::sync::{Arc, thread};
 
 use crate::bucket::Window;
 use crate::error::PipelineError;
-use crate::form::Form;
+use crate::layout::BatchLayout;
+use crate::metrics::WorkerMetrics;
 use crate::row::RowExtras;
 use crate::run::{EpochOrder, Run};
 use crate::scratch::Scratch;
 use crate::stage::Stage;
-use crate::tally::Tally;
 use crate::trace::EventBuffer;
 
 /// The batch that a worker is at.
@@ -25,17 +25,17 @@ struct Current {
     epoch: Arc<EpochOrder>,
     /// How its samples are grouped, where they are.
     grouping: Option<Arc<Window>>,
-    form: Form,
+    layout: BatchLayout,
     lease: Arc<Lease<RowExtras>>,
 }
 
 /// Works until there is nothing left to claim, or the run is closed, and counts what it does.
 pub(crate) fn run(run: &Run, scratch: &mut Scratch, events: Option<EventBuffer>) {
-    scratch.tally = Tally::start(events);
+    scratch.metrics = WorkerMetrics::start(events);
     work(run, scratch);
-    scratch.tally.lap(Stage::Overhead);
-    run.shared().counters.flush(&mut scratch.tally);
-    scratch.tally = Tally::start(None);
+    scratch.metrics.lap(Stage::Overhead);
+    run.shared().counters.flush(&mut scratch.metrics);
+    scratch.metrics = WorkerMetrics::start(None);
 }
 
 fn work(run: &Run, scratch: &mut Scratch) {
@@ -50,17 +50,17 @@ fn work(run: &Run, scratch: &mut Scratch) {
             let known = known.or_else(|| run.is_padded().then(|| run.order(place.epoch)));
             let grouping = known.as_deref().map_or(Ok(None), |epoch| run.grouping(epoch, place));
             let formed = grouping.and_then(|grouping| {
-                let form = run.form(grouping.as_deref(), place)?;
-                Ok((grouping, form))
+                let layout = run.layout(grouping.as_deref(), place)?;
+                Ok((grouping, layout))
             });
-            let (grouping, form) = match formed {
+            let (grouping, layout) = match formed {
                 Ok(formed) => formed,
                 Err(error) => return run.ring.fail_at(place.serial, error),
             };
-            run.shared().counters.flush(&mut scratch.tally);
-            let Some(lease) = run.enter(place, &form, &mut scratch.tally) else { return };
+            run.shared().counters.flush(&mut scratch.metrics);
+            let Some(lease) = run.enter(place, &layout, &mut scratch.metrics) else { return };
             let epoch = known.unwrap_or_else(|| run.order(place.epoch));
-            current = Some(Current { serial: place.serial, epoch, grouping, form, lease });
+            current = Some(Current { serial: place.serial, epoch, grouping, layout, lease });
         }
         let Some(current) = &current else { return };
         if let Some(complete) = fill::fill(run, scratch, current, place) {

@@ -60,7 +60,7 @@ pub fn tl() -> ExitCode {
 #[must_use]
 pub fn tl_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    guarded(|| {
+    catch_panic(|| {
         let cli = match Cli::try_parse_from(arguments) {
             Ok(cli) => cli,
             Err(error) => return refused(&error),
@@ -74,7 +74,7 @@ pub fn tl_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 /// The `tar_to_tbl` command: as [`tl`], for converting one archive.
 #[must_use]
 pub fn tar_to_tbl() -> ExitCode {
-    guarded(|| match tar_to_tbl::TarToTblArgs::try_parse() {
+    catch_panic(|| match tar_to_tbl::TarToTblArgs::try_parse() {
         Ok(args) => check_level().and_then(|()| tar_to_tbl::run(&args)),
         Err(error) => refused(&error),
     })
@@ -89,7 +89,7 @@ pub fn command() -> clap::Command {
 
 /// Runs `command` and turns its end into a line on standard error and an exit code. A panic,
 /// on whichever thread, is one line too.
-fn guarded(command: impl FnOnce() -> Result<Verdict, Failure> + panic::UnwindSafe) -> u8 {
+fn catch_panic(command: impl FnOnce() -> Result<Verdict, Failure> + panic::UnwindSafe) -> u8 {
     panic::set_hook(Box::new(report_panic));
     catch_file_size_signal();
     let Ok(end) = panic::catch_unwind(command) else {

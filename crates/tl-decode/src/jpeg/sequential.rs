@@ -143,7 +143,7 @@ impl SequentialDecoder {
             let mcus = segments.last_mcu().saturating_sub(walk.mcus_done());
             let stop = segment(level, &mut walk, &self.data, &mut self.blocks, &start, mcus);
             start = RowStart::default();
-            if stop == SegmentStop::BehindWindow {
+            if stop == SegmentStop::PastWindow {
                 walk.advance(segments.all_mcus);
                 return Ok(ScanEnd { at: None, damage: segments.damage });
             }
@@ -195,7 +195,7 @@ fn leaves_row<S: BlockSink>(
             let end = (data.len() * 8).checked_sub((8 - next.bit()) % 8);
             (end != Some(position) || predictors != next.predictors).then_some(position / 8)
         }
-        SegmentStop::Complete { .. } | SegmentStop::BehindWindow => None,
+        SegmentStop::Complete { .. } | SegmentStop::PastWindow => None,
     }
 }
 
@@ -235,9 +235,7 @@ fn find_tables(
 /// The damage of a segment that was decoded up to `stop`.
 fn fault(stop: SegmentStop, file: &[u8], data: &EntropyData, end: SegmentEnd) -> Option<Damage> {
     match stop {
-        SegmentStop::Complete { left_over: 0..=STRAY_BYTES, .. } | SegmentStop::BehindWindow => {
-            None
-        }
+        SegmentStop::Complete { left_over: 0..=STRAY_BYTES, .. } | SegmentStop::PastWindow => None,
         SegmentStop::Complete { left_over, .. } => {
             let offset = data.file_offset(file, data.len() - left_over);
             Some(Damage::at(words::UNUSED, offset))

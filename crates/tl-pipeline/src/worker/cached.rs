@@ -22,33 +22,33 @@ pub(super) fn render<'s>(
     let kind = CacheKind::Decoded;
     let wanted = source.wanted();
     let max_decoded_bytes = scratch.limits.decode.max_decoded_bytes;
-    let Scratch { renderer: Some(renderer), bytes, row_index, tally, .. } = scratch else {
+    let Scratch { renderer: Some(renderer), bytes, row_index, metrics, .. } = scratch else {
         unreachable!("a cache of pixels is refused where nothing is decoded");
     };
     if let Some(block) = caches.held(kind, wanted) {
-        tally.lap(Stage::Read);
+        metrics.lap(Stage::Read);
         let input = Input::Pixels(block.bytes(), block.form().1);
-        return Ok(renderer.render_timed(input, source.draw, target, tally)?);
+        return Ok(renderer.render_timed(input, source.draw, target, metrics)?);
     }
     let facts = wanted.dataset.facts(wanted.sample)?;
     let limit = max_decoded_bytes.max(facts.bytes);
     let name = match caches.read(kind, wanted, &facts, limit, bytes) {
         Ok(size) => {
-            tally.lap(Stage::Read);
+            metrics.lap(Stage::Read);
             let input = Input::Pixels(bytes, size);
-            return Ok(renderer.render_timed(input, source.draw, target, tally)?);
+            return Ok(renderer.render_timed(input, source.draw, target, metrics)?);
         }
         Err(name) => name,
     };
-    let mut stored = source.stored(bytes, row_index, tally)?;
+    let mut stored = source.stored(bytes, row_index, metrics)?;
     if caches.may_keep(kind, wanted, name)
         && let Some(image) = renderer.decode(&mut stored)
     {
-        tally.lap(Stage::Decode);
+        metrics.lap(Stage::Decode);
         let form = (SampleFormat::RawU8, (image.width, image.height));
         caches.keep(kind, wanted, name, &image.data, form);
-        tally.lap(Stage::Read);
-        return Ok(renderer.render_decoded(source.draw, target, tally)?);
+        metrics.lap(Stage::Read);
+        return Ok(renderer.render_decoded(source.draw, target, metrics)?);
     }
-    Ok(renderer.render_timed(Input::Stored(stored), source.draw, target, tally)?)
+    Ok(renderer.render_timed(Input::Stored(stored), source.draw, target, metrics)?)
 }

@@ -11,8 +11,9 @@ use tl_transform::Draw;
 use crate::audit::Outcome;
 use crate::error::{SampleError, SampleFault};
 use crate::fetch::{ReadRow, RowSource};
-use crate::form::Form;
-use crate::guard::guarded;
+use crate::layout::BatchLayout;
+use crate::metrics::WorkerMetrics;
+use crate::panics::catch_panic;
 use crate::policy::{OnError, replacements};
 use crate::reader;
 use crate::readers::READ_AHEAD;
@@ -20,7 +21,6 @@ use crate::row::{Finding, Interrupted, RowExtras};
 use crate::run::{Place, Run};
 use crate::scratch::Scratch;
 use crate::stage::Stage;
-use crate::tally::Tally;
 use crate::worker::Current;
 use crate::worker::process::{Processed, process};
 
@@ -46,12 +46,12 @@ pub(super) fn fill<'a>(
     let slot = run.slot(grouping.as_deref(), place);
     let index = epoch.order.sample_at(slot.position).expect("a position is below their number");
     // Telling what will be read takes the system's time, and belongs to reading.
-    scratch.tally.lap(Stage::Overhead);
-    scratch.tally.work_on(index);
+    scratch.metrics.lap(Stage::Overhead);
+    scratch.metrics.work_on(index);
     if run.window().is_none()
         && let Some(sample) = run.ahead(epoch, place, READ_AHEAD)
     {
-        reader::early(run, sample, || {
+        reader::catch_prefetch_panic(run, sample, || {
             if !run.caches().expects(run.dataset(), sample, &mut scratch.bytes) {
                 run.dataset().will_need(sample);
             }
@@ -63,12 +63,12 @@ pub(super) fn fill<'a>(
     parts.extra.findings.clear();
     parts.extra.left_out = false;
     let mut filler = Filler { run, scratch, current, place, read_row: ReadRow::new(place.run_row) };
-    let filled = match filler.attempt(slot.position, index, &mut parts) {
+    let filled = match filler.try_fill(slot.position, index, &mut parts) {
         Ok(filled) => filled,
-        Err(error) => filler.instead(slot.position, error, &mut parts),
+        Err(error) => filler.apply_error_policy(slot.position, error, &mut parts),
     };
     let Row { index, label, size, valid } = filled?;
-    run.room().charge(lease, parts.extra);
+    run.memory().charge(lease, parts.extra);
     let label = label.unwrap_or(-1);
     let valid = valid && slot.valid;
     row.identify(Identity { label, index, size, valid });
@@ -87,22 +87,22 @@ struct Filler<'w> {
 impl Filler<'_> {
     /// Puts sample `index`, which is at `position` of the epoch, into the row. `None` when the run is
     /// over.
-    fn attempt(
+    fn try_fill(
         &mut self,
         position: u64,
         index: u64,
         parts: &mut Parts<'_, RowExtras>,
     ) -> Result<Option<Row>, Arc<SampleError>> {
-        let Self { run, scratch, current: Current { epoch, form, .. }, read_row, .. } = self;
+        let Self { run, scratch, current: Current { epoch, layout, .. }, read_row, .. } = self;
         let run = *run;
         parts.extra.view_of = None;
         let row = parts.reborrow();
         let seed = epoch.order.seed_at(position);
         let draw = Draw { seed, epoch: epoch.number, sample: index };
-        scratch.tally.work_on(index);
+        scratch.metrics.work_on(index);
         let source = RowSource { run, draw, row: read_row };
-        let work = || within_limits(source, scratch, form, row);
-        let result = guarded(work).unwrap_or_else(|message| {
+        let work = || within_limits(source, scratch, layout, row);
+        let result = catch_panic(work).unwrap_or_else(|message| {
             // Whatever the panic interrupted is in an unknown state.
             scratch.renew(run.shared().new_scratch());
             parts.extra.image = Image::new();
@@ -110,7 +110,7 @@ impl Filler<'_> {
         });
         // What was read ahead is this sample's, and of no use to one in its place.
         read_row.discard(run);
-        scratch.tally.process();
+        scratch.metrics.process();
         scratch.trim();
         let error = |fault| Arc::new(run.dataset().sample_error(index, fault));
         let Processed { label, size, damage } = match result {
@@ -127,7 +127,7 @@ impl Filler<'_> {
 
     /// Does with a row what the policy says, when the sample at `position` cannot be used. `None` when
     /// the run is over.
-    fn instead(
+    fn apply_error_policy(
         &mut self,
         position: u64,
         error: Arc<SampleError>,
@@ -149,7 +149,7 @@ impl Filler<'_> {
                 let mut row = None;
                 for other in self.others(position) {
                     let Some(index) = self.current.epoch.order.sample_at(other) else { continue };
-                    if let Ok(filled) = self.attempt(other, index, parts) {
+                    if let Ok(filled) = self.try_fill(other, index, parts) {
                         row = Some(filled?);
                         break;
                     }
@@ -171,10 +171,10 @@ impl Filler<'_> {
     /// The positions whose samples are tried in the place of the one at `position`. A padded batch
     /// has the size of its own images, and room for those.
     fn others(&self, position: u64) -> Vec<u64> {
-        let Self { run, current: Current { epoch, grouping, form, .. }, place, .. } = self;
+        let Self { run, current: Current { epoch, grouping, layout, .. }, place, .. } = self;
         let seed = run.config().seed;
         let of_batch = |row| run.slot(grouping.as_deref(), Place { row, ..*place }).position;
-        if form.is_padded {
+        if layout.is_padded {
             let rows = run.shared().schedule.rows_of(place.batch);
             replacements(seed, epoch.number, position, rows).map(of_batch).collect()
         } else {
@@ -188,24 +188,24 @@ impl Filler<'_> {
 fn within_limits(
     source: RowSource<'_>,
     scratch: &mut Scratch,
-    form: &Form,
+    layout: &BatchLayout,
     mut row: Parts<'_, RowExtras>,
 ) -> Result<Processed, Interrupted> {
     let run = source.run;
-    let result = process(source, scratch, form, row.reborrow());
+    let result = process(source, scratch, layout, row.reborrow());
     if !matches!(&result, Err(Interrupted::Fault(fault)) if fault.is_limit()) {
         return result;
     }
-    let Some((_leave, limits)) = run.room().reserve() else { return result };
+    let Some((_leave, limits)) = run.memory().reserve() else { return result };
     // Others may have had it for long.
     if run.is_over() {
         return Err(Interrupted::Over);
     }
-    let tally = mem::replace(&mut scratch.tally, Tally::start(None));
-    let mut large = Scratch { tally, ..run.shared().scratch_within(limits) };
-    let result = guarded(|| process(source, &mut large, form, row.reborrow()));
+    let metrics = mem::replace(&mut scratch.metrics, WorkerMetrics::start(None));
+    let mut large = Scratch { metrics, ..run.shared().scratch_within(limits) };
+    let result = catch_panic(|| process(source, &mut large, layout, row.reborrow()));
     // Also behind a panic, which what was counted outlives.
-    scratch.tally = large.tally;
+    scratch.metrics = large.metrics;
     result.unwrap_or_else(|message| {
         row.extra.image = Image::new();
         Err(SampleFault::Panicked { message }.into())

@@ -10,8 +10,8 @@ use crate::cache::CacheKind;
 use crate::error::SampleFault;
 use crate::fetch::RowSource;
 use crate::fields::{Fields, Placed};
-use crate::form::Form;
-use crate::form::ImageSpec;
+use crate::layout::BatchLayout;
+use crate::layout::ImageSpec;
 use crate::note::LoaderNote;
 use crate::row::{Interrupted, RowExtras};
 use crate::sample::{Input, SampleRenderer, Target};
@@ -32,34 +32,34 @@ pub(super) struct Processed {
 pub(super) fn process(
     source: RowSource<'_>,
     scratch: &mut Scratch,
-    form: &Form,
+    layout: &BatchLayout,
     mut parts: Parts<'_, RowExtras>,
 ) -> Result<Processed, Interrupted> {
     let run = source.run;
     parts.extra.fields.clear();
     if let Some(gatherer) = &run.shared().gatherer {
-        let Scratch { table, tally, .. } = scratch;
+        let Scratch { table, metrics, .. } = scratch;
         let label = gatherer.gather(run.dataset(), source.draw, &mut parts, table)?;
-        tally.read(gatherer.row_bytes());
-        tally.lap(Stage::Read);
+        metrics.read(gatherer.row_bytes());
+        metrics.lap(Stage::Read);
         return Ok(Processed { label, size: [0; 2], damage: None });
     }
     let Parts { image: out, mask, extra, .. } = parts;
-    let processed = process_image(source, scratch, form, out, extra)?;
+    let processed = process_image(source, scratch, layout, out, extra)?;
     if run.config().fields == Fields::default() {
         return Ok(processed);
     }
-    let Scratch { renderer, annotator, tally, limits, .. } = scratch;
+    let Scratch { renderer, annotator, metrics, limits, .. } = scratch;
     let fields = &mut extra.fields;
-    tally.read(annotator.read(run.dataset(), source.sample(), limits.stored, fields)?);
-    tally.lap(Stage::Read);
+    metrics.read(annotator.read(run.dataset(), source.sample(), limits.stored, fields)?);
+    metrics.lap(Stage::Read);
     let placed = renderer.as_ref().and_then(|renderer| {
-        let room = form.spec.map(|spec| (spec.width, spec.height));
+        let room = layout.spec.map(|spec| (spec.width, spec.height));
         Some(Placed { plan: renderer.plans().first()?, size: renderer.image_size(), room })
     });
     if let Some(placed) = placed {
         annotator.place(&placed, fields, mask)?;
-        tally.lap(Stage::Transform);
+        metrics.lap(Stage::Transform);
     }
     Ok(processed)
 }
@@ -68,7 +68,7 @@ pub(super) fn process(
 fn process_image(
     source: RowSource<'_>,
     scratch: &mut Scratch,
-    form: &Form,
+    layout: &BatchLayout,
     out: &mut [u8],
     extra: &mut RowExtras,
 ) -> Result<Processed, Interrupted> {
@@ -83,21 +83,21 @@ fn process_image(
         (image.width, image.height) = (0, 0);
         image.data.clear();
         *view_of = Some(Arc::clone(dataset));
-        scratch.tally.read(view.len());
-        scratch.tally.lap(Stage::Read);
+        scratch.metrics.read(view.len());
+        scratch.metrics.lap(Stage::Read);
         return Ok(Processed { label, size: [0; 2], damage: None });
     }
-    if run.room().is_bounded() {
+    if run.memory().is_bounded() {
         check_stored(&dataset.facts(index)?, scratch.limits.stored)?;
     }
     if scratch.renderer.is_none() {
         (image.width, image.height) = (0, 0);
-        source.bytes(&mut image.data, &mut scratch.tally)?;
-        scratch.tally.lap(Stage::Read);
+        source.bytes(&mut image.data, &mut scratch.metrics)?;
+        scratch.metrics.lap(Stage::Read);
         return Ok(Processed { label, size: [0; 2], damage: None });
     }
-    let target = match form.spec {
-        Some(ImageSpec { width, height, .. }) if form.is_padded => {
+    let target = match layout.spec {
+        Some(ImageSpec { width, height, .. }) if layout.is_padded => {
             Target::Padded { row: out, size: (width, height) }
         }
         Some(_) => Target::Row(out),
@@ -128,8 +128,8 @@ fn render<'s>(
     scratch: &'s mut Scratch,
     target: Target<'_>,
 ) -> Result<&'s [Plan], Interrupted> {
-    let Scratch { bytes, row_index, renderer, tally, .. } = scratch;
-    let stored = source.stored(bytes, row_index, tally)?;
+    let Scratch { bytes, row_index, renderer, metrics, .. } = scratch;
+    let stored = source.stored(bytes, row_index, metrics)?;
     let renderer = renderer.as_mut().expect("samples are decoded");
-    Ok(renderer.render_timed(Input::Stored(stored), source.draw, target, tally)?)
+    Ok(renderer.render_timed(Input::Stored(stored), source.draw, target, metrics)?)
 }

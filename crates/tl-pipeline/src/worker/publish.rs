@@ -8,7 +8,7 @@ use tl_simd::Level;
 use crate::audit::{AuditEntry, Outcome};
 use crate::batch::Filled;
 use crate::batch::{Batch, Mixed};
-use crate::form::Form;
+use crate::layout::BatchLayout;
 use crate::row::{Finding, RowExtras};
 use crate::run::{Place, Run};
 use crate::scratch::Scratch;
@@ -21,12 +21,12 @@ use crate::worker::Current;
 pub(super) fn publish(
     run: &Run,
     scratch: &mut Scratch,
-    Current { grouping, form, lease, .. }: &Current,
+    Current { grouping, layout, lease, .. }: &Current,
     place: Place,
     mut complete: Complete<'_, RowExtras>,
 ) {
-    scratch.tally.lap(Stage::Overhead);
-    scratch.tally.work_on(place.batch);
+    scratch.metrics.lap(Stage::Overhead);
+    scratch.metrics.work_on(place.batch);
     let group = run.config().mixing_group;
     let mut len = 0;
     let mut audit = Vec::new();
@@ -54,11 +54,11 @@ pub(super) fn publish(
             }
         }
         let first = Place { row: first as u64, ..place };
-        mixed.extend(mix(run, scratch, form, first, &mut complete, start..len));
+        mixed.extend(mix(run, scratch, layout, first, &mut complete, start..len));
     }
     complete.publish();
     let rows = run.shared().schedule.counted_rows_of(place.batch);
-    scratch.tally.lap(Stage::Finish);
+    scratch.metrics.lap(Stage::Finish);
     let mut failed = None;
     let filled = match audit.iter().position(|entry| entry.outcome == Outcome::Raised) {
         Some(raised) => {
@@ -67,8 +67,8 @@ pub(super) fn publish(
         }
         None => {
             let charged = lease.permit().map_or(0, Permit::charged);
-            let within = run.room().check(place.epoch, place.batch, charged);
-            let batch = Batch::new(Arc::clone(lease), place.batch, len, form, mixed, left_out);
+            let within = run.memory().check(place.epoch, place.batch, charged);
+            let batch = Batch::new(Arc::clone(lease), place.batch, len, layout, mixed, left_out);
             let held = batch.held();
             let batch = within.and_then(|()| match &run.config().collate {
                 // Nobody receives a batch without a sample.
@@ -91,12 +91,12 @@ pub(super) fn publish(
 fn mix(
     run: &Run,
     scratch: &mut Scratch,
-    form: &Form,
+    layout: &BatchLayout,
     first: Place,
     complete: &mut Complete<'_, RowExtras>,
     rows: std::ops::Range<usize>,
 ) -> Option<Mixed> {
-    let (Work::Images(recipe), Some(spec)) = (&run.config().work, form.spec) else {
+    let (Work::Images(recipe), Some(spec)) = (&run.config().work, layout.spec) else {
         return None;
     };
     let place = run.shared().schedule.slot(first.batch, first.row).place;

@@ -46,14 +46,14 @@ impl<'a, const SIZE: usize> Following<'a, SIZE> {
 
     /// The rest of the index after `used` bits, moved to the top of its bits.
     #[inline(always)]
-    fn behind(index: u32, used: u32) -> u32 {
+    fn rest_after(index: u32, used: u32) -> u32 {
         (index << (used & 31)) & ((1 << Self::INDEX_BITS) - 1)
     }
 
     /// The bits of the end-of-block code at bit `used`, 0 for another code.
     #[inline(always)]
     fn end_at(&self, index: u32, used: u32) -> u32 {
-        let code = Self::behind(index, used) >> Self::INDEX_BITS.saturating_sub(self.end_bits);
+        let code = Self::rest_after(index, used) >> Self::INDEX_BITS.saturating_sub(self.end_bits);
         let is_end = used + self.end_bits <= Self::INDEX_BITS && code == self.end_code;
         if is_end { self.end_bits } else { 0 }
     }
@@ -61,7 +61,7 @@ impl<'a, const SIZE: usize> Following<'a, SIZE> {
     /// The coefficient of `size` bits at bit `used`, taking bits after the index for zeros.
     #[inline(always)]
     fn coefficient(index: u32, used: u32, size: u32) -> u32 {
-        let ahead = Self::behind(index, used);
+        let ahead = Self::rest_after(index, used);
         let bits = (ahead << (16 - Self::INDEX_BITS)) >> (16 - size);
         let is_negative = ahead >> (Self::INDEX_BITS - 1) == 0;
         bits.wrapping_sub(if is_negative { (1 << size) - 1 } else { 0 })
@@ -79,7 +79,7 @@ impl<'a, const SIZE: usize> Following<'a, SIZE> {
         let is_first = code > 0 && (is_dc || size > 0) && is_sign_there && used <= MAX_BITS;
         let value = Self::coefficient(index, code, size);
 
-        let next = self.symbols[Self::behind(index, used) as usize % SIZE];
+        let next = self.symbols[Self::rest_after(index, used) as usize % SIZE];
         let next_code = used + (next & 0xFF);
         let next_run = next >> 12;
         let next_size = next >> 8 & 15;

@@ -138,7 +138,7 @@ impl Tables {
         let run = u32::from(symbol.value >> 4);
         let size = u32::from(symbol.value & 15);
         let room = COEFFICIENTS.saturating_sub(at + 1);
-        let behind = match size {
+        let after = match size {
             0 if at == 0 => 1,
             0 if run == 15 => (room + 1).min(16),
             0 => END,
@@ -150,6 +150,6 @@ impl Tables {
             place = run.min(room);
             value = extend(((bits << symbol.bits) >> (64 - size)) as u32, size);
         }
-        entry(symbol.bits + size, 0, [place; 2], behind, [0, value])
+        entry(symbol.bits + size, 0, [place; 2], after, [0, value])
     }
 }

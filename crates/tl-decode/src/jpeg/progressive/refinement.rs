@@ -17,7 +17,7 @@ const CORRECTIONS_AT_ONCE: u32 = 32;
 
 /// Stands for a run that is longer than the band's zeros before a new coefficient. One more if the
 /// coefficient is negative.
-const BEHIND_BAND: u32 = 1 << 31;
+const AFTER_BAND: u32 = 1 << 31;
 
 /// Decodes one more bit for `blocks`.
 #[inline(always)]
@@ -49,11 +49,11 @@ pub(super) fn decode(
             corrections.take(known.count_ones() - corrections.count, &mut stretch.bits);
             correct(block, known, corrections.bits, band.low, &mut places);
         }
-        if run >= BEHIND_BAND {
+        if run >= AFTER_BAND {
             // libjpeg stores it after the band or in the last place, once all is corrected.
             let number = (band.last + 1).min(LAST);
             let step = 1 << band.low;
-            *place(block, number) = if run == BEHIND_BAND { step } else { -step };
+            *place(block, number) = if run == AFTER_BAND { step } else { -step };
             *map |= 1 << number;
             run = 0;
         }
@@ -180,7 +180,7 @@ impl Symbols<'_> {
             if zero >= self.zeros {
                 let end = match value {
                     0 => 0,
-                    value => BEHIND_BAND + u32::from(value < 0),
+                    value => AFTER_BAND + u32::from(value < 0),
                 };
                 return Ok((fresh, end));
             }

@@ -27,8 +27,8 @@ pub(super) struct Walk<'a, 'b, S> {
 pub(super) enum SegmentStop {
     /// All its MCUs were decoded up to this bit of the data; this many bytes are left over.
     Complete { left_over: usize, position: usize, predictors: Predictors },
-    /// The window ends in front of its next MCU.
-    BehindWindow,
+    /// The next MCU lies past the end of the window.
+    PastWindow,
     /// At this byte of the data.
     Fault(Fault, usize),
 }
@@ -56,7 +56,7 @@ impl<S: BlockSink> Walk<'_, '_, S> {
                 self.record_row(data, bits.position(), &predictors);
             }
             let Some(Piece { mcus: count, wanted }) = self.next_piece() else {
-                return SegmentStop::BehindWindow;
+                return SegmentStop::PastWindow;
             };
             let count = u32::try_from(mcus).map_or(count, |left| count.min(left));
             let slots = self.layout.slots();

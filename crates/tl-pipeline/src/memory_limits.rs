@@ -8,7 +8,7 @@ use tl_handoff::window::SPARE_BYTES;
 use crate::config::LoaderConfig;
 use crate::error::PipelineError;
 use crate::fields::Fields;
-use crate::form::Form;
+use crate::layout::BatchLayout;
 use crate::memory::{Demand, Division, MemoryReport, SampleLimits};
 use crate::row::RowExtras;
 use crate::table::Gatherer;
@@ -22,7 +22,7 @@ const UNMIXED: u64 = 3;
 
 /// The bounds of a loader's memory.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct MemoryLimits {
     /// Who may have a batch.
     pub(crate) permits: Arc<BatchPermits>,
     /// Bytes of decoded blocks of a table.
@@ -44,14 +44,14 @@ pub(crate) struct Room {
     kept_per_row: Option<usize>,
 }
 
-impl Room {
+impl MemoryLimits {
     /// That of `config`, whose prefetch is lowered to what there is room for.
     ///
     /// # Errors
     /// [`PipelineError::MemoryBudget`].
     pub(crate) fn new(
         config: &mut LoaderConfig,
-        form: &Form,
+        layout: &BatchLayout,
         gatherer: Option<&Gatherer>,
     ) -> Result<Self, PipelineError> {
         let (blocks, load_bytes) =
@@ -60,13 +60,13 @@ impl Room {
             // Views too are copied where a source has none.
             Work::Bytes | Work::Views => true,
             Work::Columns(_) => config.fields != Fields::default(),
-            Work::Images(_) => form.spec.is_none() || config.fields != Fields::default(),
+            Work::Images(_) => layout.spec.is_none() || config.fields != Fields::default(),
         };
         // Padded batches have a size each, though their rows do not grow.
         let varying = grows || config.batching.pads();
         let both = grows && config.batching.pads();
         let rows = config.batch_size as u64;
-        let batch_bytes = if config.batching.pads() { 0 } else { form.shape.bytes() as u64 };
+        let batch_bytes = if config.batching.pads() { 0 } else { layout.shape.bytes() as u64 };
         let batch_bytes = batch_bytes.saturating_add(rows.saturating_mul(ROW_BYTES));
         if let (Some(bytes), false) = (config.prefetch_bytes, varying) {
             let batches = usize::try_from(bytes / batch_bytes.max(1)).unwrap_or(usize::MAX);
@@ -75,7 +75,7 @@ impl Room {
         let division = match config.memory_budget {
             None => None,
             Some(budget) => {
-                let demand = demand(config, form);
+                let demand = demand(config, layout);
                 let caches = demand.caches.saturating_add(blocks);
                 let worker_bytes = demand.worker_bytes.saturating_add(load_bytes);
                 let demand = Demand { batch_bytes, rows, varying, caches, worker_bytes, ..demand };
@@ -189,9 +189,9 @@ impl Room {
 }
 
 /// What a configuration asks for, besides its batches.
-fn demand(config: &LoaderConfig, form: &Form) -> Demand {
+fn demand(config: &LoaderConfig, layout: &BatchLayout) -> Demand {
     let mixes = matches!(&config.work, Work::Images(recipe) if !recipe.batch_ops().is_empty());
-    let row = form.spec.and_then(|spec| spec.bytes()).unwrap_or(0) as u64;
+    let row = layout.spec.and_then(|spec| spec.bytes()).unwrap_or(0) as u64;
     Demand {
         batch_bytes: 0,
         rows: 0,

@@ -7,7 +7,7 @@ use tbl_io::Escaped;
 
 /// What `work` returns, or the message of its panic on one line, empty where that has none. What it
 /// changed is in an unknown state then.
-pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+pub(crate) fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| message(&*panic))
 }
 
@@ -23,10 +23,13 @@ mod tests {
 
     #[test]
     fn a_panic_is_its_message_on_one_line() {
-        assert_eq!(guarded(|| 7), Ok(7));
-        assert_eq!(guarded(|| panic!("constant\ntext")), Err::<(), _>(r"constant\x0atext".into()));
+        assert_eq!(catch_panic(|| 7), Ok(7));
+        assert_eq!(
+            catch_panic(|| panic!("constant\ntext")),
+            Err::<(), _>(r"constant\x0atext".into())
+        );
         let number = 3;
-        assert_eq!(guarded(|| panic!("made {number}\x1b")), Err::<(), _>(r"made 3\x1b".into()));
-        assert_eq!(guarded(|| std::panic::panic_any(5)), Err::<(), _>(String::new()));
+        assert_eq!(catch_panic(|| panic!("made {number}\x1b")), Err::<(), _>(r"made 3\x1b".into()));
+        assert_eq!(catch_panic(|| std::panic::panic_any(5)), Err::<(), _>(String::new()));
     }
 }

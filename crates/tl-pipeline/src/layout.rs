@@ -1,4 +1,4 @@
-//! The form of a batch: what its images are like, and the memory it takes.
+//! The layout of a batch: what its images are like, and the memory it takes.
 
 use tl_handoff::slab::{RowBytes, SlabLayout};
 use tl_handoff::sync::Arc;
@@ -11,7 +11,7 @@ use crate::fields::MaskType;
 use crate::table::ColumnSpec;
 use crate::work::Work;
 
-/// The form of the images in a batch of equally sized ones.
+/// The layout of the images in a batch of equally sized ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageSpec {
     /// Images that the recipe makes of one sample: 1, or more with crops such as
@@ -36,9 +36,9 @@ impl ImageSpec {
     }
 }
 
-/// The form of one batch, which all batches have in common unless images are padded.
+/// The layout of one batch, which all batches have in common unless images are padded.
 #[derive(Clone, Debug)]
-pub(crate) struct Form {
+pub(crate) struct BatchLayout {
     /// `None` where samples keep their sizes, or are no images.
     pub(crate) spec: Option<ImageSpec>,
     pub(crate) shape: SlabLayout,
@@ -51,7 +51,7 @@ pub(crate) struct Form {
     pub(crate) columns: Arc<[ColumnSpec]>,
 }
 
-impl Form {
+impl BatchLayout {
     /// That of a loader's batches where it is always the same.
     pub(crate) fn fixed(
         config: &LoaderConfig,

@@ -26,7 +26,7 @@ pub(crate) struct Counted {
 /// clock once, so all of a worker's time is somewhere, and a sample costs as many readings as it has
 /// stages.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct WorkerMetrics {
     last: Instant,
     counted: Counted,
     /// The sample that is worked on, or the batch that is finished; for the trace.
@@ -35,7 +35,7 @@ pub(crate) struct Tally {
     events: Option<EventBuffer>,
 }
 
-impl Tally {
+impl WorkerMetrics {
     /// Counts from now on, and traces where there is something to trace into.
     pub(crate) fn start(events: Option<EventBuffer>) -> Self {
         Self { last: Instant::now(), counted: Counted::default(), subject: 0, events }
@@ -160,18 +160,18 @@ mod tests {
 
     #[test]
     fn laps_cover_all_time_that_passes() {
-        let mut tally = Tally::start(None);
-        let start = tally.last;
+        let mut metrics = WorkerMetrics::start(None);
+        let start = metrics.last;
         for stage in Stage::ALL {
-            tally.lap(stage);
+            metrics.lap(stage);
         }
-        tally.lap_asleep(0);
-        tally.lap_waiting();
-        tally.lap_late();
-        let Counted { stages, asleep, waits, .. } = tally.take();
-        assert_eq!(stages.total() + asleep + waits.wait, tally.last - start);
+        metrics.lap_asleep(0);
+        metrics.lap_waiting();
+        metrics.lap_late();
+        let Counted { stages, asleep, waits, .. } = metrics.take();
+        assert_eq!(stages.total() + asleep + waits.wait, metrics.last - start);
         assert!(waits.late == 1 && waits.late_time <= stages[Stage::Read]);
-        assert_eq!(tally.take().stages, StageTimes::default());
+        assert_eq!(metrics.take().stages, StageTimes::default());
     }
 
     #[test]

@@ -8,22 +8,22 @@ use tl_transform::{Draw, Plan, Recipe};
 use crate::batching::{Buckets, PaddingStats};
 use crate::bucket::{self, Size, Window, Windows};
 use crate::error::{PipelineError, SampleFault};
-use crate::form::Form;
-use crate::guard::guarded;
+use crate::layout::BatchLayout;
 use crate::order::Order;
+use crate::panics::catch_panic;
 use crate::readers::{READ_AHEAD, Readers};
 use crate::run::Run;
 use crate::shared::Shared;
 use crate::work::Work;
 
 /// What the samples of one epoch are grouped by.
-pub(crate) struct Ragged {
+pub(crate) struct Bucketing {
     epoch: u32,
     windows: Windows,
     latest: RecentCache<Window>,
 }
 
-impl Ragged {
+impl Bucketing {
     pub(crate) fn new(shared: &Shared, epoch: u32, buckets: Buckets) -> Self {
         let schedule = &shared.schedule;
         let positions = schedule.positions();
@@ -76,12 +76,12 @@ fn in_use(shared: &Shared, buckets: Buckets) -> usize {
 }
 
 /// The form of batch `batch` of this rank, which is in `window`.
-pub(crate) fn form(
+pub(crate) fn layout(
     shared: &Shared,
     buckets: Buckets,
     window: &Window,
     batch: u64,
-) -> Result<Form, PipelineError> {
+) -> Result<BatchLayout, PipelineError> {
     let first = shared.schedule.slot(batch, 0).place;
     let places = first..first + shared.schedule.rows_of(batch);
     let multiple = buckets.multiple;
@@ -94,7 +94,7 @@ pub(crate) fn form(
     let Work::Images(recipe) = &shared.config.work else {
         unreachable!("`Buckets::check` refuses bytes")
     };
-    Form::padded(&shared.config, recipe, extent.size, padding)
+    BatchLayout::padded(&shared.config, recipe, extent.size, padding)
         .ok_or(PipelineError::OutOfMemory { bytes: extent.padded_pixels() })
 }
 
@@ -113,7 +113,7 @@ impl Sizes<'_> {
         let Work::Images(recipe) = &self.shared.config.work else { return Ok((0, 0)) };
         let Some(sample) = order.sample_at(position) else { return Ok((0, 0)) };
         let dataset = &self.shared.dataset;
-        let fault = match guarded(|| dataset.facts(sample)) {
+        let fault = match catch_panic(|| dataset.facts(sample)) {
             Ok(Ok(facts)) => {
                 let draw = Draw { seed: order.seed_at(position), epoch: self.epoch, sample };
                 let size = (facts.width, facts.height);
