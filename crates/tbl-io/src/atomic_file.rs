@@ -1,9 +1,9 @@
 //! A file that appears under its final name only when it is complete.
 //!
 //! On Linux the file has no name at all while it is written (`O_TMPFILE`), so a process that is
-//! killed leaves nothing behind; [`AtomicFile::commit`] gives it its name with `linkat`. Where the
-//! file system or the platform has no unnamed files, a hidden temporary file beside the target
-//! takes its place, removed when the value is dropped.
+//! killed leaves no file; [`AtomicFile::commit`] gives it its name with `linkat`. Where the
+//! file system or the platform has no unnamed files, a hidden temporary file in the target's
+//! folder replaces it, removed when the value is dropped.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -102,7 +102,7 @@ fn refuse_occupied(target: &Path, overwrite: bool) -> io::Result<()> {
     if !overwrite {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the file exists already"));
     }
-    // Renaming over a device node or a folder would destroy something that is no data set.
+    // Renaming over a device node or a folder would destroy something other than a data set.
     if found.is_file() || found.is_symlink() {
         Ok(())
     } else {

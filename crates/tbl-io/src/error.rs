@@ -106,7 +106,7 @@ pub enum ReadError {
         location: Location,
         /// The version that was opened.
         expected: Pin,
-        /// The version that is there now.
+        /// The current version.
         found: Pin,
     },
     /// A store did not deliver a range of an object.

@@ -222,7 +222,7 @@ impl Grouping {
     }
 
     /// The files of sample `index` that can hold its label, the fields in stored order: `cat.cls`
-    /// and `cat.json` of `cat.0.jpg`, and if there is none, `cat.0.cls` and `cat.0.json`.
+    /// and `cat.json` of `cat.0.jpg`, and without one, `cat.0.cls` and `cat.0.json`.
     pub(crate) fn label_fields<'a>(
         &'a self,
         names: &'a Names,
@@ -284,7 +284,7 @@ fn form_groups(runs: &Runs<'_>) -> (Vec<Group>, Vec<u32>) {
         let last = group_of.last().copied().filter(|&last| last != NO_GROUP);
         let same = last.filter(|_| runs.key(file - 1) == key);
         let group = same.unwrap_or_else(|| {
-            // There are no more groups than names, and names are numbered by `u32`.
+            // The number of groups is at most that of names, and names are numbered by `u32`.
             let new = u32::try_from(groups.len()).unwrap_or(NONE);
             table.find_or_insert(&key, new, |group| runs.key(groups[group as usize].first_file))
         });

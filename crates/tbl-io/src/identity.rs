@@ -62,7 +62,7 @@ pub(crate) enum Told {
     /// Its times, or the version of an object, would differ if the content did.
     ByTimes,
     /// Only a checksum of the bytes would tell: it was changed so lately that the next change may
-    /// get the same time, or its file system has no times of its own.
+    /// get the same time, or its file system stores no times.
     ByBytes,
 }
 

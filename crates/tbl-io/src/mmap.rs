@@ -12,11 +12,11 @@
 //! has lost nothing before it, and saves the system call. Any other SIGBUS goes to the handler that
 //! was there before.
 //!
-//! A program that installs a SIGBUS handler of its own afterwards, without calling ours, takes the
+//! A program that later installs another SIGBUS handler, without calling ours, takes the
 //! guard away.
 //!
 //! [`Mapped::slice`] lends bytes for as long as the mapping is borrowed. It checks the length when
-//! it lends; whoever needs to know that the file was not cut short while the bytes were looked at
+//! it lends; a caller that must know that the file was not cut short while it used the bytes
 //! asks [`Mapped::is_damaged`] or lends again afterwards.
 //!
 //! What is not promised: bytes that another process writes into the mapped part of the file show
@@ -183,7 +183,7 @@ impl Mapped {
         Ok(bytes)
     }
 
-    /// As [`slice`](Self::slice), without a look at the file: whoever lends many ranges asks
+    /// As [`slice`](Self::slice), without a look at the file: a caller that lends many ranges calls
     /// [`check`](Self::check) once, after what it needs of them was copied. `None` outside the mapped
     /// part.
     pub fn lend(&self, offset: u64, len: u64) -> Option<&[u8]> {

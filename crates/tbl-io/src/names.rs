@@ -41,7 +41,7 @@ impl Names {
         let slash = path.iter().rposition(|&byte| byte == b'/');
         let (folder, base) = path.split_at(slash.map_or(0, |at| at + 1));
         let start = u32::try_from(self.bases.len()).map_err(|_| TooManyNames)?;
-        // The end of the last name has to be a u32 as well, and `NONE` is no name's number.
+        // The end of the last name has to be a u32 as well, and no name has the number `NONE`.
         u32::try_from(self.bases.len() + base.len()).map_err(|_| TooManyNames)?;
         if self.entries.len() >= NONE as usize {
             return Err(TooManyNames);

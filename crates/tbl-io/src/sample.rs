@@ -29,7 +29,7 @@ pub use capability::{BulkIndex, DamageChecks, RowIndexes, SampleSourceExt, Store
 /// Reading is positioned and takes `&self`, so one source serves any number of threads.
 ///
 /// [`read_into`](Self::read_into) and [`read_fields_where`](Self::read_fields_where) may block;
-/// [`entry`](Self::entry) may where the label is a file of its own. All others must be cheap, because
+/// [`entry`](Self::entry) may where the label is a separate file. All others must be cheap, because
 /// a loader asks for them once for each sample.
 pub trait SampleSource: Any + Send + Sync + std::fmt::Debug {
     /// The file, folder or object the samples come from, as it was given to `open`.

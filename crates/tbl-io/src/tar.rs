@@ -237,7 +237,7 @@ fn label_member(names: &Names, grouping: &Grouping, index: u64) -> Option<(Label
     deciding_field(grouping.label_fields(names, index))
 }
 
-/// The note on members that later ones of the same name replace as fields, unless there are none.
+/// The note on members that later ones of the same name replace as fields, if any.
 fn replaced_members(index: &Index, grouping: &Grouping) -> Option<Note> {
     let replaced = grouping.replaced();
     let &(first, _) = replaced.first()?;

@@ -49,7 +49,7 @@ pub struct TarSummary {
 }
 
 /// A TAR archive under construction. It gets its name in [`finish`](Self::finish); dropping the
-/// writer before that leaves nothing behind.
+/// writer before that leaves no file.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;

@@ -1,5 +1,5 @@
 //! Positioned reads through `io_uring`: one thread keeps many under way. Linux only, with the feature
-//! `io-uring`; a kernel or a sandbox may refuse it, and whoever asked then reads in another way.
+//! `io-uring`; a kernel or a sandbox may refuse it, and the caller then reads in another way.
 //!
 //! The kernel writes to a buffer until it reports the read's end, whatever this process does
 //! meanwhile. So a read owns its buffer and its file from [`UringReader::start`] until

@@ -50,7 +50,7 @@ struct Census {
     has_plain_image: bool,
 }
 
-/// Numbered images that are not samples of their own, because another file makes their group one
+/// Numbered images that are not separate samples, because another file makes their group one
 /// sample, and none of its images lacks a further dot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JoinedImages {

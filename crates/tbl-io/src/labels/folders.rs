@@ -155,7 +155,7 @@ impl<'a> Layout<'a> {
         self.classes.len() > 1
     }
 
-    /// Fails where no other source has one of the classes: their folders may be no classes.
+    /// Fails where no other source has one of the classes: their folders may not be classes.
     fn check_common(&self, all: &[Self], named: &BTreeSet<&str>) -> Result<(), ReadError> {
         let mut others = all.iter().filter(|other| !std::ptr::eq(*other, self));
         let is_common = |part: &&[u8]| self.classes.contains(part);

@@ -135,7 +135,7 @@ impl Metadata {
     }
 
     /// The name of sample `index` as far as it can be saved: from the lists of names, or where they
-    /// are damaged from the first JSON block of the sample, which has no checksum of its own.
+    /// are damaged from the first JSON block of the sample, which has no checksum itself.
     pub(super) fn saved_key(&self, index: u64) -> Result<Option<Vec<u8>>, ReadError> {
         let Some(section) = &self.0 else { return Ok(None) };
         let directory = &section.directory;

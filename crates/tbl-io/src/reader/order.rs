@@ -78,7 +78,7 @@ impl Order {
         Ok(Trust::Sound)
     }
 
-    /// Checks that the first block that is no custom block of the whole file is not one of ours
+    /// Checks that the first block other than custom blocks of the whole file is not one of ours
     /// with a damaged header.
     pub(super) fn check_end(block: &Block<'_>) -> Result<(), FormatError> {
         let is_of_file = block.sample_index == BlockHeader::WHOLE_FILE;

@@ -99,7 +99,7 @@ impl TblFile {
 
     /// Resizes `bytes` so that it holds a compressed sample followed by the sample's block, and
     /// returns where the block starts. They share the caller's buffer, so that reading compressed
-    /// samples allocates nothing of its own; index entry and limit bound both.
+    /// samples allocates nothing further; index entry and limit bound both.
     fn make_room(&self, entry: &IndexEntry, bytes: &mut Vec<u8>) -> Result<usize, ReadError> {
         let sample_bytes = usize::try_from(entry.bytes).map_err(|_| self.lz4_size(entry))?;
         let block_bytes = usize::try_from(entry.stored_bytes).map_err(|_| self.lz4_size(entry))?;

@@ -150,7 +150,7 @@ impl Salvage<'_> {
                 Err(defect) => {
                     let next = self.resume(defect.offset)?;
                     let is_last = self.block(next)?.is_none();
-                    // What follows an end marker and is no other archive was never a member.
+                    // Bytes after an end marker were never a member, unless they are another archive.
                     if ended && is_last {
                         return Ok(());
                     }

@@ -97,7 +97,7 @@ fn what_is_written_is_read() {
 }
 
 /// The file is never made again: readers of every later version must read it the same, and the
-/// writer must go on making the same bytes.
+/// writer must keep making the same bytes.
 #[test]
 fn a_file_of_an_earlier_version_reads_the_same_and_is_written_the_same() {
     let folder = tempfile::tempdir().unwrap();

@@ -67,7 +67,7 @@ fn found_members(archive: &TarArchive) -> Vec<Member> {
         .collect()
 }
 
-/// The readers behind the manifests stop at the first zero block, this one goes on.
+/// The readers that wrote the manifests stop at the first zero block, this one continues.
 const CONCATENATED: &str = "test_read_format_tar_concatenated.tar.uu-aac57ab5.tar";
 
 /// Members that other readers return and this one refuses, because of their names.

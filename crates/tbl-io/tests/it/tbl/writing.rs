@@ -349,7 +349,7 @@ fn more_fields_than_readers_accept_are_refused() {
     let expected = "metadata of sample 1: the file has more than the 1536 blocks (fields included)";
     assert!(error.contains(expected), "{error}");
     assert!(!target(&folder).exists());
-    // 256 for each sample and 1024 more, of which one for each sample is no field.
+    // 256 for each sample and 1024 more, of which one for each sample is not a field.
     write(&[1, 2 * 256 + 1024 - 3]).unwrap();
     let file = TblFile::open(target(&folder)).unwrap();
     let mut fields = Vec::new();
