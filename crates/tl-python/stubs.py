@@ -1,4 +1,4 @@
-"""Writes the package's type stubs, or with ``--check`` compares those that are there.
+"""Writes the package's type stubs, or with ``--check`` compares the existing ones.
 
 `_native.pyi` is what maturin generates of the native module, in the form that ruff gives it;
 `transforms.pyi` has the classes that the table makes. ``cargo xtask stubs`` runs this, with the

@@ -1,16 +1,16 @@
-"""Trains a tiny model on several processes, and goes on with another number after a kill.
+"""Trains a tiny model on several processes, and resumes with another number after a kill.
 
     torchrun --standalone --nproc_per_node 2 torchrun_resume.py train.tbl --folder run
     kill -9 ...
     torchrun --standalone --nproc_per_node 1 torchrun_resume.py train.tbl --folder run
 
-The global batch stays the same, so that any number of processes goes on with the same samples:
+The global batch stays the same, so that any number of processes continues with the same samples:
 each has ``GLOBAL_BATCH / world_size`` rows of every step. The checkpoint holds the model, the
-optimizer and one loader state for all ranks. It is written beside its name and then renamed, so
+optimizer and one loader state for all ranks. It is written to a temporary file and then renamed, so
 that a kill leaves the one before.
 
 Every rank writes what it was given into ``FOLDER/rows-*.jsonl``: epoch, step, row of the global
-batch, sample and a digest of the pixels. Steps behind the last checkpoint are done again after a
+batch, sample and a digest of the pixels. Steps after the last checkpoint are repeated after a
 kill, and come out the same.
 """
 

@@ -117,7 +117,7 @@ impl Contents {
 /// iterating gives one sample after the other. ``keys()``, ``values()`` and ``items()`` are those of
 /// the fields, so that ``dict(batch)`` and ``**batch`` work.
 ///
-/// The memory belongs to whoever has the batch or a part of it: it can be written, and the loader
+/// The memory belongs to the holders of the batch and its parts: it can be written, and the loader
 /// uses it again only when all of them are gone.
 #[pyclass(frozen, weakref, name = "Batch", module = "turboloader")]
 pub(crate) struct PyBatch {
@@ -370,7 +370,7 @@ impl PyBatch {
         names.into_iter().map(item).collect()
     }
 
-    /// Field ``name``, or ``default`` where there is none.
+    /// Field ``name``, or ``default`` if the batch lacks it.
     #[pyo3(signature = (name, default=None) -> "Any")]
     fn get(
         &self,

@@ -86,7 +86,7 @@ pub(crate) fn warn_each(py: Python<'_>, lines: &[String]) -> PyResult<()> {
     lines.iter().try_for_each(|line| warn(py, line))
 }
 
-/// How long the interpreter is left alone where nobody wants to hear of progress.
+/// How long the interpreter is left alone when progress has no callback.
 const UNHEARD: Duration = Duration::from_millis(20);
 
 /// Tells Python how far the work is, and ends it with what is raised there: by the callback, or by
@@ -130,7 +130,7 @@ impl Heard {
 /// Reads a whole data set and returns what is wrong with it: a dict of ``samples``, ``bad``, a list
 /// of (sample, offset, message), ``damage``, a list of messages, and ``oddities``.
 ///
-/// Of tables ``samples`` are rows, and all that is wrong is ``damage``. Encrypted regions of a
+/// For tables, ``samples`` are rows, and all defects are in ``damage``. Encrypted regions of a
 /// segment are listed as ``not_verified``, and the segment is not good.
 #[pyfunction]
 #[pyo3(signature = (path, *, decode=false, workers=None) -> "dict[str, Any]")]

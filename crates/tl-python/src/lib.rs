@@ -1,6 +1,6 @@
 //! The native half of the Python package `turboloader`: the loader's types as Python classes.
 //!
-//! It holds no logic of its own. What a setting is called in Python, which defaults it has and what
+//! It holds no logic itself. What a setting is called in Python, which defaults it has and what
 //! is imported when is up to the modules in `python/turboloader`.
 
 #![deny(unsafe_code)]

@@ -26,7 +26,7 @@ use crate::tensor::Form;
 use crate::user::UserTransforms;
 use crate::warning::warn;
 
-/// How long a wait goes on before the interpreter is asked whether somebody pressed Ctrl-C.
+/// How long a wait takes before it asks the interpreter whether somebody pressed Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// A data set and what is done with it, open.
@@ -225,7 +225,7 @@ impl PyLoader {
         Ok(of_sources.chain(loader.notes().iter().map(ToString::to_string)).collect())
     }
 
-    /// The bad samples in the batches received so far: the error, and what became of each.
+    /// The bad samples in the batches received so far: the error, and how each was handled.
     fn audit(&self) -> Result<Vec<(u64, String, String)>, Error> {
         let entries = self.open()?.audit();
         let entry = |entry: tl_pipeline::AuditEntry| {
@@ -291,7 +291,7 @@ impl PyEpoch {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<PyBatch>> {
         loop {
-            // Other threads of Python go on meanwhile, and whoever else wants the lock waits
+            // Other threads of Python continue meanwhile, and threads that want the lock wait
             // without holding the interpreter.
             let next = detached(py, || {
                 let mut epoch = self.epoch.lock()?;
@@ -326,7 +326,7 @@ impl PyEpoch {
         detached(py, || Ok(self.epoch.lock()?.as_ref().map_or(0, Epoch::remaining)))?
     }
 
-    /// The state behind the last batch that was received, as JSON.
+    /// The state after the last batch that was received, as JSON.
     fn state(&self, py: Python<'_>) -> PyResult<String> {
         let state =
             detached(py, || Ok::<_, Error>(self.epoch.lock()?.as_ref().map(Epoch::state)))??;

@@ -1,4 +1,4 @@
-//! Recipes: made of JSON, and run on pixels that Python has.
+//! Recipes: read from JSON, and run on pixels from Python.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -216,7 +216,7 @@ pub(crate) fn signatures() -> (String, String) {
     (json!(Op::signatures()).to_string(), json!(BatchOp::signatures()).to_string())
 }
 
-/// Inserts the conversion to floats if there is none: before a normalisation, or at the end where
+/// Inserts the conversion to floats if it is missing: before a normalisation, or at the end where
 /// floats are wanted. Returns where it was inserted.
 fn with_floats(mut ops: Vec<Op>, wanted: bool) -> (Vec<Op>, Option<usize>) {
     if ops.iter().any(|op| matches!(op, Op::ToFloat(_))) {

@@ -22,10 +22,10 @@ use crate::recipe::PyRecipe;
 use crate::tensor::Tensor;
 use crate::user::UserTransforms;
 
-/// The samples of a data set, and what a recipe makes of each: the bytes that a loader's batches
-/// have of it.
+/// The samples of a data set, each transformed by a recipe: the same bytes as in a loader's
+/// batches.
 ///
-/// It has no threads of its own, so that it works on in a forked process.
+/// It starts no threads, so it keeps working in a forked process.
 #[pyclass(frozen, name = "Samples", module = "turboloader._native")]
 pub(crate) struct PySamples {
     dataset: Dataset,
@@ -177,7 +177,7 @@ impl PySamples {
         Ok(read.into_iter().map(|bytes| bytes.map(|bytes| PyBytes::new(py, &bytes))).collect())
     }
 
-    /// The first sample of each file or folder, and the one behind its last.
+    /// The first sample of each file or folder, and the one after its last.
     fn shards(&self) -> Vec<(u64, u64)> {
         let shards = 0..self.dataset.shards().len();
         let samples = shards.filter_map(|shard| self.dataset.shard_samples(shard));

@@ -152,7 +152,9 @@ impl Settings<'_> {
         let (bytes, numbers): (Vec<_>, Vec<_>) =
             self.columns.iter().partition(|(name, _)| is_bytes(name));
         if let Some((name, Some(dtype))) = bytes.iter().find(|(_, dtype)| dtype.is_some()) {
-            return Err(Error::setting(&format!("column {name} is bytes, which are no {dtype}")));
+            return Err(Error::setting(&format!(
+                "column {name} holds bytes, which cannot become {dtype}"
+            )));
         }
         let neighbors = Neighbors {
             fanouts: self.neighbors.clone(),

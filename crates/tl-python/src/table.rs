@@ -1,4 +1,4 @@
-//! IDV files and TBF segments, which are there with the feature `tables`.
+//! IDV files and TBF segments, which the feature `tables` adds.
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
 mod error;

@@ -37,10 +37,10 @@ impl Form {
 /// How many numbers are shown at most.
 const SHOWN: usize = 64;
 
-/// Numbers in C order in memory that is shared with whoever imports them. Rows of a mapped file may
+/// Numbers in C order in memory that the importing libraries share. Rows of a mapped file may
 /// have bytes between them.
 ///
-/// It is compared and made into Python's numbers as NumPy's arrays are.
+/// Comparison and conversion to Python scalars follow NumPy.
 ///
 /// ``numpy()``, ``torch()``, ``jax()`` and ``tf()`` copy nothing, and ``numpy.asarray`` and every
 /// library's ``from_dlpack`` take it. The memory lasts until the last of them is gone.

@@ -1,4 +1,4 @@
-//! Transforms of the user's in Python: functions of an image, called on the loader's threads.
+//! User-supplied transforms in Python: functions of an image, called on the loader's threads.
 
 use std::cell::RefCell;
 use std::error::Error;

@@ -193,7 +193,7 @@ def test_a_failed_write_leaves_nothing(data, tmp_path):
     with pytest.raises(Exception, match=r"column bytes has a int"):
         tlr.write_tbl(one_spoilt, folder)
     assert list(folder.iterdir()) == []
-    with pytest.raises(Exception, match="there is no column pixels: the blocks have key, label"):
+    with pytest.raises(Exception, match="no column pixels: the blocks have key, label"):
         tlr.write_tbl(tlr.read_tbl(data), folder, column="pixels")
     assert list(folder.iterdir()) == []
 

@@ -1,4 +1,4 @@
-"""What is said of a loader that cannot be, or that says two things, is refused by name."""
+"""Invalid and conflicting settings of a loader are refused by name."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ from turboloader import transforms as T  # noqa: N812
         ({"buckets": (2, 0)}, r"buckets is \(2, 0\), expected a window or"),
         ({"world_rank": 3, "world_size": 2}, "world_rank is 3, world_size 2"),
         ({"worker_id": "x", "num_workers": 2}, "worker_id is 'x', expected a whole number"),
-        ({"data_path": 3}, "data_path is 3, expected a path or a list"),
+        ({"data_path": 3}, "data_path is 3, expected a path or URL, or a list of them"),
         ({"cache_l1_mb": -1}, "cache_l1_mb is -1"),
         ({"enable_cache": True, "cache_l2_gb": 1.5}, "cache_l2_gb is 1.5"),
         ({"neighbors": 2}, "neighbors is 2, expected a list of numbers"),
@@ -83,7 +83,7 @@ def test_what_cannot_be_is_refused_by_name(data, settings, message):
     [
         ({"channels_last": "x"}, "channels_last is 'x', expected True, False or None"),
         ({"decode_margin": "x"}, "decode_margin is 'x', expected a number"),
-        ({"dtype": 3}, "3 is no dtype"),
+        ({"dtype": 3}, "3 is not a dtype"),
     ],
 )
 def test_wrong_types_are_named(data, settings, message):
@@ -98,7 +98,7 @@ def test_refused_sizes_are_in_no_line(data):
 
 @pytest.mark.parametrize("mixing", [["x"], 3, [T.MixUp(), T.Resize(3)]])
 def test_what_does_not_mix_batches_is_no_batch_transform(data, mixing):
-    with pytest.raises(TypeError, match=r"batch_transform: .* is no way of mixing"):
+    with pytest.raises(TypeError, match=r"batch_transform: .* does not mix batches"):
         tl.DataLoader(data, image_size=4, batch_transform=mixing)
 
 
@@ -158,7 +158,7 @@ def test_a_closed_loader_still_has_a_form(data):
 
 
 class Named(tl.DataLoader):
-    """With arguments of its own."""
+    """A transform with arguments."""
 
     def __init__(self, name, path):
         self.name = name
@@ -374,9 +374,9 @@ def test_operations_are_counted_as_they_were_given(data):
 def test_objects_of_other_libraries_are_not_taken_for_functions_of_an_image(data):
     processor = type("ViTImageProcessor", (), {"__call__": lambda self, image: image})
     processor.__module__ = "transformers.models.vit"
-    with pytest.raises(TypeError, match="ViTImageProcessor is no transform"):
+    with pytest.raises(TypeError, match="ViTImageProcessor is neither a transform"):
         tl.DataLoader(data, transform=[processor()])
-    with pytest.raises(TypeError, match="ViTImageProcessor is no transform"):
+    with pytest.raises(TypeError, match="ViTImageProcessor is neither a transform"):
         tl.DataLoader(data, transform=processor())
 
 

@@ -183,7 +183,7 @@ def test_what_there_is_not_is_named(segment, paths, tmp_path):
     with pytest.raises(tl.SettingError, match="none of cosine, dot and l2"):
         segment.similar(0, metric="l1")
     for row in (20, -1, np.int64(20)):
-        with pytest.raises(tl.SampleIndexError, match=f"there is no row {row}: .* 20"):
+        with pytest.raises(tl.SampleIndexError, match=f"no row {row}: .* 20 rows"):
             segment.similar(row)
     with pytest.raises(tl.SettingError, match="a vector of 3 numbers, those of the segment have 5"):
         segment.similar([1, 2, 3])

@@ -250,8 +250,8 @@ def test_what_there_is_not_is_refused_by_name(name):
         ("v2.ToDtype(torch.float64, scale=True)", "float64"),
         ("v2.ToDtype(torch.float32)", "pass scale=True"),
         ("v2.ToPILImage('L')", "ToPILImage.* three channels"),
-        ("v2.Compose([FLOATS, v2.ToDtype(torch.uint8, scale=True)])", "uint8.* behind floats"),
-        ("v2.Compose([FLOATS, v2.ConvertImageDtype(torch.uint8)])", "uint8.* behind floats"),
+        ("v2.Compose([FLOATS, v2.ToDtype(torch.uint8, scale=True)])", "uint8.* after floats"),
+        ("v2.Compose([FLOATS, v2.ConvertImageDtype(torch.uint8)])", "uint8.* after floats"),
     ],
 )
 def test_parameters_that_cannot_be_had_are_refused(transform, message):

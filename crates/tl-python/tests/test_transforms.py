@@ -207,7 +207,7 @@ def test_pixels_do_not_become_uint8_again():
         [T.ToDtype("float16", scale=True), T.RandomApply([narrow])],
     ):
         nested = [T.Compose(one) if isinstance(one, list) else one for one in chain]
-        with pytest.raises(tl.RecipeError, match=r"ToDtype\(uint8\) behind floats"):
+        with pytest.raises(tl.RecipeError, match=r"ToDtype\(uint8\) after floats"):
             T.Compose(nested)
 
 
@@ -220,7 +220,7 @@ def test_what_does_nothing_can_be_chosen():
 
 
 class Halved(T.Resize):
-    """A class of the user's own."""
+    """A user-defined class."""
 
 
 def test_classes_of_the_users_are_what_they_inherit():

@@ -1,5 +1,5 @@
-//! Arguments that several commands share. What each option means is said here and beside the
-//! commands, in the help text, and nowhere else.
+//! Arguments that several commands share. The help texts here and in the commands are the only
+//! description of each option.
 
 mod cache;
 mod damage;
@@ -26,7 +26,7 @@ pub(crate) use recipe::{BenchRecipe, RecipeName};
 /// Options every subcommand takes.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct GlobalArgs {
-    /// When to colour the output
+    /// Colour the output
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = ColorWhen::Auto)]
     pub(crate) color: ColorWhen,
 
@@ -35,7 +35,7 @@ pub(crate) struct GlobalArgs {
     pub(crate) quiet: bool,
 }
 
-/// When to colour the output.
+/// The condition for coloured output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorWhen {
     /// On a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`

@@ -37,36 +37,40 @@ const TRACED_EVENTS: usize = 1 << 16;
 /// Batches that are served again and again.
 const REPLAYED: u64 = 2;
 
+/// The heading of options for tables, which `next_help_heading` would keep for later arguments.
+const TABLES: &str = "Columns of tables";
+
 const NO_VIEWS: Failure =
-    Failure::Usage { what: "--views lends stored bytes: it needs --recipe raw" };
+    Failure::Usage { what: "--views needs --recipe raw: it borrows stored bytes" };
 
 /// Measure how fast a data set becomes batches
 ///
-/// One warm-up epoch, which brings the files into the page cache and gives the time from opening
-/// to the first batch. Then at least five epochs and at least the given seconds, or one epoch
-/// where that takes longer. The rate is the median epoch's. Epochs during which other processes
-/// used more than 0.15 cores do not count: measuring goes on for up to a minute to get five that
-/// do, and with fewer than three all count and the result says so (`"quiet": false`).
-/// Training, raw reads and recipe files are shuffled, decoding and evaluation are not, unless
-/// --shuffle says otherwise; with it, the result says how random that order is.
+/// One warm-up epoch brings the files into the page cache and measures the time from opening to the
+/// first batch. Then the command measures at least five epochs and at least --seconds; if one epoch
+/// takes longer than that, it measures one. The rate is that of the median epoch. Epochs during
+/// which other processes used more than 0.15 cores are not counted: measuring continues for up to a
+/// minute until five quiet epochs are found. With fewer than three, all epochs count and the result
+/// has `"quiet": false`.
+/// Training, raw reads and recipe files are shuffled; decoding and evaluation are not. --shuffle
+/// overrides this, and the result then reports how random the order is.
 ///
 /// The environment variable TURBOLOADER_SIMD selects the instruction set of the kernels: scalar,
 /// avx2, avx512 or neon, as far as the CPU has it. Batches are the same with each.
 ///
-/// With --digest also prints the SHA-256 of epoch 0: of every batch in order, its images (their
+/// --digest also prints the SHA-256 of epoch 0. It covers every batch in order: its images (their
 /// bytes as the batch holds them; for `decode`, width and height as u32 and the pixels of each
-/// sample; for `raw`, length as u64 and the bytes of each sample), then its labels (i64), then
-/// its sample indices (u64), all little-endian. A batch with a row that does not count adds a byte
-/// for each row, 1 where it counts. Fields that are asked for follow, sample by sample: name and
-/// columns with their length before them (u64; 2^64 - 1 where there is none), the number of boxes
-/// (u64), the boxes (four f32 each) and their labels (i64), and the mask.
+/// sample; for `raw`, length as u64 and the bytes of each sample), then its labels (i64), then its
+/// sample indices (u64), all little-endian. A batch with a row that does not count adds a byte for
+/// each row, 1 where it counts. Requested fields follow, sample by sample: name and columns, each
+/// after its length (u64; 2^64 - 1 if missing), the number of boxes (u64), the boxes (four f32
+/// each) and their labels (i64), and the mask.
 ///
 /// For tables, batches hold the numeric columns, or those given with --columns; a text column is
 /// read as bytes. Instead of images, the digest then covers the values of each column of the row, in
 /// order, followed by the matrix of --features.
 ///
-/// With --rows the same is said row by row: sorted together, the lines of all ranks are those of one
-/// process with the same global batch, as long as images are of one size and --mixing-group is the
+/// --rows writes the same hashes row by row. Sorted together, the lines of all ranks equal those of
+/// one process with the same global batch, if all images have one size and --mixing-group is the
 /// same.
 ///
 /// Examples:
@@ -86,11 +90,11 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "DATA")]
     pub(crate) data: Vec<PathBuf>,
 
-    /// What to do with each sample: decode (to RGB at full size), raw (read the stored bytes),
+    /// The work on each sample: decode (to RGB at full size), raw (read the stored bytes),
     /// imagenet-train (random resized crop, random horizontal flip, normalise, f32 planes),
-    /// imagenet-eval (resize of the short side, centre crop, normalise, f32 planes), columns (of
-    /// the rows of a table; the default with --features and --label), or the path of a recipe in
-    /// JSON or TOML
+    /// imagenet-eval (resize of the short side, centre crop, normalise, f32 planes), columns (rows
+    /// of a table; the default with --features and --label), or the path of a recipe in JSON or
+    /// TOML
     #[arg(long, value_name = "RECIPE", value_hint = ValueHint::FilePath,
           required_unless_present_any = ["features", "label"])]
     pub(crate) recipe: Option<BenchRecipe>,
@@ -102,7 +106,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) size: Option<u32>,
 
-    /// With --recipe raw: lend the bytes from the mapped files, neither copied nor checked
+    /// With --recipe raw: borrow the bytes from the mapped files, without copying or checking them
     #[arg(long)]
     pub(crate) views: bool,
 
@@ -113,12 +117,12 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) decode: DecodeModeArgs,
 
-    /// What to do with damaged JPEG data
+    /// Handling of damaged JPEG data
     #[arg(long, value_enum, value_name = "CHOICE", default_value_t = DamageChoice::Error)]
     pub(crate) on_damaged: DamageChoice,
 
-    /// Write what was wrong with samples of epoch 0 to a file: one JSON object on a line, with
-    /// position, sample, name, place in the file, reason and what became of it
+    /// Write the defects of samples in epoch 0 to a file: one JSON object per line, with position,
+    /// sample, name, place in the file, reason and how it was handled
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) audit: Option<PathBuf>,
 
@@ -126,9 +130,9 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) digest: bool,
 
-    /// Write the rows of epoch 0 to a file: one JSON object on a line, with the batch, the row in
-    /// the global batch, the sample, its label, whether the row counts, and the SHA-256 of what it
-    /// holds
+    /// Write the rows of epoch 0 to a file: one JSON object per line, with the batch, the row in
+    /// the global batch, the sample, its label, whether the row counts, and the SHA-256 of its
+    /// content
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) rows: Option<PathBuf>,
 
@@ -139,21 +143,20 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) json: bool,
 
-    // Behind the others, because it has headings of its own.
+    // After the others, because it has its own headings.
     #[command(flatten)]
     pub(crate) loader: LoaderArgs,
 }
 
-/// What batches of a table hold, beside its columns.
+/// The content of batches of a table in addition to its columns.
 #[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "Columns of tables")]
 pub(crate) struct RowArgs {
-    /// Columns of numbers that become one matrix of f32
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    /// Numeric columns that form one f32 matrix
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = TABLES)]
     pub(crate) features: Vec<String>,
 
-    /// The column that has the labels
-    #[arg(long, value_name = "NAME")]
+    /// The column with the labels
+    #[arg(long, value_name = "NAME", help_heading = TABLES)]
     pub(crate) label: Option<String>,
 }
 
@@ -164,15 +167,15 @@ impl RowArgs {
     }
 }
 
-/// What to look at while measuring.
+/// The observations to make while measuring.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ObserveArgs {
-    /// Add where the time of the measured epochs went, and what limits the rate
+    /// Report how the time of the measured epochs was spent, and what limits the rate
     #[arg(long)]
     pub(crate) report: bool,
 
-    /// Write what workers and consumer did last, as a trace for ui.perfetto.dev or a browser's
-    /// trace viewer (the latest 65 536 events)
+    /// Write a trace of workers and consumer for ui.perfetto.dev or a browser's trace viewer (the
+    /// latest 65 536 events)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) trace: Option<PathBuf>,
 
@@ -180,11 +183,11 @@ pub(crate) struct ObserveArgs {
     #[arg(short, long)]
     pub(crate) force: bool,
 
-    /// What the consumer takes for a batch, as a training step would
+    /// Simulate a training step: the consumer waits this many milliseconds after each batch
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     pub(crate) step_ms: f64,
 
-    /// Serve the first batches again and again: the rate of the consumer if loading cost nothing
+    /// Serve the first batches repeatedly: the rate of the consumer if loading cost nothing
     #[arg(long, conflicts_with_all = ["report", "trace"])]
     pub(crate) replay: bool,
 }
@@ -203,7 +206,7 @@ pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     report_bad_samples(&loader, args.audit.as_deref(), args.observe.force)?;
     let warm_up = warm_up?;
     let before = loader.stats();
-    // What became of bad samples is reported one by one.
+    // Bad samples are reported one by one.
     let is_new = |said: &&LoaderNote| !matches!(said, LoaderNote::BadSample { .. });
     loader.notes().iter().filter(is_new).for_each(|said| note(&said));
     let mut replay = args.observe.replay.then(|| loader.replay(0, REPLAYED)).transpose()?;
@@ -215,14 +218,14 @@ pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
             None => drain(&loader, epoch, step),
         }
     })?;
-    // It keeps batches, which what follows may have no room beside.
+    // It holds batches, and memory may not suffice for them and the passes that follow.
     drop(replay);
     let report = args.observe.report.then(|| Report::new(loader.stats().since(&before)));
     if let Some(path) = &args.observe.trace {
         write_trace(&loader, path, args.observe.force)?;
     }
     let shuffle = args.loader.sampler.shuffle.map(|_| quality(&loader)).transpose()?;
-    // A pass of its own: hashing must not slow down what is measured.
+    // A separate pass: hashing must not slow down what is measured.
     let digest = args.digest.then(|| digest::epoch(&loader, 0)).transpose()?;
     if let Some(path) = &args.rows {
         rows::write(&loader, path, args.observe.force)?;
@@ -301,7 +304,7 @@ pub(crate) fn config(args: &Args, dataset: &Dataset) -> Result<LoaderConfig, Fai
     Ok(columns::split(config, dataset))
 }
 
-/// What is asked for, or follows from what else is.
+/// The recipe that is asked for, or follows from other arguments.
 fn recipe_of(args: &Args) -> BenchRecipe {
     args.recipe.clone().unwrap_or(BenchRecipe::Columns)
 }
@@ -321,7 +324,7 @@ pub(crate) fn loader(dataset: Dataset, config: LoaderConfig) -> Result<Loader, F
     )))
 }
 
-/// How random the order is.
+/// The randomness of the order.
 pub(crate) fn quality(loader: &Loader) -> Result<ShuffleQuality, Failure> {
     let config = loader.config();
     let dataset = loader.dataset();
@@ -347,7 +350,7 @@ fn plan(work: &Work) -> Option<String> {
 /// Writes what was wrong with samples to a file, one JSON object on a line, or says it.
 fn report_bad_samples(loader: &Loader, file: Option<&Path>, force: bool) -> Result<(), Failure> {
     let Some(path) = file else {
-        // What was raised is said as the error it is.
+        // Raised errors are reported as errors.
         for entry in loader.audit().iter().filter(|entry| entry.outcome != Outcome::Raised) {
             note(&format_args!("{} ({})", entry.error, entry.outcome));
         }
@@ -362,7 +365,7 @@ fn report_bad_samples(loader: &Loader, file: Option<&Path>, force: bool) -> Resu
     })
 }
 
-/// What the first epoch says.
+/// The figures of the first epoch.
 struct WarmUp {
     samples: u64,
     /// Those that do not count.

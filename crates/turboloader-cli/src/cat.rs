@@ -16,17 +16,18 @@ use crate::table::{self, Table};
 
 /// Write the bytes of one sample to standard output, or one row of a table as JSON
 ///
-/// A terminal is refused, for the bytes of an image would garble it; -o writes a file.
+/// Standard output must not be a terminal, because image bytes would garble it; -o writes a file.
 ///
-/// A row of an IDV file is an object by the names of the columns; of columns of one name it is the
-/// last. Missing values and key 0 are null, NaN and infinities are the strings "NaN", "Infinity"
-/// and "-Infinity". Points of time are text such as 2013-08-05T12:34:56.5, with +01:00 behind it
-/// where the file has an offset, and the number of ticks outside the years 1 to 9999. Spans of
-/// time are ticks of 100 ns, row ids 32 hexadecimal digits. A sparse vector is
+/// A row of an IDV file is a JSON object with the column names as keys; of several columns with one
+/// name, the last is shown. Missing values and key 0 are null; NaN and infinities are the strings
+/// "NaN", "Infinity" and "-Infinity". Times are text such as 2013-08-05T12:34:56.5, followed by
+/// +01:00 if the file stores an offset; times outside the years 1 to 9999 are their number of
+/// ticks. Time spans are ticks of 100 ns, row ids 32 hexadecimal digits. A sparse vector is
 /// {"length":..,"indices":[..],"values":[..]}.
 ///
-/// Metadata is for TBL files: of version 2 the blocks of a sample, or without INDEX those of the
-/// whole file; of version 1 the application's fields in the header as a JSON object.
+/// Only TBL files have metadata. Version 2 stores blocks of a sample, and of the whole file
+/// (without INDEX). Version 1 stores the application's fields in the header, which are printed as
+/// one JSON object.
 ///
 /// Examples:
 ///   tl cat train.tbl 17 > 17.jpg
@@ -41,7 +42,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// The sample's or row's number, as `tl ls` lists it; in a segment also the UUID of a node
+    /// The number of the sample or row, as `tl ls` lists it; in a segment also the UUID of a node
     #[arg(value_name = "INDEX", value_parser = item_name, required_unless_present = "metadata")]
     pub(crate) index: Option<ItemName>,
 
@@ -49,16 +50,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "EXT")]
     pub(crate) field: Option<String>,
 
-    /// Write metadata instead, one JSON value after the other: blocks of JSON as they are, others
+    /// Write metadata instead, one JSON value after the other: JSON blocks unchanged, other blocks
     /// as an object of type, bytes and hex
     #[arg(long, conflicts_with_all = ["field", "columns"])]
     pub(crate) metadata: bool,
 
-    /// With --metadata: write only the block of this number, counted from 0, byte for byte
+    /// With --metadata: write only the block with this number, counted from 0, byte for byte
     #[arg(long, value_name = "N", requires = "metadata")]
     pub(crate) block: Option<usize>,
 
-    /// Of a table only these columns, in this order
+    /// For tables: only these columns, in this order
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) columns: Option<Vec<String>>,
 
@@ -74,7 +75,7 @@ pub(crate) struct Args {
     pub(crate) force: bool,
 }
 
-/// Writes the bytes.
+/// Writes the bytes of the sample.
 pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> {
     #[cfg(feature = "tables")]
     if let Some(table) = Table::open(&args.file)? {
@@ -86,7 +87,9 @@ pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> 
     let index = match args.index {
         Some(ItemName::Number(index)) => Some(index),
         Some(ItemName::Id(_)) => {
-            return Err(Failure::Usage { what: "ids are for TBF segments; samples have numbers" });
+            return Err(Failure::Usage {
+                what: "only nodes of TBF segments have ids; samples have numbers",
+            });
         }
         None => None,
     };

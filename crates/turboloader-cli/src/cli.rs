@@ -30,7 +30,7 @@ early (`tl ls FILE | head`) ends the command silently with code 0. NO_COLOR is r
 /// Lists the commands. The module of each has `Args`, with the help text, and `run`.
 macro_rules! commands {
     ($($(#[$only:meta])? $command:ident => $($module:ident)::+,)+) => {
-        /// What to do.
+        /// The command to run.
         #[derive(Debug, Subcommand)]
         pub(crate) enum Command {
             $($(#[$only])? $command(Box<crate::$($module)::+::Args>),)+

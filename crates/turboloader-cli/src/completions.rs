@@ -13,7 +13,7 @@ use crate::output::Stdout;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// The shell
+    /// The shell to complete for
     #[arg(value_enum)]
     pub(crate) shell: Shell,
 }

@@ -27,8 +27,8 @@ mod metadata;
 /// table into another
 ///
 /// Samples keep their order, names, labels, sidecar fields and bytes. From one TBL version 2 file
-/// to another they keep row indexes and metadata blocks as well; docs/format.md says which blocks
-/// change. The command says what the destination has no place for.
+/// to another they keep row indexes and metadata blocks as well; docs/format.md lists the blocks
+/// that change. The command reports data that the destination cannot store.
 /// The destination appears under its name only when it is complete.
 /// Several data sets are joined by class name. A label that cannot be read ends the conversion.
 ///
@@ -40,12 +40,13 @@ mod metadata;
 ///   tl convert train.tbl -o train.tar --to tar
 ///   tl convert train.tar -o train.tbl --metadata description.json
 ///
-/// A table is an IDV, Parquet or CSV file. IDV files become any of them, the others IDV files:
+/// A table is an IDV, Parquet or CSV file. IDV files convert to each of these, CSV and Parquet
+/// files to IDV:
 ///   tl convert data.idv -o data.parquet
 ///   tl convert data.csv -o data.idv --schema label=key,price=single
 ///
-/// CSV files follow RFC 4180, with up to 262144 columns: damaged quotes and rows of another length
-/// than the header are errors.
+/// CSV files follow RFC 4180, with up to 262144 columns. Damaged quotes and rows that differ from
+/// the header in length are errors.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
@@ -57,8 +58,8 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "DST")]
     pub(crate) output: PathBuf,
 
-    /// What to write (default: what the name ends in, of tar, idv, csv and parquet; otherwise
-    /// tbl2)
+    /// The format to write (default: by the extension of DST, for tar, idv, csv and parquet;
+    /// otherwise tbl2)
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) to: Option<Target>,
 
@@ -101,7 +102,7 @@ pub(crate) struct Args {
     pub(crate) table: crate::table::convert::TableArgs,
 }
 
-/// What `tl convert` writes.
+/// The formats that `tl convert` writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Target {
     /// TBL version 2: checksums, dimensions, names, labels, fields
@@ -189,7 +190,7 @@ pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
 }
 
 impl Target {
-    /// What a file of this name should be.
+    /// The format for a file of this name.
     pub(crate) fn for_file(path: &Path) -> Self {
         let named = [Self::Tar, Self::Idv, Self::Csv, Self::Parquet].into_iter().find(|target| {
             let name = target.to_possible_value();
@@ -203,7 +204,7 @@ impl Target {
 
 pub(crate) const NO_TABLE: Failure = Failure::Usage {
     what: if cfg!(feature = "tables") {
-        "tables are made of tables: an IDV, CSV or Parquet file"
+        "the source is not a table: expected an IDV, CSV or Parquet file"
     } else {
         "tables need the feature `tables`, which this program was built without"
     },

@@ -8,7 +8,7 @@ use tl_pipeline::TableKind;
 use crate::failure::{Failure, Subject};
 use crate::output;
 
-/// Opens a data set and says on standard error what is to be said of it beside its samples.
+/// Opens a data set and prints its notes on standard error.
 pub(crate) fn open(path: &Path) -> Result<Box<dyn SampleSource>, Failure> {
     let source = tbl_io::open_in(&turboloader::stores(), path)
         .map_err(|error| or_no_samples(&[path], error))?;
@@ -50,7 +50,7 @@ impl DataSet {
         Ok(Self { source, labels })
     }
 
-    /// Where the samples come from.
+    /// The source of the samples.
     pub(crate) fn source(&self) -> &(dyn SampleSource + 'static) {
         self.source[0].as_ref()
     }
@@ -68,12 +68,12 @@ impl DataSet {
         self.labels.notes()
     }
 
-    /// Where the labels come from.
+    /// The source of the labels.
     pub(crate) fn label_origin(&self) -> LabelOrigin {
         self.labels.origin()
     }
 
-    /// The class names, indexed by label; empty when there are none.
+    /// The class names, indexed by label; empty when none are known.
     pub(crate) fn class_names(&self) -> &[String] {
         self.labels.class_names()
     }
@@ -103,7 +103,8 @@ pub(crate) fn table_kind(path: &Path) -> Result<Option<(TableKind, Source)>, Fai
     Ok(kind.map(|kind| (kind, source)))
 }
 
-/// What to say where samples were wanted and opening `paths` failed: if one is a table, that.
+/// The message if a command needs samples and opening `paths` failed: it names the table, if one
+/// is.
 pub(crate) fn or_no_samples<P: AsRef<Path>>(paths: &[P], failure: impl Into<Failure>) -> Failure {
     let refused = paths.iter().find_map(|path| refuse(path.as_ref()).err());
     refused.unwrap_or_else(|| failure.into())
@@ -111,7 +112,7 @@ pub(crate) fn or_no_samples<P: AsRef<Path>>(paths: &[P], failure: impl Into<Fail
 
 /// Refuses a table where only a data set of samples will do.
 pub(crate) fn refuse(path: &Path) -> Result<(), Failure> {
-    // Whoever opens the data set says what else is wrong.
+    // Opening the data set reports other defects.
     let Ok(Some((kind, _))) = table_kind(path) else { return Ok(()) };
     let file = Subject::file(path);
     let kind = kind.name().to_uppercase();

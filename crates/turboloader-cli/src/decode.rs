@@ -16,10 +16,10 @@ use crate::pixels::SampleDecoder;
 
 /// Decode one image, strictly: damaged or truncated data is an error
 ///
-/// With --ppm writes a binary PPM (P6, 8 bits, RGB); without it prints what the image is.
-/// Alpha is dropped, samples of 9 to 16 bits keep their 8 most significant bits (for grey,
-/// Pillow clips instead), colour profiles are not applied.
-/// A region, a scale and a level are for JPEG only.
+/// --ppm writes a binary PPM (P6, 8 bits, RGB); without it, the command prints format and size.
+/// Alpha is dropped, colour profiles are not applied, and samples of 9 to 16 bits keep their 8 most
+/// significant bits (for grey, Pillow clips instead). --region, --scale and --level work for JPEG
+/// only.
 ///
 /// Examples:
 ///   tl decode photo.jpg --ppm > photo.ppm
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) ppm: bool,
 
-    /// FILE is a data set: decode its sample of this number
+    /// Decode the sample with this number; FILE is a data set
     #[arg(long, value_name = "INDEX")]
     pub(crate) index: Option<u64>,
 
@@ -54,11 +54,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SCALE", value_parser = part::scale, conflicts_with = "exif")]
     pub(crate) scale: Option<Scale>,
 
-    /// Decode with these instructions: scalar, avx2, avx512 or neon, as the CPU has them
+    /// Decode with this instruction set: scalar, avx2, avx512 or neon, if the CPU has it
     #[arg(long, value_name = "LEVEL", value_parser = part::level, conflicts_with = "exif")]
     pub(crate) level: Option<Level>,
 
-    /// What to do with damaged JPEG data
+    /// Handling of damaged JPEG data
     #[arg(long, value_enum, value_name = "CHOICE", default_value_t = DamageChoice::Error)]
     pub(crate) on_damaged: DamageChoice,
 
@@ -71,12 +71,12 @@ pub(crate) struct Args {
     pub(crate) force: bool,
 }
 
-/// What to do with an EXIF orientation.
+/// The handling of an EXIF orientation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExifChoice {
     /// Leave the pixels as they are stored
     Ignore,
-    /// Turn and mirror them
+    /// Rotate and mirror them
     Apply,
 }
 

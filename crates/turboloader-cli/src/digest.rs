@@ -13,9 +13,9 @@ use crate::output::{Progress, Stdout};
 use crate::table::{self, Table};
 use crate::text::Hex;
 
-/// The length that stands for a name that is not there.
+/// The length that stands for a missing name.
 const NO_NAME: u64 = u64::MAX;
-/// The label that stands for a label that is not there.
+/// The label that stands for a missing label.
 const NO_LABEL: i64 = i64::MIN;
 
 /// Print one SHA-256 over every sample of a data set or every value of a table
@@ -28,15 +28,16 @@ const NO_LABEL: i64 = i64::MIN;
 ///   label   i64, little-endian; -2^63 for a sample without one
 ///   bytes   u64 length, then the uncompressed bytes
 ///
-/// When a sample cannot be read there is no digest: the damaged ones are counted, and the command
+/// A data set with an unreadable sample has no digest: the command counts the damaged samples and
 /// exits with 1.
 ///
-/// Of a table the digest says that rows, columns and values are the same, whatever the blocks,
-/// compression and names of codecs. The hashed bytes are the number of rows (u64), then for each
-/// column its name and its type as `tl info` prints it (each with its u64 length in front), and
-/// the 32 bytes of its own SHA-256, which --columns prints. That one goes over the values row by
-/// row, in the form that docs/idv.md and docs/tbf.md call canonical. Metadata is not hashed. A
-/// column that cannot be understood is `dead` with the reason; the whole then has no digest.
+/// Two tables have the same digest if their rows, columns and values are the same, even with
+/// different blocks, compression or codec names. The hashed bytes are the number of rows (u64),
+/// then for each column its name and its type as `tl info` prints it (each after its length as
+/// u64), and the 32 bytes of the column's SHA-256, which --columns prints. A column's SHA-256
+/// covers its values row by row, in the form that docs/idv.md and docs/tbf.md call canonical.
+/// Metadata is not hashed. A column that cannot be read is listed as `dead` with the reason, and
+/// the table then has no digest.
 ///
 /// Examples:
 ///   tl digest train.tar; tl digest train.tbl
@@ -52,7 +53,7 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) columns: bool,
 
-    /// Print one JSON object a line
+    /// Print JSON, one object per line
     #[arg(long, requires = "columns")]
     pub(crate) json: bool,
 

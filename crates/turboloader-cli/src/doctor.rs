@@ -37,20 +37,19 @@ const LOOKED_AT: u64 = 1000;
 /// More threads that read than this are not worth trying.
 const MOST_READERS: usize = 256;
 
-/// What to do with a table, whose rows are neither read from a slow disk nor decoded one by one.
+/// The advice for a table, whose rows are neither read from a slow disk nor decoded one by one.
 const TABLES: &str = "doctor examines samples; of a table `tl bench FILE --recipe columns --report` \
                       says what limits it";
 
 /// Say what limits training from a data set, and what to change
 ///
-/// Takes about a minute: reads from the disk past the page cache, makes batches with one worker
-/// and with all of them, copies memory, then does what training does and names what limits it:
-/// the stage of the loader (read, decode, transform, write) or the training step. Changes whose
-/// effect it can measure it does measure; the others are estimates and called so.
+/// Takes about a minute. It reads from the disk past the page cache, makes batches with one worker
+/// and with all of them, and copies memory. Then it loads as training does and names the limit: a
+/// stage of the loader (read, decode, transform, write) or the training step. It measures the
+/// effect of a change where it can; other effects are marked as estimates.
 ///
-/// --step-ms says how long the training step takes for a batch. --read-limit makes reading as slow
-/// as a disk of that speed, --cold does what a data set larger than the memory does: reads past the
-/// page cache.
+/// --step-ms sets how long the training step takes for a batch. --read-limit slows reading to the
+/// speed of such a disk. --cold reads past the page cache, as with a data set larger than memory.
 ///
 /// Examples:
 ///   tl doctor train.tar
@@ -63,7 +62,7 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "DATA")]
     pub(crate) data: Vec<PathBuf>,
 
-    /// What training does with each sample, as for tl bench
+    /// The work on each sample, as for tl bench
     #[arg(long, value_name = "RECIPE", value_hint = ValueHint::FilePath,
           default_value = "imagenet-train")]
     pub(crate) recipe: RecipeName,
@@ -79,15 +78,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "S", default_value_t = 60.0)]
     pub(crate) seconds: f64,
 
-    /// What the training step takes for a batch
+    /// Simulate a training step of this many milliseconds per batch
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     pub(crate) step_ms: f64,
 
-    /// Read as if the disk gave this many megabytes a second
+    /// Read as if from a disk of this many megabytes per second
     #[arg(long, value_name = "MB/S")]
     pub(crate) read_limit: Option<f64>,
 
-    /// Read past the page cache, as of a data set larger than the memory
+    /// Read past the page cache, as with a data set larger than memory
     #[arg(long)]
     pub(crate) cold: bool,
 
@@ -95,7 +94,7 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) json: bool,
 
-    // Behind the others, because it has headings of its own.
+    // After the others, because it has its own headings.
     #[command(flatten)]
     pub(crate) loader: LoaderArgs,
 }
@@ -105,7 +104,7 @@ pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     let seconds = duration("--seconds", args.seconds, 1.0)?;
     let step = duration("--step-ms", args.step_ms, 1e-3)?;
     if args.read_limit.is_some_and(|limit| !(limit.is_finite() && limit > 0.0)) {
-        return Err(Failure::Usage { what: "--read-limit is a number above 0" });
+        return Err(Failure::Usage { what: "--read-limit: expected a number above 0" });
     }
     let findings = Examination { args, step, seconds }.run(global)?;
     let mut stdout = Stdout::open()?;
@@ -188,7 +187,7 @@ impl Examination<'_> {
         Ok(Findings::new(self.args.recipe.to_string(), &work, self.limit(), &measured))
     }
 
-    /// What training does: from the disk as it is said to be, with a consumer that takes its time.
+    /// The run as in training: at the disk's speed as given, with a consumer that takes its time.
     fn training(&self, pass: &Pass, percent: u32) -> Result<Report, Failure> {
         if self.args.cold {
             disk::drop_all_pages(pass.loader().dataset())?;
@@ -197,7 +196,7 @@ impl Examination<'_> {
         Ok(pass.run(training)?.report)
     }
 
-    /// Where reading limits training: twice as many readers, and its rate with them.
+    /// The number of readers doubled, and the rate with them, if reading limits training.
     fn other_readers(
         &self,
         work: &Work,

@@ -14,19 +14,20 @@ use crate::failure::{Failure, Subject, Verdict};
 use crate::output::Stdout;
 use crate::recipe;
 
-const NOTHING_TO_EXPLAIN: Failure =
-    Failure::Usage { what: "raw reads the stored bytes and does nothing to them" };
+const NOTHING_TO_EXPLAIN: Failure = Failure::Usage {
+    what: "recipe raw has no operations to explain: it only reads the stored bytes",
+};
 
-/// Say what a recipe does and where, or what it does to one sample or batch
+/// Describe what a recipe does and where, or what it does to one sample or batch
 ///
-/// Without --sample: each operation with its number in the random streams and where it is carried
-/// out, which is counted over plans drawn for 256 samples of the size. With --sample: everything
-/// drawn for that sample, as training draws it in that epoch under that seed. The size of the
-/// sample decides about it too: name it, or the data set. With --batch: how the images of that batch
-/// are mixed.
+/// Without --sample: lists each operation with its number in the random streams and the place where
+/// it runs, counted over plans drawn for 256 samples of the given size. With --sample: prints
+/// everything drawn for that sample, as training draws it in that epoch with that seed. The plan
+/// depends on the sample's size: pass --size, or the data set. With --batch: prints how the images
+/// of that batch are mixed.
 ///
-/// With --json prints one object, `"schema":"tl.explain/1"`; `sample.plan` has the passes and steps
-/// as they are carried out, in the form that tl-transform reads.
+/// --json prints one object, `"schema":"tl.explain/1"`; `sample.plan` has the passes and steps in
+/// execution order, in the form that tl-transform reads.
 ///
 /// Examples:
 ///   tl explain imagenet-train
@@ -40,19 +41,19 @@ pub(crate) struct Args {
     #[arg(value_name = "RECIPE", value_hint = ValueHint::FilePath)]
     pub(crate) recipe: RecipeName,
 
-    /// The data set that has the sample: a TAR archive, a folder or a TBL file
+    /// The data set that holds the sample: a TAR archive, a folder or a TBL file
     #[arg(value_name = "DATA", requires = "sample", conflicts_with = "size")]
     pub(crate) data: Option<PathBuf>,
 
-    /// Say what is done to this sample
+    /// Describe the work on the sample with this number
     #[arg(long, value_name = "N", group = "drawn")]
     pub(crate) sample: Option<u64>,
 
-    /// Say how this batch of the epoch is mixed, counted from 0
+    /// Describe how the batch with this number is mixed, counted from 0
     #[arg(long, value_name = "N", group = "drawn")]
     pub(crate) batch: Option<u64>,
 
-    /// The epoch that the sample or batch is drawn in
+    /// The epoch of the sample or batch
     #[arg(long, value_name = "E", default_value_t = 0, requires = "drawn")]
     pub(crate) epoch: u32,
 
@@ -73,7 +74,7 @@ pub(crate) struct Args {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ImageSize(pub(crate) u32, pub(crate) u32);
 
-/// What is no [`ImageSize`].
+/// Text that is not an [`ImageSize`].
 #[derive(Debug, thiserror::Error)]
 #[error("expected width and height in pixels, such as 500x375")]
 pub(crate) struct NoImageSize;

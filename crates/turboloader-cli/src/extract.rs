@@ -19,17 +19,17 @@ use tree::Tree;
 
 /// Write samples and their sidecar fields as files below a folder
 ///
-/// A sample goes to the path it is stored under, so a TAR archive or a folder comes back as it
-/// was. Samples without a name become 00000012.jpg, by number and format; raw pixels get the
-/// extension rgb. Names that are absolute, contain `..` or a zero byte, or are longer than a
-/// file system allows (255 bytes a component, 4095 with DIR) are refused before anything is
-/// written, and no symbolic link below DIR is followed, so nothing is ever written outside DIR.
-/// A file has its name only when it is complete, however the command ends.
+/// A sample goes to the path it is stored under, so a TAR archive or a folder is restored
+/// unchanged. Samples without a name become 00000012.jpg, by number and format; raw pixels get the
+/// extension rgb. Names that are absolute, contain `..` or a zero byte, or are longer than a file
+/// system allows (255 bytes per component, 4095 with DIR) are refused before anything is written.
+/// Symbolic links below DIR are not followed, so nothing is ever written outside DIR. A file
+/// appears under its name only when it is complete.
 /// Metadata blocks of TBL files are not written; `tl cat --metadata` prints them.
-/// Labels that do not follow from the class folders become .cls files, as in a TAR archive that
-/// `tl convert` writes. If readers would take two samples for one, or a sample for a field, the
-/// second one gets its number in its name (NAME-12.EXT for sample 12). Renamed samples, and class
-/// names and metadata blocks that have no place, are counted on standard error.
+/// Labels that do not follow from the class folders become .cls files, as in a TAR archive that `tl
+/// convert` writes. If readers would take two samples for one, or a sample for a field, the second
+/// one gets its number in its name (NAME-12.EXT for sample 12). Renamed samples, and class names
+/// and metadata blocks that cannot be stored, are counted on standard error.
 ///
 /// Examples:
 ///   tl extract train.tbl -o train/
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// The folder to write to; made if missing
+    /// The folder to write to; created if missing
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use tbl_io::{Entry, ErrorKind, Escaped, Location, SampleSource};
 use tl_pipeline::Fault;
 
-/// What a command that ran to its end found.
+/// The result of a command that ran to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// All is well.
@@ -18,7 +18,7 @@ pub(crate) enum Verdict {
     Bad,
 }
 
-/// What an error is about: a file, or a sample of a data set.
+/// The subject of an error: a file, or a sample of a data set.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
     location: Location,
@@ -55,7 +55,6 @@ pub(crate) enum Failure {
     /// A file or folder that cannot be read or written.
     #[error("{}: {source}", Subject::file(path))]
     Io {
-        /// Its path.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,
@@ -71,17 +70,14 @@ pub(crate) enum Failure {
     ClosedPipe,
     /// The output file exists.
     #[error("{}: exists already (-f replaces it)", Subject::file(path))]
-    Exists {
-        /// The output file.
-        path: PathBuf,
-    },
+    Exists { path: PathBuf },
     /// Options that cannot be combined.
     #[error("{what}")]
     Usage {
         /// The options, and what is right.
         what: &'static str,
     },
-    /// A reason of a command of its own.
+    /// A reason that only one command has.
     #[error("{message}")]
     Command {
         /// The party at fault.
@@ -98,9 +94,7 @@ pub(crate) enum Failure {
     DamagedParts {
         /// The unit that is counted.
         what: &'static str,
-        /// The damaged ones.
         count: u64,
-        /// All.
         of: u64,
         /// The first one's error.
         first: Box<Self>,
@@ -140,7 +134,7 @@ impl Failure {
         Self::Command { kind: ErrorKind::System, message: message.to_string() }
     }
 
-    /// An error of standard output; a closed pipe is told apart.
+    /// An error of standard output; a closed pipe is distinguished.
     pub(crate) fn stdout(source: io::Error) -> Self {
         if source.kind() == io::ErrorKind::BrokenPipe {
             Self::ClosedPipe
@@ -231,7 +225,7 @@ impl DamagedParts {
         self.count = self.count.saturating_add(parts);
     }
 
-    /// How a command ends that has gone through `of` of `what`.
+    /// The result of a command that has processed `of` of `what`.
     ///
     /// # Errors
     /// [`Failure::DamagedParts`] when there was a damaged one.

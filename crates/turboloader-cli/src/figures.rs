@@ -3,27 +3,27 @@
 use serde::Serialize;
 use tl_pipeline::{Limit, ReaderStats, Report, Stage};
 
-/// `value` with so many digits behind the point.
+/// `value` with `digits` digits after the point.
 pub(crate) fn rounded(value: f64, digits: i32) -> f64 {
     let scale = 10f64.powi(digits);
     (value * scale).round() / scale
 }
 
-/// What a [`Report`] says.
+/// The text of a [`Report`].
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ReportFigures {
     /// The stage that limits, `readers` or `consumer`; `None` before anything was done.
     limit: Option<&'static str>,
     samples_per_s: f64,
-    /// What could be reached without the limit.
+    /// The rate without the limit.
     reachable_per_s: f64,
-    /// What the workers can do when nobody keeps them waiting.
+    /// The rate of the workers when nothing keeps them waiting.
     capacity_per_s: f64,
     /// Parts of the consumer's and the workers' time, 0 to 1.
     consumer_waits: f64,
     workers_wait: f64,
     stages: Vec<StageFigures>,
-    /// Where there are any.
+    /// The readers, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     readers: Option<ReaderFigures>,
     ready_batches: f64,
@@ -49,7 +49,7 @@ impl ReportFigures {
     }
 }
 
-/// What a stage costs.
+/// The cost of a stage.
 #[derive(Clone, Debug, Serialize)]
 struct StageFigures {
     stage: &'static str,
@@ -58,7 +58,7 @@ struct StageFigures {
     share: f64,
 }
 
-/// What those who read ahead of the workers do, and how far ahead they are.
+/// The work of the threads that read ahead of the workers, and their lead.
 #[derive(Clone, Debug, Serialize)]
 struct ReaderFigures {
     /// Samples that can be read at once, and the part of them that was being read on average.

@@ -17,15 +17,14 @@ use facts::Facts;
 
 /// Describe a data set or table: kind, samples, bytes, formats, columns, regions, checksums
 ///
-/// Reads the index, not the samples. With --json prints one object, `"schema":"tl.info/1"`.
-/// Samples whose index entry is damaged are counted as `damaged` and left out of every other
-/// figure but `samples`; the command then exits with 1.
+/// Reads the index, not the samples. --json prints one object, `"schema":"tl.info/1"`. Samples with
+/// a damaged index entry are counted as `damaged` and in `samples`, but in no other figure; the
+/// command then exits with 1.
 ///
-/// Of an IDV file prints its version and every column with its type, its codec as the file names
-/// it, compression, blocks and metadata; a column that cannot be read is `dead` with the reason
-/// (`"schema":"tl.info.idv/1"`). Of a TBF segment prints dialect, counts, flags and regions; of
-/// one that was not written to its end what its header says, and exits with 1
-/// (`"schema":"tl.info.tbf/1"`).
+/// For an IDV file, prints its version and every column with its type, the codec named in the file,
+/// compression, blocks and metadata; a column that cannot be read is `dead` with the reason
+/// (`"schema":"tl.info.idv/1"`). For a TBF segment, prints dialect, counts, flags and regions
+/// (`"schema":"tl.info.tbf/1"`). For an unfinished segment it prints the header and exits with 1.
 ///
 /// Examples:
 ///   tl info train.tbl

@@ -81,7 +81,7 @@ pub fn tar_to_tbl() -> ExitCode {
     .into()
 }
 
-/// The definition of the `tl` command line, for whoever generates manuals or completions from it.
+/// The definition of the `tl` command line, for generators of manuals or completions.
 #[must_use]
 pub fn command() -> clap::Command {
     Cli::command()
@@ -116,7 +116,7 @@ fn check_level() -> Result<(), Failure> {
 }
 
 /// Prints help or version, or makes a wrong command line an error of one line, like every other.
-/// Help in place of a missing command ends the process.
+/// Help instead of a missing command ends the process.
 fn refused(error: &clap::Error) -> Result<Verdict, Failure> {
     if !error.use_stderr() {
         let printed = error.print().and_then(|()| io::stdout().flush());

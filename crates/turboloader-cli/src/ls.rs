@@ -18,22 +18,23 @@ use crate::text::{Hex, json_text, one_line, printable};
 
 /// List the samples of a data set, or the rows of a table
 ///
-/// On a terminal a table, on a pipe tab-separated values with a header line, with --json one
-/// object a line: index, key, label, class (when class names are known), format, width, height,
-/// offset, stored_bytes, bytes, and sha256 with --hash. What is not known is null or empty.
-/// Width and height are those of a TBL version 2 index, 0 where its writer did not know them.
-/// The offset is that of the sample in its file.
+/// Prints a table on a terminal, tab-separated values with a header line on a pipe, and one object
+/// per line with --json: index, key, label, class (when class names are known), format, width,
+/// height, offset, stored_bytes, bytes, and sha256 with --hash. Unknown values are null or empty.
+/// Width and height come from a TBL version 2 index and are 0 if its writer did not know them. The
+/// offset is that of the sample in its file.
 ///
-/// A sample that cannot be read does not end the listing: JSON has an object of its index and
-/// `error` for it, the others have DAMAGED as its format. The command then exits with 1.
+/// A sample that cannot be read does not end the listing: JSON has an object with its index and
+/// `error`, the other forms show DAMAGED as its format. The command then exits with 1.
 ///
 /// Names are byte strings. JSON shows them as UTF-8 with every other byte as \xNN; the table
 /// also escapes control characters and backslashes.
 ///
-/// Of an IDV file a line is a row: its number and its values, in JSON an object `values` by the
-/// names of the columns, each as `tl cat` prints it. Of a TBF segment a line is a node; its
-/// vector comes with --columns embedding. On a terminal long values are cut. The rows of a damaged
-/// block are one line: the first and the last with DAMAGED, in JSON `row`, `rows` and `error`.
+/// For an IDV file, each line is a row: its number and its values, each as `tl cat` prints it; in
+/// JSON, `values` is an object with the column names as keys. For a TBF segment, each line is a
+/// node; --columns embedding adds its vector. A terminal shows long values truncated. The rows of a
+/// damaged block are one line, the first and the last with DAMAGED; in JSON they are `row`, `rows`
+/// and `error`.
 ///
 /// Examples:
 ///   tl ls train.tbl | head
@@ -46,7 +47,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Print one JSON object per sample
+    /// Print JSON, one object per sample
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -54,7 +55,7 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) hash: bool,
 
-    /// Of a table only these columns, in this order
+    /// For tables: only these columns, in this order
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) columns: Option<Vec<String>>,
 
@@ -140,7 +141,7 @@ struct BadLine {
     hash: bool,
 }
 
-/// What a damaged sample has in the place of its format.
+/// The word that a damaged sample has instead of its format.
 const DAMAGED: &str = "DAMAGED";
 
 /// The line of a damaged sample in the table: the error takes the place of the name.

@@ -12,8 +12,8 @@ use crate::failure::{Failure, Verdict};
 
 /// Join several data sets into one TBL file without re-encoding
 ///
-/// Samples keep what `tl convert` keeps. Metadata of whole files is kept from every source, in
-/// their order; a block that several sources have in common is kept once.
+/// Samples keep the same data as with `tl convert`. Metadata of whole files is kept from every
+/// source, in their order; a block that several sources share is kept once.
 ///
 /// Example:
 ///   tl merge part-0.tbl part-1.tbl -o train.tbl

@@ -1,4 +1,4 @@
-//! Where output goes: standard output as a buffered file, files that appear whole or not at
+//! Output: standard output as a buffered file, files that appear whole or not at
 //! all, the progress bar, and the line an error becomes.
 
 use std::fmt::{self, Display};
@@ -61,7 +61,7 @@ pub(crate) fn report(message: &dyn Display) {
     writeln!(stderr, "{ERROR_STYLE}tl:{ERROR_STYLE:#} {line}").unwrap_or(());
 }
 
-/// Prints `message` to standard error as one line that is no error.
+/// Prints `message` to standard error as one line that is not an error.
 pub(crate) fn note(message: &dyn Display) {
     let line = one_line(message);
     let mut stderr = anstream::stderr().lock();
@@ -90,7 +90,7 @@ impl Stdout {
         Ok(Self { file: BufWriter::with_capacity(BUFFER_BYTES, handle.into()), is_terminal })
     }
 
-    /// Takes standard output for bytes that are no text; a terminal is refused.
+    /// Takes standard output for binary data; a terminal is refused.
     pub(crate) fn open_binary() -> Result<Self, Failure> {
         let stdout = Self::open()?;
         if stdout.is_terminal { Err(BINARY_ON_TERMINAL) } else { Ok(stdout) }
@@ -146,7 +146,7 @@ pub(crate) enum ListStyle {
 }
 
 impl ListStyle {
-    /// What `--json` asks for, and otherwise what suits who is looking.
+    /// The form that `--json` asks for, and otherwise one that suits a terminal or a pipe.
     pub(crate) fn choose(json: bool, stdout: &Stdout) -> Self {
         match (json, stdout.is_terminal()) {
             (true, _) => Self::Json,
@@ -191,7 +191,7 @@ pub(crate) fn write_file(
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
-    /// When to show the bar; `None` once it is shown, or when it never will be.
+    /// The time at which to show the bar; `None` once it is shown, or when it never will be.
     show_at: Option<Instant>,
 }
 

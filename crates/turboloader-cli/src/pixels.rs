@@ -36,7 +36,7 @@ pub(crate) struct SampleDecoder {
     damage: Option<Damage>,
 }
 
-/// What to decode of JPEG images, when it is not all of them.
+/// The part of JPEG images to decode, unless it is all of them.
 #[derive(Debug)]
 struct Part {
     decoder: JpegDecoder,
@@ -56,7 +56,7 @@ impl SampleDecoder {
         self
     }
 
-    /// What was wrong with the last image, if damage is kept.
+    /// The damage in the last image, if damage is kept.
     pub(crate) fn damage(&self) -> Option<Damage> {
         self.damage
     }

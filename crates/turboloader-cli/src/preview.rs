@@ -1,4 +1,4 @@
-//! `tl preview`: a contact sheet of samples, or of what a recipe makes of them.
+//! `tl preview`: a contact sheet of samples, or of their augmented versions.
 
 mod canvas;
 mod cell;
@@ -27,15 +27,16 @@ const GAP: u32 = 8;
 const GRID_ASPECT: usize = 2;
 const GRID_SAMPLES: usize = 24;
 const RECIPE_SAMPLES: usize = 8;
-const NO_PICTURES: Failure = Failure::Usage { what: "--recipe raw makes no pictures" };
+const NO_PICTURES: Failure =
+    Failure::Usage { what: "--recipe raw has no pictures to show: it only reads the stored bytes" };
 /// 64 megapixels: 192 MiB while drawing, and as much as viewers like.
 const MAX_SHEET_PIXELS: u64 = 64 << 20;
 
 /// Draw a contact sheet of samples, or of their augmented versions
 ///
-/// Without --recipe, the first N samples of the data set in a grid. With --recipe, one row per
-/// sample: the original, then what training would see of it in successive epochs. With --ops, one
-/// row per operation that recipes can have, on samples that take turns.
+/// Without --recipe, shows the first N samples of the data set in a grid. With --recipe, shows one
+/// row per sample: the original, then what training would see of it in successive epochs. With
+/// --ops, shows one row per operation that recipes can have, each with different samples.
 ///
 /// Examples:
 ///   tl preview train.tar -o sheet.png
@@ -53,11 +54,12 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "SHEET")]
     pub(crate) output: PathBuf,
 
-    /// Show what this recipe makes of each sample: decode, imagenet-train, imagenet-eval or a file
+    /// Show each sample as augmented by this recipe: decode, imagenet-train, imagenet-eval or a
+    /// recipe file
     #[arg(long, value_name = "RECIPE", value_hint = ValueHint::FilePath, group = "rows")]
     pub(crate) recipe: Option<RecipeName>,
 
-    /// Show what every operation does
+    /// Show the effect of every operation
     #[arg(long, group = "rows")]
     pub(crate) ops: bool,
 
@@ -159,10 +161,10 @@ fn evenly_spaced(sample_count: u64, count: usize) -> Vec<u64> {
         .collect()
 }
 
-/// Where the cells lie: a grid of samples, or one row of draws per sample.
+/// The positions of the cells: a grid of samples, or one row of draws per sample.
 struct Sheet {
     columns: usize,
-    /// Whether a sample has a row of its own.
+    /// Whether each sample has its own row.
     rows_are_samples: bool,
     cell_width: u32,
     cell_height: u32,
@@ -208,7 +210,7 @@ impl Sheet {
     }
 }
 
-/// The failure of a sheet of so many cells.
+/// The failure of a sheet of this many cells.
 fn too_large(columns: usize, rows: usize) -> Failure {
     Failure::setting(format_args!(
         "a sheet of {columns} x {rows} cells has more than {MAX_SHEET_PIXELS} pixels (show fewer, \

@@ -16,7 +16,7 @@ use crate::text::Key;
 /// Losses listed in a JSON object; the counts are exact all the same.
 const MAX_LISTED: usize = 10_000;
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     schema: &'static str,
@@ -54,12 +54,12 @@ struct Loss {
     reason: String,
 }
 
-/// Copy the good samples of a damaged file into a new one and list the lost
+/// Copy the good samples of a damaged file into a new one and list the lost ones
 ///
-/// Exits with 0 when nothing was lost and with 1 when something was, or when a label
-/// that was kept cannot be read. If everything was lost, no file is written. A file
-/// that is neither a TBL file nor a TAR archive is refused with 1. The new file has
-/// the format of the damaged one, so a TAR archive is not written as .tbl.
+/// Exits with 0 when nothing was lost, and with 1 when something was lost or a label that was kept
+/// cannot be read. If everything was lost, no file is written. A file that is neither a TBL file
+/// nor a TAR archive is refused with 1. The new file has the format of the damaged one, so a TAR
+/// archive is not written as .tbl.
 ///
 /// Example:
 ///   tl repair damaged.tbl -o saved.tbl

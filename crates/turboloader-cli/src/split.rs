@@ -21,7 +21,8 @@ const MIN_DIGITS: usize = 5;
 
 /// Cut a data set into shards of consecutive samples without re-encoding
 ///
-/// Samples keep what `tl convert` keeps. Metadata of the whole file goes into every shard.
+/// Samples keep the same data as with `tl convert`. Metadata of the whole file goes into every
+/// shard.
 ///
 /// Examples:
 ///   tl split train.tbl -o shards/ --shards 8
@@ -41,7 +42,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
 
-    /// How many shards to make, of nearly equal sample counts
+    /// How many shards to write, of nearly equal sample counts
     #[arg(long, value_name = "N")]
     pub(crate) shards: Option<NonZeroUsize>,
 
@@ -93,7 +94,7 @@ pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
         } else {
             convert::write(&part, path, &options, Probe::default, global)?
         };
-        // The shards have the same class names, which are said to be missing once.
+        // The shards have the same class names, so the note that they are missing appears once.
         class_names = class_names.max(mem::take(&mut summary.unstored.class_names));
         convert::note_unstored(path, &summary);
     }
@@ -119,7 +120,7 @@ fn cuts(args: &Args, sample_count: u64) -> Vec<std::ops::Range<u64>> {
     (0..shards).map(|shard| start(shard)..start(shard + 1)).collect()
 }
 
-/// What the shards are called: `NAME-00000.tbl` in a folder, or a name with `{}` in it for the
+/// The names of the shards: `NAME-00000.tbl` in a folder, or a name with `{}` in it for the
 /// number.
 struct Names {
     before: OsString,

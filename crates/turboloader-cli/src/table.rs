@@ -1,6 +1,7 @@
-//! Tables: IDV files and TBF segments, which commands understand beside data sets of samples.
+//! Tables: IDV files and TBF segments, which commands read in addition to data sets of samples.
 //!
-//! A table is told by its first bytes, or by its name where those are damaged. Everything here is
+//! A table is recognised by its first bytes, or by its name where those are damaged. Everything
+//! here is
 //! there with the feature `tables`: commands of tables alone, and what others do with a table.
 
 pub(crate) mod cat;

@@ -19,15 +19,15 @@ pub(crate) const MAX_LISTED: usize = 10_000;
 
 /// Check a data set or table: header, index, metadata, every sample, block and region
 ///
-/// Exits with 1 and names every bad sample when there is damage, and with 1 for an archive or a
+/// Exits with 1 and names every bad sample when it finds damage, and with 1 for an archive or a
 /// folder without samples. A sample whose label cannot be read is bad. Warnings, such as samples
 /// without a label among labelled ones, are not damage.
 /// Width and height in the index of a TBL file are compared with the image's header; a format that
 /// differs is a warning, because a sample's format comes from its name.
 ///
-/// Of an IDV file, which has no checksums, every block and piece of metadata is read and decoded;
-/// of a TBF segment every checksum, gap and region is looked at, compressed ones as well, and
-/// encrypted ones with their key. Without the key they are named and the command exits with 2.
+/// For an IDV file, which has no checksums, every block and piece of metadata is read and decoded.
+/// For a TBF segment every checksum, gap and region is checked, also compressed ones, and encrypted
+/// ones with their key. Without the key they are listed and the command exits with 2.
 ///
 /// Examples:
 ///   tl verify train.tbl --decode
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Decode every image as well, and compare row indexes with the images they are stored for
+    /// Decode every image as well, and compare stored row indexes with the images
     #[arg(long)]
     pub(crate) decode: bool,
 
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     }
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     schema: &'static str,

@@ -8,7 +8,7 @@ use tl_pipeline::{PipelineError, Weights};
 
 use crate::failure::{Failure, Subject};
 
-/// No number is longer; what is has no end of line, or is no text.
+/// Weights are shorter than this: a longer line has no end, or the file is not text.
 const MAX_LINE_BYTES: u64 = 400;
 
 /// Reads the weights in `path`.
@@ -26,7 +26,7 @@ pub(crate) fn read(path: &Path) -> Result<Weights, Failure> {
         weights.push(weight(&line).ok_or_else(|| {
             let found = Escaped(line.trim_ascii());
             Failure::setting(format_args!(
-                "{}: line {}: `{found}` is no weight, expected a number from 0 up",
+                "{}: line {}: invalid weight `{found}`: expected a number of 0 or more",
                 Subject::file(path),
                 weights.len() + 1,
             ))
@@ -68,7 +68,7 @@ mod tests {
     fn a_line_that_is_no_weight_is_named() {
         let check = |bytes: &[u8], line, found: &str| {
             let expected = format!(
-                "weights: line {line}: `{found}` is no weight, expected a number from 0 up"
+                "weights: line {line}: invalid weight `{found}`: expected a number of 0 or more"
             );
             assert_eq!(read_from(bytes), Err(expected));
         };

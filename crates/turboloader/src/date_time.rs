@@ -34,7 +34,7 @@ impl DateTime {
 }
 
 impl fmt::Display for DateTime {
-    /// `2020-02-29T12:00:00.5`, with as many digits behind the point as there are.
+    /// `2020-02-29T12:00:00.5`, with as many digits after the point as needed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.0.format("%Y-%m-%dT%H:%M:%S.%9f").to_string();
         f.write_str(text.trim_end_matches('0').trim_end_matches('.'))
@@ -48,7 +48,7 @@ pub(crate) fn parse_date(text: &str) -> Option<NaiveDate> {
     NaiveDate::from_ymd_opt(digits(year, 4)?.try_into().ok()?, digits(month, 2)?, digits(day, 2)?)
 }
 
-/// A number of exactly so many digits.
+/// A number of exactly this many digits.
 fn digits(text: &str, count: usize) -> Option<u32> {
     let is_number = text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| is_number)

@@ -1,4 +1,4 @@
-//! What a recipe does and where, or what it does to one sample.
+//! The operations of a recipe and their places, or their effect on one sample.
 
 mod places;
 mod words;
@@ -16,11 +16,11 @@ use places::{Beginnings, Place, parts, places};
 /// is then missed once in two hundred times.
 const DRAWS: u64 = 256;
 
-/// Why a recipe cannot be explained.
+/// The reason why a recipe cannot be explained.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExplainError {
-    /// Its beginnings are no recipes.
+    /// One of its prefixes is not a recipe.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
     /// An image of this size cannot be what it asks for.
@@ -34,7 +34,8 @@ impl Fault for ExplainError {
     }
 }
 
-/// What a recipe does to images of one size, and where: what `tl explain` prints. Prints as text.
+/// The effect and place of a recipe's operations for images of one size: the output of `tl
+/// explain`. Prints as text.
 ///
 /// ```
 /// use turboloader::{Explanation, Recipe};
@@ -115,7 +116,7 @@ impl<'a> Explanation<'a> {
     }
 }
 
-/// What was counted over many draws.
+/// The counts over many draws.
 #[derive(Debug)]
 struct Summary {
     size: (u32, u32),
@@ -194,7 +195,7 @@ fn share(draws: u64) -> f64 {
     draws as f64 / DRAWS as f64
 }
 
-/// What was drawn for one sample.
+/// The draws for one sample.
 #[derive(Debug)]
 struct Sample {
     draw: Draw,
@@ -204,7 +205,7 @@ struct Sample {
     made: Vec<Vec<usize>>,
 }
 
-/// What was drawn for one batch.
+/// The draws for one batch.
 #[derive(Debug)]
 struct Batch {
     number: u64,

@@ -27,7 +27,7 @@ pub fn catches() -> bool {
 }
 
 /// Calls a library. A panic of this thread within it becomes an error, and the panic hook is not
-/// called for it. The hook that is installed at the first call still hears of all other panics.
+/// called for it. The hook that is installed at the first call still gets all other panics.
 ///
 /// Values that `library` changed are in an unknown state after a panic: drop them.
 pub(crate) fn catch<T>(library: impl FnOnce() -> T) -> Result<T, CaughtPanic> {

@@ -49,7 +49,7 @@ impl Prepare for HeaderCheck {
 
 /// An image that a TBL index has no place for the size of.
 #[derive(Debug, thiserror::Error)]
-#[error("{width}x{height} pixels are more than the index can say")]
+#[error("{width}x{height} pixels are more than the index can store")]
 struct TooLarge {
     width: u32,
     height: u32,
@@ -96,7 +96,7 @@ impl Prepare for RowIndexer {
     ) -> Result<Prepared, Box<dyn Error + Send + Sync>> {
         let measured = Probe.prepare(entry, bytes)?;
         let is_jpeg = Format::sniff(bytes) == Some(Format::Jpeg);
-        // What is wrong with the header is said once.
+        // A defect of the header is reported once.
         let row_index = if is_jpeg && measured.unmeasured.is_none() {
             let mut made = Vec::new();
             match self.decoder.row_index(bytes, &mut made) {
@@ -111,7 +111,7 @@ impl Prepare for RowIndexer {
     }
 }
 
-/// The side of a square of RGB pixels that is no larger than a decoded image may be.
+/// The side of the largest square of RGB pixels that fits the limit of a decoded image.
 #[derive(Clone, Copy, Debug)]
 pub struct Square {
     side: u32,
@@ -161,7 +161,7 @@ pub struct Rasterize {
     level: Level,
 }
 
-/// Why a sample cannot become pixels.
+/// The reason why a sample cannot become pixels.
 type Refusal = Box<dyn Error + Send + Sync>;
 
 /// Refuses raw pixels that are not as many as the index states.
@@ -253,7 +253,7 @@ impl Default for StrictDecode {
 }
 
 impl StrictDecode {
-    /// A decoder of its own for each thread.
+    /// A separate decoder for each thread.
     #[must_use]
     pub fn new() -> Self {
         Self { images: Rasterize::new(None), row_index: Vec::new() }
@@ -285,7 +285,7 @@ impl Prepare for StrictDecode {
         let made = &mut self.row_index;
         made.clear();
         if !self.images.decoder.jpeg().row_index(bytes, made)? {
-            return Err("row index for an image that can have none".into());
+            return Err("row index for an image that cannot have one".into());
         }
         if stored == made {
             return Ok(());

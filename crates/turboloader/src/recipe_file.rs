@@ -14,30 +14,21 @@ const MAX_FILE_BYTES: u64 = 4 << 20;
 /// An error of a file with a recipe.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum RecipeFileError {
     /// The file cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The name ends neither in `.json` nor in `.toml`.
     #[error("{location}: the name of a recipe file ends in .json or .toml")]
-    Extension {
-        /// The file.
-        location: Location,
-    },
+    Extension { location: Location },
     /// The file is not JSON, or not a recipe.
     #[error("{location}: {source}")]
-    Json {
-        /// The file.
-        location: Location,
-        /// The defect.
-        source: serde_json::Error,
-    },
+    Json { location: Location, source: serde_json::Error },
     /// The file is not TOML, or not a recipe.
     #[error("{location}: {}{}", source.message(), At(*at))]
     Toml {
-        /// The file.
         location: Location,
-        /// The defect.
         source: Box<toml::de::Error>,
         /// Line and column, from 1.
         at: Option<(usize, usize)>,
@@ -90,7 +81,7 @@ fn parse(path: &Path, text: &str) -> Result<Recipe, RecipeFileError> {
     }
 }
 
-/// The first operation that is none, and its offset: the parser of the whole says where the list
+/// The first invalid operation, and its offset: the parser of the whole says where the list
 /// begins.
 fn in_operation(text: &str) -> Option<(toml::de::Error, Option<usize>)> {
     #[derive(Deserialize)]

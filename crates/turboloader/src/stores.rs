@@ -2,9 +2,9 @@
 
 use tbl_io::Stores;
 
-/// All stores of this library, by URL scheme. There is none yet, so only paths are opened.
+/// All stores of this library, by URL scheme. It is empty, so only paths are opened.
 ///
-/// A store is one line here, behind the feature that builds it.
+/// A store is one line here, with the feature that builds it.
 #[must_use]
 pub fn stores() -> Stores {
     Stores::new()

@@ -129,7 +129,7 @@ pub struct TableSummary {
 }
 
 impl TableConversion {
-    /// Converts `source` into `destination`. An error leaves no file of that name behind.
+    /// Converts `source` into `destination`. After an error no file of that name exists.
     ///
     /// # Errors
     /// [`TableConversionError`], also where `on_event` ends the conversion.

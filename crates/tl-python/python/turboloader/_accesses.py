@@ -1,4 +1,4 @@
-"""Counts of accesses to samples, which make each access to a sample a draw of its own."""
+"""Counts of accesses to samples, which give each access to a sample a separate draw."""
 
 # mypy: disable-error-code="import-not-found,misc,no-untyped-call,type-arg"
 

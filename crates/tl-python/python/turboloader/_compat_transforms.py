@@ -110,7 +110,7 @@ class _Original(T.Transform):
 
 
 class Compose(T.Compose, _Original):
-    """Transforms one behind the other."""
+    """Transforms in sequence."""
 
     def __or__(self, other: T.Transform) -> Compose:
         return Compose([*self.transforms, other])

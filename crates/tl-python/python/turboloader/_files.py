@@ -157,7 +157,7 @@ def convert(
     paths = expand(sources)
     if _is_table(to, destination, paths):
         if len(paths) != 1:
-            raise SettingError("tables are converted one at a time")
+            raise SettingError("only one table can be converted at a time")
         if lz4:
             raise SettingError("lz4 is for TBL files")
         if not overwrite and os.path.lexists(destination):

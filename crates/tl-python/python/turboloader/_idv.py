@@ -80,7 +80,7 @@ class SparseRows(NamedTuple):
 class IdvFile:
     """An open IDV file.
 
-    It is a table for whoever knows Arrow's C interface: ``pyarrow.table(file)`` and
+    It works as a table with every library that has Arrow's C interface: ``pyarrow.table(file)`` and
     ``polars.DataFrame(file)`` take it, without columns that cannot be read. Sparse vectors are
     filled up for them.
 
@@ -134,7 +134,7 @@ class IdvFile:
         place = self._native.find(column)
         if place is None:
             names = ", ".join(repr(one.name) for one in self._schema)
-            raise SettingError(f"{self._path}: there is no column {column!r}; there are {names}")
+            raise SettingError(f"{self._path}: no column {column!r}; its columns are {names}")
         return place
 
     def __iter__(self) -> Iterator[str]:
@@ -201,12 +201,12 @@ class IdvFile:
         Raises
         ------
         SettingError
-            For a column that is no vectors of numbers.
+            For a column that does not hold vectors of numbers.
         """
         place = self._place(column)
         parts = self._native.read(place, 0, len(self))
         if not isinstance(parts, dict) or not isinstance(parts["items"], _native.Tensor):
-            raise SettingError(f"{self._path}: {column!r} is no column of vectors of numbers")
+            raise SettingError(f"{self._path}: column {column!r} does not hold vectors of numbers")
         items = _raw(parts["items"])
         if "length" in parts:
             length = parts["length"]

@@ -44,7 +44,7 @@ class Batch:
     iterating gives one sample after the other. ``keys()``, ``values()`` and ``items()`` are those of
     the fields, so that ``dict(batch)`` and ``**batch`` work.
 
-    The memory belongs to whoever has the batch or a part of it: it can be written, and the loader
+    The memory belongs to the holders of the batch and its parts: it can be written, and the loader
     uses it again only when all of them are gone.
     """
 
@@ -59,7 +59,7 @@ class Batch:
         """How many samples it has."""
     def __repr__(self, /) -> str: ...
     def get(self, /, name: str, default: Any | None = None) -> Any:
-        """Field ``name``, or ``default`` where there is none."""
+        """Field ``name``, or ``default`` if the batch lacks it."""
     def items(self, /) -> list[tuple[str, Any]]:
         """The fields with their names."""
     def jax(self, /) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class Epoch:
     def remaining(self, /) -> int:
         """How many batches are still to come."""
     def state(self, /) -> str:
-        """The state behind the last batch that was received, as JSON."""
+        """The state after the last batch that was received, as JSON."""
 
 @final
 class IdvFile:
@@ -148,7 +148,7 @@ class Loader:
         """How many batches an epoch has for this rank."""
     def __new__(cls, /, paths: list[str], settings: dict[str, Any]) -> Loader: ...
     def audit(self, /) -> list[tuple[int, str, str]]:
-        """The bad samples in the batches received so far: the error, and what became of each."""
+        """The bad samples in the batches received so far: the error, and how each was handled."""
     def check(self, /, state: str) -> int:
         """Refuses a state that `resume` would refuse, and returns its epoch."""
     @property
@@ -323,7 +323,7 @@ class Samples:
     def require_images(self, /) -> None:
         """Refuses a data set without samples, or without an image."""
     def shards(self, /) -> list[tuple[int, int]]:
-        """The first sample of each file or folder, and the one behind its last."""
+        """The first sample of each file or folder, and the one after its last."""
 
 @final
 class TbfSegment:
@@ -462,10 +462,10 @@ class TblWriter:
 @final
 class Tensor:
     """
-    Numbers in C order in memory that is shared with whoever imports them. Rows of a mapped file may
+    Numbers in C order in memory that the importing libraries share. Rows of a mapped file may
     have bytes between them.
 
-    It is compared and made into Python's numbers as NumPy's arrays are.
+    Comparison and conversion to Python scalars follow NumPy.
 
     ``numpy()``, ``torch()``, ``jax()`` and ``tf()`` copy nothing, and ``numpy.asarray`` and every
     library's ``from_dlpack`` take it. The memory lasts until the last of them is gone.
@@ -625,6 +625,6 @@ def verify(
     Reads a whole data set and returns what is wrong with it: a dict of ``samples``, ``bad``, a list
     of (sample, offset, message), ``damage``, a list of messages, and ``oddities``.
 
-    Of tables ``samples`` are rows, and all that is wrong is ``damage``. Encrypted regions of a
+    For tables, ``samples`` are rows, and all defects are in ``damage``. Encrypted regions of a
     segment are listed as ``not_verified``, and the segment is not good.
     """

@@ -67,7 +67,7 @@ def one_of(name: str, value: Any, other_name: str, other: Any) -> Any:
 
 
 def check_choice(setting: str, value: Any, choices: Iterable[str]) -> None:
-    """Refuse a value that is none of the choices."""
+    """Refuse a value that is not one of the choices."""
     listed = list(choices)
     if value not in listed:
         raise SettingError(f"{setting} is {value}, none of {', '.join(listed)}")
@@ -156,7 +156,7 @@ def cache_dir() -> str:
 
 
 def given(settings: Mapping[str, Any]) -> str:
-    """Return the names of those that are said."""
+    """Return the names of the settings that have values."""
     return ", ".join(
         name
         for name, value in settings.items()
@@ -167,7 +167,7 @@ def given(settings: Mapping[str, Any]) -> str:
 def dict_of(
     setting: str, said: dict[str, Any] | None, needed: Sequence[str], others: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """Return what is said of a field with the defaults of the rest."""
+    """Return the settings of a field, with defaults for those left out."""
     if said is None:
         return None
     if not isinstance(said, Mapping):

@@ -220,7 +220,7 @@ class TbfSegment:
         """
         if isinstance(query, (int, np.integer)):
             if not 0 <= query < len(self):
-                raise SampleIndexError(f"there is no row {query}: the segment has {len(self)}")
+                raise SampleIndexError(f"no row {query}: the segment has {len(self)} rows")
             asked: Any = int(query)
         else:
             asked = np.asarray(query, np.float32).tolist()
@@ -239,7 +239,7 @@ def _nanoseconds(time: Time) -> int:
         time = time.astimezone(datetime.timezone.utc).replace(tzinfo=None)
     point = np.datetime64(time)
     if np.isnat(point):
-        raise SettingError(f"{time!r} is no point of time")
+        raise SettingError(f"invalid time {time!r}")
     # NumPy's nanoseconds end in 2262, its seconds do not.
     second = point.astype("datetime64[s]")
     rest = (point - second).astype("timedelta64[ns]")

@@ -15,22 +15,22 @@ from torch.utils.data import get_worker_info
 _MOST_WORKERS = 1024
 
 # A row of what was begun is one number, so that nobody sees half of it: which run, the turn of its
-# iteration 0, and the last turn, of so many bits each.
+# iteration 0, and the last turn, of this many bits each.
 _BITS = 21
 _MIDDLE = 1 << (_BITS - 1)
 _NONE = -1
 
-# The run of whoever is no worker: each iteration is one of its own.
+# The run of a process that is not a worker: each iteration is a separate run.
 _ALONE = 0
 
 
 class Turns:
-    """Epochs taken in turn: each iteration is the next one, whoever iterates, with any workers.
+    """Epochs taken in turn: each iteration is the next one, for any caller and any workers.
 
     All workers of one iteration have to take the same turn, though each begins when it comes to it,
     some maybe never, and nobody tells them of each other. What they share is their *run*: they are
-    made one behind the other, and so have one number as children less their own as workers. The
-    first of a run to begin an iteration takes the turn behind all others, and the others of the run
+    created in sequence, and so have one number as children less their own as workers. The
+    first of a run to begin an iteration takes the turn after all others, and the others of the run
     follow it.
     """
 
@@ -60,7 +60,7 @@ class Turns:
         """Return the epoch and the batch that this process begins iteration `number` with."""
         epoch, batch, _ = self._chosen.tolist()
         worker = get_worker_info()
-        # Whoever is no worker has a run for each iteration.
+        # A process that is not a worker has a run for each iteration.
         own, number = (0, 0) if worker is None else (worker.id, number)
         turn = self._turn(number)
         return epoch + turn, (batch if turn == 0 else 0) + own

@@ -166,7 +166,7 @@ class DataLoader:
         return len(self._loader)
 
     def __iter__(self) -> Batches:
-        """Begin the epoch that `set_epoch` named, or go on with that of a state."""
+        """Begin the epoch that `set_epoch` named, or resume that of a state."""
         self._batches = None
         return self._made(self._begun())
 
@@ -206,7 +206,7 @@ class DataLoader:
         return len(self._loader.audit)
 
     def next_batch(self) -> Any:
-        """Return the next batch; ``StopIteration`` at the end, behind which it begins anew."""
+        """Return the next batch; ``StopIteration`` at the end, after which it begins anew."""
         if self._batches is None:
             self._batches = self._begun()
         try:
@@ -216,7 +216,7 @@ class DataLoader:
             raise
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch iterations are."""
+        """Set the epoch of the next iteration."""
         self._loader.set_epoch(epoch)
         self._epoch, self._batches = epoch, None
 
@@ -227,7 +227,7 @@ class DataLoader:
         return {**state, "batches_served": -(-state["consumed"] // of_global_batch)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from ``state`` with the next iteration, behind a finished epoch with the next."""
+        """Resume from ``state`` at the next iteration, or at the next epoch if one had finished."""
         self._loader.load_state_dict({k: v for k, v in state.items() if k != "batches_served"})
         self._epoch, self._batches = None, None
 
@@ -269,7 +269,7 @@ class DataLoader:
 
 
 class FastDataLoader(DataLoader):
-    """`DataLoader` with sizes of its own: ``(images, meta)`` by default."""
+    """`DataLoader` with a choice of sizes: ``(images, meta)`` by default."""
 
     def __init__(
         self,
@@ -387,7 +387,7 @@ class TblReaderV2:
     def filter_by_dimensions(
         self, min_width: int = 0, min_height: int = 0, max_width: int = 0, max_height: int = 0
     ) -> list[int]:
-        """Return the samples of these sizes; a maximum of 0 is none."""
+        """Return the samples of these sizes; a maximum of 0 means no maximum."""
 
         def fits(entry: dict[str, Any]) -> bool:
             width, height = int(entry["width"]), int(entry["height"])

@@ -1,7 +1,7 @@
-"""The errors, by whose fault they are.
+"""The exceptions of TurboLoader.
 
-Every exception is a `LoaderError`, and the built-in one that fits as well, so that both
-``except turboloader.LoaderError`` and ``except OSError`` do what they say.
+Every exception derives from `LoaderError` and from the matching built-in exception, so both
+``except turboloader.LoaderError`` and ``except OSError`` catch it.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ class StorageError(LoaderError, OSError):
 
 
 class PathNotFoundError(StorageError, FileNotFoundError):
-    """A file or folder that there is not."""
+    """A file or folder that does not exist."""
 
 
 class PathExistsError(StorageError, FileExistsError):
-    """A file or folder that is there already."""
+    """A file or folder that already exists."""
 
 
 class PathPermissionError(StorageError, PermissionError):
@@ -95,23 +95,23 @@ def of_path(kind: type[StorageError], number: int, path: str, message: str) -> S
 
 
 class DecodeError(LoaderError, ValueError):
-    """A sample is no image, or a damaged one."""
+    """A sample that is not an image, or is a damaged one."""
 
 
 class SampleError(LoaderError, ValueError):
-    """A sample cannot be used for what is to be done with it."""
+    """A sample cannot be used for the requested work."""
 
 
 class RecipeError(LoaderError, ValueError):
-    """Transforms that cannot be done, or not in this order."""
+    """Transforms that are invalid, or are not possible in this order."""
 
 
 class UnsupportedTransformError(RecipeError):
-    """A transform of torchvision that there is none for."""
+    """A transform of torchvision that TurboLoader does not support."""
 
 
 class SettingError(LoaderError, ValueError):
-    """A setting outside its range, or several that do not go together."""
+    """A setting outside its range, or settings that conflict."""
 
 
 class StateError(LoaderError, ValueError):
@@ -119,15 +119,15 @@ class StateError(LoaderError, ValueError):
 
 
 class SampleIndexError(LoaderError, IndexError):
-    """A sample that there is not."""
+    """A sample that does not exist."""
 
 
 class OutOfMemoryError(LoaderError, MemoryError):
-    """There is no memory, or the budget has none left."""
+    """Memory is exhausted, or the memory budget is."""
 
 
 class ForkedError(LoaderError, RuntimeError):
-    """The process is a fork of the one that made the loader, and has none of its threads."""
+    """The process is a fork of the one that created the loader, and lacks its threads."""
 
 
 class ClosedError(LoaderError, RuntimeError):

@@ -68,7 +68,7 @@ def read_tbl(
 ) -> Any:
     """Read TBL files, TAR archives and folders as a ``ray.data.Dataset``.
 
-    Its columns are ``key``, ``label`` and ``bytes``, or ``image`` in place of the bytes where
+    Its columns are ``key``, ``label`` and ``bytes``, or ``image`` instead of the bytes if
     images are decoded: the arrays that a `turboloader.DataLoader` of this seed and epoch has.
 
     Parameters
@@ -85,8 +85,8 @@ def read_tbl(
         Whether to turn images upright by their EXIF or XMP orientation, as Pillow's
         ``exif_transpose`` does. TIFF images are always upright.
     override_num_blocks, concurrency, ray_remote_args
-        As for the readers of Ray Data: tasks, tasks at a time, and what Ray is told of each. Rows
-        come in the order of the samples where Ray is told to keep it, with ``preserve_order``.
+        As for the readers of Ray Data: tasks, tasks at a time, and the arguments of
+        each. Rows keep the order of the samples if Ray preserves it, with ``preserve_order``.
 
     Examples
     --------
@@ -152,7 +152,7 @@ class TblDatasource(Datasource):
     def get_read_tasks(
         self, parallelism: int, per_task_row_limit: int | None = None, **_: Any
     ) -> list[ReadTask]:
-        """Return the tasks: as many ranges of samples, as long as each other but for one."""
+        """Return the tasks: ranges of samples that differ in length by at most one."""
         count = len(self._samples)
         tasks = max(1, min(parallelism, count))
         bounds = [count * task // tasks for task in range(tasks + 1)]
@@ -216,7 +216,7 @@ def _blocks(samples: _native.Samples, part: _Part, epoch: int, is_decoded: bool)
 
 
 def _readable(key: str | None) -> str | None:
-    """Return a name as UTF-8, which Arrow's texts are, with numbers in the place of other bytes."""
+    """Return a name as UTF-8, which Arrow's texts are, with numbers instead of other bytes."""
     if key is None:
         return None
     return key.encode(errors="surrogateescape").decode(errors="backslashreplace")
@@ -254,7 +254,7 @@ def write_tbl(
 ) -> None:
     """Write a ``ray.data.Dataset`` as TBL files, one for each task that writes.
 
-    Each file is there complete or not at all, whatever is killed. A write that fails removes the
+    Each file is complete or missing, even after a kill. A write that fails removes the
     files that it made; one that was killed has left some of them, and begins anew with
     ``overwrite=True``.
 
@@ -325,7 +325,7 @@ class TblDatasink(Datasink):
             return
         if self._column not in table.column_names:
             have = ", ".join(table.column_names)
-            raise SettingError(f"there is no column {self._column}: the blocks have {have}")
+            raise SettingError(f"no column {self._column}: the blocks have {have}")
         absent = [None] * table.num_rows
         keys, labels = (
             table[name].to_pylist() if name in table.column_names else absent
@@ -371,8 +371,8 @@ def convert_tars(
 ) -> list[Conversion]:
     """Convert TAR archives to TBL files of the same names, a task of Ray for each.
 
-    A file has its name when it is complete. A job that was killed is run again as it was: files
-    that are there are passed over when they are sound and have the samples of their archive, and
+    A file gets its name when it is complete. Rerun a job that was killed with the same arguments:
+    existing files are kept if they are sound and have the samples of their archive, and
     made anew otherwise. The files are those of a job that was not killed. Where an archive cannot
     be converted the others are, and the error of the first such is raised at the end.
 
@@ -381,11 +381,11 @@ def convert_tars(
     sources
         The archives; patterns are expanded. No two may have the same name.
     folder
-        Where the files go. It is made if need be.
+        The folder of the files, created if missing.
     lz4
         Whether to compress samples that become smaller by it.
     ray_remote_args
-        What Ray is told of each task, such as ``{"num_cpus": 2}``.
+        The arguments of each Ray task, such as ``{"num_cpus": 2}``.
     progress_callback
         Called with each `Conversion` as it is done.
 
@@ -412,7 +412,7 @@ def convert_tars(
         try:
             done[number] = Conversion(*ray.get(reference))
         except ray.exceptions.RayError as error:
-            # The others go on: cancelling tasks has ended the whole process in Ray 2.60.
+            # The others continue: cancelling tasks has ended the whole process in Ray 2.60.
             failed[number] = error
         else:
             if progress_callback is not None:

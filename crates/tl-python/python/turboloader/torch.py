@@ -70,8 +70,8 @@ _BOTH = ("image", "label")
 # The fields that every sample of a map-style data set has.
 _SAMPLE = ("image", "label", "index", "key")
 
-# Draws of a sample in place of a bad one. If half of the samples are bad, one of 65,536 bad samples
-# is then an error, and if all are bad, the first one is.
+# Draws of another sample instead of a bad one. If half of the samples are bad, one of 65,536 bad
+# samples is then an error, and if all are bad, the first one is.
 _MOST_REPLACEMENTS = 16
 
 Fields = Sequence[str] | Mapping[str, str] | None
@@ -149,7 +149,7 @@ class IterableDataset(TorchIterableDataset):
         self._iteration = 0
         # The epoch and the batch that the consumer in this process gets next, while it iterates.
         self._present: tuple[int, int] | None = None
-        # Where the next iteration of this worker begins, by a state of its own.
+        # The start of the next iteration of this worker, from its own state.
         self._resumed: tuple[int, int] | None = None
 
     def __len__(self) -> int:
@@ -157,7 +157,7 @@ class IterableDataset(TorchIterableDataset):
         return self._len
 
     def __iter__(self) -> Iterator[Any]:
-        """Give the batches of the next epoch, or what a state leaves of its own.
+        """Yield the batches of the next epoch, or the rest of the epoch of a state.
 
         An epoch counts when its first batch is asked for.
         """
@@ -245,10 +245,10 @@ class IterableDataset(TorchIterableDataset):
         epoch, consumed = (_number(state, name) for name in ("epoch", "consumed"))
         batch, rest = divmod(consumed, self._start["global_batch"])
         if rest != 0:
-            raise StateError(f"the state is {rest} rows behind the start of a batch")
+            raise StateError(f"the state is {rest} rows after the start of a batch")
         # Each of several workers is up to all of them further than the last batch.
         if batch >= self._len + workers:
-            raise StateError(f"the state is behind {batch} batches, an epoch has {self._len}")
+            raise StateError(f"the state is after {batch} batches, an epoch has {self._len}")
         self._present = None
         if made == (0, 1):
             self._turns.choose(epoch, batch)
@@ -280,7 +280,7 @@ class IterableDataset(TorchIterableDataset):
             )
         if settings.get("num_workers", 0) == 0:
             settings["num_workers"] = max(1, _cores() // slots)
-        # Rows that only fill up, and batches that do not count, are behind those of this rank.
+        # Rows that only fill up, and batches that do not count, come after those of this rank.
         settings["tail"] = "pad" if self._start["tail"] == "pad" else "uneven"
         settings["drop_last"] = False
         return settings
@@ -307,10 +307,10 @@ class Dataset(TorchDataset):
     Samplers of torch decide on the order.
 
     `set_epoch` chooses the epoch: the first access to each sample gives the image of that epoch, on
-    every rank, and repetitions within the epoch have draws of their own. Call it before each epoch,
+    every rank, and repetitions within the epoch have separate draws. Call it before each epoch,
     next to ``DistributedSampler.set_epoch``, where results must not depend on how an earlier epoch
     ended: workers of torch's DataLoader make samples ahead, and those count even if the loop never
-    receives them. Without it, each rank above 0 draws from a seed of its own.
+    receives them. Without it, each rank above 0 draws from a different seed.
 
     With a sampler that draws with replacement, two workers may access one sample at the same moment
     and then get the same draw, because counting takes no lock. Pass ``num_workers=0`` if each
@@ -339,8 +339,8 @@ class Dataset(TorchDataset):
         Files of a sample whose bytes are fields, by extension: ``["json"]``. A name that no sample
         has is an error, a file that some samples lack is None.
     on_error
-        ``"raise"``, or ``"replace"`` for another sample in place of a bad one, drawn from the seed,
-        the epoch and the number. All fields are then those of the other sample. The first bad
+        ``"raise"``, or ``"replace"`` to use another sample instead of a bad one, drawn from the
+        seed, the epoch and the number. All fields are then those of the other sample. The first bad
         sample is a warning.
 
     Attributes
@@ -434,7 +434,7 @@ class Dataset(TorchDataset):
         return len(self._samples)
 
     def __getitem__(self, index: int) -> Any:
-        """Return one sample, with a draw of its own."""
+        """Return one sample, with a separate draw."""
         number = self._checked(index)
         return self._sample(number, *self._accesses.next(number))
 
@@ -452,14 +452,14 @@ class Dataset(TorchDataset):
     def _checked(self, index: int) -> int:
         number, count = operator.index(index), len(self._samples)
         if not -count <= number < count:
-            raise SampleIndexError(f"there is no sample {number}: the data set has {count}")
+            raise SampleIndexError(f"no sample {number}: the data set has {count}")
         return number % count
 
     def _sample(self, number: int, epoch: int, seed: int) -> Any:
         try:
             return self._made(number, epoch, seed)
         except LoaderError as error:
-            # Without a number it is no error of one sample.
+            # An error without a number does not concern one sample.
             if not self._replaces or error.sample is None:
                 raise
             first = error
@@ -510,7 +510,7 @@ class Dataset(TorchDataset):
 
     @functools.cached_property
     def targets(self) -> list[int]:
-        """The labels of all samples, -1 where there is none."""
+        """The labels of all samples, -1 for samples without one."""
         return [-1 if label is None else label for label in self._samples.labels()]
 
     def set_epoch(self, epoch: int) -> None:

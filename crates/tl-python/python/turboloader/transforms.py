@@ -55,7 +55,7 @@ class Transform:
     """
 
     _parameters: ClassVar[Mapping[str, Any]] = {}
-    # What recipes call it, also where a class of the user's inherits it.
+    # The name in recipes, also where a user-defined class inherits it.
     _op: ClassVar[str] = "transform"
 
     def __init__(self, **parameters: Any) -> None:
@@ -74,11 +74,11 @@ class Transform:
         return operation
 
     def operations(self) -> list[dict[str, Any]]:
-        """Return the operations that this one is, one behind the other."""
+        """Return the operations of this transform, in sequence."""
         return [self.to_dict()]
 
     def functions(self) -> list[tuple[str, Callable[[Any], Any]]]:
-        """Return the functions of the user's in it, under the names that recipes have for them."""
+        """Return its user-supplied functions, with their names in recipes."""
         inner = self.__dict__.get("transforms", ())
         return [function for one in inner for function in one.functions()]
 
@@ -120,7 +120,7 @@ class BatchTransform:
 
 
 class Compose(Transform):
-    """Transforms one behind the other.
+    """Transforms in sequence.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class Compose(Transform):
         return {"op": "compose", "ops": self.operations()}
 
     def operations(self) -> list[dict[str, Any]]:
-        """Return the operations of all transforms, one behind the other."""
+        """Return the operations of all transforms, in sequence."""
         return [operation for one in self.transforms for operation in one.operations()]
 
     def __or__(self, other: Transform) -> Compose:
@@ -178,7 +178,7 @@ class Lambda(Transform):
     def __init__(self, lambd: Callable[[Any], Any]) -> None:
         super().__init__()
         if not callable(lambd) or isinstance(lambd, type):
-            raise TypeError(f"{lambd!r} is no function of an image")
+            raise TypeError(f"{lambd!r} is not a function of an image")
         self.lambd = lambd
 
     @property
@@ -251,7 +251,7 @@ def dtype_name(dtype: Any) -> str:
     try:
         return np.dtype(dtype).name
     except TypeError:
-        raise TypeError(f"{dtype!r} is no dtype") from None
+        raise TypeError(f"{dtype!r} is not a dtype") from None
 
 
 _OP_NAMES = {"transforms": "ops"}
@@ -270,12 +270,12 @@ def _plain(value: Any) -> Any:
 
 
 def _refuse_narrowing(transform: Transform) -> None:
-    """Refuse a conversion to ``uint8`` behind one to floats: no operation does it."""
+    """Refuse a conversion to ``uint8`` after one to floats: no operation does it."""
     floats = False
     for one in _leaves(transform):
         floats = floats or any(made.get("op") in _MAKE_FLOATS for made in one.operations())
         if floats and isinstance(one, ToDtype) and one.dtype == "uint8":
-            raise RecipeError("ToDtype(uint8) behind floats: pixels do not become uint8 again")
+            raise RecipeError("ToDtype(uint8) after floats: floats cannot become uint8 again")
 
 
 def _leaves(transform: Transform) -> list[Transform]:
@@ -292,7 +292,8 @@ def _checked(transform: Any) -> Transform:
     elif callable(transform) and type(transform).__module__.partition(".")[0] not in _FRAMEWORKS:
         return Lambda(transform)
     raise TypeError(
-        f"{name} is no transform of turboloader, nor a function of an image (see from_torchvision)"
+        f"{name} is neither a transform of turboloader nor a function of an image "
+        "(see from_torchvision)"
     )
 
 
@@ -355,8 +356,8 @@ def recipe(
     channels_last
         Whether channels come last; by default where pixels stay ``uint8``.
     decode_margin
-        Decodes photographs at the smallest scale that leaves so many times the result's side, at
-        least 1, instead of exactly.
+        Decodes photographs at the smallest scale that is at least this many times the output size
+        (1 or more), instead of exactly.
     parity
         ``"pil"``, the default, for torchvision's bits on Pillow images, ``"tensor"`` for those on
         tensors.
@@ -368,7 +369,7 @@ def recipe(
     mixing = batch_transform if isinstance(batch_transform, (list, tuple)) else [batch_transform]
     for one in mixing:
         if not isinstance(one, BatchTransform):
-            raise TypeError(f"batch_transform: {one!r} is no way of mixing a batch")
+            raise TypeError(f"batch_transform: {one!r} does not mix batches")
     if channels_last is not None and not isinstance(channels_last, bool):
         raise TypeError(f"channels_last is {channels_last!r}, expected True, False or None")
     try:
@@ -392,7 +393,7 @@ def _composed(transform: Any) -> Transform | None:
 
 
 def functions(transform: Any) -> dict[str, Callable[[Any], Any]]:
-    """Return the functions of the user's among transforms by the names that recipes have for them.
+    """Return the user-supplied functions among transforms, by their names in recipes.
 
     Raises
     ------
@@ -425,7 +426,7 @@ def _apply(transform: Transform, image: Any, draw: tuple[int, int, int]) -> Any:
 
 
 def from_torchvision(transform: Any) -> Transform:
-    """Convert a transform of torchvision, v1 or v2; one that there is none for is an error.
+    """Convert a transform of torchvision, v1 or v2; an unsupported one is an error.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ pub(crate) struct Error {
     message: Box<str>,
     place: ErrorPlace,
     errno: Option<i32>,
-    /// The exception of a function of the user's.
+    /// The exception of a user-supplied function.
     cause: Option<Box<PyErr>>,
 }
 
@@ -79,7 +79,7 @@ impl Error {
         Self::new(Class::Recipe, message)
     }
 
-    /// A state that is none.
+    /// Text that is not a state.
     pub(crate) fn state(message: &dyn Display) -> Self {
         Self::new(Class::State, message)
     }
@@ -134,7 +134,7 @@ impl Error {
         exception.setattr("offset", offset)?;
         if self.errno.is_some() {
             exception.setattr("errno", self.errno)?;
-            // Of a folder its file, which the key names.
+            // For a folder, the file that the key names.
             let file = match (shard, key) {
                 (Some(folder), Some(key)) if folder.path().is_some_and(Path::is_dir) => {
                     Some(folder.join(key))
@@ -148,8 +148,8 @@ impl Error {
         Ok(raised)
     }
 
-    /// The exception for the thread that has called the user's functions itself: what is no failure
-    /// of theirs, such as Ctrl-C, goes on as it is.
+    /// The exception for the thread that has called the user's functions itself: an exception
+    /// that they did not cause, such as Ctrl-C, passes unchanged.
     pub(crate) fn of_call(self, py: Python<'_>) -> PyErr {
         match self.cause {
             Some(cause) if !cause.is_instance_of::<PyException>(py) => *cause,
@@ -158,7 +158,7 @@ impl Error {
     }
 }
 
-/// The exception of a function of the user's that caused an error, if one did.
+/// The exception of a user-supplied function that caused an error, if one did.
 fn raised(error: &(dyn StdError + 'static)) -> Option<Box<PyErr>> {
     let mut sources = iter::successors(Some(error), |&error| error.source());
     let raised = sources.find_map(|error| error.downcast_ref::<PyErr>())?;

@@ -1,6 +1,6 @@
 //! IDV files: what columns they have, and their values as tensors, lists and Arrow streams.
 //!
-//! What becomes of the parts, such as arrays of times or sparse matrices, is up to Python.
+//! Python decides on the form of the parts, such as arrays of times or sparse matrices.
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
 mod arrow;
@@ -44,7 +44,7 @@ impl PyIdvFile {
     }
 
     /// The values of a column where they lie in the file, if they lie there as in memory: numbers
-    /// that are not compressed, in one block or in blocks one behind the other.
+    /// that are not compressed, in one block or in contiguous blocks.
     fn lent(&self, column: usize) -> Result<Option<(Memory, LentShape)>, Error> {
         let column = self.file.column(column).map_err(|error| self.error(error))?;
         let blocks = column.blocks();

@@ -108,7 +108,7 @@ impl PyTbfSegment {
         })
     }
 
-    /// The bytes of a region, or the error that there is none.
+    /// The bytes of a region, or the error that it is missing.
     fn needed(&self, region: Region) -> Result<&[u8], Error> {
         self.bytes(region)?.ok_or_else(|| self.error(FormatError::Absent { region }))
     }
@@ -223,7 +223,7 @@ impl PyTbfSegment {
         let columns = self.columns()?;
         let Some(column) = columns.by_name(name) else {
             let names = Columns::NAMES.join(", ");
-            return Err(Error::setting(&format!("there is no column {name}; there are {names}")));
+            return Err(Error::setting(&format!("no column {name}; the columns are {names}")));
         };
         let rows = vec![self.rows()];
         let (bytes, shape, element) = match column {
@@ -231,7 +231,7 @@ impl PyTbfSegment {
             Column::U64(numbers) => (numbers.as_bytes(), rows, Element::U64),
             Column::F32(numbers) => (numbers.as_bytes(), rows, Element::F32),
             Column::U8(numbers) => (numbers, rows, Element::U8),
-            _ => return Err(Error::setting(&format!("column {name} is no array"))),
+            _ => return Err(Error::setting(&format!("column {name} is not an array"))),
         };
         Ok(Tensor::new(self.memory(Region::Nodes, bytes)?, shape, element))
     }

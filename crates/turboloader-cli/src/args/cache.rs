@@ -1,11 +1,11 @@
-//! Arguments of what a loader keeps of samples.
+//! Arguments of a loader's caches of samples.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 use tl_pipeline::{CacheConfig, CacheKind, DiskCache, MemoryCache};
 
-/// What is kept of samples, and where.
+/// The kind, place and size of the caches.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CacheArgs {
     /// Keep samples in memory, in up to SIZE bytes (with K, M, G or T in powers of 1024)
@@ -16,16 +16,16 @@ pub(crate) struct CacheArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "cache_size")]
     cache_dir: Option<PathBuf>,
 
-    /// How many bytes the folder may take
+    /// The largest size of the folder of --cache-dir
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "cache_dir")]
     cache_size: Option<u64>,
 
-    /// What is kept; decoded images go with recipes that decode exactly
+    /// The form in which samples are kept; decoded images need a recipe that decodes exactly
     #[arg(long = "cache", value_enum, value_name = "KIND", default_value_t = KindChoice::Encoded)]
     kind: KindChoice,
 }
 
-/// What is kept of a sample.
+/// The form in which a cache keeps samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum KindChoice {
     /// The stored bytes
@@ -35,7 +35,7 @@ pub(crate) enum KindChoice {
 }
 
 impl CacheArgs {
-    /// What a loader is told.
+    /// The loader's configuration of caches.
     pub(crate) fn config(&self) -> CacheConfig {
         let kind = match self.kind {
             KindChoice::Encoded => CacheKind::Encoded,
@@ -61,7 +61,7 @@ pub(super) fn size(text: &str) -> Result<u64, &'static str> {
         "M" => 2,
         "G" => 3,
         "T" => 4,
-        _ => return Err("expected K, M, G or T behind the number"),
+        _ => return Err("expected K, M, G or T after the number"),
     };
     number.checked_mul(1 << (10 * power)).ok_or("larger than 16 EiB")
 }
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn sizes_are_numbers_with_powers_of_1024() {
         const NUMBER: &str = "expected a number of bytes, as 500000 or 64G";
-        const UNIT: &str = "expected K, M, G or T behind the number";
+        const UNIT: &str = "expected K, M, G or T after the number";
         let expected = [
             ("0", Ok(0)),
             ("4096", Ok(4_096)),

@@ -1,9 +1,9 @@
-//! What a command does with damaged data.
+//! The reaction of a command to damaged data.
 
 use clap::ValueEnum;
 use tl_decode::OnDamaged;
 
-/// What to do with damaged data.
+/// The reaction to damaged data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DamageChoice {
     /// Fail at the first damage

@@ -1,4 +1,4 @@
-//! How closely a recipe decodes photographs.
+//! The argument that selects exact or fast decoding.
 
 use clap::{Args, ValueEnum};
 use tl_transform::{DecodeMode, Recipe};
@@ -9,11 +9,11 @@ use crate::failure::Failure;
 pub(crate) const NO_DECODE_MODE: Failure =
     Failure::Usage { what: "--decode and --decode-margin need a recipe that resizes" };
 
-/// How closely a recipe decodes photographs.
+/// The choice between exact and fast decoding.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct DecodeModeArgs {
-    /// How JPEG photographs are decoded, for a recipe that resizes (default: fast for training,
-    /// exact for evaluation)
+    /// Decode JPEG photographs exactly or fast, for a recipe that resizes (default: fast for
+    /// training, exact for evaluation)
     #[arg(long, value_enum, value_name = "MODE", requires = "recipe")]
     decode: Option<DecodeChoice>,
 
@@ -22,7 +22,7 @@ pub(crate) struct DecodeModeArgs {
     decode_margin: Option<f32>,
 }
 
-/// What `--decode` says.
+/// The values of `--decode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DecodeChoice {
     /// With the pixels of Pillow
@@ -37,7 +37,7 @@ impl DecodeModeArgs {
         self.decode.is_some() || self.decode_margin.is_some()
     }
 
-    /// `recipe` with what was asked for in place of its own mode.
+    /// `recipe` with the requested mode instead of its own.
     pub(crate) fn apply(&self, recipe: Recipe) -> Result<Recipe, Failure> {
         let mode = match (self.decode, self.decode_margin) {
             (None, None) => return Ok(recipe),

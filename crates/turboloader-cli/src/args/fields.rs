@@ -1,10 +1,10 @@
-//! Arguments that say what batches hold besides images, labels and indices.
+//! Arguments that add fields to batches, besides images, labels and indices.
 
 use clap::{Args, ValueEnum};
 use tl_pipeline::{BoxField, Fields, MaskField, MaskType, Sanitize};
 use tl_transform::BoxFormat;
 
-/// What batches hold besides images, labels and indices.
+/// The fields of batches besides images, labels and indices.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Fields of batches")]
 pub(crate) struct FieldArgs {
@@ -12,39 +12,40 @@ pub(crate) struct FieldArgs {
     #[arg(long)]
     keys: bool,
 
-    /// Add sidecar files, by extension: json for 0017.json beside 0017.jpg
+    /// Add sidecar files, by extension: json for 0017.json next to 0017.jpg
     #[arg(long, value_name = "EXTENSION", value_delimiter = ',')]
     columns: Vec<String>,
 
-    /// Add bounding boxes, which move with the image: where they are in a sidecar file of JSON, as a
-    /// JSON pointer with one * for the elements of a list, such as /annotations/*/bbox
+    /// Add bounding boxes, which are transformed with the image. POINTER is a JSON pointer into a
+    /// sidecar file, with one * for the elements of a list, such as /annotations/*/bbox
     #[arg(long, value_name = "POINTER")]
     boxes: Option<String>,
 
-    /// The sidecar file that boxes are in
+    /// The extension of the sidecar file that holds the boxes
     #[arg(long, value_name = "EXTENSION", default_value = "json", requires = "boxes")]
     box_column: String,
 
-    /// Where the labels of boxes are, such as /annotations/*/category_id (default: boxes have none)
+    /// JSON pointer to the labels of the boxes, such as /annotations/*/category_id (default: no
+    /// labels)
     #[arg(long, value_name = "POINTER", requires = "boxes")]
     box_labels: Option<String>,
 
-    /// What the four numbers of a box are in the file
+    /// The meaning of a box's four numbers in the file
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = BoxFormatChoice::Xyxy,
           requires = "boxes")]
     box_format: BoxFormatChoice,
 
-    /// What they are in batches
+    /// The meaning of a box's four numbers in batches
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = BoxFormatChoice::Xyxy,
           requires = "boxes")]
     box_output: BoxFormatChoice,
 
-    /// Keep boxes that the crop left without a pixel
+    /// Keep boxes that lie entirely outside the crop
     #[arg(long, requires = "boxes")]
     keep_empty_boxes: bool,
 
-    /// Add masks, which move with the image: the sidecar PNG files with this extension, such as
-    /// seg.png
+    /// Add masks, which are transformed with the image: the sidecar PNG files with this extension,
+    /// such as seg.png
     #[arg(long, value_name = "EXTENSION")]
     mask: Option<String>,
 
@@ -53,19 +54,19 @@ pub(crate) struct FieldArgs {
           requires = "mask")]
     mask_type: MaskTypeChoice,
 
-    /// What stands around masks that are padded
+    /// The value of pixels that padding adds to a mask
     #[arg(long, value_name = "NUMBER", default_value_t = u8::MAX, requires = "mask")]
     mask_padding: u8,
 }
 
-/// What the four numbers of a box are.
+/// The meaning of a box's four numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BoxFormatChoice {
     /// Left, top, right, bottom
     Xyxy,
     /// Left, top, width, height
     Xywh,
-    /// Middle across, middle down, width, height
+    /// Centre x, centre y, width, height
     Cxcywh,
 }
 
@@ -98,7 +99,7 @@ impl From<MaskTypeChoice> for MaskType {
 }
 
 impl FieldArgs {
-    /// What a loader is told.
+    /// The loader's configuration of fields.
     pub(super) fn fields(&self) -> Fields {
         let boxes = self.boxes.as_ref().map(|boxes| BoxField {
             labels: self.box_labels.clone(),

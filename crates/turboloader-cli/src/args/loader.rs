@@ -14,7 +14,7 @@ use super::sampler::SamplerArgs;
 use super::shard::ShardArgs;
 use crate::failure::Failure;
 
-/// How samples become batches, and on which threads.
+/// The settings of batches, threads and reading.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LoaderArgs {
     /// Samples per batch
@@ -30,30 +30,30 @@ pub(crate) struct LoaderArgs {
     #[arg(long, value_name = "N")]
     prefetch: Option<NonZeroUsize>,
 
-    /// Threads that read samples ahead of the workers (default: the workers read, and the system is
-    /// told what they will need)
+    /// Threads that read samples ahead of the workers (default: workers read samples themselves,
+    /// after telling the operating system which ones come next)
     #[arg(long, value_name = "N")]
     readers: Option<NonZeroUsize>,
 
-    /// Read ahead through io_uring, with so many reads under way at once
+    /// Read ahead through io_uring, with up to N reads in flight
     #[arg(long, value_name = "N", conflicts_with = "readers")]
     uring: Option<NonZeroU32>,
 
-    /// With --uring: read around the page cache
+    /// With --uring: bypass the page cache
     #[arg(long, requires = "uring")]
     direct: bool,
 
-    /// Let --readers or --uring be SIZE bytes of samples ahead (with K, M, G or T; default: 64M)
+    /// The lead of --readers or --uring over the workers, in bytes (with K, M, G or T; default: 64M)
     #[arg(long, value_name = "SIZE", value_parser = size)]
     read_ahead: Option<u64>,
 
-    /// Group images of like sizes, among those of N batches, and pad them to the size of their
-    /// batch: for recipes that leave the size to the image
+    /// Sort the images of N batches by size into batches of similar sizes, and pad each image to
+    /// the largest of its batch. For recipes whose images keep different sizes
     #[arg(long, value_name = "N")]
     buckets: Option<NonZeroU32>,
 
-    /// For recipes that mix images of a batch: mix those of N rows with each other, which divides
-    /// --batch-size (default: all of them)
+    /// For recipes that mix images of a batch: mix only within groups of N rows. N must divide
+    /// --batch-size (default: the whole batch)
     #[arg(long, value_name = "N")]
     mixing_group: Option<NonZeroUsize>,
 

@@ -1,27 +1,27 @@
-//! Arguments that say what becomes of bad samples, and where workers run.
+//! Arguments for the handling of bad samples, and for the processors of workers.
 
 use std::num::NonZeroUsize;
 
 use clap::{Args, ValueEnum};
 use tl_pipeline::{Cpus, ErrorBudget, OnError};
 
-/// What becomes of samples that cannot be used.
+/// The handling of samples that cannot be used.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct PolicyArgs {
-    /// What to do with samples that cannot be used: raise ends with the error, skip leaves them
-    /// out, replace puts another sample in their place, fill puts zeros there (default: bench
-    /// raises, doctor skips)
+    /// Handling of samples that cannot be used: raise stops with the error, skip leaves the
+    /// sample out, replace uses another sample, fill uses zeros (default: raise for bench, skip for
+    /// doctor)
     #[arg(long, value_enum, value_name = "CHOICE")]
     on_error: Option<OnErrorChoice>,
 
-    /// How many bad samples of an epoch are too many: more than a number (100), than a part of what
-    /// was read (0.1%), or than either (100,0.1%); 100% allows any number (default: 50%)
+    /// The number of bad samples in an epoch that is still accepted: a count (100), a part of the
+    /// samples read (0.1%), or both (100,0.1%); 100% accepts any number (default: 50%)
     #[arg(long, value_name = "LIMIT", value_parser = error_budget, requires = "on_error")]
     error_budget: Option<ErrorBudget>,
 }
 
 impl PolicyArgs {
-    /// What to do with them, if that is said.
+    /// The handling that was asked for, if any.
     pub(super) fn on_error(&self) -> Option<OnError> {
         self.on_error.map(OnError::from)
     }
@@ -32,10 +32,10 @@ impl PolicyArgs {
     }
 }
 
-/// Where workers run.
+/// The processors and priority of workers.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ThreadArgs {
-    /// Processors that workers run on, as 0,2-5 (default: wherever the system sees fit)
+    /// Processors that workers run on, such as 0,2-5 (default: the operating system chooses)
     #[arg(long, value_name = "LIST")]
     cpus: Option<Cpus>,
 
@@ -51,24 +51,24 @@ impl ThreadArgs {
         self.cpus.clone().unwrap_or_default()
     }
 
-    /// How many there are to run on. Nothing else is to run beside the commands that load, so that no
-    /// core is left free.
+    /// How many processors workers may use. No core is left free: nothing else should run at the
+    /// same time as the commands that load.
     pub(super) fn cores(&self) -> usize {
         let all = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         self.cpus.as_ref().map_or_else(all, |cpus| cpus.numbers().len())
     }
 }
 
-/// What `--on-error` says.
+/// The values of `--on-error`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnErrorChoice {
-    /// End with the error
+    /// Stop with the error
     Raise,
-    /// Leave them out
+    /// Leave the sample out
     Skip,
-    /// Put another sample in their place
+    /// Use another sample in its place
     Replace,
-    /// Put zeros in their place
+    /// Use zeros in its place
     Fill,
 }
 

@@ -1,4 +1,4 @@
-//! How the command line names a recipe.
+//! The names of recipes on the command line.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use tbl_io::Escaped;
 
-/// What to do with each sample: a built-in recipe, or a file that says it.
+/// The work on each sample: a built-in recipe, or a recipe file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RecipeName {
     /// Decode to RGB at full size
@@ -18,7 +18,7 @@ pub(crate) enum RecipeName {
     ImagenetTrain,
     /// Resize of the short side, centre crop, normalise, f32 planes
     ImagenetEval,
-    /// What this file says
+    /// The recipe in this file
     File(PathBuf),
 }
 
@@ -43,7 +43,7 @@ impl RecipeName {
     }
 }
 
-/// What `tl bench` does with each sample, or with each row of a table.
+/// The work of `tl bench` on each sample, or on each row of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BenchRecipe {
     /// Read columns of a table

@@ -9,7 +9,7 @@ use tl_pipeline::{Dataset, Length, Part, Replacement, Sampler, Samples, Shuffle,
 use crate::failure::Failure;
 use crate::weights;
 
-/// Which samples an epoch has, and in which order.
+/// The samples of an epoch, and their order.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Samples and their order")]
 pub(crate) struct SamplerArgs {
@@ -83,7 +83,7 @@ impl SamplerArgs {
     /// The sampler over `dataset`, shuffled as `shuffle` says where the arguments say nothing.
     pub(super) fn sampler(&self, shuffle: Shuffle, dataset: &Dataset) -> Result<Sampler, Failure> {
         let samples = self.samples_of(dataset)?;
-        // There is no other order to draw in.
+        // Weighted sampling always shuffles fully.
         let drawn = matches!(samples, Samples::Weighted { .. });
         let shuffle = self.shuffle.unwrap_or(if drawn { Shuffle::Full } else { shuffle });
         Ok(Sampler { samples, shuffle, repeat: self.repeat })
@@ -116,7 +116,9 @@ fn parts(weights: &[u32], dataset: &Dataset) -> Result<Vec<Part>, Failure> {
     let data_sets = dataset.shards().len();
     if weights.len() != data_sets {
         let weights = weights.len();
-        let sentence = format_args!("--mix has {weights} weights for {data_sets} data sets");
+        let sentence = format_args!(
+            "--mix has {weights} weights, expected one for each of {data_sets} data sets"
+        );
         return Err(Failure::setting(sentence));
     }
     let samples = (0..data_sets).filter_map(|data_set| dataset.shard_samples(data_set));
@@ -124,7 +126,7 @@ fn parts(weights: &[u32], dataset: &Dataset) -> Result<Vec<Part>, Failure> {
     Ok(samples.zip(weights).map(part).collect())
 }
 
-/// Text that is no range of samples.
+/// Text that is not a range of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected two numbers, such as 1000..2000")]
 pub(crate) struct NoRange;
@@ -135,7 +137,7 @@ fn sample_range(text: &str) -> Result<Range<u64>, NoRange> {
     Ok(number(start)?..number(end)?)
 }
 
-/// Text that is no length of a mixture.
+/// Text that is not a length of a mixture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected samples, first-used-up, all-used-up or a number of positions")]
 pub(crate) struct NoLength;

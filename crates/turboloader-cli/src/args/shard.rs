@@ -1,9 +1,9 @@
-//! Arguments that say which part of every global batch a process gets.
+//! Arguments that select a process's part of every global batch.
 
 use clap::{Args, ValueEnum};
 use tl_pipeline::{Shard, Tail};
 
-/// Which part of every global batch this process gets, when several train together.
+/// The part of every global batch that this process gets, when several train together.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Ranks")]
 pub(crate) struct ShardArgs {
@@ -16,20 +16,20 @@ pub(crate) struct ShardArgs {
     #[arg(long, value_name = "W", requires = "rank")]
     world: Option<u32>,
 
-    /// What becomes of the last global batch when there are not enough samples for it (default:
-    /// uneven for one process, pad for several)
+    /// Handling of a last global batch that is short of samples (default: uneven for one process,
+    /// pad for several)
     #[arg(long, value_enum, value_name = "TAIL")]
     tail: Option<TailChoice>,
 }
 
-/// What `--tail` says.
+/// The values of `--tail`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TailChoice {
-    /// It is left out
+    /// Leave it out
     Drop,
-    /// It is filled up from the start of the order, with rows that do not count
+    /// Fill it up from the start of the order, with rows that do not count
     Pad,
-    /// It is short: the last processes get fewer rows or none
+    /// Keep it short: the last processes get fewer rows or none
     Uneven,
 }
 
@@ -44,7 +44,7 @@ impl From<TailChoice> for Tail {
 }
 
 impl ShardArgs {
-    /// What a loader is told.
+    /// The loader's configuration of ranks.
     pub(super) fn shard(&self) -> Shard {
         let alone = Shard::default();
         Shard {

@@ -1,4 +1,4 @@
-//! What `tl bench` says of caches.
+//! The figures of caches in `tl bench`.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use tl_pipeline::{CacheStats, LevelStats, Loader};
 
 use crate::output::note;
 
-/// What the caches did in all epochs of a run.
+/// The figures of the caches over all epochs of a run.
 #[derive(Debug, Serialize)]
 pub(super) struct CacheResult {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -16,7 +16,7 @@ pub(super) struct CacheResult {
     disk: Option<Level>,
     /// Entries on disk that were damaged, and were removed.
     bad_entries: u64,
-    /// What the disk refused.
+    /// The writes that the disk refused.
     faults: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Which columns of a table batches have.
+//! The columns of a table in batches.
 
 use tl_pipeline::{ColumnRequest, Columns, Content, Dataset, LoaderConfig, Work};
 

@@ -1,4 +1,4 @@
-//! What batches hold as hashes: one of a whole epoch, and one of a row.
+//! The content of batches as hashes: one of a whole epoch, and one of a row.
 
 use sha2::{Digest, Sha256};
 use tl_pipeline::{Batch, Fields, Loader, LoaderConfig, Work};
@@ -30,7 +30,7 @@ pub(super) fn epoch(loader: &Loader, epoch: u32) -> Result<Hex, Failure> {
     Ok(Hex(hash.finalize().into()))
 }
 
-/// What a batch holds, row by row.
+/// The content of a batch, row by row.
 pub(super) struct Contents<'a> {
     batch: &'a Batch,
     fields: &'a Fields,

@@ -1,4 +1,4 @@
-//! What the operating system counts: CPU time of this process and of the whole machine, memory.
+//! Counters of the operating system: CPU time of this process and of the whole machine, memory.
 
 use std::fs;
 

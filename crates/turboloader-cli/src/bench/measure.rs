@@ -24,7 +24,7 @@ struct Run {
     others: f64,
 }
 
-/// What the measured epochs say.
+/// The figures of the measured epochs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rates {
     /// The median epoch's samples per second.

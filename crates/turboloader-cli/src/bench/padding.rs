@@ -1,4 +1,4 @@
-//! What padding adds to images of different sizes.
+//! The cost of padding images of different sizes.
 
 use std::fmt;
 

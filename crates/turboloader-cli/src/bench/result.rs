@@ -1,4 +1,4 @@
-//! What `tl bench` says: one JSON object, or some lines.
+//! The output of `tl bench`: one JSON object, or some lines.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ use super::shard::ShardResult;
 use crate::figures::ReportFigures;
 use crate::text::Hex;
 
-/// What `tl bench --json` prints.
+/// The output of `tl bench --json`.
 #[derive(Debug, Serialize)]
 pub(super) struct BenchResult {
     pub(super) recipe: String,
-    /// What is counted.
+    /// The unit counted.
     #[serde(skip)]
     pub(super) unit: &'static str,
     pub(super) workers: usize,
@@ -33,23 +33,23 @@ pub(super) struct BenchResult {
     pub(super) quiet: bool,
     pub(super) images_per_cpu_s: f64,
     pub(super) samples_per_epoch: u64,
-    /// Which part of the epoch that is, where it is one.
+    /// The part of the epoch that was measured, if it was only a part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) shard: Option<ShardResult>,
     /// Damaged samples that are in epoch 0 all the same.
     pub(super) damaged_kept: u64,
-    /// Samples that could not be used, and what became of them in epoch 0.
+    /// Samples that could not be used, and how they were handled in epoch 0.
     pub(super) skipped: u64,
     pub(super) replaced: u64,
     pub(super) filled: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) padding: Option<PaddingResult>,
-    /// How the budget was divided, where there was one.
+    /// The division of the budget, if one was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) memory: Option<MemoryReport>,
     pub(super) first_batch_s: f64,
     pub(super) peak_rss_mib: Option<f64>,
-    /// How random the order is that was asked for.
+    /// The randomness of the requested order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) shuffle: Option<ShuffleQuality>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,7 +91,7 @@ impl fmt::Display for BenchResult {
             (self.damaged_kept, "are damaged and were kept"),
             (self.skipped, "were left out"),
             (self.replaced, "have replaced others"),
-            (self.filled, "are zeros in the place of others"),
+            (self.filled, "were replaced by zeros"),
         ] {
             if count > 0 {
                 write!(f, "\n{count} of {} samples {what}", self.samples_per_epoch)?;

@@ -24,7 +24,7 @@ struct Row {
 }
 
 /// Writes what epoch 0 holds, one JSON object on a line. A row has the number of its place, also
-/// behind rows that were left out.
+/// after rows that were left out.
 pub(super) fn write(loader: &Loader, path: &Path, force: bool) -> Result<(), Failure> {
     let config = loader.config();
     let rank = config.shard.rank as usize;

@@ -1,4 +1,4 @@
-//! Which part of an epoch was measured.
+//! The part of an epoch that was measured.
 
 use std::fmt;
 
@@ -18,8 +18,8 @@ pub(super) struct ShardResult {
 }
 
 impl ShardResult {
-    /// That of a loader whose epoch 0 had so many rows that do not count; `None` where nothing was
-    /// asked for.
+    /// The shard of a loader whose epoch 0 had `not_valid` rows that do not count; `None` unless
+    /// ranks or a tail were set.
     pub(super) fn of(loader: &Loader, not_valid: u64) -> Option<Self> {
         let shard = loader.config().shard;
         let Shard { rank, world, tail } = shard;

@@ -37,7 +37,9 @@ pub(super) fn run(
     blocks.retain(|block| !block.is_extension());
     let bytes = match args.block {
         Some(block) if block < blocks.len() => blocks.swap_remove(block).data,
-        Some(_) => return Err(Failure::Usage { what: "--block: there are fewer metadata blocks" }),
+        Some(_) => {
+            return Err(Failure::Usage { what: "--block: no metadata block has this number" });
+        }
         None => blocks.iter().flat_map(json_line).collect(),
     };
     match &args.output {

@@ -7,7 +7,7 @@ pub(super) fn region(text: &str) -> Result<Rect, &'static str> {
     let numbers: Result<Vec<u32>, _> = text.split(',').map(str::parse).collect();
     match numbers.as_deref() {
         Ok(&[x, y, width, height]) => Ok(Rect { x, y, width, height }),
-        _ => Err("a region is X,Y,WIDTH,HEIGHT, four numbers with commas between"),
+        _ => Err("expected X,Y,WIDTH,HEIGHT: four numbers separated by commas"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What to change, with the rate that it would give: measured where it could be, an estimate
+//! Changes to make, with the rate that it would give: measured where it could be, an estimate
 //! otherwise.
 
 use std::fmt;
@@ -17,12 +17,13 @@ const WORTH: f64 = 1.03;
 /// Part of the free memory that a cache may take without others missing it.
 const FOR_CACHES: f64 = 0.5;
 
-/// What a cache takes for each byte that it keeps, with some room for samples not looked at.
+/// The memory that a cache takes for each byte that it keeps, with some room for samples not looked
+/// at.
 const CACHE_MARGIN: f64 = 1.1;
 
 const MIB: f64 = 1_048_576.0;
 
-/// What was measured.
+/// The measurements.
 pub(super) struct Measured {
     pub(super) data: DataFigures,
     /// From the page cache with all workers, and with one.
@@ -75,7 +76,7 @@ pub(super) struct Variant {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Change {
     what: String,
-    /// Options to add, or a command of its own; `None` where it is nothing to type.
+    /// Options to add, or a separate command; `None` if nothing can be typed.
     #[serde(rename = "try", skip_serializing_if = "Option::is_none")]
     command: Option<String>,
     /// Samples a second with it; `None` where it has no effect on the rate, or an unknown one.
@@ -114,7 +115,7 @@ impl fmt::Display for Change {
     }
 }
 
-/// What helps against the limit, the best first.
+/// The changes that help against the limit, the best first.
 pub(super) fn changes(found: &Measured) -> Vec<Change> {
     let Some(limit) = found.training.limit() else { return Vec::new() };
     let mut changes = match limit {
@@ -171,7 +172,7 @@ fn for_reading(found: &Measured) -> Vec<Change> {
     changes
 }
 
-/// Options for a cache of so many bytes: in memory where there is room, otherwise on disk. Behind
+/// Options for a cache of this many bytes: in memory where it fits, otherwise on disk. After
 /// them `more`, which says what is kept.
 fn cache_of(bytes: f64, more: &str) -> String {
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]

@@ -1,4 +1,4 @@
-//! How fast samples come from the disk, past the page cache.
+//! The rate of reading samples from the disk, past the page cache.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use tl_pipeline::{Dataset, Order};
 use crate::failure::Failure;
 use crate::threads;
 
-/// What reading single samples in random order gives.
+/// The rate of reading single samples in random order.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct ReadRate {
     pub(super) samples_per_s: f64,
@@ -64,7 +64,7 @@ pub(super) fn cold_reads(
     })
 }
 
-/// What one thread has read.
+/// The bytes and samples that one thread has read.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reads {
     samples: u64,

@@ -1,4 +1,4 @@
-//! What the examination found, for people and for programs.
+//! The findings of the examination, for people and for programs.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::figures::{ReportFigures, rounded};
 /// Images whose header is read where the container says no size.
 const READ_OF_THESE: u32 = 100;
 
-/// How large the data set is.
+/// The size of the data set.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct DataFigures {
     pub(super) samples: u64,
@@ -85,7 +85,7 @@ impl DataFigures {
     }
 }
 
-/// What reading past the page cache gives.
+/// The rate of reading past the page cache.
 #[derive(Clone, Debug, Serialize)]
 struct DiskFigures {
     one_reader_mb_per_s: f64,
@@ -95,12 +95,12 @@ struct DiskFigures {
     readers: usize,
     /// Samples that could not be read.
     bad_samples: u64,
-    /// What `--read-limit` made of it.
+    /// The rate under `--read-limit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_mb_per_s: Option<f64>,
 }
 
-/// What the memory has to do.
+/// The load on the memory.
 #[derive(Clone, Debug, Serialize)]
 struct MemoryFigures {
     available_mib: Option<f64>,
@@ -124,7 +124,7 @@ pub(super) struct Findings {
     all_workers: ReportFigures,
     /// As training does it.
     training: ReportFigures,
-    /// What the training step takes when batches cost nothing; `None` where it takes no time.
+    /// The time of the training step when batches cost nothing; `None` where it takes no time.
     step_alone_per_s: Option<f64>,
     shuffle: ShuffleQuality,
     changes: Vec<Change>,

@@ -1,4 +1,4 @@
-//! What the machine's memory is, and how fast it copies.
+//! The size of the machine's memory, and its rate of copying.
 
 use std::fs;
 use std::hint::black_box;

@@ -14,9 +14,9 @@ const REPLAYED: u64 = 2;
 /// How long to train, and how fast.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Training {
-    /// What the training step takes for a batch.
+    /// The time of the training step for a batch.
     pub(super) step: Duration,
-    /// When to stop.
+    /// The time to stop.
     pub(super) time: Duration,
     /// Do not go beyond this batch, counted over the epochs; then start again.
     pub(super) batches: Option<u64>,
@@ -34,7 +34,7 @@ impl Training {
     }
 }
 
-/// What came of it.
+/// The result of the pass.
 pub(super) struct Outcome {
     pub(super) report: Report,
     /// Batches received.

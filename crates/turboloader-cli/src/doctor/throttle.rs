@@ -13,7 +13,7 @@ use tbl_io::{
 #[derive(Debug)]
 pub(super) struct SlowDisk {
     bytes_per_second: f64,
-    /// When it has done what was asked of it so far.
+    /// The time at which the disk has done everything asked of it so far.
     free_at: Mutex<Instant>,
 }
 
@@ -23,7 +23,7 @@ impl SlowDisk {
         Self { bytes_per_second, free_at: Mutex::new(Instant::now()) }
     }
 
-    /// Returns when the disk would have read `bytes`, behind everything that was asked for before.
+    /// Returns when the disk would have read `bytes`, after everything that was asked for before.
     fn read(&self, bytes: usize) {
         #[expect(clippy::cast_precision_loss, reason = "a sample is far below 2^53 bytes")]
         let seconds = bytes as f64 / self.bytes_per_second;

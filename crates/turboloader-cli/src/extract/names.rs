@@ -12,7 +12,7 @@ pub(crate) enum NameDefect {
     #[error(transparent)]
     Path(#[from] PathDefect),
     /// A sample has several files of one name.
-    #[error("two of its files have one name")]
+    #[error("two of its files have the same name")]
     Clash,
 }
 

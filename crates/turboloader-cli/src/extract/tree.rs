@@ -15,7 +15,7 @@ use tbl_io::{AtomicFile, Placement};
 
 use crate::failure::Failure;
 
-/// Where Linux shows a process the folders that it has open: a path through it starts at the folder
+/// The folder in which Linux shows a process its open folders: a path through it starts at the folder
 /// itself, wherever that has been moved and whatever has its name now.
 const OPEN_FOLDERS: &str = "/proc/self/fd";
 
@@ -30,7 +30,7 @@ pub(crate) struct Tree {
     path: PathBuf,
     root: OwnedFd,
     replace: bool,
-    /// Whether [`OPEN_FOLDERS`] is there.
+    /// Whether [`OPEN_FOLDERS`] exists.
     can_name_open_folders: bool,
     /// The folder of the last file: most files share it with the one before.
     last: Option<(Vec<u8>, OwnedFd)>,

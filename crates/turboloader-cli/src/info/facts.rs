@@ -56,13 +56,13 @@ pub(crate) struct Facts {
     custom_metadata: Option<CustomMetadata>,
     /// Row indexes of JPEG samples; `null` for a container that has no place for them.
     row_index: Option<RowIndexFacts>,
-    /// Members of an archive that are no samples and no fields of one, by type.
+    /// Members of an archive that are neither samples nor fields, by type.
     skipped: BTreeMap<&'static str, u64>,
     /// Whether a TAR archive ends with its two zero blocks; `null` for other containers.
     end_marker: Option<bool>,
-    /// Where a TAR archive has a single block of zeros in front of a header.
+    /// The offset of a single block of zeros in front of a header of a TAR archive.
     lone_zero_block: Option<u64>,
-    /// Where a TAR archive is followed by bytes that are no archive.
+    /// The offset of bytes after a TAR archive that are not an archive.
     trailing_garbage: Option<u64>,
 }
 
@@ -73,7 +73,7 @@ struct Range {
     max: u32,
 }
 
-/// Which checksums a TBL file has. The header's was checked when the file was opened.
+/// The checksums of a TBL file. The header's was checked when the file was opened.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Checksums {
     header: &'static str,
@@ -81,7 +81,7 @@ struct Checksums {
     samples: Option<&'static str>,
 }
 
-/// What there is of row indexes in a TBL file.
+/// The row indexes of a TBL file.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct RowIndexFacts {
     /// Samples that have one.

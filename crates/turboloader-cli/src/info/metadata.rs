@@ -11,13 +11,13 @@ use tbl_io::MetadataTotals;
 /// Metadata blocks by type.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct MetadataFacts {
-    /// Of samples.
+    /// Blocks of samples.
     samples: BTreeMap<String, u64>,
-    /// Of the whole file.
+    /// Blocks of the whole file.
     file: BTreeMap<String, u64>,
-    /// Of samples that do not exist.
+    /// Blocks of samples that do not exist.
     without_sample: u64,
-    /// Of the whole file, as only a later version makes them.
+    /// Blocks of the whole file, in the form of a later version.
     later_version: u64,
 }
 

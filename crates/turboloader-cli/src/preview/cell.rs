@@ -25,7 +25,7 @@ const BRIGHT: Rgb = [235, 235, 235];
 const DIM: Rgb = [160, 160, 160];
 const ALARM: Rgb = [220, 60, 50];
 
-/// What a caption says about a sample.
+/// The caption of a sample.
 #[derive(Debug)]
 pub(crate) struct Cell {
     index: u64,
@@ -62,7 +62,7 @@ pub(crate) struct Training {
 }
 
 impl Training {
-    /// What `recipe` does under `seed`, without its normalisation.
+    /// The result of `recipe` with `seed`, without its normalisation.
     pub(crate) fn new(recipe: Recipe, seed: u64) -> Self {
         let recipe = recipe.into_pixels(Layout::Hwc);
         let renderer = SampleRenderer::new(&recipe, DecodeOptions::default());
@@ -173,7 +173,7 @@ impl Painter {
 }
 
 /// Draws `image` into the square at `at`, as large as it fits and in the middle. Small images are
-/// enlarged by a whole number, pixel by pixel, so that what one sees is what is there.
+/// enlarged by a whole number, pixel by pixel, so that the sheet shows the actual pixels.
 pub(super) fn fit(
     canvas: &mut Canvas,
     at: (u32, u32),

@@ -1,4 +1,4 @@
-//! The sheet of all operations: a row for each, the original and what some draws make of it.
+//! The sheet of all operations: a row for each, with the original and some results of it.
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ use crate::pixels::SampleDecoder;
 const TITLE: Rgb = [235, 235, 235];
 /// Room for the title above a row, and between rows.
 const TITLE_HEIGHT: u32 = GLYPH_SIDE + 4;
-/// Rows stand beside each other in so many columns, or the sheet would be a ribbon.
+/// Rows are arranged in this many columns, or the sheet would be a ribbon.
 const COLUMNS: u32 = 2;
 /// So many photographs take turns.
 const SAMPLES: usize = 8;
-/// Every row has samples of its own, or all that happens half of the time would happen at once.
+/// Every row has different samples, or all that happens half of the time would happen at once.
 const SAMPLES_PER_ROW: u64 = 1 << 32;
 /// Images have twice the side of their cell, so that what is cut out of them keeps its detail.
 const OVERSAMPLING: u32 = 2;
@@ -115,7 +115,7 @@ impl<'a> Drawing<'a> {
         let Image { width, height, .. } = *self.image;
         let draw = Draw { seed: self.seed, epoch: 0, sample: self.first + number as u64 };
         let mut plan = self.recipe.plan(width, height, draw)?;
-        // The images that are made of one sample stand beside each other.
+        // The images from one sample are next to each other.
         let view = u32::try_from(number).unwrap_or(0) % self.recipe.views();
         self.recipe.plan_view_into((width, height), draw, view, &mut plan)?;
         self.made = render(&mut self.renderer, &plan, self.image, 0)?;
@@ -156,7 +156,7 @@ fn render(
     Ok(made)
 }
 
-/// Where the rows lie.
+/// The positions of the rows.
 struct Sheet {
     rows: u32,
     row_width: u32,
@@ -180,7 +180,7 @@ impl Sheet {
         Ok(Self { rows, row_width, row_height, width, height })
     }
 
-    /// Where the title of a row begins.
+    /// The position of a row's title.
     fn corner(&self, row: usize) -> (u32, u32) {
         let row = u32::try_from(row).unwrap_or(u32::MAX);
         (GAP + row / self.rows * self.row_width, GAP + row % self.rows * self.row_height)

@@ -58,7 +58,7 @@ pub(super) fn operations() -> Vec<Op> {
     OPERATIONS.iter().map(parse).collect()
 }
 
-/// The code of the user's transform among them.
+/// The name of the user's transform in the sheet.
 pub(super) fn user_transforms() -> UserTransforms {
     let mut transforms = UserTransforms::new();
     transforms.insert("chessboard", Chessboard);

@@ -35,7 +35,7 @@ pub(crate) fn run(table: &Table, args: &Args) -> Result<Verdict, Failure> {
 fn idv_row(table: &IdvTable, args: &Args, index: ItemName) -> Result<String, Failure> {
     let ItemName::Number(row) = index else {
         return Err(Failure::Usage {
-            what: "ids are for TBF segments; rows of an IDV file have numbers",
+            what: "only nodes of TBF segments have ids; rows of an IDV file have numbers",
         });
     };
     let count = table.file().row_count();

@@ -13,7 +13,7 @@ use crate::convert::{Args as ConvertArgs, NO_TABLE, Target};
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Progress};
 
-/// What tables become.
+/// The formats for tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Tables")]
 pub(crate) struct TableArgs {
@@ -61,7 +61,7 @@ pub(crate) fn run(
 
 fn convert(args: &ConvertArgs, to: TableFormat, global: GlobalArgs) -> Result<Verdict, Failure> {
     let [source] = args.sources.as_slice() else {
-        return Err(Failure::Usage { what: "tables are converted one at a time" });
+        return Err(Failure::Usage { what: "only one table can be converted at a time" });
     };
     let conversion = TableConversion {
         to: Some(to),
@@ -100,7 +100,7 @@ fn convert(args: &ConvertArgs, to: TableFormat, global: GlobalArgs) -> Result<Ve
     Ok(Verdict::Good)
 }
 
-/// What a table is converted to, if any source is one.
+/// The format to convert a table to, if any source is one.
 fn target_of(args: &ConvertArgs, to: Target) -> Result<Option<TableFormat>, Failure> {
     let mut has_table = false;
     for path in &args.sources {
@@ -124,7 +124,7 @@ fn target_of(args: &ConvertArgs, to: Target) -> Result<Option<TableFormat>, Fail
             Err(NO_TABLE)
         }
         (true, None) => {
-            Err(Failure::Usage { what: "tables become tables: .idv, .csv or .parquet" })
+            Err(Failure::Usage { what: "a table converts only to .idv, .csv or .parquet" })
         }
     }
 }

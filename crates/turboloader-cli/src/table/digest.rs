@@ -30,9 +30,9 @@ struct ColumnDigest {
 #[serde(rename_all = "lowercase")]
 enum Outcome {
     Sha256(Hex),
-    /// Why the values cannot be understood.
+    /// The reason why the values cannot be read.
     Dead(String),
-    /// What is wrong with the values.
+    /// The defect of the values.
     Error(String),
 }
 

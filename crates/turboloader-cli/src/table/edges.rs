@@ -17,7 +17,7 @@ use crate::table::{Heading, Sheet, Single, read_key, row_heading};
 struct Line {
     /// The row of the node at the other end.
     row: u64,
-    /// `null` where there is no such node, which files of the reference's writer can have.
+    /// `null` where no such node exists, which files of the reference's writer can have.
     id: Option<Uuid>,
     relation: String,
     weight: Single,
@@ -25,8 +25,8 @@ struct Line {
 
 /// List the edges of a node of a TBF segment
 ///
-/// Prints for each edge its relation and weight, and the row and id of the node at its other end;
-/// with --json one object a line.
+/// Prints for each edge its relation and weight, and the row and id of the node at its other end.
+/// --json prints one object per line.
 ///
 /// Examples:
 ///   tl edges segment.tbf 55c14841-a7dc-11c1-74ca-262430a87aa9
@@ -42,11 +42,11 @@ pub(crate) struct Args {
     #[arg(value_name = "ID", value_parser = item_name)]
     pub(crate) node: ItemName,
 
-    /// The edges that reach the node, instead of those that leave it
+    /// List the edges to the node instead of the edges from it
     #[arg(long)]
     pub(crate) incoming: bool,
 
-    /// Print one JSON object an edge
+    /// Print JSON, one object per edge
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -94,7 +94,7 @@ fn outgoing(segment: &Segment<'_>, row: u64) -> Result<Vec<Line>, FormatError> {
 }
 
 /// The edges to a node, in the order of the nodes they come from: from the reverse index, or by
-/// looking at every edge where there is none.
+/// scanning all edges if the segment has none.
 fn incoming(segment: &Segment<'_>, row: u64) -> Result<Vec<Line>, FormatError> {
     if segment.header().has_reverse() {
         let edges = segment.incoming()?.row(to_index(row))?;

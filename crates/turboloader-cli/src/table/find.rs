@@ -28,10 +28,10 @@ struct Found {
 
 /// Find nodes of a TBF segment: by id, by time, or by their vectors
 ///
-/// Prints the nodes as `tl ls` does; with --json one object a line. Found by time they are in the
-/// order of their timestamps, by similarity the nearest first, with a `score`. The filter and the
-/// index of the segment are used where it has them. An id that no node has is an error, with exit
-/// code 2; nothing in a range of time is none.
+/// Prints the nodes as `tl ls` does; --json prints one object per line. Nodes found by time are in
+/// the order of their timestamps; nodes found by similarity are nearest first, with a `score`. The
+/// search uses the filter and the index of the segment if it has them. An unknown id is an error
+/// with exit code 2; an empty range of time is not.
 ///
 /// Examples:
 ///   tl find segment.tbf --id 55c14841-a7dc-11c1-74ca-262430a87aa9
@@ -49,32 +49,33 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// The node of this UUID
+    /// Find the node with this UUID
     #[arg(long, value_name = "UUID", value_parser = uuid)]
     pub(crate) id: Option<Uuid>,
 
-    /// Nodes from A on and before B, each a time such as 2026-11-20T12:00:00Z, a date (midnight
-    /// UTC) or nanoseconds since 1970; either may be left out
+    /// Find nodes from A up to but not including B, each a time such as 2026-11-20T12:00:00Z, a
+    /// date (midnight UTC) or nanoseconds since 1970; either may be omitted
     #[arg(long, value_name = "A..B", value_parser = time::time_range)]
     pub(crate) time: Option<TimeRange>,
 
-    /// Nodes whose vectors are nearest to that of this node, by its row or UUID; it is left out
+    /// Find the nodes whose vectors are nearest to that of this node, given by row or UUID; the
+    /// node itself is excluded
     #[arg(long, value_name = "ROW", value_parser = item_name)]
     pub(crate) similar: Option<ItemName>,
 
-    /// Nodes whose vectors are nearest to this one: a JSON array, or a file that holds one
+    /// Find the nodes whose vectors are nearest to this one: a JSON array, or a file that holds one
     #[arg(long, value_name = "VECTOR", value_hint = ValueHint::FilePath)]
     pub(crate) vector: Option<PathBuf>,
 
-    /// How many of the nearest
+    /// How many of the nearest nodes to print
     #[arg(short, value_name = "K", default_value_t = 10, requires = "near")]
     pub(crate) k: usize,
 
-    /// What is near
+    /// The measure of similarity
     #[arg(long, value_enum, value_name = "METRIC", default_value_t = MetricName::Cosine, requires = "near")]
     pub(crate) metric: MetricName,
 
-    /// Print one JSON object a node
+    /// Print JSON, one object per node
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -86,7 +87,7 @@ pub(crate) struct Args {
     pub(crate) key: KeyArgs,
 }
 
-/// How vectors are compared.
+/// The measure of similarity of two vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MetricName {
     /// The dot product divided by both lengths; the largest is the nearest

@@ -58,12 +58,12 @@ impl IdvTable {
         Ok(parse_lookup_table(&table, range.start, self.file.header())?)
     }
 
-    /// What reading the file failed with.
+    /// The error of reading the file.
     pub(crate) fn failure(&self, source: ReadError) -> Failure {
         TableFailure::Idv { path: self.path.clone(), source }.into()
     }
 
-    /// Why a column's values cannot be read, `None` when they can.
+    /// The reason why a column's values cannot be read, `None` when they can.
     pub(crate) fn dead(&self, column: usize) -> Option<Dead> {
         self.file.columns().get(column)?.storage.known().err()
     }
@@ -139,9 +139,9 @@ struct RowBlock {
 /// Rows that cannot be read, because a block of some column is damaged.
 #[derive(Clone, Debug)]
 pub(crate) struct BadRows<'r> {
-    /// The row that was asked for, and all behind it to the end of the block.
+    /// The requested row, and all after it to the end of the block.
     pub(crate) rows: Range<u64>,
-    /// What is wrong.
+    /// The defect.
     pub(crate) error: &'r str,
 }
 
@@ -151,7 +151,7 @@ impl Rows<'_> {
         self.columns.iter().map(|column| column.column.entry().name.as_str())
     }
 
-    /// How the values of the columns are stored.
+    /// The storage of the columns' values.
     pub(crate) fn codecs(&self) -> impl Iterator<Item = &idv_format::Codec> {
         self.columns.iter().map(|column| column.column.codec())
     }

@@ -6,7 +6,7 @@ use crate::output::{HEADING_STYLE, ListStyle, Stdout, stdout_style};
 /// A column of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Heading {
-    /// What it is called.
+    /// The column's heading.
     pub(crate) name: String,
     /// Characters on a terminal; longer text loses its end, but in the last column.
     pub(crate) width: usize,

@@ -12,7 +12,7 @@ use crate::table::{
     read_key, row_heading,
 };
 
-/// What a damaged row has in the place of its values.
+/// The word that a damaged row has instead of its values.
 const DAMAGED: &str = "DAMAGED";
 
 /// Lists the rows.

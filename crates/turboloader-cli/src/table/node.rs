@@ -14,7 +14,7 @@ use super::{Heading, SegmentFile};
 use crate::failure::Failure;
 use crate::text::printable;
 
-/// What there is to show of a node.
+/// The properties of a node that can be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeColumn {
     /// Its id.
@@ -25,9 +25,9 @@ pub(crate) enum NodeColumn {
     Time,
     /// A number that is opaque to the format.
     ContextHash,
-    /// How sure the extraction was.
+    /// The confidence of the extraction.
     Confidence,
-    /// What became of it.
+    /// The outcome.
     OutcomeStatus,
     /// How many edges leave it.
     Edges,
@@ -51,11 +51,11 @@ impl NodeColumn {
         Self::Embedding,
     ];
 
-    /// What a table shows where nothing else is asked for.
+    /// The columns that a table shows by default.
     pub(crate) const TABLE: [Self; 6] =
         [Self::Id, Self::Time, Self::OutcomeStatus, Self::Confidence, Self::Edges, Self::Text];
 
-    /// What programs get in a list: all but vectors.
+    /// The columns of a JSON list: all except vectors.
     pub(crate) fn list() -> &'static [Self] {
         Self::ALL.split_last().map_or(&[], |(_, columns)| columns)
     }
@@ -203,7 +203,7 @@ impl<'s> Nodes<'s> {
     }
 }
 
-/// What is shown of a node.
+/// The columns of a node to show.
 #[derive(Debug)]
 pub(crate) struct Node<'s> {
     row: u64,

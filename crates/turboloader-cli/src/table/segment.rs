@@ -70,7 +70,7 @@ impl SegmentFile {
         Ok(())
     }
 
-    /// What reading the segment failed with, and where.
+    /// The error of reading the segment, and its offset.
     pub(crate) fn failure(&self, source: FormatError) -> Failure {
         let header = self.bytes().ok().and_then(|bytes| FileHeader::parse(bytes).ok().copied());
         let place = header.and_then(|header| place(&source, &header));
@@ -107,7 +107,7 @@ pub(crate) fn dtype_name(dtype: Dtype) -> &'static str {
     }
 }
 
-/// What a segment has that is odd, as a sentence.
+/// An oddity of a segment, as a sentence.
 pub(crate) fn oddity_text(oddity: &Oddity) -> String {
     match *oddity {
         Oddity::ReferenceDialect => {
@@ -122,7 +122,7 @@ pub(crate) fn oddity_text(oddity: &Oddity) -> String {
         Oddity::EdgeTargets { count, edge, target } => format!(
             "edges that lead to nodes that are not there: {count}, the first: edge {edge} to node {target}"
         ),
-        Oddity::TrailingBytes { bytes } => format!("{bytes} bytes behind the last region"),
+        Oddity::TrailingBytes { bytes } => format!("{bytes} bytes after the last region"),
         Oddity::NotUnpacked { region } => {
             format!("the contents of the {region} were not looked at: it is encrypted (--key-file)")
         }

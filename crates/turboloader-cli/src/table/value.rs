@@ -70,7 +70,7 @@ impl Serialize for Cell<'_> {
     }
 }
 
-/// How a column of this codec stands in a table.
+/// The alignment of a column of this codec in a table.
 pub(crate) fn idv_heading(name: &str, codec: &Codec) -> Heading {
     const MAX_NAME: usize = 24;
     let number_width = |number: Number| match number {
@@ -130,7 +130,7 @@ impl Serialize for Items<'_> {
     }
 }
 
-/// A value that is no vector.
+/// A value that is not a vector.
 struct One<'a> {
     item: &'a Item,
     values: &'a Values<'a>,
@@ -243,7 +243,7 @@ fn not_finite(value: f64) -> Option<&'static str> {
     }
 }
 
-/// A point of time on a clock that is so many minutes ahead of UTC.
+/// A point of time on a clock that is this many minutes ahead of UTC.
 struct OffsetTime {
     minutes: i16,
     ticks: i64,

@@ -152,7 +152,7 @@ fn check_idv(
     Ok(counts)
 }
 
-/// What is wrong with a column's metadata.
+/// The defects of a column's metadata.
 fn damaged_metadata(table: &IdvTable, column: usize) -> Vec<ReadError> {
     match table.file().metadata(column) {
         Err(error) => vec![error],

@@ -136,7 +136,7 @@ fn the_report_says_how_photographs_were_decoded() {
 #[test]
 fn a_damaged_sample_is_named() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let good = fs::read(photos().join("food/coffee.jpg")).expect("the photograph is there");
+    let good = fs::read(photos().join("food/coffee.jpg")).expect("the photograph exists");
     let members: [(&[u8], &[u8]); 2] = [(b"a.jpg", &good), (b"b.jpg", &good[..good.len() / 2])];
     let data = write(folder.path(), "in.tar", &tar(&members));
     let message = bench(&data, &["--recipe", "decode"]).error(1);
@@ -147,7 +147,7 @@ fn a_damaged_sample_is_named() {
 #[test]
 fn damage_that_is_kept_is_reported() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let whole = fs::read(photos().join("animals/chelsea.jpg")).expect("the photograph is there");
+    let whole = fs::read(photos().join("animals/chelsea.jpg")).expect("the photograph exists");
     fs::write(folder.path().join("whole.jpg"), &whole).expect("a file");
     fs::write(folder.path().join("half.jpg"), &whole[..whole.len() / 2]).expect("a file");
     let short = ["--recipe", "decode"];
@@ -208,7 +208,7 @@ fn caches_change_no_digest_and_are_reported() {
         assert!(count("disk", "hits") + count("memory", "hits") > 0, "{line}");
         assert!(count("memory", "bytes") <= 4 << 20, "{line}");
     }
-    // Below a file there can be no folder, and that is said.
+    // A folder cannot exist below a file, and the message reports it.
     let below = photos().join("README.md/cache");
     let below = below.to_str().expect("a plain path");
     let nowhere = ["--cache-dir", below, "--cache-size", "1G"];
@@ -232,7 +232,7 @@ fn orders_and_samples_can_be_chosen() {
     };
     let all = line(&[]);
     assert!(all.get("shuffle").is_none());
-    // Raw reads are shuffled unless they are told otherwise.
+    // Raw reads are shuffled by default.
     let full = line(&["--shuffle", "full"]);
     assert_eq!(full["digest"], all["digest"]);
     assert_eq!(full["shuffle"]["order"], full["shuffle"]["full"]);

@@ -15,7 +15,7 @@ use crate::support::{files_below, finished, json_lines, photos, tar, tl, write};
 fn archive(folder: &Path) -> PathBuf {
     let mut files = files_below(&photos());
     files.retain(|(name, _)| name.contains('/'));
-    assert!(files.len() > 10, "the photographs are there");
+    assert!(files.len() > 10, "the photographs exist");
     let members: Vec<_> =
         files.iter().map(|(name, bytes)| (name.as_bytes(), bytes.as_slice())).collect();
     write(folder, "in.tar", &tar(&members))

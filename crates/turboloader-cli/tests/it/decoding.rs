@@ -30,7 +30,7 @@ fn a_photograph_becomes_a_ppm() {
 fn a_sample_decodes_like_the_file_it_came_from() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let photo = photos().join("science/microaneurysms.png");
-    let bytes = fs::read(&photo).expect("the photograph is there");
+    let bytes = fs::read(&photo).expect("the photograph exists");
     let members: [(&[u8], &[u8]); 2] = [(b"a.jpg", b"no image"), (b"b.png", &bytes)];
     let archive = write(folder.path(), "in.tar", &tar(&members));
     let of = |index: &str| {
@@ -50,7 +50,7 @@ fn a_sample_decodes_like_the_file_it_came_from() {
 #[test]
 fn damaged_images_are_one_line_and_exit_code_1() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let whole = fs::read(photos().join("animals/chelsea.jpg")).expect("the photograph is there");
+    let whole = fs::read(photos().join("animals/chelsea.jpg")).expect("the photograph exists");
     for (name, bytes) in [
         ("empty.jpg", &b""[..]),
         ("text.jpg", b"not an image"),
@@ -93,7 +93,7 @@ fn a_region_holds_the_pixels_of_the_whole_image() {
         assert!(parse_ppm(&part) == (10, 9, expected), "{scale}");
     }
     let message = decode(&["--region", "1,2,3"]).error(2);
-    assert!(message.contains("a region is X,Y,WIDTH,HEIGHT"), "{message}");
+    assert!(message.contains("expected X,Y,WIDTH,HEIGHT"), "{message}");
     let message = decode(&["--region", "0,0,9999,1"]).error(1);
     assert!(message.contains("is not inside the image"), "{message}");
 }
@@ -102,7 +102,7 @@ fn a_region_holds_the_pixels_of_the_whole_image() {
 fn damage_can_be_kept() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let photo = photos().join("animals/chelsea.jpg");
-    let whole = fs::read(&photo).expect("the photograph is there");
+    let whole = fs::read(&photo).expect("the photograph exists");
     let half = write(folder.path(), "half.jpg", &whole[..whole.len() / 2]);
     let decode = |path: &Path| {
         let args = ["decode".as_ref(), path.as_os_str(), "--ppm".as_ref()];
@@ -145,13 +145,13 @@ fn the_command_has_the_optional_codecs_of_tiff() {
 #[test]
 fn a_long_image_is_kept_with_unknown_dimensions() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let bytes = fs::read(tiff("high.tif")).expect("the file is there");
+    let bytes = fs::read(tiff("high.tif")).expect("the file exists");
     let archive = write(folder.path(), "in.tar", &tar(&[(b"a.tif".as_slice(), &*bytes)]));
     let output = folder.path().join("out.tbl");
     let run = tl(["convert".as_ref(), archive.as_os_str(), "-o".as_ref(), output.as_os_str()]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(
-        run.stderr.contains("1x70000 pixels are more than the index can say"),
+        run.stderr.contains("1x70000 pixels are more than the index can store"),
         "{}",
         run.stderr
     );

@@ -1,4 +1,4 @@
-//! `doctor`: three set-ups that are limited on purpose, and what it makes of them; what `bench`
+//! `doctor`: three set-ups that are limited on purpose, and its findings on them; what `bench`
 //! says of where time goes.
 
 use std::fs;
@@ -127,8 +127,8 @@ fn a_wrong_checksum_does_not_end_the_examination() {
 #[test]
 fn what_cannot_be_measured_is_a_usage_error() {
     for (more, said) in [
-        (&["--read-limit", "0"][..], "tl: --read-limit is a number above 0"),
-        (&["--read-limit", "nan"], "tl: --read-limit is a number above 0"),
+        (&["--read-limit", "0"][..], "tl: --read-limit: expected a number above 0"),
+        (&["--read-limit", "nan"], "tl: --read-limit: expected a number above 0"),
         (&["--step-ms=-1"], "tl: --step-ms -1: "),
         (&["--recipe", "raw", "--decode", "fast"], "tl: --decode and --decode-margin need"),
     ] {
@@ -162,7 +162,7 @@ fn a_bench_says_where_the_time_went() {
     assert!((share + waiting - 1.0).abs() < 0.01, "{line}");
     assert_eq!(line["report"]["verdict"].as_str().map(|text| text.ends_with('.')), Some(true));
 
-    let text = fs::read_to_string(&trace).expect("the trace is there");
+    let text = fs::read_to_string(&trace).expect("the trace exists");
     let written: Value = serde_json::from_str(&text).expect("the trace is JSON");
     let events = written["traceEvents"].as_array().expect("a list");
     assert!(events.iter().any(|event| event["name"] == "decode" && event["ph"] == "X"));

@@ -23,7 +23,7 @@ const NAMES: u32 = 500;
 const WORKER: &str = "TURBOLOADER_ESCAPE_WORKER";
 
 /// The commands run inside one process, since starting a process for each takes ten times as long.
-/// It is a process of its own because the commands write to standard error.
+/// It is a separate process because the commands write to standard error.
 #[test]
 fn no_name_leads_out_of_the_folder() {
     let folder = tempfile::tempdir().expect("a temporary folder");

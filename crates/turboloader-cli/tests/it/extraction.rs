@@ -26,7 +26,8 @@ fn samples_and_fields_come_back_under_their_names() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let archive = write(folder.path(), "in.tar", &tar(&members));
     let out = folder.path().join("new/out");
-    // The label file is one of three samples: the class folders decide, which is said.
+    // The label file belongs to one of three samples: the class folders decide, and a note reports
+    // it.
     let run = extract(&archive, &out, &[]);
     assert_eq!(run.code, Some(0));
     assert_eq!(run.stderr.lines().count(), 2, "{}", run.stderr);
@@ -65,7 +66,7 @@ fn a_name_that_leaves_the_folder_stops_everything_before_it_starts() {
             message.contains("sample 1 (") && message.contains("unsafe member name"),
             "{message}"
         );
-        assert_eq!(files_below(folder.path()).len(), 1, "only the archive is there");
+        assert_eq!(files_below(folder.path()).len(), 1, "only the archive exists");
         extract(&archive, &folder.path().join("out"), &["0"]).good();
     }
 }
@@ -209,7 +210,8 @@ fn labels_survive_and_lost_class_names_are_counted() {
     assert_eq!(files_below(&out), expected);
 }
 
-/// What extraction keeps of a sample: its label, its bytes, and those of its fields that do not
+/// The parts of a sample that extraction keeps: its label, its bytes, and those of its fields that
+/// do not
 /// contain the label. Names differ where readers would take two samples for one.
 type Content = (Option<i64>, Vec<u8>, Vec<Vec<u8>>);
 

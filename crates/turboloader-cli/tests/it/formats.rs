@@ -1,5 +1,5 @@
 //! Files of the original's writers and their archives: what `tl` says about each equals what the
-//! description beside it says, which an independent parser made.
+//! description next to it says, which an independent parser made.
 
 use std::fs::{self, File};
 use std::io::Read;

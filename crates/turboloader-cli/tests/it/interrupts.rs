@@ -39,7 +39,7 @@ impl Bench {
     /// Starts one that measures for so long, with every file that it can write.
     fn start(seconds: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        // Whoever runs the tests may have had the signal ignored, which children inherit.
+        // A parent of the tests may have had the signal ignored, which children inherit.
         let child = Command::new("env")
             .args(["--default-signal=INT", env!("CARGO_BIN_EXE_tl"), "bench", "--seconds", seconds])
             .args(["--recipe=imagenet-train", "--size=32", "--batch-size=2", "--workers=2"])
@@ -103,8 +103,8 @@ fn whatever_is_interrupted_has_whole_files_or_none() {
     for later in 0..4 {
         let mut bench = Bench::start("0");
         let (audit, trace) = (bench.file("audit"), bench.file("trace"));
-        // While samples are read, when epochs are measured, when the trace is there and rows are
-        // written, and somewhat behind that: how far it is then depends on the machine.
+        // While samples are read, when epochs are measured, when the trace exists and rows are
+        // written, and somewhat after that: how far it is then depends on the machine.
         let mut looks = 0_u32;
         await_it("it goes on", || {
             let is_there = match later {

@@ -14,7 +14,7 @@ use crate::support::{Run, json_lines, tar, tl, write};
 const KINDS: [&str; 7] =
     ["folder", "tar", "rooted.tar", "tbl", "lz4.tbl", "from_tar.tbl", "raw.tbl"];
 
-/// A number of the part `part` as a photograph of its own, in one of four classes of which the two
+/// A number of the part `part` as a separate photograph, in one of four classes of which the two
 /// parts share two.
 fn photo(part: usize, number: usize) -> (String, Vec<u8>) {
     let class = ["ant", "bee", "cat", "dog"][part + number % 3];

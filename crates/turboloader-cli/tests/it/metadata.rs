@@ -232,7 +232,7 @@ fn verify_finds_a_changed_width_or_height_without_decoding() {
         let text = verify(&odd).text();
         assert!(text.contains("the index says") && text.contains("good"), "{name}: {text}");
     }
-    assert!(files.len() > 10, "the photographs are there");
+    assert!(files.len() > 10, "the photographs exist");
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn rows(data: &[&Path], more: &[&str]) -> Vec<Value> {
     let path = folder.path().join("rows.jsonl");
     let path = path.to_str().expect("a path in UTF-8");
     bench(data, &[more, &["--rows", path]].concat()).good();
-    json_lines(&fs::read_to_string(path).expect("the rows are there"))
+    json_lines(&fs::read_to_string(path).expect("the rows exist"))
 }
 
 fn text(path: &Path) -> &str {
@@ -109,7 +109,7 @@ fn what_does_not_fit_together_is_named() {
         let error = bench(&[&data], &[&["--recipe", "raw"], &more[..]].concat()).error(2);
         assert!(error.contains(said), "{more:?}: {error}");
     };
-    let line = "bad: line 3: `three` is no weight, expected a number from 0 up";
+    let line = "bad: line 3: invalid weight `three`: expected a number of 0 or more";
     refused(&format!("--weights {bad}"), line);
     refused(&format!("--weights {short}"), "2 weights for 5 samples");
     refused("--weights nowhere", "nowhere: No such file");
@@ -126,7 +126,7 @@ fn what_does_not_fit_together_is_named() {
     refused("--count 3", "--weights <FILE>");
     refused("--length 3", "--mix <WEIGHT>");
     refused("--length longest", "expected samples, first-used-up, all-used-up or a number");
-    refused("--mix 1,2", "--mix has 2 weights for 1 data sets");
+    refused("--mix 1,2", "--mix has 2 weights, expected one for each of 1 data sets");
     refused("--mix 0", "part 0 of the mixture has 5 samples and weight 0");
     refused("--repeat 0", "repeat is 0, expected 1 to 4194304");
     refused("--rank 1", "--world <W>");
@@ -203,7 +203,7 @@ fn ranks_together_have_the_places_of_one_process_around_bad_samples() {
         let more: Vec<&str> = more.split_whitespace().collect();
         let run = bench(&[&data], &[&["--seed", "3"], &rows[..], &more].concat());
         assert_eq!(run.code, Some(0), "{}", run.stderr);
-        json_lines(&fs::read_to_string(path).expect("the rows are there"))
+        json_lines(&fs::read_to_string(path).expect("the rows exist"))
     };
     let train = "--recipe imagenet-train --size 32";
     let buckets = "--recipe decode --shuffle full --buckets 2";
@@ -213,7 +213,7 @@ fn ranks_together_have_the_places_of_one_process_around_bad_samples() {
         let mut both = [of("0", &format!("{shard} 0")), of("1", &format!("{shard} 1"))].concat();
         both.sort_by_key(|row| (row["batch"].as_u64(), row["row"].as_u64()));
         if work == buckets {
-            // Each rank's images are padded to the size of its own.
+            // Each rank's images are padded to that rank's own size.
             for row in both.iter_mut().chain(&mut alone) {
                 row["sha256"].take();
             }

@@ -1,4 +1,4 @@
-//! Recipe files and `explain`: that a file does what it says, and that what is said is done.
+//! Recipe files and `explain`: a file does what it describes, and `explain` describes what is done.
 
 use std::path::{Path, PathBuf};
 
@@ -67,7 +67,7 @@ fn what_is_wrong_with_a_recipe_is_said_with_its_place() {
     check(Path::new("imagenet-tain"), &[], &["no such file", "decode, raw, imagenet-train"]);
     check(folder.path(), &[], &["a directory"]);
     check(&write(folder.path(), "c.txt", b"{}"), &[], &[".json or .toml"]);
-    check(Path::new("raw"), &[], &["does nothing"]);
+    check(Path::new("raw"), &[], &["has no operations to explain"]);
     check(&path, &["--epoch", "1"], &["--sample"]);
     check(&path, &["--size", "5"], &["500x375"]);
     check(&path, &["--size", "0x5"], &["image of 0x5 pixels"]);
@@ -111,7 +111,7 @@ fn operations_are_placed_where_their_plans_have_them() {
     assert!((0.4..0.6).contains(&flipped), "{flipped}");
 }
 
-/// What is printed for a sample is what training draws, and can be carried out again.
+/// The output for a sample is what training draws, and can be carried out again.
 #[test]
 fn the_plan_of_a_sample_is_the_one_of_training() {
     let recipe = Recipe::imagenet_train(224).expect("a valid size");
@@ -138,7 +138,7 @@ fn the_plan_of_a_sample_is_the_one_of_training() {
     assert!(text.contains(&crop), "{crop} in {text}");
 }
 
-/// How a batch is mixed is said as the loader draws it, with the weights of its labels.
+/// The mixing of a batch is printed as the loader draws it, with the weights of its labels.
 #[test]
 fn the_mixing_of_a_batch_is_the_one_of_training() {
     let folder = tempfile::tempdir().expect("a temporary folder");

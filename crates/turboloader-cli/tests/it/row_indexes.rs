@@ -13,7 +13,7 @@ use crate::support::{Run, files_below, photos, tar, tl, write};
 /// The start of a progressive frame: no photograph has these bytes elsewhere.
 const PROGRESSIVE: [u8; 2] = [0xFF, 0xC2];
 
-/// An archive of the photographs, a picture that is no JPEG, and a photograph cut short; with it
+/// An archive of the photographs, a picture that is not a JPEG, and a photograph cut short; with it
 /// which samples can have a row index.
 fn archive(folder: &Path) -> (PathBuf, Vec<bool>) {
     let mut files = files_below(&photos());

@@ -1,5 +1,5 @@
 //! TBF segments: what `tl` says of the reference's files equals their descriptions; and of
-//! segments written here what they were made of, plain, compressed and encrypted.
+//! segments written here equal their input, plain, compressed and encrypted.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -140,7 +140,7 @@ fn vector(row: u32) -> [f32; DIM as usize] {
     })
 }
 
-/// Node `row` has edges to the two nodes behind it.
+/// Node `row` has edges to the two nodes after it.
 fn build(options: BuildOptions) -> Vec<u8> {
     let mut builder = SegmentBuilder::new(BuildOptions { dim: DIM, ..options });
     for row in 0..COUNT {
@@ -263,7 +263,7 @@ fn the_nearest_nodes_are_those_of_a_search_through_all() {
     for dtype in [Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::Int8] {
         let file = build(BuildOptions { dtype, ..BuildOptions::default() });
         let path = write(folder.path(), "vectors.tbf", &file);
-        // The components are exact but for scaled bytes.
+        // The components are exact except scaled bytes.
         let tolerance = if dtype == Dtype::Int8 { 0.05 } else { 1e-5 };
         let is_near = |a: f64, b: f64| (a - b).abs() <= tolerance * (1.0 + b.abs());
         for (metric, sign) in [("cosine", 1.0), ("dot", 1.0), ("l2", -1.0)] {
@@ -345,7 +345,7 @@ fn an_encrypted_segment_needs_its_key() {
         "{line}"
     );
     let line = with(&[1; 31]).error(2);
-    assert!(line.ends_with("31 bytes are no key, expected 32 bytes or 64 hexadecimal digits"));
+    assert!(line.ends_with("not a key: 31 bytes, expected 32 bytes or 64 hexadecimal digits"));
     let line = segment("ls", &path, &["--key-file", "/nowhere/key"]).error(2);
     assert!(line.contains("/nowhere/key: No such file"), "{line}");
 }

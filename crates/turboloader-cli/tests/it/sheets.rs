@@ -67,7 +67,7 @@ fn a_recipe_shows_draws_that_depend_on_the_seed_alone() {
 #[test]
 fn a_sheet_with_a_damaged_sample_is_written_and_the_answer_is_bad() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let good = fs::read(photos().join("animals/chelsea.jpg")).expect("the photograph is there");
+    let good = fs::read(photos().join("animals/chelsea.jpg")).expect("the photograph exists");
     let members: [(&[u8], &[u8]); 3] =
         [(b"a.jpg", &good), (b"b.jpg", b"damaged"), (b"notes", b"not meant to be an image")];
     let data = write(folder.path(), "in.tar", &tar(&members));

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// How a run of `tl` ended.
+/// The outcome of a run of `tl`.
 #[derive(Debug)]
 pub(crate) struct Run {
     /// The exit code; `None` when a signal ended the process.

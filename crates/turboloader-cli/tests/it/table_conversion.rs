@@ -203,7 +203,7 @@ fn columns_are_chosen_and_ordered() {
     let back = convert(&at("out.csv"), &at("back.idv"), &["--columns", "n"]);
     assert_eq!(back.columns().len(), 1);
     let error = run(&source, &at("no.csv"), &["--columns", "n,nobody"]).error(2);
-    assert!(error.ends_with("in.idv: there is no column \"nobody\""), "{error}");
+    assert!(error.ends_with("in.idv: no column \"nobody\""), "{error}");
     assert!(!at("no.csv").exists());
 }
 
@@ -218,16 +218,16 @@ fn what_is_wrong_with_a_csv_file_is_said_with_its_place() {
         assert_eq!(error, expected);
         assert!(!output.exists());
     };
-    let no_byte = "column \"a\", row 2: `256` is no Byte";
+    let no_byte = "column \"a\", row 2: invalid value `256`: expected Byte";
     check("a\n1\n255\n256\n", &["--schema", "a=byte"], 1, no_byte);
-    let no_key = "column \"k\", row 1: `4` is no Key<UInt32, 1-3>";
+    let no_key = "column \"k\", row 1: invalid value `4`: expected Key<UInt32, 1-3>";
     check("k\n3\n4\n", &["--schema", "k=key:3"], 1, no_key);
-    let no_time = "column \"t\", row 0: `2013-02-29` is no DateTime";
+    let no_time = "column \"t\", row 0: invalid value `2013-02-29`: expected DateTime";
     check("t\n2013-02-29\n", &["--schema", "t=datetime"], 1, no_time);
-    check("", &[], 1, "there is no header");
+    check("", &[], 1, "the header is missing");
     let unequal = "line 2, byte 4: row of 3 cells, expected 2 as in the header";
     check("a,b\n1,2,3\n", &[], 1, unequal);
-    check("\na\n", &[], 1, "there is no header");
+    check("\na\n", &[], 1, "the header is missing");
     let unclosed = "line 2, byte 7: the quote that opens this cell is never closed";
     check("a,b\r\n1,\"x\r\n2,y\r\n", &[], 1, unclosed);
     let after = "line 2, byte 10: text after the closing quote of a cell, expected a comma or the \
@@ -247,10 +247,10 @@ fn what_is_wrong_with_a_csv_file_is_said_with_its_place() {
     check("v.1,v.0\n1,2\n", &[], 1, apart);
     let wide = "line 1, byte 0: row of more than 262144 cells";
     check(&",".repeat(5_000_000), &[], 1, wide);
-    check("a\n", &["--schema", "b=text"], 2, "schema: there is no column \"b\"");
+    check("a\n", &["--schema", "b=text"], 2, "schema: no column \"b\"");
     for (schema, expected) in [
         ("a", "--schema: `a` is not NAME=TYPE"),
-        ("a=int", "--schema: column \"a\": there is no type `int`"),
+        ("a=int", "--schema: column \"a\": unknown type `int`"),
     ] {
         let (source, output) = (folder.path().join("in.csv"), folder.path().join("out.idv"));
         let error = run(&source, &output, &["--schema", schema]).error(2);
@@ -267,7 +267,7 @@ fn no_row_is_lost() {
     let source = write(folder.path(), "blank.csv", b"a\n1\n\n2\n");
     let table = convert(&source, &output, &["--schema", "a=single", "-f"]);
     check(&table, "a", &single, &Values::Single(vec![1.0, f32::NAN, 2.0].into()));
-    // Of two columns of one name the other can be had.
+    // A conversion can have one of two columns with the same name.
     let source = write(folder.path(), "same.csv", b"a,b,a\n1,2,3\n");
     let table = convert(&source, &output, &["--schema", "b=single", "--columns", "b", "-f"]);
     check(&table, "b", &single, &Values::Single(vec![2.0].into()));
@@ -299,7 +299,7 @@ fn values_without_a_cell_are_refused_by_name() {
     };
     let codec = Codec::Vector(Vector { item: Item::Text, dimensions: vec![0] });
     let vectors = Values::Vector(Vectors::dense(1, 1, texts(&[Some("")])));
-    let expected = "column \"v\": vectors of different lengths have no place in CSV (choose other \
+    let expected = "column \"v\": CSV cannot store vectors of different lengths (choose other \
                     columns)";
     check((NewColumn::new("v", codec), vectors), 2, expected);
     let time = NewColumn::new("t", Codec::Item(Item::DateTime));
@@ -329,9 +329,9 @@ fn tables_are_not_mixed_with_samples() {
     let tar = write(folder.path(), "in.tar", &crate::support::tar(&[(b"a.txt", b"text")]));
     let at = |name: &str| folder.path().join(name);
     let error = run(&idv, &at("out.tbl"), &[]).error(2);
-    assert_eq!(error, "tl: tables become tables: .idv, .csv or .parquet");
+    assert_eq!(error, "tl: a table converts only to .idv, .csv or .parquet");
     let error = run(&tar, &at("out.idv"), &[]).error(2);
-    assert_eq!(error, "tl: tables are made of tables: an IDV, CSV or Parquet file");
+    assert_eq!(error, "tl: the source is not a table: expected an IDV, CSV or Parquet file");
     let error = run(&tar, &at("out.tar"), &["--columns", "a"]).error(2);
     assert_eq!(error, "tl: --columns, --schema and --time-unit are for tables");
     let csv = write(folder.path(), "in.csv", b"a\n1\n");
@@ -353,7 +353,7 @@ fn samples() -> Vec<PathBuf> {
     found
 }
 
-/// The columns that can be read and have no other of their name behind them.
+/// The columns that can be read and are the last of their name.
 fn visible(table: &Table) -> Vec<(String, Codec)> {
     let readable = (0..table.columns().len()).filter_map(|index| {
         let column = table.column(index).ok()?;
@@ -363,7 +363,7 @@ fn visible(table: &Table) -> Vec<(String, Codec)> {
     readable.collect()
 }
 
-/// What `--schema` calls the items of a codec. Keys with values become categories.
+/// The name of a codec's items in `--schema`. Keys with values become categories.
 fn type_name(table: &Table, name: &str, item: &Item) -> String {
     match item {
         Item::Number(number) => number.name().to_ascii_lowercase(),
@@ -383,7 +383,7 @@ fn has_key_values(table: &Table, name: &str) -> bool {
     metadata.iter().any(|entry| entry.kind == "KeyValues")
 }
 
-/// What comes back of values: one NaN, missing texts as empty ones, vectors in full.
+/// The values after a round trip: one NaN, missing texts as empty ones, vectors in full.
 fn as_csv_has_them(values: &Values<'static>) -> Values<'static> {
     match values {
         Values::Single(numbers) => {

@@ -1,4 +1,4 @@
-//! IDV files: what `tl` says about each equals the description beside it, which an independent
+//! IDV files: what `tl` says about each equals the description next to it, which an independent
 //! parser made; rows as JSON; dead columns; damage.
 
 use std::fs;
@@ -230,7 +230,7 @@ fn wrong_questions_about_a_table_exit_with_2() {
     check("cat", &["0", "--columns", "nix"], "small.idv: no column \"nix\"");
     check("cat", &["0", "--field", "json"], "--field is for samples: tables have --columns");
     let id = "55c14841-a7dc-11c1-74ca-262430a87aa9";
-    check("cat", &[id], "ids are for TBF segments; rows of an IDV file have numbers");
+    check("cat", &[id], "only nodes of TBF segments have ids; rows of an IDV file have numbers");
     check("ls", &["--hash"], "--hash is for samples: tl digest hashes tables");
     check("digest", &["--json"], "were not provided: --columns (see --help)");
     check("edges", &["0"], "small.idv: not a TBF segment");

@@ -1,4 +1,4 @@
-//! What holds for every subcommand: help, version, exit codes, closed pipes.
+//! Properties of every subcommand: help, version, exit codes, closed pipes.
 
 use std::fs::File;
 use std::process::Stdio;

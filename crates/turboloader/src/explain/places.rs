@@ -1,4 +1,4 @@
-//! Which operation of a recipe does what of a plan.
+//! The operations of a recipe that produced each part of a plan.
 //!
 //! A plan grows operation by operation: each one changes what is pending or adds to it, and never
 //! what lies before. So the plans of the recipe's beginnings, drawn for the same sample, tell
@@ -6,7 +6,7 @@
 
 use tl_transform::{Draw, Dtype, Op, OutputSpec, Pass, Plan, PlanError, Recipe, RecipeError, Step};
 
-/// Where an operation is carried out.
+/// The place where an operation is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
     /// In the pass over the rows that come from the decoder.
@@ -38,7 +38,7 @@ impl Place {
 }
 
 /// The head of `plan`, its steps, its tail and its erasures, in order; a tail that changes nothing
-/// is none.
+/// is left out.
 pub(super) fn parts(plan: &Plan) -> Vec<(Place, Step)> {
     let mut parts = vec![(Place::Decoding, Step::Pass(plan.head))];
     parts.extend(plan.steps.iter().map(|step| (Place::Scratch, *step)));
@@ -54,7 +54,7 @@ pub(super) fn parts(plan: &Plan) -> Vec<(Place, Step)> {
 #[derive(Debug)]
 pub(super) struct Beginnings<'a> {
     recipe: &'a Recipe,
-    /// The recipe cut off behind 0, 1, 2, ... operations.
+    /// The recipe cut off after 0, 1, 2, ... operations.
     recipes: Vec<Recipe>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Beginnings<'a> {
     }
 }
 
-/// Where the operation is carried out that has made these of the plan's `parts`.
+/// The place of the operation that produced these of the plan's `parts`.
 pub(super) fn places(parts: &[(Place, Step)], made: &[usize]) -> Vec<Place> {
     let mut places: Vec<Place> =
         made.iter().filter_map(|&part| parts.get(part)).map(|(place, _)| *place).collect();

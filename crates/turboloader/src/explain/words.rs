@@ -19,7 +19,7 @@ pub(super) const fn place(place: Place) -> &'static str {
     }
 }
 
-/// Why operations are carried out there.
+/// The reason why operations are carried out there.
 pub(super) const fn why(place: Place) -> &'static str {
     match place {
         Place::Decoding => {
@@ -31,7 +31,7 @@ pub(super) const fn why(place: Place) -> &'static str {
              image once and uses it again"
         }
         Place::FinalPass => "done to each row as it is written into the batch",
-        Place::Row => "what stands behind the conversion to floats works on the finished row",
+        Place::Row => "operations after the conversion to floats work on the finished row",
         Place::Nowhere => "left out by the draw, or nothing to do for an image of this size",
     }
 }
@@ -46,7 +46,7 @@ pub(super) fn decode_mode(mode: DecodeMode) -> String {
     format!("{mode}: {what}")
 }
 
-/// Whose pixels these are.
+/// The owner of these pixels.
 pub(super) fn parity(parity: Parity) -> String {
     let whose = if parity == Parity::Pil {
         "torchvision on Pillow images, bit for bit"
@@ -56,7 +56,7 @@ pub(super) fn parity(parity: Parity) -> String {
     format!("{parity}: {whose}")
 }
 
-/// The operations within `op`, each on a line of its own, with their numbers from `first` on.
+/// The operations within `op`, each on a separate line, with their numbers from `first` on.
 pub(super) fn children(
     f: &mut fmt::Formatter<'_>,
     op: &Op,
@@ -72,7 +72,7 @@ pub(super) fn children(
     Ok(())
 }
 
-/// How batches are mixed.
+/// The mixing of batches.
 pub(super) fn batch_ops(f: &mut fmt::Formatter<'_>, ops: &[BatchOp]) -> fmt::Result {
     if ops.is_empty() {
         return Ok(());
@@ -82,7 +82,7 @@ pub(super) fn batch_ops(f: &mut fmt::Formatter<'_>, ops: &[BatchOp]) -> fmt::Res
     ops.iter().try_for_each(|op| write!(f, "\n     {op}"))
 }
 
-/// What a pass does to an image of `size`.
+/// The effect of a pass on an image of `size`.
 fn pass(pass: &Pass, size: (u32, u32)) -> String {
     let mut said = Vec::new();
     let region = pass.region;
@@ -115,7 +115,7 @@ fn pass(pass: &Pass, size: (u32, u32)) -> String {
     if said.is_empty() { "as it is".to_owned() } else { said.join("; ") }
 }
 
-/// What a step does to an image of `size`.
+/// The effect of a step on an image of `size`.
 pub(super) fn step(step: &Step, size: (u32, u32)) -> String {
     if let Step::Pass(step) = step { pass(step, size) } else { described(step) }
 }

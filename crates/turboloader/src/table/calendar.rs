@@ -16,19 +16,14 @@ const TICKS_PER_DAY: i64 = 86_400 * TICKS_PER_SECOND;
 pub(crate) enum TimeError {
     /// Outside of the calendar.
     #[error("{ticks} ticks of 100 ns are not within the years 1 to 9999")]
-    Year {
-        /// The value.
-        ticks: i64,
-    },
+    Year { ticks: i64 },
     /// A clock that nobody has.
     #[error("{minutes} minutes ahead of UTC are not within a day")]
-    Offset {
-        /// The value.
-        minutes: i16,
-    },
+    Offset { minutes: i16 },
 }
 
-/// Appends a point of time, as in `2013-08-05T12:00:00` or with up to seven digits behind the second.
+/// Appends a point of time, as in `2013-08-05T12:00:00` or with up to seven digits after the
+/// second.
 pub(crate) fn write_point(text: &mut String, ticks: i64) -> Result<(), TimeError> {
     let clock = DateTime::from_ticks(ticks).ok_or(TimeError::Year { ticks })?;
     write!(text, "{clock}").unwrap_or(());
@@ -110,7 +105,7 @@ pub(crate) fn parse_span(text: &str) -> Option<i64> {
         Some(text) => (true, text),
         None => (false, text),
     };
-    // The first dot is that of the days, unless it stands behind the seconds.
+    // The first dot is that of the days, unless it follows the seconds.
     let (days, clock) = match text.split_once('.') {
         Some((days, clock)) if !days.contains(':') => (digits_of(days)?, clock),
         _ => (0, text),
@@ -120,7 +115,7 @@ pub(crate) fn parse_span(text: &str) -> Option<i64> {
     i64::try_from(if is_negative { -ticks } else { ticks }).ok()
 }
 
-/// `12:00:00` and up to seven digits behind it.
+/// `12:00:00`, followed by up to seven digits.
 fn parse_clock(text: &str) -> Option<i64> {
     let (clock, fraction) = match text.split_once('.') {
         Some((clock, fraction)) if (1..=7).contains(&fraction.len()) => {

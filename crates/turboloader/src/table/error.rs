@@ -108,7 +108,6 @@ pub(super) enum TableError {
         first: u64,
         /// The last of them.
         last: u64,
-        /// What is wrong.
         source: Box<Self>,
     },
     /// A column of a row group of a Parquet file has defective pages.
@@ -119,7 +118,6 @@ pub(super) enum TableError {
         row_group: usize,
         /// The path of the column.
         column: String,
-        /// The defect.
         source: PageError,
     },
     /// The Parquet decoder panicked: it does so on some damaged files.
@@ -143,72 +141,59 @@ pub(super) enum TableError {
     #[error("{0}")]
     Output(#[source] io::Error),
     /// Parquet from CSV, or the other way round.
-    #[error("tables become others by way of an IDV file (convert to .idv first)")]
+    #[error("CSV and Parquet files convert only to IDV (convert to .idv first)")]
     NotDirect,
     /// Parquet, in a program without it.
     #[cfg(not(feature = "parquet"))]
     #[error("this program was built without Parquet (cargo's feature `parquet`)")]
     NoParquet,
     /// No columns are left to be written.
-    #[error("there are no columns to convert")]
+    #[error("no columns to convert")]
     NoColumns,
     /// A column that was asked for.
-    #[error("there is no column {name:?}")]
-    NoColumn {
-        /// Its name.
-        name: String,
-    },
+    #[error("no column {name:?}")]
+    NoColumn { name: String },
     /// A column that was asked for more than once.
     #[error("column {name:?} is chosen twice")]
-    ColumnTwice {
-        /// Its name.
-        name: String,
-    },
+    ColumnTwice { name: String },
     /// Vectors of any length, in a table where each slot is a column.
     #[error(
-        "column {name:?}: vectors of different lengths have no place in CSV (choose other \
+        "column {name:?}: CSV cannot store vectors of different lengths (choose other \
          columns)"
     )]
-    VariableVectors {
-        /// The column's name.
-        name: String,
-    },
+    VariableVectors { name: String },
     /// A value that no cell says.
     #[error("column {column:?}, row {row}: {source}")]
     Value {
-        /// The column's name.
         column: String,
         /// The row, from 0.
         row: u64,
-        /// What is wrong.
         source: CellError,
     },
     /// The schema does not fit the file.
     #[error("schema: {0}")]
     Schema(#[from] SchemaError),
     /// A cell that is not of its column's type.
-    #[error("column {column:?}, row {row}: `{}` is no {expected}", Escaped(cell.as_bytes()))]
+    #[error("column {column:?}, row {row}: invalid value `{}`: expected {expected}", Escaped(cell.as_bytes()))]
     Cell {
-        /// The column's name.
         column: String,
         /// The row, from 0.
         row: u64,
         /// The beginning of the cell.
         cell: String,
-        /// What it should be.
         expected: Expected,
     },
     /// CSV that comes from a pipe.
-    #[error("is no regular file, but CSV is read twice: once for the types of its columns")]
+    #[error("is not a regular file: CSV is read twice, first for the types of its columns")]
     NotAFile,
     /// The receiver of events ended the conversion.
     #[error("stopped")]
     Stopped,
-    /// The source is none of the formats.
-    #[error("tables are made of tables: an IDV, CSV or Parquet file")]
+    /// The source has none of the formats.
+    #[error("the source is not a table: expected an IDV, CSV or Parquet file")]
     NoTable,
     /// The destination's name ends in none of the formats.
-    #[error("tables become tables: .idv, .csv or .parquet")]
+    #[error("a table converts only to .idv, .csv or .parquet")]
     NoTableName,
 }
 

@@ -33,7 +33,7 @@ impl Table {
         let columns = if names.is_empty() {
             readable(&file, on_event)?
         } else {
-            // Of several columns of one name the last is the one that is seen.
+            // The last of several columns of one name is the visible one.
             let entries = file.columns().iter().enumerate();
             let numbers: HashMap<&str, usize> =
                 entries.map(|(index, entry)| (&*entry.name, index)).collect();
@@ -80,7 +80,8 @@ impl Table {
         })
     }
 
-    /// What the keys of a column stand for, if that is said and can be read.
+    /// The values that the keys of a column stand for, if the file stores them and they can be
+    /// read.
     pub(super) fn key_values(
         &self,
         index: usize,

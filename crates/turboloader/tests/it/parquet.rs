@@ -80,7 +80,7 @@ fn metadata_of_a_file_is_checked_before_the_decoder_reads_it() {
     assert!(error.is_damage());
 }
 
-/// Of damaged files some make the decoder panic.
+/// Some damaged files make the decoder panic.
 #[test]
 fn damaged_files_are_errors() {
     let folder = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ const FILES: &str = "testdata/photos";
 
 fn photos() -> Dataset {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(FILES);
-    Dataset::open(&[folder]).expect("the photographs are there")
+    Dataset::open(&[folder]).expect("the photographs exist")
 }
 
 /// The report on eight workers that spent their time so, in milliseconds for 1,000 samples.
@@ -30,7 +30,7 @@ fn report(stage: Stage, millis: u64, waits: [u64; 2]) -> Report {
     Report::new(stats)
 }
 
-/// What was found of `samples` samples whose training gave `training`.
+/// The findings over `samples` samples whose training gave `training`.
 fn found(training: Report, samples: u64, is_exact: bool) -> Measured {
     let sampler = Shuffle::Full.into();
     let shuffle = ShuffleQuality::measure(&sampler, &photos(), 0, 4).expect("they have an order");
@@ -63,7 +63,7 @@ fn found(training: Report, samples: u64, is_exact: bool) -> Measured {
     }
 }
 
-/// The settings that `arguments` stand for beside a recipe, and what is done with samples.
+/// The settings that `arguments` stand for in addition to a recipe, and the work on samples.
 fn settings(recipe: &str, arguments: &[&str]) -> String {
     let fixed = ["tl", "bench", FILES, "--recipe", recipe];
     let cli = Cli::try_parse_from(fixed.iter().chain(arguments));

@@ -7,7 +7,7 @@ use chrono::DateTime;
 pub(crate) struct TimeRange {
     /// The first timestamp that is in it.
     pub(crate) start: u64,
-    /// The first behind it; `None` when there is none.
+    /// The first nanosecond after it; `None` for an open end.
     pub(crate) end: Option<u64>,
 }
 
@@ -48,7 +48,7 @@ fn parse_unix(text: &str) -> Option<u64> {
     let point = point.ok()?;
     let nanoseconds = point.timestamp_subsec_nanos();
     let second = u64::try_from(point.timestamp()).ok()?;
-    // A leap second, which is none in nanoseconds since 1970, has more of them.
+    // A leap second has more of them; nanoseconds since 1970 cannot express it.
     let is_within_second = nanoseconds < 1_000_000_000;
     let start = second.checked_mul(1_000_000_000).filter(|_| is_within_second)?;
     start.checked_add(nanoseconds.into())

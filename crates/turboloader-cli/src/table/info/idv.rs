@@ -1,4 +1,4 @@
-//! What `tl info` prints of an IDV file.
+//! The output of `tl info` for an IDV file.
 
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -22,7 +22,7 @@ pub(super) struct IdvFacts {
     compatible_version: String,
     rows: u64,
     file_bytes: u64,
-    /// Bytes behind the signature at the end, which are no part of the table.
+    /// Bytes after the signature at the end, outside the table.
     trailing_bytes: u64,
     columns: Vec<ColumnFacts>,
 }
@@ -40,14 +40,14 @@ struct ColumnFacts {
     stored_bytes: Option<u64>,
     bytes: Option<u64>,
     metadata: Vec<MetadataFacts>,
-    /// Why the values cannot be understood; `null` when they can.
+    /// The reason why the values cannot be read; `null` when they can.
     dead: Option<String>,
-    /// What is wrong with the lookup table or the table of metadata.
+    /// The defect of the lookup table or the table of metadata.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
 
-/// How values are stored, as the file says it.
+/// The storage of values, as the file names it.
 #[derive(Debug, Serialize)]
 struct StorageFacts {
     codec: String,
@@ -201,7 +201,7 @@ impl fmt::Display for IdvFacts {
         }
         row(f, "file", self.file_bytes)?;
         if self.trailing_bytes > 0 {
-            write!(f, " ({} behind the table)", self.trailing_bytes)?;
+            write!(f, " ({} after the table)", self.trailing_bytes)?;
         }
         if self.columns.is_empty() {
             return Ok(());

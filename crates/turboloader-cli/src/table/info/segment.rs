@@ -1,4 +1,4 @@
-//! What `tl info` prints of a TBF segment.
+//! The output of `tl info` for a TBF segment.
 
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -26,7 +26,7 @@ pub(super) struct SegmentFacts {
     created_at: u64,
     nodes: u64,
     edges: u64,
-    /// `null` when there are no vectors.
+    /// `null` without vectors.
     embeddings: Option<EmbeddingFacts>,
     flags: Vec<&'static str>,
     /// Whether the segment was not written to its end.
@@ -38,7 +38,7 @@ pub(super) struct SegmentFacts {
     file_bytes: u64,
     /// Empty for a partial segment, of which only the header counts.
     regions: Vec<RegionFacts>,
-    /// What is odd and had to be tolerated.
+    /// Oddities that had to be tolerated.
     notes: Vec<String>,
 }
 

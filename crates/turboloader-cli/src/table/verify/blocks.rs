@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::table::IdvTable;
 use crate::threads;
 
-/// What is wrong with the blocks of a column, in their order.
+/// The defects of the blocks of a column, in their order.
 pub(super) fn damaged_blocks(
     table: &IdvTable,
     column: usize,

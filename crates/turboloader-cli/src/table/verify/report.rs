@@ -1,4 +1,4 @@
-//! What was found in a table, as text and as JSON.
+//! The findings of a table's check, as text and as JSON.
 
 use idv_format::ReadError;
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::verify::MAX_LISTED;
 /// Goes up with every change that a reader of the JSON could stumble over.
 pub(super) const SCHEMA: &str = "tl.verify.table/1";
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Debug, Serialize)]
 pub(super) struct Report<'a> {
     pub(super) schema: &'static str,
@@ -29,7 +29,7 @@ pub(super) struct Report<'a> {
     pub(super) findings: &'a [Listed],
 }
 
-/// What there was to look at.
+/// The parts of the table that were checked.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Counts {
     pub(super) rows: u64,
@@ -52,7 +52,7 @@ pub(super) struct Listed {
     metadata: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     region: Option<String>,
-    /// Where the block or region starts.
+    /// The offset of the block or region.
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
     reason: String,
@@ -62,17 +62,17 @@ const DAMAGE: &str = "damage";
 const WARNING: &str = "warning";
 
 impl Listed {
-    /// What is odd.
+    /// The oddity.
     pub(super) fn warning(reason: String) -> Self {
         Self { kind: WARNING, reason, ..Self::default() }
     }
 
-    /// What is wrong with the whole file.
+    /// A defect of the whole file.
     pub(super) fn damage(reason: String) -> Self {
         Self { kind: DAMAGE, reason, ..Self::default() }
     }
 
-    /// What is wrong with a column.
+    /// A defect of a column.
     pub(super) fn idv(column: &str, error: &ReadError) -> Self {
         let mut listed = Self { kind: DAMAGE, column: Some(column.to_owned()), ..Self::default() };
         if let ReadError::Block { block, offset, source, .. } = error {
@@ -87,7 +87,7 @@ impl Listed {
         listed
     }
 
-    /// What is wrong with a region.
+    /// A defect of a region.
     pub(super) fn segment(segment: &Segment<'_>, error: &FormatError) -> Self {
         let region = error.region();
         Self {

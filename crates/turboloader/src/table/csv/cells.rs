@@ -13,19 +13,14 @@ pub(crate) enum CellError {
     #[error(transparent)]
     Time(#[from] TimeError),
     /// A key beyond the values that its metadata has.
-    #[error("key {key} is none of {count} values")]
-    Key {
-        /// The key.
-        key: u64,
-        /// How many values there are.
-        count: u64,
-    },
+    #[error("key {key} is not one of the {count} values")]
+    Key { key: u64, count: u64 },
 }
 
-/// What a missing time is, in files of before 2018.
+/// The value of a missing time, in files from before 2018.
 const MISSING_TICKS: i64 = i64::MIN;
 
-/// What keys stand for: a codec, and a value for each key.
+/// The values that keys stand for: a codec, and a value for each key.
 pub(super) type KeyValues = (Item, Values<'static>);
 
 /// Appends the value of number `index`; nothing for one that is missing.
@@ -110,7 +105,7 @@ fn write_number(text: &mut String, values: &Values<'_>, index: usize) -> fmt::Re
     }
 }
 
-/// What a cell should have been.
+/// The expected content of a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Expected(pub(super) Item);
 

@@ -27,7 +27,7 @@ pub(crate) enum CsvError {
     RowBytes { at: Position, cell: usize, limit: usize },
     #[error("{at}: cell {cell} is not UTF-8")]
     NotUtf8 { at: Position, cell: usize },
-    #[error("there is no header")]
+    #[error("the header is missing")]
     NoHeader,
     #[error(
         "columns {first} and {second} are both named {name:?} (rename one, or choose other \

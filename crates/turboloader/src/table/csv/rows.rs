@@ -280,7 +280,7 @@ impl Parser {
     fn finish(self) -> Result<Row, CsvError> {
         let Self { start, bytes, ends, is_blank, .. } = self;
         let text = match String::from_utf8(bytes) {
-            // A character that starts in one cell and ends in the next is none.
+            // A character that starts in one cell and ends in the next is invalid.
             Ok(text) => match ends.iter().position(|&end| !text.is_char_boundary(end)) {
                 None => text,
                 Some(cell) => return Err(CsvError::NotUtf8 { at: start, cell: cell + 1 }),

@@ -43,7 +43,7 @@ impl CsvSchema {
             let pair = part.rsplit_once('=');
             let no_pair = || SchemaError(format!("`{part}` is not NAME=TYPE"));
             let (name, found) = pair.ok_or_else(no_pair)?;
-            let unknown = || SchemaError(format!("column {name:?}: there is no type `{found}`"));
+            let unknown = || SchemaError(format!("column {name:?}: unknown type `{found}`"));
             Ok((name.to_owned(), cell_type(found).ok_or_else(unknown)?))
         };
         Ok(Self(parts.iter().map(pair).collect::<Result<_, _>>()?))
@@ -53,9 +53,9 @@ impl CsvSchema {
     pub(super) fn of(&self, columns: &[CsvColumn]) -> Result<Vec<Option<CellType>>, SchemaError> {
         let named: HashSet<&str> = columns.iter().map(|column| &*column.name).collect();
         if let Some((name, _)) = self.0.iter().find(|(name, _)| !named.contains(&**name)) {
-            return Err(SchemaError(format!("there is no column {name:?}")));
+            return Err(SchemaError(format!("no column {name:?}")));
         }
-        // Of several types of one column the last counts.
+        // The last of several types of one column counts.
         let types: HashMap<&str, &CellType> =
             self.0.iter().map(|(name, cell_type)| (&**name, cell_type)).collect();
         Ok(columns.iter().map(|column| types.get(&*column.name).copied().cloned()).collect())

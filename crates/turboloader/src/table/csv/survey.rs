@@ -14,7 +14,7 @@ use super::schema::CellType;
 /// Whole numbers up to here are exact as `f64`.
 const MAX_EXACT: u64 = 1 << 53;
 
-/// What has been seen of a column.
+/// The statistics of a column's cells.
 #[derive(Debug)]
 pub(super) enum Survey {
     /// Its type is known.
@@ -49,7 +49,7 @@ impl Survey {
         true
     }
 
-    /// How the column's single values are stored.
+    /// The storage of the column's single values.
     pub(super) fn item(&self) -> Item {
         match self {
             Self::Known(item) => item.clone(),
@@ -110,7 +110,7 @@ impl Categories {
     }
 }
 
-/// What cells are.
+/// The type of cells.
 #[derive(Debug)]
 pub(super) struct Cells {
     some: bool,
@@ -137,7 +137,7 @@ impl Cells {
         if !self.decimals && !self.integers {
             return;
         }
-        // `007` and `+5` are no numbers: they would not come back.
+        // `007` and `+5` are not numbers: they would not come back.
         let integer = cell.parse::<i64>().ok().filter(|number| number.to_string() == cell);
         self.integers &= integer.is_some();
         self.decimals &= match integer {
@@ -158,7 +158,7 @@ impl Cells {
     }
 }
 
-/// A number with a point or an exponent, or one that is none as this crate writes it.
+/// A number with a point or an exponent, or one that this crate writes differently.
 fn is_decimal(cell: &str) -> bool {
     if matches!(cell, "NaN" | "inf" | "-inf") {
         return true;
@@ -196,7 +196,7 @@ mod tests {
         for text in ["007", "+5", "1e999", "-", ".5", "0x10", "infinity", "nan", "1 ", "true"] {
             check(&["1", text], &Item::Text);
         }
-        // A number that `f64` has no place for, beside an empty cell.
+        // A number too large for `f64`, next to an empty cell.
         check(&["9007199254740993", ""], &Item::Text);
     }
 }

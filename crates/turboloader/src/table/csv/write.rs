@@ -20,7 +20,7 @@ struct Source<'f> {
     item: Item,
     /// Slots of its vectors, `None` for single values.
     slots: Option<u32>,
-    /// What is left out of sparse vectors.
+    /// The value that sparse vectors leave out.
     zero: Values<'static>,
     key_values: Option<KeyValues>,
 }

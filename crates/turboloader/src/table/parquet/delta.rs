@@ -13,7 +13,7 @@ pub(super) fn count(data: &[u8]) -> Option<u64> {
     Some(header(data)?.0.values)
 }
 
-/// What follows the numbers of `DELTA_BINARY_PACKED` at the start of `data`.
+/// The bytes after the numbers of `DELTA_BINARY_PACKED` at the start of `data`.
 pub(super) fn after_numbers(data: &[u8]) -> Option<&[u8]> {
     let (header, mut rest) = header(data)?;
     // The header has the first number.

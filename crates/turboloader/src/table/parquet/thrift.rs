@@ -28,7 +28,8 @@ const UUID: u8 = 13;
 /// takes at least one of the bytes that the reader is limited to.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidData`] if it is no structure, if a list or map has booleans or more elements
+/// [`ErrorKind::InvalidData`] if it is not a structure, if a list or map has booleans or more
+/// elements
 /// than there are bytes, or if it nests more than 64 levels; [`ErrorKind::UnexpectedEof`] if it is
 /// truncated.
 pub(super) fn check_structure(reader: &mut io::Take<impl Read>) -> io::Result<()> {
