@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::command::{self, cargo, workspace_root};
 
-/// Which benchmarks to run and what to do with the results.
+/// The benchmarks to run and the handling of the results.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
     group: Option<String>,
@@ -52,7 +52,7 @@ struct Row {
     nanoseconds: f64,
     low: f64,
     high: f64,
-    /// What one iteration processes: a count and `bytes` or `elements`.
+    /// The unit of one iteration: a count and `bytes` or `elements`.
     work: Option<(f64, String)>,
 }
 

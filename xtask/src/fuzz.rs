@@ -6,10 +6,10 @@ use std::process::Command;
 
 use crate::command::{self, workspace_root};
 
-/// What libFuzzer enforces: seconds for one input, MiB of memory in all and for one allocation.
+/// The limits of libFuzzer: seconds for one input, MiB of memory in all and for one allocation.
 const LIMITS: [&str; 3] = ["-timeout=5", "-rss_limit_mb=1024", "-malloc_limit_mb=512"];
 
-/// What to fuzz and for how long.
+/// The targets to fuzz and the time for each.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     target: Option<String>,

@@ -17,13 +17,19 @@ pub(crate) fn run(kinds: &[String]) -> Outcome {
             "orderings" => orderings()?,
             "miri" => miri()?,
             "threads" => threads()?,
-            other => return Err(format!("`{other}` is none of {}", ALL.join(", ")).into()),
+            other => {
+                return Err(format!(
+                    "unknown argument `{other}`: expected one of {}",
+                    ALL.join(", ")
+                )
+                .into());
+            }
         }
     }
     Ok(())
 }
 
-/// Schedules of the hand-over and of whole loaders, with shuttle's threads in place of the system's.
+/// Schedules of the hand-over and of whole loaders, with shuttle's threads instead of the system's.
 /// `TURBOLOADER_SCHEDULES` sets the number of each kind.
 pub(crate) fn schedules() -> Outcome {
     let packages = "--package tl-handoff --package tl-pipeline --features tl-pipeline/shuttle";

@@ -12,13 +12,13 @@ use std::process::Command;
 use crate::command::{self, workspace_root};
 use crate::test::FEATURES;
 
-/// What the tests need besides the package. The ranges keep formatting and types what they are.
+/// The packages that the tests need. The ranges keep formatting and types what they are.
 const FOR_TESTS: [&str; 3] = ["hypothesis>=6,<7", "numpy>=1.23", "pytest>=8,<10"];
 
-/// What the checks of the sources and the build need.
+/// The packages for checking the sources and for the build.
 const FOR_CHECKS: [&str; 3] = ["maturin>=1.16,<2", "mypy>=1.18,<2", "ruff>=0.17,<0.18"];
 
-/// What batches are handed to, and what else tests know how to use.
+/// The libraries that batches are handed to, and those that tests compare with.
 const FRAMEWORKS: [&str; 15] = [
     "accelerate",
     "jax",
@@ -37,7 +37,7 @@ const FRAMEWORKS: [&str; 15] = [
     "webdataset",
 ];
 
-/// What a wheel for every Linux needs: a compiler that links with an old C library.
+/// The packages that build a wheel for every Linux: a compiler that links with an old C library.
 const FOR_WHEELS: [&str; 3] = ["maturin>=1.16,<2", "ziglang>=0.15", "auditwheel>=6"];
 
 /// Those of a library that type stubs can be generated from: the feature puts their contents into
@@ -58,7 +58,7 @@ const PYTHONS: [&str; 4] = ["python3.10", "python3.11", "python3.12", "python3.1
 
 const PACKAGE: &str = "crates/tl-python";
 
-/// Why the package cannot be built here, with what to do about it.
+/// The reason why the package cannot be built here, with a remedy.
 pub(crate) fn missing() -> Option<String> {
     if command::output(PYTHON, &["--version"]).is_none() {
         return Some("no python3: install Python 3.10 or later".to_owned());
@@ -103,7 +103,7 @@ pub(crate) fn stubs() -> Result<(), Box<dyn Error>> {
 }
 
 /// Builds the wheel as it is published, and runs the tests with it in a fresh environment of each
-/// version of Python that is there.
+/// version of Python that is installed.
 pub(crate) fn wheel() -> Result<(), Box<dyn Error>> {
     let environment = Environment::make("build", PYTHON)?;
     environment.install(&FOR_WHEELS)?;
@@ -132,7 +132,7 @@ struct Environment {
 }
 
 impl Environment {
-    /// The environment of this name, made of nothing unless it is there.
+    /// The environment of this name, created unless it exists.
     fn make(name: &str, python: &str) -> Result<Self, Box<dyn Error>> {
         if let Some(missing) = missing() {
             return Err(missing.into());
@@ -144,7 +144,7 @@ impl Environment {
         Ok(Self { folder })
     }
 
-    /// The environment of this name, made of nothing.
+    /// The environment of this name, created anew.
     fn fresh(name: &str, python: &str) -> Result<Self, Box<dyn Error>> {
         let folder = target().join(name);
         if folder.exists() {
@@ -251,7 +251,7 @@ impl Environment {
     }
 }
 
-/// Where environments and wheels are.
+/// The folder of environments and wheels.
 fn target() -> PathBuf {
     workspace_root().join("target/python")
 }

@@ -15,7 +15,7 @@ use crate::{prove, python, tidy};
 
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
-/// A machine without an operating system, for which there is no `std`.
+/// A target without an operating system, which has no `std`.
 const BARE: &str = "thumbv7em-none-eabi";
 
 /// The crates without C code, which check for another architecture without a cross compiler.
@@ -78,7 +78,7 @@ const FULL: [Check; 8] = [
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
     full: bool,
-    /// Full checks that have not started after so many minutes are left out.
+    /// Full checks that have not started after this many minutes are left out.
     minutes: Option<u64>,
     only: Option<String>,
 }
@@ -288,7 +288,7 @@ fn no_std() -> Result<Outcome, Box<dyn Error>> {
     run_cargo(&format!("{check} tbf-format --features encryption"))
 }
 
-/// Why a target's check is left out, when it is.
+/// The reason why a target's check is left out, when it is.
 fn missing_target(target: &str) -> Option<Outcome> {
     let libraries = command::output("rustc", &["--print", "target-libdir", "--target", target]);
     let is_there = libraries.is_some_and(|folder| fs::exists(folder).unwrap_or(false));

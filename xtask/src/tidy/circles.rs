@@ -164,7 +164,7 @@ impl Imports {
 }
 
 /// The files that `module` imports from. Re-exports are followed to the file that defines the name,
-/// and are no imports themselves.
+/// and are not imports themselves.
 fn imported(module: &Module, uses: &BTreeMap<Module, Vec<Use>>) -> BTreeSet<Module> {
     let private = uses[module].iter().filter(|one| !one.is_public);
     let found = private.map(|one| defining_file(&one.path, uses, 0));

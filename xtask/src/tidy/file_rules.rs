@@ -38,7 +38,7 @@ const OPENERS: [&str; 8] = ["What", "How", "Where", "Which", "Why", "Who", "Whos
 const COUNTS: [&str; 3] = ["How many", "How much", "How long"];
 
 /// Crates whose summaries still open with such words; the list only becomes shorter.
-const WITH_OPENERS: [&str; 4] = ["tl-handoff", "tl-pipeline", "turboloader", "turboloader-cli"];
+const WITH_OPENERS: [&str; 2] = ["tl-handoff", "tl-pipeline"];
 
 /// All problems of one file.
 pub(super) fn check(file: &SourceFile) -> Vec<Problem> {

@@ -86,7 +86,7 @@ const FORBID_UNSAFE: [&str; 9] = [
     "xtask",
 ];
 
-/// What the committed fuzz seeds may weigh.
+/// The largest size of the committed fuzz seeds.
 const MAX_SEED_BYTES: u64 = 200 * 1024;
 
 /// All problems that take more than one file to see.
@@ -165,7 +165,7 @@ fn table<'a>(manifest: &'a str, header: &'static str) -> impl Iterator<Item = &'
         .filter(|name| !name.is_empty())
 }
 
-/// What the workspace offers to its crates, one of them takes.
+/// Whether one of the crates takes each dependency that the workspace offers.
 /// `cargo shear` and `cargo machete` would have to be installed before a check without a build.
 fn unused_dependencies(files: &[SourceFile]) -> Vec<Problem> {
     const MANIFEST: &str = "Cargo.toml";
