@@ -183,7 +183,7 @@ def test_what_does_not_go_together_is_named(table, data, tmp_path):
         tl.DataLoader(table, columns=["unknown"])
     with pytest.raises(tl.SettingError, match="not as u8"):
         tl.DataLoader(table, columns={"Int32": "uint8"})
-    with pytest.raises(tl.SettingError, match="text is bytes"):
+    with pytest.raises(tl.SettingError, match="text holds bytes"):
         tl.DataLoader(table, columns={"text": "float32"})
     with pytest.raises(tl.SettingError, match="no edges"):
         tl.DataLoader(table, neighbors=[3])

@@ -155,7 +155,7 @@ def test_what_cannot_be_is_named():
         T.recipe([T.ToTensor(), T.Resize(4)])
     with pytest.raises(TypeError, match="expected \\(height, width, 3\\) and uint8"):
         T.Resize(4)(np.zeros((4, 4)))
-    with pytest.raises(TypeError, match="no transform"):
+    with pytest.raises(TypeError, match="neither a transform"):
         T.Compose([3])
 
 

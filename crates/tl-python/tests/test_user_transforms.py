@@ -113,7 +113,7 @@ def test_recipes_have_the_functions_name():
 
 def test_what_is_no_function_of_an_image_is_named(data):
     for wrong in (T.ToTensor, 3, "flip"):
-        with pytest.raises(TypeError, match="no transform of turboloader"):
+        with pytest.raises(TypeError, match="neither a transform of turboloader"):
             T.Compose([wrong])
     with pytest.raises(tl.SettingError, match="inverted"):
         tl.DataLoader(data, transform=T.recipe([inverted, T.Resize(3)]))

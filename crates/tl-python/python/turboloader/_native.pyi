@@ -269,10 +269,10 @@ class Report:
 @final
 class Samples:
     """
-    The samples of a data set, and what a recipe makes of each: the bytes that a loader's batches
-    have of it.
+    The samples of a data set, each transformed by a recipe: the same bytes as in a loader's
+    batches.
 
-    It has no threads of its own, so that it works on in a forked process.
+    It starts no threads, so it keeps working in a forked process.
     """
 
     def __len__(self, /) -> int: ...
