@@ -22,7 +22,7 @@ pub struct BatchPermits {
     /// Bytes that may be prepared ahead, where batches differ.
     bytes: u64,
     state: Mutex<State>,
-    /// Signalled when a batch is received or let go of, and when a run is over.
+    /// Signalled when a batch is received or released, and when a run ends.
     changed: Condvar,
     /// The process that uses the permits.
     process: u32,
@@ -30,18 +30,18 @@ pub struct BatchPermits {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Batches that there are.
+    /// Batches that have a permit.
     live: u64,
-    /// Batches that were ready, and those of them that the consumer received, ever.
+    /// Batches that were ready so far, and those of them that the consumer received.
     published: u64,
     received: u64,
-    /// Batches that were ready and that everybody but their workers has let go of, ever.
+    /// Batches that were ready and that all but their workers have released so far.
     released: u64,
-    /// Batches that the consumer has received and not let go of.
+    /// Batches that the consumer has received and not released.
     held: u64,
-    /// Runs that are going on.
+    /// Runs that have not ended.
     runs: u64,
-    /// Bytes that are prepared ahead, where there is a bound on them.
+    /// Bytes of batches prepared ahead, if these are bounded.
     ahead: u64,
 }
 
@@ -53,10 +53,10 @@ pub struct RunTicket {
     start: u64,
     /// Batches of earlier runs that somebody held when the run began.
     held: u64,
-    /// Batches that the consumer had received and let go of by then.
+    /// Batches that the consumer had received and released by then.
     received: u64,
     released: u64,
-    /// Whether nobody is to wait any more; changed under the permits' lock.
+    /// True once no thread may wait; changed under the permits' lock.
     closed: AtomicBool,
 }
 
@@ -64,12 +64,12 @@ pub struct RunTicket {
 #[derive(Debug)]
 pub struct Permit {
     permits: Arc<BatchPermits>,
-    /// Bytes of its rows, where those grow, and of its images, where it is padded. A row's are added
-    /// before it is finished, and looked at behind the last finish, which orders them.
+    /// Bytes of its rows if they own buffers, and of its images if it is padded. Those of a row are
+    /// added before it is finished and read after the last finish, which orders them.
     charged: AtomicU64,
-    /// Bytes of memory that the batch has beside them.
+    /// Further bytes of memory of the batch.
     beside: u64,
-    /// Whether the consumer has received it.
+    /// True once the consumer has received it.
     is_received: AtomicBool,
 }
 
@@ -77,11 +77,11 @@ pub struct Permit {
 #[derive(Debug)]
 pub struct HeldBatch {
     permits: Arc<BatchPermits>,
-    /// Whether the consumer has received it.
+    /// True once the consumer has received it.
     is_received: AtomicBool,
 }
 
-/// The consumer keeps so many batches that the next one has no memory.
+/// The consumer holds too many batches for the next one to fit the memory budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchesHeld {
     /// Batches that are kept.
@@ -107,8 +107,8 @@ impl BatchPermits {
         Arc::new(Self { most, bytes, state, changed, process: process_id() })
     }
 
-    /// Begins a run at batch `start`; `None` while there is another and memory is bounded, because
-    /// two runs would wait for each other's batches.
+    /// Begins a run at batch `start`; `None` while another run exists and memory is bounded,
+    /// because each would wait for the other's batches.
     pub fn begin(self: &Arc<Self>, start: u64) -> Option<RunTicket> {
         let mut state = lock(&self.state);
         if state.runs > 0 && self.most < u64::MAX {
@@ -121,7 +121,7 @@ impl BatchPermits {
         Some(RunTicket { permits, start, held: published - released, received, released, closed })
     }
 
-    /// How many batches there are, and how many of them the consumer holds.
+    /// The number of batches with a permit, and of those that the consumer holds.
     pub fn counts(&self) -> (u64, u64) {
         let state = lock(&self.state);
         (state.live, state.held)
@@ -193,8 +193,8 @@ impl RunTicket {
         }
     }
 
-    /// Leave to have a batch that was waited for. A worker that still has one the consumer let go of
-    /// is waited for, which needs nobody else.
+    /// The permit for a batch that was admitted. Waits for a worker that still has one that the
+    /// consumer released; that worker depends on no other thread.
     pub fn permit(&self) -> Permit {
         let mut state = lock(&self.permits.state);
         while state.live >= self.permits.most {
@@ -219,8 +219,8 @@ impl Drop for RunTicket {
 }
 
 impl Permit {
-    /// Adds `bytes` to those of the batch and returns the sum. Without a bound on what is prepared
-    /// ahead that takes no lock.
+    /// Adds `bytes` to those of the batch and returns the sum. It takes no lock unless the bytes
+    /// prepared ahead are bounded.
     #[inline]
     pub fn charge(&self, bytes: u64) -> u64 {
         if bytes > 0 && self.permits.bytes < u64::MAX {
@@ -238,8 +238,8 @@ impl Permit {
         self
     }
 
-    /// Notes that the batch is ready. Who drops what this returns makes others wait for the permit,
-    /// with the ring locked, and must not need that lock to let go of it.
+    /// Marks the batch as ready. Others may wait for the permit with the ring locked, so dropping
+    /// the returned value must not need that lock.
     pub fn publish(&self) -> HeldBatch {
         self.permits.change(|state| state.published += 1);
         HeldBatch { permits: Arc::clone(&self.permits), is_received: AtomicBool::new(false) }
@@ -261,7 +261,7 @@ impl Permit {
         if self.permits.bytes < u64::MAX { self.charged() + self.beside } else { 0 }
     }
 
-    /// Bytes so far.
+    /// Bytes charged so far.
     #[inline]
     pub fn charged(&self) -> u64 {
         self.charged.load(Ordering::Relaxed)

@@ -10,7 +10,7 @@ use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Weak, lock, process_id};
 #[derive(Debug)]
 pub struct Pool<T> {
     free: Mutex<Vec<Slab<T>>>,
-    /// More free slabs than this are given back to the system.
+    /// Free slabs beyond this number are returned to the system.
     keep: usize,
     allocated: AtomicU64,
     in_use: AtomicU64,
@@ -21,7 +21,7 @@ pub struct Pool<T> {
 }
 
 impl<T: Default> Pool<T> {
-    /// A pool that keeps so many free slabs.
+    /// A pool that keeps up to `keep` free slabs.
     pub fn new(keep: usize) -> Self {
         let [allocated, in_use, slab_bytes] = std::array::from_fn(|_| AtomicU64::new(0));
         let free = Mutex::default();
@@ -29,12 +29,11 @@ impl<T: Default> Pool<T> {
         Self { free, keep, allocated, in_use, slab_bytes, process }
     }
 
-    /// A slab ready for a filling of `rows` rows of `shape`, or `None` when there is no memory for
-    /// another.
+    /// A slab for a filling of `rows` rows of `shape`, or `None` if memory is exhausted.
     ///
-    /// It is the smallest free one with room for it. Where free ones have not, a larger one takes
-    /// the place of the smallest, with room for fillings an eighth larger: so where shapes vary, all
-    /// slabs have the size of the largest filling after a few.
+    /// It is the smallest free one that is large enough. If none is, a new one replaces the
+    /// smallest, with an eighth to spare, so that with varying shapes all slabs soon have the size
+    /// of the largest filling.
     pub fn take(self: &Arc<Self>, shape: &SlabLayout, rows: usize) -> Option<Lease<T>> {
         let mut slab = match self.recycled(shape) {
             Ok(slab) => slab,
@@ -67,12 +66,12 @@ impl<T: Default> Pool<T> {
         Err(Crowded { free: outgrown.is_some() })
     }
 
-    /// How many slabs were ever made.
+    /// The number of slabs allocated so far.
     pub fn allocated(&self) -> u64 {
         self.allocated.load(Ordering::Relaxed)
     }
 
-    /// How many are not free.
+    /// The number of slabs in use.
     pub fn in_use(&self) -> u64 {
         self.in_use.load(Ordering::Relaxed)
     }
@@ -85,7 +84,7 @@ impl<T: Default> Pool<T> {
 
 /// No free slab has room.
 struct Crowded {
-    /// Whether there was a free one.
+    /// True if a free slab was reused.
     free: bool,
 }
 
@@ -95,7 +94,7 @@ pub struct Lease<T> {
     /// `None` only inside `drop`.
     slab: Option<Slab<T>>,
     pool: Weak<Pool<T>>,
-    /// Leave to have it; given back behind the slab.
+    /// The permit for this slab, returned after the slab.
     permit: Option<Permit>,
 }
 
@@ -111,7 +110,7 @@ impl<T> Lease<T> {
         self.permit.as_ref()
     }
 
-    /// What the rows have besides their bytes, before anybody fills them.
+    /// The values that rows have besides their bytes, before they are filled.
     pub fn extras_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.slab.iter_mut().flat_map(Slab::extras_mut)
     }

@@ -1,10 +1,11 @@
-//! The ring of batches in flight: who works on what, how far ahead, and in which order it comes out.
+//! The ring of batches in flight: it assigns rows to workers, bounds their lead, and returns
+//! batches in order.
 //!
 //! Workers claim rows from one counter, so the earliest batch is always worked on first. At most
-//! `depth` batches are in flight: a worker whose row belongs to a later one sleeps until the consumer
-//! takes a batch, or before that at the gate, where memory is bounded. There is no queue of samples.
-//! Batches come out in order whatever order they are finished in. Closing the ring wakes every
-//! sleeper.
+//! `depth` batches are in flight: a worker whose row belongs to a later one sleeps until the
+//! consumer takes a batch, or, if memory is bounded, until it gets a permit. No queue of samples
+//! exists. Batches come out in order, in whatever order they are finished. Closing the ring wakes
+//! every sleeper.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,9 +17,9 @@ use crate::sync::{AtomicBool, AtomicU64, Condvar, Mutex, Ordering, lock, wait, w
 /// an early end.
 #[derive(Debug)]
 pub struct Ring<F, R, E> {
-    /// Where the rows end.
+    /// The number of rows.
     rows: u64,
-    /// Where the batches end.
+    /// The number of batches.
     batches: u64,
     depth: usize,
     next_row: AtomicU64,
@@ -37,7 +38,7 @@ struct State<F, R, E> {
     slots: VecDeque<Slot<F, R>>,
     /// Batches from here on are not made: the end, or where it was closed.
     end: u64,
-    /// Why, if there is a reason.
+    /// The failure that ended the run, if one did.
     failure: Option<E>,
 }
 
@@ -51,11 +52,11 @@ enum Slot<F, R> {
 /// The answer to a consumer that asks for the next batch.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Taken<R, E> {
-    /// The next batch.
+    /// The next batch in order.
     Ready(R),
     /// The ring ended early for this reason. Returned once.
     Failed(E),
-    /// There are no more, or the ring was closed.
+    /// All batches were taken, or the ring was closed.
     Ended,
     /// The next batch was not ready in time.
     TimedOut,
@@ -84,7 +85,7 @@ impl<F: Clone, R, E> Ring<F, R, E> {
         }
     }
 
-    /// The next row to work on, or `None` when there is nothing left to do.
+    /// The next row to work on, or `None` if no work is left.
     #[inline]
     pub fn claim(&self) -> Option<u64> {
         if self.closed.load(Ordering::Relaxed) {
@@ -95,7 +96,7 @@ impl<F: Clone, R, E> Ring<F, R, E> {
         (row < self.rows).then_some(row)
     }
 
-    /// Whether the consumer has taken everything.
+    /// True if the consumer has taken all batches.
     #[inline]
     pub fn is_over(&self) -> bool {
         self.taken() == self.batches
@@ -107,7 +108,7 @@ impl<F: Clone, R, E> Ring<F, R, E> {
         lock(&self.state).taken
     }
 
-    /// How many batches are ready to be taken.
+    /// The number of batches that are ready to be taken.
     pub fn ready(&self) -> u64 {
         let state = lock(&self.state);
         let ready = state.slots.iter().take_while(|slot| matches!(slot, Slot::Ready(_)));
@@ -174,8 +175,8 @@ impl<F: Clone, R, E> Ring<F, R, E> {
         }
     }
 
-    /// The next batch in order, waiting for it, for at most `timeout` if there is one. Also says how
-    /// long that took when it meant sleeping.
+    /// Waits for the next batch in order, for at most `timeout` if given. Also returns the time
+    /// that it slept.
     pub fn take(&self, timeout: Option<Duration>) -> (Taken<R, E>, Duration) {
         let mut state = lock(&self.state);
         if state.taken == self.batches {
@@ -202,7 +203,7 @@ impl<F: Clone, R, E> Ring<F, R, E> {
         (Taken::Ready(result), elapsed(start))
     }
 
-    /// Ends it: there is nothing to claim from now on, and nobody waits.
+    /// Ends the run: nothing can be claimed from now on, and all sleepers wake.
     pub fn close(&self) {
         let mut state = lock(&self.state);
         if state.failure.is_none() {
@@ -223,7 +224,7 @@ impl<F: Clone, R, E> Ring<F, R, E> {
         self.end_at(lock(&self.state), batch, Some(failure));
     }
 
-    /// Of several reasons the first in the order of batches counts.
+    /// The first of several failures in the order of batches counts.
     fn end_at(
         &self,
         mut state: crate::sync::MutexGuard<'_, State<F, R, E>>,

@@ -4,17 +4,17 @@
 //! allocation without a lock, and hands out shared views afterwards. A slab goes through three
 //! states, and each one's accesses exclude the others':
 //!
-//! 1. *Filling.* [`Slab::claim`] gives out each row at most once: the row's `claimed` flag goes from
-//!    false to true exactly once per filling, whoever asks. A [`RowMut`] touches the bytes of its row
-//!    only.
+//! 1. *Filling.* [`Slab::claim`] gives out each row at most once: the row's `claimed` flag goes
+//!    from false to true exactly once per filling, for any caller. A [`RowMut`] touches the bytes
+//!    of its row only.
 //! 2. *Complete.* [`RowMut::finish`] consumes the row and counts it. The call that counts the last
-//!    row gets the [`Complete`], which touches the whole slab. Every row has been given out and
-//!    given back then, so no `RowMut` exists, and none can be made while the flags stand.
-//! 3. *Published.* [`Complete::publish`] consumes the exclusive access and sets `published`; only
-//!    behind that flag are there shared views.
+//!    row gets the [`Complete`], which touches the whole slab. By then every row was claimed and
+//!    finished, so no `RowMut` exists, and none can be created while the flags are set.
+//! 3. *Published.* [`Complete::publish`] consumes the exclusive access and sets `published`; shared
+//!    views exist only after that.
 //!
 //! [`Slab::reset`] takes `&mut self`, so no view, row or thread has a reference to the slab, and
-//! starts over. Memory comes zeroed from the system once, and is reused as it is.
+//! starts over. Memory comes zeroed from the system once, and is reused without clearing.
 #![expect(unsafe_code, reason = "disjoint rows of one allocation; docs/safety.md")]
 
 mod layout;
@@ -28,7 +28,7 @@ use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use layout::{Area, Field};
 pub use layout::{RowBytes, SlabLayout};
 
-/// Where every field of a slab starts: a cache line, and the widest vector register.
+/// The alignment of every field in a slab, in bytes: a cache line, and the widest vector register.
 pub const ALIGNMENT: usize = 64;
 
 /// The numbers that belong to a row.
@@ -38,34 +38,33 @@ pub struct Identity {
     pub label: i64,
     /// Number of the sample in its data set.
     pub index: u64,
-    /// Height and width.
+    /// Height and width in pixels.
     pub size: [u32; 2],
-    /// Whether the row counts: padding of a last batch does not.
+    /// False for a row that only pads the last batch.
     pub valid: bool,
 }
 
-/// Where the fields of a batch start in memory, each divisible by 64: for code that hands them on
-/// to another language without copying, together with the batch.
+/// Pointers to the fields of a batch, each aligned to 64 bytes, for code that passes them to
+/// another language without copying.
 ///
-/// They are valid, and as long as the batch's own views say, while the batch or a clone of it exists
-/// and stays where it is in memory, as in an `Arc`.
-/// What is written there belongs to whoever has the batch: the loader does not look at it again.
-/// While it is written, there may be no view from the batch's methods.
+/// They are valid for the lengths of the batch's views, while the batch or a clone of it exists and
+/// is not moved, as in an `Arc`. The holder of the batch may write there; the loader does not read
+/// it again. No view from the batch's methods may exist during a write.
 #[derive(Clone, Debug)]
 pub struct FieldPointers {
-    /// The images, one behind the other; of no bytes where they have their own sizes.
+    /// The images in row order; empty if each image has its own size.
     pub images: *mut u8,
-    /// The masks.
+    /// The masks in row order; empty without masks.
     pub masks: *mut u8,
     /// Height and width of each image.
     pub sizes: *mut [u32; 2],
-    /// The labels.
+    /// One label a row.
     pub labels: *mut i64,
-    /// The samples' numbers.
+    /// The number of each row's sample.
     pub indices: *mut u64,
     /// The labels in 32 bits.
     pub labels_i32: *mut i32,
-    /// Whether each row counts, 0 or 1.
+    /// 1 for a row with a sample, 0 for padding.
     pub valid: *mut u8,
     /// The columns of a table, in the order of the batch's columns.
     pub columns: Vec<*mut u8>,
@@ -74,7 +73,7 @@ pub struct FieldPointers {
 /// The memory of one batch. `T` is what a row has besides its bytes.
 pub struct Slab<T> {
     memory: Box<[UnsafeCell<u8>]>,
-    /// What lies in `memory` before the first byte that is used, for its address to be aligned.
+    /// Bytes of `memory` before the first aligned one, which are not used.
     skipped: usize,
     rows: Box<[Row<T>]>,
     shape: SlabLayout,
@@ -95,8 +94,8 @@ struct Row<T> {
 unsafe impl<T: Send + Sync> Sync for Slab<T> {}
 
 impl<T: Default> Slab<T> {
-    /// A zeroed slab that fillings of `shape` and up to `bytes` bytes fit into, or `None` when there
-    /// is no memory for it.
+    /// A zeroed slab for fillings of `shape` and of up to `bytes` bytes, or `None` if memory is
+    /// exhausted.
     pub fn new(shape: &SlabLayout, bytes: usize) -> Option<Self> {
         // Asked for with an alignment, the memory would be zeroed by hand, all of it and at once,
         // instead of by the system when a page is first written.
@@ -121,7 +120,7 @@ impl<T> Slab<T> {
         self.memory.len() - (ALIGNMENT - 1)
     }
 
-    /// Whether there is room for a filling of `shape`.
+    /// True if a filling of `shape` fits.
     pub fn fits(&self, shape: &SlabLayout) -> bool {
         shape.rows <= self.rows.len() && shape.bytes() <= self.bytes()
     }
@@ -142,12 +141,12 @@ impl<T> Slab<T> {
         self.published = AtomicBool::new(false);
     }
 
-    /// What the rows have besides their bytes.
+    /// The values that rows have besides their bytes.
     pub fn extras_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.rows.iter_mut().map(|row| row.extra.get_mut())
     }
 
-    /// Takes row `row` to write it; `None` when there is no such row or somebody has it already.
+    /// Claims row `row` for writing; `None` if it does not exist or is claimed already.
     #[inline]
     pub fn claim(&self, row: usize) -> Option<RowMut<'_, T>> {
         let rows = &self.rows[..self.in_use];
@@ -179,7 +178,7 @@ impl<T> Slab<T> {
         self.published_numbers(rows, Field::Labels)
     }
 
-    /// The same in 32 bits; a label that does not fit is the least number there is.
+    /// The same in 32 bits; a label that does not fit is `i32::MIN`.
     pub fn short_labels(&self, rows: usize) -> &[i32] {
         self.published_numbers(rows, Field::ShortLabels)
     }
@@ -194,25 +193,25 @@ impl<T> Slab<T> {
         self.published_area(rows, self.shape.columns[column])
     }
 
-    /// Whether each of the first `rows` rows of a published slab counts.
+    /// The `valid` flags of the first `rows` rows of a published slab.
     ///
     /// # Panics
-    /// As other views do, and if one of the rows was finished without [`RowMut::identify`]: the byte
-    /// is then what an earlier filling left there.
+    /// As other views do, and if one of the rows was finished without [`RowMut::identify`]: the
+    /// byte is then that of an earlier filling.
     pub fn valid(&self, rows: usize) -> &[bool] {
         let bytes = self.published_bytes(rows, Field::Valid);
         <[bool]>::try_ref_from_bytes(bytes).expect("`identify` wrote nothing but 0 and 1")
     }
 
-    /// What row `row` of a published slab has besides its bytes.
+    /// The values that row `row` of a published slab has besides its bytes.
     pub fn extra(&self, row: usize) -> &T {
         self.check_published();
         // SAFETY: the slab is published, checked above, so nobody has a mutable reference.
         unsafe { &*self.rows[row].extra.get() }
     }
 
-    /// Where the fields of a published slab start. Nothing here reads or writes them from then on,
-    /// but for the views that are asked for; whoever writes there asks for none meanwhile.
+    /// Pointers to the fields of a published slab. From then on only the views that callers request
+    /// read them; a caller that writes there must hold no view meanwhile.
     pub fn pointers(&self) -> FieldPointers {
         self.check_published();
         let start = |field| self.start_of(&self.shape.range(field, 0..self.in_use));
@@ -309,9 +308,8 @@ impl<T> Parts<'_, T> {
     }
 }
 
-/// The columns of one row. There is no second one to be used of a row at a time: it is neither
-/// cloned nor made but for as long as its [`RowMut`], or the one that it is made of, is borrowed
-/// mutably.
+/// The columns of one row. At most one is usable at a time: it cannot be cloned, and it borrows its
+/// [`RowMut`], or the value that it was created from, mutably.
 #[derive(Debug)]
 pub struct ColumnsMut<'r, T> {
     slab: &'r Slab<T>,
@@ -341,7 +339,7 @@ impl<'a, T> RowMut<'a, T> {
         let row = self.row..self.row + 1;
         let shape = &self.slab.shape;
         // SAFETY: this `RowMut` is the only one of its row (`claimed`), rows do not overlap, and
-        // there is neither a `Complete` nor a published view before `finish` consumed it.
+        // neither a `Complete` nor a published view exists before `finish` consumed it.
         let image = unsafe { self.slab.exclusive(shape.range(Field::Images, row.clone())) };
         // SAFETY: the same reasons hold for the row's mask, and fields do not overlap.
         let mask = unsafe { self.slab.exclusive(shape.range(Field::Masks, row)) };
@@ -380,24 +378,24 @@ impl<'a, T> RowMut<'a, T> {
     }
 }
 
-/// The whole slab, after every row was given back and before anybody reads.
+/// Exclusive access to the whole slab, after every row is finished and before it is published.
 #[derive(Debug)]
 pub struct Complete<'a, T> {
     slab: &'a Slab<T>,
 }
 
 impl<T> Complete<'_, T> {
-    /// How many rows were filled.
+    /// The number of rows that were filled.
     #[inline]
     pub fn rows(&self) -> usize {
         self.slab.in_use
     }
 
-    /// What row `row` has besides its bytes.
+    /// The values that row `row` has besides its bytes.
     pub fn extra(&mut self, row: usize) -> &mut T {
         assert!(row < self.rows(), "row {row} of {}", self.rows());
-        // SAFETY: all rows are given back and nothing is published, so this `Complete` is alone,
-        // and it is borrowed mutably for as long as the result lives.
+        // SAFETY: all rows are finished and nothing is published, so this `Complete` has exclusive
+        // access, and it is borrowed mutably for as long as the result lives.
         unsafe { &mut *self.slab.rows[row].extra.get() }
     }
 

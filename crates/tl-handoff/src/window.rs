@@ -25,7 +25,7 @@ pub const SPARE_BYTES: usize = 4 << 20;
 /// The rows that are read ahead of the workers.
 #[derive(Debug)]
 pub struct Window {
-    /// Where the rows end.
+    /// The number of rows.
     end: u64,
     /// Bytes that may be read and not taken, unless one sample alone has more.
     budget: u64,
@@ -36,7 +36,7 @@ pub struct Window {
     ready: Condvar,
     /// Buffers on their way back from workers to readers.
     spare: ArrayQueue<Vec<u8>>,
-    /// What the window holds is added there, and taken away again.
+    /// The counters of the window's bytes and rows.
     counters: Arc<WindowCounters>,
 }
 
@@ -47,7 +47,7 @@ struct State {
     /// The row that a reader claims next.
     next: u64,
     slots: VecDeque<Slot>,
-    /// Of rows that are being read or have been.
+    /// Bytes of rows that are being read or were read and not taken.
     bytes: u64,
     closed: bool,
 }
@@ -56,7 +56,7 @@ struct State {
 enum Slot {
     /// No reader has begun.
     Idle,
-    /// Charged with so many bytes.
+    /// Being read, charged with this many bytes.
     Reading(u64),
     Ready(u64, Fetched),
     /// Its worker has it, or reads it itself.
@@ -94,7 +94,7 @@ impl WindowCounters {
         self.ready.load(Ordering::Relaxed)
     }
 
-    /// Bytes of both.
+    /// Bytes of rows and spare buffers.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -139,13 +139,13 @@ impl WindowCounters {
 pub struct Fetched {
     /// Number of the sample in its data set.
     pub sample: u64,
-    /// The bytes.
+    /// The bytes of the sample.
     pub bytes: Vec<u8>,
-    /// Whether they are the sample's own, and not those stored in its container.
+    /// True if they are unpacked, false if they are as stored in the container.
     pub is_unpacked: bool,
 }
 
-/// Whether a reader may continue.
+/// The answer to a reader that asks to read a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     /// The row is charged and may be read.
@@ -163,7 +163,7 @@ pub enum Claim {
     Row(u64),
     /// Nothing before rows are taken.
     Full,
-    /// Nothing at all.
+    /// No row: the reader should end.
     Ended,
 }
 
@@ -185,7 +185,7 @@ impl Window {
         Self { counters, ..self }
     }
 
-    /// The row to read next, at once or, if `waits`, when there is one.
+    /// The row to read next, at once or, if `waits`, once one is free to claim.
     pub fn claim(&self, waits: bool) -> Claim {
         let mut state = lock(&self.state);
         loop {
@@ -210,8 +210,8 @@ impl Window {
         }
     }
 
-    /// Charges a claimed row with the bytes that it takes, at once or, if `waits`, when there is room
-    /// for them. One row is always let in.
+    /// Charges a claimed row with its bytes, at once or, if `waits`, once they fit. One row is
+    /// always admitted.
     pub fn admit(&self, row: u64, bytes: u64, waits: bool) -> Admission {
         let mut state = lock(&self.state);
         loop {
@@ -287,7 +287,7 @@ impl Window {
         }
     }
 
-    /// A buffer, one of those that were given back if there are any.
+    /// A buffer, if possible a returned one.
     pub fn spare(&self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()
     }
@@ -295,12 +295,12 @@ impl Window {
     /// Gives a buffer back.
     pub fn give_back(&self, buffer: Vec<u8>) {
         if buffer.capacity() <= SPARE_BYTES {
-            // What the queue has no room for is freed.
+            // A buffer that does not fit the queue is freed.
             drop(self.spare.push(buffer));
         }
     }
 
-    /// Ends it: there is nothing to claim from now on, and nobody waits.
+    /// Ends the window: nothing can be claimed from now on, and all waiting threads wake.
     pub fn close(&self) {
         let mut state = lock(&self.state);
         state.closed = true;
@@ -329,7 +329,8 @@ impl State {
         matches!(self.slot(row), Some(Slot::Taken))
     }
 
-    /// Marks a row as taken, which is not before the first, and returns its bytes if they are there.
+    /// Marks a row, which is not before the first, as taken and returns its bytes if they were
+    /// read.
     fn take(&mut self, row: u64, counters: &WindowCounters) -> Option<Fetched> {
         let slot = std::mem::replace(self.slot_or_new(row), Slot::Taken);
         slot.uncount(counters);
@@ -346,7 +347,7 @@ impl State {
         fetched
     }
 
-    /// Whether no one has begun with a row.
+    /// True if no thread has begun this row.
     fn is_idle(&self, row: u64) -> bool {
         row >= self.first && matches!(self.slot(row), None | Some(Slot::Idle))
     }

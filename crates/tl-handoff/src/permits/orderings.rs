@@ -1,10 +1,10 @@
-//! Models for loom: what is counted of a batch is there whenever it is looked at.
+//! Models for loom: the charges of a batch are visible to every thread that reads them.
 
 use super::*;
 use crate::sync::{AtomicUsize, thread};
 
-/// Rows are charged without an order of their own: a row's charge comes before its finish, and the
-/// finish of the last row before the batch is handed over.
+/// Rows are charged with relaxed ordering: a row's charge comes before its finish, and the finish
+/// of the last row before the batch is handed over.
 #[test]
 fn a_batch_is_handed_over_with_the_charges_of_all_rows() {
     loom::model(|| {
@@ -42,7 +42,8 @@ fn a_batch_is_handed_over_with_the_charges_of_all_rows() {
     });
 }
 
-/// Nobody sleeps behind the batch that makes room for his, or behind the end of the run.
+/// No thread keeps sleeping after the batch that frees memory for its own, or after the end of the
+/// run.
 #[test]
 fn whoever_waits_is_woken() {
     for closes in [false, true] {

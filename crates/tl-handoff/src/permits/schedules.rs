@@ -6,11 +6,12 @@ use std::ops::Range;
 use super::*;
 use crate::sync::{explore, thread};
 
-/// A batch with its memory: the worker that finished it lets go of that a moment later. The memory
-/// is let go of first.
+/// A batch with its memory, which the worker that finished it releases a moment later. The memory
+/// is released first.
 type Batch = (Arc<Permit>, HeldBatch);
 
-/// What lies between workers and consumer, as in the ring: whoever waits for memory holds its lock.
+/// The state between workers and consumer, as in the ring: a thread that waits for memory holds its
+/// lock.
 #[derive(Default)]
 struct Finished {
     state: Mutex<Batches>,

@@ -1,7 +1,7 @@
 use super::*;
 use crate::sync::thread;
 
-/// Whether a batch would be let in without waiting.
+/// True if a batch would be admitted without waiting.
 fn admits(ticket: &RunTicket, batch: u64) -> bool {
     ticket.admits(batch, &lock(&ticket.permits.state))
 }
@@ -25,7 +25,7 @@ fn batches_begin_in_the_order_in_which_they_are_received() {
     drop(held);
     assert!(admits(&ticket, 12) && !admits(&ticket, 13));
     assert_eq!(permits.counts(), (2, 0));
-    // A worker still has the first; whoever needs its memory waits for it.
+    // A worker still has the first; a thread that needs its memory waits for it.
     let third = thread::spawn(move || ticket.permit());
     drop(first);
     drop((third.join().unwrap(), second));
@@ -57,7 +57,7 @@ fn rows_ahead_hold_back_all_but_the_next_batch() {
     let second = ticket.permit();
     second.charge(100);
     assert!(admits(&ticket, 1) && !admits(&ticket, 2));
-    // What nobody receives is gone when it is dropped.
+    // A batch that is dropped without being received is released.
     drop(second);
     assert!(admits(&ticket, 2));
     drop((first, held));

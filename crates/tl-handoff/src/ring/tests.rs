@@ -73,7 +73,7 @@ fn whole_epoch(positions: u64, batch_size: u64, depth: usize, workers: usize) {
     }
     assert_eq!(model.take(), Taken::Ended);
     join(threads);
-    // The consumer counts a batch out only after the ring has let go of it.
+    // The consumer subtracts a batch only after the ring has released it.
     assert!(model.most_in_flight.load(Ordering::SeqCst) <= depth as u64 + 1);
 }
 
@@ -101,7 +101,7 @@ fn failure_while_waiting() {
     failing.join().unwrap();
 }
 
-/// A batch that nobody can make: those before it are finished, whoever has rows of them.
+/// A batch fails: those before it are finished by the workers that have rows of them.
 fn failure_in_the_middle(workers: usize) {
     let ring: Ring<Arc<AtomicU64>, u64, u64> = Ring::new(0..10, 0..5, 4);
     let ring = Arc::new(ring);
@@ -124,8 +124,8 @@ fn failure_in_the_middle(workers: usize) {
     join(threads);
 }
 
-/// Two epochs of real slabs: each row is written by whoever claimed it, and read after the batch was
-/// published; memory goes back to the pool while workers may still hold it.
+/// Two epochs of real slabs: each row is written by the thread that claimed it, and read after the
+/// batch was published; memory returns to the pool while workers may still hold it.
 fn slabs_through_the_ring(positions: u64, workers: usize) {
     const ROWS: u64 = 2;
     let shape = SlabLayout::new(2, RowBytes { images: 1, masks: 0 }).expect("two bytes");

@@ -1,12 +1,12 @@
-//! Where everything lies in a slab.
+//! The layout of a slab's memory.
 
 use std::ops::Range;
 
 use super::ALIGNMENT;
 use crate::sync::Arc;
 
-/// What a slab has of every row, in the order in which it lies in memory: all rows' images, then
-/// all rows' masks, and so on. Behind these come the columns of a table, one behind the other.
+/// The fields of a row, in their order in memory: all rows' images, then all rows' masks, and so
+/// on. The columns of a table follow one by one.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Field {
     Images,
@@ -17,7 +17,7 @@ pub(super) enum Field {
     /// The same in 32 bits.
     ShortLabels,
     Indices,
-    /// Whether the row counts, one byte.
+    /// One byte, 1 for a row with a sample and 0 for padding.
     Valid,
 }
 
@@ -26,13 +26,13 @@ const FIELDS: usize = Field::Valid as usize + 1;
 /// Bytes of those parts of a row that differ between loaders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowBytes {
-    /// Of the image; 0 where images have their own sizes.
+    /// Bytes of a row's image; 0 if each image has its own size.
     pub images: usize,
-    /// Of the mask; 0 without masks.
+    /// Bytes of a row's mask; 0 without masks.
     pub masks: usize,
 }
 
-/// Where a field of all rows lies.
+/// The place of a field of all rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Area {
     start: usize,
@@ -40,7 +40,7 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// Where the field of these rows lies.
+    /// The byte range of these rows' field.
     pub(super) fn range(self, rows: Range<usize>) -> Range<usize> {
         self.start + rows.start * self.row_bytes..self.start + rows.end * self.row_bytes
     }
@@ -69,14 +69,14 @@ impl SlabLayout {
         Some(shape)
     }
 
-    /// The same with columns of so many bytes a row.
+    /// The same with columns of `row_bytes` bytes a row.
     pub fn with_columns(mut self, row_bytes: impl Iterator<Item = usize>) -> Option<Self> {
         let columns = row_bytes.map(|row_bytes| self.push(row_bytes));
         self.columns = columns.collect::<Option<Vec<Area>>>()?.into();
         Some(self)
     }
 
-    /// Room behind everything else, which nothing else has.
+    /// Reserves an area after all others.
     fn push(&mut self, row_bytes: usize) -> Option<Area> {
         let start = self.bytes;
         let bytes = self.rows.checked_mul(row_bytes)?.checked_next_multiple_of(ALIGNMENT)?;
@@ -89,7 +89,7 @@ impl SlabLayout {
         self.bytes
     }
 
-    /// Where `field` of these rows lies.
+    /// The byte range of `field` of these rows.
     pub(super) fn range(&self, field: Field, rows: Range<usize>) -> Range<usize> {
         self.fields[field as usize].range(rows)
     }

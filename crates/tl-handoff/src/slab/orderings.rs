@@ -1,7 +1,7 @@
 //! Models for loom: every outcome that the slab's memory orderings allow, for two or three threads.
 //!
-//! What a row holds is an atomic of loom's that is written through `&mut`, as plain memory is: loom
-//! stops when any other access is not ordered before or behind such a write.
+//! A row holds an atomic of loom that is written through `&mut`, like plain memory: loom fails if
+//! another access is not ordered before or after such a write.
 
 use super::*;
 use crate::sync::{Arc, AtomicU64, Condvar, Mutex, lock, thread, wait};
@@ -29,7 +29,7 @@ fn rows(slab: &Slab<AtomicU64>, rows: usize) -> Vec<u64> {
     (0..rows).map(|row| slab.extra(row).load(Ordering::Relaxed)).collect()
 }
 
-/// A consumer that is told through a lock, as by the ring, while two threads fill.
+/// A consumer that learns of the batch through a lock, as with the ring, while two threads fill.
 #[test]
 fn rows_are_seen_by_the_last_finisher_and_by_the_consumer() {
     loom::model(|| {

@@ -44,7 +44,7 @@ fn all_rows() {
     assert_eq!(window.state().bytes, 0);
 }
 
-/// The window is closed while everyone is at work: nobody stays behind.
+/// The window is closed while all threads work: none keeps waiting.
 fn closed_early() {
     let window = Arc::new(Window::new(0..u64::MAX, 2, 2));
     let threads: Vec<_> = (0..4)

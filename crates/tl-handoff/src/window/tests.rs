@@ -39,7 +39,7 @@ fn bytes_are_bounded_but_one_row_is_always_let_in() {
     assert_eq!(window.admit(2, 1, false), Admission::Full);
     assert!(window.take(1, || ()).is_some());
     assert_eq!(window.admit(2, 1, false), Admission::Granted);
-    // What cannot be read is charged to nobody.
+    // A row that cannot be read is not charged.
     window.complete(2, None);
     assert_eq!(window.state().bytes, 0);
     assert_eq!(window.take(2, || ()), None);
