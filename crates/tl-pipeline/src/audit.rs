@@ -8,12 +8,12 @@ use tl_handoff::sync::Arc;
 
 use crate::error::SampleError;
 
-/// How many samples are listed; all are counted.
+/// The most samples that are listed; all are counted.
 pub(crate) const LISTED: usize = 10_000;
 
-/// A bad sample in what the consumer has received.
+/// A bad sample in the batches that the consumer has received.
 ///
-/// As JSON it is one flat object: `epoch`, `position`, `outcome`, `replacement` where there is one,
+/// As JSON it is one flat object: `epoch`, `position`, `outcome`, `replacement` if it has one,
 /// `sample`, `key`, `shard`, `offset`, `reason`. Names that are not UTF-8 are written with escapes.
 #[derive(Clone, Debug)]
 pub struct AuditEntry {
@@ -21,13 +21,13 @@ pub struct AuditEntry {
     pub epoch: u32,
     /// Its position in the order of that epoch, over all ranks.
     pub position: u64,
-    /// Which sample it was, and what is wrong with it.
+    /// The sample and its fault.
     pub error: Arc<SampleError>,
-    /// What became of it.
+    /// The outcome for its row.
     pub outcome: Outcome,
 }
 
-/// What became of a bad sample.
+/// The outcome of a bad sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Outcome {
@@ -47,7 +47,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether the error budget counts it. A kept sample is in its batch, and a raised one ends the
+    /// True if the error budget counts it. A kept sample is in its batch, and a raised one ends the
     /// epoch anyway.
     pub(crate) fn is_counted(self) -> bool {
         match self {

@@ -24,7 +24,7 @@ use crate::table::{ColumnSpec, ColumnView};
 /// A published batch and the findings about its samples.
 pub(crate) struct Filled {
     pub(crate) batch: Result<Batch, PipelineError>,
-    /// How many rows it has or would have, without padding.
+    /// The number of rows that it has or would have, without padding.
     pub(crate) rows: u64,
     /// The faults of their samples.
     pub(crate) audit: Vec<AuditEntry>,
@@ -33,9 +33,9 @@ pub(crate) struct Filled {
 /// Images of a batch that were mixed with each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mixed {
-    /// Their rows: those of a mixing group that are there.
+    /// The rows of a mixing group in the batch.
     pub rows: Range<usize>,
-    /// How.
+    /// The mixing of these rows.
     pub mixing: Mixing,
 }
 
@@ -65,8 +65,8 @@ impl fmt::Debug for Dimensions {
 /// A batch is a view: cloning it is cheap, and its memory is reused for a later batch only when the
 /// last clone is gone. Images, labels and indices start at addresses divisible by 64.
 ///
-/// Images of one size lie one behind the other and are reached with [`images`](Self::images).
-/// Batches of raw bytes or of images in their own sizes have [`sample`](Self::sample) for each row.
+/// Images of one size are contiguous in [`images`](Self::images). Batches of raw bytes or of images
+/// in their own sizes have [`sample`](Self::sample) for each row.
 #[derive(Clone)]
 pub struct Batch {
     lease: Arc<Lease<RowExtras>>,
@@ -79,7 +79,7 @@ pub struct Batch {
     mask: Option<MaskType>,
     columns: Arc<[ColumnSpec]>,
     collated: Option<Collated>,
-    /// Behind the lease, which is let go of first.
+    /// Declared after the lease, which is dropped first.
     held: Option<Arc<HeldBatch>>,
 }
 
@@ -110,7 +110,7 @@ impl Batch {
         Self { lease, number, len, spec, mixed, left_out, padding, mask, columns, collated, held }
     }
 
-    /// The same with what the user's code made of it.
+    /// The same batch with the result of the user's code.
     pub(crate) fn with_collated(self, collated: Collated) -> Self {
         Self { collated: Some(collated), ..self }
     }
@@ -128,8 +128,7 @@ impl Batch {
         self.held.clone()
     }
 
-    /// What [`LoaderConfig::collate`](crate::LoaderConfig::collate) made of the batch, if that is a
-    /// `T`.
+    /// The result of [`LoaderConfig::collate`](crate::LoaderConfig::collate), if it is a `T`.
     #[must_use]
     pub fn collated<T: Any>(&self) -> Option<&T> {
         self.collated.as_ref()?.downcast_ref()
@@ -141,20 +140,20 @@ impl Batch {
         self.number
     }
 
-    /// How many samples it has: none only in a batch that was asked for
-    /// [by its number](crate::Loader::batch).
+    /// The number of samples: 0 only in a batch that was requested [by its
+    /// number](crate::Loader::batch).
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has no sample.
+    /// True without samples.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The samples' labels; -1 where there is none.
+    /// The samples' labels; -1 for a sample without one.
     #[must_use]
     pub fn labels(&self) -> &[i64] {
         self.lease.labels(self.len)
@@ -167,9 +166,9 @@ impl Batch {
         fit.then(|| self.lease.short_labels(self.len))
     }
 
-    /// Whether each row counts. Rows that fill up the last batch for
-    /// [`Tail::Pad`](crate::Tail::Pad) do not, so that metrics over the valid rows are exact: their
-    /// samples are in another batch of the epoch too.
+    /// True for each row that counts. The rows that fill up the last batch for
+    /// [`Tail::Pad`](crate::Tail::Pad) are false, because their samples are in another batch of the
+    /// epoch too; metrics over the valid rows are exact.
     #[must_use]
     pub fn valid(&self) -> &[bool] {
         self.lease.valid(self.len)
@@ -182,9 +181,9 @@ impl Batch {
         self.lease.sizes(self.len)
     }
 
-    /// Which images were mixed with each other, and how; the others are as the recipe's operations
-    /// on images left them. [`labels`](Self::labels) and [`indices`](Self::indices) are those of the
-    /// images before.
+    /// The images that were mixed with each other, and their weights; the others are the results of
+    /// the recipe's operations on images. [`labels`](Self::labels) and [`indices`](Self::indices)
+    /// are those before mixing.
     #[must_use]
     pub fn mixed(&self) -> &[Mixed] {
         &self.mixed
@@ -197,12 +196,12 @@ impl Batch {
         &self.left_out
     }
 
-    /// One number per sample and class, the samples one behind the other: the labels as torchvision's
-    /// `MixUp` and `CutMix` make them. Where images were mixed, so are their labels, with the weights
-    /// of [`Mixing::weights`]; otherwise the label's class has 1.
+    /// One number per sample and class, sample by sample: labels like those of torchvision's `MixUp`
+    /// and `CutMix`. Labels of mixed images are mixed with [`Mixing::weights`]; otherwise the label's
+    /// class has 1.
     ///
     /// # Errors
-    /// [`PipelineError::Label`] for the first label that is none of `0..num_classes`,
+    /// [`PipelineError::Label`] for the first label outside `0..num_classes`,
     /// [`PipelineError::OutOfMemory`].
     pub fn soft_labels(&self, num_classes: usize) -> Result<Vec<f32>, PipelineError> {
         let classes = self.labels().iter().zip(self.indices()).map(|(&label, &index)| {
@@ -246,15 +245,15 @@ impl Batch {
         self.lease.indices(self.len)
     }
 
-    /// The layout of the images, or `None` when the samples differ in size and are not padded. The
+    /// The layout of the images, or `None` if the samples differ in size and are not padded. The
     /// size of padded images is that of this batch.
     #[must_use]
     pub fn spec(&self) -> Option<ImageSpec> {
         self.spec
     }
 
-    /// What was added around the images, all zero where nothing was. Samples that were left out
-    /// are counted too: the batch was planned with them.
+    /// The padding around the images, zeros without padding. Samples that were left out are counted
+    /// too, because the batch was planned with them.
     #[must_use]
     pub fn padding(&self) -> PaddingStats {
         self.padding
@@ -276,14 +275,13 @@ impl Batch {
         })
     }
 
-    /// The images one behind the other, in the machine's byte order; empty when the samples differ
-    /// in size.
+    /// The images in row order and the machine's byte order; empty if the samples differ in size.
     #[must_use]
     pub fn images(&self) -> &[u8] {
         if self.spec.is_some() { self.lease.images(self.len) } else { &[] }
     }
 
-    /// What the columns of a table are.
+    /// The descriptions of a table's columns.
     pub(crate) fn column_specs(&self) -> &[ColumnSpec] {
         &self.columns
     }
@@ -293,8 +291,8 @@ impl Batch {
         self.lease.column(self.len, column)
     }
 
-    /// Sample `row`'s name; `None` where it has none, [`Fields::keys`](crate::Fields::keys) was not
-    /// asked for, or there is no such row. It is not always UTF-8.
+    /// The name of sample `row`; `None` if it has none, if [`Fields::keys`](crate::Fields::keys) is
+    /// not set, or past the last row. It is not always UTF-8.
     #[must_use]
     pub fn key(&self, row: usize) -> Option<&[u8]> {
         self.fields(row)?.key.as_deref()
@@ -320,9 +318,9 @@ impl Batch {
         self.fields(row).map_or(&[], |fields| &fields.box_labels)
     }
 
-    /// The masks one behind the other, one number per pixel of the images, in the type that
-    /// [`mask_type`](Self::mask_type) names and the machine's byte order; empty where there are
-    /// none, or images have their own sizes.
+    /// The masks in row order, one number per pixel of the images, in the type of
+    /// [`mask_type`](Self::mask_type) and the machine's byte order; empty without masks, or if
+    /// images have their own sizes.
     #[must_use]
     pub fn masks(&self) -> &[u8] {
         self.lease.masks(self.len)
@@ -362,10 +360,9 @@ impl Batch {
         })
     }
 
-    /// Sample `row` of a batch whose samples differ in size; `None` past the end, or when the
-    /// images are of one size, or there are columns of numbers. In a batch of
-    /// [views](crate::Work::Views) it is the sample in its file, and `None` when that has been cut
-    /// short since.
+    /// Sample `row` of a batch whose samples differ in size; `None` past the last row, for images
+    /// of one size, and for columns of numbers. In a batch of [views](crate::Work::Views) it is the
+    /// sample in its file, and `None` if the file was cut short since.
     #[must_use]
     pub fn sample(&self, row: usize) -> Option<Sample<'_>> {
         if self.spec.is_some() || !self.columns.is_empty() || row >= self.len {
@@ -379,17 +376,17 @@ impl Batch {
         Some(Sample { width: image.width, height: image.height, bytes: &image.data })
     }
 
-    /// Where the fields lie, to hand them on without copying.
+    /// Pointers to the fields, for passing them on without copying.
     #[must_use]
     pub fn pointers(&self) -> FieldPointers {
         self.lease.pointers()
     }
 
-    /// Whether the files under a batch of [views](crate::Work::Views) still have its samples. Asked
-    /// after they were looked at, it says that they were not cut short before.
+    /// Checks that the files under a batch of [views](crate::Work::Views) still have its samples. A
+    /// success after reading them proves that they were not cut short before.
     ///
     /// # Errors
-    /// [`ReadError::ChangedWhileOpen`], of the first sample that is not there any more.
+    /// [`ReadError::ChangedWhileOpen`] for the first sample that its file no longer has.
     pub fn check_views(&self) -> Result<(), ReadError> {
         for (row, &index) in self.indices().iter().enumerate() {
             if let Some(dataset) = &self.lease.extra(row).view_of {
@@ -413,7 +410,7 @@ impl fmt::Debug for Batch {
 }
 
 impl Batch {
-    /// The columns of a batch of a table; none in other batches. Their order is that of
+    /// The columns of a table's batch; empty for other batches. Their order is that of
     /// [`Columns::columns`](crate::Columns::columns), followed by `features` and the neighbours.
     pub fn columns(&self) -> impl ExactSizeIterator<Item = ColumnView<'_>> {
         (0..self.column_specs().len()).map(|column| self.column_view(column))

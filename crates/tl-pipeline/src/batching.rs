@@ -8,7 +8,7 @@ use crate::dataset::Dataset;
 use crate::error::PipelineError;
 use crate::work::Work;
 
-/// Which samples come into a batch together.
+/// The grouping of samples into batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Batching {
@@ -21,17 +21,17 @@ pub enum Batching {
 }
 
 impl Batching {
-    /// Whether images of different sizes become one array.
+    /// True if images of different sizes become one array.
     pub(crate) fn pads(self) -> bool {
         matches!(self, Self::Buckets(_))
     }
 }
 
-/// How images of different sizes are grouped and padded.
+/// The grouping and padding of images of different sizes.
 ///
-/// Sizes are those of the results, which follow from the recipe and from the sizes that the data
-/// set's index has: no image is opened for it. Samples only meet others of the same *window* of the
-/// epoch's order, so that the order stays random and a state stays one number.
+/// Sizes are those of the results, which follow from the recipe and from the sizes in the data
+/// set's index: no image is opened. Samples are grouped only within a *window* of the epoch's
+/// order, so that the order stays random and a state stays one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Buckets {
     /// Global batches whose samples change places with each other; 1 leaves every sample in its
@@ -48,7 +48,7 @@ impl Default for Buckets {
     }
 }
 
-/// Sides beyond this are no images.
+/// The largest side of an image.
 const LARGEST_MULTIPLE: u32 = 65_535;
 
 /// A window is held in memory: 12 bytes for each of its samples.
@@ -78,7 +78,7 @@ impl Buckets {
                 if exif == Exif::Apply {
                     return Err(PipelineError::Unusable(format!(
                         "buckets take sizes from the index, where images that EXIF data turn \
-                        (recipe `{recipe}`) are not turned yet"
+                        (recipe `{recipe}`) are not rotated yet"
                     )));
                 }
                 None
@@ -100,8 +100,8 @@ impl Buckets {
     }
 }
 
-/// Whether the index says how large images are. Damaged images of a TBL file have no size there, so
-/// one that has is looked for; other containers have the sizes of all or of none.
+/// True if the index has sizes of images. Damaged images of a TBL file have no size there, so this
+/// looks for any that has; other containers have the sizes of all or of none.
 fn has_sizes(shard: &dyn SampleSource) -> bool {
     let count = shard.sample_count();
     let looked_at = if shard.kind() == SourceKind::Tbl2 { count } else { count.min(1) };
@@ -132,7 +132,7 @@ impl PaddingStats {
         if before > 0.0 { 1.0 - after / before } else { 0.0 }
     }
 
-    /// What was added since `earlier`.
+    /// The difference to `earlier`.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         Self {
             image_pixels: self.image_pixels.saturating_sub(earlier.image_pixels),

@@ -16,12 +16,12 @@ pub(crate) type Size = (u32, u32);
 /// The operation whose random numbers windows take; operation 0 of these streams mixes batches.
 const STREAM: u8 = 1;
 
-/// How the places of an epoch are cut.
+/// The division of an epoch's places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Windows {
     /// Places with a sample that counts, in the order.
     positions: u64,
-    /// Places there are: `positions`, or more with padding, or fewer.
+    /// The number of places: `positions`, or more with padding, or fewer.
     places: u64,
     /// Places of a global batch.
     global_batch: u64,
@@ -41,8 +41,8 @@ impl Windows {
         if place < self.whole() { place / self.window } else { self.whole().div_ceil(self.window) }
     }
 
-    /// The places of window `number`. What is left behind the last whole global batch is a window
-    /// of its own, in which nothing changes places.
+    /// The places of window `number`. The rest after the last whole global batch is a separate
+    /// window, in which samples keep their places.
     pub(crate) fn range(&self, number: u64) -> Range<u64> {
         let whole = self.whole();
         match number.cmp(&whole.div_ceil(self.window)) {
@@ -52,8 +52,8 @@ impl Windows {
         }
     }
 
-    /// Whether samples change places in window `number`: not where rows are that do not count, which
-    /// are known by their places.
+    /// True if samples change places in window `number`. They do not in one with padding, which is
+    /// known by its places.
     pub(crate) fn is_arranged(&self, number: u64) -> bool {
         number < self.whole().div_ceil(self.window)
     }
@@ -65,7 +65,7 @@ impl Windows {
     }
 }
 
-/// What is random about one window.
+/// The random keys of one window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Draw {
     pub(crate) seed: u64,
@@ -88,7 +88,7 @@ impl Window {
     /// `global_batch` places. Without `draw` they stay as they are.
     ///
     /// # Panics
-    /// When there are not as many sizes as places, or 2^32 of them.
+    /// If the numbers of sizes and places differ, or reach 2^32.
     pub(crate) fn new(
         places: Range<u64>,
         global_batch: u64,
@@ -115,12 +115,12 @@ impl Window {
         self.sizes[self.arranged[self.offset(place)] as usize]
     }
 
-    /// What a batch of the samples at `places` takes.
+    /// The extent of a batch of the samples at `places`.
     pub(crate) fn extent(&self, places: Range<u64>) -> Extent {
         places.map(|place| self.size(place)).collect()
     }
 
-    /// What the batch would take if nothing had changed places.
+    /// The extent that the batch would have if samples had kept their places.
     pub(crate) fn extent_before(&self, places: Range<u64>) -> Extent {
         places.map(|place| self.sizes[self.offset(place)]).collect()
     }
@@ -130,7 +130,7 @@ impl Window {
     }
 }
 
-/// What images take together.
+/// The extent of several images.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
     /// Width and height that all of them fit into.
@@ -167,7 +167,7 @@ impl FromIterator<Size> for Extent {
     }
 }
 
-/// What images are ordered by to be divided into two halves.
+/// The orders by which images are divided into two halves.
 const DIVISIONS: [fn(Size, Size) -> Ordering; 4] = [
     // Narrow and high before wide and low.
     |a, b| (u64::from(a.0) * u64::from(b.1)).cmp(&(u64::from(b.0) * u64::from(a.1))),

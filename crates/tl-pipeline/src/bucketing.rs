@@ -16,7 +16,7 @@ use crate::run::Run;
 use crate::shared::Shared;
 use crate::work::Work;
 
-/// What the samples of one epoch are grouped by.
+/// The grouping of the samples of one epoch.
 pub(crate) struct Bucketing {
     epoch: u32,
     windows: Windows,
@@ -33,10 +33,10 @@ impl Bucketing {
         Self { epoch, windows, latest: RecentCache::new(in_use(shared, buckets)) }
     }
 
-    /// The window that `place` is in, and with it all of its batch.
+    /// The window of `place`, which has all of its batch.
     ///
     /// # Errors
-    /// The sample whose size cannot be told now, though it could be at another time.
+    /// The sample whose size cannot be read now, though a later try may succeed.
     pub(crate) fn window(
         &self,
         run: &Run,
@@ -107,8 +107,9 @@ struct Sizes<'a> {
 
 impl Sizes<'_> {
     /// Width and height of the result at `position` of the order, 0 where the data set never has
-    /// them: then the sample has no room in its batch, and says why when it is worked on. The others
-    /// stand where sizes say, so one that is missing only now must not be taken for such a sample.
+    /// them: then the sample does not fit its batch, and processing it reports the reason. The
+    /// others stand where sizes say, so one that is missing only now must not be taken for such a
+    /// sample.
     fn of(&mut self, order: &Order, position: u64) -> Result<Size, PipelineError> {
         let Work::Images(recipe) = &self.shared.config.work else { return Ok((0, 0)) };
         let Some(sample) = order.sample_at(position) else { return Ok((0, 0)) };

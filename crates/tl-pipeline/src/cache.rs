@@ -32,7 +32,7 @@ pub(crate) use self::planner::NextUse;
 use crate::dataset::Dataset;
 use crate::panics::catch_panic;
 
-/// What a loader keeps of samples, and where. By default nothing.
+/// The caches of a loader. The default is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CacheConfig {
     /// The cache in memory, which lives as long as the loader.
@@ -44,7 +44,7 @@ pub struct CacheConfig {
 /// A cache in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryCache {
-    /// What it keeps.
+    /// The kind of content.
     pub kind: CacheKind,
     /// Bytes it may take, with all that goes with its entries.
     pub bytes: u64,
@@ -53,16 +53,16 @@ pub struct MemoryCache {
 /// A cache on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskCache {
-    /// What it keeps.
+    /// The kind of content.
     pub kind: CacheKind,
-    /// The folder it makes a folder of its own in. Loaders with the same data share what is there.
+    /// The folder in which it creates its own folder. Loaders of the same data share the entries.
     pub folder: PathBuf,
     /// Bytes all entries in the folder may take, each rounded up to blocks of 4 KiB.
     pub bytes: u64,
 }
 
 impl CacheConfig {
-    /// Whether there is a cache of this kind.
+    /// True if a cache of this kind exists.
     pub(crate) fn has(&self, kind: CacheKind) -> bool {
         self.memory.is_some_and(|memory| memory.kind == kind)
             || self.disk.as_ref().is_some_and(|disk| disk.kind == kind)
@@ -84,8 +84,7 @@ struct DiskLevel {
 }
 
 impl DiskLevel {
-    /// The name of a sample. Where there is none, or something is wrong with the sample, it is not
-    /// on disk.
+    /// The name of a sample. A sample without one, or with a defect, is not on disk.
     fn name(&self, dataset: &Dataset, sample: u64, scratch: &mut Vec<u8>) -> Option<Key> {
         let facts = dataset.facts(sample).ok()?;
         self.namer.name(dataset, sample, &facts, scratch).ok()?
@@ -97,9 +96,9 @@ impl DiskLevel {
 pub(crate) struct Wanted<'a> {
     pub(crate) dataset: &'a Dataset,
     pub(crate) sample: u64,
-    /// When this process wants it next.
+    /// The next use in this process.
     pub(crate) next_here: NextUse,
-    /// When any process of this run does.
+    /// The next use in any process of this run.
     pub(crate) next_anywhere: NextUse,
 }
 
@@ -119,16 +118,16 @@ impl Caches {
         Self { memory, disk }
     }
 
-    /// Whether there is a cache of this kind.
+    /// True if a cache of this kind exists.
     pub(crate) fn has(&self, kind: CacheKind) -> bool {
         self.memory(kind).is_some() || self.disk(kind).is_some()
     }
 
-    /// Whether the sample's bytes will most likely not be read from the data set. `scratch` is
-    /// memory for a while.
+    /// True if the sample's bytes will most likely come from the cache. `scratch` is temporary
+    /// memory.
     ///
-    /// What this loader has not met is looked up on disk, by its name: another process may have put
-    /// it there, before this one started or since.
+    /// An unknown sample is looked up on disk by its name: another process may have stored it,
+    /// before this one started or since.
     pub(crate) fn expects(&self, dataset: &Dataset, sample: u64, scratch: &mut Vec<u8>) -> bool {
         self.memory.as_ref().is_some_and(|(_, memory)| memory.contains(sample))
             || self.disk.as_ref().is_some_and(|level| {
@@ -139,7 +138,7 @@ impl Caches {
             })
     }
 
-    /// What is in memory.
+    /// The block in memory, if any.
     pub(crate) fn held(&self, kind: CacheKind, wanted: Wanted<'_>) -> Option<Arc<Block>> {
         self.memory(kind)?.get(wanted.sample, wanted.next_here)
     }
@@ -156,7 +155,7 @@ impl Caches {
     ) -> Result<(u32, u32), Name> {
         let Wanted { dataset, sample, next_anywhere, .. } = wanted;
         let Some(level) = self.disk(kind) else { return Err(Name(None)) };
-        // What is wrong with the sample, reading it says.
+        // Reading the sample reports its defect.
         let key = level.namer.name(dataset, sample, facts, bytes).ok().flatten();
         let Some(key) = key else { return Err(Name(None)) };
         let size = level.disk.get(sample, key, limit, next_anywhere, bytes);
@@ -169,8 +168,7 @@ impl Caches {
         Ok(size)
     }
 
-    /// Whether keeping the sample has a chance, which decides whether to decode more of it than is
-    /// needed now.
+    /// True if keeping the sample has a chance; then more of it may be decoded than is needed now.
     pub(crate) fn may_keep(&self, kind: CacheKind, wanted: Wanted<'_>, Name(key): Name) -> bool {
         self.memory(kind).is_some_and(|memory| memory.may_take(wanted.next_here))
             || self
@@ -193,7 +191,7 @@ impl Caches {
         }
         if let (Some(level), Some(key)) = (self.disk(kind), key) {
             let entry = NewEntry { sample, key, payload, size: form.1, next: next_anywhere };
-            // Another sample's panic is no fault of this one.
+            // The panic of another sample is not a fault of this one.
             let name = |sample| catch_panic(|| level.name(dataset, sample, &mut Vec::new()));
             level.disk.insert(entry, |sample| name(sample).ok().flatten());
         }

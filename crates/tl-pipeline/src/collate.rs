@@ -31,7 +31,7 @@ pub struct Collate {
 }
 
 impl Collate {
-    /// Collates with `code`. An error of its own, or a panic, is the batch's error.
+    /// Collates with `code`. Its error or panic is the batch's error.
     pub fn new<T: Any + Send + Sync>(
         code: impl Fn(&Batch) -> Result<T, UserError> + Send + Sync + 'static,
     ) -> Self {
@@ -49,7 +49,7 @@ impl Collate {
 }
 
 impl PartialEq for Collate {
-    /// Whether both are the very same code.
+    /// True if both are the same closure.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.code, &other.code)
     }

@@ -1,4 +1,4 @@
-//! What a loader is told: the work, the batches, the threads, the order.
+//! The settings of a loader: the work, the batches, the threads, the order.
 
 use tl_decode::DecodeOptions;
 use tl_transform::{BoundTransforms, DecodeMode, Dtype, Layout, UserTransforms};
@@ -30,15 +30,15 @@ use crate::work::Work;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoaderConfig {
-    /// What is done with every sample.
+    /// The work on every sample.
     pub work: Work,
     /// Samples in a batch, of each rank. Default 64.
     pub batch_size: usize,
-    /// What batches hold besides images, labels and indices. Default nothing.
+    /// The contents of batches besides images, labels and indices. Default none.
     pub fields: Fields,
-    /// What is made of every batch on the worker that finishes it. Default nothing.
+    /// Code that runs on every batch, on the worker that finishes it. Default none.
     pub collate: Option<Collate>,
-    /// Which samples come into a batch together. Default those that follow each other.
+    /// The grouping of samples into batches. Default consecutive samples.
     pub batching: Batching,
     /// Worker threads; 0, the default, means one per logical core this process may run on, without
     /// an eighth of them, rounded up, for the consumer. At least one.
@@ -59,37 +59,37 @@ pub struct LoaderConfig {
     pub prefetch_bytes: Option<u64>,
     /// The bound on everything that the loader takes: batches, also those with the consumer, memory
     /// of workers, caches in memory, samples read ahead. It lowers `prefetch` and changes no batch;
-    /// what it has no room for is an error by name. Default no bound.
+    /// a batch or sample that cannot fit is a named error. Default no bound.
     /// [`Loader::memory`](crate::Loader::memory) says how it is divided.
     pub memory_budget: Option<u64>,
-    /// Whether the next epoch's first batches are made while the present one ends. Default true;
-    /// they count as in flight, and are kept until that epoch is asked for.
+    /// Prepares the next epoch's first batches while the current one ends. Default true; they count
+    /// as in flight, and are kept until that epoch is requested.
     pub prefetch_next_epoch: bool,
-    /// Which samples an epoch has, and in which order. Default all, as stored.
+    /// The samples of an epoch and their order. Default all, as stored.
     pub sampler: Sampler,
-    /// What order and augmentation are random about. Default 0.
+    /// The seed of order and augmentation. Default 0.
     pub seed: u64,
-    /// Which part of every global batch this process gets. Default all.
+    /// The part of every global batch that this process gets. Default all.
     pub shard: Shard,
-    /// Rows whose images are mixed with each other, where the recipe mixes batches; it divides
-    /// `batch_size`. 0, the default, means the whole batch. A run that is to go on with another
-    /// number of ranks keeps this.
+    /// The number of rows whose images are mixed with each other, for recipes that mix batches; it
+    /// divides `batch_size`. 0, the default, means the whole batch. A run that resumes with another
+    /// number of ranks must keep it.
     pub mixing_group: usize,
-    /// Who reads samples. Default the workers.
+    /// The threads that read samples. Default the workers.
     pub readers: Readers,
-    /// Bytes of samples that readers of their own may be ahead; a larger sample is read when it is
-    /// the only one. 0, the default, means 64 MiB.
+    /// The lead of readers in bytes of samples; a larger sample is read alone. 0, the default,
+    /// means 64 MiB.
     pub read_ahead_bytes: u64,
-    /// How many events of a trace are kept, the latest ones; each takes 48 bytes. 0, the default,
-    /// means that there is no trace. See [`Loader::write_trace`](crate::Loader::write_trace).
+    /// The number of latest events that a trace keeps, of 48 bytes each. 0, the default, means no
+    /// trace. See [`Loader::write_trace`](crate::Loader::write_trace).
     pub trace: usize,
-    /// What to do with bad samples. Default [`OnError::Raise`].
+    /// The handling of bad samples. Default [`OnError::Raise`].
     pub on_error: OnError,
-    /// What is kept of samples for the next time. Default nothing. It changes no batch.
+    /// The caches of samples. Default none. They change no batch.
     pub cache: CacheConfig,
-    /// How many bad samples are too many. Default more than half of an epoch.
+    /// The number of bad samples that ends an epoch. Default more than half of the epoch.
     pub error_budget: ErrorBudget,
-    /// How images are decoded. Batches hold RGB whatever the colour says here.
+    /// The options of image decoding. Batches hold RGB whatever its colour is.
     pub decode: DecodeOptions,
     /// The code of the user's transforms that the recipe names. Default none.
     pub user_transforms: UserTransforms,
@@ -135,7 +135,7 @@ impl LoaderConfig {
         }
     }
 
-    /// Decoded images are whole and exact, and so is what is made of them.
+    /// Cached images are whole and exact, so only recipes that decode exactly can use them.
     fn check_cache(&self) -> Result<(), PipelineError> {
         if !self.cache.has(CacheKind::Decoded) {
             return Ok(());
@@ -152,7 +152,7 @@ impl LoaderConfig {
         Err(PipelineError::Unusable(format!("{needed}{found}")))
     }
 
-    /// Replaces the zeros by what they stand for.
+    /// Replaces zeros by the defaults that they stand for.
     pub(crate) fn resolve(mut self) -> Result<Self, PipelineError> {
         if self.batch_size == 0 {
             let expected = "at least 1";
@@ -202,10 +202,12 @@ impl LoaderConfig {
             let unusable =
                 |why: &str| Err(PipelineError::Unusable(format!("recipe `{recipe}` {why}")));
             if recipe.views() > 1 && !recipe.batch_ops().is_empty() {
-                return unusable("mixes batches, which have one image for each sample");
+                return unusable("mixes batches, which works only with one view per sample");
             }
             if self.on_error == OnError::Fill && !recipe.batch_ops().is_empty() {
-                return unusable("mixes batches, whose rows cannot be filled in: skip or replace");
+                return unusable(
+                    "mixes batches, so bad samples cannot be filled in: skip or replace them",
+                );
             }
             let output = recipe.output();
             let pixels = output.dtype == Dtype::U8 && output.layout == Layout::Hwc;
@@ -214,7 +216,7 @@ impl LoaderConfig {
                 Batching::Buckets(_) => true,
             };
             if recipe.output_size().is_none() && !varying {
-                return unusable("leaves the size to the image; only u8 HWC can vary in size");
+                return unusable("keeps the sizes of images; only u8 HWC batches can vary in size");
             }
         }
         self.fields.check(&self.work, self.batching.pads())?;
@@ -229,7 +231,7 @@ const READ_AHEAD_BYTES: u64 = 64 << 20;
 /// do not count.
 const BATCHES_IN_BYTES: usize = 256;
 
-/// As many batches in flight serve nobody.
+/// The most batches in flight: more are of no use.
 const MAX_PREFETCH: usize = 1 << 16;
 
 /// More threads than this are a mistake in the caller's arithmetic.

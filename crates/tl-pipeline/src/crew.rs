@@ -12,8 +12,8 @@ use crate::shared::Shared;
 use crate::threads;
 use crate::worker::{self, Watch};
 
-/// The stack of a worker: that of a main thread on Linux, because a user's transform may be code that
-/// recurses as deep as it may there. Only what is used of it takes memory.
+/// The stack of a worker: that of a main thread on Linux, because a user's transform may recurse as
+/// deep as there. Only the used part takes memory.
 const STACK_BYTES: usize = 8 << 20;
 
 /// A run and its threads. Dropping them stops and joins, all but the thread that drops them.
@@ -23,8 +23,8 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Starts the workers on the batches with these numbers, which go on counting behind the last of
-    /// `epoch`. A thread that cannot be started is the run's failure.
+    /// Starts the workers on the batches with these numbers, which continue after the last of
+    /// `epoch`. A thread that cannot be started fails the run.
     pub(crate) fn start(shared: Arc<Shared>, epoch: u32, batches: Range<u64>) -> Self {
         let workers = shared.config.workers;
         let run = Arc::new(Run::new(shared, epoch, batches));
@@ -52,7 +52,7 @@ impl Workers {
         &self.run
     }
 
-    /// Whether the next batch to be received is batch `batch` of `epoch`.
+    /// True if the next batch to be received is batch `batch` of `epoch`.
     pub(crate) fn are_at(&self, epoch: u32, batch: u64) -> bool {
         self.run.next() == (epoch, batch)
     }
@@ -67,7 +67,7 @@ impl Drop for Workers {
             return;
         }
         self.run.close();
-        // A user's transform may let go of its own loader: its worker ends when that returns.
+        // A user's transform may drop its own loader: its worker ends when the transform returns.
         let own = thread::current().id();
         for thread in threads.into_iter().filter(|thread| thread.thread().id() != own) {
             // A worker that panicked has reported it through its `Watch`.
@@ -101,12 +101,12 @@ struct Parked {
     workers: Option<Workers>,
     /// The epoch asked for last.
     latest: Option<u32>,
-    /// Whether the loader is gone.
+    /// True once the loader is dropped.
     is_closed: bool,
 }
 
 impl Parking {
-    /// Keeps a run that has come to the end of an epoch, if it goes on.
+    /// Keeps a run that has reached the end of an epoch, if it continues.
     pub(crate) fn park(&self, workers: Option<Workers>) {
         let workers = workers.filter(|workers| !workers.run().ring.is_over());
         let mut parking = lock(&self.0);

@@ -15,7 +15,7 @@ use crate::error::{EmptyError, PipelineError, SampleError, SampleFault};
 use crate::panics::catch_panic;
 use crate::table::{self, Table, TableLabels, TableSource};
 
-/// Samples from one or several files or folders, one behind the other in the order given.
+/// Samples of one or more files or folders, in the given order.
 ///
 /// ```no_run
 /// use tl_pipeline::Dataset;
@@ -30,7 +30,7 @@ pub struct Dataset {
     /// The number of each shard's first sample, and the number of samples at the end.
     starts: Vec<u64>,
     labels: Labels,
-    /// Where the sources are tables, the labels that a column of them has.
+    /// The labels of a column, if the sources are tables.
     table_labels: TableLabels,
 }
 
@@ -66,15 +66,15 @@ impl Dataset {
         Self::from_sources(locations.iter().map(open).collect::<Result<_, PipelineError>>()?)
     }
 
-    /// Joins sources that are open already.
+    /// Joins sources that are already open.
     ///
     /// # Errors
-    /// If the labels of the sources cannot be joined ([`Labels::resolve`]), if there are more than
-    /// 2^64 - 1 samples in all, or if there are tables with different columns, or tables together
-    /// with other sources.
+    /// If the labels of the sources cannot be joined ([`Labels::resolve`]), if they have more than
+    /// 2^64 - 1 samples in all, or if tables have different columns or are mixed with other
+    /// sources.
     pub fn from_sources(shards: Vec<Box<dyn SampleSource>>) -> Result<Self, PipelineError> {
         let has_tables = table::check(&shards)?;
-        // Which column is the label of a table depends on what is done with it.
+        // The label column of a table depends on the settings.
         let labelled = if has_tables { &[] } else { &shards[..] };
         let labels = Labels::resolve(labelled)?;
         let mut starts = vec![0u64];
@@ -92,15 +92,15 @@ impl Dataset {
         Ok(Self { shards, starts, labels, table_labels: TableLabels::default() })
     }
 
-    /// The same with column `column` of its tables for [labels](Self::label), and the names of its
-    /// categories, where it has some, for [class names](Self::class_names). This reads the whole
-    /// column, and keeps 8 bytes for every row.
+    /// The same data set with column `column` of its tables as [labels](Self::label), and the names
+    /// of its categories, if any, as [class names](Self::class_names). This reads the whole column,
+    /// and keeps 8 bytes for every row.
     ///
-    /// A loader does so by itself where its order needs the labels of its
-    /// [`Columns::label`](crate::Columns::label). Batches have theirs without it.
+    /// A loader calls it itself if its order needs the labels of
+    /// [`Columns::label`](crate::Columns::label). Batches have labels without it.
     ///
     /// # Errors
-    /// [`PipelineError::Columns`] where there is no such column or it is no label,
+    /// [`PipelineError::Columns`] if the column does not exist or cannot be a label,
     /// [`PipelineError::Sample`] for the first row whose label cannot be read.
     pub fn with_labels_of(mut self, column: &str) -> Result<Self, PipelineError> {
         self.name_classes(column)?;
@@ -132,13 +132,13 @@ impl Dataset {
         TableSource::of(&**self.shards.get(shard)?)
     }
 
-    /// How many samples there are.
+    /// The number of samples.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.starts[self.starts.len() - 1]
     }
 
-    /// Whether there is no sample.
+    /// True without samples.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -197,7 +197,7 @@ impl Dataset {
         Err(EmptyError::NoImages { location, key, sample_count: self.len() })
     }
 
-    /// Whether samples have labels, as far as their containers say; rows of a table get theirs later.
+    /// True if the containers have labels for samples; rows of a table get theirs later.
     pub(crate) fn is_labelled(&self) -> bool {
         self.labels.origin() != LabelOrigin::None
     }
@@ -208,8 +208,8 @@ impl Dataset {
         &self.shards
     }
 
-    /// The samples of source number `shard`, as numbers in this data set; `None` when there is no
-    /// such source.
+    /// The samples of source number `shard`, as numbers in this data set; `None` if that source
+    /// does not exist.
     #[must_use]
     pub fn shard_samples(&self, shard: usize) -> Option<Range<u64>> {
         Some(*self.starts.get(shard)?..*self.starts.get(shard.checked_add(1)?)?)
@@ -237,7 +237,7 @@ impl Dataset {
         Ok((shard, index - self.starts[shard]))
     }
 
-    /// What is known of sample `index` without reading its bytes.
+    /// The index entry of sample `index`, without reading its bytes.
     ///
     /// # Errors
     /// As for [`SampleSource::entry`].
@@ -246,7 +246,7 @@ impl Dataset {
         source.entry(local)
     }
 
-    /// What is known of sample `index` without its name and label, which costs less.
+    /// The facts of sample `index` without its name and label, which costs less.
     ///
     /// # Errors
     /// As for [`SampleSource::facts`].
@@ -273,7 +273,7 @@ impl Dataset {
         label.or_else(|| self.table_labels.label(index))
     }
 
-    /// The label of sample `index` of source number `shard`, where labels are not those of a table.
+    /// The label of sample `index` of source number `shard`, for sources other than tables.
     pub(crate) fn shard_label(&self, shard: usize, index: u64) -> Option<i64> {
         self.labels.label(shard, index)
     }
@@ -296,7 +296,7 @@ impl Dataset {
         self.labels.notes()
     }
 
-    /// Replaces `bytes` with those of sample `index`.
+    /// Replaces `bytes` with the bytes of sample `index`.
     ///
     /// # Errors
     /// As for [`SampleSource::read_into`].
@@ -305,8 +305,8 @@ impl Dataset {
         source.read_into(local, bytes)
     }
 
-    /// As [`read_into`](Self::read_into), by copying from the mapped file where there is one: half
-    /// the time where the page cache has the bytes.
+    /// As [`read_into`](Self::read_into), by copying from the mapped file if there is one: half the
+    /// time if the page cache has the bytes.
     ///
     /// # Errors
     /// As for [`read_into`](Self::read_into).
@@ -323,7 +323,7 @@ impl Dataset {
         })?;
         bytes.extend_from_slice(view);
         source.unpack(local, bytes)?;
-        // Whether the file still had all of it.
+        // Checks that the file still had all of it.
         source.view(local).map(drop)
     }
 
@@ -345,8 +345,8 @@ impl Dataset {
         source.unpack(local, bytes)
     }
 
-    /// Replaces `row_index` with the row index stored for sample `index`, if there is one, and says
-    /// whether there is. Nothing is allocated once `row_index` has the capacity.
+    /// Replaces `row_index` with the row index stored for sample `index`, and returns whether it
+    /// has one. It allocates only if the capacity of `row_index` is too small.
     ///
     /// # Errors
     /// As for [`SampleSourceExt::row_index_into`].
@@ -391,7 +391,7 @@ impl Dataset {
     pub fn sample_error(&self, index: u64, fault: SampleFault) -> SampleError {
         let shard = catch_panic(|| self.locate(index).map(|(source, _)| source.location().clone()));
         let (key, offset) = match catch_panic(|| self.entry(index)) {
-            // Where a row's columns lie is said by what is wrong with them.
+            // The fault of a column has its own place.
             Ok(Ok(entry)) if matches!(fault, SampleFault::Column { .. }) => {
                 (entry.key.map(Cow::into_owned), None)
             }

@@ -20,18 +20,18 @@ use crate::trace::Trace;
 
 /// The batches of one epoch, in order.
 ///
-/// Batches without a sample, because [`OnError::Skip`](crate::OnError::Skip) left all of theirs out,
-/// are not returned: their numbers are missing, and the state counts them as received.
+/// Batches whose samples were all left out by [`OnError::Skip`](crate::OnError::Skip) are not
+/// returned: their numbers are missing, and the state counts them as received.
 ///
-/// After an error there are no more, but for the two that are no end:
-/// [`TimedOut`](PipelineError::TimedOut) and [`BatchesHeld`](PipelineError::BatchesHeld), behind which
-/// the same batch can be asked for again. Dropping it early stops the workers and waits for them: for
-/// the time of one sample. At its end they go on with the next epoch's first batches, as far as
-/// `prefetch` allows, and [`Loader::epoch`](crate::Loader::epoch) takes them up from there.
+/// An error ends the epoch, except [`TimedOut`](PipelineError::TimedOut) and
+/// [`BatchesHeld`](PipelineError::BatchesHeld), after which the same batch can be requested again.
+/// Dropping an epoch early stops the workers and waits for them: for the time of one sample. At its
+/// end they continue with the next epoch's first batches, as far as `prefetch` allows, and
+/// [`Loader::epoch`](crate::Loader::epoch) resumes there.
 pub struct Epoch {
     shared: Arc<Shared>,
     parking: Arc<Parking>,
-    /// `None` when there is nothing left to receive, and in a forked process.
+    /// `None` after the last batch, and in a forked process.
     workers: Option<Workers>,
     number: u32,
     /// Batches received, also before a resumption.
@@ -43,7 +43,7 @@ pub struct Epoch {
 }
 
 impl Epoch {
-    /// The batches of epoch `number` behind the first `received`.
+    /// The batches of epoch `number` after the first `received`.
     pub(crate) fn new(
         shared: Arc<Shared>,
         parking: Arc<Parking>,
@@ -56,14 +56,14 @@ impl Epoch {
         Self { shared, parking, workers, number, received, has_failed: false, watch, errors }
     }
 
-    /// The epoch's number.
+    /// The number of the epoch.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// How many batches are still to come, if nothing goes wrong: fewer where all samples of a batch
-    /// are left out.
+    /// The number of batches that are left without an error; fewer if all samples of a batch are
+    /// left out.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         if self.has_failed {
@@ -86,15 +86,15 @@ impl Epoch {
         self.shared.state(self.number, self.received)
     }
 
-    /// As `next`, for at most `timeout`. [`PipelineError::TimedOut`] is no end: the batch can be asked
-    /// for again. So it is with [`PipelineError::BatchesHeld`], which `next` says at once and this only
-    /// when no batch was let go of in time.
+    /// As `next`, for at most `timeout`. [`PipelineError::TimedOut`] does not end the epoch: the
+    /// batch can be requested again. So it is with [`PipelineError::BatchesHeld`], which `next`
+    /// returns at once and this only if no batch was released in time.
     pub fn next_timeout(&mut self, timeout: Duration) -> Option<Result<Batch, PipelineError>> {
         self.receive(Some(timeout))
     }
 
-    /// How many samples of the epoch were skipped, replaced or filled so far, among those received;
-    /// a resumed epoch counts anew.
+    /// The number of samples that were skipped, replaced or filled among those received so far; a
+    /// resumed epoch starts at zero.
     #[must_use]
     pub fn bad_samples(&self) -> u64 {
         self.errors.errors()

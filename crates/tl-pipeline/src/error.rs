@@ -1,4 +1,4 @@
-//! What can go wrong between opening a data set and receiving its last batch.
+//! The errors of loading, from opening a data set to receiving its last batch.
 
 mod annotation;
 mod empty;
@@ -21,52 +21,37 @@ pub use empty::EmptyError;
 pub use sampler::SamplerError;
 pub use table::{ColumnsError, TableError};
 
-/// Why a loader could not be made, or an epoch ended early.
+/// The reason why a loader could not be created, or an epoch ended early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum PipelineError {
     /// A data set cannot be opened.
     #[error(transparent)]
     Open(#[from] ReadError),
     /// A setting outside its range.
     #[error("{setting} is {value}, expected {expected}")]
-    Setting {
-        /// The setting's name.
-        setting: &'static str,
-        /// What it was.
-        value: u64,
-        /// What it may be.
-        expected: &'static str,
-    },
+    Setting { setting: &'static str, value: u64, expected: &'static str },
     /// A setting that cannot be used with the others, the recipe or the data set.
     #[error("{0}")]
     Unusable(String),
     /// Buckets for a source whose index does not have the sizes of its images.
     #[error(
-        "{location}: the index has no sizes, which buckets need; `tl convert` to TBL stores them"
+        "{location}: buckets need image sizes, which its index lacks; `tl convert` to TBL stores them"
     )]
-    UnknownSizes {
-        /// The source.
-        location: Location,
-    },
+    UnknownSizes { location: Location },
     /// The sampler asks for what the data set does not have, or for nothing.
     #[error(transparent)]
     Sampler(#[from] SamplerError),
     /// A table cannot be opened.
     #[error("{location}: {source}")]
-    Table {
-        /// The file.
-        location: Location,
-        /// What is wrong with it.
-        source: TableError,
-    },
+    Table { location: Location, source: TableError },
     /// Columns that the data set does not have, or not as they are asked for.
     #[error(transparent)]
     Columns(#[from] ColumnsError),
     /// No sample has a file that is asked for.
     #[error("no sample has a file `{name}`; {}", crate::fields::names::listed(found))]
     UnknownField {
-        /// The name.
         name: String,
         /// The names of files that samples have, in the order of their bytes; not all of many.
         found: Vec<String>,
@@ -74,71 +59,45 @@ pub enum PipelineError {
     /// The user's code for whole batches failed.
     #[error("batch {batch} cannot be collated: {fault}")]
     Collate {
-        /// The batch's number in its epoch.
         batch: u64,
-        /// What happened.
         #[source]
         fault: UserFault,
     },
-    /// The recipe names a user's transform that there is not, or that refuses its parameters.
+    /// The recipe names a user's transform that was not given, or that refuses its parameters.
     #[error(transparent)]
     UserTransform(#[from] UserTransformError),
-    /// There is no memory for a batch.
+    /// Memory for a batch is exhausted.
     #[error("no memory for a batch of {bytes} bytes")]
-    OutOfMemory {
-        /// Bytes of one batch.
-        bytes: u64,
-    },
+    OutOfMemory { bytes: u64 },
     /// A memory budget that the configuration does not fit in.
-    #[error("memory_budget is {budget} bytes, this configuration takes at least {required}")]
-    MemoryBudget {
-        /// The budget.
-        budget: u64,
-        /// The smallest that would do.
-        required: u64,
-    },
-    /// The consumer asks for a batch while so many are kept that there is no memory for another. The
-    /// epoch goes on when one is let go of.
-    #[error("{held} batches are kept and memory_budget has room for {most}: release one")]
+    #[error("memory_budget is {budget} bytes, this configuration needs at least {required}")]
+    MemoryBudget { budget: u64, required: u64 },
+    /// The consumer requests a batch while it holds so many that another does not fit the memory
+    /// budget. The epoch continues when one is released.
+    #[error("{held} batches are held and memory_budget allows {most}: release one")]
     BatchesHeld {
         /// Batches that the consumer has, or code that was run on them.
         held: u64,
-        /// Batches that there may be at once.
         most: u64,
     },
     /// The rows of a batch hold more than the budget leaves for them.
-    #[error("batch {batch} of epoch {epoch} holds {need} bytes, memory_budget leaves {limit}")]
-    BatchMemory {
-        /// The epoch.
-        epoch: u32,
-        /// The batch's number in it.
-        batch: u64,
-        /// Bytes of its rows.
-        need: u64,
-        /// Bytes that they may have together.
-        limit: u64,
-    },
+    #[error("batch {batch} of epoch {epoch} needs {need} bytes, memory_budget leaves {limit}")]
+    BatchMemory { epoch: u32, batch: u64, need: u64, limit: u64 },
     /// A second epoch at a time, which a memory budget has no room for.
     #[error("another epoch of this loader is running, and memory_budget allows one at a time")]
     EpochRunning,
-    /// A part of samples that may be bad which is none.
+    /// An error rate outside 0 to 1.
     #[error("the error budget's rate is {rate}, expected 0 to 1")]
-    ErrorRate {
-        /// What it was.
-        rate: f64,
-    },
+    ErrorRate { rate: f64 },
     /// More samples were bad than may be.
     #[error(
         "{errors} of {received} samples are bad, the error budget allows {allowed}; last: {last}"
     )]
     ErrorBudget {
-        /// Bad samples of this epoch so far.
         errors: u64,
         /// Samples received or left out so far, without those that only fill up the last batch.
         received: u64,
-        /// How many may be bad of so many.
         allowed: u64,
-        /// The last of them.
         #[source]
         last: Arc<SampleError>,
     },
@@ -147,31 +106,17 @@ pub enum PipelineError {
         "every sample of batch {batch} of epoch {epoch} is bad and was left out, but {world} ranks \
         need a batch in each step: set on_error to replace or fill"
     )]
-    EmptyBatch {
-        /// The epoch.
-        epoch: u32,
-        /// The batch's number in it.
-        batch: u64,
-        /// How many ranks there are.
-        world: u32,
-    },
+    EmptyBatch { epoch: u32, batch: u64, world: u32 },
     /// Epochs without a batch.
     #[error(transparent)]
     Empty(#[from] EmptyError),
-    /// A worker cannot run where or as it was told to.
+    /// A worker cannot run with its settings of processors and priority.
     #[error(transparent)]
     Thread(#[from] ThreadError),
     /// The system gives no more threads.
     #[error("worker {worker} of {workers} cannot be started: {source}")]
-    Spawn {
-        /// The worker's number, from 0.
-        worker: usize,
-        /// How many were to be started.
-        workers: usize,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A sample cannot be used, and the loader was told to stop there.
+    Spawn { worker: usize, workers: usize, source: std::io::Error },
+    /// A sample cannot be used, and [`OnError::Raise`](crate::OnError::Raise) ends the epoch.
     #[error(transparent)]
     Sample(#[from] Arc<SampleError>),
     /// The data set cannot say now how large a sample is, and buckets put the others by it. Going on
@@ -179,59 +124,29 @@ pub enum PipelineError {
     /// a later attempt may succeed.
     #[error("buckets need the size of every sample, but: {0}")]
     SizeUnknown(#[source] Arc<SampleError>),
-    /// A label that is no class, where labels of classes are asked for.
-    #[error("sample {index}: label {label} is none of {num_classes} classes")]
-    Label {
-        /// The sample's number in the data set.
-        index: u64,
-        /// Its label; -1 where it has none.
-        label: i64,
-        /// How many classes there are.
-        num_classes: usize,
-    },
+    /// A label outside the classes, in a request for labels of classes.
+    #[error("sample {index}: label {label} is out of range for {num_classes} classes")]
+    Label { index: u64, label: i64, num_classes: usize },
     /// A state of another data set, recipe, order, seed, global batch, mixing group or replacement
     /// group, or one where incomplete batches are dropped on one side only.
     #[error("the state's {what} is {state}, this loader's is {loader}")]
-    StateMismatch {
-        /// What differs.
-        what: &'static str,
-        /// What the state has.
-        state: String,
-        /// What the loader has.
-        loader: String,
-    },
+    StateMismatch { what: &'static str, state: String, loader: String },
     /// A state that is between two batches of no rank.
-    #[error("{consumed} consumed rows are no multiple of the global batch of {global_batch}")]
-    StateWithinBatch {
-        /// Rows consumed, as the state says.
-        consumed: u64,
-        /// Rows of a global batch.
-        global_batch: u64,
-    },
-    /// A state behind the end of its epoch.
-    #[error("{consumed} consumed rows of an epoch of {rows}")]
-    StateBeyondEpoch {
-        /// Rows consumed, as the state says.
-        consumed: u64,
-        /// Rows of an epoch, all ranks together.
-        rows: u64,
-    },
+    #[error("{consumed} consumed rows are not a multiple of the global batch of {global_batch}")]
+    StateWithinBatch { consumed: u64, global_batch: u64 },
+    /// A state after the end of its epoch.
+    #[error("{consumed} consumed rows exceed the {rows} rows of an epoch")]
+    StateBeyondEpoch { consumed: u64, rows: u64 },
     /// The next batch was not ready in time. It can be asked for again.
     #[error("no batch within {waited:?}")]
-    TimedOut {
-        /// How long it was waited for.
-        waited: Duration,
-    },
+    TimedOut { waited: Duration },
     /// The process is a fork of the one that made the loader, whose threads it does not have.
-    #[error("the loader was made before this process was forked; make one in the child")]
+    #[error("the loader was created before this process was forked; create one in the child")]
     Forked,
     /// A worker panicked outside of any sample: a defect of this library, or a panic of another's
     /// whose payload panics again when it is dropped.
     #[error("worker {worker} panicked")]
-    WorkerPanicked {
-        /// The worker's number, from 0.
-        worker: usize,
-    },
+    WorkerPanicked { worker: usize },
 }
 
 /// A sample that cannot be used: which one, where it is stored, and why.
@@ -248,21 +163,22 @@ pub struct SampleError {
     pub key: Option<Vec<u8>>,
     /// The file or folder it is stored in.
     pub shard: Location,
-    /// Where its bytes start there, when its index entry can be read.
+    /// The offset of its bytes there, if its index entry can be read.
     pub offset: Option<u64>,
-    /// What is wrong.
+    /// The fault.
     #[source]
     pub fault: SampleFault,
 }
 
-/// What is wrong with a sample.
+/// The fault of a sample.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum SampleFault {
     /// Its bytes cannot be read.
     #[error("{}", .0.detail())]
     Read(#[from] ReadError),
-    /// Its bytes are no image.
+    /// Its bytes are not an image, or a damaged one.
     #[error(transparent)]
     Decode(#[from] DecodeError),
     /// The recipe has no plan for an image of this size.
@@ -273,72 +189,39 @@ pub enum SampleFault {
     Step(#[from] StepError),
     /// Raw pixels of another length than the index says.
     #[error("raw image of {width}x{height} has {have} bytes, expected {need}")]
-    RawSize {
-        /// Width in pixels, from the index.
-        width: u32,
-        /// Height in pixels, from the index.
-        height: u32,
-        /// Bytes such an image has.
-        need: u64,
-        /// Bytes the sample has.
-        have: u64,
-    },
+    RawSize { width: u32, height: u32, need: u64, have: u64 },
     /// The recipe makes a larger image of it than may be decoded.
-    #[error("the recipe makes {bytes} bytes of it, max_decoded_bytes is {limit}")]
-    OutputSize {
-        /// Bytes of the result.
-        bytes: u64,
-        /// The limit that also holds for decoding.
-        limit: u64,
-    },
+    #[error("its result has {bytes} bytes, max_decoded_bytes is {limit}")]
+    OutputSize { bytes: u64, limit: u64 },
     /// A value of its row of a table cannot be had.
     #[error("row {row}, column `{}`: {source}", Escaped(column.as_bytes()))]
     Column {
         /// The row, counted from the first one of the file.
         row: u64,
-        /// The column's name.
         column: String,
-        /// Why not.
         source: TableError,
     },
     /// Its boxes or its mask cannot be used.
     #[error(transparent)]
     Annotation(#[from] AnnotationFault),
-    /// What becomes of it is larger than its batch, which was planned from the index.
+    /// Its result is larger than its batch, which was planned from the index.
     #[error(
-        "{width}x{height} pixels do not fit a batch of {batch_width}x{batch_height}, which the index says"
+        "{width}x{height} pixels do not fit a batch of {batch_width}x{batch_height}, the size in the index"
     )]
-    BeyondBatch {
-        /// Width in pixels.
-        width: u32,
-        /// Height in pixels.
-        height: u32,
-        /// Width of the batch's images.
-        batch_width: u32,
-        /// Height of the batch's images.
-        batch_height: u32,
-    },
+    BeyondBatch { width: u32, height: u32, batch_width: u32, batch_height: u32 },
     /// There are more bytes of it than the memory budget leaves for one sample, or, of an image, than
     /// decoding may take under one.
     #[error(
         "it has {bytes} bytes, memory_budget and max_decoded_bytes leave {limit} for one sample"
     )]
-    StoredSize {
-        /// Bytes as they are read, with what decompression takes.
-        bytes: u64,
-        /// How many there may be.
-        limit: u64,
-    },
+    StoredSize { bytes: u64, limit: u64 },
     /// The work on it panicked: its source, a decoder, or this library.
     #[error("panicked: {message}")]
-    Panicked {
-        /// The panic's message on one line, or empty.
-        message: String,
-    },
+    Panicked { message: String },
 }
 
 impl SampleFault {
-    /// Whether the sample needs more memory than it may have.
+    /// True if the sample needs more memory than its limit.
     pub(crate) fn is_limit(&self) -> bool {
         matches!(
             self,

@@ -121,8 +121,8 @@ impl<'r> RowSource<'r> {
         Ok(form)
     }
 
-    /// Brings the bytes from the row's reader, or reads them here, as it does those of a sample that
-    /// takes the place of the row's own. In a run that is over nothing is read.
+    /// Takes the bytes from the row's reader, or reads them here, as for a sample that replaces the
+    /// row's own. In a run that is over nothing is read.
     fn read(&self, bytes: &mut Vec<u8>, metrics: &mut WorkerMetrics) -> Result<(), Interrupted> {
         let ahead = self.run.window().zip(self.row.once());
         let fetched = ahead.and_then(|(window, row)| take(window, row, metrics));

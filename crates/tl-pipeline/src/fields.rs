@@ -1,4 +1,4 @@
-//! What batches hold of samples besides images, labels and indices: names, sidecar files, boxes and
+//! The contents of batches besides images, labels and indices: names, sidecar files, boxes and
 //! masks.
 
 mod annotate;
@@ -15,18 +15,18 @@ use crate::work::Work;
 pub(crate) use annotate::{Annotator, Placed};
 pub(crate) use pointer::ListPointer;
 
-/// What batches hold of samples besides images, labels and indices. Default nothing.
+/// The contents of batches besides images, labels and indices. Default none.
 ///
 /// Sidecar files are those that share a sample's name: `0017.json` and `0017.seg.png` of
 /// `0017.jpg`. They are named by their extension, without its leading dot: `json`, `seg.png`, in
 /// upper or lower case. The sample's own file has a name too, here `jpg`. A numbered sample, such as
 /// `cat.0.jpg`, also goes by names without its number: `json` for `cat.0.json`.
 ///
-/// A name that no sample has is an error when the loader is made
+/// A name that no sample has is an error when the loader is created
 /// ([`PipelineError::UnknownField`]).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fields {
-    /// Whether batches have the samples' names ([`Batch::key`](crate::Batch::key)).
+    /// Adds the samples' names to batches ([`Batch::key`](crate::Batch::key)).
     pub keys: bool,
     /// Sidecar files whose bytes batches have ([`Batch::column`](crate::Batch::column)). A sample
     /// need not have them. Of a table these are columns of bytes, such as texts, which are not
@@ -40,24 +40,24 @@ pub struct Fields {
 
 /// Boxes in a sidecar file of JSON.
 ///
-/// Where they are, a JSON pointer (RFC 6901) says in which one `*` stands for every element of a
-/// list: `/annotations/*/bbox` for objects as COCO has them, `/boxes/*` for a plain list.
-/// Coordinates are pixels of the image as it is decoded.
+/// A JSON pointer (RFC 6901) is their place, in which one `*` stands for every element of a list:
+/// `/annotations/*/bbox` for objects as COCO has them, `/boxes/*` for a plain list. Coordinates are
+/// pixels of the image as it is decoded.
 ///
 /// A sample without the file, or without the list in it, is an error: boxes that are silently
-/// missing would teach a detector that there is nothing. An image without objects has an empty list.
+/// missing would teach a detector that the image is empty. An image without objects has an empty
+/// list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BoxField {
-    /// The sidecar file.
+    /// The extension of the sidecar file, without its leading dot.
     pub column: String,
-    /// Where the boxes are: lists of four numbers.
+    /// The pointer to the boxes: lists of four numbers.
     pub boxes: String,
-    /// Where their labels are, as many whole numbers as there are boxes; `None` where they have
-    /// none.
+    /// The pointer to their labels, one whole number for each box; `None` for boxes without labels.
     pub labels: Option<String>,
-    /// What the numbers in the file are.
+    /// The format of the numbers in the file.
     pub format: BoxFormat,
-    /// What the numbers in the batch are.
+    /// The format of the numbers in the batch.
     pub output: BoxFormat,
     /// Leaves out what is left of boxes that the crop cut off; `None` keeps every box, also without
     /// an area.
@@ -88,7 +88,7 @@ impl BoxField {
     }
 }
 
-/// Which boxes are too small: torchvision's `SanitizeBoundingBoxes`.
+/// The boxes to drop as too small: torchvision's `SanitizeBoundingBoxes`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sanitize {
     /// The least width and height, from 1. Default 1.
@@ -107,12 +107,12 @@ impl Default for Sanitize {
 /// their colours, as large as the image as it is decoded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MaskField {
-    /// The sidecar file.
+    /// The extension of the sidecar file, without its leading dot.
     pub column: String,
     /// The type of the numbers in the batch; images in their own sizes have masks of
     /// [`MaskType::U8`].
     pub dtype: MaskType,
-    /// What stands around masks that are padded. Default 255, which torchvision's references leave
+    /// The value around masks that are padded. Default 255, which torchvision's references leave
     /// out of the loss. Borders that the recipe adds have 0, or the number of a grey border.
     pub padding: u8,
 }
@@ -129,7 +129,7 @@ impl MaskField {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MaskType {
-    /// Bytes.
+    /// 8 bits a pixel.
     #[default]
     U8,
     /// 64-bit integers, which torch's losses want.
@@ -148,7 +148,7 @@ impl MaskType {
 }
 
 impl Fields {
-    /// Whether something has to be read for them.
+    /// True if sidecar files must be read for them.
     pub(crate) fn has_columns(&self) -> bool {
         !self.columns.is_empty() || self.boxes.is_some() || self.mask.is_some()
     }
@@ -195,14 +195,14 @@ impl Fields {
     }
 }
 
-/// What a row has of them besides what lies in the slab.
+/// The fields of a row outside the slab.
 #[derive(Debug, Default)]
 pub(crate) struct RowFields {
     pub(crate) key: Option<Vec<u8>>,
     pub(crate) columns: Vec<Option<Vec<u8>>>,
     pub(crate) boxes: Vec<[f32; 4]>,
     pub(crate) box_labels: Vec<i64>,
-    /// Where images have their own sizes.
+    /// The mask, if images have their own sizes.
     pub(crate) mask: Vec<u8>,
 }
 

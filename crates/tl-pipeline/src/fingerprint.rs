@@ -17,7 +17,7 @@ use crate::table::hash_table;
 pub struct Fingerprint(pub [u8; 32]);
 
 impl fmt::Display for Fingerprint {
-    /// Lower-case hexadecimal.
+    /// Writes lower-case hexadecimal.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
@@ -55,12 +55,12 @@ impl<'de> Deserialize<'de> for Fingerprint {
 /// Samples that one thread hashes at a time.
 const CHUNK_SAMPLES: u64 = 1 << 16;
 
-/// The most threads that hash: they run beside a training.
+/// The most threads that hash: they run during training.
 const MAX_THREADS: usize = 8;
 
 impl Dataset {
-    /// The fingerprint of the samples: how many there are, and of each in order its size in bytes,
-    /// its label and its name. It is the same for a TAR archive and the TBL file made of it, and
+    /// The fingerprint of the samples: their number, and for each in order its size in bytes, its
+    /// label and its name. It is the same for a TAR archive and the TBL file converted from it, and
     /// in every folder; the bytes of the samples are not read.
     ///
     /// The hashed bytes are the number of samples as 8 little-endian bytes, and the SHA-256 of each

@@ -17,9 +17,9 @@ pub struct ImageSpec {
     /// Images that the recipe makes of one sample: 1, or more with crops such as
     /// [`FiveCrop`](tl_transform::op::FiveCrop).
     pub views: u32,
-    /// Width in pixels.
+    /// The width in pixels.
     pub width: u32,
-    /// Height in pixels.
+    /// The height in pixels.
     pub height: u32,
     /// Type and arrangement of the numbers.
     pub output: OutputSpec,
@@ -39,12 +39,12 @@ impl ImageSpec {
 /// The layout of one batch, which all batches have in common unless images are padded.
 #[derive(Clone, Debug)]
 pub(crate) struct BatchLayout {
-    /// `None` where samples keep their sizes, or are no images.
+    /// `None` if samples keep their sizes, or are not images.
     pub(crate) spec: Option<ImageSpec>,
     pub(crate) shape: SlabLayout,
-    /// The type of the masks in the slab, if there are any.
+    /// The type of the masks in the slab, if it has masks.
     pub(crate) mask: Option<MaskType>,
-    /// Whether images lie in something larger.
+    /// True if images are padded.
     pub(crate) is_padded: bool,
     pub(crate) padding: PaddingStats,
     /// The columns of a table.

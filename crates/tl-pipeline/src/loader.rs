@@ -56,14 +56,14 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// A loader for `dataset`. No thread is started and no batch allocated yet.
+    /// A loader for `dataset`. It starts no thread and allocates no batch yet.
     ///
     /// # Errors
-    /// Settings out of range, fields that no sample has, a recipe that gives no fixed size where one
-    /// is needed, names a user's transform that there is not, or mixes labelled images without a
-    /// number of classes, a batch larger than the address space; a data set without samples, or
-    /// without images where they are decoded, a sampler that selects none, or fewer samples than a global batch where incomplete ones are
-    /// dropped.
+    /// Settings out of range; fields that no sample has; a recipe without the fixed size that the
+    /// settings need, with a user transform that was not given, or that mixes labelled images
+    /// without a number of classes; a batch larger than the address space; a data set without
+    /// samples, or without images for a recipe that decodes; a sampler that selects no sample;
+    /// fewer samples than a global batch with [`Tail::Drop`](crate::Tail).
     pub fn new(dataset: Dataset, config: LoaderConfig) -> Result<Self, PipelineError> {
         let mut config = config.resolve()?;
         dataset.require_samples()?;
@@ -98,7 +98,7 @@ impl Loader {
         let columns = gatherer.as_ref().map(|gatherer| Arc::clone(gatherer.specs()));
         let layout = BatchLayout::fixed(&config, columns.unwrap_or_default())?;
         let memory = MemoryLimits::new(&mut config, &layout, gatherer.as_ref())?;
-        // Those that are given back at once; what is in flight is not free.
+        // The slabs that can be returned at once; those in flight are not free.
         let pool = Arc::new(Pool::new(config.prefetch.min(config.workers.saturating_add(2)) + 1));
         let trace = (config.trace > 0).then(|| Arc::new(Trace::new(config.trace)));
         let caches = Caches::open(&config.cache, &config.decode);
@@ -123,21 +123,21 @@ impl Loader {
         Ok(Self { shared: Arc::new(shared), parking: Arc::default() })
     }
 
-    /// How many batches an epoch has for this rank, exactly. With
-    /// [`OnError::Skip`](crate::OnError::Skip) an epoch returns fewer where all samples of a batch are
-    /// bad.
+    /// The exact number of batches of an epoch for this rank. With
+    /// [`OnError::Skip`](crate::OnError::Skip) an epoch returns fewer where all samples of a batch
+    /// are bad.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.shared.schedule.batches()
     }
 
-    /// Whether an epoch has no batch for this rank: other ranks have all of them.
+    /// True if an epoch has no batch for this rank because other ranks have all of them.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The data set.
+    /// The data set that the loader reads.
     #[must_use]
     pub fn dataset(&self) -> &Dataset {
         &self.shared.dataset
@@ -170,25 +170,25 @@ impl Loader {
         self.shared.state(epoch, 0)
     }
 
-    /// Goes on from `state`: the batches of its epoch that were not received yet.
+    /// Resumes from `state`: returns the batches of its epoch that were not received yet.
     ///
-    /// The number of workers, the prefetch and the policy for bad samples may be others, and so may
-    /// the number of ranks as long as all of them together have the same global batch (and do not
-    /// replace bad samples within padded batches, which are those of one rank). The last global
-    /// batch is padded or short as this loader's tail says, whichever of the two the state's was.
+    /// The number of workers, the prefetch and the policy for bad samples may differ. So may the
+    /// number of ranks, if the global batch is the same (and bad samples are not replaced within
+    /// padded batches, which belong to one rank). This loader's tail decides whether the last
+    /// global batch is padded or short, whatever that of the state was.
     ///
     /// # Errors
     /// [`PipelineError::StateMismatch`] for another data set, recipe, order, seed, global batch,
-    /// mixing group or replacement group, or where one of both tails is [`Tail::Drop`](crate::Tail),
-    /// with both values; [`PipelineError::StateBeyondEpoch`] and
-    /// [`PipelineError::StateWithinBatch`] for a place that no epoch of this loader has;
+    /// mixing group or replacement group, or if one of the two tails is
+    /// [`Tail::Drop`](crate::Tail), with both values; [`PipelineError::StateBeyondEpoch`] and
+    /// [`PipelineError::StateWithinBatch`] for a position that no epoch of this loader has;
     /// [`PipelineError::Forked`].
     pub fn resume(&self, state: &LoaderState) -> Result<Epoch, PipelineError> {
         let batch = self.next_batch(state)?;
         Ok(self.start(state.epoch, batch))
     }
 
-    /// Whether [`resume`](Self::resume) goes on from `state`; begins nothing.
+    /// Checks that [`resume`](Self::resume) accepts `state`, without starting a run.
     ///
     /// # Errors
     /// As `resume`.
@@ -196,7 +196,7 @@ impl Loader {
         self.next_batch(state).map(|_| ())
     }
 
-    /// Whether `state` is the end of its epoch: all ranks have received all their batches.
+    /// True if `state` is the end of its epoch: all ranks have received all their batches.
     /// [`resume`](Self::resume) then returns an epoch without batches. A rank with one batch less
     /// than others ([`Tail::Uneven`](crate::Tail::Uneven)) can also have none left of an epoch that
     /// the others have not finished.
@@ -212,13 +212,13 @@ impl Loader {
         state.next_batch(&own)
     }
 
-    /// Batch `number` of `epoch` alone: its bytes are those it has in its epoch. Under a memory budget
-    /// what was prepared of an epoch that nobody has asked for yet is given up for it. Where all of
-    /// its samples are left out, it is empty.
+    /// Returns batch `number` of `epoch` alone, with the bytes that it has in its epoch. Under a
+    /// memory budget this discards batches prepared for an epoch that was not requested yet. The
+    /// batch is empty if all its samples are left out.
     ///
     /// # Errors
-    /// As the epoch's, under a memory budget [`PipelineError::EpochRunning`] while there is an
-    /// unfinished one; [`PipelineError::Setting`] where it has no such batch.
+    /// Those of an epoch; [`PipelineError::EpochRunning`] under a memory budget while an epoch is
+    /// unfinished; [`PipelineError::Setting`] if the epoch has no such batch.
     pub fn batch(&self, epoch: u32, number: u64) -> Result<Batch, PipelineError> {
         let none = PipelineError::Setting {
             setting: "batch",
@@ -228,7 +228,8 @@ impl Loader {
         let shared = &self.shared;
         let runs = number < self.len() && !shared.is_forked();
         if runs && shared.memory.is_bounded() {
-            // There is no room for a run beside the one that waits for its epoch.
+            // The memory of a further run would have to fit next to the run that waits for its
+            // epoch.
             self.parking.park(None);
         }
         let one = number..number.saturating_add(1);
@@ -238,13 +239,13 @@ impl Loader {
         epoch.receive_any(None).unwrap_or(Err(none))
     }
 
-    /// What the loader takes of memory, and what it may take; nothing in a forked process.
+    /// The memory that the loader uses and may use; zeros in a forked process.
     #[must_use]
     pub fn memory(&self) -> MemoryReport {
         self.unless_forked(|shared| shared.memory.report(&shared.config, shared.pool.slab_bytes()))
     }
 
-    /// What the caches hold and have done so far; nothing in a forked process.
+    /// The contents and counters of the caches; zeros in a forked process.
     #[must_use]
     pub fn cache_stats(&self) -> CacheStats {
         self.unless_forked(|shared| shared.caches.stats())
@@ -263,8 +264,8 @@ impl Loader {
         self.unless_forked(|shared| lock(&shared.notes).clone())
     }
 
-    /// What is kept under a lock, which in a forked process may be one that nobody is there to
-    /// release: nothing is known there.
+    /// A value that a lock protects, or the default in a forked process: there the lock may be held
+    /// by a thread that does not exist.
     fn unless_forked<T: Default>(&self, value: impl FnOnce(&Shared) -> T) -> T {
         if self.shared.is_forked() { T::default() } else { value(&self.shared) }
     }
@@ -285,7 +286,7 @@ impl Loader {
     }
 }
 
-/// Checks that labels can follow the images that the recipe mixes, where there are labels.
+/// Checks that labels, if any, can be mixed like the images of the recipe.
 fn check_class_count(dataset: &Dataset, config: &LoaderConfig) -> Result<(), PipelineError> {
     let Work::Images(recipe) = &config.work else { return Ok(()) };
     match recipe.batch_ops().first() {
@@ -304,8 +305,8 @@ fn check_class_count(dataset: &Dataset, config: &LoaderConfig) -> Result<(), Pip
     }
 }
 
-/// Takes what is known of classes from the column of labels, and its labels if the order needs them.
-/// Classes without names are no reason not to train.
+/// Takes the classes of the label column, and its labels if the order needs them. Classes without
+/// names do not prevent training.
 fn label_by(
     dataset: &mut Dataset,
     label: &str,
@@ -326,7 +327,7 @@ fn label_by(
     Ok(note)
 }
 
-/// What gathers rows of tables, if that is what is to be done, and can be with this data set.
+/// The gatherer of table rows, for work on columns that this data set has.
 fn gatherer(dataset: &Dataset, config: &LoaderConfig) -> Result<Option<Gatherer>, PipelineError> {
     let table = dataset.tables().next();
     let first = dataset.shards().first();

@@ -1,13 +1,13 @@
-//! How a memory budget is divided: batches, workers, the largest sample, caches, reader buffers.
+//! The division of a memory budget among batches, workers, the largest sample, caches and readers.
 //!
 //! Arithmetic only; `tl_handoff::permits` bounds the number of batches, decoders and readers to their limits.
 //!
-//! A worker usually needs little and now and then a lot: photographs of a data set differ by two
-//! orders of magnitude. Were every worker given room for the largest image that may be decoded, 16
-//! of them would need 30 GB. So each has a *share*, and one worker at a time may in addition use the
-//! *reserve*, in which the largest sample fits. How large that may be depends on the budget and on
-//! what caches and readers have of it, and not on the number of workers: which samples are too
-//! large must not depend on that.
+//! A worker usually needs little and sometimes a lot: photographs of a data set differ by two
+//! orders of magnitude. With memory for the largest decodable image in every worker, 16 of them
+//! would need 30 GB. So each has a *share*, and one worker at a time may also use the *reserve*,
+//! which fits the largest sample. That size depends on the budget and on the parts of caches and
+//! readers, but not on the number of workers, so that the same samples are too large for any number
+//! of workers.
 
 use std::fmt;
 
@@ -18,23 +18,23 @@ use crate::error::PipelineError;
 
 const MIB: u64 = 1 << 20;
 
-/// What a worker takes besides what grows with samples: the touched part of its stack, the tables
-/// and rows of a resampler, metadata of images, the row index.
+/// The memory of a worker that does not grow with samples: the touched part of its stack, the
+/// tables and rows of a resampler, metadata of images, the row index.
 const WORKER_BYTES: u64 = 4 * MIB;
 
 /// The least a worker's share of the budget may be: decoded images of 1 MB.
 const MIN_SHARE: u64 = 16 * MIB;
 
-/// What is given to every worker before more batches are prepared ahead: with less, photographs of a
-/// few megapixels wait for the reserve.
+/// The share that every worker gets before more batches are prepared ahead: with less, photographs
+/// of a few megapixels wait for the reserve.
 const GOOD_SHARE: u64 = 96 * MIB;
 
-/// Buffers above this size are given back after the sample that needed them. Few photographs
-/// decode to more, and one giant must not cost every worker its size for good.
+/// Larger buffers are freed after the sample that needed them. Few photographs decode to more, and
+/// one giant must not cost every worker its size for good.
 pub(crate) const KEEP_BYTES: u64 = 32 * MIB;
 
-/// The least there must be for every row of batches whose rows differ in size, and what there is
-/// before more batches are prepared ahead.
+/// The least memory of a row in batches whose rows differ in size, reserved before more batches are
+/// prepared ahead.
 const MIN_ROW: u64 = 4 << 10;
 const GOOD_ROW: u64 = 256 << 10;
 
@@ -45,14 +45,14 @@ const MIN_BATCHES: u64 = 2;
 /// workers have something to do where batches are small.
 const AHEAD: u64 = 8;
 
-/// What one sample may take on its way into its row.
+/// The limits of one sample until it is in its row, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SampleLimits {
     /// Bytes as they are read.
     pub(crate) stored: u64,
-    /// What decoding and the recipe's steps may take.
+    /// The limits of decoding and of the recipe's steps.
     pub(crate) decode: Limits,
-    /// Buffers above this size are given back after the sample.
+    /// Larger buffers are freed after the sample.
     pub(crate) keep: usize,
 }
 
@@ -85,29 +85,29 @@ impl SampleLimits {
     }
 }
 
-/// What a budget is to be divided among.
+/// The parts that a budget must cover.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand {
     /// Bytes of a batch, besides rows that grow.
     pub(crate) batch_bytes: u64,
     pub(crate) rows: u64,
-    /// Whether the bytes of a batch depend on its samples.
+    /// True if the bytes of a batch depend on its samples.
     pub(crate) varying: bool,
-    /// Whether samples have masks, which are decoded too.
+    /// True if samples have masks, which are decoded too.
     pub(crate) masks: bool,
-    /// Bytes that a worker holds beside its share: rows that are put aside while others are mixed,
-    /// a buffer that goes back to readers.
+    /// Bytes that a worker holds in addition to its share: rows kept while others are mixed, a
+    /// buffer to return to readers.
     pub(crate) worker_bytes: u64,
     pub(crate) workers: u64,
     /// Batches to prepare ahead.
     pub(crate) prefetch: u64,
     pub(crate) caches: u64,
     pub(crate) readers: u64,
-    /// What decoding and steps may take; `None` where nothing is decoded.
+    /// The limits of decoding and steps; `None` for work that does not decode.
     pub(crate) limits: Option<Limits>,
 }
 
-/// How a budget is divided.
+/// The division of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Division {
     /// Batches that there may be at once.
@@ -130,7 +130,7 @@ impl Division {
     /// [`PipelineError::MemoryBudget`] with the bytes it takes at least.
     pub(crate) fn new(budget: u64, demand: &Demand) -> Result<Self, PipelineError> {
         let required = demand.least();
-        // What needs more than can be counted has no budget.
+        // A demand that overflows fits no budget.
         if budget < required || required == u64::MAX {
             return Err(PipelineError::MemoryBudget { budget, required });
         }
@@ -162,11 +162,11 @@ impl Division {
 }
 
 impl Demand {
-    /// What a sample takes at most under the limits, of which stored bytes have none. The stored bytes
-    /// (raw ones are as large as the decoded), the decoded image, the images of the steps
-    /// (`Plan::scratch_bytes` is held to the same limit) and the result in its own size are as large
-    /// as an image may be; a decoder works in the rest, and again in as much to turn an image. Buffers
-    /// that other samples have left, of which there are up to eight, are a quarter as large at most.
+    /// The most memory of a sample under the limits, which do not bound stored bytes. The stored
+    /// bytes (raw ones are as large as decoded ones), the decoded image, the images of the steps
+    /// (`Plan::scratch_bytes` has the same limit) and the result in its own size can each be as
+    /// large as the largest image. The decoder uses the rest, and as much again to rotate an image.
+    /// Up to eight buffers left by other samples have at most a quarter of that size each.
     fn largest_sample(&self) -> u64 {
         let Some(limits) = self.limits else { return u64::MAX };
         let Limits { max_decoded_bytes: image, max_working_bytes: work, .. } = limits;
@@ -195,14 +195,14 @@ impl Demand {
         self.caches.saturating_add(self.readers)
     }
 
-    /// What batches get before the rest is divided. Where rows grow it is a part of the whole, so
-    /// that how much a batch may hold does not depend on the number of workers.
+    /// The part of batches, taken before the rest is divided. If rows grow it is a fraction of the
+    /// whole, so that the limit of a batch does not depend on the number of workers.
     fn batches_part(&self, available: u64) -> u64 {
         if self.varying { available / 4 } else { self.batch_bytes.saturating_mul(MIN_BATCHES) }
     }
 
-    /// How many batches that part is cut for, whatever the prefetch and the workers: that says how
-    /// much one of them may hold.
+    /// The number of batches that share this part, which fixes the limit of one batch independently
+    /// of the prefetch and the workers.
     fn batches_cut(&self, part: u64) -> u64 {
         if !self.varying {
             return MIN_BATCHES;
@@ -225,30 +225,30 @@ impl Demand {
         self.rows.saturating_mul(MIN_ROW)
     }
 
-    /// What rows may hold of a batch of `bytes`: a fifth of the rest is for buffers that are larger
-    /// than what they hold.
+    /// The memory for the rows of a batch of `bytes`: a fifth of the rest is for the unused part of
+    /// their buffers.
     fn rows_bytes(&self, bytes: u64) -> u64 {
         bytes.saturating_sub(self.batch_bytes) / 5 * 4
     }
 }
 
-/// What a loader takes of memory, and what it may take.
+/// The memory that a loader uses, and its limits, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct MemoryReport {
-    /// The bound on everything, where there is one.
+    /// The bound on the whole, if one is set.
     pub budget: Option<u64>,
     /// Bytes of one batch; where rows grow with their samples, with what they may hold together.
     pub batch_bytes: u64,
-    /// Batches that there may be at once, the consumer's included; `None` where there is no budget.
+    /// The most batches at once, with those of the consumer; `None` without a budget.
     pub max_batches: Option<u64>,
     /// Batches in use: being filled, ready, or with the consumer.
     pub batches: u64,
     /// Those that the consumer holds.
     pub held: u64,
-    /// Worker threads.
+    /// The number of worker threads.
     pub workers: u64,
-    /// Bytes that each may always take; `None` where there is no budget.
+    /// Bytes that each worker may always use; `None` without a budget.
     pub share: Option<u64>,
     /// Bytes that one worker at a time may take in addition, for samples that need more than a share.
     pub reserve: u64,
@@ -287,7 +287,7 @@ impl fmt::Display for MemoryReport {
     }
 }
 
-/// Bytes in mebibytes.
+/// A number of bytes, printed in mebibytes.
 struct Mib(u64);
 
 impl fmt::Display for Mib {

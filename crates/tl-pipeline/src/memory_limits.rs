@@ -1,4 +1,4 @@
-//! The room that a loader has: its budget divided, and what keeps to it.
+//! The memory limits of a loader: its divided budget and their enforcement.
 
 use tl_handoff::permits::BatchPermits;
 use tl_handoff::pool::Lease;
@@ -14,7 +14,7 @@ use crate::row::RowExtras;
 use crate::table::Gatherer;
 use crate::work::Work;
 
-/// What a row has in a slab besides its bytes and numbers: buffers' headers, flags.
+/// The memory of a row in a slab besides its bytes and numbers: buffers' headers, flags.
 const ROW_BYTES: u64 = 512;
 
 /// Images that a mixture puts aside: a mosaic's.
@@ -23,29 +23,28 @@ const UNMIXED: u64 = 3;
 /// The bounds of a loader's memory.
 #[derive(Debug)]
 pub(crate) struct MemoryLimits {
-    /// Who may have a batch.
+    /// The permits of batches.
     pub(crate) permits: Arc<BatchPermits>,
     /// Bytes of decoded blocks of a table.
     blocks: u64,
-    /// `None` where there is no budget.
+    /// `None` without a budget.
     division: Option<Division>,
-    /// What a sample may take.
+    /// The limits of a sample.
     usual: SampleLimits,
-    /// Whoever needs more than its share has this meanwhile.
+    /// Locked by a worker that uses more than its share.
     reserve: Mutex<()>,
     large_samples: AtomicU64,
-    /// Whether rows own buffers.
+    /// True if rows own buffers.
     grows: bool,
     /// Bytes of a batch that depend on its samples, at most; 0 without a budget.
     varying_bytes: u64,
-    /// Bytes that each of a row's two kinds of buffers may have though they are larger than what they
-    /// hold: together a quarter of what all rows may hold, shared by them. `None` where there is no
-    /// bound on them.
+    /// The unused bytes that each of a row's two kinds of buffers may keep: for all rows together a
+    /// quarter of the bytes that they may hold. `None` if they are not bounded.
     kept_per_row: Option<usize>,
 }
 
 impl MemoryLimits {
-    /// That of `config`, whose prefetch is lowered to what there is room for.
+    /// The limits for `config`, whose prefetch is lowered to fit.
     ///
     /// # Errors
     /// [`PipelineError::MemoryBudget`].
@@ -80,7 +79,8 @@ impl MemoryLimits {
                 let worker_bytes = demand.worker_bytes.saturating_add(load_bytes);
                 let demand = Demand { batch_bytes, rows, varying, caches, worker_bytes, ..demand };
                 let division = Division::new(budget, &demand)?;
-                // A slab that was made for a larger batch stays, and fields come beside it.
+                // A slab that was allocated for a larger batch stays, and fields need memory of
+                // their own.
                 let rows_bytes = division.rows_bytes / if both { 2 } else { 1 };
                 Some(Division { rows_bytes, ..division })
             }
@@ -110,12 +110,13 @@ impl MemoryLimits {
         })
     }
 
-    /// What a sample may always take.
+    /// The limits of a sample that fits a worker's share.
     pub(crate) fn usual(&self) -> &SampleLimits {
         &self.usual
     }
 
-    /// What a sample may take that needs more, and leave to do so; `None` where that is nothing more.
+    /// The limits of a sample that needs more, with the lock of the reserve; `None` if they are not
+    /// higher.
     pub(crate) fn reserve(&self) -> Option<(MutexGuard<'_, ()>, SampleLimits)> {
         let division = self.division.as_ref().filter(|division| division.reserve > 0)?;
         let leave = lock(&self.reserve);
@@ -123,12 +124,12 @@ impl MemoryLimits {
         Some((leave, division.largest))
     }
 
-    /// Whether there is a bound on everything.
+    /// True with a memory budget.
     pub(crate) fn is_bounded(&self) -> bool {
         self.division.is_some()
     }
 
-    /// Lets go of buffers that rows have from another filling, where there is a bound on them.
+    /// Frees buffers that rows kept from another filling, if they are bounded.
     pub(crate) fn trim(&self, lease: &mut Lease<RowExtras>) {
         if let Some(keep) = self.kept_per_row {
             for extra in lease.extras_mut() {
@@ -137,8 +138,8 @@ impl MemoryLimits {
         }
     }
 
-    /// Counts what a row has come to own, and lets go of it where there is no room for it; the batch
-    /// is an error then.
+    /// Charges the buffers that a row owns now, and frees them if they do not fit; the batch is
+    /// then an error.
     pub(crate) fn charge(&self, lease: &Lease<RowExtras>, extra: &mut RowExtras) {
         let Some(permit) = lease.permit().filter(|_| self.grows) else { return };
         let sum = permit.charge(extra.bytes());
@@ -163,7 +164,7 @@ impl MemoryLimits {
         }
     }
 
-    /// What there is and may be.
+    /// The memory in use and its limits.
     pub(crate) fn report(&self, config: &LoaderConfig, slab_bytes: u64) -> MemoryReport {
         let (batches, held) = self.permits.counts();
         let batch_bytes = if config.batching.pads() {
@@ -188,7 +189,7 @@ impl MemoryLimits {
     }
 }
 
-/// What a configuration asks for, besides its batches.
+/// The demand of a configuration, without its batches.
 fn demand(config: &LoaderConfig, layout: &BatchLayout) -> Demand {
     let mixes = matches!(&config.work, Work::Images(recipe) if !recipe.batch_ops().is_empty());
     let row = layout.spec.and_then(|spec| spec.bytes()).unwrap_or(0) as u64;
@@ -219,7 +220,7 @@ fn readers(config: &LoaderConfig) -> u64 {
     config.read_ahead_bytes.saturating_mul(2).saturating_add(spare)
 }
 
-/// What a worker may have of buffers between two uses.
+/// The bytes of buffers that a worker may keep between two uses.
 fn worker_spare(config: &LoaderConfig) -> u64 {
     config.readers.buffers(0).map_or(0, |_| SPARE_BYTES as u64)
 }

@@ -1,5 +1,5 @@
-//! What one thread counts in its own memory: the time of stages, samples and bytes of a worker, the
-//! waits of the consumer. Nothing is shared until a batch is done.
+//! The counters of one thread in its own memory: the time of stages, samples and bytes of a worker,
+//! the waits of the consumer. They are shared when a batch is done.
 
 use std::mem;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use crate::reader::Waits;
 use crate::stage::{Stage, StageTimes};
 use crate::trace::{Event, EventBuffer, EventKind};
 
-/// What a worker has done since it was last asked.
+/// The counts of a worker since the last call.
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
     /// Samples, good or bad.
@@ -36,7 +36,7 @@ pub(crate) struct WorkerMetrics {
 }
 
 impl WorkerMetrics {
-    /// Counts from now on, and traces where there is something to trace into.
+    /// Starts counting, and tracing if `events` is given.
     pub(crate) fn start(events: Option<EventBuffer>) -> Self {
         Self { last: Instant::now(), counted: Counted::default(), subject: 0, events }
     }
@@ -91,7 +91,7 @@ impl WorkerMetrics {
         self.counted.waits.late_time += self.last.saturating_duration_since(start);
     }
 
-    /// What was counted since this was last called. What is to be traced goes into the trace.
+    /// Returns the counts since the last call, and adds its events to the trace.
     pub(crate) fn take(&mut self) -> Counted {
         if let Some(events) = &mut self.events {
             events.flush();
@@ -110,7 +110,7 @@ impl WorkerMetrics {
 /// The consumer's stopwatch: when it asks for a batch, and when it has it.
 #[derive(Debug)]
 pub(crate) struct ConsumerWatch {
-    /// When it received its last batch of the epoch.
+    /// The time at which it received its last batch of the epoch.
     received: Option<Instant>,
     events: Option<EventBuffer>,
 }

@@ -13,14 +13,14 @@ use crate::audit::{AuditEntry, Outcome};
 pub enum LoaderNote {
     /// Threads read instead of `io_uring`.
     NoUring {
-        /// How many.
+        /// The number of threads.
         threads: usize,
         /// The system's message; `None` without the feature.
         error: Option<String>,
     },
     /// The workers read from here on: a reader could not be started, or `io_uring` failed.
     ReadersGone {
-        /// The system's message.
+        /// The message of the system.
         error: String,
     },
     /// The source of a sample panicked when it was asked before the sample's turn: to announce it,
@@ -56,7 +56,7 @@ pub enum LoaderNote {
         /// The finding.
         note: Note,
     },
-    /// The names of a label's categories are damaged; the labels are there.
+    /// The names of a label's categories are damaged; the labels are usable.
     NoClassNames {
         /// The defect.
         error: String,

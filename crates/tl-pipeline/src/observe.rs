@@ -11,9 +11,9 @@ use crate::stats::LoaderStats;
 use crate::trace::Trace;
 
 impl Loader {
-    /// What the loader has done so far.
+    /// The statistics of the loader so far.
     ///
-    /// What workers count arrives when they turn to another batch; until then, what they did last is
+    /// Workers add their counts when they start another batch; until then their latest work is
     /// missing.
     #[must_use]
     pub fn stats(&self) -> LoaderStats {
@@ -29,16 +29,16 @@ impl Loader {
         })
     }
 
-    /// What the time went to so far, and what limits the loader.
+    /// The report on where time was spent so far, and which stage limits the loader.
     #[must_use]
     pub fn report(&self) -> Report {
         Report::new(self.stats())
     }
 
     /// Writes the latest events as JSON in the trace event format, which
-    /// [Perfetto](https://ui.perfetto.dev) and the trace viewers of browsers open: what every worker
-    /// and the consumer did when. Without [`LoaderConfig::trace`](crate::LoaderConfig) there are
-    /// none.
+    /// [Perfetto](https://ui.perfetto.dev) and the trace viewers of browsers open: the activity of
+    /// every worker and of the consumer over time. Without
+    /// [`LoaderConfig::trace`](crate::LoaderConfig) the list is empty.
     ///
     /// # Errors
     /// Those of `out`, which should be buffered, and [`PipelineError::Forked`].

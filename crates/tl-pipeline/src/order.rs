@@ -1,9 +1,9 @@
 //! The order of samples in an epoch, computed one position at a time.
 //!
-//! There is no list that is shuffled and no buffer: the sample at a position is a function of the
-//! position, the seed and the epoch. A [`Sampler`] says which samples and how they are shuffled;
-//! resolved over a data set it is a [`Sequence`], which has an [`Order`] for every epoch.
-//! `docs/order.md` specifies all of it to the bit, with test vectors.
+//! No list is shuffled and no buffer is kept: the sample at a position is a function of the
+//! position, the seed and the epoch. A [`Sampler`] selects the samples and their shuffle; resolved
+//! over a data set it is a [`Sequence`], which has an [`Order`] for every epoch. `docs/order.md`
+//! specifies all of it to the bit, with test vectors.
 
 mod block;
 mod listing;
@@ -26,7 +26,7 @@ use sequence::Arrangement;
 use tl_handoff::sync::Arc;
 use weights::{draw_key, draw_once};
 
-/// Which sample stands at which position of an epoch.
+/// The order of an epoch: the sample at each position.
 ///
 /// ```
 /// use tl_pipeline::Order;
@@ -45,7 +45,7 @@ pub struct Order {
     made: Made,
 }
 
-/// What all orders of a sequence have in common.
+/// The part that all orders of a sequence share.
 #[derive(Debug)]
 struct Tables {
     sample_count: u64,
@@ -59,7 +59,7 @@ struct Tables {
     len: u64,
 }
 
-/// What is made for an epoch in advance.
+/// The part that is computed for an epoch in advance.
 #[derive(Clone, Debug)]
 enum Made {
     /// The permutation of the first repetition.
@@ -68,13 +68,13 @@ enum Made {
     Mixed(Keys),
     /// The key of the draws.
     Drawn(u64),
-    /// What was drawn, and where each sample is among it, `u64::MAX` where it is not. The latter
-    /// is left empty where samples repeat.
+    /// The drawn samples, and each sample's position among them, `u64::MAX` for one that was not
+    /// drawn. `positions` is empty if samples repeat.
     DrawnOnce { samples: Arc<[u64]>, positions: Arc<[u64]> },
 }
 
 impl Order {
-    /// Every sample at the position of its own number.
+    /// The order of the data set: sample `n` at position `n`.
     #[must_use]
     pub fn sequential(sample_count: u64) -> Self {
         Sequence::of_all(sample_count, Shuffle::None).order(0, 0)
@@ -108,13 +108,13 @@ impl Order {
         Self { tables, seed, epoch, made }
     }
 
-    /// How many positions there are.
+    /// The number of positions.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.tables.len
     }
 
-    /// Whether there is no position.
+    /// True without positions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -158,9 +158,8 @@ impl Order {
         permutation::derive(&[self.seed; 8], 0, position)[0]
     }
 
-    /// The position at which `sample` comes. `None` when there is no such sample, when it comes
-    /// never or more than once, and when it may, because each position is drawn from all samples
-    /// or all are drawn repeatedly.
+    /// The position of `sample`. `None` if the sample does not exist, or comes never or more than
+    /// once, or could: if each position is drawn from all samples, or all are drawn repeatedly.
     #[must_use]
     pub fn position_of(&self, sample: u64) -> Option<u64> {
         let tables = &*self.tables;

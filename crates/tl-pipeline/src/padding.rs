@@ -1,15 +1,15 @@
-//! Padding: what is added around images so that those of a batch have one size.
+//! Padding around images, so that all images of a batch have one size.
 //!
-//! An image is rendered as if it were alone, at the front of its row of the batch, and then moved to
-//! where it belongs in place: its top left corner is the row's, and zeros follow on the right and
-//! below. Zero is the zero of every type that batches have.
+//! An image is rendered alone at the front of its row of the batch, and its lines are then moved in
+//! place: its top left corner is the row's, and zeros follow on the right and below. All bits zero
+//! are the number zero in every element type.
 
 use tl_transform::{Layout, OutputSpec};
 
 /// A plane of numbers, or of pixels of several, within a larger one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Padding {
-    /// Planes one behind the other.
+    /// The number of planes.
     planes: usize,
     /// Bytes from one pixel to the next.
     pixel_bytes: usize,

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tbl_io::Escaped;
 
-/// What `work` returns, or the message of its panic on one line, empty where that has none. What it
-/// changed is in an unknown state then.
+/// Returns the result of `work`, or the message of its panic on one line, empty without one. After
+/// a panic the state of the values that it changed is unknown.
 pub(crate) fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| message(&*panic))
 }

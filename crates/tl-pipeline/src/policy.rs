@@ -1,4 +1,4 @@
-//! What becomes of samples that cannot be used, and how many of them are too many.
+//! The handling of bad samples, and the error budget.
 
 use tl_handoff::sync::Arc;
 use tl_transform::Rng;
@@ -6,36 +6,34 @@ use tl_transform::Rng;
 use crate::audit::AuditEntry;
 use crate::error::PipelineError;
 
-/// What to do with a sample that cannot be read, decoded or processed.
+/// The handling of a sample that cannot be read, decoded or processed.
 ///
-/// Whatever is chosen, the other samples are what they would be without it, and what is done is a
-/// function of the order, the seed, the epoch and the position: it depends on no thread and on no
-/// other failure.
+/// The choice does not change other samples. Its effect is a function of the order, the seed, the
+/// epoch and the position; it depends on no thread and no other failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnError {
-    /// The epoch ends with the error, in place of the batch that the sample belongs to.
+    /// The epoch ends with the error instead of the sample's batch.
     #[default]
     Raise,
     /// The sample is left out, counted and listed. Its batch is shorter by one; no other sample
     /// moves into it, so what the other batches hold does not change. A batch without any sample left
     /// is left out too, or with several ranks the error [`PipelineError::EmptyBatch`].
     Skip,
-    /// Another sample of the epoch takes its row, drawn from the seed, the epoch and the position (of
-    /// its own batch where images are padded, so that there is room for it); if that one is bad too,
-    /// the next that is drawn. The row has that sample's index and label.
+    /// Another sample of the epoch takes its row, drawn from the seed, the epoch and the position;
+    /// if that one is bad too, the next draw. With padded images it comes from the same batch, so
+    /// that it fits. The row has the index and label of that sample.
     Replace,
     /// The row is filled with zeros (a mask with its padding), keeps the sample's index, has the label -1 and does not count
     /// as valid ([`Batch::valid`](crate::Batch::valid)).
     Fill,
 }
 
-/// How many samples of an epoch may be bad before it ends with
-/// [`PipelineError::ErrorBudget`].
+/// The number of bad samples in an epoch above which it ends with [`PipelineError::ErrorBudget`].
 ///
-/// Counted in the order of the batches, so that the epoch ends at the same batch for any number of
-/// workers; every rank counts its own samples, and a resumed epoch begins to count anew. By default
-/// more than half of an epoch is too many.
+/// Bad samples are counted in the order of batches, so that the epoch ends at the same batch for
+/// any number of workers. Every rank counts its own samples, and a resumed epoch starts at zero.
+/// The default is half of an epoch.
 ///
 /// ```
 /// use tl_pipeline::{ErrorBudget, LoaderConfig, OnError, Work};
@@ -69,13 +67,14 @@ impl Default for ErrorBudget {
     }
 }
 
-/// Fewer samples than this say nothing about a rate, and neither do so few that fewer than this many
-/// may be bad: of a data set that keeps to the rate, chance alone would soon find one too many.
+/// With fewer samples, or fewer allowed bad ones, a rate is not reliable: even in a data set that
+/// keeps to the rate, chance alone would soon exceed it.
 const RATE_SAMPLES: f64 = 1000.0;
 const RATE_ERRORS: f64 = 10.0;
 
 impl ErrorBudget {
-    /// How many samples may have been bad among the first `received` of an epoch of `samples`.
+    /// The number of bad samples that are allowed among the first `received` of an epoch of
+    /// `samples`.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -90,7 +89,7 @@ impl ErrorBudget {
         self.count.unwrap_or(u64::MAX).min(of_rate)
     }
 
-    /// Fails for a rate that is none.
+    /// Fails for a rate outside 0 to 1.
     pub(crate) fn check(&self) -> Result<(), PipelineError> {
         match self.rate {
             Some(rate) if !(0.0..=1.0).contains(&rate) => Err(PipelineError::ErrorRate { rate }),
@@ -114,7 +113,7 @@ impl ErrorCount {
         Self { budget, samples, received: 0, errors: 0 }
     }
 
-    /// How many were bad so far.
+    /// The number of bad samples so far.
     pub(crate) const fn errors(&self) -> u64 {
         self.errors
     }
@@ -140,14 +139,14 @@ impl ErrorCount {
     }
 }
 
-/// How many samples are tried in the place of a bad one.
+/// The number of samples that are tried instead of a bad one.
 pub(crate) const REPLACEMENTS: u64 = 16;
 
-/// Set apart from what is drawn for samples by a key of its own: the fraction of the cube root of 2.
+/// The key that separates these draws from those of samples: the fraction of the cube root of 2.
 const REPLACEMENT_KEY: u64 = 0x428A_2F98_D728_AE22;
 
-/// Which of `count` others take the place of the sample at `position`, in the order in which they are
-/// tried. It can be among them itself, and fails again.
+/// The candidates among `count` samples to replace the one at `position`, in the order in which
+/// they are tried. It can be among them itself, and then fails again.
 pub(crate) fn replacements(
     seed: u64,
     epoch: u32,
@@ -177,8 +176,8 @@ mod tests {
         AuditEntry { epoch: 0, position, error, outcome: Outcome::Skipped }
     }
 
-    /// After each batch of `rows` samples with so many errors: the errors, the samples and what was
-    /// allowed where they were too many.
+    /// The errors, the samples and the allowed errors after the first batch that exceeds the
+    /// budget. Each batch has `rows` samples and this many errors.
     fn end(budget: ErrorBudget, rows: u64, errors: &[u64]) -> Option<(u64, u64, u64)> {
         let mut count = ErrorCount::new(budget, rows * errors.len() as u64);
         errors.iter().find_map(|&errors| {
@@ -244,7 +243,7 @@ mod tests {
         assert_eq!(ErrorBudget { count: None, rate: Some(1.0) }.allowed(7, 7), 7);
     }
 
-    /// The constants are those of `testdata/tools/reference.py`.
+    /// `testdata/tools/reference.py` has the same constants.
     #[test]
     fn replacements_are_a_function_of_seed_epoch_and_position() {
         let draw = |samples, seed, epoch, position| {

@@ -1,7 +1,8 @@
-//! The reader stage: threads that bring the bytes of coming rows before a worker asks for them.
+//! The reader stage: threads that read the bytes of coming rows before a worker needs them.
 //!
-//! Without it the system is told what will be read, and workers read. That is as fast where hints
-//! work; this is for storage that does not heed them, and for stores that are not files.
+//! Without it workers read, after hints to the system about coming reads. That is as fast on
+//! storage that follows the hints. This stage is for storage that does not, and for stores that are
+//! not files.
 
 mod counters;
 
@@ -68,7 +69,7 @@ fn spawn(
     started.map_err(|error| give_up(run, &error)).ok()
 }
 
-/// Leaves the reading to the workers, and says so: nobody is to be told to add readers.
+/// Leaves reading to the workers and notes it, so that no report advises more readers.
 fn give_up(run: &Run, error: &io::Error) {
     run.close_window();
     run.shared().counters.readers.start(0);
@@ -99,7 +100,7 @@ impl Lookup<'_> {
         let place = self.run.place(row);
         let known = self.epoch.take().filter(|epoch| epoch.number == place.epoch);
         let epoch = self.epoch.insert(known.unwrap_or_else(|| self.run.order(place.epoch)));
-        // What is in the way of knowing ends the run when a worker gets here.
+        // An error here ends the run when a worker reaches this row.
         let grouping = self.run.grouping(epoch, place).ok()?;
         let slot = self.run.slot(grouping.as_deref(), place);
         let sample = epoch.order.sample_at(slot.position);
@@ -141,7 +142,7 @@ impl<'a> Log<'a> {
         Self { counters: &shared.counters.readers, events }
     }
 
-    /// Sample `sample` has been read, and was since `start`, beside others in their lanes.
+    /// Records that `sample` was read, from `start` on, in a lane next to those of other reads.
     fn read(&mut self, sample: u64, lane: u32, start: Instant, fetched: &Fetched) {
         let now = Instant::now();
         let time = now.saturating_duration_since(start);
@@ -157,7 +158,7 @@ impl<'a> Log<'a> {
     }
 }
 
-/// Reads one sample after the other until there are no more.
+/// Reads one sample at a time until no rows are left.
 fn read_one_by_one(run: &Run, reader: usize) {
     let Some(window) = run.window() else { return };
     let _watch = Watch { window };
@@ -219,21 +220,21 @@ fn start_uring(
     Err(None)
 }
 
-/// Keeps as many reads under way as there may be until there are no more rows.
+/// Keeps as many reads in flight as allowed until no rows are left.
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
 fn read_side_by_side(run: &Run, mut reader: tbl_io::UringReader) {
     let Some(window) = run.window() else { return };
     let _watch = Watch { window };
     let mut lookup = Lookup { run, epoch: None, scratch: Vec::new() };
     let mut log = Log::new(run, 0);
-    // The samples of the rows that are being read, since when, and beside which others.
+    // The samples of the rows that are being read, with the start and the lane of each read.
     let mut under_way = std::collections::HashMap::new();
     let mut lanes = Vec::new();
     // A row that is waiting for room.
     let mut pending: Option<Wanted> = None;
     loop {
         while !reader.is_full() {
-            // It sleeps for room only while there is no read whose end would go unnoticed.
+            // It sleeps only while no read is in flight, whose end it would miss.
             let waits = reader.is_idle();
             let wanted = match pending.take() {
                 Some(wanted) => wanted,

@@ -6,18 +6,18 @@ use tbl_io::PageCache;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Readers {
-    /// The workers, each when it needs one. The system is told 32 samples ahead.
+    /// The workers, each when it needs a sample. The system gets hints 32 samples ahead.
     #[default]
     Workers,
-    /// So many threads of their own, ahead of the workers.
+    /// This many separate threads, ahead of the workers.
     Threads(usize),
-    /// One thread that keeps so many reads under way through `io_uring`. Where it is not to be had
-    /// (the feature `io-uring` is not built in, the kernel refuses) four threads read instead, and
-    /// [`Loader::notes`](crate::Loader::notes) says so.
+    /// One thread that keeps `depth` reads in flight through `io_uring`. Without it (the feature
+    /// `io-uring` is not built in, or the kernel refuses) four threads read instead, with a note in
+    /// [`Loader::notes`](crate::Loader::notes).
     Uring {
         /// Reads under way at once.
         depth: u32,
-        /// Whether they go through the page cache.
+        /// The use of the page cache.
         page_cache: PageCache,
     },
 }
@@ -25,8 +25,8 @@ pub enum Readers {
 /// Threads that read where `io_uring` is refused.
 pub(crate) const THREADS_INSTEAD: usize = 4;
 
-/// How many rows ahead the system is told what will be read: enough to keep a disk busy while a few
-/// samples are decoded, and at 100 KB a sample a few megabytes of page cache.
+/// The lead of hints to the system, in rows: enough to keep a disk busy while a few samples are
+/// decoded, and at 100 KB a sample a few megabytes of page cache.
 pub(crate) const READ_AHEAD: u64 = 32;
 
 /// More readers, or reads under way, than this are a mistake in the caller's arithmetic.

@@ -105,7 +105,7 @@ impl Renderer {
         Self { runner: self.runner.with_user_transforms(user_transforms), ..self }
     }
 
-    /// The same with at most so many bytes for what lies between the passes.
+    /// The same with at most this many bytes for images between the passes.
     #[must_use]
     pub fn with_memory_limit(self, bytes: u64) -> Self {
         Self { runner: self.runner.with_memory_limit(bytes), ..self }
@@ -118,7 +118,7 @@ impl Renderer {
         self.image.trim(bytes);
     }
 
-    /// [`Renderer::render`] of an image of which at least [`Pass::source`] of the head is there.
+    /// [`Renderer::render`] of an image that has at least the region [`Pass::source`] of the head.
     pub(crate) fn render_view(
         &mut self,
         plan: &Plan,
@@ -136,8 +136,8 @@ impl Renderer {
         self.finish(plan, out, metrics)
     }
 
-    /// Runs `plan` on the planes of a JPEG that was decoded at `scale`, of which at least
-    /// [`samples_read`] is there.
+    /// Runs `plan` on the planes of a JPEG that was decoded at `scale` and has at least
+    /// [`samples_read`].
     ///
     /// # Errors
     /// As [`Renderer::render`].
@@ -163,7 +163,7 @@ impl Renderer {
         self.finish(plan, out, metrics)
     }
 
-    /// What follows the head, which is in `self.image`.
+    /// Runs the rest of the plan on the head's result, `self.image`.
     fn finish(
         &mut self,
         plan: &Plan,

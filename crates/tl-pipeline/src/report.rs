@@ -1,4 +1,4 @@
-//! What limits a loader: its counters, read as rates and shares, with a verdict in one sentence.
+//! The limit of a loader: its counters as rates and shares, with a verdict in one sentence.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,19 +10,19 @@ use crate::stats::LoaderStats;
 /// Readers that read for less than this part of the time could do more.
 const FULLY_USED: f64 = 0.8;
 
-/// What keeps batches from coming faster.
+/// The stage that limits the rate of batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Limit {
-    /// Whoever takes the batches: workers wait for it more than it waits for them.
+    /// The consumer of the batches: workers wait for it more than it waits for them.
     Consumer,
     /// The stage that workers spend most of their time on.
     Stage(Stage),
-    /// Whoever reads ahead of the workers: they wait for it, or read for it.
+    /// The readers: workers wait for them, or read instead of them.
     Readers,
 }
 
-/// What a loader's time went to, and what limits it.
+/// The shares of a loader's time, and its limit.
 ///
 /// Its text ends in one sentence that names the limit and the rate without it.
 ///
@@ -49,7 +49,7 @@ impl Report {
         Self { stats }
     }
 
-    /// The counters it is made of.
+    /// The counters of the report.
     #[must_use]
     pub fn stats(&self) -> &LoaderStats {
         &self.stats
@@ -111,7 +111,7 @@ impl Report {
     #[must_use]
     pub fn reader_use(&self) -> f64 {
         let ReaderStats { readers, read_time, .. } = self.stats.readers;
-        // What is read between two epochs is nobody's waiting.
+        // No thread waits for reads between two epochs.
         let reading = share(read_time, self.elapsed());
         if readers == 0 { 0.0 } else { (reading / float(readers as u64)).min(1.0) }
     }
@@ -149,7 +149,7 @@ impl Report {
         if *batches == 0 { 0.0 } else { float(*ready) / float(*batches) }
     }
 
-    /// What limits the loader; `None` before it has done anything.
+    /// The stage that limits the loader; `None` before its first sample.
     #[must_use]
     pub fn limit(&self) -> Option<Limit> {
         if self.stats.processed == 0 || self.stats.samples == 0 {
@@ -214,16 +214,16 @@ impl Report {
         }
     }
 
-    /// Why no more than that could be reached, where it is not the workers.
+    /// The reason for the limit in words, if it is not the workers.
     fn why(&self, limit: Limit) -> &'static str {
         let by_consumer = self.capacity_without(limit) > self.demand();
         if by_consumer { ", which is all the consumer can take" } else { "" }
     }
 
-    /// What a limit has of the workers' time while they do not wait for the consumer.
+    /// The time of a limit within the workers' time, without their waits for the consumer.
     fn time_of(&self, limit: Limit) -> Duration {
         let ReaderStats { readers, late_time, wait, .. } = self.stats.readers;
-        // Where readers have given up, reading is the workers' own.
+        // If readers have given up, the workers read.
         let kept = |time| if readers == 0 { Duration::ZERO } else { time };
         let late_time = kept(late_time);
         let wait = kept(wait);
@@ -335,7 +335,7 @@ fn ratio(count: u64, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { float(count) / time.as_secs_f64() }
 }
 
-/// `time` for one of `count`; none where there are none.
+/// `time` divided by `count`; zero if `count` is.
 fn mean(time: Duration, count: u64) -> Duration {
     let nanos = time.as_nanos().checked_div(u128::from(count)).unwrap_or(0);
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
@@ -434,7 +434,7 @@ mod tests {
 
     #[test]
     fn readers_limit_whom_workers_wait_and_read_for() {
-        // Of four seconds by two workers 2.2 s wait, 0.8 s read for readers, 0.1 s read beside that.
+        // Of four seconds by two workers 2.2 s wait, 0.8 s read for readers, 0.1 s read besides.
         let report = read_ahead([900, 700, 0, 200, 0, 0], (2200, 800), 7600);
         assert_eq!(report.limit(), Some(Limit::Readers));
         assert_eq!((report.reader_wait(), report.late(), report.reader_use()), (0.55, 0.2, 0.95));

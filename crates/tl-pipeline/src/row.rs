@@ -16,9 +16,9 @@ pub(crate) struct RowExtras {
     /// The data set whose mapping has the sample, where it was not copied.
     pub(crate) view_of: Option<Arc<Dataset>>,
     pub(crate) fields: RowFields,
-    /// Whether the row is to be left out, because there is nothing in it.
+    /// True for a row without content, to be left out.
     pub(crate) left_out: bool,
-    /// What was wrong with the row's sample, and its outcome.
+    /// The faults of the row's sample, and their outcomes.
     pub(crate) findings: Vec<Finding>,
 }
 

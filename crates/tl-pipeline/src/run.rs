@@ -1,8 +1,9 @@
-//! A run: workers that go on from one epoch to the next, and what they share with the consumer.
+//! A run: workers that continue from one epoch to the next, and the state that they share with the
+//! consumer.
 //!
 //! Rows are numbered through all epochs of a run, and so are batches: every epoch of a loader has
-//! equally many. That way one ring bounds what is in flight, the next epoch's first batches are
-//! prepared while the present one ends, and no thread is started in between.
+//! equally many. So one ring bounds the batches in flight, the first batches of the next epoch are
+//! prepared while the current one ends, and no thread is started in between.
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -33,29 +34,30 @@ use crate::schedule::Slot;
 use crate::shared::Shared;
 use crate::stage::Stage;
 
-/// Orders that are in use at once: those of the epoch that ends, of the next, and of the one that
-/// caches look into from there.
+/// The number of orders in use at once: of the epoch that ends, of the next, and of the one after
+/// it, which caches look into.
 const ORDERS: usize = 3;
 
 /// One epoch of a run.
 pub(crate) struct EpochOrder {
     pub(crate) number: u32,
     pub(crate) order: Order,
-    /// Where samples are grouped.
+    /// The bucketing of samples, if images are padded.
     bucketing: Option<Bucketing>,
 }
 
-/// What workers and consumer share.
+/// The state that workers and consumer share.
 pub(crate) struct Run {
     pub(crate) ring: Ring<Arc<Lease<RowExtras>>, Filled, PipelineError>,
     first_epoch: u32,
-    /// Of the epochs that workers have reached, and the next one, where caches look ahead.
+    /// The orders of the epochs that workers have reached, and of the next one for caches that look
+    /// ahead.
     orders: RecentCache<EpochOrder>,
     /// Set when nobody is going to receive anything any more.
     is_over: AtomicBool,
-    /// Leave to begin batches; `None` while another run is going on and memory is bounded.
+    /// The right to begin batches; `None` while another run has it and memory is bounded.
     ticket: Option<RunTicket>,
-    /// Rows that readers are ahead of the workers with, where there are readers.
+    /// The window of rows that readers have read ahead, with readers.
     window: Option<Window>,
     shared: Arc<Shared>,
 }
@@ -101,7 +103,7 @@ impl Run {
         Self { ring, first_epoch: epoch, orders, is_over, ticket, window, shared }
     }
 
-    /// Where row `row` of the run is.
+    /// The place of row `row` of the run.
     pub(crate) fn place(&self, row: u64) -> Place {
         let schedule = &self.shared.schedule;
         let batch_size = self.config().batch_size as u64;
@@ -137,7 +139,7 @@ impl Run {
         self.first_epoch.saturating_add(ahead)
     }
 
-    /// How the samples of the batch at `place` are grouped, where they are.
+    /// The grouping of the samples around the batch at `place`, if images are padded.
     pub(crate) fn grouping(
         &self,
         epoch: &EpochOrder,
@@ -148,7 +150,7 @@ impl Run {
         bucketing.window(self, &epoch.order, first).map(Some)
     }
 
-    /// What stands in a row of a batch that is grouped like this.
+    /// The slot of a row in a batch with this grouping.
     pub(crate) fn slot(&self, grouping: Option<&bucket::Window>, place: Place) -> Slot {
         let schedule = &self.shared.schedule;
         let slot = schedule.slot(place.batch, place.row);
@@ -156,8 +158,8 @@ impl Run {
         Slot { position: grouping.map_or(slot.position, grouped), ..slot }
     }
 
-    /// The sample so many rows behind `place`, if that is in the same epoch, and what is in the way of
-    /// knowing it does not come up in its turn.
+    /// The sample `rows` rows after `place`, if that is in the same epoch. Errors are left to the
+    /// row itself.
     pub(crate) fn ahead(&self, epoch: &EpochOrder, place: Place, rows: u64) -> Option<u64> {
         let schedule = &self.shared.schedule;
         let batch_size = self.config().batch_size as u64;
@@ -212,17 +214,17 @@ impl Run {
         &self.shared.memory
     }
 
-    /// The rows that readers are ahead with, where there are readers.
+    /// The window of rows that readers have read ahead, with readers.
     pub(crate) fn window(&self) -> Option<&Window> {
         self.window.as_ref()
     }
 
-    /// Whether nobody is going to receive anything any more, so that rows can be given up.
+    /// True if no batch will be received any more, so that rows can be given up.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Whether the run may begin batches.
+    /// True if the run may begin batches.
     pub(crate) fn has_ticket(&self) -> bool {
         self.ticket.is_some()
     }
@@ -253,7 +255,7 @@ impl Run {
         &self.shared.dataset
     }
 
-    /// Whether images are padded, so that the layout of a batch depends on its epoch's order.
+    /// True if images are padded, so that the layout of a batch depends on its epoch's order.
     pub(crate) fn is_padded(&self) -> bool {
         self.config().batching.pads()
     }

@@ -27,24 +27,24 @@ const STEPS: usize = 16;
 /// A sample as a container holds it.
 #[derive(Debug)]
 pub struct Stored<'a> {
-    /// What the bytes are; raw pixels are told from encoded images by this alone.
+    /// The format of the bytes, the only distinction between raw pixels and encoded images.
     pub format: SampleFormat,
     /// Width and height of raw pixels; of no meaning for the rest.
     pub size: (u32, u32),
     /// The bytes. Those of raw pixels may be exchanged for others.
     pub bytes: &'a mut Vec<u8>,
-    /// The row index stored for a JPEG, if there is one. The result does not depend on it.
+    /// The row index stored for a JPEG, if any. The result does not depend on it.
     pub row_index: Option<&'a [u8]>,
 }
 
-/// What a sample is rendered from.
+/// The input of rendering.
 pub(crate) enum Input<'a> {
     Stored(Stored<'a>),
     /// An RGB image in rows without padding, and its width and height.
     Pixels(&'a [u8], (u32, u32)),
 }
 
-/// Where the result goes.
+/// The destination of a result.
 #[derive(Debug)]
 pub enum Target<'a> {
     /// Memory of exactly the size that the recipe gives.
@@ -52,9 +52,9 @@ pub enum Target<'a> {
     /// Memory of images of this width and height, which the result is put into the top left corner
     /// of; zeros surround it. Recipes that make several images of a sample have no such target.
     Padded {
-        /// The memory.
+        /// The memory of the row.
         row: &'a mut [u8],
-        /// Width and height.
+        /// Width and height of the row's images in pixels.
         size: (u32, u32),
     },
     /// An image that takes on the size of the result. Its data are in the form of the recipe's
@@ -84,17 +84,17 @@ pub enum Target<'a> {
 pub struct SampleRenderer {
     recipe: Recipe,
     decoder: Decoder,
-    /// What was decoded: all of an image or the part that a plan reads.
+    /// The decoded image, whole or the part that a plan reads.
     image: Image,
     renderer: Renderer,
-    /// What is done to the present sample: one plan for every image that the recipe makes of it.
+    /// The plans for the current sample: one for each of its views.
     plans: Vec<Plan>,
     damage: Option<Damage>,
     /// Width and height of the present sample's image before anything was done to it.
     size: (u32, u32),
     /// The JPEG samples that [`Self::look_at`] may still look at.
     unseen: u8,
-    /// Whether a reduced image was found.
+    /// True if a reduced image was found.
     is_found: bool,
     /// The properties that the first reduced image loses, until they are taken.
     reductions: Option<Reductions>,
@@ -132,7 +132,7 @@ impl SampleRenderer {
             let Some(unseen) = self.unseen.checked_sub(1) else { return };
             self.unseen = unseen;
         }
-        // What cannot be read is that sample's error.
+        // An error here is reported when the sample is decoded.
         let Ok(info) = tl_decode::probe(stored.bytes) else { return };
         let found = info.reductions(Color::Rgb8);
         // Three equal channels have all that one has, and most data sets have such images.
@@ -162,15 +162,15 @@ impl SampleRenderer {
         self
     }
 
-    /// Makes of `stored` what the recipe says, and returns the plans that were carried out: one for
-    /// each image that the recipe makes of a sample ([`Recipe::views`]). Those images lie one behind
-    /// the other; as a [`Target::Image`] they are one high image.
+    /// Renders `stored` with the recipe, and returns the plans that were carried out: one for each
+    /// view of a sample ([`Recipe::views`]). The views follow each other in memory; as a
+    /// [`Target::Image`] they are one tall image.
     ///
     /// # Errors
-    /// What is wrong with the sample; the contents of the target are unspecified then.
+    /// The fault of the sample; the contents of the target are then unspecified.
     ///
     /// # Panics
-    /// When a [`Target::Row`] has not the size of the result.
+    /// If a [`Target::Row`] differs from the result in size.
     pub fn render(
         &mut self,
         stored: Stored<'_>,
@@ -285,9 +285,9 @@ impl SampleRenderer {
         self.size
     }
 
-    /// What was wrong with the last sample of [`SampleRenderer::render`], if damage is kept.
+    /// The damage of the last sample of [`SampleRenderer::render`], if damage is kept.
     ///
-    /// Only what the plan reads is looked at: damage below a crop stays unseen.
+    /// Only the part that the plan reads is checked: damage below a crop is not found.
     #[must_use]
     pub fn damage(&self) -> Option<Damage> {
         self.damage
@@ -443,7 +443,7 @@ impl SampleRenderer {
     }
 }
 
-/// Carries out each plan into its part of `out`, one behind the other.
+/// Carries out each plan in order, into its part of `out`.
 fn for_each_plan(
     plans: &[Plan],
     renderer: &mut Renderer,

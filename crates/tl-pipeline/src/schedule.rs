@@ -1,8 +1,8 @@
-//! Which positions of an epoch's order a rank gets, batch by batch: arithmetic, nothing else.
+//! The positions of an epoch's order that a rank gets, batch by batch: pure arithmetic.
 //!
 //! The positions are cut into *global batches* of `batch_size * world`, and each into one slice per
-//! rank. So what all ranks receive together does not depend on how many they are, as long as the
-//! global batch stays the same.
+//! rank. So the samples of all ranks together do not depend on their number, as long as the global
+//! batch stays the same.
 
 use std::fmt;
 
@@ -10,27 +10,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::PipelineError;
 
-/// Which part of every global batch this process gets, when several train together.
+/// The part of every global batch that this process gets, in training with several processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shard {
     /// This process's number, below `world`.
     pub rank: u32,
-    /// How many processes there are, at least 1.
+    /// The number of processes, at least 1.
     pub world: u32,
-    /// What becomes of the last global batch when there are not enough samples for it. `None`, the
-    /// default, is [`Tail::Uneven`] for one process and [`Tail::Pad`] for several, which then have
-    /// equally many batches.
+    /// The handling of the last global batch if its samples do not suffice. `None`, the default,
+    /// means [`Tail::Uneven`] for one process and [`Tail::Pad`] for several, which then have the
+    /// same number of batches.
     pub tail: Option<Tail>,
 }
 
 impl Default for Shard {
-    /// One process alone.
+    /// A single process.
     fn default() -> Self {
         Self { rank: 0, world: 1, tail: None }
     }
 }
 
-/// What becomes of the last global batch when there are not enough samples for it.
+/// The handling of the last global batch if its samples do not suffice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tail {
@@ -45,7 +45,7 @@ pub enum Tail {
 }
 
 impl Tail {
-    /// Whether every sample of the epoch is in a batch.
+    /// True if every sample of the epoch is in a batch.
     pub(crate) const fn serves_all(self) -> bool {
         match self {
             Self::Drop => false,
@@ -64,14 +64,14 @@ impl fmt::Display for Tail {
     }
 }
 
-/// What a row of a batch holds.
+/// The position of a row of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
     /// The row's place in the sequence of all ranks' rows. Behind the last position in padding.
     pub(crate) place: u64,
     /// The position in the epoch's order.
     pub(crate) position: u64,
-    /// Whether the row counts; padding does not.
+    /// False for padding.
     pub(crate) valid: bool,
 }
 
@@ -105,7 +105,7 @@ impl Schedule {
         let batch_size = batch_size as u64;
         let rank = u64::from(rank);
         let world = u64::from(world);
-        // Padding lies behind the last position by less than a global batch.
+        // Padding exceeds the last position by less than a global batch.
         let global = batch_size.checked_mul(world);
         if global.and_then(|global| positions.checked_add(global)).is_none() {
             let setting = "batch_size";
@@ -121,22 +121,22 @@ impl Schedule {
         self.batch_size * self.world
     }
 
-    /// What becomes of the last global batch.
+    /// The handling of the last global batch.
     pub(crate) const fn tail(&self) -> Tail {
         self.tail
     }
 
-    /// Whether there is no other rank.
+    /// True with a single rank.
     pub(crate) const fn is_alone(&self) -> bool {
         self.world == 1
     }
 
-    /// How many global batches there are, also incomplete ones: batches of the ranks that have most.
+    /// The number of global batches, incomplete ones included: that of the ranks with most batches.
     pub(crate) fn global_batches(&self) -> u64 {
         Self { rank: 0, ..*self }.batches()
     }
 
-    /// How many batches this rank has.
+    /// The number of batches of this rank.
     pub(crate) fn batches(&self) -> u64 {
         let (whole, rest) = self.whole_and_rest();
         let last = match self.tail {
@@ -147,7 +147,7 @@ impl Schedule {
         whole + u64::from(last)
     }
 
-    /// How many rows this rank has in all its batches.
+    /// The number of rows in all batches of this rank.
     pub(crate) fn rows(&self) -> u64 {
         let (whole, rest) = self.whole_and_rest();
         let last = match self.tail {
@@ -158,18 +158,18 @@ impl Schedule {
         whole * self.batch_size + last
     }
 
-    /// How many rows batch `batch` of this rank has.
+    /// The number of rows of batch `batch` of this rank.
     pub(crate) fn rows_of(&self, batch: u64) -> u64 {
         self.batch_size.min(self.rows() - batch * self.batch_size)
     }
 
-    /// How many rows of batch `batch` of this rank count, which padding does not.
+    /// The number of rows of batch `batch` of this rank without padding.
     pub(crate) fn counted_rows_of(&self, batch: u64) -> u64 {
         let first = batch * self.global_batch() + self.rank * self.batch_size;
         self.rows_of(batch).min(self.positions.saturating_sub(first))
     }
 
-    /// How many rows of this rank count in all its batches. Only the last has padding.
+    /// The number of rows in all batches of this rank without padding, which only the last has.
     pub(crate) fn counted_rows(&self) -> u64 {
         let Some(last) = self.batches().checked_sub(1) else { return 0 };
         last * self.batch_size + self.counted_rows_of(last)
@@ -196,13 +196,13 @@ impl Schedule {
         place % self.positions
     }
 
-    /// What row `row` of batch `batch` holds. There must be such a row.
+    /// The slot of row `row` of batch `batch`. The row must exist.
     pub(crate) fn slot(&self, batch: u64, row: u64) -> Slot {
         let place = batch * self.global_batch() + self.rank * self.batch_size + row;
         Slot { place, position: self.position(place), valid: place < self.positions }
     }
 
-    /// Whether a position is in a batch of this rank, and whether it is in one of any.
+    /// True if a position is in a batch of this rank, and true if it is in one of any rank.
     pub(crate) fn is_served(&self, position: u64) -> (bool, bool) {
         let global = self.global_batch();
         let (whole, _) = self.whole_and_rest();

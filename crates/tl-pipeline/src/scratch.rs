@@ -24,9 +24,9 @@ pub(crate) struct Scratch {
     pub(crate) unmixed: Vec<u8>,
     pub(crate) annotator: Annotator,
     pub(crate) table: TableScratch,
-    /// What a sample may take of it.
+    /// The limits of a sample.
     pub(crate) limits: SampleLimits,
-    /// What was counted since the last batch.
+    /// The counters since the last batch.
     pub(crate) metrics: WorkerMetrics,
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct Shared {
     /// The layout of every batch that is not padded.
     pub(crate) layout: BatchLayout,
     pub(crate) user_transforms: BoundTransforms,
-    /// Where samples are rows of a table.
+    /// The gatherer of rows, for tables.
     pub(crate) gatherer: Option<Gatherer>,
     pub(crate) pool: Arc<Pool<RowExtras>>,
     pub(crate) memory: MemoryLimits,
@@ -63,7 +63,7 @@ impl Shared {
         }
     }
 
-    /// Whether this process is a fork of the one that made the loader.
+    /// True if this process is a fork of the one that created the loader.
     pub(crate) fn is_forked(&self) -> bool {
         process_id() != self.process
     }

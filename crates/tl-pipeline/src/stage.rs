@@ -9,17 +9,17 @@ use std::time::Duration;
 #[non_exhaustive]
 pub enum Stage {
     /// Getting a sample's bytes: the disk, the page cache, checksums, decompression. Waiting for
-    /// whoever reads ahead is no part of it.
+    /// readers is not part of it.
     Read,
     /// From bytes to pixels.
     Decode,
     /// Everything before the last pass into the batch, where a recipe has operations on whole
-    /// images: resizing into an image of its own, and those operations.
+    /// images: resizing into a separate image, and those operations.
     Transform,
     /// The pass into the batch: normalising, converting and laying out, with cropping, resizing and
     /// flipping where no operation needs their result.
     Write,
-    /// What is done to a whole batch: leaving out, mixing, collating.
+    /// Work on a whole batch: leaving out, mixing, collating.
     Finish,
     /// The loader's own work: claiming, order, memory, handing over.
     Overhead,
@@ -61,7 +61,7 @@ impl StageTimes {
         self.0.iter().sum()
     }
 
-    /// What was added since `earlier`.
+    /// The difference to `earlier`.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         let mut since = *self;
         for (time, before) in since.0.iter_mut().zip(earlier.0) {

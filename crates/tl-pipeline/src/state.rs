@@ -10,11 +10,12 @@ use crate::policy::OnError;
 use crate::schedule::Tail;
 use crate::work::Work;
 
-/// Where a consumer is, and what has to be the same when it goes on from there.
+/// The position of a consumer, and the settings that must be the same to resume from it.
 ///
-/// It says nothing about workers or prefetch: any loader whose ranks together have the same global
-/// batch continues with the same bytes, or refuses to where those depend on the number of ranks. What was prepared and not received is not counted.
-/// It serialises as a small table, with fingerprints as hexadecimal text.
+/// Workers and prefetch are not part of it: any loader whose ranks together have the same global
+/// batch continues with the same bytes, or refuses if those depend on the number of ranks. Batches
+/// that were prepared and not received are not counted. It serialises as a small table, with
+/// fingerprints as hexadecimal text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoaderState {
     /// The version of this table, [`LoaderState::VERSION`].
@@ -25,11 +26,11 @@ pub struct LoaderState {
     /// table which columns batches have. Where
     /// images are grouped by size, also how.
     pub recipe: Fingerprint,
-    /// Which samples an epoch has, and in which order.
+    /// The fingerprint of the samples of an epoch and their order.
     pub order: Fingerprint,
-    /// The seed.
+    /// The seed of order and augmentation.
     pub seed: u64,
-    /// The epoch.
+    /// The number of the epoch.
     pub epoch: u32,
     /// Rows of a batch, all ranks together.
     pub global_batch: u64,
@@ -40,9 +41,9 @@ pub struct LoaderState {
     /// policy for bad samples on either side this does not count.
     #[serde(default)]
     pub replacement_group: u64,
-    /// What becomes of the last global batch when there are not enough samples for it.
-    /// Loaders with [`Tail::Pad`] resume states with [`Tail::Uneven`] and the reverse, and make the
-    /// last global batch by their own setting.
+    /// The handling of the last global batch if its samples do not suffice. Loaders with
+    /// [`Tail::Pad`] resume states with [`Tail::Uneven`] and the reverse, and handle the last
+    /// global batch by their own setting.
     pub tail: Tail,
     /// Rows of the epoch that all ranks together have received.
     pub consumed: u64,
@@ -92,8 +93,8 @@ impl LoaderState {
     }
 }
 
-/// The fingerprint of what is done with every sample. What is done with bad ones is no part of it,
-/// so that a run that met one can go on with another policy.
+/// The fingerprint of the work on every sample. The handling of bad samples is not part of it, so
+/// that a run that met one can resume with another policy.
 pub(crate) fn of_work(config: &LoaderConfig) -> Fingerprint {
     use sha2::{Digest, Sha256};
     let mut hash = Sha256::new();
@@ -158,7 +159,7 @@ mod tests {
         let text = serde_json::to_string(&state).unwrap();
         assert!(text.contains(&format!("\"dataset\":\"{}\"", "01".repeat(32))), "{text}");
         assert_eq!(serde_json::from_str::<LoaderState>(&text).unwrap(), state);
-        // What a later version has besides is for the version to refuse.
+        // Further fields of a later version are refused because of the version.
         let later = text.replace("\"version\":1", "\"version\":2,\"more\":0");
         assert_eq!(serde_json::from_str::<LoaderState>(&later).unwrap().version, 2);
         for broken in [text.replace("01", "0"), text.replace("01", "0g"), text.replace("01", "")] {
@@ -188,6 +189,9 @@ mod tests {
         assert_eq!(uneven.next_batch(&OWN).unwrap(), 2);
         assert_eq!(OWN.next_batch(&LoaderState { consumed: 36, ..uneven }).unwrap(), 3);
         check(LoaderState { consumed: 13, ..OWN }, "13 consumed rows");
-        check(LoaderState { consumed: 48, ..OWN }, "48 consumed rows of an epoch of 36");
+        check(
+            LoaderState { consumed: 48, ..OWN },
+            "48 consumed rows exceed the 36 rows of an epoch",
+        );
     }
 }

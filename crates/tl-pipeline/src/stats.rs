@@ -10,7 +10,7 @@ use crate::metrics::{Counted, WorkerMetrics};
 use crate::reader::{ReaderCounters, ReaderStats, nanoseconds};
 use crate::stage::{Stage, StageTimes};
 
-/// What a loader has done so far, over all its epochs.
+/// The statistics of a loader over all its epochs so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoaderStats {
@@ -28,10 +28,10 @@ pub struct LoaderStats {
     pub damaged: u64,
     /// Bytes of samples that were read, by workers or for them; caches read none.
     pub bytes_read: u64,
-    /// What was added around images of different sizes in the batches.
+    /// The padding around images of different sizes in the batches.
     pub padding: PaddingStats,
-    /// Samples that workers have dealt with: those in the batches, those that could not be used,
-    /// and those of batches that are still to come.
+    /// Samples that workers have processed: those in the batches, bad ones, and those of batches
+    /// that are not received yet.
     pub processed: u64,
     /// Batches of memory ever allocated.
     pub slabs: u64,
@@ -39,7 +39,7 @@ pub struct LoaderStats {
     pub slabs_in_use: u64,
     /// Bytes of the largest of them.
     pub slab_bytes: u64,
-    /// Worker threads.
+    /// The number of worker threads.
     pub workers: usize,
     /// Batches in flight besides those the consumer holds.
     pub prefetch: usize,
@@ -49,16 +49,16 @@ pub struct LoaderStats {
     pub consumer_wait: Duration,
     /// Time the consumer did something else between two batches of an epoch.
     pub consumer_busy: Duration,
-    /// Time workers slept because the consumer was behind, all of them together.
+    /// Time that all workers together slept because the consumer was slower.
     pub worker_wait: Duration,
     /// Time workers worked, all of them together.
     pub stages: StageTimes,
-    /// What was read ahead of the workers.
+    /// The statistics of readers.
     pub readers: ReaderStats,
 }
 
 impl LoaderStats {
-    /// What was added since `earlier`. What is no sum (memory, threads) stays as it is.
+    /// The difference to `earlier`. Values that are not sums (memory, threads) stay as they are.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let Self { slabs, slabs_in_use, slab_bytes, workers, prefetch, .. } = *self;

@@ -1,8 +1,8 @@
 //! Tables as data sets: rows of columns instead of samples of bytes.
 //!
-//! A [`Table`] says which columns there are and gives their values; with the feature `tables`, IDV
-//! files and TBF segments are ones. In a [`Dataset`](crate::Dataset) it stands as a [`TableSource`], whose samples are its rows,
-//! so that order, ranks, state and errors know nothing of columns.
+//! A [`Table`] has columns and their values; with the feature `tables`, IDV files and TBF segments
+//! are tables. In a [`Dataset`](crate::Dataset) it is a [`TableSource`], whose samples are its
+//! rows, so that order, ranks, state and errors do not depend on columns.
 
 mod blocks;
 mod columns;
@@ -41,7 +41,7 @@ pub(crate) use open::{check, open};
 
 /// Rows of columns that any number of threads read at any place.
 pub trait Table: Send + Sync + fmt::Debug {
-    /// The file.
+    /// The file of the table.
     fn location(&self) -> &Location;
 
     /// The name of its format, such as `idv`.
@@ -55,10 +55,10 @@ pub trait Table: Send + Sync + fmt::Debug {
     /// All columns, also those that cannot be read.
     fn columns(&self) -> &[TableColumn];
 
-    /// How the values of column number `column` are reached.
+    /// The access to the values of column number `column`.
     ///
     /// # Errors
-    /// What is wrong with the column.
+    /// The defect of the column.
     fn values(&self, column: usize) -> Result<ColumnValues, TableError>;
 
     /// The rows of block `block` of a column that has [blocks](ColumnValues::Blocks).
@@ -67,10 +67,10 @@ pub trait Table: Send + Sync + fmt::Debug {
     /// What is wrong with the block.
     fn load(&self, column: usize, block: u64) -> Result<Arc<dyn RowValues>, TableError>;
 
-    /// Whether all values that were given out before are those of the table: asked after each row.
+    /// Checks that all values returned so far are those of the table; called after each row.
     ///
     /// # Errors
-    /// What is wrong with the table, such as a file that was cut short.
+    /// The defect of the table, such as a file that was cut short.
     fn check(&self) -> Result<(), ReadError> {
         Ok(())
     }
@@ -84,23 +84,24 @@ pub trait Table: Send + Sync + fmt::Debug {
         Ok(Vec::new())
     }
 
-    /// Whether rows are nodes of a graph whose edges are found in this direction.
+    /// True if rows are nodes of a graph whose edges can be listed in this direction.
     fn has_edges(&self, _direction: Direction) -> bool {
         false
     }
 
-    /// How many edges row `row` has.
+    /// The number of edges of row `row`.
     ///
     /// # Errors
-    /// What is wrong with its edges.
+    /// The defect of its edges.
     fn edge_count(&self, _direction: Direction, _row: u64) -> Result<u64, TableError> {
         Ok(0)
     }
 
-    /// The row at the other end of edge number `edge` of row `row`; `None` where there is no such row.
+    /// The row at the other end of edge number `edge` of row `row`; `None` if that row does not
+    /// exist.
     ///
     /// # Errors
-    /// What is wrong with its edges.
+    /// The defect of its edges.
     fn edge_target(
         &self,
         _direction: Direction,
@@ -114,59 +115,59 @@ pub trait Table: Send + Sync + fmt::Debug {
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableColumn {
-    /// Its name.
+    /// The name of the column.
     pub name: String,
-    /// What its rows hold.
+    /// The content of its rows.
     pub content: Content,
 }
 
-/// What the rows of a column hold.
+/// The content of the rows of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Content {
     /// Equally many numbers each, which batches have as one array.
     Numbers {
-        /// Their type.
+        /// The type of the numbers.
         number: ColumnType,
         /// The dimensions of one row; none where that is a single number.
         shape: Vec<usize>,
-        /// What they stand for.
+        /// The meaning of the numbers.
         meaning: Meaning,
     },
     /// Bytes, of another number in every row, which batches have row by row
     /// ([`Batch::column`](crate::Batch::column)).
     Bytes {
-        /// What they are, such as `text`.
+        /// The kind of bytes, such as `text`.
         what: &'static str,
     },
     /// Nothing that can be read.
     Unreadable {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// What numbers stand for, where they are made into others: `f32` or labels.
+/// The meaning of numbers when they are converted to `f32` or labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Meaning {
-    /// Themselves.
+    /// Plain numbers.
     Value,
-    /// Categories from 1 on, 0 is none: category `k` becomes `k - 1`, none becomes NaN or -1.
+    /// Categories from 1 on, 0 for none: category `k` becomes `k - 1`, 0 becomes NaN or -1.
     Key {
-        /// How many categories there are.
+        /// The number of categories.
         count: u64,
         /// Tells their names from others: files whose names differ mean something else by the same
         /// number. `None` where they have none.
         names: Option<u64>,
     },
-    /// Themselves, but the least number there is stands for a missing one: NaN or -1.
+    /// Plain numbers, except that the type's minimum stands for a missing one: NaN or -1.
     LeastIsMissing,
     /// 0 and 1 themselves, and 2 for a missing one: NaN or -1.
     TwoIsMissing,
 }
 
-/// How the values of a column are reached.
+/// The access to the values of a column.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum ColumnValues {
@@ -202,23 +203,23 @@ pub trait RowValues: Send + Sync {
     /// Writes the numbers of row `row` in their type and the machine's byte order.
     ///
     /// # Errors
-    /// What is wrong with the row.
+    /// The defect of the row.
     fn write(&self, row: u64, out: &mut [u8]) -> Result<(), TableError>;
 
     /// Writes them as the `f32` that they stand for, where that does not follow from
     /// [`write`](Self::write) and the column's [`Meaning`]; false, the default, where it does.
     ///
     /// # Errors
-    /// What is wrong with the row.
+    /// The defect of the row.
     fn write_f32(&self, _row: u64, _out: &mut [u8]) -> Result<bool, TableError> {
         Ok(false)
     }
 
-    /// Appends the bytes of row `row` of a column of [bytes](Content::Bytes); false where there are
+    /// Appends the bytes of row `row` of a column of [bytes](Content::Bytes); false if the row has
     /// none.
     ///
     /// # Errors
-    /// What is wrong with the row.
+    /// The defect of the row.
     fn append_bytes(&self, _row: u64, _bytes: &mut Vec<u8>) -> Result<bool, TableError> {
         Ok(false)
     }

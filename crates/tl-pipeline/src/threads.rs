@@ -1,16 +1,16 @@
-//! Where worker threads run: how many, on which processors, how politely.
+//! The placement of worker threads: their number, processors and priority.
 
 use std::fmt;
 use std::io;
 
 use tl_handoff::sync::available_parallelism;
 
-/// Of so many cores one is left to the consumer and what runs beside it.
+/// One core of this many is left to the consumer and other processes.
 const CORES_PER_SPARE: usize = 8;
 
-/// How many workers there are if nothing is said: the cores this process may use, or those named,
-/// without an eighth of them for the training process itself, whose own threads (the optimiser, the
-/// copy to a device) stall the device when they wait for a core. At least one.
+/// The default number of workers: the cores that this process may use, or those named, less an
+/// eighth for the training process itself, whose own threads (the optimiser, the copy to a device)
+/// stall the device when they wait for a core. At least one.
 pub(crate) fn default_workers(cpus: &Cpus) -> usize {
     let cores = if cpus.0.is_empty() { available_parallelism() } else { cpus.0.len() };
     workers_on(cores)
@@ -34,9 +34,9 @@ pub struct Cpus(Vec<usize>);
 
 /// A list of processors that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{part}` is no processor and no range of them below {}", Cpus::MOST)]
+#[error("`{part}` is neither a processor nor a range of them below {}", Cpus::MOST)]
 pub struct CpusError {
-    /// What stands between two commas.
+    /// The text between two commas.
     pub part: String,
 }
 
@@ -101,7 +101,7 @@ impl fmt::Display for Cpus {
     }
 }
 
-/// A worker thread that cannot run as it was told to.
+/// A worker thread that cannot run with its settings.
 #[derive(Debug, thiserror::Error)]
 #[error("workers cannot {setting}: {source}")]
 pub struct ThreadError {

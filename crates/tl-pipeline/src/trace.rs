@@ -14,10 +14,10 @@ const BUFFERED: usize = 512;
 /// The consumer's number among the threads; workers follow.
 const CONSUMER: u32 = 0;
 
-/// The first reader's number, behind those of all workers there can be.
+/// The first reader's number, above those of all workers.
 const FIRST_READER: u32 = 1 << 16;
 
-/// What an event is.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventKind {
     /// A stage of the work on a sample.
@@ -28,7 +28,7 @@ pub(crate) enum EventKind {
     WaitForReader,
     /// The consumer had to wait for a batch.
     WaitForBatch,
-    /// What the consumer did with a batch.
+    /// The consumer's work on a batch.
     Step,
     /// A number of batches that are ready.
     Ready,
@@ -49,7 +49,7 @@ impl EventKind {
         }
     }
 
-    /// What its number counts.
+    /// The name of the things that its number counts.
     const fn subject(self) -> &'static str {
         match self {
             Self::Stage(Stage::Finish)
@@ -70,7 +70,7 @@ pub(crate) struct Event {
     thread: u32,
     start: Instant,
     time: Duration,
-    /// Of the sample or batch, or how many.
+    /// The number of the sample or batch, or a count.
     number: u64,
 }
 
@@ -89,13 +89,12 @@ pub(crate) struct EventBuffer {
 }
 
 impl EventBuffer {
-    /// Adds an event.
+    /// Adds an event to the buffer.
     pub(crate) fn push(&mut self, event: Event) {
         self.push_beside(0, event);
     }
 
-    /// Adds an event that has the same time as others of this thread, in a lane of its own beside
-    /// them.
+    /// Adds an event that has the same time as others of this thread, in a separate lane.
     pub(crate) fn push_beside(&mut self, lane: u32, event: Event) {
         self.events.push(Event { thread: self.thread + lane, ..event });
         if self.events.len() == BUFFERED {
@@ -103,7 +102,7 @@ impl EventBuffer {
         }
     }
 
-    /// Moves what there is into the trace.
+    /// Moves the buffered events into the trace.
     pub(crate) fn flush(&mut self) {
         self.trace.extend(&self.events);
         self.events.clear();
@@ -128,7 +127,7 @@ pub(crate) struct Trace {
 #[derive(Debug)]
 struct Kept {
     events: Vec<Event>,
-    /// The place of the oldest event once there are as many as there may be.
+    /// The place of the oldest event once the trace is full.
     oldest: usize,
     capacity: usize,
     dropped: u64,
@@ -234,7 +233,7 @@ impl Kept {
     }
 }
 
-/// Microseconds with three digits behind the point, which keep every nanosecond.
+/// Microseconds with three decimals, which keep every nanosecond.
 fn micros(time: Duration) -> String {
     format!("{}.{:03}", time.as_micros(), time.subsec_nanos() % 1000)
 }

@@ -23,13 +23,13 @@ struct Current {
     /// Its number in the run.
     serial: u64,
     epoch: Arc<EpochOrder>,
-    /// How its samples are grouped, where they are.
+    /// The grouping of its samples, if images are padded.
     grouping: Option<Arc<Window>>,
     layout: BatchLayout,
     lease: Arc<Lease<RowExtras>>,
 }
 
-/// Works until there is nothing left to claim, or the run is closed, and counts what it does.
+/// Works until no rows are left or the run is closed, and counts its work.
 pub(crate) fn run(run: &Run, scratch: &mut Scratch, events: Option<EventBuffer>) {
     scratch.metrics = WorkerMetrics::start(events);
     work(run, scratch);

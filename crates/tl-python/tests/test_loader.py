@@ -375,7 +375,7 @@ def test_what_cannot_be_opened_is_an_os_error(tmp_path):
         ({"on_error": "ignore"}, "on_error is ignore"),
         ({"image_size": 8, "transform": T.Resize(4)}, "image_size"),
         ({"dtype": "int8", "image_size": 4}, "dtype is int8"),
-        ({"transform": T.ToTensor()}, "leaves the size to the image"),
+        ({"transform": T.ToTensor()}, "keeps the sizes of images"),
         ({"transform": 3}, "expected transforms"),
         ({"world_rank": 0}, "go together"),
         ({"format": "parquet"}, "format is parquet"),

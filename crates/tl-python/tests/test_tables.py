@@ -179,9 +179,9 @@ def test_what_does_not_go_together_is_named(table, data, tmp_path):
         tl.DataLoader(data, label="x")
     with pytest.raises(tl.SettingError, match="no column `None of them`"):
         tl.DataLoader(table, columns=["None of them"])
-    with pytest.raises(tl.SettingError, match="`unknown` is no array of numbers"):
+    with pytest.raises(tl.SettingError, match="`unknown` is not an array of numbers"):
         tl.DataLoader(table, columns=["unknown"])
-    with pytest.raises(tl.SettingError, match="not as u8"):
+    with pytest.raises(tl.SettingError, match="expected that type or f32, not u8"):
         tl.DataLoader(table, columns={"Int32": "uint8"})
     with pytest.raises(tl.SettingError, match="text holds bytes"):
         tl.DataLoader(table, columns={"text": "float32"})

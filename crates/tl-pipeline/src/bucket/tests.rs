@@ -74,7 +74,7 @@ fn the_arrangement_is_the_one_that_is_written_down() {
     assert_eq!(sources(Draw { epoch: 4, ..DRAW }), [7, 4, 5, 1, 0, 3, 6, 2]);
 }
 
-/// Constants of `testdata/tools/reference_buckets.py`.
+/// `testdata/tools/reference_buckets.py` has the same constants.
 #[test]
 fn larger_windows_are_those_of_the_second_implementation() {
     let spread = |place: u32| match place % 19 {

@@ -22,8 +22,8 @@ use crate::cache::ledger::{Ledger, Page, lock_file, wait_for};
 use crate::cache::planner::{NextUse, Planner};
 use crate::cache::stats::{CacheStats, LevelStats};
 
-/// How long another process may take to look through the folder, which it does when it is the first
-/// to open it: a second for some hundred thousand entries.
+/// The time that another process may take to list the folder, as the first to open it does: a
+/// second for some hundred thousand entries.
 const OPEN_WAIT: Duration = Duration::from_secs(30);
 
 /// An entry found says that it is in use by its time of change, which is renewed after this long.
@@ -42,7 +42,7 @@ pub(crate) struct Disk {
     capacity: u64,
     /// `None` where nothing can be written.
     ledger: Option<Ledger>,
-    /// Locked, shared: whoever finds it unlocked knows that all writers are gone.
+    /// A shared lock: if it is free, all writers are gone.
     _users: Option<File>,
     /// The entries that this loader has met.
     planner: Mutex<Planner<()>>,
@@ -63,7 +63,7 @@ struct Counters {
     bytes: AtomicU64,
 }
 
-/// What is to be kept of a sample.
+/// The entry to store for a sample.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewEntry<'a> {
     pub(crate) sample: u64,
@@ -107,7 +107,7 @@ impl Disk {
         Ok((ledger, users))
     }
 
-    /// Counts what there is, while nobody else is here, and cuts it down to the capacity.
+    /// Counts the entries while no other process has the folder, and evicts down to the capacity.
     fn tidy_up(&self, ledger: &Ledger) -> io::Result<()> {
         self.folder.remove_drafts()?;
         let mut used = self.folder.used()?;
@@ -164,18 +164,18 @@ impl Disk {
         Some(size)
     }
 
-    /// Whether this loader has found or made the entry of `sample`. Another process may have let go
-    /// of it since.
+    /// True if this loader has found or written the entry of `sample`. Another process may have
+    /// deleted it since.
     pub(crate) fn has_met(&self, sample: u64) -> bool {
         lock(&self.planner).contains(sample)
     }
 
-    /// Whether there is an entry of this name now, though perhaps not a good one.
+    /// True if an entry of this name exists now, sound or not.
     pub(crate) fn contains(&self, key: Key) -> bool {
         self.folder.entry(key).exists()
     }
 
-    /// Whether an entry of usual size would be taken, as far as this loader knows.
+    /// True if an entry of usual size would be stored, as far as this loader knows.
     pub(crate) fn may_take(&self, next: NextUse) -> bool {
         let foreign = self.counters.bytes.load(Ordering::Relaxed);
         let mut planner = lock(&self.planner);
@@ -243,7 +243,7 @@ impl Disk {
         Ok(fits)
     }
 
-    /// Writes an entry for which there is room. False when it is there already.
+    /// Writes an entry whose bytes are reserved. False if it exists already.
     fn write(&self, ledger: &Ledger, new: &NewEntry<'_>) -> io::Result<bool> {
         let trailer = Trailer::new(new.key, new.payload, new.size);
         // As the process's mask has it, so that a group can share a cache.
@@ -297,7 +297,7 @@ impl Disk {
         Ok(())
     }
 
-    /// What the ledger says, or the files, where it says nothing.
+    /// The bytes in use by the ledger, or by the files if the ledger has no number.
     fn used(&self, page: &Page<'_>) -> io::Result<u64> {
         page.used().map_or_else(|| self.folder.used(), Ok)
     }
@@ -360,7 +360,7 @@ fn read(path: &Path, limit: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
     file.read_exact(bytes)?;
     let age = metadata.modified().ok().and_then(|modified| modified.elapsed().ok());
     if age.is_some_and(|age| age > RENEW_AFTER) {
-        // Who may not write here cannot keep entries from becoming stale, either.
+        // A user without write permission cannot keep entries from becoming stale either.
         drop(file.set_modified(SystemTime::now()));
     }
     Ok(())

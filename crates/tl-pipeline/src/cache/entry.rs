@@ -1,8 +1,8 @@
-//! A cached entry as a file: the payload, and behind it a trailer that says what it is.
+//! A cached entry as a file: the payload, followed by a trailer that identifies it.
 //!
-//! The trailer comes last so that one read brings payload and trailer, and the payload starts where
-//! the reader's buffer does. Whatever a crash or a stray hand leaves of a file is told by it: the
-//! name, the lengths and two checksums have to agree.
+//! The trailer comes last so that one read brings both, and the payload starts at the start of the
+//! reader's buffer. It detects what a crash or another program leaves of a file: the name, the
+//! lengths and two checksums must agree.
 
 use tbl_format::checksum::crc32c;
 use zerocopy::little_endian::{U32, U64};
@@ -22,7 +22,7 @@ pub(crate) struct Trailer {
     width: U32,
     height: U32,
     payload_crc32c: U32,
-    /// Of the fields above.
+    /// The checksum of the fields above.
     crc32c: U32,
 }
 
@@ -95,7 +95,7 @@ mod tests {
             flipped[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(check(&flipped, KEY), None, "bit {bit}");
         }
-        // What a power cut leaves of data that never reached the disk.
+        // A file after a power cut, whose data never reached the disk.
         assert_eq!(check(&vec![0; whole.len()], KEY), None);
     }
 

@@ -1,4 +1,4 @@
-//! What a cache on disk could not do. It never fails a run: the sample is used without it.
+//! A failed operation of a cache on disk. It never fails a run: the sample is used without it.
 
 use std::fmt;
 use std::io;
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use tbl_io::Escaped;
 use tl_handoff::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
 
-/// After so many refusals in a row nothing more is written: a full disk stays full, and trying
-/// costs as much as writing.
+/// After this many failures in sequence no more entries are written: a full disk stays full, and
+/// trying costs as much as writing.
 const PATIENCE: u64 = 16;
 
 /// Something that the system refused.
@@ -16,9 +16,9 @@ const PATIENCE: u64 = 16;
 pub struct CacheFault {
     /// The cache's folder, or a file in it.
     pub path: PathBuf,
-    /// What was to be done, as "write an entry".
+    /// The operation, such as "write an entry".
     pub action: &'static str,
-    /// What the system said.
+    /// The error of the system.
     pub source: io::Error,
 }
 
@@ -51,7 +51,7 @@ impl Faults {
         self.in_a_row.store(0, Ordering::Relaxed);
     }
 
-    /// Whether there is no point in going on.
+    /// True if further tries are pointless.
     pub(crate) fn hopeless(&self) -> bool {
         self.in_a_row.load(Ordering::Relaxed) >= PATIENCE
     }

@@ -1,4 +1,4 @@
-//! The files of a cache folder: where an entry is, what there is in all, what nobody needs.
+//! The files of a cache folder: the path of an entry, the list of all, and stale ones.
 //!
 //! Only files with names that this module gives are ever counted or deleted.
 
@@ -9,13 +9,13 @@ use std::time::SystemTime;
 
 use crate::cache::key::Key;
 
-/// What the folder of this version is called, below the one that the user names.
+/// The name of this version's folder, below the one that the user names.
 const NAME: &str = "turboloader-cache-1";
 
 /// File systems give out space in such blocks, and that is what a file is counted as.
 const BLOCK_BYTES: u64 = 4096;
 
-/// A cache folder.
+/// A cache folder and its paths.
 #[derive(Debug)]
 pub(crate) struct Folder {
     root: PathBuf,
@@ -37,7 +37,7 @@ impl Folder {
         &self.root
     }
 
-    /// Makes the folder where there is none.
+    /// Creates the folder if it is missing.
     pub(crate) fn create(&self) -> io::Result<()> {
         fs::create_dir_all(self.drafts())
     }
@@ -47,12 +47,12 @@ impl Folder {
         self.root.join("users")
     }
 
-    /// Says how many bytes there are.
+    /// The file with the number of bytes in use.
     pub(crate) fn usage(&self) -> PathBuf {
         self.root.join("usage")
     }
 
-    /// Where entries are written, before they are renamed to where they are read.
+    /// The folder in which entries are written before they get their names.
     pub(crate) fn drafts(&self) -> PathBuf {
         self.root.join("drafts")
     }
@@ -102,7 +102,7 @@ impl Folder {
             }
             for entry in fs::read_dir(shelf.path())? {
                 let entry = entry?;
-                // What went since it was listed is no entry any more.
+                // An entry that was deleted since the listing is skipped.
                 if is_hex(&entry, 62)
                     && let Ok(metadata) = entry.metadata()
                     && metadata.is_file()

@@ -1,9 +1,9 @@
-//! Names of cached entries: a hash of all that decides which bytes a sample has.
+//! Names of cached entries: a hash of everything that determines a sample's bytes.
 //!
 //! Equal names must mean equal bytes, and nothing is read to find a name, so a name stands for the
 //! file as the system describes it (`SampleSource::content_id`: name, inode, length, times of
-//! change), the sample's place in it as the index has it, and what was done to it. A path is no
-//! part of it: the same file below another mount point is the same file.
+//! change), the sample's place in its index, and the operations on it. The path is not hashed: the
+//! same file below another mount point is the same file.
 
 use std::fmt;
 
@@ -13,13 +13,13 @@ use tl_decode::{DecodeOptions, Exif, Limits};
 
 use crate::dataset::Dataset;
 
-/// What every name starts with.
+/// The start of the hashed bytes.
 const DOMAIN: &[u8] = b"turboloader cache entry 1";
 
 /// To be raised whenever the pixels of any image that decodes without an error change.
 const PIXELS_VERSION: u32 = 2;
 
-/// What a cache keeps of samples.
+/// The content that a cache keeps of samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CacheKind {
@@ -62,8 +62,8 @@ impl Namer {
                 common.update([1]);
                 common.update(PIXELS_VERSION.to_le_bytes());
                 common.update([u8::from(decode.exif == Exif::Apply)]);
-                // An image beyond a limit is an error, also where another run could decode it.
-                // `on_damaged` is no part of this: what is damaged is not cached.
+                // An image beyond a limit is an error, also if another run could decode it.
+                // `on_damaged` is left out: damaged samples are not cached.
                 limits(&mut common, decode.limits);
             }
         }

@@ -1,8 +1,8 @@
-//! How many bytes a cache folder holds: one number in a file, agreed on by all processes.
+//! The number of bytes in a cache folder, shared by all processes in one file.
 //!
-//! Whoever changes it holds a lock of the system, which frees the locks of a process that dies. The
-//! number goes up before a file is made and down after one is gone, so a process that dies in
-//! between leaves it too high, never too low: the bound on the folder holds all the same.
+//! A change holds a lock of the system, which frees the locks of a process that dies. The number
+//! rises before a file is created and falls after one is deleted, so a process that dies in between
+//! leaves it too high, never too low: the bound on the folder holds.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -15,8 +15,8 @@ use tl_handoff::sync::{AtomicU64, Mutex, MutexGuard, Ordering, lock, thread};
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// How long the lock is waited for. It is held for some file operations; a process that holds it
-/// longer is stopped, and nobody should stop with it.
+/// The longest wait for the lock. It is held for a few file operations; a process that holds it
+/// longer is stopped, and must not stop others.
 const LOCK_WAIT: Duration = Duration::from_millis(500);
 
 /// The number as it is stored.
@@ -72,8 +72,8 @@ impl Ledger {
         Ok(page)
     }
 
-    /// Gives back what was taken for a file that was not made, and returns what is in use now. If the
-    /// lock is not to be had, it is given back the next time that it is.
+    /// Releases the bytes reserved for a file that was not written, and returns the bytes in use.
+    /// If the lock is not available, they are released at the next chance.
     pub(crate) fn give_back(&self, bytes: u64) -> io::Result<Option<u64>> {
         self.owed.fetch_add(bytes, Ordering::Relaxed);
         self.lock().map(|page| page.used())
@@ -96,12 +96,12 @@ impl Page<'_> {
 
 impl Drop for Page<'_> {
     fn drop(&mut self) {
-        // The lock also ends with the file, so there is nothing to be done about a failure.
+        // The lock also ends with the file, so a failure needs no handling.
         drop(self.file.unlock());
     }
 }
 
-/// Opens a file that is there to be locked.
+/// Opens a lock file.
 pub(crate) fn lock_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
 }
@@ -182,7 +182,7 @@ mod tests {
             std::fs::write(&path, damaged).unwrap();
             assert_eq!(ledger.lock().unwrap().used(), None, "bit {bit}");
         }
-        // What a power cut leaves.
+        // The file after a power cut.
         std::fs::write(&path, vec![0; whole.len()]).unwrap();
         assert_eq!(ledger.lock().unwrap().used(), None);
     }

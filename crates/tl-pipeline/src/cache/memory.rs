@@ -6,8 +6,8 @@ use tl_handoff::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
 use crate::cache::planner::{NextUse, Planner};
 use crate::cache::stats::LevelStats;
 
-/// What an entry costs besides its bytes: its places in the table and the queue, the block around
-/// it and what the allocator adds.
+/// The memory of an entry besides its bytes: its places in the table and the queue, the block
+/// around it and the allocator's overhead.
 const ENTRY_BYTES: u64 = 192;
 
 /// Bytes by sample, up to a number of them in all.
@@ -25,7 +25,7 @@ struct State {
     stats: LevelStats,
 }
 
-/// What bytes are: their format, and width and height where they are pixels.
+/// The form of a payload: its format, and for pixels width and height.
 pub(crate) type PayloadForm = (SampleFormat, (u32, u32));
 
 /// The bytes of one sample.
@@ -71,12 +71,12 @@ impl Memory {
         block
     }
 
-    /// Whether `sample` is there now.
+    /// True if `sample` is cached now.
     pub(crate) fn contains(&self, sample: u64) -> bool {
         lock(&self.state).planner.contains(sample)
     }
 
-    /// Whether an entry of usual size would be taken.
+    /// True if an entry of usual size would be stored.
     pub(crate) fn may_take(&self, next: NextUse) -> bool {
         lock(&self.state).planner.may_take(self.capacity, next)
     }
@@ -101,8 +101,8 @@ impl Memory {
         drop(old);
     }
 
-    /// Lets go of what is needed later than `next`, as far as it takes. False when there is not
-    /// enough of that.
+    /// Evicts entries needed later than `next` until `cost` bytes are free. False if they do not
+    /// suffice.
     fn make_room(&self, cost: u64, next: NextUse) -> bool {
         let mut state = lock(&self.state);
         let over = state.planner.bytes().saturating_add(cost).saturating_sub(self.capacity);

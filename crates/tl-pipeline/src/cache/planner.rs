@@ -1,27 +1,27 @@
-//! What to let go of when a cache is full: whatever is needed last.
+//! Eviction from a full cache: the entry that is needed last.
 //!
-//! An order is known in advance, so the best choice there is can be made (Belady, "A study of
+//! The order is known in advance, so the optimal choice is possible (Belady, "A study of
 //! replacement algorithms for a virtual-storage computer", 1966): the entry whose next use is
-//! furthest away goes, and that may be the newcomer. The planner does not know what it plans for;
-//! what an entry holds is its owner's.
+//! furthest away goes, and that may be the newcomer. The planner does not know the content of
+//! entries, which its owner keeps.
 
 use std::collections::{BinaryHeap, HashMap};
 
-/// When an entry is needed next, on a clock of its owner's; a larger value is later. `None` where
-/// that is not known: such entries stay, and such newcomers replace nothing.
+/// The next use of an entry, on the owner's clock; a larger value is later. `None` if it is not
+/// known: such entries stay, and such newcomers replace nothing.
 pub(crate) type NextUse = Option<u64>;
 
 /// Entries by sample, with what it takes to find the one that is needed last.
 #[derive(Debug)]
 pub(crate) struct Planner<V> {
     slots: HashMap<u64, Slot<V>>,
-    /// Next use and sample of every entry that has one, and of earlier uses, which are behind and
-    /// told by not being in the slot any more.
+    /// Next use and sample of every entry that has one, and stale items of earlier uses, which
+    /// differ from the slot.
     queue: BinaryHeap<(u64, u64)>,
     bytes: u64,
 }
 
-/// An entry.
+/// The slot of an entry.
 #[derive(Debug)]
 pub(crate) struct Slot<V> {
     pub(crate) value: V,
@@ -29,8 +29,7 @@ pub(crate) struct Slot<V> {
     next: NextUse,
 }
 
-/// Stale items that the queue may hold before it is made anew, besides as many as there are
-/// entries.
+/// The stale items, beyond the number of entries, at which the queue is rebuilt.
 const STALE: usize = 1024;
 
 impl<V> Planner<V> {
@@ -43,7 +42,7 @@ impl<V> Planner<V> {
         self.bytes
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub(crate) fn len(&self) -> usize {
         self.slots.len()
     }
@@ -78,7 +77,7 @@ impl<V> Planner<V> {
         old
     }
 
-    /// Whether an entry of average size would be taken, where there is room for `capacity` bytes.
+    /// True if an entry of average size would be stored within `capacity` bytes.
     pub(crate) fn may_take(&mut self, capacity: u64, next: NextUse) -> bool {
         let average = self.bytes / (self.slots.len() as u64).max(1);
         self.bytes.saturating_add(average) <= capacity
@@ -92,7 +91,7 @@ impl<V> Planner<V> {
     }
 
     /// Removes entries of at least `bytes` in all, the last needed first, all of them needed later
-    /// than `next`. Removes none when there are not enough.
+    /// than `next`. Removes none if they do not suffice.
     pub(crate) fn evict(&mut self, bytes: u64, next: NextUse) -> Option<Vec<(u64, Slot<V>)>> {
         let mut items = Vec::new();
         let mut found = 0u64;

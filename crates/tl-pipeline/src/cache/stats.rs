@@ -1,4 +1,4 @@
-//! What the caches of a loader have done.
+//! The statistics of a loader's caches.
 
 use std::fmt;
 
@@ -6,34 +6,33 @@ use tl_handoff::sync::Arc;
 
 use crate::cache::fault::CacheFault;
 
-/// What the caches of a loader hold and have done so far.
+/// The contents and counters of a loader's caches.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CacheStats {
     /// The cache in memory; zeros without one.
     pub memory: LevelStats,
-    /// The cache on disk; zeros without one. What other processes do there is not in it, except
-    /// for [`LevelStats::bytes`].
+    /// The cache on disk; zeros without one. Other processes count only in [`LevelStats::bytes`].
     pub disk: LevelStats,
     /// Entries on disk that were damaged, and were removed and made again.
     pub bad_entries: u64,
-    /// What the disk refused; each time the sample was used without the cache.
+    /// The number of failures of the disk; each time the sample was used without the cache.
     pub faults: u64,
     /// The first of these.
     pub first_fault: Option<Arc<CacheFault>>,
 }
 
-/// What one cache holds and has done so far.
+/// The contents and counters of one cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LevelStats {
-    /// Samples found.
+    /// The number of samples found.
     pub hits: u64,
-    /// Samples not found.
+    /// The number of samples not found.
     pub misses: u64,
-    /// Samples taken in.
+    /// The number of samples stored.
     pub inserted: u64,
-    /// Samples not taken in, because what is there is needed sooner.
+    /// The number of samples not stored, because the present ones are needed sooner.
     pub refused: u64,
     /// Samples that had to leave for others.
     pub evicted: u64,

@@ -7,13 +7,13 @@ use tbl_io::{Escaped, Location, SourceKind};
 /// The reason why epochs would have no batch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum EmptyError {
     /// A data set without samples.
     #[error("{}", Missing(first.as_ref(), *others))]
     NoSamples {
         /// The first source, and its kind; `None` without any source.
         first: Option<(Location, SourceKind)>,
-        /// How many sources there are besides.
         others: usize,
     },
     /// Samples none of which is an image, where images are decoded.
@@ -24,30 +24,20 @@ pub enum EmptyError {
         key.as_ref().map_or("sample 0".to_owned(), |key| Escaped(key).to_string())
     )]
     NoImages {
-        /// The first source that has samples.
         location: Location,
         /// The name of its first sample, if it has one.
         key: Option<Vec<u8>>,
-        /// How many samples the data set has.
         sample_count: u64,
     },
     /// A sampler that selects no sample.
     #[error("the sampler selects none of {sample_count} samples")]
-    NothingSelected {
-        /// How many samples the data set has.
-        sample_count: u64,
-    },
+    NothingSelected { sample_count: u64 },
     /// Too few samples for one batch, where incomplete batches are dropped.
     #[error(
         "{positions} samples do not fill one global batch of {global_batch}, and drop leaves an \
         incomplete one out: lower batch_size, or set tail to pad or uneven"
     )]
-    NoBatch {
-        /// Positions of an epoch.
-        positions: u64,
-        /// Rows of a global batch.
-        global_batch: u64,
-    },
+    NoBatch { positions: u64, global_batch: u64 },
 }
 
 /// The expected contents of the first source, and the number of other sources.

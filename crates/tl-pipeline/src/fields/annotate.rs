@@ -1,4 +1,4 @@
-//! Fields of one sample: read beside its image, and moved by the plan that the image was made by.
+//! Fields of one sample: read in addition to its image, and moved by the image's plan.
 
 use serde_json::Value;
 use tbl_io::Field;
@@ -13,7 +13,7 @@ use crate::error::{AnnotationFault, SampleFault};
 /// An image that is in its row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed<'a> {
-    /// What was done to it.
+    /// The plan of the image.
     pub(crate) plan: &'a Plan,
     /// Width and height before.
     pub(crate) size: (u32, u32),
@@ -21,7 +21,7 @@ pub(crate) struct Placed<'a> {
     pub(crate) room: Option<(u32, u32)>,
 }
 
-/// Reads fields. Keeps its memory from sample to sample, all but that of annotations.
+/// Reads fields. Keeps its memory from sample to sample, except that of annotations.
 #[derive(Debug)]
 pub(crate) struct Annotator {
     fields: Fields,
@@ -174,7 +174,7 @@ impl Annotator {
     }
 }
 
-/// Puts `boxes` and what is left of the labels into the row, as the image is there.
+/// Moves `boxes` like the image, and stores them and their labels in the row.
 fn move_boxes(
     field: &BoxField,
     boxes: Vec<[f32; 4]>,

@@ -120,12 +120,12 @@ impl Fields {
         self.columns.iter().chain(of_boxes).chain(of_mask).map(String::as_str)
     }
 
-    /// Whether the file with this extension has to be read for them.
+    /// True if the file with this extension must be read for them.
     fn needs(&self, extension: &[u8]) -> bool {
         self.names().any(|name| is(extension, name))
     }
 
-    /// Whether the file with this extension may be a numbered sample's that has to be read.
+    /// True if the file with this extension may belong to a numbered sample and must be read.
     fn may_need_own(&self, extension: &[u8]) -> bool {
         self.names().any(|name| {
             let dot = extension.len().checked_sub(name.len() + 1);

@@ -13,7 +13,7 @@ pub(crate) struct ListPointer {
     value: String,
 }
 
-/// What is not where a pointer says, as a pointer.
+/// The part of a pointer whose value is missing.
 pub(crate) struct NotThere {
     pub(crate) pointer: String,
 }
@@ -37,7 +37,7 @@ impl ListPointer {
         Ok(Self { list: joined(list), value: joined(value) })
     }
 
-    /// What it points to in `document`, one for each element of the list.
+    /// The values in `document` that it points to, one for each element of the list.
     pub(crate) fn values<'v>(
         &'v self,
         document: &'v Value,

@@ -32,8 +32,8 @@ fn total(division: &Division, demand: &Demand) -> u64 {
     division.batches * batch + demand.workers * worker + rest
 }
 
-/// What a sample takes under these limits: stored, decoded, steps, result, twice the decoder's, and
-/// eight buffers that were kept.
+/// The memory of a sample under these limits: stored, decoded, steps, result, twice the decoder's,
+/// and eight buffers that were kept.
 fn sample(limits: &SampleLimits) -> u64 {
     let Limits { max_decoded_bytes: decoded, max_working_bytes: working, .. } = limits.decode;
     limits.stored + 3 * decoded + 2 * working + 8 * limits.keep as u64
@@ -111,7 +111,7 @@ fn prefetch_is_lowered_before_workers_starve() {
     assert!(2 < middle && middle < 21, "{middle}");
 }
 
-/// Which samples and batches are too large must not depend on how many work.
+/// The same samples and batches are too large for any number of workers.
 #[test]
 fn what_is_too_large_does_not_depend_on_workers_or_prefetch() {
     for varying in [false, true] {
@@ -128,7 +128,7 @@ fn what_is_too_large_does_not_depend_on_workers_or_prefetch() {
     }
 }
 
-/// What is not decoded is held to no limit of decoding.
+/// Limits of decoding do not apply to samples that are not decoded.
 #[test]
 fn stored_bytes_may_have_half_of_the_largest_part() {
     let demand = Demand { varying: true, batch_bytes: 1_024, limits: None, ..DEMAND };

@@ -8,7 +8,7 @@
 
 use super::permutation::{Keys, Network, derive};
 
-/// What keys are derived for.
+/// The purposes for which keys are derived.
 const ORDER_OF_BLOCKS: u64 = 0;
 const WINDOWS: u64 = 1;
 
@@ -16,22 +16,22 @@ const WINDOWS: u64 = 1;
 #[derive(Clone, Debug)]
 pub(super) struct Blocks {
     count: u64,
-    /// Samples in a block, but for the last block of the data.
+    /// Samples in a block, except the last block of the data.
     block: u64,
-    /// Blocks in a window, but for the last window.
+    /// Blocks in a window, except the last window.
     window: u64,
     order: Network,
     keys: Keys,
-    /// Where the last block of the data went: its place among the blocks.
+    /// The place of the data's last block among the shuffled blocks.
     short_place: u64,
-    /// How many samples it has fewer than the others.
+    /// The number of samples that it lacks of a whole block.
     missing: u64,
 }
 
 impl Blocks {
     /// `count` is below 2^63, so that sums of two numbers below it are numbers.
     pub(super) fn new(count: u64, block: u64, window: u64, keys: Keys) -> Self {
-        // A block is no larger than the data and a window no larger than all blocks.
+        // A block is at most as large as the data, and a window at most as large as all blocks.
         let block = block.clamp(1, count.max(1));
         let blocks = count.div_ceil(block).max(1);
         let window = window.clamp(1, blocks);
@@ -80,7 +80,7 @@ impl Blocks {
         self.short_place / self.window
     }
 
-    /// Where the short block ends within its window.
+    /// The end of the short block within its window.
     const fn end_of_short_block(&self) -> u64 {
         (self.short_place % self.window + 1) * self.block - self.missing
     }

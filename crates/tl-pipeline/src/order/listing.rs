@@ -1,4 +1,4 @@
-//! The samples that an order is made of, in the order in which they are listed.
+//! The samples of an order, as listed before they are shuffled.
 
 use std::ops::Range;
 
@@ -10,11 +10,11 @@ pub(super) struct Listing {
     ends: Vec<u64>,
     /// The pieces that are ranges with samples, by the first of these.
     ranges: Vec<usize>,
-    /// The other pieces.
+    /// The numbers of the pieces that are lists.
     lists: Vec<usize>,
-    /// Whether no two ranges have a sample in common.
+    /// True if no two ranges overlap.
     disjoint: bool,
-    /// Whether no sample is named twice, as far as that is known: in ranges alone, or in one list.
+    /// True if it is known that no sample is named twice: in ranges alone, or in one list.
     distinct: bool,
 }
 
@@ -44,7 +44,7 @@ impl Piece {
         }
     }
 
-    /// Whether no sample is in it twice.
+    /// True if it has no sample twice.
     fn is_distinct(&self) -> bool {
         match self {
             Self::Range(_) => true,
@@ -54,7 +54,7 @@ impl Piece {
         }
     }
 
-    /// The places in it that have `sample`: the first, and how many there are.
+    /// The places of `sample` in it: the first, and their number.
     fn places_of(&self, sample: u64) -> (u64, usize) {
         match self {
             Self::Range(range) if range.contains(&sample) => (sample - range.start, 1),
@@ -76,7 +76,7 @@ impl Listing {
         Self { pieces, ends, ranges: vec![0], lists: Vec::new(), disjoint: true, distinct: true }
     }
 
-    /// One piece behind the other; `None` when there are 2^63 samples or more.
+    /// The pieces in this order; `None` for 2^63 samples or more.
     pub(super) fn new(pieces: Vec<Piece>) -> Option<Self> {
         let mut ends = Vec::with_capacity(pieces.len());
         for piece in &pieces {
@@ -106,7 +106,7 @@ impl Listing {
         &self.pieces
     }
 
-    /// Whether every sample that is named is so once.
+    /// True if every sample is named at most once.
     pub(super) fn is_distinct(&self) -> bool {
         self.distinct
     }

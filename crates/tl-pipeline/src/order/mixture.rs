@@ -11,7 +11,7 @@ use crate::error::SamplerError;
 /// Positions of a round. Two tables of its length are kept.
 const MAX_ROUND: u64 = 1 << 20;
 
-/// What keys are derived for: the rounds, and behind them each part.
+/// The purposes for which keys are derived: the rounds, followed by each part.
 const ROUNDS: u64 = 0;
 const PARTS: u64 = 1;
 
@@ -38,7 +38,7 @@ pub(super) struct Share {
 }
 
 impl Mixture {
-    /// Parts of a listing, one behind the other, by length and weight.
+    /// Parts of a listing, in its order, by length and weight.
     pub(super) fn new(parts: &[(u64, u32)]) -> Result<Self, SamplerError> {
         if let Some(part) = parts.iter().position(|&(len, weight)| len == 0 || weight == 0) {
             let (samples, weight) = parts[part];
@@ -70,7 +70,7 @@ impl Mixture {
         &self.parts
     }
 
-    /// How many positions `length` is.
+    /// The number of positions of `length`.
     pub(super) fn positions(&self, length: Length) -> Result<u64, SamplerError> {
         let rounds = |share: &Share| share.len / u64::from(share.weight);
         let rounds_of_all = |share: &Share| share.len.div_ceil(u64::from(share.weight));
@@ -106,7 +106,7 @@ impl Mixture {
         share.start + share.order(part, cycle, shuffle, keys).at(place)
     }
 
-    /// The position below `len` of `place` in the listing, when there is exactly one.
+    /// The position below `len` of `place` in the listing, if it has exactly one.
     pub(super) fn position_of(
         &self,
         place: u64,

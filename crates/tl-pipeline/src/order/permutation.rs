@@ -12,14 +12,14 @@ use super::sampler::Shuffle;
 
 const ROUNDS: usize = 8;
 
-/// What a permutation is random about.
+/// The random keys of a permutation.
 pub(super) type Keys = [u64; ROUNDS];
 
 /// Blocks of four words that the keys take of the epoch's stream.
 pub(super) const BLOCKS_PER_KEYS: u32 = 4;
 
-/// Networks on fewer than 2 x 3 bits are measurably uneven: with so few values it shows that every
-/// Feistel round is an even permutation.
+/// Networks on fewer than 2 x 3 bits are measurably uneven: with such a small number of values it
+/// shows that every Feistel round is an even permutation.
 const MIN_HALF_BITS: u32 = 3;
 
 /// 2^64 over the golden ratio, odd: multiples of it are spread over all 64 bits.
@@ -57,7 +57,7 @@ impl Permutation {
         }
     }
 
-    /// What stands at `place`, which is below the count.
+    /// The value at `place`, which is below the count.
     pub(super) fn at(&self, place: u64) -> u64 {
         match self {
             Self::Identity => place,
@@ -66,7 +66,7 @@ impl Permutation {
         }
     }
 
-    /// Where `value`, which is below the count, stands.
+    /// The place of `value`, which is below the count.
     pub(super) fn place_of(&self, value: u64) -> u64 {
         match self {
             Self::Identity => value,

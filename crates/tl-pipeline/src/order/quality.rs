@@ -1,4 +1,4 @@
-//! How random an order is, in figures, beside a full shuffle of the same samples.
+//! Figures on the randomness of an order, compared with a full shuffle of the same samples.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,11 +17,10 @@ const MAX_POSITIONS: u64 = 100_000;
 /// files say what is stored together.
 const NEAR: u64 = 256;
 
-/// How well a sampler shuffles, measured over up to 100,000 positions: whole batches, spread over
+/// The randomness of a sampler, measured over up to 100,000 positions: whole batches, spread over
 /// an epoch.
 ///
-/// Whatever the samples are, a full shuffle of them is the measure: the same figures are taken of
-/// it at the same positions.
+/// The reference is a full shuffle of the same samples, measured at the same positions.
 ///
 /// ```no_run
 /// use tl_pipeline::{Dataset, Shuffle, ShuffleQuality};
@@ -33,25 +32,25 @@ const NEAR: u64 = 256;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ShuffleQuality {
-    /// The shuffle.
+    /// The shuffle that was measured.
     pub shuffle: Shuffle,
-    /// How many positions were looked at.
+    /// The number of positions that were measured.
     pub positions: u64,
-    /// What counts as stored together.
+    /// The unit of samples that count as stored together.
     pub together: Together,
-    /// What was found.
+    /// The figures of the sampler.
     pub order: Randomness,
-    /// What a full shuffle of the same samples has there.
+    /// The figures of a full shuffle of the same samples.
     pub full: Randomness,
 }
 
-/// What counts as stored together.
+/// The unit of samples that count as stored together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Together {
     /// Samples of one file or folder of several.
     Shard,
-    /// Samples of one block of so many.
+    /// Samples of one block of this many.
     Block(u64),
 }
 
@@ -112,7 +111,7 @@ impl fmt::Display for ShuffleQuality {
     }
 }
 
-/// Where and how figures are taken.
+/// The positions and units of a measurement.
 struct Look<'a> {
     dataset: &'a Dataset,
     together: Together,
@@ -120,7 +119,7 @@ struct Look<'a> {
     batch_size: u64,
 }
 
-/// Sums over positions.
+/// The sums over the measured positions.
 #[derive(Default)]
 struct Sums {
     positions: u64,
@@ -133,7 +132,7 @@ struct Sums {
 }
 
 impl Look<'_> {
-    /// How many positions were looked at, and what was found.
+    /// The number of positions that were measured, and their figures.
     #[expect(clippy::cast_precision_loss, reason = "figures are read to three digits")]
     fn at(&self, sequence: &Sequence) -> (u64, Randomness) {
         let order = sequence.order(self.seed, 0);
@@ -147,7 +146,7 @@ impl Look<'_> {
             let first = u64::try_from(batch).unwrap_or(u64::MAX).saturating_mul(self.batch_size);
             let mut before = None;
             labels.clear();
-            // Of a batch too large to look at whole, its start.
+            // A batch that is too large is measured at its start.
             for position in first..order.len().min(first + self.batch_size.min(MAX_POSITIONS)) {
                 let Some(sample) = order.sample_at(position) else { break };
                 let stored = sample as f64 / self.dataset.len() as f64;

@@ -118,7 +118,7 @@ fn mixed(
     length: Length,
 ) -> Result<Resolved, SamplerError> {
     let mixture = Mixture::new(shares)?;
-    // Without parts there is nothing to take turns among.
+    // Without parts a mixture has no positions.
     let once = if shares.is_empty() { 0 } else { mixture.positions(length)? };
     Ok((listing, Arrangement::Mixed(mixture), once))
 }
@@ -146,7 +146,7 @@ fn drawn(
     }
     let weights = weights.clone();
     let arrangement = match (replacement, Lots::new(&weights)) {
-        // With no weight there is nothing to draw, and nothing was asked for.
+        // Without weights no sample can be drawn, and none was requested.
         _ if available == 0 => return Ok((listing(Vec::new())?, Arrangement::Permuted, 0)),
         (Replacement::Without, _) => Arrangement::DrawnOnce { weights },
         (Replacement::With, Some(lots)) => Arrangement::Drawn { weights, lots },

@@ -1,4 +1,4 @@
-//! What a user says about samples and their order.
+//! The settings of samples and their order.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,9 +9,9 @@ use serde::Serialize;
 use super::weights::Weights;
 use crate::error::SamplerError;
 
-/// Which samples of the data set an epoch has, and in which order.
+/// The samples of an epoch and their order.
 ///
-/// `docs/order.md` specifies what becomes of it, position by position.
+/// `docs/order.md` specifies the result, position by position.
 ///
 /// ```
 /// use tl_pipeline::{Length, Part, Sampler, Samples, Shuffle, Subset};
@@ -29,9 +29,9 @@ use crate::error::SamplerError;
 pub struct Sampler {
     /// The samples. Default [`Samples::All`].
     pub samples: Samples,
-    /// How they are shuffled. Default [`Shuffle::None`].
+    /// The shuffle of these samples. Default [`Shuffle::None`].
     pub shuffle: Shuffle,
-    /// How often an epoch goes through them, each time in another random order; from 1, the
+    /// The number of passes of an epoch over them, each in another random order; from 1, the
     /// default, to 2^22.
     pub repeat: u32,
 }
@@ -56,17 +56,17 @@ pub enum Samples {
     /// Those of the data set.
     #[default]
     All,
-    /// Some of them.
+    /// A part of the samples.
     Subset(Subset),
-    /// Drawn at random, each as likely as its weight says. The shuffle has to be
-    /// [`Shuffle::Full`]: there is no other order to draw in.
+    /// Samples drawn at random, each with a probability in proportion to its weight. The shuffle
+    /// must be [`Shuffle::Full`], because draws have no other order.
     Weighted {
         /// A weight for every sample of the data set.
         weights: Weights,
-        /// Whether a sample can be drawn again.
+        /// With or without replacement.
         replacement: Replacement,
-        /// How many are drawn; by default as many as there are samples, and without replacement
-        /// as many as have a weight.
+        /// The number of draws; by default the number of samples, and without replacement the
+        /// number of those with a weight.
         count: Option<u64>,
     },
     /// As many samples of every class, whatever its size: [`Samples::Mix`] with a part of weight 1
@@ -74,7 +74,7 @@ pub enum Samples {
     ClassBalanced {
         /// The samples; `None` means all.
         of: Option<Subset>,
-        /// How many positions there are.
+        /// The number of positions.
         length: Length,
     },
     /// Samples of several parts in the proportion of the parts' weights.
@@ -83,7 +83,7 @@ pub enum Samples {
     Mix {
         /// The parts. They may have samples in common.
         parts: Vec<Part>,
-        /// How many positions there are.
+        /// The number of positions.
         length: Length,
     },
 }
@@ -92,7 +92,7 @@ pub enum Samples {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Subset {
-    /// Ranges of samples, one behind the other. No sample is in two of them.
+    /// Ranges of samples, in this order. They must not overlap.
     Ranges(Vec<Range<u64>>),
     /// Samples one by one, such as an order that something else has made. They may repeat.
     List(Vec<u64>),
@@ -107,14 +107,14 @@ impl From<Range<u64>> for Subset {
 /// One of the parts that are mixed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Its samples.
+    /// The samples of this part.
     pub samples: Subset,
-    /// How many positions it gets for each that a part of weight 1 gets. All weights, divided by
-    /// what divides them all, are at most 1,048,576 in sum.
+    /// The number of positions that it gets for each position of a part of weight 1. The sum of all
+    /// weights, divided by their greatest common divisor, is at most 1,048,576.
     pub weight: u32,
 }
 
-/// How many positions a mixture has.
+/// The number of positions of a mixture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Length {
@@ -126,11 +126,11 @@ pub enum Length {
     FirstUsedUp,
     /// As few whole rounds of the parts' weights as show every sample.
     AllUsedUp,
-    /// This many.
+    /// This number of positions.
     Positions(u64),
 }
 
-/// Whether a sample that was drawn can be drawn again.
+/// The choice of draws with or without replacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Replacement {
     /// It can: every position is drawn from all samples.
@@ -139,11 +139,11 @@ pub enum Replacement {
     Without,
 }
 
-/// How samples are shuffled.
+/// The shuffle of samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Shuffle {
-    /// Not at all.
+    /// Samples keep their order.
     #[default]
     None,
     /// Every sample can come anywhere.

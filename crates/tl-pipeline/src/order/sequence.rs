@@ -10,7 +10,7 @@ use super::weights::{Lots, Weights};
 use super::{Order, Tables};
 use crate::fingerprint::Fingerprint;
 
-/// What a fingerprint starts with: which specification the bytes behind it follow.
+/// The start of a fingerprint's bytes: the specification that the rest follows.
 const FINGERPRINT_VERSION: &[u8] = b"turboloader order 1\n";
 
 /// A [`Sampler`](super::Sampler) resolved over a data set: tables, and the order of every epoch.
@@ -22,7 +22,7 @@ pub struct Sequence {
     fingerprint: Fingerprint,
 }
 
-/// How places of the listing become positions.
+/// The mapping from places of the listing to positions.
 #[derive(Debug)]
 pub(super) enum Arrangement {
     /// Each once per repetition.
@@ -50,13 +50,13 @@ impl Sequence {
         Self::new(Tables { sample_count, listing, arrangement, shuffle, once, repeat, len })
     }
 
-    /// How many positions every epoch has.
+    /// The number of positions of every epoch.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.tables.len
     }
 
-    /// Whether epochs have no position.
+    /// True if epochs have no positions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

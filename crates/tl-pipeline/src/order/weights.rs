@@ -7,7 +7,7 @@ use crate::error::SamplerError;
 /// The operation of the epoch's stream that the key of all draws is from.
 const DRAWS: u8 = 1;
 
-/// How likely each sample is to be drawn, in proportion to the others.
+/// The probabilities of drawing each sample, in proportion to each other.
 ///
 /// ```
 /// use tl_pipeline::Weights;
@@ -57,7 +57,7 @@ impl Weights {
         &self.0
     }
 
-    /// How many samples can be drawn.
+    /// The number of samples with a weight above 0.
     pub(super) fn positive(&self) -> u64 {
         self.0.iter().filter(|&&weight| weight > 0).count() as u64
     }
@@ -91,7 +91,7 @@ impl Lots {
     }
 }
 
-/// What the draws of an epoch are random about.
+/// The key of the random numbers that draw an epoch.
 pub(super) fn draw_key(seed: u64, epoch: u32) -> u64 {
     Rng::new(seed, epoch, EPOCH_STREAM, DRAWS).next_u64()
 }

@@ -1,12 +1,11 @@
-//! What readers have done, and how far ahead of the workers they are.
+//! The counters of readers, and their lead over the workers.
 
 use std::time::Duration;
 
 use tl_handoff::sync::{Arc, AtomicU64, Ordering};
 use tl_handoff::window::WindowCounters;
 
-/// What readers have done, and how far ahead of the workers they are. All of it is nothing where
-/// workers read.
+/// The counters of readers, and their lead over the workers. All are 0 if workers read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReaderStats {
@@ -35,7 +34,7 @@ pub struct ReaderStats {
 }
 
 impl ReaderStats {
-    /// What was added since `earlier`. What is no sum stays as it is.
+    /// The difference to `earlier`. Values that are not sums stay as they are.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         let Self { readers, reading, ready, bytes, .. } = *self;
         Self {
@@ -54,7 +53,7 @@ impl ReaderStats {
     }
 }
 
-/// How a worker came by samples that readers were to bring.
+/// The origin of samples that workers took while readers ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Waits {
     pub(crate) late: u64,

@@ -1,4 +1,4 @@
-//! Whole loaders under shuttle: runs that go on over epochs, are parked, broken off and resumed.
+//! Whole loaders under shuttle: runs that continue over epochs, are parked, cancelled and resumed.
 
 use tbl_format::SampleFormat;
 use tbl_io::{Entry, Location, ReadError, SampleSource, SourceKind};
@@ -6,7 +6,7 @@ use tl_handoff::sync::{Arc, explore, lock, thread};
 
 use crate::{Dataset, Loader, LoaderConfig, Order, PipelineError, Readers, Shuffle, Work};
 
-/// Samples that hold their own number, but for one that cannot be read.
+/// Samples that hold their own number, except one that cannot be read.
 #[derive(Debug)]
 struct Numbers {
     location: Location,
@@ -127,7 +127,7 @@ fn epochs_are_broken_off_and_resumed() {
         drop(epoch);
         let mut epoch = loader.resume(&state).unwrap();
         receive(&mut epoch, 1, 1);
-        // The run is parked and goes on, or is told to stop by a request for something else.
+        // The run is parked and continues, or is stopped by a request for other batches.
         receive(&mut loader.epoch(1), 0, 1);
         receive(&mut loader.epoch(7), 0, 1);
     });
@@ -206,7 +206,8 @@ fn epochs_with_readers_are_broken_off_and_resumed() {
     });
 }
 
-/// Whoever met it, reader or worker, the consumer is told in its place, and the run ends.
+/// Whether a reader or a worker met it, the consumer gets the error at its position, and the run
+/// ends.
 #[test]
 fn what_a_reader_cannot_read_is_the_consumers_to_hear() {
     explore(|| {
@@ -222,7 +223,7 @@ fn what_a_reader_cannot_read_is_the_consumers_to_hear() {
     });
 }
 
-/// Batches are let go of by another thread, while the loader needs their memory.
+/// Another thread releases batches while the loader needs their memory.
 #[test]
 fn a_consumer_keeps_batches_within_the_budget() {
     explore(|| {
@@ -244,7 +245,7 @@ fn a_consumer_keeps_batches_within_the_budget() {
     });
 }
 
-/// Two threads let go of views of one batch, and nothing waits for either for good.
+/// Two threads release views of one batch, and no thread waits for either forever.
 #[test]
 fn views_are_dropped_side_by_side_under_a_budget() {
     explore(|| {

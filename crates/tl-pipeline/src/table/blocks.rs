@@ -1,12 +1,12 @@
-//! Blocks that were decoded, kept for as long as there is room.
+//! A cache of decoded blocks, bounded in bytes.
 //!
-//! Every block has a slot of its own with a lock of its own, so that workers meet only where they
-//! want the same block: the first decodes it, the others wait for that. What leaves when there is no
-//! room is found by going round the slots and taking what was not used since the last time (CLOCK).
+//! Every block has a slot with its own lock, so that workers contend only for the same block: the
+//! first decodes it, the others wait. Eviction goes round the slots and takes those not used since
+//! the last round (CLOCK).
 //!
-//! A lock that all workers take for every value is what most of the time would go into, so each of
-//! them holds on to the blocks that it had ([`Held`]). What somebody holds stays and counts; as soon
-//! as somebody needs room, everybody lets go of everything before the next value.
+//! A lock taken by all workers for every value would cost most of the time, so each worker keeps
+//! references to its blocks ([`Held`]). A block with references stays and counts; when a worker
+//! needs memory, every worker releases its references before its next value.
 
 use std::fmt;
 
@@ -23,9 +23,9 @@ pub(crate) struct BlockCache {
     slots: Box<[Slot]>,
     limit: u64,
     used: AtomicU64,
-    /// The slot that is looked at next for something to let go of.
+    /// The next slot that eviction looks at.
     hand: AtomicUsize,
-    /// How often room was needed.
+    /// The number of times that memory was needed.
     calls: AtomicU64,
 }
 
@@ -83,7 +83,7 @@ impl BlockCache {
             }
             let slot = &self.slots[self.hand.fetch_add(1, Ordering::Relaxed) % self.slots.len()];
             let Ok(mut loaded) = slot.loaded.try_lock() else { continue };
-            // Whoever takes hold of a block does so under its lock.
+            // References to a block are taken under its lock.
             let is_free = matches!(&*loaded, Some(Ok(values)) if Arc::strong_count(values) == 1);
             if is_free && !slot.is_used.swap(false, Ordering::Relaxed) {
                 let Some(Ok(values)) = loaded.take() else { continue };
@@ -231,8 +231,8 @@ mod tests {
         assert_eq!(cache.used.load(Ordering::Relaxed), 0);
     }
 
-    /// What a worker holds cannot leave, and what comes meanwhile does; the worker that holds it lets
-    /// go when it reads again.
+    /// A block that a worker references is not evicted, and blocks loaded meanwhile are; the worker
+    /// releases it at its next read.
     #[test]
     fn what_is_held_counts_and_is_let_go_when_room_is_needed() {
         let cache = BlockCache::new(6, 30);

@@ -1,10 +1,10 @@
-//! Which columns batches of a table have.
+//! The columns of a table's batches.
 
 use sha2::{Digest, Sha256};
 
 use crate::table::ColumnType;
 
-/// Which columns batches of a table have, as what.
+/// The columns of a table's batches, and their types.
 ///
 /// ```
 /// use tl_pipeline::{ColumnRequest, ColumnType, Columns};
@@ -22,7 +22,7 @@ use crate::table::ColumnType;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
-    /// Columns that are arrays of their own, in this order. Default `None`: all columns of numbers
+    /// Columns that become separate arrays, in this order. Default `None`: all columns of numbers
     /// that are neither features nor the label.
     pub columns: Option<Vec<ColumnRequest>>,
     /// Columns of numbers that become one matrix of `f32`, the column `features`: a single number
@@ -42,7 +42,7 @@ pub struct Columns {
 /// A column that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnRequest {
-    /// Its name.
+    /// The name of the column.
     pub name: String,
     /// The type that its numbers are to have: as stored, the default, or `f32`.
     pub number: Option<ColumnType>,
@@ -64,24 +64,25 @@ impl<S: Into<String>> From<S> for ColumnRequest {
 
 /// Neighbours that are drawn for every row of a graph, hop by hop.
 ///
-/// A batch has the columns `neighbors_1`, `neighbors_2` and so on, of `i64`: the samples' numbers in
-/// the data set, -1 where there is none. With fanouts 5 and 3 the first has 5 numbers a row, the
-/// second 5 x 3.
+/// A batch has the columns `neighbors_1`, `neighbors_2` and so on, of `i64`: the samples' numbers
+/// in the data set, -1 for a missing neighbour. With fanouts 5 and 3 the first has 5 numbers a row,
+/// the second 5 x 3.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Neighbors {
-    /// How many neighbours are drawn of every node of the hop before, from the row itself on.
+    /// The number of neighbours drawn for every node of the previous hop, starting with the row
+    /// itself.
     ///
-    /// They are drawn without replacement: a node with so many edges or fewer has all of them, in
+    /// They are drawn without replacement: a node with at most this many edges gets all of them, in
     /// their order.
     pub fanouts: Vec<u32>,
-    /// Which edges lead to neighbours.
+    /// The direction of the edges to neighbours.
     pub direction: Direction,
-    /// Columns of the neighbours that batches have too, such as `neighbors_1_embedding`; zeros where
-    /// there is no neighbour. Default none.
+    /// Columns of the neighbours that batches have too, such as `neighbors_1_embedding`; zeros for
+    /// a missing neighbour. Default none.
     pub columns: Vec<ColumnRequest>,
 }
 
-/// Which edges of a node lead to its neighbours.
+/// The direction of a node's edges to its neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Direction {

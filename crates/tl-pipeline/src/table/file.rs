@@ -1,4 +1,4 @@
-//! The formats of files that are tables, which are there with the feature `tables`.
+//! The file formats of tables, with the feature `tables`.
 
 mod fault;
 mod idv;

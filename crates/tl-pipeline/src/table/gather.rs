@@ -12,7 +12,7 @@ use crate::table::layout::{Hop, Layout, Part};
 use crate::table::{ColumnSpec, ColumnType, ColumnValues, Columns, Direction, RowValues, Table};
 use crate::table::{neighbors, number};
 
-/// Decoded blocks that are kept unless something else is said.
+/// The default memory for decoded blocks, in bytes.
 const BLOCK_BYTES: u64 = 1 << 30;
 
 /// Gathers the rows of all files of a data set.
@@ -26,7 +26,7 @@ pub(crate) struct Gatherer {
     row_bytes: usize,
 }
 
-/// How a column of a file is read.
+/// The access to a column of a file.
 enum Access {
     Whole(Arc<dyn RowValues>),
     Blocks { first_slot: usize, rows: u64 },
@@ -36,7 +36,7 @@ enum Access {
 #[derive(Debug, Default)]
 pub(crate) struct TableScratch {
     stored: Vec<u8>,
-    /// Rows at the end of the last hop; [`NOBODY`](neighbors::NOBODY) where there is none.
+    /// Rows at the end of the last hop; [`NOBODY`](neighbors::NOBODY) for none.
     nodes: Vec<u64>,
     next_nodes: Vec<u64>,
     picked: Vec<u32>,
@@ -126,13 +126,13 @@ impl Gatherer {
         let start = draw.sample - row;
         let reader = Reader { gatherer: self, table, access: &self.access[shard] };
         let gathered = reader.gather(start, row, draw, parts, scratch);
-        // What was gathered from a file that was cut short is wrong, and so is why it failed.
+        // Values gathered from a file that was cut short are wrong, and so is the reported defect.
         table.check()?;
         gathered
     }
 }
 
-/// One file.
+/// The columns of one file.
 struct Reader<'g> {
     gatherer: &'g Gatherer,
     table: &'g dyn Table,
@@ -182,8 +182,9 @@ impl Reader<'_> {
         })
     }
 
-    /// Draws the neighbours of `scratch.nodes`, which they become, and writes what is asked of them.
-    /// The outer error is that of edges, with their row, the inner one that of columns.
+    /// Draws the neighbours of `scratch.nodes`, replaces the nodes by them, and writes their
+    /// requested columns. The outer error is that of edges, with their row, the inner one that of
+    /// columns.
     fn hop(
         &self,
         hop: &Hop,

@@ -1,4 +1,4 @@
-//! What a saved state knows a table by.
+//! The identity of a table in a saved state.
 
 use sha2::{Digest, Sha256};
 
@@ -19,7 +19,7 @@ pub(crate) fn hash_table(table: &dyn Table, hash: &mut Sha256) -> Result<(), Tab
     let mut stored = Vec::new();
     for (place, column) in table.columns().iter().enumerate() {
         let is_unreadable = matches!(column.content, Content::Unreadable { .. });
-        // Why differs from version to version.
+        // The reason differs between versions.
         let content = if is_unreadable { String::new() } else { describe(&column.content) };
         for text in [&column.name, &content] {
             hash.update((text.len() as u64).to_le_bytes());

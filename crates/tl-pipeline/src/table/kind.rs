@@ -1,11 +1,11 @@
-//! Which files are tables.
+//! The detection of files that are tables.
 
 use tbl_io::{ReadError, Source};
 
-/// How many bytes tell.
+/// The number of bytes that identify a table.
 const FRONT_BYTES: usize = 8;
 
-/// All kinds.
+/// All kinds of tables.
 const KINDS: [TableKind; 2] = [TableKind::Idv, TableKind::Tbf];
 
 /// The kind of a table.
@@ -35,11 +35,11 @@ impl TableKind {
         }
     }
 
-    /// Whether a file is a table, and which: by its first bytes, or by its name where it starts as
-    /// none, because it is damaged, and is no data set of samples either.
+    /// The kind of table that a file is, if any: by its first bytes, or by its name for a damaged
+    /// file that starts neither as a table nor as a data set of samples.
     ///
     /// # Errors
-    /// [`ReadError`] when the file cannot be read.
+    /// [`ReadError`] if the file cannot be read.
     pub fn of(source: &Source) -> Result<Option<Self>, ReadError> {
         let mut front = [0; FRONT_BYTES];
         let present = usize::try_from(source.len()).unwrap_or(FRONT_BYTES).min(FRONT_BYTES);

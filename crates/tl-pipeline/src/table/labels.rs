@@ -5,15 +5,15 @@ use crate::error::{ColumnsError, PipelineError, SampleFault, TableError};
 use crate::table::layout::{Layout, Source};
 use crate::table::{ColumnType, ColumnValues, Columns, Meaning, Table, number};
 
-/// What a column says of rows beside their batches.
+/// The label column of all rows, read in advance.
 #[derive(Debug, Default)]
 pub(crate) struct TableLabels {
-    /// By row of the data set, [`MISSING`] where there is none; empty until they are read.
+    /// By row of the data set, [`MISSING`] for a missing one; empty until they are read.
     labels: Vec<i64>,
     class_names: Vec<String>,
 }
 
-/// No label.
+/// A missing label.
 const MISSING: i64 = i64::MIN;
 
 impl TableLabels {
@@ -40,7 +40,8 @@ impl TableLabels {
             let source = source(table, label)?;
             let start = self.labels.len() as u64;
             read(table, &source, &mut self.labels).map_err(|fault| {
-                // What was read of a file that was cut short is wrong, and so is why it ended.
+                // Values read from a file that was cut short are wrong, and so is the reported
+                // defect.
                 let fault = table.check().map_or_else(SampleFault::from, |()| fault);
                 let row = (self.labels.len() as u64 - start).min(table.row_count());
                 PipelineError::Sample(dataset.sample_error(start + row, fault).into())

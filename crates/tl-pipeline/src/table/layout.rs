@@ -1,4 +1,4 @@
-//! What batches of a table consist of: the columns that are asked for, found in the table.
+//! The contents of a table's batches: the requested columns, found in the table.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::table::{
 /// The name of the matrix of features.
 const FEATURES: &str = "features";
 
-/// Neighbours of one row in its last hop: more are no sample of anything.
+/// The most neighbours of one row in its last hop.
 const MOST_NEIGHBORS: u64 = 1 << 20;
 
 /// Hops, each of which has a stream of random numbers.
@@ -31,12 +31,12 @@ pub(super) struct Source {
     pub(super) row_bytes: usize,
 }
 
-/// Where a column goes.
+/// The place of a column in a batch.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     /// Its place among the sources.
     pub(super) source: usize,
-    /// Whether it is made into `f32`.
+    /// True if it is converted to `f32`.
     pub(super) as_f32: bool,
     /// The bytes of a row that it takes.
     pub(super) range: Range<usize>,
@@ -53,17 +53,17 @@ pub(super) struct Hop {
     pub(super) columns: Vec<(usize, Part)>,
 }
 
-/// What a batch consists of.
+/// The contents of a batch.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) sources: Vec<Source>,
     /// Columns of the batch.
     pub(super) specs: Arc<[ColumnSpec]>,
-    /// What each of the first of them is made of; the rest is for neighbours.
+    /// The parts of each of the first outputs; the rest are neighbours.
     pub(super) outputs: Vec<Vec<Part>>,
     /// The source of the label.
     pub(super) label: Option<usize>,
-    /// Sources of bytes.
+    /// The columns of bytes.
     pub(super) bytes: Vec<usize>,
     pub(super) hops: Vec<Hop>,
 }
@@ -118,7 +118,7 @@ fn all_numbers(table: &dyn Table, columns: &Columns) -> Vec<ColumnRequest> {
     numbers.map(|(_, column)| ColumnRequest::new(column.name.clone())).collect()
 }
 
-/// The number of the column called `name`: of the last one, if there are several.
+/// The number of the column called `name`, the last if several have the name.
 fn find(table: &dyn Table, name: &str) -> Option<usize> {
     table.columns().iter().rposition(|column| column.name == name)
 }
@@ -173,7 +173,7 @@ impl Builder<'_> {
         })
     }
 
-    /// A column as an array of its own.
+    /// A column as a separate array.
     fn array(&mut self, request: &ColumnRequest) -> Result<(ColumnSpec, Part), ColumnsError> {
         let ColumnRequest { name, number: wanted } = request;
         let (source, stored, shape) = self.source(name)?;

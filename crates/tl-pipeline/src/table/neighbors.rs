@@ -13,11 +13,11 @@ use crate::table::layout::Hop;
 /// The row of no node.
 pub(super) const NOBODY: u64 = u64::MAX;
 
-/// Appends the rows at the other end of as many edges of `node` as a hop's fanout says, in the order
-/// of the edges. Where there are fewer edges that is less; an edge that leads nowhere is [`NOBODY`].
+/// Appends the rows at the other end of up to `fanout` edges of `node`, in the order of the edges.
+/// A node with fewer edges has fewer rows; an edge without a target is [`NOBODY`].
 ///
-/// Which edges these are is drawn by Floyd's method (Bentley and Floyd 1987): for `j` from the number
-/// of edges less the fanout on, a number up to `j`, or `j` itself if that number was drawn before.
+/// The edges are drawn by Floyd's method (Bentley and Floyd 1987): for `j` from the number of edges
+/// less the fanout on, a number up to `j`, or `j` itself if that number was drawn before.
 pub(super) fn draw(
     table: &dyn Table,
     node: u64,

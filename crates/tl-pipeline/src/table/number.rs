@@ -1,4 +1,4 @@
-//! Types of the numbers in columns, and what becomes of them as `f32` and as labels.
+//! The types of numbers in columns, and their conversion to `f32` and labels.
 
 use half::{bf16, f16};
 use tl_transform::Dtype;
@@ -32,7 +32,7 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
-    /// All types.
+    /// All types of numbers.
     pub const ALL: [Self; 13] = [
         Self::Bool,
         Self::U8,
@@ -120,7 +120,7 @@ column_numbers! {
     f64: F64;
 }
 
-/// Numbers as they lie in memory, one behind the other, with one expression for each type.
+/// Matches numbers as they lie in memory, with one expression for each type.
 macro_rules! for_numbers {
     ($number:expr, $bytes:expr, $value:ident => $body:expr) => {{
         macro_rules! each {
@@ -153,7 +153,7 @@ macro_rules! for_numbers {
 #[derive(Clone, Copy, Debug)]
 enum Wide {
     Whole(i64),
-    /// Above those.
+    /// Whole numbers above the range of `i64`.
     Large(u64),
     Real(f64),
 }
@@ -213,7 +213,7 @@ impl Wide {
         matches!(self, Self::Real(number) if number.is_nan())
     }
 
-    /// A whole number of 64 bits; `None` where it is none.
+    /// The number as `i64`; `None` if it is not whole or does not fit.
     fn to_label(self) -> Option<i64> {
         match self {
             Self::Whole(number) => Some(number),
@@ -305,7 +305,7 @@ mod tests {
             floats(ColumnType::U64, Value, [u64::MAX].as_bytes()),
             [18_446_744_073_709_551_616.0]
         );
-        // Halfway between two floats but for its last bit, which a step through f64 would lose.
+        // Halfway between two floats except for its last bit, which a step through f64 would lose.
         let long = (1i64 << 60) + (1 << 36) + 1;
         assert_eq!(
             floats(ColumnType::I64, Value, [long].as_bytes()),

@@ -22,7 +22,7 @@ fn open_as(kind: TableKind, source: &Source) -> Result<Box<dyn Table>, PipelineE
     Err(PipelineError::Table { location, source })
 }
 
-/// Whether sources are tables, which then have the same columns.
+/// True if the sources are tables, which must have the same columns.
 pub(crate) fn check(shards: &[Box<dyn SampleSource>]) -> Result<bool, ColumnsError> {
     let Some(first) = shards.iter().find_map(|shard| TableSource::of(&**shard)) else {
         return Ok(false);
@@ -58,7 +58,7 @@ fn check_same(first: &dyn Table, table: &dyn Table) -> Result<(), ColumnsError> 
     })
 }
 
-/// Columns that cannot be read are so for reasons of their own.
+/// The reasons why columns cannot be read may differ.
 fn is_same(a: &TableColumn, b: &TableColumn) -> bool {
     let unreadable = |column: &TableColumn| matches!(column.content, Content::Unreadable { .. });
     a.name == b.name && (a.content == b.content || unreadable(a) && unreadable(b))

@@ -30,13 +30,13 @@ impl TableSource {
         Self(table)
     }
 
-    /// The table.
+    /// The table of this source.
     #[must_use]
     pub fn table(&self) -> &dyn Table {
         &*self.0
     }
 
-    /// The table behind a source, if it is one.
+    /// The table of a source, if it has one.
     #[must_use]
     pub fn of(source: &dyn SampleSource) -> Option<&dyn Table> {
         (source as &dyn Any).downcast_ref::<Self>().map(Self::table)
@@ -84,7 +84,7 @@ impl SampleSource for TableSource {
         })
     }
 
-    /// Rows are no bytes, and what asks for some is refused by name before it gets here.
+    /// Rows are not bytes; a request for bytes is refused before it gets here.
     fn read_into(&self, index: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
         bytes.clear();
         self.entry(index).map(drop)

@@ -4,11 +4,11 @@ use zerocopy::FromBytes;
 
 use crate::table::{ColumnNumber, ColumnType};
 
-/// What a column of a batch is.
+/// The description of a column in a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ColumnSpec {
-    /// Its name.
+    /// The name of the column.
     pub name: String,
     /// The type of its numbers.
     pub number: ColumnType,
@@ -29,9 +29,9 @@ impl ColumnSpec {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ColumnView<'a> {
-    /// What it is.
+    /// The description of the column.
     pub spec: &'a ColumnSpec,
-    /// The rows one behind the other, in the machine's byte order, from an address divisible by 64.
+    /// The rows in order, in the machine's byte order, aligned to 64 bytes.
     pub bytes: &'a [u8],
     pub(crate) rows: usize,
 }

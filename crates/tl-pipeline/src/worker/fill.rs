@@ -1,5 +1,4 @@
-//! One row of a batch: the sample that stands there, what stands there instead, or the reason why
-//! there is nothing.
+//! One row of a batch: its sample, a replacement, or the reason why it has none.
 
 use std::mem;
 
@@ -24,7 +23,7 @@ use crate::stage::Stage;
 use crate::worker::Current;
 use crate::worker::process::{Processed, process};
 
-/// What a row has come to.
+/// The outcome of filling a row.
 #[derive(Clone, Copy)]
 struct Row {
     index: u64,
@@ -75,7 +74,7 @@ pub(super) fn fill<'a>(
     row.finish()
 }
 
-/// What a row is filled with.
+/// The state for filling one row.
 struct Filler<'w> {
     run: &'w Run,
     scratch: &'w mut Scratch,
@@ -108,7 +107,7 @@ impl Filler<'_> {
             parts.extra.image = Image::new();
             Err(SampleFault::Panicked { message }.into())
         });
-        // What was read ahead is this sample's, and of no use to one in its place.
+        // The bytes read ahead are this sample's, and useless for its replacement.
         read_row.discard(run);
         scratch.metrics.process();
         scratch.trim();
@@ -154,22 +153,22 @@ impl Filler<'_> {
                         break;
                     }
                 }
-                // Where so many in a row are bad, something else is wrong.
+                // With this many bad samples in sequence the cause is elsewhere.
                 let outcome = row.as_ref().map(|row| Outcome::Replaced { by: row.index });
                 (row, outcome.unwrap_or(Outcome::Raised))
             }
         };
         parts.extra.left_out = row.is_none();
         if row.is_none_or(|row| !row.valid) {
-            // What the memory has of another filling, or of the bad sample, is no part of the row.
+            // Values left by another filling, or by the bad sample, are not part of the row.
             parts.extra.clear();
         }
         parts.extra.findings.insert(0, Finding { outcome, error });
         Some(row.unwrap_or(nothing))
     }
 
-    /// The positions whose samples are tried in the place of the one at `position`. A padded batch
-    /// has the size of its own images, and room for those.
+    /// The positions whose samples are tried instead of the one at `position`. A padded batch fits
+    /// only the images of its own samples.
     fn others(&self, position: u64) -> Vec<u64> {
         let Self { run, current: Current { epoch, grouping, layout, .. }, place, .. } = self;
         let seed = run.config().seed;
@@ -204,7 +203,7 @@ fn within_limits(
     let metrics = mem::replace(&mut scratch.metrics, WorkerMetrics::start(None));
     let mut large = Scratch { metrics, ..run.shared().scratch_within(limits) };
     let result = catch_panic(|| process(source, &mut large, layout, row.reborrow()));
-    // Also behind a panic, which what was counted outlives.
+    // Also after a panic: the counters outlive it.
     scratch.metrics = large.metrics;
     result.unwrap_or_else(|message| {
         row.extra.image = Image::new();

@@ -116,7 +116,8 @@ fn process_image(
     Ok(Processed { label, size: [size.1, size.0], damage })
 }
 
-/// Checks what reading a sample takes: what is stored of a compressed one lies behind it.
+/// Checks the memory for reading a sample: the stored bytes of a compressed one follow the unpacked
+/// ones.
 fn check_stored(facts: &Facts, limit: u64) -> Result<(), SampleFault> {
     let packed = if facts.stored_bytes == facts.bytes { 0 } else { facts.stored_bytes };
     let bytes = facts.bytes.saturating_add(packed);

@@ -39,7 +39,7 @@ pub(super) fn publish(
             let extra = complete.extra(row);
             for Finding { outcome, error } in extra.findings.drain(..) {
                 let slot = run.slot(grouping.as_deref(), Place { row: row as u64, ..place });
-                // What a row of padding repeats is listed where it counts.
+                // A sample repeated as padding is listed only in its own row.
                 if slot.valid || outcome == Outcome::Raised {
                     let epoch = place.epoch;
                     let position = slot.position;
@@ -81,7 +81,8 @@ pub(super) fn publish(
         }
     };
     run.ring.publish(place.serial, filled);
-    // Not before: whoever may have its memory then waits for this worker, with the ring locked.
+    // Not earlier: a thread that takes over its memory would wait for this worker with the ring
+    // locked.
     drop(failed);
 }
 

@@ -121,7 +121,7 @@ fn jpegs(count: usize) -> Dataset {
     dataset((0..count).map(read).collect())
 }
 
-/// BMP files in a TAR archive, in folders that are no classes.
+/// BMP files in a TAR archive, in folders that are not classes.
 fn tar(folder: &Path, count: usize) -> Dataset {
     let path = folder.join(format!("{count}.tar"));
     let mut writer = TarWriter::create(&path, TarOptions { sync: false, overwrite: true }).unwrap();
@@ -154,7 +154,7 @@ fn tbl(folder: &Path, count: usize, format: SampleFormat) -> Dataset {
     Dataset::open(&[path]).unwrap()
 }
 
-/// Whether `test` has this process for itself; if not, it has been run in another that has.
+/// True if `test` has this process for itself; if not, it was run in a separate one.
 fn is_alone(test: &str) -> bool {
     const CHILD: &str = "TL_PIPELINE_ALLOCATIONS";
     if std::env::var_os(CHILD).is_some() {
@@ -199,11 +199,11 @@ fn a_giant_does_not_cost_its_memory_for_good() {
     }
 }
 
-/// With twice the samples in as many batches, the number of allocations stays what it was. Shown
-/// for formats whose decoders are ours; png, image-webp and tiff allocate by themselves for every
+/// With twice the samples in as many batches, the number of allocations stays the same. Shown for
+/// formats whose decoders are ours; png, image-webp and tiff allocate by themselves for every
 /// image.
 ///
-/// In a process of its own, because other tests allocate meanwhile.
+/// In a separate process, because other tests allocate meanwhile.
 #[test]
 fn samples_cost_no_allocations() {
     if !is_alone("allocations::samples_cost_no_allocations") {
@@ -286,6 +286,6 @@ fn check(name: &str, work: &dyn Fn() -> Work, open: impl Fn(usize) -> Dataset) {
     let single = allocations(work(), 8, &open);
     let double = allocations(work(), 16, &open);
     assert!(double <= single + 16, "{name}: {single} allocations, {double} for twice as many");
-    // What is left is threads and one shared handle a batch.
+    // The rest are threads and one shared handle a batch.
     assert!(single <= 4 * BATCHES as u64, "{name}: {single}");
 }

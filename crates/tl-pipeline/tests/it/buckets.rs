@@ -137,8 +137,8 @@ fn batches_do_not_depend_on_workers_prefetch_or_how_they_are_reached() {
     }
 }
 
-/// What all ranks receive together, resumed after every step on another number of ranks: each row's
-/// sample, whether it counts, and its image without padding.
+/// The rows that all ranks receive together, resumed after every step on another number of ranks:
+/// the sample, its validity, and its image without padding.
 fn elastic(worlds: &[u32], tail: Tail) -> Vec<(u64, bool, Vec<u8>)> {
     let (mut rows, mut state) = (Vec::new(), None);
     for &world in worlds.iter().cycle() {
@@ -180,7 +180,7 @@ fn any_number_of_ranks_goes_on_with_the_same_rows() {
         for worlds in [&[2][..], &[3, 1], &[4, 2, 12]] {
             assert!(elastic(worlds, tail) == whole, "{worlds:?} {tail:?}");
         }
-        // What fills up the last batch comes from the start of the order, and stays at the end.
+        // The padding of the last batch comes from the start of the order, and stays at the end.
         assert!(whole.iter().take(60).all(|(_, valid, _)| *valid));
         let valid = whole.iter().filter(|(_, valid, _)| *valid);
         let samples: BTreeSet<_> = valid.clone().map(|(sample, ..)| sample).collect();
@@ -337,7 +337,7 @@ fn what_cannot_be_grouped_is_refused_by_name() {
     assert!(fixed.to_string().contains("RandomResizedCrop"), "{fixed}");
     let decode = DecodeOptions { exif: Exif::Apply, ..DecodeOptions::default() };
     let turned = refused(LoaderConfig { decode, ..buckets(1, 1) });
-    assert!(turned.to_string().contains("are not turned yet"), "{turned}");
+    assert!(turned.to_string().contains("are not rotated yet"), "{turned}");
     for (window, multiple) in [(0, 1), (1 << 24, 1), (1, 0), (1, 65_536)] {
         let setting = refused(buckets(window, multiple));
         assert!(matches!(setting, PipelineError::Setting { .. }), "{setting}");
@@ -345,7 +345,7 @@ fn what_cannot_be_grouped_is_refused_by_name() {
     let mut unknown = sample(0, SampleFormat::Bmp);
     unknown.size = (0, 0);
     let error = Loader::new(dataset(vec![unknown]), buckets(1, 1)).unwrap_err();
-    assert!(error.to_string().starts_with("in memory: the index has no sizes"), "{error}");
+    assert!(error.to_string().starts_with("in memory: buckets need image sizes"), "{error}");
 }
 
 #[test]

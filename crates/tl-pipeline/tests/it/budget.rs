@@ -34,7 +34,7 @@ struct Generated {
     samples: u64,
     /// Width and height of each.
     side: fn(u64) -> u32,
-    /// Bytes of the file beside each, if there is one.
+    /// Bytes of each sidecar file, 0 without one.
     sidecar: usize,
 }
 
@@ -111,7 +111,7 @@ fn small() -> Work {
     Work::Images(Recipe::new(vec![CenterCrop::new(8).into()], PIXELS).unwrap())
 }
 
-/// Where an image is large, waits until all workers have one, or lets others come as far.
+/// At a large image, waits until all workers have one, or lets others get as far.
 struct Meet(Option<Barrier>);
 
 impl tl_transform::UserTransform for Meet {
@@ -152,7 +152,7 @@ fn a_budget_that_is_too_small_says_what_it_takes() {
     assert!(Loader::new(bmps(1), config(Some(required - 1))).is_err());
 }
 
-/// The same bytes with a budget as without one, whoever needed the reserve.
+/// The same bytes with a budget as without one, whichever worker needed the reserve.
 #[test]
 fn a_budget_changes_no_byte() {
     let images = |memory_budget, workers| {
@@ -176,7 +176,7 @@ fn a_budget_changes_no_byte() {
     for workers in [1, 4] {
         let (images, large) = images(Some(340 * MIB), workers);
         assert!(images == expected);
-        // One worker has as much for every sample as there is for the largest.
+        // A single worker has the memory of the largest sample for every sample.
         assert_eq!(large > 0, workers > 1);
     }
 }
@@ -192,7 +192,7 @@ fn bytes_are_held_to_no_limit_of_decoding() {
     assert_eq!(batch.sample(3).unwrap().bytes.len(), 3 << 20);
 }
 
-/// What a batch and a sample may hold is the same on any machine.
+/// The limits of a batch and a sample are the same on any machine.
 #[test]
 fn what_is_too_large_does_not_depend_on_workers() {
     let report = |workers, batch_size, readers| {
@@ -269,7 +269,7 @@ fn a_panic_over_a_large_sample_leaves_the_worker_its_trace() {
         memory_budget: Some(320 * MIB),
         on_error: OnError::Skip,
         trace: 100_000,
-        // The workers end with the epoch, and what they have of the trace is there then.
+        // The workers end with the epoch, and their events are then in the trace.
         prefetch_next_epoch: false,
         sampler: Shuffle::None.into(),
         ..whole(None)
@@ -288,7 +288,7 @@ fn a_panic_over_a_large_sample_leaves_the_worker_its_trace() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// What a row's memory has of the slab's last filling is no part of it.
+/// Bytes of the slab's previous filling are not part of a row.
 #[test]
 fn a_row_that_is_left_out_holds_nothing() {
     let stored = |number: usize| Stored {
@@ -299,7 +299,7 @@ fn a_row_that_is_left_out_holds_nothing() {
         bytes: vec![7; [400_000, 400_000, 400_000, 400_000, 3_100_000][number / 4]],
     };
     let mut samples: Vec<_> = (0..18).map(stored).collect();
-    // More than there is room for in any sample.
+    // More than fits any sample.
     samples.extend((0..2).map(|_| Stored { bytes: vec![0; 60_000_000], ..stored(0) }));
     let config = LoaderConfig {
         workers: 1,
@@ -335,7 +335,7 @@ fn a_batch_that_holds_more_than_there_is_room_for_is_named() {
     }
 }
 
-/// The size of a padded batch is checked before there is one.
+/// The size of a padded batch is checked before its allocation.
 #[test]
 fn a_padded_batch_without_room_is_named() {
     let recipe = Recipe::new(vec![], PIXELS).unwrap();
@@ -381,8 +381,8 @@ fn prefetch_can_be_given_in_bytes() {
     assert_eq!(batches(9, None), 9);
 }
 
-/// Where batches differ, one is begun when the bytes of those before it leave room, or the consumer
-/// waits for it.
+/// If batches differ, one is begun when it fits next to the bytes of those before it, or the
+/// consumer waits for it.
 #[test]
 fn prefetch_in_bytes_holds_back_batches_that_differ() {
     let padded = Batching::Buckets(Buckets::default());

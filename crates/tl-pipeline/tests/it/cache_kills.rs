@@ -1,6 +1,6 @@
-//! Processes that are killed while they write to a cache leave nothing wrong behind.
+//! Processes that are killed while they write to a cache leave only sound entries.
 //!
-//! `TL_KILLS` says how many are; 20 if it does not.
+//! `TL_KILLS` is their number; 20 by default.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -70,7 +70,7 @@ fn victim(root: &Path) -> Child {
         .unwrap()
 }
 
-/// Kills the process after so many batches and a little more, preferably in the middle of an entry.
+/// Kills the process a little after this many batches, preferably in the middle of an entry.
 fn kill(mut child: Child, batches: u32, drafts: &Path, looks: u32) {
     let stdout = child.stdout.as_mut().unwrap();
     let mut seen = 0;
@@ -122,7 +122,7 @@ fn the_next_run_is_right_after_every_kill() {
     for _ in 0..kills {
         let is_entry = |path: &Path| path.file_name().unwrap().len() == 62;
         for (path, _) in files(&root.join("cache")) {
-            // Gone, so that there is something to write.
+            // Deleted, so that an entry has to be written.
             if is_entry(&path) && random(4) > 0 {
                 fs::remove_file(path).unwrap();
             }

@@ -101,7 +101,7 @@ fn settle(root: &Path) {
     }
 }
 
-/// What reaches the consumer of three epochs, with what was wrong with samples.
+/// The records that the consumer of three epochs receives, with the faults of samples.
 fn run(dataset: Dataset, config: LoaderConfig) -> (Vec<Vec<Record>>, Vec<String>, CacheStats) {
     let loader = loader(dataset, config);
     let epochs = (0..3).map(|epoch| record(&loader, epoch)).collect();
@@ -178,7 +178,7 @@ fn what_is_cached_is_not_read_again() {
         let on_disk = root.path().join(format!("{kind:?}"));
         for cache in [memory(kind, 1 << 20), disk(kind, &on_disk, 1 << 20)] {
             let dataset = Dataset::open(&[&path]).unwrap();
-            // What is prepared of the epoch after the last one would be counted too.
+            // Batches prepared for the epoch after the last one would be counted too.
             let settings = LoaderConfig { prefetch_next_epoch: false, cache, ..config(exact()) };
             let loader = loader(dataset, settings);
             record(&loader, 0);
@@ -199,7 +199,7 @@ fn what_is_cached_is_not_read_again() {
     }
 }
 
-/// A loader that has met no entry yet finds those of others, also such as came after it was made.
+/// A loader that knows no entry yet finds those of others, also newer ones than the loader.
 #[test]
 fn what_others_have_cached_is_neither_announced_nor_read_ahead() {
     let root = tempfile::tempdir().unwrap();
@@ -348,8 +348,8 @@ fn a_data_set_that_was_written_anew_is_read_anew() {
     }
 }
 
-/// Written over in place before the file system's clock goes on: all that the system says of the
-/// file is what it was.
+/// The file is overwritten in place before the file system's clock ticks: all its attributes are
+/// the same.
 #[test]
 fn a_file_that_was_written_over_at_once_is_read_anew() {
     let root = tempfile::tempdir().unwrap();
@@ -363,7 +363,7 @@ fn a_file_that_was_written_over_at_once_is_read_anew() {
         let settings =
             LoaderConfig { cache, prefetch_next_epoch: false, workers: 1, ..config(Work::Bytes) };
         let first = |bytes: &[u8]| {
-            // `fs::write` would cut the file first, which takes a time of its own.
+            // `fs::write` would cut the file first, which would change its time.
             let file = fs::File::options().write(true).create(true).truncate(false).open(&path);
             let mut file = file.unwrap();
             std::io::Write::write_all(&mut file, bytes).unwrap();

@@ -1,4 +1,4 @@
-//! What batches hold, and in which order they come.
+//! The contents of batches, and their order.
 
 use tbl_format::SampleFormat;
 use tl_pipeline::{

@@ -1,4 +1,4 @@
-//! Data sets, samplers and epochs without anything in them, and class folders that are none.
+//! Empty data sets, samplers and epochs, and folders that are not classes.
 
 use std::fs;
 use std::path::Path;
@@ -114,7 +114,7 @@ fn fewer_samples_than_a_global_batch_cannot_all_be_dropped() {
     let batches =
         |rank, tail| Loader::new(bmps(3), sharded(rank, 2, tail)).unwrap().epoch(0).count();
     assert_eq!([0, 1].map(|rank| batches(rank, Tail::Pad)), [1, 1]);
-    // The other rank has the one batch that there is.
+    // The other rank has the only batch.
     assert_eq!([0, 1].map(|rank| batches(rank, Tail::Uneven)), [1, 0]);
 }
 

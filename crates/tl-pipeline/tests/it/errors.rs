@@ -1,4 +1,4 @@
-//! Bad samples and bad settings: which error, where, and what else goes on.
+//! Bad samples and bad settings: the error, its place, and the rest of the epoch.
 
 use tbl_format::SampleFormat;
 use tl_decode::{DecodeOptions, OnDamaged};
@@ -140,7 +140,7 @@ fn fill_makes_rows_of_zeros_that_do_not_count() {
         assert_eq!(outcomes(&loader), [9, 17, 30].map(|bad| (0, bad, bad, Outcome::Filled)));
         assert_eq!(loader.stats().filled, 3);
     }
-    // What a row of its own size held before is gone.
+    // The earlier content of a row of its own size is gone.
     let work = Work::Images(Recipe::decode());
     let loader = loader(damaged(), LoaderConfig { on_error: OnError::Fill, ..config(work) });
     for batch in loader.epoch(0).map(Result::unwrap) {
@@ -290,7 +290,7 @@ fn damage_that_is_kept_is_counted_and_listed() {
     }
 }
 
-/// In a process of its own, because every panic writes to the standard error of the process.
+/// In a separate process, because every panic writes to the standard error of the process.
 #[test]
 fn panics_in_one_sample_of_a_hundred_cost_only_these() {
     const CHILD: &str = "TL_PIPELINE_PANICS";
@@ -376,9 +376,9 @@ fn unusable_settings_are_refused_at_once() {
     let cut_mix = CutMix { num_classes: Some(5), ..CutMix::default() };
     let mixing = mixing.with_batch_ops(vec![cut_mix.into()]).unwrap();
     let filled = LoaderConfig { on_error: OnError::Fill, ..config(Work::Images(mixing)) };
-    assert!(refused(filled).to_string().contains("cannot be filled in"));
+    assert!(refused(filled).to_string().contains("cannot be filled in: skip or replace"));
     let planar = Work::Images(Recipe::decode().into_pixels(Layout::Chw));
-    assert!(refused(config(planar)).to_string().contains("only u8 HWC can vary"));
+    assert!(refused(config(planar)).to_string().contains("only u8 HWC batches can vary"));
 }
 
 #[test]

@@ -129,12 +129,11 @@ fn neither_level_nor_row_index_changes_a_byte() {
     }
 }
 
-/// A region of planes holds what its area is made of, and not a sample more: a tap beside it would
-/// be a panic.
+/// A region of planes holds the samples of its area and no more: a tap outside would panic.
 #[test]
 fn planes_of_a_region_hold_every_sample_that_is_read() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/jpeg");
-    // Their data are those of another sampling, so that most is mid grey.
+    // Their data belong to another subsampling, so most of the image is mid grey.
     let fractions =
         [[0x31, 0x21, 0x11], [0x41, 0x31, 0x11], [0x14, 0x13, 0x11], [0x23, 0x12, 0x11]].map(
             |factors| {

@@ -1,4 +1,4 @@
-//! Files that columns are made of, and names that no sample has.
+//! The files of columns, and names that no sample has.
 
 use std::path::Path;
 

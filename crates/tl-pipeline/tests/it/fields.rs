@@ -50,7 +50,7 @@ fn png(width: u32, height: u32, numbers: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Sample `number`: an image with its mask and its box beside it.
+/// Sample `number`: an image with its mask and its box.
 struct Annotated {
     width: u32,
     height: u32,
@@ -209,12 +209,12 @@ fn extent(image: &[u8], width: usize) -> Option<[f32; 4]> {
 #[test]
 fn a_box_moves_as_an_image_of_it_does() {
     let folder = tempfile::tempdir().unwrap();
-    // Pixels of an edge that resampling may round away, and a reflection is no box.
+    // Pixels of an edge that resampling may round away, and a reflection is not a box.
     let is_box = |op: &Value| op["padding_mode"] != "reflect";
     for ops in chains().into_iter().filter(|ops| ops.iter().all(is_box)) {
         let names: Vec<&str> = ops.iter().filter_map(|op| op["op"].as_str()).collect();
         let warps = ["random_rotation", "random_affine", "random_perspective", "elastic_transform"];
-        // What a warp's corners span is more than the pixels that are left of it at the edge.
+        // The corners of a warp span more than the pixels that remain at the edge.
         let warped = names.iter().any(|name| warps.contains(name));
         let elastic = names.contains(&"elastic_transform");
         let tolerance = if elastic { 4.0 } else { 2.0 };
@@ -370,14 +370,14 @@ fn annotations_that_cannot_be_used_are_the_samples_error() {
         format!(r#"{{"annotations": [{{"bbox": [1,2,3,4], "category_id": 1}}, {what}]}}"#)
     };
     boxes("{", "sidecar file `json`: EOF while parsing an object at line 1 column 1");
-    boxes("{}", "sidecar file `json` has not a list of boxes at `/annotations`");
+    boxes("{}", "sidecar file `json`: expected a list of boxes at `/annotations`");
     boxes(
         &of(r#"{"bbox": [1, 2, 3]}"#),
-        "sidecar file `json` has not a box of four numbers at `/annotations/1/bbox`",
+        "sidecar file `json`: expected a box of four numbers at `/annotations/1/bbox`",
     );
     boxes(
         &of(r#"{"bbox": [1, 2, 3, 1e300]}"#),
-        "sidecar file `json` has not a label of a whole number at `/annotations/1/category_id`",
+        "sidecar file `json`: expected a label of a whole number at `/annotations/1/category_id`",
     );
     boxes(
         &of(r#"{"bbox": [1, 2, 3, 1e300], "category_id": 0}"#),
@@ -385,7 +385,7 @@ fn annotations_that_cannot_be_used_are_the_samples_error() {
     );
     boxes(
         &of(r#"{"bbox": [1, 2, 3, 4], "category_id": 1.5}"#),
-        "sidecar file `json` has not a label of a whole number at `/annotations/1/category_id`",
+        "sidecar file `json`: expected a label of a whole number at `/annotations/1/category_id`",
     );
     boxes(r#"{"annotations": []}"#, "12 rows, 0 skipped");
 

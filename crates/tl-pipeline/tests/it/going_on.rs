@@ -48,7 +48,7 @@ fn append(rows: &mut Vec<(u64, bool, Vec<u8>)>, batch: &Batch) {
     }
 }
 
-/// What all ranks receive of epoch 3, resumed on other ranks after every `every` steps.
+/// The rows that all ranks receive of epoch 3, resumed on other ranks after every `every` steps.
 fn elastic(worlds: &[usize], every: u64, tail: Tail, work: &Work) -> Vec<(u64, bool, Vec<u8>)> {
     let (mut rows, mut state): (_, Option<LoaderState>) = (Vec::new(), None);
     for (&world, workers) in worlds.iter().cycle().zip([1, 3, 2].into_iter().cycle()) {
@@ -204,7 +204,7 @@ fn nothing_is_prepared_that_is_not_asked_for() {
     let processed = || loader.stats().processed;
     assert_eq!(loader.batch(3, 5).unwrap().len(), 3);
     assert_eq!(processed(), 3);
-    // Epoch 1 may be prepared behind the first; who asks for epoch 0 again wants no other.
+    // Epoch 1 may be prepared after the first; a second request for epoch 0 discards it.
     assert_eq!(loader.epoch(0).count(), 6);
     assert_eq!(loader.epoch(0).count(), 6);
     let twice = processed();

@@ -13,10 +13,10 @@ use tl_pipeline::{
 use crate::content::record;
 use crate::memory::{bmps, config, dataset, jpeg, loader, sample, train, watched};
 
-/// What takes longer than this hangs. On a busy machine a thread can wait for seconds to run.
+/// A test that takes longer hangs. On a busy machine a thread can wait for seconds to run.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// In a process of its own: a fork takes everything with it, also other tests' locks.
+/// In a separate process: a fork copies everything, also other tests' locks.
 #[test]
 #[cfg(unix)]
 fn forks_are_told_and_leave_the_parent_alone() {
@@ -83,7 +83,7 @@ fn what_is_locked_is_out_of_reach(loader: &Loader, epoch: &Epoch, state: &Loader
         && matches!(loader.replay(1, 2), Err(PipelineError::Forked));
     let CacheStats { memory, .. } = loader.cache_stats();
     let lists = loader.audit().len() + loader.notes().len();
-    // What is counted by atomics can be read.
+    // Atomic counters can be read.
     is_refused && memory == LevelStats::default() && lists == 0 && loader.stats().samples > 0
 }
 
@@ -96,15 +96,16 @@ impl Drop for Poison {
     }
 }
 
-/// Whenever a worker dies, in an epoch, between two or while nobody asks, the consumer hears of it
-/// instead of waiting, has had the right batches until then, and can go on from there.
+/// Whenever a worker dies, in an epoch, between two or while the consumer is idle, the consumer
+/// gets an error instead of waiting, has had the right batches until then, and can resume from
+/// there.
 #[test]
 fn a_worker_that_dies_ends_its_run_and_no_other() {
     let format = SampleFormat::Bmp;
     let settings = LoaderConfig { workers: 3, ..config(Work::Bytes) };
     let expected: Vec<_> =
         (0..3).map(|epoch| record(&loader(bmps(48), settings.clone()), epoch)).collect();
-    // 48 reads an epoch; from the last rows on it may happen behind the third.
+    // 48 reads an epoch; from the last rows on it may happen after the third.
     for dies_at in (0..130).step_by(3) {
         let samples = (0..48).map(|number| sample(number, format)).collect();
         let reads_left = AtomicI64::new(dies_at);

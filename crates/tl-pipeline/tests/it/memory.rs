@@ -83,7 +83,7 @@ struct Watched {
     on_entry: Box<OnEntry>,
 }
 
-/// What happens when the index is asked for a sample.
+/// The hook of a request for an index entry.
 type OnEntry = dyn Fn(u64) -> Result<(), ReadError> + Send + Sync;
 
 impl fmt::Debug for Watched {
@@ -125,8 +125,7 @@ impl SampleSource for Watched {
     }
 }
 
-/// A data set of `samples` that calls `on_read` before one is read, and `on_announce` where the
-/// system would be told that one will be.
+/// A data set of `samples` that calls `on_read` before a read, and `on_announce` for a hint.
 pub(crate) fn watched(
     samples: Vec<Stored>,
     on_read: impl Fn() + Send + Sync + 'static,

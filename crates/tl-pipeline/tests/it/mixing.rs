@@ -82,7 +82,7 @@ fn mixed_batches_do_not_depend_on_workers() {
     }
 }
 
-/// What becomes of a batch that was not mixed.
+/// The mixed bytes of a batch that was not mixed.
 fn mix(mixing: Mixing, batch: &Batch) -> Vec<u8> {
     let spec = batch.spec().unwrap();
     let (mut images, size) = (batch.images().to_vec(), (spec.width, spec.height));

@@ -1,4 +1,4 @@
-//! What a loader says of itself: counts, what limits it, the trace, and replayed batches.
+//! The observability of a loader: counters, its limit, the trace, and replayed batches.
 
 use std::collections::BTreeMap;
 use std::thread::sleep;
@@ -94,7 +94,7 @@ fn counts_are_exact_when_the_workers_have_ended() {
     for stage in [Stage::Read, Stage::Decode, Stage::Write, Stage::Overhead] {
         assert!(stats.stages[stage] > Duration::ZERO, "{stage}");
     }
-    // Crops and flips need no image of their own.
+    // Crops and flips need no separate image.
     assert_eq!(stats.stages[Stage::Transform], Duration::ZERO);
     assert_eq!(loader.stats().since(&stats).samples, 0);
 }

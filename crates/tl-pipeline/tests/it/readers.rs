@@ -21,7 +21,7 @@ fn stages() -> Vec<Readers> {
     threads.into_iter().chain(uring).collect()
 }
 
-/// What an epoch holds, after which it is clear who read.
+/// The records of an epoch, and a check of who read them.
 fn record_by(readers: Readers, loader: &Loader, epoch: u32) -> Vec<Record> {
     let record = record(loader, epoch);
     let is_other = match readers {

@@ -1,5 +1,5 @@
-//! What a loader says of those who read ahead of its workers: how far ahead they are, what waiting
-//! for them costs, and that they are named when they are too few.
+//! The report on readers: their lead over workers, the cost of waiting for them, and the verdict
+//! when they are too few.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -16,10 +16,10 @@ use tl_transform::{Dtype, Layout, OutputSpec, Recipe, Rng, UserError, UserTransf
 use crate::containers::containers;
 use crate::memory::{bmps, config, dataset, loader, sample, train, watched};
 
-/// What a read takes.
+/// The time of a read.
 const READ: Duration = Duration::from_millis(4);
 
-/// What a sample's transform takes.
+/// The time of a sample's transform.
 const WORK: Duration = Duration::from_millis(1);
 
 /// Longer than anything here takes, however busy the machine is.
@@ -34,8 +34,8 @@ impl tl_transform::UserTransform for Heavy {
     }
 }
 
-/// The report on an epoch of 96 samples, by two workers, from a disk that takes its time: for each
-/// read, or, where there is a lock, for one after the other.
+/// The report on an epoch of 96 samples, by two workers, from a slow disk: with a lock, one read at
+/// a time.
 fn report(disk: Option<Mutex<()>>, readers: Readers, read_ahead_bytes: u64) -> Report {
     let samples = (0..96).map(|number| sample(number, SampleFormat::Bmp)).collect();
     let on_read = move || {
@@ -67,7 +67,7 @@ fn too_few_readers_are_named_and_not_the_workers_that_wait_for_them() {
     assert!(few.reader_use() > 0.8 && few.per_read() >= READ, "{few}");
     let stats = few.stats();
     assert_eq!((stats.readers.readers, stats.readers.samples + stats.readers.late), (1, 96));
-    // What workers wait for is not read by them.
+    // Workers do not read the samples that they wait for.
     let late = READ * u32::try_from(stats.readers.late).unwrap();
     assert!(stats.stages[Stage::Read] >= late && stats.readers.late_time >= late, "{few}");
     assert!(stats.readers.wait > Duration::ZERO && few.read_ahead() < 1.0, "{few}");

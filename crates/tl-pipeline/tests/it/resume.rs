@@ -27,7 +27,7 @@ use crate::tables::files::{row_of, write_labelled, write_tbf};
 /// A row as the consumer sees it: sample, label, whether it counts, its image's size and its bytes.
 type Row = (u64, i64, bool, [u32; 2], Vec<u8>);
 
-/// What does not change in a run.
+/// The part of a run that does not change.
 #[derive(Clone, Debug)]
 struct Run {
     samples: u32,
@@ -43,7 +43,7 @@ struct Run {
     batching: Batching,
     /// Some samples are damaged, unless this is to raise an error for them.
     on_error: OnError,
-    /// Where the samples are rows of tables.
+    /// The table, if the samples are rows.
     table: Option<(Table, Arc<TempDir>)>,
 }
 
@@ -79,7 +79,7 @@ impl Table {
     }
 }
 
-/// What does: the processes, their threads and their memory.
+/// The part that changes: the processes, their threads and their memory.
 #[derive(Clone, Copy, Debug)]
 struct Crew {
     world: usize,
@@ -128,7 +128,7 @@ impl Run {
         if self.has_mixing_group { self.rows } else { self.global_batch() / crew.world }
     }
 
-    /// What the documentation says of the tail.
+    /// The tail by the documentation.
     fn tail(&self, crew: Crew) -> Tail {
         self.tail.unwrap_or(if crew.world == 1 { Tail::Uneven } else { Tail::Pad })
     }
@@ -143,7 +143,7 @@ impl Run {
             .collect()
     }
 
-    /// Whether replacements come from the batch of a rank.
+    /// True if replacements come from the batch of a rank.
     fn replaces_in_batches(&self) -> bool {
         self.on_error == OnError::Replace && self.batching != Batching::InOrder
     }
@@ -203,7 +203,7 @@ impl Run {
         (0..world).map(rank).collect()
     }
 
-    /// A run like that of `crew`, of one process with one worker.
+    /// A run like that of `crew`, with one process and one worker.
     fn alone(&self, crew: Crew) -> Loader {
         let shard = Shard { tail: Some(self.tail(crew)), ..Shard::default() };
         let mixing_group = self.mixing_group(crew);
@@ -236,7 +236,7 @@ impl Run {
             Sampler { samples: Samples::All, shuffle: Shuffle::Full, repeat: 1 } => {
                 Order::shuffled(self.samples.into(), self.seed, epoch)
             }
-            // The others have tests of their own.
+            // The others have their own tests.
             _ => self.alone(crew).order(epoch),
         };
         let (n, global) = (order.len(), self.global_batch() as u64);
@@ -248,7 +248,7 @@ impl Run {
         (0..end).filter_map(|place| order.sample_at(place % n)).collect()
     }
 
-    /// Whether rows have the samples that they should have, or what the policy says.
+    /// True if rows have the right samples, or the result of the policy.
     fn have(&self, rows: &[Row], mut samples: Vec<u64>) -> bool {
         let mut found: Vec<u64> = rows.iter().map(|row| row.0).collect();
         match self.on_error {
@@ -273,7 +273,7 @@ impl Run {
         found == samples
     }
 
-    /// Whether each sample counts as often as it should, bad ones not at all.
+    /// True if each sample counts as often as it should, bad ones not at all.
     fn count(&self, rows: &[Row], mut samples: Vec<u64>, positions: u64) -> bool {
         if self.on_error == OnError::Replace {
             return true;
@@ -307,7 +307,7 @@ impl Run {
                 let mut epochs = epochs.unwrap();
                 self.steps(&mut epochs, every, rows)?;
                 if epochs.iter().all(|epoch| epoch.remaining() == 0) {
-                    // The next epoch is that of the same loaders, which have it prepared.
+                    // The same loaders continue with the next epoch, which they have prepared.
                     (state, *ended_by) = (None, last);
                     break;
                 }
@@ -355,7 +355,7 @@ impl Run {
             let bytes = match batch.sample(row) {
                 _ if self.table.is_some() => row_of(batch, row, self.bytes_columns().len()).3,
                 Some(sample) => sample.bytes.to_vec(),
-                // What is around an image belongs to the batch that it is in.
+                // The padding of an image depends on its batch.
                 None if self.batching != Batching::InOrder => cut(batch, row),
                 None => batch.images()[row * row_bytes..][..row_bytes].to_vec(),
             };
@@ -372,7 +372,7 @@ fn same_state(epochs: &[Epoch]) -> LoaderState {
     serde_json::from_str(&serde_json::to_string(&states[0]).unwrap()).unwrap()
 }
 
-/// Kinds of samplers, over so many samples.
+/// Kinds of samplers, over this many samples.
 const SAMPLERS: [fn(u64) -> Sampler; 10] = [
     |_| Shuffle::Full.into(),
     |_| Shuffle::None.into(),
@@ -559,7 +559,7 @@ proptest! {
         for every in 1..=steps.max(1) {
             let Some(resumed) = run.interrupted(&crews, every) else { continue };
             for (epoch, (rows, crew)) in resumed.into_iter().enumerate() {
-                // The last global batch is that of the crew that made it.
+                // The last global batch follows the crew that loads it.
                 let of_crew = Run { tail: Some(run.tail(crew)), ..run.clone() };
                 let is_equal = if run.tail(crew) == run.tail(crews[0]) {
                     rows == whole[epoch]

@@ -1,4 +1,4 @@
-//! Samplers through the loader: which samples batches hold, and that resuming goes on in them.
+//! Samplers through the loader: the samples of batches, also after resuming.
 
 use tl_pipeline::{
     Dataset, Length, Loader, LoaderConfig, Part, PipelineError, Replacement, Sampler, SamplerError,

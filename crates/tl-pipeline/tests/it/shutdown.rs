@@ -43,8 +43,8 @@ fn epochs_run_side_by_side() {
     );
 }
 
-/// In a process of its own, because other tests start threads and open files meanwhile.
-/// `TURBOLOADER_BREAKS` says how often.
+/// In a separate process, because other tests start threads and open files meanwhile.
+/// `TURBOLOADER_BREAKS` is the number of times.
 #[test]
 #[cfg(target_os = "linux")]
 fn starts_and_drops_leave_nothing_behind() {

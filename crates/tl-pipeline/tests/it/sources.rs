@@ -22,10 +22,10 @@ use crate::memory::{Memory, config, loader, sample, train};
 
 const SAMPLES: u32 = 48;
 
-/// Far enough behind the first sample to be announced.
+/// Far enough after the first sample to be announced.
 const BAD: u64 = 40;
 
-/// What a source is asked.
+/// The requests to a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     Location,
@@ -133,7 +133,7 @@ impl RowIndexes for Panicking {
     }
 }
 
-/// What an epoch comes to with a source that panics: the samples received, the bad ones, the notes.
+/// The result of an epoch with a source that panics: the samples received, the bad ones, the notes.
 fn epoch(path: &Path, asked: Asked, config: LoaderConfig) -> (Vec<u64>, Vec<String>, Vec<u64>) {
     let is_armed = Arc::new(AtomicBool::new(false));
     let inner = TblFile::open(path).unwrap();
@@ -161,7 +161,7 @@ fn epoch(path: &Path, asked: Asked, config: LoaderConfig) -> (Vec<u64>, Vec<Stri
     (received, said.iter().map(|entry| entry.error.fault.to_string()).collect(), noted)
 }
 
-/// Whatever panics, it costs its sample at the most, is said by name, and every other is there.
+/// A panic costs at most its sample and is named, and every other sample is delivered.
 #[test]
 fn a_panic_of_a_source_is_its_samples_error_or_a_note() {
     let root = tempfile::tempdir().unwrap();
@@ -223,7 +223,7 @@ fn a_panic_of_a_source_is_its_samples_error_or_a_note() {
                     assert!(received.into_iter().eq(expected), "{case}");
                     assert_eq!(faults.len(), usize::from(is_missing), "{case}");
                     assert!(faults.iter().all(|fault| *fault == text), "{case}");
-                    // Which cannot do without.
+                    // Workers always need it.
                     let by_workers = readers == Readers::Workers && !is_cached;
                     let is_image = matches!(work, Work::Images(_));
                     let is_needed = matches!(asked, Entry | Asked::Fields)
@@ -231,7 +231,7 @@ fn a_panic_of_a_source_is_its_samples_error_or_a_note() {
                         || asked == View && *work == Work::Views
                         || asked == Read && is_image && by_workers;
                     assert!(is_missing || !is_needed, "{case}");
-                    // Readers may come behind the workers, hints never do.
+                    // Readers may fall behind the workers, hints never do.
                     let is_noted = asked == WillNeed && by_workers;
                     assert!(noted == [BAD] || noted.is_empty() && !is_noted, "{case}: {noted:?}");
                 }

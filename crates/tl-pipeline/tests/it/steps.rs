@@ -12,7 +12,7 @@ use tl_transform::{DecodeMode, Draw, Layout, Parity, Recipe};
 use crate::content::record;
 use crate::memory::{bmp, bmps, config, dataset, loader, pixels, sample};
 
-/// Operations of every family, behind, between and before crops, with other operations within.
+/// Operations of every family, before, between and after crops, with nested operations.
 pub(crate) const EVERYTHING: &str = r#"{"ops": [
     {"op": "random_rotation", "degrees": 20, "interpolation": "bilinear", "expand": true},
     {"op": "random_resized_crop", "size": [20, 24]},
@@ -206,7 +206,7 @@ fn views_of_varying_size_are_refused() {
     assert_eq!(recipe.output_size(), None);
     let config = config(Work::Images(recipe.into_pixels(Layout::Hwc)));
     let error = tl_pipeline::Loader::new(bmps(1), config).unwrap_err();
-    assert!(error.to_string().contains("only u8 HWC can vary"), "{error}");
+    assert!(error.to_string().contains("only u8 HWC batches can vary"), "{error}");
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn views_are_not_mixed_and_not_without_number() {
     let recipe: Recipe =
         serde_json::from_str(&crops(1, r#""batch_ops": [{"op": "cut_mix"}],"#)).unwrap();
     let error = tl_pipeline::Loader::new(bmps(1), config(Work::Images(recipe))).unwrap_err();
-    assert!(error.to_string().contains("one image for each sample"), "{error}");
+    assert!(error.to_string().contains("one view per sample"), "{error}");
     assert_eq!(serde_json::from_str::<Recipe>(&crops(2, "")).unwrap().views(), 100);
     let error = serde_json::from_str::<Recipe>(&crops(200, "")).unwrap_err();
     assert!(error.to_string().contains("at most 256"), "{error}");

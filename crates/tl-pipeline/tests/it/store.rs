@@ -37,7 +37,7 @@ type Version = (u64, Arc<[u8]>);
 #[derive(Debug, Default)]
 struct Shared {
     objects: Mutex<BTreeMap<String, Version>>,
-    /// Whether objects have a local copy.
+    /// True if objects have a local copy.
     has_copies: bool,
     /// The time that every round trip takes.
     latency: Duration,
@@ -281,7 +281,7 @@ fn rows(dataset: Dataset, config: LoaderConfig) -> Vec<Vec<u8>> {
     rows
 }
 
-/// The URL of a local data set: that of a folder ends with a slash.
+/// The URL of a local data set, with a final slash for a folder.
 fn url(path: &Path) -> String {
     let name = path.file_name().unwrap().to_str().unwrap();
     format!("mem://bucket/{name}{}", if path.is_dir() { "/" } else { "" })

@@ -89,7 +89,7 @@ fn padding_and_what_buckets_save_of_it_are_told() {
     assert!(line.get("padding").is_none());
     // A folder does not say how large its images are.
     let refused = bench(&photos(), &["--recipe", "decode", "--buckets", "4"]).error(2);
-    assert!(refused.contains("the index has no sizes"), "{refused}");
+    assert!(refused.contains("buckets need image sizes"), "{refused}");
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn orders_and_samples_that_there_are_not_are_refused() {
         let error = bench(&photos(), &[&["--recipe", "raw"], more].concat()).error(2);
         assert!(error.contains(reason), "{error}");
     };
-    refused(&["--shuffle", "blocks"], "is none of none, full, block:SAMPLES");
+    refused(&["--shuffle", "blocks"], "expected none, full, block:SAMPLES");
     refused(&["--samples", "3"], "expected two numbers");
     refused(&["--samples", "3..13"], "sample 12 is not in a data set of 12 samples");
     refused(&["--samples", "3..6,5..8"], "sample 5 is in two ranges of a subset");
@@ -311,5 +311,5 @@ fn a_memory_budget_is_kept_reported_and_refused() {
     let text = bench(&photos(), &["--recipe", "raw", "--memory-budget", "1G"]).text();
     assert!(text.contains("\nmemory: ") && text.contains("; budget 1024.0 MiB"), "{text}");
     let error = bench(&photos(), &[&recipe[..], &["--memory-budget", "1M"]].concat()).error(2);
-    assert!(error.contains("memory_budget is 1048576 bytes, this configuration takes"), "{error}");
+    assert!(error.contains("memory_budget is 1048576 bytes, this configuration needs"), "{error}");
 }

@@ -114,7 +114,7 @@ fn what_does_not_fit_together_is_named() {
     refused(&format!("--weights {short}"), "2 weights for 5 samples");
     refused("--weights nowhere", "nowhere: No such file");
     let two = format!("--weights {zeros} --replacement without --count 2");
-    refused(&two, "2 samples are to be drawn from 1 with a weight");
+    refused(&two, "cannot draw 2 samples: 1 have a weight");
     let order = "weighted sampling always shuffles fully; `none` cannot be combined with it";
     refused(&format!("--weights {good} --shuffle none"), order);
     for more in ["--samples 1..2", "--class-balanced", "--mix 1"] {
@@ -357,7 +357,7 @@ fn buckets_say_what_to_do_where_sizes_are_not_known() {
     for data in [photos.clone(), at("photos.tar"), at("photos.1.tbl")] {
         let said = bench(&[&data], &buckets).error(2);
         let expected = format!(
-            "tl: {}: the index has no sizes, which buckets need; `tl convert` to TBL stores them",
+            "tl: {}: buckets need image sizes, which its index lacks; `tl convert` to TBL stores them",
             data.display()
         );
         assert_eq!(said, expected);

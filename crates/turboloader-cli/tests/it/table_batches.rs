@@ -143,13 +143,13 @@ fn what_a_table_does_not_have_is_named() {
     let text = bench(&path, &["--recipe", "columns"]).text();
     assert!(text.contains(" rows/s (median of "), "{text}");
     let line = bench(&path, &["--recipe", "columns", "--columns", "nix"]).error(2);
-    assert!(line.contains("there is no column `nix`; there are "), "{line}");
+    assert!(line.contains("no column `nix`; the columns are "), "{line}");
     let line = bench(&path, &["--recipe", "raw", "--features", "a"]).error(2);
     assert!(line.ends_with("--features and --label need --recipe columns"), "{line}");
     let line = bench(&path, &["--recipe", "raw"]).error(2);
-    assert!(line.contains("table.idv: a table, which has columns and no "), "{line}");
+    assert!(line.contains("table.idv: a table has columns, not "), "{line}");
     let line = bench(&crate::support::photos(), &["--recipe", "columns"]).error(2);
-    assert!(line.contains("no table, columns are those of IDV and TBF files"), "{line}");
+    assert!(line.contains("not a table; only IDV and TBF files have columns"), "{line}");
     let line = bench(&path, &[]).error(2);
     assert!(line.contains("--recipe"), "{line}");
 }

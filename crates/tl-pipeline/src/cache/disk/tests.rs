@@ -29,7 +29,7 @@ fn insert(disk: &Disk, sample: u64, len: usize, next: NextUse) {
     disk.insert(new, |sample| Some(key(sample)));
 }
 
-/// Whether the entry is found, which must be right then.
+/// True if the entry is found, and then checks it.
 fn finds(disk: &Disk, sample: u64, len: usize, next: NextUse) -> bool {
     let mut bytes = vec![9; 17];
     let size = disk.get(sample, key(sample), LIMIT, next, &mut bytes);
@@ -68,7 +68,7 @@ fn an_entry_is_found_by_others_and_after_the_end() {
         insert(&one, sample, len, None);
         assert!(finds(&one, sample, len, None) && finds(&other, sample, len, None));
     }
-    // What is there already is not written again, and counted once.
+    // An existing entry is not written again, and counted once.
     insert(&other, 3, 10_000, None);
     assert_eq!(ledger_says(&one), Some(cost_of(0) + cost_of(1) + cost_of(10_000)));
     drop((one, other));
@@ -165,7 +165,7 @@ fn what_the_dead_left_is_cleared_when_nobody_else_is_there() {
     let root = tempfile::tempdir().unwrap();
     let disk = Disk::open(root.path(), LIMIT);
     insert(&disk, 1, 100, None);
-    // Died while writing: a draft, and room that was taken.
+    // Died while writing: a draft, and bytes that were reserved.
     let draft = disk.folder.drafts().join("draft-of-the-dead");
     fs::write(&draft, [1; 5_000]).unwrap();
     disk.ledger.as_ref().unwrap().lock().unwrap().set(99 * 4096).unwrap();
@@ -220,7 +220,7 @@ fn only_what_nobody_uses_makes_room_for_strangers() {
     age(&disk.folder.entry(key(2)), 25);
     drop(disk);
     let disk = Disk::open(root.path(), 4 * 4096);
-    // Found, and so not to be let go of any more.
+    // Found, and so not to be evicted any more.
     assert!(finds(&disk, 2, 100, None));
     for sample in 4..7 {
         insert(&disk, sample, 100, Some(sample));

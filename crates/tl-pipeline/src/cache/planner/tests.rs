@@ -37,7 +37,7 @@ fn a_use_moves_an_entry() {
     assert!(planner.touch(1, Some(40)).is_some());
     assert!(planner.touch(3, Some(50)).is_none());
     assert_eq!(samples(planner.evict(1, Some(0))), Some(vec![1]));
-    // What left and came back with the same use is one entry.
+    // An entry that left and returned with the same use is one entry.
     planner.insert(2, (), 7, Some(30));
     planner.insert(2, (), 8, Some(30));
     assert_eq!(planner.bytes(), 8);
@@ -68,8 +68,8 @@ fn the_queue_does_not_grow_with_the_number_of_uses() {
     assert_eq!(samples(planner.evict(1, Some(0))), Some(vec![9]));
 }
 
-/// Misses of the planner on permutations, with room for `room` samples. Of the next use it is told
-/// the time to the step, or the epoch.
+/// Misses of the planner on permutations, with memory for `room` samples. `told` rounds the next
+/// use: to the step, or to the epoch.
 fn misses(orders: &[Vec<u64>], room: u64, told: fn(u64, u64) -> u64) -> u64 {
     let mut planner = Planner::new();
     let mut misses = 0;

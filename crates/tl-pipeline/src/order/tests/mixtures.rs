@@ -44,7 +44,7 @@ fn nothing_repeats_until_the_first_is_used_up_and_everything_comes_when_all_are(
     assert_eq!(all, (0..50).collect::<Vec<u64>>());
 }
 
-/// The two samples of class 2 take turns in pairs, and every pair is in an order of its own.
+/// The two samples of class 2 take turns in pairs, and every pair has its own order.
 #[test]
 fn every_cycle_of_a_part_is_all_of_it_in_another_order() {
     let order = balanced(Length::Positions(3 * 2_000), Shuffle::Full).order(5, 0);

@@ -1,4 +1,4 @@
-//! What holds for every sampler, tried on random ones.
+//! Properties of every sampler, tried on random ones.
 
 use std::collections::HashMap;
 
@@ -185,7 +185,7 @@ proptest! {
     }
 }
 
-/// Where all blocks are whole, a sample is as likely at every position as at any other.
+/// If all blocks are whole, a sample is equally likely at every position.
 #[test]
 fn block_shuffles_are_even_over_samples_and_positions() {
     let n = 12u64;
@@ -200,7 +200,7 @@ fn block_shuffles_are_even_over_samples_and_positions() {
             }
         }
         // Samples of a block come together, so that up to `samples * window` cells of a row move
-        // alike: the sum is that of fewer, heavier ones.
+        // alike: the sum equals one of fewer, heavier cells.
         let chi = chi_square(&counts, f64::from(trials) / n as f64) * (n - 1) as f64 / n as f64;
         let together = (samples * window) as f64;
         let freedom = ((n - 1) * (n - 1)) as f64;
@@ -211,7 +211,7 @@ fn block_shuffles_are_even_over_samples_and_positions() {
     }
 }
 
-/// Whether the listing has `sample` once: where it does not, nothing is promised.
+/// True if the listing has `sample` once; otherwise the order promises nothing.
 fn listed_once(sampler: &Sampler, sample: u64) -> bool {
     let count = |subset: &Subset| match subset {
         Subset::Ranges(ranges) => ranges.iter().filter(|range| range.contains(&sample)).count(),

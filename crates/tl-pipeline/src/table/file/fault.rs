@@ -65,7 +65,7 @@ impl Fault for FormatError {
     }
 }
 
-/// A damaged block of an IDV column, whose name is said by who asks for it.
+/// A damaged block of an IDV column; the caller adds the column's name.
 #[derive(Debug, thiserror::Error)]
 #[error("block {block} at {offset}: {source}")]
 struct DamagedBlock {

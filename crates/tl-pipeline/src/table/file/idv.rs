@@ -79,7 +79,7 @@ impl IdvTable {
                     let names = || key_names(&file, place);
                     (content(column.codec(), names), column.blocks().into())
                 }
-                // What is wrong with it says who asks for it; the other columns are there.
+                // A request for this column reports its defect; the other columns stay usable.
                 Err(error) => (Content::Unreadable { reason: error.to_string() }, Arc::default()),
             };
             columns.push(TableColumn { name: entry.name.clone(), content });
@@ -131,7 +131,7 @@ impl Table for IdvTable {
         }
         let mut scratch = Scratch::new();
         let loaded = values.read_block(block, &mut scratch).map(Decoded::new);
-        // Zeros behind a cut are no damage of the block.
+        // Zeros after a cut are not damage of the block.
         self.check()?;
         Ok(Arc::new(loaded?))
     }
@@ -155,9 +155,9 @@ impl fmt::Debug for IdvTable {
     }
 }
 
-/// What loading a block takes at most: the stored bytes, those they inflate to, and the values, which
-/// are eight times as large where they are booleans, five times where they are sparse vectors, and
-/// twice otherwise; these are then copied.
+/// The most memory for loading a block: the stored bytes, the inflated ones, and the values, which
+/// are eight times as large for booleans, five times for sparse vectors, and twice otherwise;
+/// values are then copied.
 fn load_bytes(block: &Block, codec: &Codec) -> u64 {
     let times = match (codec, codec.item()) {
         (_, Item::Boolean | Item::MissingBoolean) => 8,
@@ -243,7 +243,7 @@ fn stored_number(item: &Item) -> Option<ColumnType> {
     }
 }
 
-/// Whether blocks lie in the file as they are.
+/// True if blocks are stored uncompressed.
 fn is_plain(column: &Column<'_, IdvBytes>) -> bool {
     column.compression() == Compression::None
 }

@@ -29,14 +29,14 @@ use crate::table::{
 /// | `embedding` | components as they are stored: `f32`, `f16`, `bf16`, or the `i8` codes, which are only numbers as `f32` |
 /// | `text` | bytes, row by row |
 ///
-/// The last two are there where the segment has them.
+/// The last two columns exist if the segment has them.
 pub struct TbfTable {
     regions: Arc<Regions>,
     columns: Vec<TableColumn>,
     kinds: Vec<Kind>,
 }
 
-/// What a segment holds of every node.
+/// The columns of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// A column of the node region, with the bytes of its numbers.
@@ -45,7 +45,7 @@ enum Kind {
     Text,
 }
 
-/// Where the regions are.
+/// The places of the regions.
 struct Regions {
     location: Location,
     mapped: Mapped,
@@ -61,7 +61,7 @@ struct Regions {
 
 /// The bytes of a region.
 enum Place {
-    /// In the file.
+    /// A range of the mapped file.
     Mapped(Range<u64>),
     /// In memory, where it is compressed or encrypted in the file.
     Unpacked(AlignedBytes),
@@ -133,7 +133,7 @@ impl TbfTable {
     }
 }
 
-/// Where a region is, if there is one, unpacked if that takes more than looking.
+/// The place of a region, if it exists, unpacked if it is compressed or encrypted.
 fn place(
     segment: &mut Segment<'_>,
     region: Region,

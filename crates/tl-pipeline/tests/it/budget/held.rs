@@ -23,7 +23,7 @@ fn a_consumer_that_keeps_everything_is_told_instead_of_hanging() {
         };
         assert_eq!((kept.len(), loader.memory().held), (4, 4));
     }
-    // One less is no problem, however long they are kept.
+    // One less is fine, however long they are kept.
     let mut kept = VecDeque::new();
     for batch in loader.epoch(0) {
         kept.push_back(batch.unwrap());
@@ -33,11 +33,11 @@ fn a_consumer_that_keeps_everything_is_told_instead_of_hanging() {
     }
     assert_eq!(loader.memory().held, 3);
     assert!(loader.memory().batches <= most, "{}", loader.memory());
-    // Kept batches of one epoch leave less for the next, which still goes on.
+    // Kept batches of one epoch leave less for the next, which still continues.
     assert_eq!(loader.epoch(1).filter(Result::is_ok).count(), 20);
 }
 
-/// Nothing was taken, so the epoch goes on as soon as something is let go of.
+/// No batch was lost, so the epoch continues as soon as one is released.
 #[test]
 fn an_epoch_goes_on_when_a_kept_batch_is_let_go_of() {
     let config = LoaderConfig { prefetch: 3, ..config(train()) };
@@ -78,7 +78,7 @@ fn batches_that_collating_code_keeps_are_held_too() {
         LoaderConfig { collate: Some(collate), prefetch: 3, memory_budget, ..config(train()) };
     let loader = loader(bmps(80), config);
     for received in 0..3 {
-        // What is prepared of an epoch that is broken off is kept too, though nobody receives it.
+        // Batches prepared for a cancelled epoch are kept too, though nobody receives them.
         assert!(loader.epoch(0).take(received).all(|batch| batch.is_ok()));
         let others = kept.lock().unwrap().len();
         let mut epoch = loader.epoch(0);
@@ -86,7 +86,7 @@ fn batches_that_collating_code_keeps_are_held_too() {
         let error = epoch.next().unwrap().unwrap_err();
         assert!(matches!(error, PipelineError::BatchesHeld { held: 4, most: 4 }), "{error}");
         assert_eq!((kept.lock().unwrap().len(), loader.memory().batches), (4, 4));
-        // It would go on with what is let go of.
+        // It would continue with the released batches.
         drop(epoch);
         kept.lock().unwrap().clear();
         assert_eq!(loader.memory().batches, 0);

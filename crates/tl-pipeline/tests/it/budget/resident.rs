@@ -1,4 +1,4 @@
-//! What the process really takes, by its peak resident memory.
+//! The real memory of the process, by its peak resident set.
 
 use std::io::Write;
 
@@ -19,7 +19,7 @@ fn resident() -> (u64, u64) {
     (field("VmHWM:"), field("VmRSS:"))
 }
 
-/// Whether `test` has this process for itself; if not, it has been run in another that has.
+/// True if `test` has this process for itself; if not, it was run in a separate one.
 fn is_alone(test: &str) -> bool {
     const CHILD: &str = "TL_PIPELINE_BUDGET";
     if std::env::var_os(CHILD).is_some() {
@@ -91,7 +91,7 @@ fn rows_that_grow_stay_within_the_budget() {
     }
 }
 
-/// Files of 8 MB beside small images: a gigabyte in a batch, if what goes beyond were kept.
+/// Files of 8 MB with small images: a gigabyte in a batch, if buffers beyond the bound were kept.
 #[test]
 fn sidecar_files_stay_within_the_budget() {
     if !is_alone("budget::resident::sidecar_files_stay_within_the_budget") {

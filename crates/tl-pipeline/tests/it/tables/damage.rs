@@ -1,4 +1,4 @@
-//! Damaged tables: what is wrong costs the rows that have it, and is said by name.
+//! Damaged tables: damage costs only its rows, and is named.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ fn what_is_damaged_is_said_with_file_row_column_and_place() {
     assert_eq!((*row, &**column), (error.index, "x"));
     let expected = format!("sample {row}: row {row}, column `x`: block 1 at {offset}: ");
     assert!(text.contains("a.idv: ") && text.contains(&expected), "{text}");
-    // Who does not ask for it never sees it.
+    // A request without it never sees the damage.
     let columns = Some(vec!["id".into(), "sparse".into()]);
     let loader = loader_with(&[&path], Columns { columns, ..Columns::default() }, |config| config);
     assert_eq!(loader.epoch(0).map(|batch| batch.unwrap().len()).sum::<usize>(), 23);
@@ -100,7 +100,7 @@ fn a_number_that_is_no_label_is_an_error_of_its_row() {
     // Every second is half of an odd number.
     assert_eq!(labels.collect::<std::collections::BTreeSet<_>>(), (-3..=8).collect());
     let text = loader.audit()[0].error.to_string();
-    assert!(text.contains(".5 is no label, which is a whole number of 64 bits"), "{text}");
+    assert!(text.contains(".5 cannot be a label, expected a whole number of 64 bits"), "{text}");
 }
 
 /// A file that is cut short while it is open is an error, and zeros are never data.
@@ -171,7 +171,7 @@ fn no_byte_of_a_table_makes_anybody_panic() {
     }
 }
 
-/// What is wrong with a file is said of what its name says that it is.
+/// The fault of a file is reported for the format that its name has.
 #[test]
 fn a_damaged_signature_is_that_of_the_format_that_the_name_says() {
     let root = tempfile::tempdir().unwrap();

@@ -40,7 +40,8 @@ impl Case {
         (0..world.try_into().unwrap()).map(rank).collect()
     }
 
-    /// What all ranks receive of epoch 3, resumed on other ranks after every `every` steps.
+    /// The rows that all ranks receive of epoch 3, resumed on other ranks after every `every`
+    /// steps.
     fn elastic(&self, worlds: &[usize], every: u64, tail: Tail) -> Vec<Row> {
         let (mut rows, mut state): (_, Option<LoaderState>) = (Vec::new(), None);
         for (&world, workers) in worlds.iter().cycle().zip([1, 3, 2].into_iter().cycle()) {

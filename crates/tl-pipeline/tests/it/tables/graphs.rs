@@ -168,10 +168,10 @@ fn incoming_neighbours_are_where_edges_come_from() {
     // Also where only another file has no reverse index.
     let dataset = Dataset::open(&[&path, &other]).unwrap();
     let error = Loader::new(dataset, config(Work::Columns(incoming(vec![2])))).unwrap_err();
-    assert!(error.to_string().contains("b.tbf: no reverse index"), "{error}");
+    assert!(error.to_string().contains("b.tbf: incoming edges need a reverse index"), "{error}");
 }
 
-/// A star of one node with so many edges.
+/// A star of one node with this many edges.
 fn star(path: &PathBuf, edges: u32) {
     let mut builder = SegmentBuilder::new(BuildOptions::default());
     for node in 0..=edges {

@@ -45,7 +45,7 @@ fn classes_of_tables_are_balanced() {
         }
         assert_eq!(labels, BTreeMap::from([(0, 10), (1, 10), (2, 10)]));
         assert!(rows.len() == 28 && rows.values().all(|&times| times <= 2));
-        // Measured as that of images is.
+        // Measured like that of images.
         let sampler = &loader.config().sampler;
         let quality = ShuffleQuality::measure(sampler, loader.dataset(), 42, 6).unwrap();
         assert!(quality.order.class_entropy.is_some_and(|bits| bits > 1.0));
@@ -77,7 +77,7 @@ fn rows_without_a_label_are_refused_by_name() {
     assert!(matches!(error, PipelineError::Columns(ColumnsError::NotLabel { .. })), "{error}");
     // Row 1 has -2.5.
     let error = new("x", None).unwrap_err().to_string();
-    let expected = "sample 1: row 1, column `x`: -2.5 is no label";
+    let expected = "sample 1: row 1, column `x`: -2.5 cannot be a label";
     assert!(error.contains("a.idv: ") && error.contains(expected), "{error}");
 }
 
@@ -95,7 +95,7 @@ fn categories_name_the_classes() {
     let dataset = dataset.with_labels_of("key").unwrap();
     assert_eq!((dataset.label(0), dataset.label(1)), (Some(0), None));
     assert_eq!(dataset.class_names().len(), 3);
-    // Names that are damaged are said to be, and the labels are there.
+    // Damaged names are noted, and the labels are usable.
     let names = IdvFile::open(File::open(&path).unwrap()).unwrap().metadata(0).unwrap();
     let mut bytes = fs::read(&path).unwrap();
     let (start, len) = (names[0].offset as usize, names[0].stored_bytes as usize);

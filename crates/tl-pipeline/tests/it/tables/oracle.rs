@@ -14,7 +14,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Files with a JSON beside them, in the folders that there are.
+/// Files with a JSON description, in the folders that exist.
 fn samples(folder: &Path) -> Vec<(PathBuf, Value)> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -31,7 +31,7 @@ fn samples(folder: &Path) -> Vec<(PathBuf, Value)> {
 }
 
 /// Every column of a data set by name, each row as a batch has it, rows in the order of the file;
-/// the first of these bytes say whether there are any.
+/// the first byte is 1 if the row has a value.
 fn all_columns(path: &Path) -> Vec<(String, Vec<Option<Vec<u8>>>)> {
     let dataset = Dataset::open(&[path]).unwrap();
     let (mut columns, mut bytes) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! What is asked for is what batches have, and what cannot be had is refused by name.
+//! Batches have the requested columns, and impossible requests are refused by name.
 
 use idv_format::Compression;
 use tl_pipeline::{
@@ -169,20 +169,23 @@ fn what_cannot_be_had_is_refused_by_name() {
     let columns = |columns| refused(config(Work::Columns(columns)));
     let check = |found: String, expected: &str| assert!(found.contains(expected), "{found}");
     let some = |name: &str| Columns { columns: Some(vec![name.into()]), ..Columns::default() };
-    check(columns(some("y\n")), r"no column `y\x0a`; there are `id`, `x`, `flag`");
-    check(columns(some("text")), "column `text` is no array of numbers: text");
+    check(columns(some("y\n")), r"no column `y\x0a`; the columns are `id`, `x`, `flag`");
+    check(columns(some("text")), "column `text` is not an array of numbers: text");
     check(columns(some("list")), "vectors of different lengths");
     let features = Columns { features: vec!["text".into()], ..Columns::default() };
-    check(columns(features), "`text` is no array of numbers");
+    check(columns(features), "`text` is not an array of numbers");
     let label = |name: &str| Columns { label: Some(name.into()), ..Columns::default() };
-    check(columns(label("dense")), "column `dense` is no label, which is one number a row");
-    check(columns(label("text")), "`text` is no array of numbers");
+    check(columns(label("dense")), "column `dense` cannot be the label, expected one number a row");
+    check(columns(label("text")), "`text` is not an array of numbers");
     let request = ColumnRequest { number: Some(ColumnType::I32), ..ColumnRequest::new("id") };
     let typed = Columns { columns: Some(vec![request]), ..Columns::default() };
-    check(columns(typed), "column `id` is i64, which comes as that or as f32, not as i32");
+    check(columns(typed), "column `id` is i64: expected that type or f32, not i32");
     let twice = Columns { columns: Some(vec!["x".into(), "x".into()]), ..Columns::default() };
     check(columns(twice), "two columns `x`");
-    check(columns(Columns { columns: Some(vec![]), ..Columns::default() }), "no column was asked");
+    check(
+        columns(Columns { columns: Some(vec![]), ..Columns::default() }),
+        "no column was requested",
+    );
     let neighbors = Some(tl_pipeline::Neighbors { fanouts: vec![2], ..Default::default() });
     check(columns(Columns { neighbors, ..Columns::default() }), "a.idv: the rows have no edges");
 
@@ -192,12 +195,12 @@ fn what_cannot_be_had_is_refused_by_name() {
     check(refused(LoaderConfig { readers: Readers::Threads(1), ..all() }), "readers");
     let memory = Some(MemoryCache { kind: CacheKind::Encoded, bytes: 1 << 20 });
     let cache = CacheConfig { memory, disk: None };
-    check(refused(LoaderConfig { cache, ..all() }), "a.idv: a table, which has columns and no");
+    check(refused(LoaderConfig { cache, ..all() }), "a.idv: a table has columns, not");
     let batching = Batching::Buckets(Buckets::default());
     check(refused(LoaderConfig { batching, ..all() }), "produces columns");
     let recipe = Recipe::imagenet_train(8).unwrap();
-    check(refused(config(Work::Images(recipe))), "a.idv: a table, which has columns and no images");
-    check(refused(config(Work::Views)), "a.idv: a table, which has columns and no samples");
+    check(refused(config(Work::Images(recipe))), "a.idv: a table has columns, not images");
+    check(refused(config(Work::Views)), "a.idv: a table has columns, not samples");
     let error = Loader::new(bmps(1), all()).unwrap_err();
     assert!(matches!(error, PipelineError::Columns(ColumnsError::NoTable { .. })), "{error}");
 }

@@ -18,14 +18,14 @@ pub struct IdvBytes {
 }
 
 impl IdvBytes {
-    /// Reads by position.
+    /// Bytes that are read by position.
     #[must_use]
     pub fn new(source: Source) -> Self {
         Self { source, mapped: None }
     }
 
-    /// Copies from a mapping, or reads by position where there is none. A mapped file may have been
-    /// cut short, which [`Mapped::check`] tells after reading.
+    /// Copies from a mapping, or reads by position without one. A mapped file may have been cut
+    /// short; [`Mapped::check`] after reading finds out.
     ///
     /// # Errors
     /// As for [`Mapped::new`].
@@ -35,7 +35,7 @@ impl IdvBytes {
         Ok(Self { source: source.clone(), mapped })
     }
 
-    /// The mapping.
+    /// The mapping of the file.
     #[must_use]
     pub fn mapping(&self) -> Option<&Arc<Mapped>> {
         self.mapped.as_ref()

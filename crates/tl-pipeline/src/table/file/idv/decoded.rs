@@ -8,8 +8,7 @@ use zerocopy::IntoBytes;
 use crate::error::TableError;
 use crate::table::RowValues;
 
-/// Slots of a vector of its own length that it may be filled up to: 2 GB of them take twelve bytes in
-/// a file.
+/// The most slots of a vector of variable length: a file can claim 2 GB of them in twelve bytes.
 const MOST_SLOTS: u64 = 1 << 24;
 
 /// Values of the rows of a block.
@@ -97,7 +96,7 @@ impl RowValues for Decoded {
     }
 }
 
-/// Writes the items of a row, and zeros where there is none.
+/// Writes the items of a row, and zeros for missing ones.
 fn write_items(values: &Values<'_>, row: VectorItems<'_>, out: &mut [u8]) -> Option<()> {
     let VectorItems { items, indices, slots } = row;
     let Some((array, width)) = array_of(values) else {
@@ -163,7 +162,8 @@ fn append_texts(text: &Text<'_>, row: VectorItems<'_>, slots: usize, bytes: &mut
     bytes.extend_from_slice(serde_json::json!(texts).to_string().as_bytes());
 }
 
-/// Numbers as they lie in memory, and the bytes of one item; `None` for what is no such array.
+/// Numbers as they lie in memory, and the bytes of one item; `None` for values without such an
+/// array.
 fn array_of<'v>(values: &'v Values<'_>) -> Option<(&'v [u8], usize)> {
     fn bytes<N: IntoBytes + zerocopy::Immutable>(array: &[N]) -> Option<(&[u8], usize)> {
         Some((array.as_bytes(), size_of::<N>()))
@@ -184,7 +184,7 @@ fn array_of<'v>(values: &'v Values<'_>) -> Option<(&'v [u8], usize)> {
     }
 }
 
-/// What values take in memory; for vectors that are not all dense an upper bound.
+/// The memory of values in bytes; an upper bound unless all vectors are dense.
 fn bytes_of(values: &Values<'_>) -> u64 {
     if let Some((array, _)) = array_of(values) {
         return array.len() as u64;

@@ -44,11 +44,11 @@ impl Direct {
         })
     }
 
-    /// Where the number of a row starts.
+    /// The offset of a row's number.
     fn place(&self, row: u64) -> Option<u64> {
         let block = usize::try_from(row / self.rows_per_block).ok()?;
         let block = self.blocks.get(block).filter(|_| row < self.row_count)?;
-        // Within the block, whose size is that of its rows.
+        // Within the block, which is as large as its rows.
         Some(block.offset + row % self.rows_per_block * self.number_bytes as u64)
     }
 }
@@ -67,7 +67,7 @@ impl RowValues for Direct {
 /// An uncompressed block of dense vectors of numbers, all of one length.
 pub(super) struct DirectVectors {
     mapped: Arc<Mapped>,
-    /// Where the items are.
+    /// The range of the items.
     items: Range<u64>,
     row_bytes: u64,
     number_bytes: usize,
@@ -89,7 +89,7 @@ impl DirectVectors {
         let block = column.blocks().get(usize::try_from(number).ok()?)?;
         let rows = column.block_rows(number);
         let rows = rows.end.checked_sub(rows.start)?;
-        // How many there are, their length, a count for each, and how many indices there are.
+        // The number of rows, their length, a count for each, and the number of indices.
         let head = rows.checked_mul(COUNT)?.checked_add(3 * COUNT)?;
         let bytes = rows.checked_mul(row_bytes)?.checked_add(head)?;
         if bytes != u64::from(block.bytes) || block.stored_bytes != block.bytes {

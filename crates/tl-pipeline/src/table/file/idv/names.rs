@@ -1,10 +1,10 @@
-//! What the categories of keys are called.
+//! The names of the categories of keys.
 
 use idv_format::{IdvFile, ReadAt, ReadError, Values};
 
 use crate::error::TableError;
 
-/// More names are refused: a sparse vector can say that there are 2^31 in twelve bytes.
+/// The most names: a sparse vector can claim 2^31 in twelve bytes.
 const MOST_NAMES: u64 = 1 << 24;
 
 /// The names of a column's keys, in their order: texts as they are, and numbers in digits.
