@@ -60,7 +60,8 @@ fn starts_and_drops_leave_nothing_behind() {
     let loader = loader(bmps(64), LoaderConfig { workers: 3, ..config(train()) });
     let before = (workers(), files());
     let breaks = std::env::var("TURBOLOADER_BREAKS");
-    for round in 0..breaks.map_or(1_000, |text| text.parse().unwrap()) {
+    let rounds = breaks.map_or(1_000, |text| text.parse().unwrap());
+    for round in 0..rounds {
         let mut epoch = loader.epoch(round);
         for _ in 0..round % 4 {
             epoch.next().unwrap().unwrap();
@@ -73,8 +74,11 @@ fn starts_and_drops_leave_nothing_behind() {
             std::thread::yield_now();
         }
     }
-    // Three are kept; a worker that is suspended between two samples can hold one more for a moment.
-    assert!(loader.stats().slabs <= 6, "{:?}", loader.stats());
+    // Three slabs are kept. A worker that is suspended between two samples can hold one more, so a
+    // few rounds allocate another; if rounds lost theirs, each would allocate.
+    let stats = loader.stats();
+    assert_eq!(stats.slabs_in_use, 0, "{stats:?}");
+    assert!(stats.slabs < 6 + u64::from(rounds) / 10, "{stats:?}");
 }
 
 /// Full slabs must put workers to sleep: no time passes on their clocks while nobody consumes.

@@ -14,10 +14,10 @@ const TICKS_PER_DAY: i64 = 86_400 * TICKS_PER_SECOND;
 /// A time without a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TimeError {
-    /// Outside of the calendar.
+    /// Outside the calendar.
     #[error("{ticks} ticks of 100 ns are not within the years 1 to 9999")]
     Year { ticks: i64 },
-    /// A clock that nobody has.
+    /// A distance to UTC of a day or more.
     #[error("{minutes} minutes ahead of UTC are not within a day")]
     Offset { minutes: i16 },
 }
@@ -167,9 +167,12 @@ mod tests {
     }
 
     #[test]
-    fn every_day_has_one_date() {
+    fn dates_are_in_the_order_of_days_and_come_back() {
+        const LAST_DAY: i64 = 3_652_058;
         let mut before = String::new();
-        for day in 0..3_652_059 {
+        // 23 and the 146 097 days of 400 years have no common factor: every date of the calendar's
+        // cycle comes up, most of them once.
+        for day in (0..LAST_DAY).step_by(23).chain([LAST_DAY]) {
             let mut text = String::new();
             write_point(&mut text, day * TICKS_PER_DAY).unwrap();
             assert_eq!(parse_point(&text), Some(day * TICKS_PER_DAY));
