@@ -63,7 +63,7 @@ pub enum ArrowError {
     /// The file cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Values of a column have no place in its array.
+    /// The array cannot hold the values of a column.
     #[error("column {column:?}: {source}")]
     Convert { column: String, source: ConvertError },
 }

@@ -39,7 +39,7 @@ const MAX_KEPT_BUFFER_BYTES: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Target {
-    /// TBL version 1, which has no place for names, labels, dimensions and checksums.
+    /// TBL version 1, without names, labels, dimensions and checksums.
     Tbl1,
     /// TBL version 2.
     Tbl2(Compression),

@@ -13,7 +13,7 @@ pub struct Limits {
     /// Width times height. Default 178 956 970, where Pillow raises `DecompressionBombError`.
     pub max_pixels: u64,
     /// Width and height. Default 1 048 576. JPEG has at most 65 535 and WebP 16 383; a TBL v2
-    /// index has no place for more than 65 535 and stores such a size as unknown.
+    /// index cannot store more than 65 535 and marks such a size as unknown.
     pub max_dimension: u32,
     /// Bytes of the decoded image. Default 512 MiB: `max_pixels` of RGB.
     pub max_decoded_bytes: u64,

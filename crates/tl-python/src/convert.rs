@@ -23,7 +23,7 @@ use crate::warning::warn;
 ///
 /// ``progress_callback(current, total)`` is called as samples are written; what it raises ends the
 /// conversion. Returns how many samples were written. Warns of odd labels and names in the sources,
-/// and of what the new file has no place for.
+/// and of data that the new file cannot store.
 #[pyfunction]
 #[pyo3(signature = (
     sources: "list[str]", destination, *, to="tbl", lz4=false, overwrite=false, sync=true,

@@ -115,7 +115,7 @@ def test_conversions_warn_of_what_the_loader_notes(tmp_path):
         assert "sample 2 (3.jpg): kept without dimensions" in second
     samples, (first, second) = warned(tl.convert, root, tmp_path / "out.tbl1", to="tbl1")
     assert first == loader.notes[0]
-    assert second == f"{tmp_path / 'out.tbl1'}: no place for 3 names, 2 labels, 2 sidecar fields"
+    assert second == f"{tmp_path / 'out.tbl1'}: cannot store 3 names, 2 labels, 2 sidecar fields"
     loader, said = warned(tl.DataLoader, root, decode=False)
     again = pickle.dumps(loader)
     assert warned(pickle.loads, again)[1] == []

@@ -68,7 +68,7 @@ def test_copies_keep_metadata_or_warn(tmp_path):
         assert copy.metadata(index) == expected.metadata(index)
     with pytest.warns(UserWarning) as caught:
         tl.convert(source, tmp_path / "b.tar", sync=False)
-    assert len(caught) == 2 and "no place for 4 metadata blocks" in str(caught[1].message)
+    assert len(caught) == 2 and "cannot store 4 metadata blocks" in str(caught[1].message)
     assert tl.TblReader(tmp_path / "b.tar").metadata(0) == []
 
 

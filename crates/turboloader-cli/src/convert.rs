@@ -288,7 +288,7 @@ pub(crate) fn write<P: Prepare>(
     Ok(summary)
 }
 
-/// Prints the parts of the sources that the new file has no place for.
+/// Prints the parts of the sources that the new file cannot store.
 pub(crate) fn note_unstored(destination: &Path, summary: &ConvertSummary) {
     ConversionNotes::of_destination(destination, summary)
         .iter()

@@ -127,13 +127,15 @@ fn refused(error: &clap::Error) -> Result<Verdict, Failure> {
     }
     let text = error.render().to_string();
     let lines = text.lines().map(str::trim);
-    let said: Vec<_> = lines
+    // A tip, as in `tip: a similar argument exists`, is a statement of its own.
+    let message: String = lines
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more info"))
         .filter(|line| !line.is_empty())
+        .flat_map(|line| line.strip_prefix("tip: ").map_or([" ", line], |tip| ["; ", tip]))
         .collect();
-    let said = said.join(" ");
-    let said = said.strip_prefix("error: ").unwrap_or(&said).to_owned();
-    Err(Failure::setting(format_args!("{said} (see --help)")))
+    let message = message.trim_start();
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    Err(Failure::setting(format_args!("{message} (see --help)")))
 }
 
 /// Makes a write beyond the file size limit an error to report, like a full disk, instead of the

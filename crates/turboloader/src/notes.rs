@@ -58,7 +58,7 @@ impl ConversionNotes {
         lines
     }
 
-    /// The remarks on what the new file has no place for.
+    /// The remarks on data that the new file cannot store.
     #[must_use]
     pub fn of_destination(destination: &Path, summary: &ConvertSummary) -> Vec<String> {
         let destination = Escaped(destination.as_os_str().as_bytes());
@@ -85,7 +85,7 @@ impl ConversionNotes {
         let parts = parts.into_iter().filter(|&(count, _)| count > 0);
         let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
         if !parts.is_empty() {
-            lines.push(format!("{destination}: no place for {}", parts.join(", ")));
+            lines.push(format!("{destination}: cannot store {}", parts.join(", ")));
         }
         let unreachable = summary.unreachable_metadata;
         if unreachable > 0 {

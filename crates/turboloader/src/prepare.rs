@@ -47,7 +47,7 @@ impl Prepare for HeaderCheck {
     }
 }
 
-/// An image that a TBL index has no place for the size of.
+/// An image whose size a TBL index cannot store.
 #[derive(Debug, thiserror::Error)]
 #[error("{width}x{height} pixels are more than the index can store")]
 struct TooLarge {

@@ -126,7 +126,7 @@ impl<W: Write + Seek> ArrowWriter<W> {
     ///
     /// # Errors
     /// [`ArrowWriteError::Schema`] for a batch of other columns; [`ArrowWriteError::Value`] or
-    /// [`ArrowWriteError::Values`] for what has no place in the file. None of its rows are then
+    /// [`ArrowWriteError::Values`] for values that the file cannot store. None of its rows are then
     /// added. [`ArrowWriteError::Write`], after which the file cannot be finished.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowWriteError> {
         let expected = self.columns.len();

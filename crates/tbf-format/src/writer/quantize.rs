@@ -29,7 +29,7 @@ pub(super) fn append_vector(out: &mut Vec<u8>, vector: &[f32], dtype: Dtype) -> 
 }
 
 /// Whether `value` keeps its magnitude in `dtype`: finite values must not become infinite, and 8
-/// bits have no place for anything but numbers.
+/// bits can hold only finite numbers.
 fn can_hold(dtype: Dtype, value: f32) -> bool {
     match dtype {
         Dtype::F32 => true,

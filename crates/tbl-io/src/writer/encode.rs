@@ -43,10 +43,10 @@ pub struct NewSample<'a> {
     pub fields: &'a [Field],
     /// The offsets of its MCU rows, if it is a JPEG for which they are known: `tl_decode`'s row
     /// index.
-    /// Version 1 has no place for it and leaves it out.
+    /// Version 1 cannot store it.
     pub row_index: Option<&'a [u8]>,
     /// Its own metadata blocks, which are stored instead of the JSON block with key and label
-    /// that is made for samples without any. Version 1 has no place for them.
+    /// that is made for samples without any. Version 1 cannot store them.
     pub metadata: &'a [MetadataBlock],
 }
 
@@ -139,7 +139,7 @@ pub struct Encoded {
     pub(super) key: Option<Vec<u8>>,
     pub(super) label: Option<i64>,
     pub(super) field_count: u64,
-    /// Metadata blocks that version 1 has no place for.
+    /// Metadata blocks that version 1 cannot store.
     pub(super) metadata_count: u64,
     /// Empty for none.
     pub(super) row_index: Vec<u8>,

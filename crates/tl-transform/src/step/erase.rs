@@ -49,7 +49,7 @@ pub enum Erase {
 pub enum Filling {
     /// These numbers, for R, G and B; 8-bit pixels lose the fraction and are held in 0 to 255.
     Value([f32; CHANNELS]),
-    /// Normal deviates of mean 0 and deviation 1; in 8-bit pixels, which have no place for them,
+    /// Normal deviates of mean 0 and deviation 1; in 8-bit pixels, which cannot hold them,
     /// nearly all are 0.
     Normal {
         /// The key of the deviates.

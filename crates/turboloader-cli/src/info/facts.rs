@@ -54,7 +54,7 @@ pub(crate) struct Facts {
     metadata: Option<MetadataFacts>,
     /// The application's fields in a TBL version 1 header.
     custom_metadata: Option<CustomMetadata>,
-    /// Row indexes of JPEG samples; `null` for a container that has no place for them.
+    /// Row indexes of JPEG samples; `null` for a container that cannot store them.
     row_index: Option<RowIndexFacts>,
     /// Members of an archive that are neither samples nor fields, by type.
     skipped: BTreeMap<&'static str, u64>,

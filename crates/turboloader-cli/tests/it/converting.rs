@@ -220,7 +220,7 @@ fn shards_merged_again_are_the_whole() {
     assert_eq!(split(&at("whole.tbl"), "shards", ["--shards", "5"]), "");
     // An archive of some class folders says the labels in files, which have no names.
     let note = split(&input, "cut/x-{}.tar", ["--samples-per-shard", "5"]);
-    assert!(note.ends_with(": no place for 6 class names\n"), "{note}");
+    assert!(note.ends_with(": cannot store 6 class names\n"), "{note}");
     for (folder, target) in [("shards", "a.tbl"), ("cut", "b.tbl")] {
         let mut shards: Vec<_> =
             fs::read_dir(at(folder)).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -141,7 +141,7 @@ fn the_command_has_the_optional_codecs_of_tiff() {
     }
 }
 
-/// An index has no place for a side of more than 65,535 pixels.
+/// An index cannot store a side of more than 65,535 pixels.
 #[test]
 fn a_long_image_is_kept_with_unknown_dimensions() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -41,7 +41,7 @@ fn samples_and_fields_come_back_under_their_names() {
     let some = folder.path().join("some");
     let run = extract(&archive, &some, &["2", "1"]);
     assert_eq!(run.code, Some(0));
-    assert!(run.stderr.contains("no place for 2 class names"), "{}", run.stderr);
+    assert!(run.stderr.contains("cannot store 2 class names"), "{}", run.stderr);
     assert_eq!(
         files_below(&some),
         [
@@ -204,7 +204,7 @@ fn labels_survive_and_lost_class_names_are_counted() {
     let archive = write(folder.path(), "in.tar", &tar(&members));
     let out = folder.path().join("out");
     let run = extract(&archive, &out, &["1"]);
-    assert!(run.stderr.contains("no place for 2 class names"), "{}", run.stderr);
+    assert!(run.stderr.contains("cannot store 2 class names"), "{}", run.stderr);
     let expected = [("dog/2.cls", "1"), ("dog/2.jpg", "2")];
     let expected = expected.map(|(name, bytes)| (name.to_owned(), bytes.as_bytes().to_vec()));
     assert_eq!(files_below(&out), expected);

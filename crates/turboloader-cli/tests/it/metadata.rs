@@ -162,7 +162,7 @@ fn every_command_that_copies_keeps_metadata_or_says_what_it_leaves_out() {
     for (to, name) in [("tar", "out.tar"), ("tbl1", "out.tbl1")] {
         let run = run(&["convert", "a.tbl", "-o", name, "--to", to, "-q"], folder);
         assert_eq!(run.code, Some(0));
-        assert!(run.stderr.ends_with("no place for 5 metadata blocks\n"), "{}", run.stderr);
+        assert!(run.stderr.ends_with("cannot store 5 metadata blocks\n"), "{}", run.stderr);
     }
     let orphan = original(&[], &[(7, MetadataType::Json, b"{}")]);
     write(folder, "b.orphan", &orphan);
@@ -187,7 +187,7 @@ fn convert_adds_metadata_of_the_file() {
     // Version 1 keeps the three fields of its header.
     let fields = r#"{"creation_timestamp":1700000000,"dataset_version":3,"custom_flags":16}"#;
     write(folder, "x.json", fields.as_bytes());
-    assert!(add("b.v1", "tbl1").stderr.ends_with("no place for 5 metadata blocks\n"));
+    assert!(add("b.v1", "tbl1").stderr.ends_with("cannot store 5 metadata blocks\n"));
     assert_eq!(metadata(folder, "b.v1", &[]), [format!("{fields}\n")]);
     let header = fs::read(folder.join("b.v1")).expect("it is there");
     let (header, _) = v1::FileHeader::parse(&header).expect("a header");

@@ -127,7 +127,7 @@ fn samples_keep_theirs_from_file_to_file() {
     assert!(refused.contains("row index block") && refused.contains("tl repair"), "{refused}");
     convert(&at("repaired.tbl"), &at("healed.tbl"), &["--jpeg-index", "-q"]);
     same("healed.tbl");
-    // An archive has no place for them, and what comes out of it has to be looked through again.
+    // An archive cannot store them, so the way back has to index again.
     convert(&at("a.tbl"), &at("back.tar"), &["-q"]).good();
     convert(&at("back.tar"), &at("plain.tbl"), &["-q"]);
     assert_eq!(row_indexes(&at("plain.tbl")), vec![None; indexed.len()]);

@@ -35,7 +35,7 @@ pub(crate) fn time_range(text: &str) -> Result<TimeRange, String> {
 /// `None` for other text, and for times before 1970 or after 2554.
 fn parse_unix(text: &str) -> Option<u64> {
     const DATE_LENGTH: usize = "2000-02-29".len();
-    // Digits that nanoseconds have no place for would be cut off.
+    // Digits below nanoseconds would be cut off.
     let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction);
     if fraction.bytes().take_while(u8::is_ascii_digit).count() > 9 {
         return None;
