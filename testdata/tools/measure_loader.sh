@@ -18,7 +18,7 @@ profile=${PROFILE:-release}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-cargo build --profile "$profile" --quiet --package turboloader --bin tl
+cargo build --profile "$profile" --quiet --package turboloader-cli --bin tl
 cargo build --profile "$profile" --quiet --package tl-pipeline --example overhead
 built=target/${profile/dev/debug}
 tl=$built/tl overhead=$built/examples/overhead

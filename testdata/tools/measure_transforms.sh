@@ -13,7 +13,7 @@ trap 'rm -f "$exact"' EXIT
 "$python" -c 'import json, sys; r = json.load(open(sys.argv[1])); r.pop("decode", None); json.dump(r, open(sys.argv[2], "w"))' "$recipe" "$exact"
 
 cargo build --release --quiet --package tl-transform --example transform_requests
-cargo build --release --quiet --package turboloader --bin tl
+cargo build --release --quiet --package turboloader-cli --bin tl
 echo "$(grep -m1 'model name' /proc/cpuinfo | cut -d: -f2), $(nproc) cores, $(rustc --version), $(date -u +%F)"
 echo
 "$python" testdata/tools/bench_transforms.py "$@"

@@ -30,7 +30,7 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = ColorWhen::Auto)]
     pub(crate) color: ColorWhen,
 
-    /// Show no progress bar and no closing line
+    /// Hide the progress bar and the closing line
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
 }

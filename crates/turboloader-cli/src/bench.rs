@@ -55,7 +55,7 @@ const NO_VIEWS: Failure =
 /// overrides this, and the result then reports how random the order is.
 ///
 /// The environment variable TURBOLOADER_SIMD selects the instruction set of the kernels: scalar,
-/// avx2, avx512 or neon, as far as the CPU has it. Batches are the same with each.
+/// avx2, avx512 or neon, if the CPU supports it. Batches are the same with each.
 ///
 /// --digest also prints the SHA-256 of epoch 0. It covers every batch in order: its images (their
 /// bytes as the batch holds them; for `decode`, width and height as u32 and the pixels of each
@@ -66,8 +66,8 @@ const NO_VIEWS: Failure =
 /// each) and their labels (i64), and the mask.
 ///
 /// For tables, batches hold the numeric columns, or those given with --columns; a text column is
-/// read as bytes. Instead of images, the digest then covers the values of each column of the row, in
-/// order, followed by the matrix of --features.
+/// read as bytes. Instead of images, the digest then covers the values of each column of the row,
+/// in order, followed by the matrix of --features.
 ///
 /// --rows writes the same hashes row by row. Sorted together, the lines of all ranks equal those of
 /// one process with the same global batch, if all images have one size and --mixing-group is the

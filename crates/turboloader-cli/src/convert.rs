@@ -23,8 +23,7 @@ use crate::output::{self, Progress};
 
 mod metadata;
 
-/// Convert TAR archives, folders of images or TBL files into one TBL file or TAR archive, or a
-/// table into another
+/// Convert data sets into one TBL file or TAR archive, or a table into another format
 ///
 /// Samples keep their order, names, labels, sidecar fields and bytes. From one TBL version 2 file
 /// to another they keep row indexes and metadata blocks as well; docs/format.md lists the blocks
@@ -50,7 +49,7 @@ mod metadata;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// TAR archives, folders or TBL files, taken one after the other; or a table
+    /// TAR archives, folders or TBL files, in this order; or one table
     #[arg(required = true, value_name = "SRC")]
     pub(crate) sources: Vec<PathBuf>,
 
@@ -79,8 +78,8 @@ pub(crate) struct Args {
     pub(crate) jpeg_index: bool,
 
     /// Store this JSON file as metadata of the whole TBL file, after that of the sources. Version 1
-    /// has room for an object of creation_timestamp, dataset_version and custom_flags (all three
-    /// are whole numbers) unless a source has such fields
+    /// stores only an object with the whole numbers creation_timestamp, dataset_version and
+    /// custom_flags, and only if no source has such fields
     #[arg(long, value_name = "FILE")]
     pub(crate) metadata: Option<PathBuf>,
 
@@ -89,7 +88,7 @@ pub(crate) struct Args {
     pub(crate) no_sync: bool,
 
     /// Threads that decode (--to raw), compress (--lz4, IDV files) or look for rows (--jpeg-index);
-    /// default: one per core. Copying samples as they are takes one, for it is the disk that it waits for
+    /// default: one per core. Copying samples unchanged uses one, because the disk is the limit
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
 

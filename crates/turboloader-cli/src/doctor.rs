@@ -41,7 +41,7 @@ const MOST_READERS: usize = 256;
 const TABLES: &str = "doctor examines samples; of a table `tl bench FILE --recipe columns --report` \
                       says what limits it";
 
-/// Say what limits training from a data set, and what to change
+/// Measure what limits training from a data set, and suggest what to change
 ///
 /// Takes about a minute. It reads from the disk past the page cache, makes batches with one worker
 /// and with all of them, and copies memory. Then it loads as training does and names the limit: a

@@ -66,9 +66,9 @@ pub(crate) enum OnErrorChoice {
     Raise,
     /// Leave the sample out
     Skip,
-    /// Use another sample in its place
+    /// Use another sample instead
     Replace,
-    /// Use zeros in its place
+    /// Use zeros instead
     Fill,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct ShardArgs {
     #[arg(long, value_name = "W", requires = "rank")]
     world: Option<u32>,
 
-    /// Handling of a last global batch that is short of samples (default: uneven for one process,
+    /// Handling of an incomplete last global batch (default: uneven for one process,
     /// pad for several)
     #[arg(long, value_enum, value_name = "TAIL")]
     tail: Option<TailChoice>,

@@ -23,8 +23,8 @@ pub(crate) struct TableArgs {
 
     /// Types of columns of a CSV file: sbyte, byte, int16, uint16, int32, uint32, int64, uint64,
     /// single, double, boolean, text, timespan, datetime, datetimeoffset, rowid, key (categories,
-    /// in the order in which they are first seen) or key:N (their numbers 1 to N). Columns that
-    /// are not named are boolean, int64, double or text, whichever takes all their cells
+    /// in the order in which they are first seen) or key:N (their numbers 1 to N). Other columns
+    /// become boolean, int64, double or text: the first of these that fits all cells
     #[arg(long, value_name = "NAME=TYPE,..", value_delimiter = ',')]
     pub(crate) schema: Vec<String>,
 
