@@ -81,6 +81,7 @@ fn what_mlnet_refuses_is_refused_by_name() {
 }
 
 /// Where ML.NET drops the column or fails later.
+#[tl_testdata::needs("formats/idv")]
 #[test]
 fn damage_to_a_column_is_named() {
     let block = "column \"bl\", block 0 at 256:";
