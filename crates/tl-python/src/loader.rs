@@ -290,6 +290,7 @@ impl PyEpoch {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<PyBatch>> {
+        self.loader.get().functions.refuse_within()?;
         loop {
             // Other threads of Python continue meanwhile, and threads that want the lock wait
             // without holding the interpreter.
@@ -323,11 +324,13 @@ impl PyEpoch {
 
     /// How many batches are still to come.
     fn remaining(&self, py: Python<'_>) -> Result<u64, Error> {
+        self.loader.get().functions.refuse_within()?;
         detached(py, || Ok(self.epoch.lock()?.as_ref().map_or(0, Epoch::remaining)))?
     }
 
     /// The state after the last batch that was received, as JSON.
     fn state(&self, py: Python<'_>) -> PyResult<String> {
+        self.loader.get().functions.refuse_within()?;
         let state =
             detached(py, || Ok::<_, Error>(self.epoch.lock()?.as_ref().map(Epoch::state)))??;
         let state = state.ok_or_else(|| Error::closed(&"this iteration is over"))?;

@@ -51,15 +51,18 @@ impl UserTransforms {
         self.functions.iter().try_for_each(|(_, function)| visit.call(&**function))
     }
 
-    /// Refuses what waits for the threads that call the functions, where this is one of them.
+    /// Refuses calls that wait for the threads that run the functions, if this thread is one of
+    /// them. So does a call that only locks the epoch: at an error the consumer joins the threads
+    /// with the epoch locked.
     pub(crate) fn refuse_within(&self) -> Result<(), crate::error::Error> {
         let entered = |function: &Arc<Py<PyAny>>| {
             ENTERED.with_borrow(|entered| entered.contains(&Arc::as_ptr(function).addr()))
         };
         match self.functions.iter().find(|(_, function)| entered(function)) {
             Some((name, _)) => {
-                let message =
-                    format!("{name} is called by this loader, which it cannot begin or close");
+                let message = format!(
+                    "{name} is called by this loader, so it cannot begin, read or close the loader"
+                );
                 Err(crate::error::Error::setting(&message))
             }
             None => Ok(()),

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import threading
+import time
 import traceback
 import weakref
 
@@ -187,7 +189,10 @@ def test_what_is_no_failure_ends_the_caller(data, kind):
     assert isinstance(raised.value.__cause__, kind)
 
 
-@pytest.mark.parametrize("misuse", ["close", "__iter__", "__exit__"])
+MISUSES = ["close", "__iter__", "__exit__"]
+
+
+@pytest.mark.parametrize("misuse", MISUSES)
 def test_a_function_can_neither_begin_nor_close_its_own_loader(data, misuse):
     def function(pixels):
         arguments = (None, None, None) if misuse == "__exit__" else ()
@@ -195,9 +200,41 @@ def test_a_function_can_neither_begin_nor_close_its_own_loader(data, misuse):
         return pixels
 
     loader = tl.DataLoader(data, batch_size=8, transform=[function], num_workers=2)
-    with pytest.raises(tl.SampleError, match="cannot begin or close") as raised:
+    with pytest.raises(tl.SampleError, match="cannot begin, read or close") as raised:
         next(iter(loader))
     assert isinstance(raised.value.__cause__, tl.SettingError)
+    loader.close()
+
+
+@pytest.mark.parametrize("misuse", [*MISUSES, "state_dict", "next"])
+def test_a_function_that_uses_its_loader_late_is_refused(data, misuse):
+    """The consumer has the error of the first batch by then, and joins the threads."""
+    calls, refusals = itertools.count(), []
+
+    def function(pixels):
+        if next(calls) < 8:
+            raise ValueError
+        time.sleep(0.3)
+        try:
+            if misuse == "next":
+                next(epoch)
+            else:
+                getattr(loader, misuse)(*((None,) * 3 if misuse == "__exit__" else ()))
+        except tl.SettingError as error:
+            refusals.append(str(error))
+        return pixels
+
+    def consume():
+        with pytest.raises(tl.SampleError, match="ValueError"):
+            next(epoch)
+
+    loader = tl.DataLoader(data, batch_size=8, transform=[function], num_workers=2)
+    epoch = iter(loader)
+    consumer = threading.Thread(target=consume, daemon=True)
+    consumer.start()
+    consumer.join(60)
+    assert not consumer.is_alive()
+    assert refusals and all("cannot begin, read or close" in refusal for refusal in refusals)
     loader.close()
 
 
