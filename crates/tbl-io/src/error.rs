@@ -230,7 +230,12 @@ impl ReadError {
             Self::NotAFile { found, .. } => write!(f, "is {found}, expected a regular file"),
             Self::NotAFolder { found, .. } => write!(f, "is {found}, expected a folder"),
             Self::Format { offset, source, .. } => write!(f, "at byte {offset}: {source}"),
-            Self::Tar { offset, source, .. } => write!(f, "at byte {offset}: {source}"),
+            Self::Tar { offset, source, .. } => {
+                write!(f, "at byte {offset}: {source}")?;
+                // The first header decides whether a file is an archive at all.
+                let is_foreign = *offset == 0 && source.is_about_a_header();
+                f.write_str(if is_foreign { "; expected a TAR archive or a TBL file" } else { "" })
+            }
             Self::NotRaw { index, source, .. } => write!(f, "sample {index}: {source}"),
             Self::Checksum { offset, what, stored, computed, .. } => write!(
                 f,

@@ -149,3 +149,13 @@ pub enum TarDefect {
     #[error("{what} is not followed by a member")]
     Dangling { what: &'static str },
 }
+
+impl TarDefect {
+    /// True if a block was expected to be a header and is not one.
+    pub(crate) fn is_about_a_header(&self) -> bool {
+        matches!(
+            self,
+            Self::Checksum { .. } | Self::BadNumber { .. } | Self::Truncated { what: "header", .. }
+        )
+    }
+}

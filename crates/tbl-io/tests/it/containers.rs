@@ -230,3 +230,15 @@ fn every_image_of_a_group_comes_back() {
     let labels = see(&[&archive])[0].iter().map(|sample| sample.label).collect::<Vec<_>>();
     assert_eq!(labels, [Some(2), None, Some(5), Some(1), None, Some(2)]);
 }
+
+#[test]
+fn a_file_of_another_kind_is_refused_with_the_kinds_that_are_read() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("notes");
+    for content in ["text", &"longer text ".repeat(100)] {
+        std::fs::write(&path, content).unwrap();
+        let error = tbl_io::open(&path).unwrap_err().to_string();
+        assert!(error.contains(": at byte 0: "), "{error}");
+        assert!(error.ends_with("; expected a TAR archive or a TBL file"), "{error}");
+    }
+}
