@@ -32,7 +32,8 @@ pub enum WriteError {
     /// A piece of metadata without a kind, of a kind that the column already has, or with more or
     /// fewer values than one.
     #[error(
-        "column {column:?}: metadata {kind:?} of {values} values is not the only one, or not one"
+        "column {column:?}: invalid metadata {kind:?} of {values} values: expected a new, non-empty \
+         kind and one value"
     )]
     Metadata { column: String, kind: String, values: usize },
     /// Rows with more or fewer columns than the file has.

@@ -59,7 +59,7 @@ pub enum FormatError {
     #[error("{what} is stated as {stated}, but is {found}")]
     Contradiction { what: &'static str, stated: u64, found: u64 },
     /// A row's edges end before they start, or after the last edge.
-    #[error("edges of row {row} are {start}..{end} of {edge_count}")]
+    #[error("invalid edge range {start}..{end} of row {row}: the segment has {edge_count} edges")]
     RowPointers { row: u64, start: u64, end: u64, edge_count: u64 },
     /// An edge leads to a node that is not there.
     #[error("edge {edge} leads to node {target} of {node_count}")]
@@ -77,7 +77,7 @@ pub enum FormatError {
     #[error("text of row {row} is not UTF-8")]
     StringUtf8 { row: u64 },
     /// An entry of an index is not what the columns say, or not in order.
-    #[error("entry {entry} of the index over {key} does not belong there")]
+    #[error("entry {entry} of the index over {key} is out of order or differs from its column")]
     IndexEntry {
         key: &'static str,
         /// The entry's place in the order of keys.

@@ -27,8 +27,8 @@ pub enum Note {
         /// The image of the first one.
         first: Vec<u8>,
     },
-    /// Numbered images, such as `cat.0.jpg` and `cat.1.jpg`, that are parts of one sample because of
-    /// another file, such as `cat.json`.
+    /// Numbered images, such as `cat.0.jpg` and `cat.1.jpg`, that are parts of one sample because
+    /// of another file, such as `cat.json`.
     JoinedImages {
         /// How many images.
         images: u64,
@@ -38,8 +38,8 @@ pub enum Note {
         because: Vec<u8>,
     },
     /// Files that are passed over because their group has no image, although they may be a sample:
-    /// the group has several files, or one whose extension also occurs next to images, or one with a
-    /// number, such as `cat.2.txt` next to `cat.0.jpg` and `cat.1.jpg`.
+    /// the group has several files, or one whose extension also occurs next to images, or one with
+    /// a number, such as `cat.2.txt` next to `cat.0.jpg` and `cat.1.jpg`.
     WithoutImage {
         /// How many groups.
         groups: u64,
@@ -83,8 +83,8 @@ pub enum Note {
         /// The first of them.
         first: NotedSample,
     },
-    /// The `label` in JSON metadata of a TBL file is not an integer and is not used. The metadata is
-    /// the application's and stays as it is.
+    /// The `label` in JSON metadata of a TBL file is not an integer and is not used. The metadata
+    /// is the application's and stays as it is.
     OtherLabel {
         /// How many samples have such a label.
         samples: u64,
@@ -240,7 +240,7 @@ impl fmt::Display for Note {
                 write!(f, "a single block of zeros at byte {offset} does not end the archive")
             }
             Self::TrailingBytes { offset } => {
-                write!(f, "bytes from byte {offset} on belong to nothing")
+                write!(f, "bytes from byte {offset} on are not part of the archive")
             }
             Self::NoSamples => f.write_str("no samples"),
             Self::PartlyLabelled { samples, first } => {
@@ -254,7 +254,7 @@ impl fmt::Display for Note {
             Self::LabelConflict { samples, first, stored, class } => {
                 write!(
                     f,
-                    "label files that differ from the class folder, which counts: {samples}"
+                    "samples whose class folder overrides a different label file: {samples}"
                 )?;
                 let class = Escaped(class.as_bytes());
                 match stored {

@@ -130,7 +130,7 @@ impl fmt::Display for Oddity {
                 write!(f, "a single block of zeros at byte {offset} does not end the archive")
             }
             Self::TrailingBytes { offset } => {
-                write!(f, "bytes from byte {offset} on belong to nothing")
+                write!(f, "bytes from byte {offset} on are not part of the archive")
             }
             Self::SkippedMember(SkippedMember { path, kind, offset }) => {
                 let path = Escaped(path);
@@ -171,9 +171,9 @@ impl VerifySummary {
     }
 }
 
-/// Reads every sample and every field of the data set at `location`, a path or a URL of `stores`, and checks every checksum and
-/// extent there is. `new_check` makes, for each thread, what looks at the bytes: [`AsStored`] or
-/// a decoder. It ends where `on_finding` breaks off.
+/// Reads every sample and every field of the data set at `location`, a path or a URL of `stores`,
+/// and checks every checksum and extent there is. `new_check` makes, for each thread, what looks at
+/// the bytes: [`AsStored`] or a decoder. It ends where `on_finding` breaks off.
 ///
 /// An archive or a folder without a single sample is not good.
 ///

@@ -60,7 +60,7 @@ pub struct RunTicket {
     closed: AtomicBool,
 }
 
-/// Leave to have one batch in memory, until it is dropped.
+/// The right to hold one batch in memory, returned when the permit is dropped.
 #[derive(Debug)]
 pub struct Permit {
     permits: Arc<BatchPermits>,
@@ -229,7 +229,7 @@ impl Permit {
         self.charged.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes)
     }
 
-    /// The same with `bytes` of memory that the batch has and does not need, because it was another's.
+    /// Also counts `bytes` of memory that the slab has but this batch does not need.
     pub fn with_beside(mut self, bytes: u64) -> Self {
         if self.permits.bytes < u64::MAX {
             lock(&self.permits.state).ahead += bytes;

@@ -99,7 +99,7 @@ pub struct Lease<T> {
 }
 
 impl<T> Lease<T> {
-    /// The same with leave to have it.
+    /// Attaches the permit for the batch, which is released together with the slab.
     pub fn with_permit(mut self, permit: Permit) -> Self {
         self.permit = Some(permit);
         self

@@ -252,8 +252,8 @@ impl Window {
         self.ready.notify_all();
     }
 
-    /// The bytes of a row, waiting for them if they are on their way. `None` when no reader has begun
-    /// to read them: none will. `before_waiting` is called before it waits, if it does.
+    /// The bytes of a row, waiting for them if they are on their way. `None` when no reader has
+    /// begun to read them: none will. `before_waiting` is called before it waits, if it does.
     pub fn take(&self, row: u64, before_waiting: impl FnOnce()) -> Option<Fetched> {
         let mut state = lock(&self.state);
         self.counters.ask();
@@ -273,7 +273,7 @@ impl Window {
         fetched
     }
 
-    /// Lets go of a row, whether or not it was taken: its worker had the bytes from elsewhere.
+    /// Releases a row, taken or not, after its worker got the bytes from elsewhere.
     pub fn discard(&self, row: u64) {
         let mut state = lock(&self.state);
         if state.closed || row < state.first {

@@ -49,13 +49,13 @@ pub struct LoaderConfig {
     /// Lower than the process's own takes a right that most have not. Default 0, as it is.
     pub nice: i32,
     /// Batches in flight besides those the consumer holds; 0, the default, means 2, or as many as
-    /// it takes to give every worker two samples, or what `prefetch_bytes` says. Each costs the memory
-    /// of a batch.
+    /// it takes to give every worker two samples, or what `prefetch_bytes` says. Each costs the
+    /// memory of a batch.
     pub prefetch: usize,
-    /// Bytes of batches in flight, besides those the consumer holds: as many batches as fit, but one
-    /// always, and not more than `prefetch` says, or 256 if that is 0. Where batches differ in size
-    /// no other is begun once those begun have come to as much; by then each worker may be at one.
-    /// Default no bound.
+    /// Bytes of batches in flight, besides those the consumer holds: as many batches as fit, but
+    /// one always, and not more than `prefetch` says, or 256 if that is 0. Where batches differ in
+    /// size no other is begun once those begun have come to as much; by then each worker may be at
+    /// one. Default no bound.
     pub prefetch_bytes: Option<u64>,
     /// The bound on everything that the loader takes: batches, also those with the consumer, memory
     /// of workers, caches in memory, samples read ahead. It lowers `prefetch` and changes no batch;
@@ -146,7 +146,7 @@ impl LoaderConfig {
             }
             Work::Images(recipe) if recipe.ops().is_empty() => return Ok(()),
             Work::Images(recipe) if recipe.decode_mode() == DecodeMode::Exact => return Ok(()),
-            Work::Images(recipe) => format!(", `{recipe}` does not"),
+            Work::Images(recipe) => format!("; this recipe decodes fast: `{recipe}`"),
         };
         let needed = "a cache of decoded images needs a recipe that decodes exactly";
         Err(PipelineError::Unusable(format!("{needed}{found}")))

@@ -35,9 +35,9 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Opens every path and joins the labels of all by class name ([`Labels`]). A TAR archive, a TBL
-    /// file or a folder has samples, an IDV file or a TBF segment the rows of a [table](Table). The
-    /// content of a file decides its kind; the name does not.
+    /// Opens every path and joins the labels of all by class name ([`Labels`]). A TAR archive, a
+    /// TBL file or a folder has samples, an IDV file or a TBF segment the rows of a [table](Table).
+    /// The content of a file decides its kind; the name does not.
     ///
     /// # Errors
     /// The first path that cannot be opened, with its name; otherwise as for
@@ -46,8 +46,8 @@ impl Dataset {
         Self::open_in(&Stores::new(), locations)
     }
 
-    /// As [`open`](Self::open), where URLs name data sets in `stores`. Paths and URLs may be joined.
-    /// Batches do not depend on where the data is.
+    /// As [`open`](Self::open), where URLs name data sets in `stores`. Paths and URLs may be
+    /// joined. Batches do not depend on where the data is.
     ///
     /// # Errors
     /// As for [`open`](Self::open) and [`Stores::open`].
@@ -158,8 +158,8 @@ impl Dataset {
     }
 
     /// Fails for a data set without an image: by the formats that its containers state, and by the
-    /// names and the first bytes of its first 64 samples. A damaged image has its name left. A source
-    /// that cannot say so leaves it to its samples.
+    /// names and the first bytes of its first 64 samples. A damaged image has its name left. A
+    /// source that cannot say so leaves it to its samples.
     ///
     /// # Errors
     /// [`EmptyError::NoImages`].
@@ -264,8 +264,8 @@ impl Dataset {
         source.content_id(local, id)
     }
 
-    /// Sample `index`'s label: stored with it, or that of its class folder. `None` past the end, and for
-    /// a label that cannot be read.
+    /// Sample `index`'s label: stored with it, or that of its class folder. `None` past the end,
+    /// and for a label that cannot be read.
     #[must_use]
     pub fn label(&self, index: u64) -> Option<i64> {
         let shard = self.shard_of(index).ok()?;
@@ -289,8 +289,8 @@ impl Dataset {
         Ok(label.or_else(|| self.table_labels.label(index)))
     }
 
-    /// Oddities of the labels that are not errors: samples without a label among labelled ones, labels
-    /// in files that differ from the class folders. Most often none.
+    /// Oddities of the labels that are not errors: samples without a label among labelled ones,
+    /// labels in files that differ from the class folders. Most often none.
     #[must_use]
     pub fn label_notes(&self) -> &[Note] {
         self.labels.notes()
@@ -336,7 +336,7 @@ impl Dataset {
         source.view(local)
     }
 
-    /// Makes sample `index` of its stored bytes, in place.
+    /// Converts the stored bytes of sample `index` into the sample itself, in place.
     ///
     /// # Errors
     /// As for [`SampleSourceExt::unpack`].

@@ -46,7 +46,7 @@ pub(crate) fn convert(
         "tbl1" => Target::Tbl1,
         "tar" => Target::Tar,
         _ => {
-            let message = format!("to is {to}, none of tbl, tbl1 and tar");
+            let message = format!("to is {to}, expected one of tbl, tbl1, tar");
             return Err(Error::setting(&message).into());
         }
     };

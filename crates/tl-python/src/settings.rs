@@ -142,7 +142,7 @@ impl Settings<'_> {
     fn of_table(&self, table: &dyn Table) -> Result<(Work, Vec<String>), Error> {
         if !self.neighbor_columns.is_empty() && self.neighbors.is_empty() {
             return Err(Error::setting(
-                &"neighbor_columns goes with neighbors: how many of each hop",
+                &"neighbor_columns needs neighbors, the number to sample for each hop",
             ));
         }
         let is_bytes = |name: &str| {
@@ -236,7 +236,8 @@ fn requests<'a>(
     let request = |(name, dtype): &(String, Option<String>)| {
         let element = |dtype: &String| {
             let element = Element::of_python(dtype);
-            element.ok_or_else(|| Error::setting(&format!("column {name}: no numbers of {dtype}")))
+            let message = || format!("column {name}: unsupported dtype {dtype}");
+            element.ok_or_else(|| Error::setting(&message()))
         };
         let number = dtype.as_ref().map(element).transpose()?;
         Ok(ColumnRequest { number, ..ColumnRequest::new(name.clone()) })
@@ -254,5 +255,5 @@ fn box_format(name: &str) -> Result<BoxFormat, Error> {
 }
 
 fn none_of(setting: &str, value: &str, expected: &str) -> Error {
-    Error::setting(&format!("{setting} is {value}, none of {expected}"))
+    Error::setting(&format!("{setting} is {value}, expected one of {expected}"))
 }

@@ -83,7 +83,10 @@ pub(crate) fn convert_table(
         Some("idv") => Some(TableFormat::Idv),
         Some("csv") => Some(TableFormat::Csv),
         Some("parquet") => Some(TableFormat::Parquet),
-        Some(_) => return Err(Error::setting(&"tables become idv, csv or parquet").into()),
+        Some(to) => {
+            let message = format!("to is {to}, expected idv, csv or parquet for a table");
+            return Err(Error::setting(&message).into());
+        }
     };
     let time_unit = match time_unit {
         "us" => TimeUnit::Microseconds,

@@ -66,9 +66,8 @@ impl Tensor {
 
     /// Rows that start every `stride` bytes.
     ///
-    /// # Panics
-    /// When the memory ends within the last row, when rows overlap, or when a stride is no number of
-    /// numbers.
+    /// # Panics When the memory ends within the last row, when rows overlap, or when a stride is no
+    /// number of numbers.
     #[cfg(feature = "tables")]
     pub(crate) fn strided(
         memory: &Memory,
@@ -136,8 +135,8 @@ impl Tensor {
     }
 }
 
-/// A tensor that has NumPy's array interface and nothing else: from Python 3.12 on NumPy would ask a
-/// [`Tensor`] for a memoryview first, which is made of its array.
+/// A tensor that has NumPy's array interface and nothing else: from Python 3.12 on NumPy would ask
+/// a [`Tensor`] for a memoryview first, which is made of its array.
 #[pyclass(frozen)]
 struct ArrayInterface {
     tensor: Py<Tensor>,
@@ -354,8 +353,8 @@ impl Tensor {
         jax.call_method1("array", (Self::numpy(slf)?,))
     }
 
-    /// The tensor as a ``tf.Tensor`` that shares the memory, or a copy of what lies in a mapped file
-    /// and of a row that does not start at a multiple of 64, which TensorFlow aborts at.
+    /// The tensor as a ``tf.Tensor`` that shares the memory, or a copy of what lies in a mapped
+    /// file and of a row that does not start at a multiple of 64, which TensorFlow aborts at.
     fn tf<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let this = slf.get();
@@ -408,7 +407,7 @@ impl Tensor {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         if !versioned && !self.memory.is_writable() {
             let message =
-                "a mapped file cannot be written, which this version of DLPack cannot say";
+                "the tensor is read-only, which DLPack below 1.0 cannot express; copy it first";
             return Err(PyBufferError::new_err(message));
         }
         let Self { memory, shape, element, row_stride } = self;

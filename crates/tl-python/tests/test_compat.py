@@ -224,7 +224,7 @@ def test_sizes_that_disagree_are_refused(archive):
     """test_cov_init_paths.py: no size for arrays, two sizes."""
     with pytest.raises(tl.SettingError):
         compat.DataLoader(archive, output_format="pytorch")
-    with pytest.raises(tl.SettingError, match="both say the size"):
+    with pytest.raises(tl.SettingError, match="conflicting settings: image_size"):
         make(archive, transform=compat.Resize(3, 3))
     with pytest.raises(tl.SettingError, match="train_aug needs image_size"):
         compat.DataLoader(archive, train_aug=True)
@@ -395,7 +395,7 @@ def test_loaders_by_their_kinds(archive):
     assert next(iter(sized))[0].shape == (4, 3, 6, 10)
     with pytest.raises(tl.SettingError, match="budget"):
         next(iter(compat.MemoryEfficientDataLoader(archive, 4, max_memory_mb=0, **size)))
-    with pytest.raises(tl.SettingError, match="target_height and target_width go together"):
+    with pytest.raises(tl.SettingError, match="only one is set; pass both"):
         compat.FastDataLoader(archive, target_height=4)
     with pytest.raises(tl.SettingError, match="loader_type"):
         compat.create_loader(archive, "magic")

@@ -377,7 +377,7 @@ def test_what_cannot_be_opened_is_an_os_error(tmp_path):
         ({"dtype": "int8", "image_size": 4}, "dtype is int8"),
         ({"transform": T.ToTensor()}, "keeps the sizes of images"),
         ({"transform": 3}, "expected transforms"),
-        ({"world_rank": 0}, "go together"),
+        ({"world_rank": 0}, "only one is set; pass both"),
         ({"format": "parquet"}, "format is parquet"),
         ({"transforms": [], "transform": []}, "are the same"),
     ],

@@ -187,9 +187,9 @@ def test_what_does_not_go_together_is_named(table, data, tmp_path):
         tl.DataLoader(table, columns={"text": "float32"})
     with pytest.raises(tl.SettingError, match="no edges"):
         tl.DataLoader(table, neighbors=[3])
-    with pytest.raises(tl.SettingError, match="neighbor_direction is up, none of outgoing"):
+    with pytest.raises(tl.SettingError, match="neighbor_direction is up, expected one of outgoing"):
         tl.DataLoader(table, neighbors=[3], neighbor_direction="up")
-    with pytest.raises(tl.SettingError, match="neighbor_columns goes with"):
+    with pytest.raises(tl.SettingError, match="neighbor_columns needs neighbors"):
         tl.DataLoader(table, neighbor_columns=["Int32"])
     with pytest.raises(tl.SettingError, match="format is idv, but the files are tbl"):
         tl.DataLoader(data, format="idv")

@@ -180,7 +180,7 @@ def test_the_nearest_are_those_of_numpy(segment, metric):
 
 
 def test_what_there_is_not_is_named(segment, paths, tmp_path):
-    with pytest.raises(tl.SettingError, match="none of cosine, dot and l2"):
+    with pytest.raises(tl.SettingError, match="expected one of cosine, dot, l2"):
         segment.similar(0, metric="l1")
     for row in (20, -1, np.int64(20)):
         with pytest.raises(tl.SampleIndexError, match=f"no row {row}: .* 20 rows"):
@@ -250,10 +250,10 @@ def test_verify_looks_at_every_region(paths, tmp_path):
     ("place", "stored", "message"),
     [
         # The second row pointer, below and past what there are, and the first edge's target.
-        (8, (2**64 - 1).to_bytes(8, "little"), "edges of row 0"),
-        (8, (41).to_bytes(8, "little"), "edges of row 0 are 0..41 of 40"),
-        (16, (1).to_bytes(8, "little"), "edges of row 1 are 2..1 of 40"),
-        (0, (1).to_bytes(8, "little"), "edges of row 0"),
+        (8, (2**64 - 1).to_bytes(8, "little"), "of row 0: the segment has 40 edges"),
+        (8, (41).to_bytes(8, "little"), "invalid edge range 0..41 of row 0"),
+        (16, (1).to_bytes(8, "little"), "invalid edge range 2..1 of row 1"),
+        (0, (1).to_bytes(8, "little"), "of row 0: the segment has 40 edges"),
         (8 * (COUNT + 1), COUNT.to_bytes(4, "little"), "edge 0 leads to node 20 of 20"),
         (8 * (COUNT + 1), (2**30).to_bytes(4, "little"), "edge 0 leads to node 1073741824 of 20"),
     ],

@@ -90,7 +90,10 @@ pub enum RecipeError {
     #[error("{op} needs images of one size, which the operations before it do not determine")]
     BatchSize { op: &'static str },
     /// Two batch operations that disagree about the labels.
-    #[error("batch operations for {first} and for {second} classes")]
+    #[error(
+        "conflicting batch operations: num_classes is {first} in one and {second} in another; set \
+         one value"
+    )]
     ClassCount { first: u32, second: u32 },
 }
 
@@ -173,7 +176,7 @@ impl PlanError {
 pub enum StepError {
     /// The step is for an image of another size, or makes one with a side that is 0 or beyond
     /// [`PlanError::MAX_SIDE`].
-    #[error("step {position} is not for an image of {width}x{height} pixels")]
+    #[error("step {position} cannot be applied to an image of {width}x{height} pixels")]
     Size {
         /// The step's place in the list, from 0.
         position: usize,
@@ -274,11 +277,17 @@ pub enum AnnotationError {
         position: usize,
     },
     /// A mask without pixels, or with more or fewer numbers than pixels.
-    #[error("mask of {width}x{height} pixels has {have} numbers")]
+    #[error(
+        "mask of {width}x{height} pixels has {have} values, expected one per pixel and at least \
+         one pixel"
+    )]
     MaskLength { width: u32, height: u32, have: usize },
     /// An image of a size that annotations cannot have, or that a step does not accept.
-    #[error("annotations of an image of {width}x{height} pixels, which does not go with this step \
-        or has a side that is not 1 to {max}", max = PlanError::MAX_SIDE)]
+    #[error(
+        "annotations: image of {width}x{height} pixels does not have the size that this step \
+         expects, or has a side outside 1 to {max}",
+        max = PlanError::MAX_SIDE
+    )]
     Size { width: u32, height: u32 },
     /// A limit that would keep boxes without an area.
     #[error("{name} is {value}, expected a number from 1 on")]

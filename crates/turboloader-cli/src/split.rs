@@ -66,7 +66,8 @@ pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     let selection = sources.all()?;
     let sample_count = selection.sample_count();
     if args.shards.is_some_and(|shards| shards.get() as u64 > sample_count.max(1)) {
-        return Err(Failure::Usage { what: "more shards than samples" });
+        let what = "--shards is larger than the number of samples: pass fewer shards";
+        return Err(Failure::Usage { what });
     }
     let cuts = cuts(args, sample_count);
     let kind = match sources.as_slice().first().map(|source| source.kind()) {

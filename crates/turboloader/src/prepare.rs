@@ -49,7 +49,7 @@ impl Prepare for HeaderCheck {
 
 /// An image whose size a TBL index cannot store.
 #[derive(Debug, thiserror::Error)]
-#[error("{width}x{height} pixels are more than the index can store")]
+#[error("{width}x{height} pixels, the index can store at most 65535 per side")]
 struct TooLarge {
     width: u32,
     height: u32,
@@ -118,9 +118,9 @@ pub struct Square {
     bytes: usize,
 }
 
-/// A [`Square`] that no image may become.
+/// The error for a [`Square`] whose pixels exceed the limit of a decoded image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{side}: {bytes} bytes of pixels, expected at most {limit}")]
+#[error("size {side} needs {bytes} bytes of pixels, expected at most {limit}")]
 pub struct SquareError {
     side: u32,
     bytes: u64,

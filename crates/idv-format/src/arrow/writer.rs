@@ -54,7 +54,7 @@ pub enum ValueError {
     #[error("{time} {unit:?}s cannot be stored in ticks of 100 ns")]
     Time { time: i64, unit: TimeUnit },
     /// More different values of keys than their number can tell apart.
-    #[error("there are more than {limit} different values, as many as {number} can tell apart")]
+    #[error("more than {limit} different values, the most that {number} can number")]
     Keys { number: &'static str, limit: u64 },
     /// A dictionary's key that points nowhere.
     #[error("the dictionary has no value {key}")]

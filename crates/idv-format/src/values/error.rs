@@ -31,6 +31,6 @@ pub enum ValuesError {
     #[error("vectors cannot be items of vectors")]
     NestedVectors,
     /// More than a block, or an array of values, can hold.
-    #[error("{found} {what} are more than {limit}")]
+    #[error("{found} {what}, expected at most {limit}")]
     TooMany { what: &'static str, found: u64, limit: u64 },
 }

@@ -199,6 +199,6 @@ fn vectors_are_not_filled_up_beyond_the_limit() {
     writer.write(&[Values::Vector(vectors)]).unwrap();
     let file = File::open(writer.finish().unwrap().0.into_inner()).unwrap();
     let error = read_column(&file, "v", ArrowOptions::default()).unwrap_err();
-    let expected = "column \"v\": 2147483647 slots of vectors are more than 1000000000";
+    let expected = "column \"v\": 2147483647 slots of vectors, expected at most 1000000000";
     assert_eq!(error.to_string(), expected);
 }

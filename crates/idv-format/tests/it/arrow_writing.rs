@@ -184,8 +184,8 @@ fn keys_have_numbers_for_all_their_values() {
     let keys = UInt8Array::from(vec![0, 255]);
     let all = Arc::new(Int64Array::from(values));
     let array = DictionaryArray::<UInt8Type>::try_new(keys, all).unwrap();
-    let expected = "column \"c\", row 1: there are more than 255 different values, as many as \
-                    Byte can tell apart";
+    let expected = "column \"c\", row 1: more than 255 different values, the most that Byte can \
+                    number";
     assert_eq!(error(array), expected);
 }
 

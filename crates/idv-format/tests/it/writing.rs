@@ -262,7 +262,8 @@ fn columns_that_nobody_could_read_are_refused() {
     let with = |metadata| NewColumn { metadata, ..NewColumn::new("m", single()) };
     let wrong = |kind, values| {
         format!(
-            "column \"m\": metadata {kind:?} of {values} values is not the only one, or not one"
+            "column \"m\": invalid metadata {kind:?} of {values} values: expected a new, non-empty \
+             kind and one value"
         )
     };
     check(with(vec![metadata("a", 2)]), &wrong("a", 2));

@@ -144,7 +144,7 @@ impl EncodedSegment {
         Ok(())
     }
 
-    /// Takes the mark from the draft that `out` holds from its first byte on.
+    /// Clears the partial flag of the draft that starts at the first byte of `out`.
     ///
     /// # Errors
     /// What `out` reports.

@@ -59,7 +59,7 @@ pub enum ConvertError {
     #[error("stopped")]
     Stopped,
     /// More samples than 64 bits, or threads, or this system, can count.
-    #[error("{sample_count} samples and more are too many")]
+    #[error("too many samples: counting overflowed after {sample_count}")]
     TooManySamples {
         /// The samples counted before the sum overflowed.
         sample_count: u64,

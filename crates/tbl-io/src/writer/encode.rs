@@ -93,10 +93,10 @@ pub enum EncodeError {
         expected: u64,
     },
     /// A `RAW_U8` sample has no pixels.
-    #[error("raw image of {width}x{height} pixels has none to store")]
+    #[error("raw image of {width}x{height} pixels is empty, expected at least one pixel")]
     EmptyRaw { width: u32, height: u32 },
     /// The label is the number that stands for none.
-    #[error("label {label} stands for a sample without a label")]
+    #[error("label {label} is reserved for samples without a label; leave the label out instead")]
     Label { label: i64 },
     /// The name is not that of a file.
     #[error("name `{}`: {defect}, expected a relative path such as cats/1.jpg", Escaped(key))]

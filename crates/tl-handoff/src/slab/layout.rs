@@ -56,7 +56,7 @@ pub struct SlabLayout {
 }
 
 impl SlabLayout {
-    /// `None` when the sizes leave the address space.
+    /// The layout of `rows` rows; `None` if its size exceeds the address space.
     pub fn new(rows: usize, row: RowBytes) -> Option<Self> {
         const NUMBER: usize = size_of::<u64>();
         let sizes = size_of::<[u32; 2]>();

@@ -15,7 +15,7 @@ pub enum SamplerError {
         sample_count: u64,
     },
     /// A range that ends before it starts.
-    #[error("samples {start}..{end} end before they start")]
+    #[error("invalid sample range {start}..{end}: expected an end that is not before the start")]
     Reversed { start: u64, end: u64 },
     /// Two ranges of a subset have samples in common.
     #[error("sample {sample} is in two ranges of a subset")]

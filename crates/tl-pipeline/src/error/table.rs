@@ -34,7 +34,7 @@ pub enum TableError {
     #[error("{need} {what}, the limit is {limit}")]
     Limit { what: &'static str, need: u64, limit: u64 },
     /// A number out of range, which is the caller's fault.
-    #[error("no {what} {number}")]
+    #[error("{what} {number} does not exist")]
     OutOfRange { what: &'static str, number: u64 },
     /// Another table's own reason.
     #[error("{0}")]
@@ -89,7 +89,7 @@ pub enum ColumnsError {
     #[error("column `{}` cannot be the label, expected one number a row: {reason}", Name(column))]
     NotLabel { column: String, reason: String },
     /// Two parts of a batch with one name.
-    #[error("a batch would have two columns `{}`", Name(column))]
+    #[error("duplicate column `{}` in a batch, expected unique names", Name(column))]
     Twice { column: String },
     /// Nothing at all is asked for.
     #[error("no column was requested, and none can be batched")]

@@ -428,6 +428,6 @@ fn decoded_images_are_refused_where_nothing_or_less_is_decoded() {
     };
     let fast = Recipe::imagenet_train(16).unwrap();
     let fast = fast.with_decode(DecodeMode::Fast { decode_margin: 1.0 }).unwrap();
-    assert!(refused(Work::Images(fast)).contains("needs a recipe that decodes exactly, `"));
+    assert!(refused(Work::Images(fast)).contains("decodes exactly; this recipe decodes fast: `"));
     assert!(refused(Work::Bytes).ends_with("exactly, and stored bytes are not decoded"));
 }

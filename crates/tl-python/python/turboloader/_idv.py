@@ -103,7 +103,7 @@ class IdvFile:
 
     def __init__(self, path: str | os.PathLike[str], *, time_unit: str = "us") -> None:
         if time_unit not in _TIME_UNITS:
-            raise SettingError(f"time_unit is {time_unit}, none of us and ns")
+            raise SettingError(f"time_unit is {time_unit}, expected us or ns")
         self._path, self._time_unit = os.fspath(path), time_unit
         self._native = _native.IdvFile(self._path)
         self._schema = [_column(described) for described in self._native.columns()]
@@ -129,7 +129,7 @@ class IdvFile:
     def _place(self, column: str | int) -> int:
         if isinstance(column, (int, np.integer)):
             if not 0 <= column < len(self._schema):
-                raise SettingError(f"{self._path}: column {column} of {len(self._schema)}")
+                raise SettingError(f"{self._path}: no column {column}, it has {len(self._schema)}")
             return int(column)
         place = self._native.find(column)
         if place is None:

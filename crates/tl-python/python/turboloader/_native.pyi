@@ -536,8 +536,8 @@ class Tensor:
         """The dimensions."""
     def tf(self, /) -> Any:
         """
-        The tensor as a ``tf.Tensor`` that shares the memory, or a copy of what lies in a mapped file
-        and of a row that does not start at a multiple of 64, which TensorFlow aborts at.
+        The tensor as a ``tf.Tensor`` that shares the memory, or a copy of what lies in a mapped
+        file and of a row that does not start at a multiple of 64, which TensorFlow aborts at.
         """
     def tolist(self, /) -> Any:
         """The numbers as nested lists, or the only one."""
@@ -559,7 +559,7 @@ def convert(
 
     ``progress_callback(current, total)`` is called as samples are written; what it raises ends the
     conversion. Returns how many samples were written. Warns of odd labels and names in the sources,
-    and of what the new file has no place for.
+    and of data that the new file cannot store.
     """
 
 def convert_table(

@@ -70,7 +70,7 @@ def check_choice(setting: str, value: Any, choices: Iterable[str]) -> None:
     """Refuse a value that is not one of the choices."""
     listed = list(choices)
     if value not in listed:
-        raise SettingError(f"{setting} is {value}, none of {', '.join(listed)}")
+        raise SettingError(f"{setting} is {value}, expected one of {', '.join(listed)}")
 
 
 def check_flags(**flags: Any) -> None:
@@ -174,7 +174,7 @@ def dict_of(
         raise SettingError(f"{setting} is {said!r}, expected a dict of {', '.join(needed)}")
     known = (*needed, *others)
     if unknown := [name for name in said if name not in known]:
-        raise SettingError(f"{setting} has no {unknown[0]!r}, only {', '.join(known)}")
+        raise SettingError(f"{setting}: unknown key {unknown[0]!r}, expected {', '.join(known)}")
     if missing := [name for name in needed if name not in said]:
         raise SettingError(f"{setting} needs {missing[0]!r}")
     return {**others, **said}
@@ -189,7 +189,7 @@ def recipe_of(
     """Return the recipe; ``last`` is whether channels come last where nothing says so."""
     if isinstance(transform, Recipe):
         if named := given({"image_size": image_size, **options}):
-            raise SettingError(f"{named}: a recipe says this itself, pass it alone")
+            raise SettingError(f"{named}: already defined by the recipe; pass the recipe alone")
         return transform
     if options.get("channels_last") is None:
         options["channels_last"] = last
@@ -198,7 +198,7 @@ def recipe_of(
             return recipe(Resize(sides("image_size", image_size)), **options)
         return recipe(None, **options)
     if image_size is not None:
-        raise SettingError("image_size goes without a transform: resize in the transform")
+        raise SettingError("image_size and transform: pass only one; T.Resize sets the size")
     if type(transform).__module__.partition(".")[0] == "torchvision":
         transform = from_torchvision(transform)
     if not isinstance(transform, (Transform, Sequence)) and not callable(transform):
@@ -211,7 +211,7 @@ def recipe_of_samples(transform: Any, image_size: Any, last: bool | None, **opti
     """Return the recipe for samples that come alone."""
     made = recipe_of(transform, image_size, last, **options)
     if json.loads(made.to_json()).get("batch_ops"):
-        raise SettingError("transform mixes batches: samples that come alone are not mixed")
+        raise SettingError("transform mixes batches, but these are single samples: remove mixing")
     return made
 
 
@@ -219,10 +219,10 @@ def place(enable: bool, rank: int | None, world: int | None) -> tuple[int, int]:
     """Return rank and world size."""
     if rank is not None or world is not None:
         if rank is None or world is None:
-            raise SettingError("world_rank and world_size go together")
+            raise SettingError("world_rank and world_size: only one is set; pass both")
         rank, world = whole("world_rank", rank), whole("world_size", world)
         if rank >= world:
-            raise SettingError(f"world_rank is {rank}, world_size {world}")
+            raise SettingError(f"world_rank is {rank}, expected less than world_size ({world})")
         return rank, world
     if not enable:
         return 0, 1

@@ -117,9 +117,11 @@ class DataLoader:
         given |= {"collate_fn": collate_fn is None}
         for name, is_default in given.items():
             if not is_default:
-                raise SettingError(f"{name}: there are images only here; arrays need no loader")
+                raise SettingError(f"{name}: not supported; this loader reads images only")
         if output_format not in _FORMATS:
-            raise SettingError(f"output_format is {output_format}, none of {', '.join(_FORMATS)}")
+            raise SettingError(
+                f"output_format is {output_format}, expected one of {', '.join(_FORMATS)}"
+            )
         self._is_array, last = _FORMATS[output_format]
         self._transform = transform
         if cache_decoded and enable_distributed:
@@ -284,7 +286,7 @@ class FastDataLoader(DataLoader):
         **settings: Any,
     ) -> None:
         if bool(target_height) != bool(target_width):
-            raise SettingError("target_height and target_width go together")
+            raise SettingError("target_height and target_width: only one is set; pass both")
         size = (target_height, target_width) if target_height else None
         super().__init__(
             data_path, batch_size, num_workers, shuffle, transform, size, output_format, **settings
@@ -317,7 +319,7 @@ _LOADERS = {
 def create_loader(data_path: Any, loader_type: str = "fast", **settings: Any) -> Any:
     """Return a loader of this type: ``"fast"``, ``"memory_efficient"`` or ``"standard"``."""
     if loader_type not in _LOADERS:
-        raise SettingError(f"loader_type is {loader_type}, none of {', '.join(_LOADERS)}")
+        raise SettingError(f"loader_type is {loader_type}, expected one of {', '.join(_LOADERS)}")
     return _LOADERS[loader_type](data_path, **settings)
 
 
@@ -498,7 +500,7 @@ def _steps(
             raise SettingError("train_aug needs image_size")
         return steps
     if resizes:
-        raise SettingError("image_size and a Resize both say the size")
+        raise SettingError("conflicting settings: image_size and a Resize; pass only one")
     size = [image_size] * 2 if isinstance(image_size, int) else list(image_size)
     if hflip_prob is not None:
         return [T.RandomResizedCrop(size), T.RandomHorizontalFlip(p=hflip_prob), *steps]

@@ -127,7 +127,7 @@ class IterableDataset(TorchIterableDataset):
         super().__init__()
         for name in ("output_format", "worker_id"):
             if name in settings:
-                raise SettingError(f"{name} is not for a data set of torch: leave it out")
+                raise SettingError(f"{name}: not supported by torch data sets; leave it out")
         distributed = settings.pop("enable_distributed", False)
         given = settings.pop("world_rank", None), settings.pop("world_size", None)
         self._rank, self._world = place(distributed, *given)
@@ -245,7 +245,7 @@ class IterableDataset(TorchIterableDataset):
         epoch, consumed = (_number(state, name) for name in ("epoch", "consumed"))
         batch, rest = divmod(consumed, self._start["global_batch"])
         if rest != 0:
-            raise StateError(f"the state is {rest} rows after the start of a batch")
+            raise StateError(f"consumed is {consumed}, expected a multiple of the global batch")
         # Each of several workers is up to all of them further than the last batch.
         if batch >= self._len + workers:
             raise StateError(f"the state is after {batch} batches, an epoch has {self._len}")
@@ -275,7 +275,7 @@ class IterableDataset(TorchIterableDataset):
             return settings
         if settings.get("buckets") is not None:
             raise SettingError(
-                "buckets: groups of like sizes depend on who makes batches; leave num_workers of "
+                "buckets: batches would depend on the number of workers; leave num_workers of "
                 "torch's DataLoader at 0"
             )
         if settings.get("num_workers", 0) == 0:

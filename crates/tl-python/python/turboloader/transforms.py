@@ -418,7 +418,7 @@ def _apply(transform: Transform, image: Any, draw: tuple[int, int, int]) -> Any:
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
         expected = "(3, height, width)" if is_torch else "(height, width, 3)"
         shape, dtype = tuple(image.shape), pixels.dtype
-        raise TypeError(f"an image of shape {shape} and {dtype}, expected {expected} and uint8")
+        raise TypeError(f"image has shape {shape} and dtype {dtype}, expected {expected} and uint8")
     height, width, _ = pixels.shape
     made = recipe(transform, channels_last=not is_torch)
     result = made.apply(pixels.tobytes(), (width, height), draw, functions(transform))

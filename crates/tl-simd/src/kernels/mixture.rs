@@ -37,7 +37,7 @@ pub fn add_weighted(level: Level, weight: f32, samples: &[u8], sums: &mut [f32])
     );
 }
 
-/// The sums without their fractions; what is below 0 or above 255 becomes that.
+/// Truncates the sums to integers and clamps them to 0 to 255.
 ///
 /// # Panics
 ///

@@ -70,7 +70,8 @@ impl Erase {
         }
     }
 
-    /// Does it to `image`, which holds `width * height` pixels in the form of `output`.
+    /// Erases its rectangle of `image`, which holds `width * height` pixels in the form of
+    /// `output`.
     ///
     /// # Panics
     /// When the image has another length, or the rectangle leaves it.

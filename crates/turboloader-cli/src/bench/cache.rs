@@ -58,7 +58,7 @@ impl fmt::Display for CacheResult {
                 write!(
                     f,
                     "\ncache {place}: {hits} hits, {misses} misses, {inserted} taken in, \
-                     {refused} refused, {evicted} let go, {bytes} bytes"
+                     {refused} refused, {evicted} evicted, {bytes} bytes"
                 )?;
             }
         }

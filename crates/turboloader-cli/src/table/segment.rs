@@ -124,7 +124,7 @@ pub(crate) fn oddity_text(oddity: &Oddity) -> String {
         ),
         Oddity::TrailingBytes { bytes } => format!("{bytes} bytes after the last region"),
         Oddity::NotUnpacked { region } => {
-            format!("the contents of the {region} were not looked at: it is encrypted (--key-file)")
+            format!("{region} is encrypted and was not checked: pass --key-file")
         }
         _ => format!("{oddity:?}"),
     }

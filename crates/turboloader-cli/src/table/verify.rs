@@ -136,7 +136,7 @@ fn check_idv(
         progress.set(done);
         for error in errors.into_iter().chain(damaged_metadata(table, index)) {
             let finding = if let ReadError::Dead { name, dead } = &error {
-                Listed::warning(format!("the values of {name:?} were not looked at: {dead}"))
+                Listed::warning(format!("the values of {name:?} were not checked: {dead}"))
             } else {
                 let finding = Listed::idv(&entry.name, &error);
                 let failure = table.failure(error);

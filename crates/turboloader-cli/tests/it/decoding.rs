@@ -151,7 +151,7 @@ fn a_long_image_is_kept_with_unknown_dimensions() {
     let run = tl(["convert".as_ref(), archive.as_os_str(), "-o".as_ref(), output.as_os_str()]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(
-        run.stderr.contains("1x70000 pixels are more than the index can store"),
+        run.stderr.contains("1x70000 pixels, the index can store at most 65535 per side"),
         "{}",
         run.stderr
     );

@@ -259,18 +259,25 @@ fn a_stray_label_file_is_a_warning() {
         let report: serde_json::Value = serde_json::from_slice(&verified.stdout).unwrap();
         assert_eq!((&report["good"], &report["warnings"]), (&true.into(), &1.into()));
         let reason = report["findings"][0]["reason"].as_str().unwrap();
-        assert!(reason.starts_with("label files that differ from the class folder"), "{reason}");
+        assert!(
+            reason.starts_with("samples whose class folder overrides a different label file"),
+            "{reason}"
+        );
         assert!(reason.ends_with("sample 0 (a/1.bmp) with 7 in class `a`"), "{reason}");
 
         let info = run(&path, "info", &[]).text();
         assert!(info.contains("labels       3 (class folders)"), "{info}");
-        assert!(info.contains("label note   label files that differ"), "{info}");
+        assert!(info.contains("label note   samples whose class folder overrides"), "{info}");
         for target in ["tbl", "tar"] {
             let to = root.path().join(format!("out.{target}"));
             let options = ["--force", "-q", "-o", to.to_str().unwrap()];
             let converted = run(&path, "convert", &options);
             assert_eq!(converted.code, Some(0));
-            assert!(converted.stderr.contains("label files that differ"), "{}", converted.stderr);
+            assert!(
+                converted.stderr.contains("samples whose class folder"),
+                "{}",
+                converted.stderr
+            );
             let dataset = Dataset::open(&[&to]).unwrap();
             let labels: Vec<_> = (0..3).map(|index| dataset.label(index)).collect();
             assert_eq!(labels, [Some(0), Some(0), Some(1)]);

@@ -244,7 +244,7 @@ fn what_is_passed_over_is_said_once() {
     let out = out.to_str().expect("UTF-8");
     let expected = format!(
         "tl: {path}: passed over 1 symbolic links, 1 hard links, such as to\\x1bwhere\n\
-         tl: {path}: bytes from byte 3072 on belong to nothing\n"
+         tl: {path}: bytes from byte 3072 on are not part of the archive\n"
     );
     for args in [
         &["ls", path][..],

@@ -104,12 +104,12 @@ fn members_behind_the_end_are_damage_and_other_bytes_are_odd() {
     std::fs::write(&path, &bytes).unwrap();
     let (found, summary) = check(&path);
     let damage = "damage: at byte 3584: a header after the end of the archive: members are cut off";
-    assert_eq!(found, [damage, "bytes from byte 2048 on belong to nothing"]);
+    assert_eq!(found, [damage, "bytes from byte 2048 on are not part of the archive"]);
     assert!(!summary.is_good());
     bytes[2048..].fill(b'x');
     std::fs::write(&path, &bytes).unwrap();
     let (found, summary) = check(&path);
-    assert_eq!(found, ["bytes from byte 2048 on belong to nothing"]);
+    assert_eq!(found, ["bytes from byte 2048 on are not part of the archive"]);
     assert!(summary.is_good());
 }
 

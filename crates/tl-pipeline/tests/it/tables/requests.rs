@@ -181,7 +181,7 @@ fn what_cannot_be_had_is_refused_by_name() {
     let typed = Columns { columns: Some(vec![request]), ..Columns::default() };
     check(columns(typed), "column `id` is i64: expected that type or f32, not i32");
     let twice = Columns { columns: Some(vec!["x".into(), "x".into()]), ..Columns::default() };
-    check(columns(twice), "two columns `x`");
+    check(columns(twice), "duplicate column `x`");
     check(
         columns(Columns { columns: Some(vec![]), ..Columns::default() }),
         "no column was requested",

@@ -94,7 +94,7 @@ fn batches(py: Python<'_>, file: &PyIdvFile, time_unit: &str) -> Result<Batches,
     let time_unit = match time_unit {
         "us" => TimeUnit::Microsecond,
         "ns" => TimeUnit::Nanosecond,
-        other => return Err(Error::setting(&format!("time_unit is {other}, none of us and ns"))),
+        other => return Err(Error::setting(&format!("time_unit is {other}, expected us or ns"))),
     };
     detached(py, || Batches::new(file, time_unit))?
         .map_err(|error| Error::arrow(&file.location, &error))

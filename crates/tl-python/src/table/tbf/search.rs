@@ -80,7 +80,7 @@ pub(super) fn similar(
         "dot" => Metric::Dot,
         "l2" => Metric::SquaredL2,
         other => {
-            let message = format!("metric is {other}, none of cosine, dot and l2");
+            let message = format!("metric is {other}, expected one of cosine, dot, l2");
             return Err(Error::setting(&message));
         }
     };
