@@ -29,12 +29,15 @@ const WORKSPACE: &str = "--workspace --exclude tl-benches";
 pub(crate) const FEATURES: &str =
     "turboloader-cli/parquet,turboloader-cli/io-uring,tl-decode/tiff-lzma,tl-decode/tiff-zstd";
 
-/// Tests of the workspace that take ten seconds and more: long runs, kills, waits. Parts of names.
-const SLOW: [&str; 10] = [
+/// Tests of the workspace that take ten seconds and more on a slow machine: long runs, kills, waits,
+/// every file of a corpus. Parts of names.
+const SLOW: [&str; 12] = [
     "a_heavy_transform_is_named",
     "a_million_samples_stay_within_the_budget",
     "a_slow_training_step_is_named",
-    "every_file_comes_back_from",
+    "every_day_has_one_date",
+    "every_file_comes_back_from_csv",
+    "every_file_comes_back_from_parquet",
     "flipped_bits_never_panic",
     "neither_level_nor_row_index_changes_a_byte",
     "no_name_leads_out_of_the_folder",

@@ -167,12 +167,9 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_in_the_order_of_days_and_come_back() {
-        const LAST_DAY: i64 = 3_652_058;
+    fn every_day_has_one_date() {
         let mut before = String::new();
-        // 23 and the 146 097 days of 400 years have no common factor: every date of the calendar's
-        // cycle comes up, most of them once.
-        for day in (0..LAST_DAY).step_by(23).chain([LAST_DAY]) {
+        for day in 0..3_652_059 {
             let mut text = String::new();
             write_point(&mut text, day * TICKS_PER_DAY).unwrap();
             assert_eq!(parse_point(&text), Some(day * TICKS_PER_DAY));
