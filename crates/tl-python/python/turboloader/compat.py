@@ -27,6 +27,7 @@ from . import _compat_transforms, _files, _native
 from . import transforms as T  # noqa: N812
 from ._compat_transforms import *  # noqa: F403
 from ._native import TblReader, TblWriter
+from ._settings import check_choice
 from .exceptions import SettingError
 from .loader import DataLoader as _Loader
 
@@ -118,10 +119,7 @@ class DataLoader:
         for name, is_default in given.items():
             if not is_default:
                 raise SettingError(f"{name}: not supported; this loader reads images only")
-        if output_format not in _FORMATS:
-            raise SettingError(
-                f"output_format is {output_format}, expected one of {', '.join(_FORMATS)}"
-            )
+        check_choice("output_format", output_format, _FORMATS)
         self._is_array, last = _FORMATS[output_format]
         self._transform = transform
         if cache_decoded and enable_distributed:
@@ -318,8 +316,7 @@ _LOADERS = {
 
 def create_loader(data_path: Any, loader_type: str = "fast", **settings: Any) -> Any:
     """Return a loader of this type: ``"fast"``, ``"memory_efficient"`` or ``"standard"``."""
-    if loader_type not in _LOADERS:
-        raise SettingError(f"loader_type is {loader_type}, expected one of {', '.join(_LOADERS)}")
+    check_choice("loader_type", loader_type, _LOADERS)
     return _LOADERS[loader_type](data_path, **settings)
 
 
