@@ -10,10 +10,10 @@ pub(crate) trait PythonElement: Sized {
     fn of_python(name: &str) -> Option<Self>;
 
     /// The name in NumPy and PyTorch, such as `float32`.
-    fn python_name(self) -> String;
+    fn python_name(self) -> &'static str;
 
     /// The type in NumPy's array interface, which has no bfloat16.
-    fn type_string(self) -> Option<String>;
+    fn type_string(self) -> Option<&'static str>;
 
     /// The type in DLPack.
     fn dlpack(self) -> DataType;
@@ -24,29 +24,35 @@ impl PythonElement for Element {
         Self::ALL.into_iter().find(|element| element.python_name() == name)
     }
 
-    fn python_name(self) -> String {
-        let (_, kind) = kind(self);
-        if self == Self::Bool { kind.to_owned() } else { format!("{kind}{}", 8 * self.bytes()) }
+    fn python_name(self) -> &'static str {
+        names(self).0
     }
 
-    fn type_string(self) -> Option<String> {
-        let order = if self.bytes() == 1 { '|' } else { '<' };
-        let letter = kind(self).1.chars().next()?;
-        (self != Self::Bf16).then(|| format!("{order}{letter}{}", self.bytes()))
+    fn type_string(self) -> Option<&'static str> {
+        names(self).1
     }
 
     fn dlpack(self) -> DataType {
-        DataType { code: kind(self).0, bits: 8 * self.bytes().to_le_bytes()[0], lanes: 1 }
+        DataType { code: names(self).2, bits: 8 * self.bytes().to_le_bytes()[0], lanes: 1 }
     }
 }
 
-/// The kind of a number: its code in DLPack, and the beginning of its name in NumPy.
-const fn kind(element: Element) -> (u8, &'static str) {
+/// The name in NumPy and PyTorch, the type in NumPy's array interface, and the code in DLPack.
+/// Constants, because every tensor of every sample has them.
+const fn names(element: Element) -> (&'static str, Option<&'static str>, u8) {
     match element {
-        Element::I8 | Element::I16 | Element::I32 | Element::I64 => (0, "int"),
-        Element::U8 | Element::U16 | Element::U32 | Element::U64 => (1, "uint"),
-        Element::F16 | Element::F32 | Element::F64 => (2, "float"),
-        Element::Bf16 => (4, "bfloat"),
-        Element::Bool => (6, "bool"),
+        Element::Bool => ("bool", Some("|b1"), 6),
+        Element::I8 => ("int8", Some("|i1"), 0),
+        Element::I16 => ("int16", Some("<i2"), 0),
+        Element::I32 => ("int32", Some("<i4"), 0),
+        Element::I64 => ("int64", Some("<i8"), 0),
+        Element::U8 => ("uint8", Some("|u1"), 1),
+        Element::U16 => ("uint16", Some("<u2"), 1),
+        Element::U32 => ("uint32", Some("<u4"), 1),
+        Element::U64 => ("uint64", Some("<u8"), 1),
+        Element::F16 => ("float16", Some("<f2"), 2),
+        Element::F32 => ("float32", Some("<f4"), 2),
+        Element::F64 => ("float64", Some("<f8"), 2),
+        Element::Bf16 => ("bfloat16", None, 4),
     }
 }

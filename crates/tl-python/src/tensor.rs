@@ -66,8 +66,9 @@ impl Tensor {
 
     /// Rows that start every `stride` bytes.
     ///
-    /// # Panics When the memory ends within the last row, when rows overlap, or when a stride is no
-    /// number of numbers.
+    /// # Panics
+    /// When the memory ends within the last row, when rows overlap, or when a stride is not a
+    /// multiple of a number's size.
     #[cfg(feature = "tables")]
     pub(crate) fn strided(
         memory: &Memory,
@@ -160,7 +161,7 @@ impl Tensor {
 
     /// The type of the numbers, as in ``"float32"``.
     #[getter]
-    fn dtype(&self) -> String {
+    fn dtype(&self) -> &'static str {
         self.element.python_name()
     }
 

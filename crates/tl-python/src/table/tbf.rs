@@ -208,7 +208,7 @@ impl PyTbfSegment {
 
     /// The type of the stored vectors' components.
     #[getter]
-    fn dtype(&self) -> PyResult<String> {
+    fn dtype(&self) -> PyResult<&'static str> {
         Ok(element(self.header.embedding_dtype())?.python_name())
     }
 
