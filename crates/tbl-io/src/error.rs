@@ -111,6 +111,8 @@ pub enum ReadError {
     },
     /// A store did not deliver a range of an object.
     Remote { location: Location, offset: u64, expected: u64, source: RangeFault },
+    /// A store did not open or list an object.
+    Store { location: Location, source: RangeFault },
     /// A URL whose store is not known here.
     NoStore {
         location: Location,
@@ -149,6 +151,7 @@ impl ReadError {
             | Self::ClassFolderDepths { location, .. }
             | Self::ObjectChanged { location, .. }
             | Self::Remote { location, .. }
+            | Self::Store { location, .. }
             | Self::NoStore { location, .. }
             | Self::UnsafeObject { location, .. }
             | Self::NotMapped { location }
@@ -176,6 +179,7 @@ impl ReadError {
             | Self::ClassFolderDepths { .. }
             | Self::ObjectChanged { .. }
             | Self::Remote { .. }
+            | Self::Store { .. }
             | Self::NoStore { .. }
             | Self::UnsafeObject { .. }
             | Self::NotMapped { .. }
@@ -280,6 +284,7 @@ impl ReadError {
             Self::Remote { offset, expected, source, .. } => {
                 write!(f, "at byte {offset}: expected {expected} bytes: {source}")
             }
+            Self::Store { source, .. } => write!(f, "{source}"),
             Self::NoStore { schemes, .. } => {
                 f.write_str("unknown URL scheme, expected a path")?;
                 schemes.iter().try_for_each(|scheme| write!(f, " or {scheme}://"))

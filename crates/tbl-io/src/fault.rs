@@ -27,7 +27,8 @@ impl ReadError {
             | Self::NotAFile { .. }
             | Self::NotAFolder { .. }
             | Self::ObjectChanged { .. }
-            | Self::Remote { .. } => ErrorKind::System,
+            | Self::Remote { .. }
+            | Self::Store { .. } => ErrorKind::System,
             Self::Sample { source, .. } => source.kind(),
         }
     }
@@ -57,6 +58,7 @@ impl ReadError {
             | Self::UnnamedLabels { .. }
             | Self::ClassFolderDepths { .. }
             | Self::ObjectChanged { .. }
+            | Self::Store { .. }
             | Self::NoStore { .. }
             | Self::UnsafeObject { .. }
             | Self::NotMapped { .. } => place,

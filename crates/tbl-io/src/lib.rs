@@ -55,7 +55,7 @@ pub use location::Location;
 pub use mmap::Mapped;
 pub use note::{Note, NotedSample};
 pub use open::{allow_open_files, open, open_all, open_all_in, open_in, open_source};
-pub use ranges::{Part, PartFault, Pin, RangeFault, Ranges};
+pub use ranges::{Part, PartFault, Pin, RangeFault, Ranges, Unusable};
 pub use reader::{Damage, MetadataTotals, RawView, ReadOptions, RowIndexTotals, TblFile, Verify};
 pub use repair::{RepairEvent, RepairOptions, RepairSummary, repair};
 pub use sample::{

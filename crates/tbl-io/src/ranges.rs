@@ -146,7 +146,7 @@ impl fmt::Display for Pin {
     }
 }
 
-/// The reason why a range of an object cannot be read.
+/// The reason why an object, or a range of it, cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages name the fields")]
@@ -164,17 +164,19 @@ pub enum RangeFault {
         found: Pin,
     },
     /// The store refused the request.
-    #[error("status {status} after {tries} tries in {:.1} s", elapsed.as_secs_f64())]
+    #[error("{}, {}", Status { status: *status, code: code.as_deref() }, Effort { tries: *tries, elapsed: *elapsed })]
     Refused {
         /// The status of the last answer.
         status: u16,
+        /// The store's name for the reason: letters, digits, `.`, `-` and `_`.
+        code: Option<Box<str>>,
         /// Requests that were sent.
         tries: u32,
         /// The time they took.
         elapsed: Duration,
     },
     /// The store gave no answer, or broke off in the middle of one.
-    #[error("{source}, after {tries} tries in {:.1} s", elapsed.as_secs_f64())]
+    #[error("{source}, {}", Effort { tries: *tries, elapsed: *elapsed })]
     NoAnswer {
         /// Requests that were sent.
         tries: u32,
@@ -182,4 +184,76 @@ pub enum RangeFault {
         elapsed: Duration,
         source: io::Error,
     },
+    /// The server cannot be used to read ranges.
+    #[error("unusable answer: {0}")]
+    Unusable(Unusable),
+    /// A request was not sent, because its host may not be asked.
+    #[error("the host {} may not be asked for this object", host.escape_debug())]
+    Forbidden { host: Box<str> },
+    /// There are no credentials for the store.
+    #[error("no usable credentials: {source}")]
+    Credentials { source: Box<dyn std::error::Error + Send + Sync> },
+    /// The process was forked, and the connections belong to its parent.
+    #[error(
+        "the process was forked after the store was opened, expected the store to be opened in this process"
+    )]
+    Forked,
+}
+
+/// The reason why the answers of a server cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unusable {
+    /// The server sends the whole object when a range is requested.
+    #[error("status {status} to a request for a range, expected 206 with that range")]
+    IgnoresRanges {
+        /// The status of the answer.
+        status: u16,
+    },
+    /// The server sends another range than the requested one.
+    #[error("another range than the requested one")]
+    OtherRange,
+    /// The body is longer than its range.
+    #[error("more bytes than requested")]
+    TooLong,
+    /// The body is compressed, so that ranges mean other bytes.
+    #[error("a compressed body, expected no Content-Encoding")]
+    Compressed,
+    /// The answer has no length.
+    #[error("no Content-Length")]
+    NoLength,
+    /// The answer names no version, so that a replaced object would go unnoticed.
+    #[error("neither ETag nor Last-Modified, expected a version (unpinned=true reads without one)")]
+    NoVersion,
+    /// The server redirects to another region, host or scheme.
+    #[error("a redirect that is not followed")]
+    Redirect,
+}
+
+/// Formats a status with the store's code, if there is one.
+struct Status<'a> {
+    status: u16,
+    code: Option<&'a str>,
+}
+
+impl fmt::Display for Status<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.code {
+            Some(code) => write!(f, "status {} {code}", self.status),
+            None => write!(f, "status {}", self.status),
+        }
+    }
+}
+
+/// Formats the number of tries and their time.
+struct Effort {
+    tries: u32,
+    elapsed: Duration,
+}
+
+impl fmt::Display for Effort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.tries == 1 { "try" } else { "tries" };
+        write!(f, "{} {plural} in {:.1} s", self.tries, self.elapsed.as_secs_f64())
+    }
 }

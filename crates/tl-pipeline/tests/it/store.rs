@@ -132,7 +132,7 @@ impl StoredObject {
         if refused.as_ref().is_some_and(|(url, at)| *url == self.url && (offset..end).contains(at))
         {
             let elapsed = Duration::from_millis(1_250);
-            return Err(RangeFault::Refused { status: 503, tries: 10, elapsed });
+            return Err(RangeFault::Refused { status: 503, code: None, tries: 10, elapsed });
         }
         let objects = self.shared.objects.lock().unwrap();
         let (version, stored) = &objects[&self.url];
@@ -442,7 +442,7 @@ fn errors_name_url_sample_and_offset() {
     let refuse = || *store.0.refused.lock().unwrap() = Some((url.clone(), offset));
     let error = error_after(&store, &url, refuse);
     let expected =
-        format!("{at}at byte {offset}: expected {len} bytes: status 503 after 10 tries in 1.2 s");
+        format!("{at}at byte {offset}: expected {len} bytes: status 503, 10 tries in 1.2 s");
     assert_eq!(error, expected);
     *store.0.refused.lock().unwrap() = None;
 
