@@ -40,6 +40,8 @@ usage: cargo xtask <task>
                             run the benchmarks of one group or all, print a table
   fuzz [TARGET] [--minutes N]
                             fuzz one target or all, N minutes each (default 1)
+  store FOLDER [OPTION VALUE]...
+                            serve a folder as a slow and faulty object store on this machine
   goldens                   write what torchvision and Pillow make of small images, for the tests";
 
 fn main() -> ExitCode {
@@ -67,6 +69,9 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         ("frameworks", rest) => python::frameworks(rest),
         ("stubs", []) => python::stubs(),
         ("wheel", []) => python::wheel(),
+        ("store", rest) => {
+            command::run(command::cargo("run --release --quiet -p store-server --").args(rest))
+        }
         ("goldens", []) => goldens::run(),
         ("fuzz", rest) => fuzz::run(&fuzz::Options::parse(rest)?),
         ("help" | "--help" | "-h", _) => {

@@ -2,10 +2,12 @@
 
 use tbl_io::Stores;
 
-/// All stores of this library, by URL scheme. It is empty, so only paths are opened.
-///
-/// A store is one line here, with the feature that builds it.
+/// All stores of this library, by URL scheme, with options from the environment alone. Without the
+/// feature `remote` there are none, so only paths are opened.
 #[must_use]
 pub fn stores() -> Stores {
-    Stores::new()
+    let stores = Stores::new();
+    #[cfg(feature = "remote")]
+    let stores = tl_store::RemoteStores::new(tl_store::StoreOptions::default()).add_to(stores);
+    stores
 }

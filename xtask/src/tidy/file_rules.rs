@@ -149,6 +149,7 @@ fn printing(file: &SourceFile) -> Vec<Problem> {
     let library = file.path.starts_with("crates/")
         && file.path.contains("/src/")
         && !file.path.starts_with("crates/turboloader-cli/")
+        && !file.path.ends_with("/src/main.rs")
         && !is_test(&file.path);
     if !library {
         return Vec::new();

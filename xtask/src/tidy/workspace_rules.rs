@@ -8,7 +8,7 @@ use super::file_rules::code_lines;
 use super::{Problem, SourceFile};
 
 /// Each library crate with the workspace crates it may depend on.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("idv-format", &[]),
     ("tbf-format", &[]),
     ("tbl-format", &[]),
@@ -44,6 +44,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
         ],
     ),
     ("tl-simd", &[]),
+    ("tl-store", &["tbl-io"]),
     ("tl-transform", &["tl-simd"]),
     (
         "turboloader",
@@ -54,6 +55,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "tl-decode",
             "tl-pipeline",
             "tl-simd",
+            "tl-store",
             "tl-transform",
         ],
     ),
@@ -74,12 +76,14 @@ const ARROWS: [(&str, &[&str]); 12] = [
 ];
 
 /// Crates without a line of unsafe code.
-const FORBID_UNSAFE: [&str; 9] = [
+const FORBID_UNSAFE: [&str; 11] = [
     "idv-format",
+    "store-server",
     "tbf-format",
     "tbl-format",
     "tl-decode",
     "tl-pipeline",
+    "tl-store",
     "tl-transform",
     "turboloader",
     "turboloader-cli",

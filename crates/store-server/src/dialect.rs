@@ -1,0 +1,191 @@
+//! The languages of stores: what a request asks for, and how its answer looks.
+
+use std::fmt::Write as _;
+
+use crate::objects::Object;
+
+/// The date of every object.
+pub(crate) const MODIFIED: &str = "Sat, 01 Jan 2022 00:00:00 GMT";
+/// The same in listings.
+const LISTED: &str = "2022-01-01T00:00:00.000Z";
+
+/// The language that a service speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// Amazon S3 with paths that begin with the bucket.
+    S3,
+    /// The XML interface of Google Cloud Storage.
+    Gcs,
+    /// Azure's blobs.
+    Azure,
+    /// A web server, without listings.
+    Http,
+}
+
+/// A request in any dialect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    Object { bucket: String, key: String },
+    List { bucket: String, prefix: String, by_folder: bool, after: String, most: usize },
+}
+
+impl Dialect {
+    /// All dialects.
+    pub const ALL: [Self; 4] = [Self::S3, Self::Gcs, Self::Azure, Self::Http];
+
+    pub(crate) fn ask(self, path: &str, query: &str) -> Ask {
+        let path = unescape(path.trim_start_matches('/'));
+        let (bucket, key) = path.split_once('/').unwrap_or((&path, ""));
+        let value = |name: &str| {
+            let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+            pairs.into_iter().find(|(key, _)| *key == name).map(|(_, value)| unescape(value))
+        };
+        let bucket = bucket.to_owned();
+        if !key.is_empty() || self == Self::Http {
+            return Ask::Object { bucket, key: key.to_owned() };
+        }
+        let token = if self == Self::Azure { "marker" } else { "continuation-token" };
+        let most = if self == Self::Azure { "maxresults" } else { "max-keys" };
+        Ask::List {
+            bucket,
+            prefix: value("prefix").unwrap_or_default(),
+            by_folder: value("delimiter").is_some_and(|delimiter| delimiter == "/"),
+            after: value(token).unwrap_or_default(),
+            most: value(most).and_then(|most| most.parse().ok()).unwrap_or(1_000).min(1_000),
+        }
+    }
+
+    /// The body of an error.
+    pub(crate) fn error(self, code: &str) -> String {
+        match self {
+            Self::Http => format!("{code}\n"),
+            Self::S3 | Self::Gcs | Self::Azure => format!(
+                "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Error><Code>{code}</Code>\
+                 <Message>planted-secret-of-the-server</Message></Error>"
+            ),
+        }
+    }
+
+    /// A page of a listing: objects, folders, and the key to go on after.
+    pub(crate) fn page(
+        self,
+        prefix: &str,
+        objects: &[(String, Object)],
+        folders: &[String],
+        next: Option<&str>,
+    ) -> String {
+        let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>");
+        // Writing to a string does not fail.
+        let written = match self {
+            Self::Azure => azure_page(&mut text, objects, folders, next),
+            Self::S3 | Self::Gcs | Self::Http => s3_page(&mut text, prefix, objects, folders, next),
+        };
+        written.unwrap_or_default();
+        text
+    }
+}
+
+fn s3_page(
+    text: &mut String,
+    prefix: &str,
+    objects: &[(String, Object)],
+    folders: &[String],
+    next: Option<&str>,
+) -> std::fmt::Result {
+    write!(text, "<ListBucketResult><Prefix>{}</Prefix>", escape(prefix))?;
+    write!(text, "<KeyCount>{}</KeyCount>", objects.len() + folders.len())?;
+    write!(text, "<IsTruncated>{}</IsTruncated>", next.is_some())?;
+    if let Some(next) = next {
+        write!(text, "<NextContinuationToken>{}</NextContinuationToken>", escape(next))?;
+    }
+    for (key, object) in objects {
+        write!(
+            text,
+            "<Contents><Key>{}</Key><Size>{}</Size><LastModified>{LISTED}</LastModified>\
+             <ETag>{}</ETag></Contents>",
+            escape(key),
+            object.len(),
+            escape(&object.tag()),
+        )?;
+    }
+    for folder in folders {
+        write!(text, "<CommonPrefixes><Prefix>{}</Prefix></CommonPrefixes>", escape(folder))?;
+    }
+    text.write_str("</ListBucketResult>")
+}
+
+fn azure_page(
+    text: &mut String,
+    objects: &[(String, Object)],
+    folders: &[String],
+    next: Option<&str>,
+) -> std::fmt::Result {
+    text.write_str("<EnumerationResults><Blobs>")?;
+    for (key, object) in objects {
+        write!(
+            text,
+            "<Blob><Name>{}</Name><Properties><Last-Modified>{MODIFIED}</Last-Modified>\
+             <Content-Length>{}</Content-Length><Content-Type>application/octet-stream\
+             </Content-Type><Etag>{}</Etag></Properties></Blob>",
+            escape(key),
+            object.len(),
+            object.tag().trim_matches('"'),
+        )?;
+    }
+    for folder in folders {
+        write!(text, "<BlobPrefix><Name>{}</Name></BlobPrefix>", escape(folder))?;
+    }
+    let next = escape(next.unwrap_or_default());
+    write!(text, "</Blobs><NextMarker>{next}</NextMarker></EnumerationResults>")
+}
+
+/// Text for XML.
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// Reads `%41` as `A`, and `+` in a query as itself, as stores' clients write it.
+fn unescape(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let digits = tail.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let escaped = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match escaped.filter(|_| first == b'%') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_read_in_every_dialect() {
+        let object = Ask::Object { bucket: "b".into(), key: "a b/ü".into() };
+        for dialect in Dialect::ALL {
+            assert_eq!(dialect.ask("/b/a%20b/%C3%BC", "versionId=1"), object);
+        }
+        let list = |after: &str| Ask::List {
+            bucket: "b".into(),
+            prefix: "x/".into(),
+            by_folder: true,
+            after: after.into(),
+            most: 1_000,
+        };
+        let query = "list-type=2&prefix=x%2F&delimiter=%2F&continuation-token=x%2Fk";
+        assert_eq!(Dialect::S3.ask("/b", query), list("x/k"));
+        let query = "restype=container&comp=list&prefix=x%2F&delimiter=%2F";
+        assert_eq!(Dialect::Azure.ask("/b", query), list(""));
+    }
+}

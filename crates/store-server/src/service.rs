@@ -1,0 +1,334 @@
+//! Answers to requests.
+
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{
+    ACCEPT_RANGES, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, IF_MATCH,
+    LAST_MODIFIED, LOCATION, RANGE, RETRY_AFTER,
+};
+use http::{HeaderMap, Method, Response, StatusCode};
+use http_body_util::combinators::BoxBody;
+use tokio::time::sleep;
+
+use crate::body::{End, slow};
+use crate::dialect::{Ask, Dialect, MODIFIED};
+use crate::fault::{Fault, Faults, unit};
+use crate::objects::{Object, Objects};
+
+/// The speed of answers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Speed {
+    /// The median time before the first byte.
+    pub first_byte: Duration,
+    /// The spread of that time: the standard deviation of its logarithm.
+    pub sigma: f64,
+    /// Bytes a second of one connection.
+    pub rate: f64,
+}
+
+impl Speed {
+    /// Without any delay.
+    pub const INSTANT: Self = Self { first_byte: Duration::ZERO, sigma: 0.0, rate: f64::INFINITY };
+}
+
+/// Requests so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Requests for bytes of objects.
+    pub gets: u64,
+    /// `HEAD` requests.
+    pub heads: u64,
+    /// Requests for pages of listings.
+    pub lists: u64,
+    /// Bytes of bodies that were begun.
+    pub bytes: u64,
+    /// Requests under way at once, at most.
+    pub most_at_once: u64,
+}
+
+/// A store in memory.
+#[derive(Debug)]
+pub struct Service {
+    /// The stored objects.
+    pub objects: Objects,
+    /// The language it speaks.
+    pub dialect: Dialect,
+    /// The speed of its answers.
+    pub speed: Speed,
+    /// The faults of its answers.
+    pub faults: Faults,
+    /// The seed of the times of first bytes.
+    pub seed: u64,
+    /// Whether `If-Match` is overlooked, as some stores do.
+    pub ignores_conditions: bool,
+    /// The name of the key that requests must be signed with; the signature is not checked.
+    pub key: Option<String>,
+    requests: AtomicU64,
+    gets: AtomicU64,
+    heads: AtomicU64,
+    lists: AtomicU64,
+    bytes: AtomicU64,
+    now: AtomicU64,
+    most: AtomicU64,
+}
+
+/// One request under way.
+struct Visit<'a>(&'a Service);
+
+impl Drop for Visit<'_> {
+    fn drop(&mut self) {
+        self.0.now.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+type Answer = Response<BoxBody<Bytes, io::Error>>;
+
+impl Service {
+    /// A store without objects that answers at once.
+    #[must_use]
+    pub fn new(dialect: Dialect) -> Self {
+        Self {
+            objects: Objects::default(),
+            dialect,
+            speed: Speed::INSTANT,
+            faults: Faults::None,
+            seed: 1,
+            ignores_conditions: false,
+            key: None,
+            requests: AtomicU64::new(0),
+            gets: AtomicU64::new(0),
+            heads: AtomicU64::new(0),
+            lists: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            now: AtomicU64::new(0),
+            most: AtomicU64::new(0),
+        }
+    }
+
+    /// Requests so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Counts {
+            gets: of(&self.gets),
+            heads: of(&self.heads),
+            lists: of(&self.lists),
+            bytes: of(&self.bytes),
+            most_at_once: of(&self.most),
+        }
+    }
+
+    /// Answers a request, which has no body.
+    pub async fn respond(&self, method: &Method, uri: &http::Uri, headers: &HeaderMap) -> Answer {
+        let number = self.requests.fetch_add(1, Ordering::Relaxed);
+        let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most.fetch_max(now, Ordering::Relaxed);
+        let _visit = Visit(self);
+        let fault = self.faults.of(number);
+        sleep(self.first_byte(number)).await;
+        match fault {
+            Some(Fault::Silence) => std::future::pending().await,
+            Some(Fault::SlowDown) => return self.refuse(503, "SlowDown"),
+            Some(Fault::TooMany) => {
+                let mut answer = self.refuse(429, "TooManyRequests");
+                answer.headers_mut().insert(RETRY_AFTER, 1.into());
+                return answer;
+            }
+            Some(Fault::Forbidden) => return self.refuse(403, "AccessDenied"),
+            Some(Fault::Missing) => return self.refuse(404, "NoSuchKey"),
+            Some(Fault::Redirect) => {
+                let mut answer = self.refuse(307, "TemporaryRedirect");
+                let location = uri.to_string().parse();
+                answer.headers_mut().extend(location.ok().map(|location| (LOCATION, location)));
+                return answer;
+            }
+            _ => {}
+        }
+        if let Some(key) = &self.key {
+            let signed = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+            match signed {
+                None => return self.refuse(403, "AccessDenied"),
+                Some(signed) if !signed.contains(&format!("={key}/")) => {
+                    return self.refuse(403, "InvalidAccessKeyId");
+                }
+                Some(_) => {}
+            }
+        }
+        match self.dialect.ask(uri.path(), uri.query().unwrap_or_default()) {
+            Ask::Object { bucket, key } => self.object(&bucket, &key, method, headers, fault),
+            Ask::List { bucket, prefix, by_folder, after, most } => {
+                self.lists.fetch_add(1, Ordering::Relaxed);
+                self.list(&bucket, &prefix, by_folder, &after, most)
+            }
+        }
+    }
+
+    /// A time of a log-normal distribution, by the request's number.
+    fn first_byte(&self, number: u64) -> Duration {
+        // Box and Muller 1958.
+        let radius = (-2.0 * (1.0 - unit(self.seed, number)).ln()).sqrt();
+        let normal = radius * (std::f64::consts::TAU * unit(!self.seed, number)).cos();
+        self.speed.first_byte.mul_f64((self.speed.sigma * normal).exp())
+    }
+
+    fn refuse(&self, status: u16, code: &str) -> Answer {
+        let body = slow(self.dialect.error(code).into(), f64::INFINITY, End::Whole);
+        let mut answer = Response::new(body);
+        *answer.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
+        answer
+    }
+
+    fn object(
+        &self,
+        bucket: &str,
+        key: &str,
+        method: &Method,
+        headers: &HeaderMap,
+        fault: Option<Fault>,
+    ) -> Answer {
+        let is_head = method == Method::HEAD;
+        let counter = if is_head { &self.heads } else { &self.gets };
+        counter.fetch_add(1, Ordering::Relaxed);
+        if !is_head && method != Method::GET {
+            return self.refuse(405, "MethodNotAllowed");
+        }
+        let Some(object) = self.objects.get(&format!("{bucket}/{key}")) else {
+            let has_bucket = self.objects.has_bucket(bucket);
+            return self.refuse(404, if has_bucket { "NoSuchKey" } else { "NoSuchBucket" });
+        };
+        let condition = headers.get(IF_MATCH).and_then(|value| value.to_str().ok());
+        if condition.is_some_and(|tag| tag != object.tag()) && !self.ignores_conditions {
+            return self.refuse(412, "PreconditionFailed");
+        }
+        let len = object.len();
+        let range = headers.get(RANGE).and_then(|value| value.to_str().ok());
+        let range = match range.map(|range| bounds(range, len)) {
+            None => 0..len,
+            Some(Some(range)) => range,
+            Some(None) => {
+                let mut answer = self.refuse(416, "InvalidRange");
+                let all = format!("bytes */{len}").parse();
+                answer.headers_mut().extend(all.ok().map(|all| (CONTENT_RANGE, all)));
+                return answer;
+            }
+        };
+        let is_partial = headers.contains_key(RANGE) && fault != Some(Fault::Whole) && !is_head;
+        let range = if is_partial { range } else { 0..len };
+        self.range(&object, range, is_partial, is_head, fault)
+    }
+
+    fn range(
+        &self,
+        object: &Object,
+        range: Range<u64>,
+        is_partial: bool,
+        is_head: bool,
+        fault: Option<Fault>,
+    ) -> Answer {
+        let len = object.len();
+        let shift = u64::from(fault == Some(Fault::OtherRange));
+        let range = (range.start + shift).min(range.end)..range.end;
+        let bytes = if is_head { Bytes::new() } else { object.bytes(range.clone()) };
+        let half = bytes.slice(..bytes.len() / 2);
+        let (body, end) = match fault {
+            _ if is_head => (Bytes::new(), End::Whole),
+            Some(Fault::Reset) => (half, End::Reset),
+            Some(Fault::Short) => (half, End::Whole),
+            Some(Fault::Stall) => (half, End::Stall),
+            Some(Fault::Long) => {
+                let mut longer = BytesMut::from(&*bytes);
+                longer.extend_from_slice(b"7 bytes");
+                (longer.freeze(), End::Whole)
+            }
+            _ => (bytes, End::Whole),
+        };
+        self.bytes.fetch_add(body.len() as u64, Ordering::Relaxed);
+        let mut answer = Response::new(slow(body, self.speed.rate, end));
+        let length = if is_head { len } else { range.end - range.start };
+        let mut header = |name, value: String| {
+            answer.headers_mut().extend(value.parse().ok().map(|value| (name, value)));
+        };
+        let tag = if fault == Some(Fault::OtherTag) { "\"other\"".into() } else { object.tag() };
+        header(ETAG, tag);
+        header(LAST_MODIFIED, MODIFIED.to_owned());
+        header(ACCEPT_RANGES, "bytes".to_owned());
+        // Without a length where the body has another: the connection's end is its end.
+        if !matches!(fault, Some(Fault::Short | Fault::Long)) {
+            header(CONTENT_LENGTH, length.to_string());
+        }
+        if self.dialect == Dialect::Gcs {
+            let name = http::HeaderName::from_static("x-goog-generation");
+            header(name, object.generation().to_string());
+        }
+        if fault == Some(Fault::Gzip) {
+            header(CONTENT_ENCODING, "gzip".to_owned());
+        }
+        if is_partial {
+            let last = range.end.saturating_sub(1);
+            header(CONTENT_RANGE, format!("bytes {}-{last}/{len}", range.start));
+            *answer.status_mut() = StatusCode::PARTIAL_CONTENT;
+        }
+        answer
+    }
+
+    fn list(
+        &self,
+        bucket: &str,
+        prefix: &str,
+        by_folder: bool,
+        after: &str,
+        most: usize,
+    ) -> Answer {
+        if !self.objects.has_bucket(bucket) {
+            return self.refuse(404, "NoSuchBucket");
+        }
+        let mut objects = Vec::new();
+        let mut folders: Vec<String> = Vec::new();
+        let mut next = None;
+        let mut last = String::new();
+        for (key, object) in self.objects.keys(bucket, prefix, after) {
+            let below = key.get(prefix.len()..).and_then(|rest| rest.split_once('/'));
+            let folder = below.filter(|_| by_folder).map(|(name, _)| format!("{prefix}{name}/"));
+            // A page that ended with a folder went past its keys.
+            let is_known = folder.as_ref().is_some_and(|folder| {
+                folders.last() == Some(folder) || after.starts_with(folder.as_str())
+            });
+            if is_known {
+                continue;
+            }
+            if objects.len() + folders.len() == most {
+                next = Some(last);
+                break;
+            }
+            match folder {
+                Some(folder) => {
+                    last.clone_from(&folder);
+                    folders.push(folder);
+                }
+                None => {
+                    last.clone_from(&key);
+                    objects.push((key, object));
+                }
+            }
+        }
+        let page = self.dialect.page(prefix, &objects, &folders, next.as_deref());
+        Response::new(slow(page.into(), self.speed.rate, End::Whole))
+    }
+}
+
+/// The range in `bytes=FIRST-[LAST]` or `bytes=-SUFFIX`; `None` outside the object.
+fn bounds(range: &str, len: u64) -> Option<Range<u64>> {
+    let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
+    if first.is_empty() {
+        let suffix: u64 = last.parse().ok()?;
+        return (suffix > 0 && len > 0).then(|| len.saturating_sub(suffix)..len);
+    }
+    let start: u64 = first.parse().ok()?;
+    let end = last.parse().map_or(len, |last: u64| last.saturating_add(1).min(len));
+    (start < end).then_some(start..end)
+}

@@ -1,0 +1,198 @@
+//! Checks of an answer's head, before a byte of its body is used.
+
+use std::ops::Range;
+
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, RETRY_AFTER};
+use http::response::Parts;
+use http::{HeaderMap, StatusCode};
+use std::time::Duration;
+use tbl_io::Unusable;
+
+use crate::version::Version;
+
+/// The object behind an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// Its length in bytes.
+    pub(crate) len: u64,
+    pub(crate) version: Version,
+}
+
+/// A defect of an answer that claims success.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Defect {
+    /// The server cannot be used for ranges.
+    Unusable(Unusable),
+    /// The object is another one by now.
+    Changed(Version),
+}
+
+/// Checks an answer to a request for `asked`, which is not empty and may end after the object does.
+/// Returns the object, and the range that the body must have.
+pub(crate) fn check_range(
+    parts: &Parts,
+    asked: &Range<u64>,
+    expected: Option<&Head>,
+) -> Result<(Head, Range<u64>), Defect> {
+    let headers = &parts.headers;
+    check_encoding(headers)?;
+    if parts.status != StatusCode::PARTIAL_CONTENT {
+        return Err(Defect::Unusable(Unusable::IgnoresRanges { status: parts.status.as_u16() }));
+    }
+    let (range, len) = content_range(headers).ok_or(Defect::Unusable(Unusable::OtherRange))?;
+    let version = Version::of(headers);
+    if let Some(expected) = expected
+        && (version != expected.version || len != expected.len)
+    {
+        return Err(Defect::Changed(version));
+    }
+    if range.start != asked.start || range.end != asked.end.min(len) {
+        return Err(Defect::Unusable(Unusable::OtherRange));
+    }
+    match number(headers, CONTENT_LENGTH.as_str()) {
+        Some(length) if length != range.end - range.start => {
+            Err(Defect::Unusable(Unusable::OtherRange))
+        }
+        _ => Ok((Head { len, version }, range)),
+    }
+}
+
+/// Checks an answer to a `HEAD` request.
+pub(crate) fn check_head(parts: &Parts) -> Result<Head, Defect> {
+    check_encoding(&parts.headers)?;
+    let len = number(&parts.headers, CONTENT_LENGTH.as_str());
+    let len = len.ok_or(Defect::Unusable(Unusable::NoLength))?;
+    Ok(Head { len, version: Version::of(&parts.headers) })
+}
+
+fn check_encoding(headers: &HeaderMap) -> Result<(), Defect> {
+    match headers.get(CONTENT_ENCODING).map(|value| value.as_bytes().trim_ascii()) {
+        None | Some(b"" | b"identity") => Ok(()),
+        Some(_) => Err(Defect::Unusable(Unusable::Compressed)),
+    }
+}
+
+/// The range and the object's length in `Content-Range: bytes FIRST-LAST/LENGTH` (RFC 9110, 14.4).
+fn content_range(headers: &HeaderMap) -> Option<(Range<u64>, u64)> {
+    let text = headers.get(CONTENT_RANGE)?.to_str().ok()?;
+    let (range, len) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
+    let (first, last) = range.split_once('-')?;
+    let start = digits(first)?;
+    let len = digits(len)?;
+    let end = digits(last)?.checked_add(1)?;
+    (start < end && end <= len).then_some((start..end, len))
+}
+
+fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
+    digits(headers.get(name)?.to_str().ok()?.trim())
+}
+
+/// A number without a sign, which `parse` alone would allow.
+fn digits(text: &str) -> Option<u64> {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
+}
+
+/// The time that the server asks to be left alone, where it says so in seconds.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    number(headers, RETRY_AFTER.as_str()).map(|seconds| Duration::from_secs(seconds.min(3_600)))
+}
+
+/// The error code of a store's answer: `<Code>..</Code>` of S3, GCS and Azure, or the header that
+/// Azure and Hugging Face send. Only letters, digits, `.`, `-` and `_` are kept.
+pub(crate) fn error_code(headers: &HeaderMap, body: &[u8]) -> Option<Box<str>> {
+    let header = ["x-ms-error-code", "x-error-code"].iter().find_map(|name| headers.get(*name));
+    let code = match header {
+        Some(value) => value.as_bytes(),
+        None => {
+            let start = find(body, b"<Code>")? + b"<Code>".len();
+            let rest = body.get(start..)?;
+            rest.get(..find(rest, b"</Code>")?)?
+        }
+    };
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
+    let is_code = (1..=64).contains(&code.len()) && code.iter().all(is_plain);
+    is_code.then(|| String::from_utf8_lossy(code).into())
+}
+
+fn find(text: &[u8], pattern: &[u8]) -> Option<usize> {
+    text.windows(pattern.len()).position(|window| window == pattern)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(status: u16, headers: &[(&str, &str)]) -> Parts {
+        let mut builder = http::Response::builder().status(status);
+        for (name, value) in headers {
+            builder = builder.header(*name, *value);
+        }
+        builder.body(()).unwrap().into_parts().0
+    }
+
+    fn ranged(range: &str) -> Parts {
+        answer(206, &[("content-range", range), ("etag", "\"a\"")])
+    }
+
+    #[test]
+    fn an_answer_has_the_range_that_was_asked_for() {
+        let head = Head { len: 10, version: Version::of_tag("a") };
+        let checked = check_range(&ranged("bytes 2-5/10"), &(2..6), Some(&head));
+        assert_eq!(checked, Ok((head.clone(), 2..6)));
+        let shorter = check_range(&ranged("bytes 2-9/10"), &(2..100), None);
+        assert_eq!(shorter, Ok((head, 2..10)), "the object ends before the range does");
+    }
+
+    #[test]
+    fn other_ranges_are_refused() {
+        let other = Err(Defect::Unusable(Unusable::OtherRange));
+        for range in [
+            "bytes 1-5/10",
+            "bytes 2-6/10",
+            "bytes 2-5/4",
+            "bytes 5-2/10",
+            "bytes 2-5/*",
+            "bytes */10",
+            "bytes +2-5/10",
+            "bytes 2-18446744073709551615/18446744073709551615",
+            "2-5/10",
+            "",
+        ] {
+            assert_eq!(check_range(&ranged(range), &(2..6), None), other, "{range}");
+        }
+        let longer = [("content-range", "bytes 2-5/10"), ("content-length", "5")];
+        assert_eq!(check_range(&answer(206, &longer), &(2..6), None), other);
+    }
+
+    #[test]
+    fn another_version_or_length_is_a_change() {
+        let head = Head { len: 10, version: Version::of_tag("a") };
+        let other = answer(206, &[("content-range", "bytes 2-5/10"), ("etag", "\"b\"")]);
+        let changed = |tag| Err(Defect::Changed(Version::of_tag(tag)));
+        assert_eq!(check_range(&other, &(2..6), Some(&head)), changed("b"));
+        assert_eq!(check_range(&ranged("bytes 2-5/11"), &(2..6), Some(&head)), changed("a"));
+    }
+
+    #[test]
+    fn whole_and_compressed_bodies_are_refused() {
+        let whole = answer(200, &[("content-length", "10")]);
+        let ignores = Err(Defect::Unusable(Unusable::IgnoresRanges { status: 200 }));
+        assert_eq!(check_range(&whole, &(2..6), None), ignores);
+        let gzip = answer(206, &[("content-range", "bytes 2-5/10"), ("content-encoding", "gzip")]);
+        let compressed = Defect::Unusable(Unusable::Compressed);
+        assert_eq!(check_range(&gzip, &(2..6), None), Err(compressed.clone()));
+        assert_eq!(check_head(&gzip), Err(compressed));
+    }
+
+    #[test]
+    fn a_code_is_a_word_or_nothing() {
+        let none = HeaderMap::new();
+        let body = b"<?xml version=\"1.0\"?><Error><Code>SlowDown</Code></Error>";
+        assert_eq!(error_code(&none, body).as_deref(), Some("SlowDown"));
+        for body in ["<Code>a b</Code>", "<Code>\x1b[31m</Code>", "<Code></Code>", "<Code>x", ""] {
+            assert_eq!(error_code(&none, body.as_bytes()), None, "{body:?}");
+        }
+        let azure = answer(404, &[("x-ms-error-code", "BlobNotFound")]);
+        assert_eq!(error_code(&azure.headers, b"").as_deref(), Some("BlobNotFound"));
+    }
+}

@@ -1,0 +1,284 @@
+//! Requests to one bucket or web server.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{IF_MATCH, IF_UNMODIFIED_SINCE, LOCATION, RANGE};
+use http::{Extensions, HeaderValue, Method, Uri};
+use object_store::list::{PaginatedListOptions, PaginatedListResult};
+use object_store::path::Path;
+use object_store::{GetOptions, GetRange};
+use reqwest::Url;
+
+use crate::answer::{self, Defect, Head};
+use crate::cause::Cause;
+use crate::clients::Client;
+use crate::connections::Connections;
+use crate::counters::Counters;
+use crate::gate::{Answer, ForbiddenHost, Gate, Ticket};
+use crate::pace::Pace;
+use crate::transfer::refusal;
+use crate::version::Version;
+
+/// Redirects that are followed for one request.
+const REDIRECTS: usize = 5;
+
+/// A bucket, or a web server, and how it is doing.
+pub(crate) struct Bucket {
+    kind: Kind,
+    /// The address of the store, unless it is the usual one of its kind.
+    pub(crate) endpoint: Option<String>,
+    /// Whether objects without a version may be read.
+    pub(crate) unpinned: bool,
+    pub(crate) has_hedges: bool,
+    pub(crate) deadline: Duration,
+    pub(crate) connections: Arc<Connections>,
+    pub(crate) pace: Pace,
+    pub(crate) counters: Arc<Counters>,
+    random: AtomicU64,
+}
+
+enum Kind {
+    Client(Client),
+    Web(Gate),
+}
+
+/// An object of a bucket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    Path {
+        path: Path,
+        /// The version that the user named.
+        version: Option<String>,
+    },
+    Url(Url),
+}
+
+/// The limits of a bucket's requests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) connections: usize,
+    pub(crate) deadline: Duration,
+    pub(crate) hedge: bool,
+}
+
+impl Bucket {
+    pub(crate) fn of_client(client: Client, limits: Limits, counters: Arc<Counters>) -> Self {
+        let endpoint = client.endpoint.clone();
+        let unpinned = client.unpinned;
+        Self::new(Kind::Client(client), endpoint, unpinned, limits, counters)
+    }
+
+    pub(crate) fn of_web(
+        gate: Gate,
+        unpinned: bool,
+        limits: Limits,
+        counters: Arc<Counters>,
+    ) -> Self {
+        Self::new(Kind::Web(gate), None, unpinned, limits, counters)
+    }
+
+    fn new(
+        kind: Kind,
+        endpoint: Option<String>,
+        unpinned: bool,
+        limits: Limits,
+        counters: Arc<Counters>,
+    ) -> Self {
+        Self {
+            kind,
+            endpoint,
+            unpinned,
+            has_hedges: limits.hedge,
+            deadline: limits.deadline,
+            connections: Arc::new(Connections::new(limits.connections)),
+            pace: Pace::new(),
+            counters,
+            random: AtomicU64::new(RandomState::new().hash_one(0)),
+        }
+    }
+
+    /// Counts bytes of ranges.
+    pub(crate) fn arrived(&self, bytes: usize) {
+        self.connections.received(bytes);
+        self.counters.received(bytes);
+    }
+
+    /// A number from 0 to 1 for delays.
+    pub(crate) fn random(&self) -> f64 {
+        // SplitMix64 (Steele, Lea and Flood 2014) over a counter.
+        let mut x = self.random.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        f64::from(u32::try_from((x ^ (x >> 31)) >> 32).unwrap_or(0)) / f64::from(u32::MAX)
+    }
+
+    /// Asks for a range of an object, in this version if one is given.
+    pub(crate) async fn get(
+        &self,
+        key: &Key,
+        range: &Range<u64>,
+        version: Option<&Version>,
+        pool: usize,
+    ) -> Result<Answer, Cause> {
+        match (&self.kind, key) {
+            (Kind::Client(client), Key::Path { path, version: named }) => {
+                let options = GetOptions {
+                    range: Some(GetRange::Bounded(range.clone())),
+                    if_match: version.and_then(Version::if_match),
+                    version: named.clone(),
+                    ..GetOptions::default()
+                };
+                signed(client, path, options, pool).await
+            }
+            (Kind::Web(gate), Key::Url(url)) => {
+                let mut headers = vec![(RANGE, format!("bytes={}-{}", range.start, range.end - 1))];
+                match version {
+                    Some(Version::Modified(date)) => {
+                        headers.push((IF_UNMODIFIED_SINCE, date.clone()));
+                    }
+                    Some(version) => headers.extend(version.if_match().map(|tag| (IF_MATCH, tag))),
+                    None => {}
+                }
+                web(gate, &Method::GET, url, &headers, pool).await
+            }
+            (Kind::Client(_), Key::Url(_)) | (Kind::Web(_), Key::Path { .. }) => {
+                unreachable!("keys are made for their bucket")
+            }
+        }
+    }
+
+    /// Asks for the length and the version of an object.
+    pub(crate) async fn head(&self, key: &Key) -> Result<Head, Cause> {
+        let answer = match (&self.kind, key) {
+            (Kind::Client(client), Key::Path { path, version }) => {
+                let version = version.clone();
+                let options = GetOptions { head: true, version, ..GetOptions::default() };
+                signed(client, path, options, 0).await?
+            }
+            (Kind::Web(gate), Key::Url(url)) => web(gate, &Method::HEAD, url, &[], 0).await?,
+            (Kind::Client(_), Key::Url(_)) | (Kind::Web(_), Key::Path { .. }) => {
+                unreachable!("keys are made for their bucket")
+            }
+        };
+        let (parts, body) = answer.into_parts();
+        if !parts.status.is_success() {
+            return Err(refusal(&parts, body).await);
+        }
+        answer::check_head(&parts).map_err(Cause::Defect)
+    }
+
+    /// A page of the keys below a prefix. With `by_folder` it has the objects of the prefix itself,
+    /// and the prefixes of those below. `None` for a web server, which has no listings.
+    pub(crate) async fn page(
+        &self,
+        prefix: &str,
+        by_folder: bool,
+        token: Option<String>,
+    ) -> Option<Result<PaginatedListResult, Cause>> {
+        let Kind::Client(client) = &self.kind else { return None };
+        let options = PaginatedListOptions {
+            delimiter: by_folder.then_some("/".into()),
+            page_token: token,
+            ..PaginatedListOptions::default()
+        };
+        let prefix = Some(prefix).filter(|prefix| !prefix.is_empty());
+        Some(client.pages.list_paginated(prefix, options).await.map_err(|error| failed(&error)))
+    }
+}
+
+impl fmt::Debug for Bucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bucket").field("endpoint", &self.endpoint).finish_non_exhaustive()
+    }
+}
+
+/// Has a request built and signed by the client, and takes its answer from the gate.
+async fn signed(
+    client: &Client,
+    path: &Path,
+    options: GetOptions,
+    pool: usize,
+) -> Result<Answer, Cause> {
+    let ticket = Ticket::new(pool);
+    let mut extensions = Extensions::new();
+    extensions.insert(ticket.clone());
+    let options = GetOptions { extensions, ..options };
+    let result = client.store.get_opts(path, options).await;
+    match (ticket.take(), result) {
+        (Some(answer), _) => answer.map_err(Cause::from),
+        (None, Err(error)) => Err(failed(&error)),
+        (None, Ok(_)) => unreachable!("the gate gives no answer to a request with a ticket"),
+    }
+}
+
+/// Asks a web server, and those that it redirects to.
+async fn web(
+    gate: &Gate,
+    method: &Method,
+    url: &Url,
+    headers: &[(http::HeaderName, String)],
+    pool: usize,
+) -> Result<Answer, Cause> {
+    let mut url = url.clone();
+    for _ in 0..=REDIRECTS {
+        let uri: Uri = url.as_str().parse().map_err(|_| redirect())?;
+        let mut request = http::Request::new(Bytes::new());
+        *request.method_mut() = method.clone();
+        *request.uri_mut() = uri;
+        for (name, value) in headers {
+            let value = HeaderValue::from_str(value).map_err(|_| redirect())?;
+            request.headers_mut().insert(name, value);
+        }
+        let answer = gate.send(request, pool).await?;
+        if !matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+            return Ok(answer);
+        }
+        let location = answer.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+        let next = location.and_then(|location| url.join(location).ok()).ok_or_else(redirect)?;
+        if next.scheme() != url.scheme() {
+            return Err(redirect());
+        }
+        url = next;
+    }
+    Err(redirect())
+}
+
+fn redirect() -> Cause {
+    Cause::Defect(Defect::Unusable(tbl_io::Unusable::Redirect))
+}
+
+/// The cause of an error that the client found, or that a request without a ticket ended with.
+fn failed(error: &object_store::Error) -> Cause {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    let mut text = String::new();
+    while let Some(error) = source {
+        if let Some(ForbiddenHost(host)) = error.downcast_ref() {
+            return Cause::Forbidden { host: host.clone() };
+        }
+        if let Some(error) = error.downcast_ref::<std::io::Error>() {
+            return Cause::Broken(std::io::Error::new(error.kind(), error.to_string()));
+        }
+        text = error.to_string();
+        source = error.source();
+    }
+    match status(&text) {
+        Some(status) => Cause::Status {
+            status,
+            code: answer::error_code(&http::HeaderMap::new(), text.as_bytes()),
+            retry_after: None,
+        },
+        None => Cause::Credentials(text.escape_debug().to_string().into()),
+    }
+}
+
+/// The status in the text of the client's innermost error, which has no other way to tell it.
+fn status(text: &str) -> Option<u16> {
+    let (_, rest) = text.split_once("status code: ")?;
+    rest.get(..3)?.parse().ok()
+}

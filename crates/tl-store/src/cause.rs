@@ -1,0 +1,111 @@
+//! Reasons of failed requests, and which of them may pass.
+
+use std::io;
+use std::time::Duration;
+
+use http::StatusCode;
+use tbl_io::{RangeFault, Unusable};
+
+use crate::answer::Defect;
+use crate::gate::NoAnswer;
+
+/// The reason why one request failed.
+#[derive(Debug)]
+pub(crate) enum Cause {
+    Status {
+        status: u16,
+        code: Option<Box<str>>,
+        retry_after: Option<Duration>,
+    },
+    /// No answer, or one that broke off.
+    Broken(io::Error),
+    /// No byte for this long.
+    Silent(Duration),
+    /// The body ended after this many bytes of the range.
+    Short {
+        received: u64,
+    },
+    Defect(Defect),
+    Forbidden {
+        host: Box<str>,
+    },
+    Credentials(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Cause {
+    /// Whether the same request may succeed later.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Self::Status { status, code, .. } => {
+                let is_transient = matches!(
+                    code.as_deref(),
+                    Some("SlowDown" | "InternalError" | "RequestTimeout")
+                );
+                is_transient || matches!(status, 408 | 429 | 500 | 502 | 503 | 504)
+            }
+            // A certificate that is refused stays so.
+            Self::Broken(error) => error.kind() != io::ErrorKind::InvalidData,
+            Self::Silent(_) | Self::Short { .. } => true,
+            Self::Defect(_) | Self::Forbidden { .. } | Self::Credentials(_) => false,
+        }
+    }
+
+    /// Whether the store asks for fewer requests.
+    pub(crate) fn is_throttling(&self) -> bool {
+        matches!(self, Self::Status { status, code, .. }
+            if crate::counters::is_throttling(*status) || code.as_deref() == Some("SlowDown"))
+    }
+
+    /// Whether no connection was made at all.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        matches!(self, Self::Broken(error) if matches!(
+            error.kind(),
+            io::ErrorKind::NotConnected | io::ErrorKind::ConnectionRefused
+        ))
+    }
+
+    /// The fault of a range after `tries` requests.
+    pub(crate) fn fault(self, endpoint: Option<&str>, tries: u32, elapsed: Duration) -> RangeFault {
+        match self {
+            Self::Status { status: 412, .. } => RangeFault::Changed { found: tbl_io::Pin::Unknown },
+            Self::Status { status, .. } if StatusCode::from_u16(status).is_ok_and(redirects) => {
+                RangeFault::Unusable(Unusable::Redirect)
+            }
+            Self::Status { status, code, .. } => {
+                RangeFault::Refused { status, code, tries, elapsed }
+            }
+            Self::Broken(source) => RangeFault::NoAnswer { tries, elapsed, source },
+            Self::Silent(silence) => {
+                let source = io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    format!("no byte for {:.1} s", silence.as_secs_f64()),
+                );
+                RangeFault::NoAnswer { tries, elapsed, source }
+            }
+            Self::Short { received } => {
+                let text = format!("the answer ended after {received} bytes");
+                let source = io::Error::new(io::ErrorKind::UnexpectedEof, text);
+                RangeFault::NoAnswer { tries, elapsed, source }
+            }
+            Self::Defect(Defect::Unusable(unusable)) => RangeFault::Unusable(unusable),
+            Self::Defect(Defect::Changed(version)) => {
+                RangeFault::Changed { found: version.pin(endpoint) }
+            }
+            Self::Forbidden { host } => RangeFault::Forbidden { host },
+            Self::Credentials(source) => RangeFault::Credentials { source },
+        }
+    }
+}
+
+fn redirects(status: StatusCode) -> bool {
+    status.is_redirection()
+}
+
+impl From<NoAnswer> for Cause {
+    fn from(error: NoAnswer) -> Self {
+        match error {
+            NoAnswer::Forbidden { host } => Self::Forbidden { host },
+            NoAnswer::Broken(error) => Self::Broken(error),
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Clients of `object_store`, with the credentials that were given and with no others.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use http::Uri;
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::client::HttpConnector;
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::list::PaginatedListStore;
+use object_store::{ClientOptions, ObjectStore, RetryConfig};
+use reqwest::Url;
+
+use crate::address::Store;
+use crate::gate::{self, Hosts};
+use crate::options::{Common, OptionError, Pair};
+
+/// The address of machines' metadata servers, and of containers' ones.
+const METADATA: [&str; 3] =
+    ["http://169.254.169.254", "http://metadata", "http://metadata.google.internal"];
+const CONTAINER: &str = "http://169.254.170.2";
+
+/// A client that signs, and what belongs to it.
+#[derive(Clone)]
+pub(crate) struct Client {
+    pub(crate) store: Arc<dyn ObjectStore>,
+    pub(crate) pages: Arc<dyn PaginatedListStore>,
+    /// The address of the store, unless it is the usual one.
+    pub(crate) endpoint: Option<String>,
+    pub(crate) unpinned: bool,
+}
+
+/// Makes a client; `connector` gets the hosts that it may ask.
+pub(crate) fn client<C: HttpConnector>(
+    store: Store,
+    bucket: &str,
+    options: &BTreeMap<String, String>,
+    connector: impl FnOnce(Hosts) -> C,
+) -> Result<Client, OptionError> {
+    let instance = std::env::var("TL_CREDENTIALS").ok();
+    let (common, options) = Common::split(options, instance.as_deref())?;
+    match store {
+        Store::S3 => s3(bucket, common, &options, connector),
+        Store::Gcs => gcs(bucket, common, &options, connector),
+        Store::Azure => azure(bucket, common, &options, connector),
+    }
+}
+
+/// Whether web servers may be asked without encryption, and read without a version.
+pub(crate) fn web(
+    url: &Url,
+    options: &BTreeMap<String, String>,
+) -> Result<(bool, bool), OptionError> {
+    let (common, options) = Common::split(options, None)?;
+    if let Some((name, _)) = options.first() {
+        return Err(unknown(name, "web servers"));
+    }
+    // The path and the query of a URL may be secret.
+    endpoint_origin(&url.origin().ascii_serialization(), common)?;
+    Ok((common.allow_http, common.unpinned))
+}
+
+/// Repetitions are this crate's own.
+fn no_retries() -> RetryConfig {
+    RetryConfig { max_retries: 0, ..RetryConfig::default() }
+}
+
+/// The gate decides what may be asked without encryption.
+fn client_options() -> ClientOptions {
+    ClientOptions::new().with_allow_http(true)
+}
+
+fn unknown(name: &str, store: &'static str) -> OptionError {
+    OptionError::Unknown { name: name.to_owned(), store }
+}
+
+fn refused(store: &'static str, error: &object_store::Error) -> OptionError {
+    OptionError::Client { store, message: error.to_string().escape_debug().to_string() }
+}
+
+/// The origin of an endpoint, if credentials may be sent there.
+fn endpoint_origin(endpoint: &str, common: Common) -> Result<String, OptionError> {
+    let named = || endpoint.escape_debug().to_string();
+    let uri: Option<Uri> = endpoint.parse().ok();
+    let uri = uri.filter(|uri| uri.host().is_some() && uri.scheme().is_some());
+    let uri =
+        uri.ok_or(OptionError::Value { name: "endpoint", expected: "https://HOST[:PORT]" })?;
+    let host = uri.host().unwrap_or_default();
+    if gate::is_metadata(host) {
+        return Err(OptionError::LinkLocal { endpoint: named() });
+    }
+    if uri.scheme_str() != Some("https") && !gate::is_loopback(host) && !common.allow_http {
+        return Err(OptionError::NotEncrypted { endpoint: named() });
+    }
+    Ok(gate::origin(&uri))
+}
+
+fn instance_hosts(common: Common) -> Vec<String> {
+    let hosts: &[&str] = if common.instance { &METADATA } else { &[] };
+    hosts.iter().map(|&host| host.to_owned()).collect()
+}
+
+fn s3<C: HttpConnector>(
+    bucket: &str,
+    common: Common,
+    options: &[Pair<'_>],
+    connector: impl FnOnce(Hosts) -> C,
+) -> Result<Client, OptionError> {
+    const STORE: &str = "S3";
+    let mut builder = AmazonS3Builder::from_env();
+    for (name, value) in options {
+        let key: AmazonS3ConfigKey = name.parse().map_err(|_| unknown(name, STORE))?;
+        builder = builder.with_config(key, *value);
+    }
+    builder = builder
+        .with_bucket_name(bucket)
+        .with_client_options(client_options())
+        .with_retry(no_retries());
+    let value = |key| builder.get_config_value(&key);
+    let region = value(AmazonS3ConfigKey::Region).unwrap_or_else(|| "us-east-1".to_owned());
+    let endpoint = value(AmazonS3ConfigKey::S3Endpoint).or(value(AmazonS3ConfigKey::Endpoint));
+    let mut hosts = instance_hosts(common);
+    match &endpoint {
+        Some(endpoint) => hosts.push(endpoint_origin(endpoint, common)?),
+        None => hosts.extend([
+            format!("https://s3.{region}.amazonaws.com"),
+            format!("https://{bucket}.s3.{region}.amazonaws.com"),
+        ]),
+    }
+    let has = |key| value(key).is_some();
+    let has_keys = has(AmazonS3ConfigKey::AccessKeyId) || has(AmazonS3ConfigKey::SecretAccessKey);
+    let has_web_identity =
+        has(AmazonS3ConfigKey::WebIdentityTokenFile) && has(AmazonS3ConfigKey::RoleArn);
+    let container = value(AmazonS3ConfigKey::ContainerCredentialsFullUri);
+    let has_container =
+        container.is_some() || has(AmazonS3ConfigKey::ContainerCredentialsRelativeUri);
+    if has_web_identity && !has_keys {
+        hosts.push(match value(AmazonS3ConfigKey::StsEndpoint) {
+            Some(endpoint) => endpoint_origin(&endpoint, common)?,
+            None => format!("https://sts.{region}.amazonaws.com"),
+        });
+    } else if has_container && !has_keys {
+        hosts.push(CONTAINER.to_owned());
+        hosts.extend(container.and_then(|uri| uri.parse().ok()).map(|uri| gate::origin(&uri)));
+    }
+    if common.anonymous {
+        builder = builder.with_skip_signature(true);
+    } else if !(has_keys || has_web_identity || has_container || common.instance) {
+        return Err(OptionError::NoCredentials { store: STORE });
+    }
+    let store = builder.with_http_connector(connector(Hosts::Only(hosts))).build();
+    let store = Arc::new(store.map_err(|error| refused(STORE, &error))?);
+    Ok(Client { pages: store.clone(), store, endpoint, unpinned: common.unpinned })
+}
+
+fn gcs<C: HttpConnector>(
+    bucket: &str,
+    common: Common,
+    options: &[Pair<'_>],
+    connector: impl FnOnce(Hosts) -> C,
+) -> Result<Client, OptionError> {
+    const STORE: &str = "Google Cloud Storage";
+    const TOKENS: [&str; 3] = [
+        "https://oauth2.googleapis.com",
+        "https://accounts.google.com",
+        "https://www.googleapis.com",
+    ];
+    let mut builder = GoogleCloudStorageBuilder::from_env();
+    for (name, value) in options {
+        let name = if *name == "endpoint" { "base_url" } else { name };
+        let key: GoogleConfigKey = name.parse().map_err(|_| unknown(name, STORE))?;
+        builder = builder.with_config(key, *value);
+    }
+    builder = builder
+        .with_bucket_name(bucket)
+        .with_client_options(client_options())
+        .with_retry(no_retries());
+    let value = |key| builder.get_config_value(&key);
+    let endpoint = value(GoogleConfigKey::BaseUrl);
+    let mut hosts = instance_hosts(common);
+    hosts.push(match &endpoint {
+        Some(endpoint) => endpoint_origin(endpoint, common)?,
+        None => "https://storage.googleapis.com".to_owned(),
+    });
+    hosts.extend(TOKENS.map(str::to_owned));
+    let given = [
+        GoogleConfigKey::ServiceAccount,
+        GoogleConfigKey::ServiceAccountKey,
+        GoogleConfigKey::ApplicationCredentials,
+        GoogleConfigKey::BearerToken,
+    ];
+    let default = std::env::home_dir()
+        .map(|home| home.join(".config/gcloud/application_default_credentials.json"));
+    let has_any = given.into_iter().any(|key| value(key).is_some())
+        || default.is_some_and(|file| file.exists());
+    if common.anonymous {
+        builder = builder.with_skip_signature(true);
+    } else if !(has_any || common.instance) {
+        return Err(OptionError::NoCredentials { store: STORE });
+    }
+    let store = builder.with_http_connector(connector(Hosts::Only(hosts))).build();
+    let store = Arc::new(store.map_err(|error| refused(STORE, &error))?);
+    Ok(Client { pages: store.clone(), store, endpoint, unpinned: common.unpinned })
+}
+
+fn azure<C: HttpConnector>(
+    container: &str,
+    common: Common,
+    options: &[Pair<'_>],
+    connector: impl FnOnce(Hosts) -> C,
+) -> Result<Client, OptionError> {
+    const STORE: &str = "Azure";
+    let mut builder = MicrosoftAzureBuilder::from_env();
+    for (name, value) in options {
+        let key: AzureConfigKey = name.parse().map_err(|_| unknown(name, STORE))?;
+        builder = builder.with_config(key, *value);
+    }
+    builder = builder
+        .with_container_name(container)
+        .with_client_options(client_options())
+        .with_retry(no_retries());
+    let value = |key| builder.get_config_value(&key);
+    let account = value(AzureConfigKey::AccountName).ok_or(OptionError::Missing {
+        name: "account_name",
+        store: STORE,
+        hint: "the name of the storage account",
+    })?;
+    let endpoint = value(AzureConfigKey::Endpoint);
+    let mut hosts = instance_hosts(common);
+    match &endpoint {
+        Some(endpoint) => hosts.push(endpoint_origin(endpoint, common)?),
+        None => hosts.extend([
+            format!("https://{account}.blob.core.windows.net"),
+            format!("https://{account}.blob.fabric.microsoft.com"),
+        ]),
+    }
+    hosts.push(match value(AzureConfigKey::AuthorityHost) {
+        Some(authority) => endpoint_origin(&authority, common)?,
+        None => "https://login.microsoftonline.com".to_owned(),
+    });
+    let given = [
+        AzureConfigKey::AccessKey,
+        AzureConfigKey::SasKey,
+        AzureConfigKey::Token,
+        AzureConfigKey::ClientSecret,
+        AzureConfigKey::FederatedTokenFile,
+        AzureConfigKey::UseAzureCli,
+    ];
+    let has_any = given.into_iter().any(|key| value(key).is_some());
+    if common.anonymous {
+        builder = builder.with_skip_signature(true);
+    } else if !(has_any || common.instance) {
+        return Err(OptionError::NoCredentials { store: STORE });
+    }
+    let store = builder.with_http_connector(connector(Hosts::Only(hosts))).build();
+    let store = Arc::new(store.map_err(|error| refused(STORE, &error))?);
+    Ok(Client { pages: store.clone(), store, endpoint, unpinned: common.unpinned })
+}

@@ -1,0 +1,294 @@
+//! The number of requests under way, found by additive increase and multiplicative decrease.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// The first guess, before anything has been measured.
+const START: usize = 16;
+/// Fewer are not worth the search: each costs a few KiB.
+const LEAST: usize = 8;
+/// The time between two changes.
+const PERIOD: Duration = Duration::from_millis(250);
+/// The time without growth after the store asked for fewer requests.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Permits for requests, of which a store takes only so many.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    limit: usize,
+    most: usize,
+    used: usize,
+    /// Requests that somebody waits for, and all others.
+    urgent: VecDeque<oneshot::Sender<()>>,
+    waiting: VecDeque<oneshot::Sender<()>>,
+    period: Period,
+    /// Growth is useless, or unwelcome, until then.
+    no_growth_until: Instant,
+    /// The limit and the rate before growth that has brought nothing yet.
+    before: Option<(usize, f64)>,
+    /// The number of times in sequence that growth has brought nothing.
+    in_vain: u32,
+    /// Whether growth has always paid so far: the limit then grows fast.
+    is_searching: bool,
+}
+
+/// The use of permits since the last change.
+#[derive(Debug)]
+struct Period {
+    begun: Instant,
+    most_used: usize,
+    has_waited: bool,
+    bytes: u64,
+}
+
+impl Period {
+    fn new(begun: Instant, used: usize) -> Self {
+        Self { begun, most_used: used, has_waited: false, bytes: 0 }
+    }
+}
+
+/// A request that may be under way. Dropping it lets the next one start.
+#[derive(Debug)]
+pub(crate) struct Permit(Arc<Connections>);
+
+impl Connections {
+    /// At most `most` requests under way.
+    pub(crate) fn new(most: usize) -> Self {
+        let now = Instant::now();
+        let state = State {
+            limit: START.min(most),
+            most,
+            used: 0,
+            urgent: VecDeque::new(),
+            waiting: VecDeque::new(),
+            period: Period::new(now, 0),
+            no_growth_until: now,
+            before: None,
+            in_vain: 0,
+            is_searching: true,
+        };
+        Self { state: Mutex::new(state) }
+    }
+
+    /// Waits until a request may start; urgent ones are first.
+    pub(crate) async fn permit(self: &Arc<Self>, is_urgent: bool) -> Permit {
+        loop {
+            let turn = {
+                let mut state = self.lock();
+                state.adjust(Instant::now());
+                if state.used < state.limit {
+                    state.used += 1;
+                    state.period.most_used = state.period.most_used.max(state.used);
+                    return Permit(Arc::clone(self));
+                }
+                state.period.has_waited = true;
+                let (sender, turn) = oneshot::channel();
+                let queue = if is_urgent { &mut state.urgent } else { &mut state.waiting };
+                queue.push_back(sender);
+                turn
+            };
+            // The sender is dropped by nobody but `Connections`, which this future keeps alive.
+            if turn.await.is_ok() {
+                return Permit(Arc::clone(self));
+            }
+        }
+    }
+
+    /// Counts bytes that arrived.
+    pub(crate) fn received(&self, bytes: usize) {
+        let mut state = self.lock();
+        state.period.bytes += bytes as u64;
+        state.adjust(Instant::now());
+    }
+
+    /// The store asked for fewer requests.
+    pub(crate) fn throttled(&self) {
+        let now = Instant::now();
+        let mut state = self.lock();
+        // Answers to requests that were sent before the last decrease say nothing new.
+        if now >= state.no_growth_until || state.limit > state.period.most_used {
+            state.limit = (state.limit * 7 / 10).max(1);
+        }
+        state.no_growth_until = now + PAUSE;
+        state.before = None;
+        state.is_searching = false;
+    }
+
+    /// Requests that may be under way, and those that are.
+    #[cfg(test)]
+    pub(crate) fn now(&self) -> (usize, usize) {
+        let state = self.lock();
+        (state.limit, state.used)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.used -= 1;
+        state.adjust(Instant::now());
+        state.start_waiting();
+    }
+}
+
+impl State {
+    /// Hands permits to those that wait.
+    fn start_waiting(&mut self) {
+        while self.used < self.limit {
+            let Some(next) = self.urgent.pop_front().or_else(|| self.waiting.pop_front()) else {
+                return;
+            };
+            // One that nobody waits for any more takes no permit.
+            if next.send(()).is_ok() {
+                self.used += 1;
+                self.period.most_used = self.period.most_used.max(self.used);
+            }
+        }
+    }
+
+    /// Changes the limit once a period, by what happened in it.
+    #[expect(clippy::cast_precision_loss, reason = "rates need no more digits")]
+    fn adjust(&mut self, now: Instant) {
+        let elapsed = now - self.period.begun;
+        if elapsed < PERIOD {
+            return;
+        }
+        let period = std::mem::replace(&mut self.period, Period::new(now, self.used));
+        let rate = period.bytes as f64 / elapsed.as_secs_f64();
+        if let Some((before, rate_before)) = self.before {
+            if rate >= rate_before * 1.03 {
+                self.before = None;
+                self.in_vain = 0;
+            } else {
+                self.in_vain += 1;
+            }
+            if self.in_vain == 2 {
+                self.limit = before;
+                self.before = None;
+                self.in_vain = 0;
+                self.is_searching = false;
+                self.no_growth_until = now + PAUSE;
+            }
+        }
+        let is_full = period.has_waited && period.most_used >= self.limit;
+        if now < self.no_growth_until {
+            return;
+        }
+        if is_full {
+            self.before.get_or_insert((self.limit, rate));
+            let part = if self.is_searching { 2 } else { 8 };
+            self.limit = (self.limit + (self.limit / part).max(1)).min(self.most);
+            self.start_waiting();
+        } else if period.most_used < self.limit {
+            // By one a second, towards what is used.
+            let seconds = elapsed.as_secs().max(u64::from(elapsed >= PERIOD * 4));
+            let fall = usize::try_from(seconds).unwrap_or(usize::MAX);
+            let floor = period.most_used.max(LEAST).min(self.limit);
+            self.limit = self.limit.saturating_sub(fall).max(floor);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn urgent_requests_are_first() {
+        let connections = Arc::new(Connections::new(1));
+        let first = connections.permit(false).await;
+        let (order, mut ended) = tokio::sync::mpsc::unbounded_channel();
+        for (name, is_urgent) in [("far", false), ("near", true)] {
+            let connections = Arc::clone(&connections);
+            let order = order.clone();
+            tokio::spawn(async move {
+                let _permit = connections.permit(is_urgent).await;
+                order.send(name).unwrap();
+            });
+            tokio::task::yield_now().await;
+        }
+        drop(first);
+        assert_eq!(ended.recv().await, Some("near"));
+        assert_eq!(ended.recv().await, Some("far"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_waiter_that_gave_up_takes_no_permit() {
+        let connections = Arc::new(Connections::new(1));
+        let first = connections.permit(false).await;
+        let gone = tokio::time::timeout(Duration::from_secs(1), connections.permit(true)).await;
+        assert!(gone.is_err());
+        drop(first);
+        let permit = connections.permit(false).await;
+        assert_eq!(connections.now().1, 1);
+        drop(permit);
+        assert_eq!(connections.now().1, 0);
+    }
+
+    /// Keeps `demand` requests of 100 ms and 1 MB under way for some seconds, on a link of `link`
+    /// bytes a second.
+    async fn load(connections: &Arc<Connections>, demand: usize, link: f64, seconds: u64) {
+        let until = Instant::now() + Duration::from_secs(seconds);
+        let tasks = (0..demand).map(|_| {
+            let connections = Arc::clone(connections);
+            tokio::spawn(async move {
+                while Instant::now() < until {
+                    let _permit = connections.permit(false).await;
+                    let shared = connections.now().1 as f64 * 1e6 / link;
+                    tokio::time::sleep(Duration::from_secs_f64(shared.max(0.1))).await;
+                    connections.received(1_000_000);
+                }
+            })
+        });
+        for task in tasks.collect::<Vec<_>>() {
+            task.await.unwrap();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_limit_grows_while_growth_pays() {
+        let connections = Arc::new(Connections::new(256));
+        load(&connections, 200, 1e12, 2).await;
+        assert!(connections.now().0 >= 160, "{:?}", connections.now());
+        let flat = Arc::new(Connections::new(256));
+        // 200 MB/s are 20 requests under way: more bring nothing.
+        load(&flat, 200, 200e6, 5).await;
+        assert!((16..=40).contains(&flat.now().0), "{:?}", flat.now());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn throttling_lowers_the_limit_and_it_returns() {
+        let connections = Arc::new(Connections::new(64));
+        load(&connections, 100, 1e12, 5).await;
+        let before = connections.now().0;
+        connections.throttled();
+        let lowered = connections.now().0;
+        assert!(lowered <= before * 7 / 10 + 1 && lowered >= 1, "{before} to {lowered}");
+        load(&connections, 100, 1e12, 4).await;
+        assert!(connections.now().0 > lowered * 9 / 8, "{:?}", connections.now());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_store_keeps_few() {
+        let connections = Arc::new(Connections::new(256));
+        load(&connections, 200, 1e12, 5).await;
+        for _ in 0..300 {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            drop(connections.permit(false).await);
+        }
+        assert_eq!(connections.now(), (LEAST, 0));
+    }
+}

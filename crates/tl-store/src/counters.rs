@@ -1,0 +1,121 @@
+//! Counts of requests and bytes.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use http::{Method, StatusCode};
+
+/// The requests to stores and their results, counted.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    gets: AtomicU64,
+    heads: AtomicU64,
+    others: AtomicU64,
+    throttled: AtomicU64,
+    refused: AtomicU64,
+    retries: AtomicU64,
+    resumed: AtomicU64,
+    hedges: AtomicU64,
+    hedges_won: AtomicU64,
+    received: AtomicU64,
+    wasted: AtomicU64,
+}
+
+/// Counts of requests and bytes since the stores were made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoreStats {
+    /// `GET` requests: ranges of objects, and pages of listings.
+    pub gets: u64,
+    /// `HEAD` requests.
+    pub heads: u64,
+    /// Requests for credentials.
+    pub others: u64,
+    /// Answers 429 and 503.
+    pub throttled: u64,
+    /// Answers 400 and above, except those.
+    pub refused: u64,
+    /// Requests that repeated one that failed.
+    pub retries: u64,
+    /// Those of them that continued a body in its middle.
+    pub resumed: u64,
+    /// Requests that were sent next to a slow one.
+    pub hedges: u64,
+    /// Those of them that were faster.
+    pub hedges_won: u64,
+    /// Bytes of ranges that were received.
+    pub received: u64,
+    /// Bytes among these that were received twice.
+    pub wasted: u64,
+}
+
+/// An event that is counted on its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Count {
+    Retry,
+    Resumed,
+    Hedge,
+    HedgeWon,
+}
+
+impl Counters {
+    pub(crate) fn sent(&self, method: &Method) {
+        add(if method == Method::GET {
+            &self.gets
+        } else if method == Method::HEAD {
+            &self.heads
+        } else {
+            &self.others
+        });
+    }
+
+    pub(crate) fn answered(&self, status: StatusCode) {
+        if is_throttling(status.as_u16()) {
+            add(&self.throttled);
+        } else if status.as_u16() >= 400 {
+            add(&self.refused);
+        }
+    }
+
+    pub(crate) fn count(&self, what: Count) {
+        add(match what {
+            Count::Retry => &self.retries,
+            Count::Resumed => &self.resumed,
+            Count::Hedge => &self.hedges,
+            Count::HedgeWon => &self.hedges_won,
+        });
+    }
+
+    pub(crate) fn received(&self, bytes: usize) {
+        self.received.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn wasted(&self, bytes: u64) {
+        self.wasted.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn stats(&self) -> StoreStats {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        StoreStats {
+            gets: of(&self.gets),
+            heads: of(&self.heads),
+            others: of(&self.others),
+            throttled: of(&self.throttled),
+            refused: of(&self.refused),
+            retries: of(&self.retries),
+            resumed: of(&self.resumed),
+            hedges: of(&self.hedges),
+            hedges_won: of(&self.hedges_won),
+            received: of(&self.received),
+            wasted: of(&self.wasted),
+        }
+    }
+}
+
+fn add(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Whether a status asks for fewer requests.
+pub(crate) fn is_throttling(status: u16) -> bool {
+    matches!(status, 429 | 503)
+}

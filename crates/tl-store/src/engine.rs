@@ -1,0 +1,97 @@
+//! The thread that requests run on, for callers that block.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use tbl_io::RangeFault;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::AbortHandle;
+
+/// Runs futures on threads of its own, `tl-net`. Dropping it ends them without waiting for servers.
+pub(crate) struct Engine {
+    /// Nothing once it is dropped.
+    runtime: Option<Runtime>,
+    /// The process that has the threads. A fork of it has their memory alone.
+    process: u32,
+}
+
+/// A future that runs until it ends, or this is dropped.
+#[derive(Debug)]
+pub(crate) struct Task(AbortHandle);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Engine {
+    /// # Errors
+    /// When the thread cannot be started.
+    pub(crate) fn start() -> io::Result<Self> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("tl-net")
+            .enable_all()
+            .build()?;
+        Ok(Self { runtime: Some(runtime), process: std::process::id() })
+    }
+
+    /// Whether this process has the threads, and not one that it was forked from.
+    pub(crate) fn is_of_this_process(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    /// Starts a future.
+    pub(crate) fn spawn(
+        &self,
+        future: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<Task, RangeFault> {
+        match &self.runtime {
+            Some(runtime) if self.is_of_this_process() => {
+                Ok(Task(runtime.spawn(future).abort_handle()))
+            }
+            _ => Err(RangeFault::Forked),
+        }
+    }
+
+    /// Waits for a future.
+    pub(crate) fn block_on<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, RangeFault> {
+        let (sender, result) = mpsc::sync_channel(1);
+        let _task = self.spawn(async move {
+            // Nobody waits for the result of a caller that is gone.
+            drop(sender.send(future.await));
+        })?;
+        result.recv().map_err(|_| stopped())
+    }
+}
+
+/// The fault of a request that ended with its thread.
+pub(crate) fn stopped() -> RangeFault {
+    let source = io::Error::new(io::ErrorKind::Interrupted, "the request was stopped");
+    RangeFault::NoAnswer { tries: 1, elapsed: Duration::ZERO, source }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let Some(runtime) = self.runtime.take() else { return };
+        if self.is_of_this_process() {
+            runtime.shutdown_background();
+        } else {
+            // Its threads are in the parent: there is nothing to join.
+            std::mem::forget(runtime);
+        }
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("process", &self.process).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,30 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+
+mod address;
+mod answer;
+mod bucket;
+mod cause;
+mod clients;
+mod connections;
+mod counters;
+mod engine;
+mod gate;
+mod list;
+mod net;
+mod object;
+mod options;
+mod pace;
+mod read;
+mod store;
+mod transfer;
+mod version;
+mod web;
+
+#[cfg(test)]
+mod tests;
+
+pub use counters::StoreStats;
+pub use options::{OptionError, StoreOptions};
+pub use store::RemoteStores;

@@ -1,0 +1,129 @@
+//! Listings: all objects below a prefix.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::list::PaginatedListResult;
+use tbl_io::{Object, RangeFault};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+use crate::bucket::Bucket;
+use crate::cause::Cause;
+use crate::counters::Count;
+use crate::version::Version;
+
+/// Prefixes that are listed at once.
+const AT_ONCE: usize = 32;
+/// Requests for one page.
+const TRIES: u32 = 10;
+
+/// The objects below a prefix that is empty or ends with a slash. Those of each folder in it are
+/// listed at the same time.
+pub(crate) async fn objects(
+    bucket: Arc<Bucket>,
+    prefix: String,
+) -> Result<Vec<Object>, RangeFault> {
+    let mut objects = Vec::new();
+    let mut folders = Vec::new();
+    let mut token = None;
+    loop {
+        let page = page(&bucket, &prefix, true, token).await?;
+        objects
+            .extend(page.result.objects.iter().filter_map(|found| object(&bucket, &prefix, found)));
+        folders.extend(page.result.common_prefixes.into_iter().map(|folder| format!("{folder}/")));
+        token = page.page_token;
+        if token.is_none() {
+            break;
+        }
+    }
+    let mut running = JoinSet::new();
+    let mut folders = folders.into_iter();
+    loop {
+        while running.len() < AT_ONCE
+            && let Some(folder) = folders.next()
+        {
+            running.spawn(below(Arc::clone(&bucket), prefix.clone(), folder));
+        }
+        match running.join_next().await {
+            None => return Ok(without_markers(objects)),
+            Some(Ok(found)) => objects.extend(found?),
+            // The thread ends, and with it whoever waits for this.
+            Some(Err(_)) => return Err(crate::engine::stopped()),
+        }
+    }
+}
+
+/// All objects of a folder, with their names below `prefix`.
+async fn below(
+    bucket: Arc<Bucket>,
+    prefix: String,
+    folder: String,
+) -> Result<Vec<Object>, RangeFault> {
+    let mut objects = Vec::new();
+    let mut token = None;
+    loop {
+        let page = page(&bucket, &folder, false, token).await?;
+        objects
+            .extend(page.result.objects.iter().filter_map(|found| object(&bucket, &prefix, found)));
+        token = page.page_token;
+        if token.is_none() {
+            return Ok(objects);
+        }
+    }
+}
+
+/// `None` for the key of the prefix itself, which loses its final slash.
+fn object(bucket: &Bucket, prefix: &str, found: &object_store::ObjectMeta) -> Option<Object> {
+    let name = found.location.as_ref().strip_prefix(prefix)?;
+    let version = found.e_tag.as_deref().map_or(Version::Unknown, Version::of_tag);
+    let pin = version.pin(bucket.endpoint.as_deref());
+    Some(Object { name: name.as_bytes().to_vec(), len: found.size, pin })
+}
+
+/// Leaves out keys that stand for folders: they have no bytes, and others begin with their name.
+fn without_markers(mut objects: Vec<Object>) -> Vec<Object> {
+    objects.sort_by(|a, b| a.name.cmp(&b.name));
+    let is_folder = |object: &Object| {
+        let inside = [object.name.as_slice(), b"/"].concat();
+        let next = objects.partition_point(|other| other.name < inside);
+        objects.get(next).is_some_and(|other| other.name.starts_with(&inside))
+    };
+    let keep: Vec<_> = objects.iter().map(|object| object.len > 0 || !is_folder(object)).collect();
+    let mut keep = keep.into_iter();
+    objects.retain(|_| keep.next() == Some(true));
+    objects
+}
+
+/// A page, requested again where that may help.
+async fn page(
+    bucket: &Arc<Bucket>,
+    prefix: &str,
+    by_folder: bool,
+    token: Option<String>,
+) -> Result<PaginatedListResult, RangeFault> {
+    let started = Instant::now();
+    let mut tries = 1;
+    loop {
+        let page = {
+            let _permit = bucket.connections.permit(true).await;
+            bucket.page(prefix, by_folder, token.clone()).await
+        };
+        let cause = match page {
+            Some(Ok(page)) => return Ok(page),
+            Some(Err(cause)) => cause,
+            None => Cause::Forbidden { host: Box::default() },
+        };
+        let elapsed = started.elapsed();
+        if !cause.may_pass() || tries == TRIES || elapsed > bucket.deadline {
+            return Err(cause.fault(bucket.endpoint.as_deref(), tries, elapsed));
+        }
+        if cause.is_throttling() {
+            bucket.connections.throttled();
+        }
+        bucket.counters.count(Count::Retry);
+        let delay = Duration::from_millis(100 << tries.min(6)).mul_f64(bucket.random());
+        sleep(delay + bucket.pace.retry()).await;
+        tries += 1;
+    }
+}

@@ -1,0 +1,155 @@
+//! Objects as sources of bytes.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+
+use bytes::Bytes;
+use tbl_io::{Part, PartFault, Pin, RangeFault, Ranges};
+
+use crate::answer::Head;
+use crate::bucket::{Bucket, Key};
+use crate::engine::{Task, stopped};
+use crate::net::Net;
+use crate::read::read;
+
+/// The largest range of one request: beyond it, several at once are faster.
+const REQUEST: u64 = 8 << 20;
+
+/// An object of a store, in the version that it had when it was opened.
+pub(crate) struct StoredObject {
+    net: Arc<Net>,
+    bucket: Arc<Bucket>,
+    key: Key,
+    head: Head,
+    pin: Pin,
+    /// The first bytes, which came when the object was opened.
+    front: Mutex<Option<Bytes>>,
+}
+
+/// A part of a request, by its number: bytes in order, and then the end.
+enum Arrival {
+    Bytes(usize, Bytes),
+    End(usize, Result<(), RangeFault>),
+}
+
+/// A request for a piece of a part.
+struct Piece {
+    part: usize,
+    /// The place of its next byte in the part.
+    at: usize,
+}
+
+impl StoredObject {
+    pub(crate) fn new(
+        net: Arc<Net>,
+        bucket: Arc<Bucket>,
+        key: Key,
+        head: Head,
+        front: Option<Bytes>,
+    ) -> Self {
+        let pin = head.version.pin(bucket.endpoint.as_deref());
+        Self { net, bucket, key, head, pin, front: Mutex::new(front) }
+    }
+
+    /// The bytes that came when the object was opened, if they are kept and have the whole range.
+    fn in_front(&self, offset: u64, len: usize) -> Option<Bytes> {
+        let front = self.front.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = usize::try_from(offset).ok()?;
+        let end = start.checked_add(len)?;
+        front.as_ref().filter(|front| end <= front.len()).map(|front| front.slice(start..end))
+    }
+
+    /// Starts the request for one piece.
+    fn start(
+        &self,
+        piece: usize,
+        range: Range<u64>,
+        arrivals: &mpsc::Sender<Arrival>,
+    ) -> Result<Task, RangeFault> {
+        let bucket = Arc::clone(&self.bucket);
+        let key = self.key.clone();
+        let head = self.head.clone();
+        let arrivals = arrivals.clone();
+        self.net.engine().spawn(async move {
+            let send = |arrival| drop(arrivals.send(arrival));
+            let sink = |bytes| send(Arrival::Bytes(piece, bytes));
+            let result = read(&bucket, &key, range, Some(&head), true, sink).await;
+            send(Arrival::End(piece, result.map(drop)));
+        })
+    }
+}
+
+impl Ranges for StoredObject {
+    fn len(&self) -> u64 {
+        self.head.len
+    }
+
+    fn pin(&self) -> &Pin {
+        &self.pin
+    }
+
+    fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> Result<(), RangeFault> {
+        self.read_parts(&mut [Part { offset, bytes }]).map_err(|PartFault { fault, .. }| fault)
+    }
+
+    fn read_parts(&self, parts: &mut [Part<'_>]) -> Result<(), PartFault> {
+        let (sender, arrivals) = mpsc::channel();
+        let mut pieces = Vec::new();
+        let mut tasks = Vec::new();
+        for (number, part) in parts.iter_mut().enumerate() {
+            if let Some(front) = self.in_front(part.offset, part.bytes.len()) {
+                part.bytes.copy_from_slice(&front);
+                continue;
+            }
+            let end = part.offset + part.bytes.len() as u64;
+            let mut start = part.offset;
+            while start < end {
+                let stop = end.min(start + REQUEST);
+                let at = usize::try_from(start - part.offset).unwrap_or(usize::MAX);
+                let task = self.start(pieces.len(), start..stop, &sender);
+                tasks.push(task.map_err(|fault| PartFault { part: number, fault })?);
+                pieces.push(Piece { part: number, at });
+                start = stop;
+            }
+        }
+        drop(sender);
+        let mut left = pieces.len();
+        while left > 0 {
+            // Tasks that end without a word were stopped with their thread.
+            let part = pieces.first().map_or(0, |piece| piece.part);
+            match arrivals.recv().map_err(|_| PartFault { part, fault: stopped() })? {
+                Arrival::Bytes(piece, bytes) => {
+                    let Some(Piece { part, at }) = pieces.get_mut(piece) else { continue };
+                    let target = parts.get_mut(*part).and_then(|part| part.bytes.get_mut(*at..));
+                    if let Some(target) = target.and_then(|target| target.get_mut(..bytes.len())) {
+                        target.copy_from_slice(&bytes);
+                    }
+                    *at += bytes.len();
+                }
+                Arrival::End(piece, result) => {
+                    let part = pieces.get(piece).map_or(0, |piece| piece.part);
+                    result.map_err(|fault| PartFault { part, fault })?;
+                    left -= 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn dont_need(&self, offset: u64, len: u64) {
+        let mut front = self.front.lock().unwrap_or_else(PoisonError::into_inner);
+        if front.as_ref().is_some_and(|front| offset == 0 && len >= front.len() as u64) {
+            *front = None;
+        }
+    }
+}
+
+impl fmt::Debug for StoredObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoredObject")
+            .field("key", &self.key)
+            .field("head", &self.head)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,338 @@
+//! A range of an object: requests until all of its bytes have arrived.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tbl_io::{Pin, RangeFault};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
+
+use crate::answer::{Defect, Head};
+use crate::bucket::{Bucket, Key};
+use crate::cause::Cause;
+use crate::counters::Count;
+use crate::pace::SILENCE;
+use crate::transfer::Transfer;
+
+/// The wait for a byte at the first try, and at most; it doubles with each try.
+const PATIENCE: Duration = Duration::from_secs(5);
+const MOST_PATIENCE: Duration = Duration::from_secs(30);
+/// The delay before the second try, and at most.
+const DELAY: Duration = Duration::from_millis(100);
+const MOST_DELAY: Duration = Duration::from_secs(5);
+/// Requests for one range.
+const TRIES: u32 = 10;
+/// Requests to a host that none has reached.
+const TRIES_UNREACHABLE: u32 = 4;
+/// A body that is slower than this part of the usual rate is asked for once more.
+const SLOW: f64 = 0.25;
+/// The wait for the end of a body whose bytes are all there, so that its connection can be reused.
+const END: Duration = Duration::from_millis(100);
+
+/// Reads a range, which may end after the object does, in the version `expected` if that is given.
+/// `sink` gets its bytes in order, each once.
+///
+/// # Errors
+/// The fault of the last request, once no other may succeed in time.
+pub(crate) async fn read(
+    bucket: &Arc<Bucket>,
+    key: &Key,
+    asked: Range<u64>,
+    expected: Option<&Head>,
+    is_urgent: bool,
+    mut sink: impl FnMut(Bytes),
+) -> Result<Head, RangeFault> {
+    let started = Instant::now();
+    let deadline = started + bucket.deadline;
+    let mut reading = Reading {
+        bucket,
+        key,
+        next: asked.start,
+        end: asked.end,
+        head: expected.cloned(),
+        is_urgent,
+        tries: 0,
+    };
+    let mut delay = DELAY;
+    loop {
+        let tried = timeout_at(deadline, reading.attempt(&mut sink)).await;
+        let cause = match tried {
+            Ok(Ok(head)) => return Ok(head),
+            Ok(Err(cause)) => cause,
+            Err(_) => Cause::Silent(bucket.deadline),
+        };
+        let has_tries = reading.tries < TRIES
+            && !(cause.is_unreachable() && reading.tries >= TRIES_UNREACHABLE);
+        let pause = reading.pause(&cause, &mut delay);
+        if !cause.may_pass() || !has_tries || Instant::now() + pause >= deadline {
+            return Err(reading.fault(cause, started.elapsed()).await);
+        }
+        sleep(pause).await;
+        bucket.counters.count(Count::Retry);
+        if reading.next > asked.start {
+            bucket.counters.count(Count::Resumed);
+        }
+    }
+}
+
+/// A range of which some bytes have arrived.
+struct Reading<'a> {
+    bucket: &'a Arc<Bucket>,
+    key: &'a Key,
+    /// The first byte that is missing.
+    next: u64,
+    end: u64,
+    /// The object and its version, once an answer has named them: later ones must agree.
+    head: Option<Head>,
+    is_urgent: bool,
+    tries: u32,
+}
+
+/// A second request for the missing bytes, which are kept until it has all of them.
+struct Hedge {
+    transfer: Transfer,
+    from: u64,
+    kept: Vec<Bytes>,
+}
+
+/// The times of one request, which say whether it is late.
+struct Timing {
+    begun: Instant,
+    first_byte: Option<Instant>,
+    received: u64,
+    /// Whether a second request may be sent, and when.
+    may_hedge: bool,
+    hedge_at: Instant,
+}
+
+impl Timing {
+    fn new(bucket: &Bucket) -> Self {
+        let begun = Instant::now();
+        let hedge_at = begun + bucket.pace.patience();
+        Self { begun, first_byte: None, received: 0, may_hedge: bucket.has_hedges, hedge_at }
+    }
+
+    fn arrived(&mut self, bucket: &Bucket, bytes: usize) {
+        let now = Instant::now();
+        if self.first_byte.is_none() {
+            self.first_byte = Some(now);
+            bucket.pace.first_byte(now - self.begun);
+        }
+        self.received += bytes as u64;
+        self.hedge_at = if self.is_slow(bucket) { now } else { now + SILENCE };
+    }
+
+    fn since_first_byte(&self) -> Duration {
+        self.first_byte.map_or(Duration::ZERO, |first| first.elapsed())
+    }
+
+    fn ended(&self, bucket: &Bucket) {
+        bucket.pace.body(self.received, self.since_first_byte());
+    }
+
+    /// Whether the body is much slower than usual.
+    fn is_slow(&self, bucket: &Bucket) -> bool {
+        let took = self.since_first_byte();
+        let Some(usual) = bucket.pace.usual_rate().filter(|_| took >= SILENCE / 4) else {
+            return false;
+        };
+        #[expect(clippy::cast_precision_loss, reason = "rates need no more digits")]
+        let rate = self.received as f64 / took.as_secs_f64();
+        rate < usual * SLOW
+    }
+}
+
+/// The next event of requests under way.
+enum Event {
+    Main(Result<Option<Bytes>, Cause>),
+    Hedge(Result<Option<Bytes>, Cause>),
+    /// It is time for a hedge.
+    Late,
+    /// No request has brought a byte.
+    Silent,
+}
+
+impl Reading<'_> {
+    /// Asks for the missing bytes once, and once more where the answer is late.
+    async fn attempt(&mut self, sink: &mut impl FnMut(Bytes)) -> Result<Head, Cause> {
+        if let Some(until) = self.bucket.pace.quiet_until() {
+            sleep_until(until).await;
+        }
+        let _permit = self.bucket.connections.permit(self.is_urgent).await;
+        self.tries += 1;
+        self.bucket.pace.asked(self.end - self.next);
+        let silence = PATIENCE.saturating_mul(1 << (self.tries - 1).min(3)).min(MOST_PATIENCE);
+        let mut main = Some(self.transfer(0));
+        let mut hedge: Option<Hedge> = None;
+        let mut timing = Timing::new(self.bucket);
+        loop {
+            let event = tokio::select! {
+                biased;
+                next = next_of(main.as_mut()) => Event::Main(next),
+                next = next_of(hedge.as_mut().map(|hedge| &mut hedge.transfer)) => Event::Hedge(next),
+                () = sleep_until(timing.hedge_at), if timing.may_hedge && hedge.is_none() => {
+                    Event::Late
+                }
+                () = sleep(silence) => Event::Silent,
+            };
+            match event {
+                Event::Main(Ok(Some(bytes))) => {
+                    timing.arrived(self.bucket, bytes.len());
+                    self.learn(main.as_ref());
+                    self.take(bytes, sink);
+                    if self.next == self.end {
+                        timing.ended(self.bucket);
+                        self.finish(main, hedge).await;
+                        return self.whole();
+                    }
+                }
+                Event::Main(Ok(None)) => return self.whole(),
+                Event::Main(Err(cause)) => {
+                    self.learn(main.as_ref());
+                    self.note(&cause);
+                    if hedge.is_none() || !cause.may_pass() {
+                        return Err(cause);
+                    }
+                    main = None;
+                }
+                Event::Hedge(Ok(Some(bytes))) => {
+                    self.bucket.arrived(bytes.len());
+                    if let Some(hedge) = &mut hedge {
+                        hedge.kept.push(bytes);
+                    }
+                    if hedge.as_ref().is_some_and(|hedge| hedge.transfer.at == hedge.transfer.end) {
+                        self.bucket.counters.count(Count::HedgeWon);
+                        self.replay(hedge, sink);
+                        return self.whole();
+                    }
+                }
+                Event::Hedge(Ok(None)) => hedge = None,
+                Event::Hedge(Err(cause)) => {
+                    self.note(&cause);
+                    if main.is_none() || !cause.may_pass() {
+                        return Err(cause);
+                    }
+                    hedge = None;
+                    timing.may_hedge = false;
+                }
+                Event::Late => {
+                    // It needs no permit of its own: the late one is expected to be dropped.
+                    timing.may_hedge = self.bucket.pace.may_hedge(self.end - self.next);
+                    if timing.may_hedge {
+                        self.bucket.counters.count(Count::Hedge);
+                        let transfer = self.transfer(1);
+                        hedge = Some(Hedge { transfer, from: self.next, kept: Vec::new() });
+                    }
+                }
+                Event::Silent => {
+                    self.waste(hedge);
+                    return Err(Cause::Silent(silence));
+                }
+            }
+        }
+    }
+
+    fn transfer(&self, pool: usize) -> Transfer {
+        let range = self.next..self.end;
+        Transfer::new(self.bucket, self.key, range, self.head.as_ref(), pool)
+    }
+
+    /// Keeps what the answer says of the object.
+    fn learn(&mut self, transfer: Option<&Transfer>) {
+        if let Some(transfer) = transfer
+            && let Some(head) = &transfer.head
+        {
+            self.end = transfer.end;
+            self.head.get_or_insert_with(|| head.clone());
+        }
+    }
+
+    fn take(&mut self, bytes: Bytes, sink: &mut impl FnMut(Bytes)) {
+        self.next += bytes.len() as u64;
+        self.bucket.arrived(bytes.len());
+        sink(bytes);
+    }
+
+    /// Passes on what a hedge has of the missing bytes.
+    fn replay(&mut self, hedge: Option<Hedge>, sink: &mut impl FnMut(Bytes)) {
+        let Some(hedge) = hedge else { return };
+        self.learn(Some(&hedge.transfer));
+        let mut at = hedge.from;
+        for mut bytes in hedge.kept {
+            let end = at + bytes.len() as u64;
+            if end > self.next {
+                let known = usize::try_from(self.next.saturating_sub(at)).unwrap_or(usize::MAX);
+                self.bucket.counters.wasted(known as u64);
+                let missing = bytes.split_off(known.min(bytes.len()));
+                self.next += missing.len() as u64;
+                sink(missing);
+            } else {
+                self.bucket.counters.wasted(bytes.len() as u64);
+            }
+            at = end;
+        }
+    }
+
+    /// Reads the end of a body, so that its connection can be used again.
+    async fn finish(&self, main: Option<Transfer>, hedge: Option<Hedge>) {
+        self.waste(hedge);
+        if let Some(mut main) = main {
+            // A connection that does not end in time, or ends with more bytes, is closed.
+            drop(timeout(END, main.next()).await);
+        }
+    }
+
+    fn waste(&self, hedge: Option<Hedge>) {
+        let kept = hedge.map_or(0, |hedge| hedge.kept.iter().map(Bytes::len).sum());
+        self.bucket.counters.wasted(kept as u64);
+    }
+
+    /// The object, if all bytes have arrived.
+    fn whole(&self) -> Result<Head, Cause> {
+        match &self.head {
+            Some(head) if self.next == self.end => Ok(head.clone()),
+            _ => Err(Cause::Short { received: self.next }),
+        }
+    }
+
+    /// Slows the store's requests down where it asks for that.
+    fn note(&self, cause: &Cause) {
+        if cause.is_throttling() {
+            self.bucket.connections.throttled();
+        }
+        if let Cause::Status { retry_after: Some(pause), .. } = cause {
+            self.bucket.pace.quiet(*pause);
+        }
+    }
+
+    /// The wait before the next try.
+    fn pause(&self, cause: &Cause, delay: &mut Duration) -> Duration {
+        // Decorrelated jitter: between the first delay and three times the last one.
+        let span = delay.saturating_mul(3).saturating_sub(DELAY);
+        *delay = (DELAY + span.mul_f64(self.bucket.random())).min(MOST_DELAY);
+        let allowance = if cause.may_pass() { self.bucket.pace.retry() } else { Duration::ZERO };
+        (*delay).max(allowance)
+    }
+
+    /// The fault for the caller. A version that no longer exists is named by asking for the current
+    /// one.
+    async fn fault(&self, cause: Cause, elapsed: Duration) -> RangeFault {
+        let endpoint = self.bucket.endpoint.as_deref();
+        let fault = cause.fault(endpoint, self.tries, elapsed);
+        if let RangeFault::Changed { found: Pin::Unknown } = &fault
+            && let Ok(Ok(head)) = timeout(PATIENCE, self.bucket.head(self.key)).await
+        {
+            return Cause::Defect(Defect::Changed(head.version)).fault(endpoint, 1, elapsed);
+        }
+        fault
+    }
+}
+
+/// The next bytes of a transfer, or nothing for ever.
+async fn next_of(transfer: Option<&mut Transfer>) -> Result<Option<Bytes>, Cause> {
+    match transfer {
+        Some(transfer) => transfer.next().await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,265 @@
+//! Stores, as data sets are opened from them.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::{Bytes, BytesMut};
+use object_store::path::Path;
+use tbl_io::{Location, Object, RangeFault, ReadError, Source, Storage, Stores};
+
+use crate::address::{self, Address};
+use crate::answer::Head;
+use crate::bucket::{Bucket, Key, Limits};
+use crate::clients;
+use crate::counters::{Counters, StoreStats};
+use crate::gate::{Connector, Gate, Hosts};
+use crate::list;
+use crate::net::Net;
+use crate::object::StoredObject;
+use crate::options::StoreOptions;
+use crate::read::read;
+use crate::version::Version;
+
+/// The schemes that this crate opens.
+const SCHEMES: [&str; 7] = ["s3", "gs", "az", "abfs", "abfss", "https", "http"];
+
+/// The bytes that an object is opened with: the header of any container, and the index of most.
+const FRONT: u64 = 1 << 20;
+
+/// The stores of one set of options: S3, Google Cloud Storage, Azure and web servers.
+///
+/// No thread is started and nothing is asked before the first object is opened. Clones share
+/// connections and counts, and the last one closes the connections, once no object is open.
+#[derive(Clone)]
+pub struct RemoteStores(Arc<Shared>);
+
+struct Shared {
+    options: StoreOptions,
+    counters: Arc<Counters>,
+    net: Mutex<Option<Arc<Net>>>,
+    /// By `SCHEME://BUCKET`; all web servers are one.
+    buckets: Mutex<HashMap<String, Arc<Bucket>>>,
+}
+
+impl RemoteStores {
+    /// Stores with these options.
+    #[must_use]
+    pub fn new(options: StoreOptions) -> Self {
+        Self::over(options, None)
+    }
+
+    /// Stores that are reached by `net`, in place of the process's.
+    pub(crate) fn over(options: StoreOptions, net: Option<Arc<Net>>) -> Self {
+        let buckets = Mutex::default();
+        let counters = Arc::default();
+        Self(Arc::new(Shared { options, counters, net: Mutex::new(net), buckets }))
+    }
+
+    /// Adds these stores to others, one for each scheme.
+    #[must_use]
+    pub fn add_to(&self, stores: Stores) -> Stores {
+        SCHEMES.iter().fold(stores, |stores, scheme| stores.with(scheme, Arc::new(self.clone())))
+    }
+
+    /// Requests and bytes so far.
+    #[must_use]
+    pub fn stats(&self) -> StoreStats {
+        self.0.counters.stats()
+    }
+
+    /// The threads and connections, started at the first use in this process.
+    fn net(&self) -> io::Result<Arc<Net>> {
+        let mut net = lock(&self.0.net);
+        match &*net {
+            Some(net) => Ok(Arc::clone(net)),
+            None => Ok(Arc::clone(net.insert(Net::of_process()?))),
+        }
+    }
+
+    /// The bucket of an address, with its connections.
+    fn bucket(&self, net: &Net, address: &Address) -> Result<Arc<Bucket>, Refusal> {
+        let mut buckets = lock(&self.0.buckets);
+        let name = match address {
+            Address::Bucket { store, bucket, .. } => format!("{store:?}://{bucket}"),
+            Address::Web(_) => String::new(),
+        };
+        if let Some(bucket) = buckets.get(&name) {
+            return Ok(Arc::clone(bucket));
+        }
+        let options = &self.0.options;
+        let limits = Limits {
+            connections: options.connections.max(1),
+            deadline: options.deadline,
+            hedge: options.hedge,
+        };
+        let counters = Arc::clone(&self.0.counters);
+        let gate = |hosts| Gate::new(net.transport(), hosts, Arc::clone(&counters));
+        let bucket = match address {
+            Address::Bucket { store, bucket, .. } => {
+                let connector = |hosts| Connector(gate(hosts));
+                let client = clients::client(*store, bucket, &options.options, connector)?;
+                Bucket::of_client(client, limits, Arc::clone(&counters))
+            }
+            Address::Web(url) => {
+                let (allow_http, unpinned) = clients::web(url, &options.options)?;
+                let gate = gate(Hosts::Web { allow_http });
+                Bucket::of_web(gate, unpinned, limits, Arc::clone(&counters))
+            }
+        };
+        let bucket = Arc::new(bucket);
+        buckets.insert(name, Arc::clone(&bucket));
+        Ok(bucket)
+    }
+
+    fn open_object(
+        &self,
+        object: &Location,
+        listed: Option<&Object>,
+    ) -> Result<StoredObject, Refusal> {
+        let net = self.net()?;
+        let address = Address::parse(object.url().unwrap_or_default())?;
+        let bucket = self.bucket(&net, &address)?;
+        let key = key(address)?;
+        if let Some(Object { len, pin, .. }) = listed {
+            let head = Head { len: *len, version: Version::of_pin(pin) };
+            return Ok(StoredObject::new(net, bucket, key, head, None));
+        }
+        let opening = open(Arc::clone(&bucket), key.clone());
+        let (head, front) = net.engine().block_on(opening).and_then(|opened| opened)?;
+        if head.version == Version::Unknown && !bucket.unpinned {
+            return Err(RangeFault::Unusable(tbl_io::Unusable::NoVersion).into());
+        }
+        Ok(StoredObject::new(net, bucket, key, head, Some(front)))
+    }
+
+    fn list_objects(&self, folder: &Location) -> Result<Vec<Object>, Refusal> {
+        let net = self.net()?;
+        let address = Address::parse(folder.url().unwrap_or_default())?;
+        let bucket = self.bucket(&net, &address)?;
+        let Address::Bucket { key, .. } = address else {
+            return Err(Refusal::Io(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "web servers list no files, expected the URL of a file",
+            )));
+        };
+        let slash = if key.is_empty() || key.ends_with('/') { "" } else { "/" };
+        let listing = list::objects(bucket, format!("{key}{slash}"));
+        Ok(net.engine().block_on(listing).and_then(|listed| listed)?)
+    }
+}
+
+/// Reads the front of an object, which tells its length and version.
+pub(crate) async fn open(bucket: Arc<Bucket>, key: Key) -> Result<(Head, Bytes), RangeFault> {
+    let mut front = BytesMut::new();
+    let sink = |bytes: Bytes| front.extend_from_slice(&bytes);
+    let read = read(&bucket, &key, 0..FRONT, None, true, sink).await;
+    match read {
+        Ok(head) => Ok((head, front.freeze())),
+        // No range can be requested of an object without a byte.
+        Err(RangeFault::Refused { status: 416, code, tries, elapsed }) => {
+            match bucket.head(&key).await {
+                Ok(head) if head.len == 0 => Ok((head, Bytes::new())),
+                Ok(_) => Err(RangeFault::Refused { status: 416, code, tries, elapsed }),
+                Err(cause) => Err(cause.fault(bucket.endpoint.as_deref(), tries, elapsed)),
+            }
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+pub(crate) fn key(address: Address) -> Result<Key, Refusal> {
+    Ok(match address {
+        Address::Web(url) => Key::Url(url),
+        Address::Bucket { key, version, .. } => {
+            if key.is_empty() || key.ends_with('/') {
+                return Err(address::Defect::NoKey.into());
+            }
+            let path = Path::parse(&key).map_err(|_| address::Defect::BadKey)?;
+            Key::Path { path, version }
+        }
+    })
+}
+
+impl Storage for RemoteStores {
+    fn open(&self, object: &Location, listed: Option<&Object>) -> Result<Source, ReadError> {
+        let location = redacted(object);
+        match self.open_object(object, listed) {
+            Ok(object) => Ok(Source::from_ranges(&location, Arc::new(object))),
+            Err(refusal) => Err(refusal.error(location)),
+        }
+    }
+
+    fn list(&self, folder: &Location) -> Result<Vec<Object>, ReadError> {
+        self.list_objects(folder).map_err(|refusal| refusal.error(redacted(folder)))
+    }
+
+    fn is_folder(&self, location: &Location) -> Result<bool, ReadError> {
+        match Address::parse(location.url().unwrap_or_default()) {
+            Ok(Address::Bucket { key, .. }) => Ok(key.is_empty() || key.ends_with('/')),
+            Ok(Address::Web(url)) => Ok(url.path().ends_with('/')),
+            Err(defect) => Err(Refusal::from(defect).error(redacted(location))),
+        }
+    }
+}
+
+fn redacted(location: &Location) -> Location {
+    Location::new(address::redact(location.url().unwrap_or_default()))
+}
+
+/// The reason why nothing was opened.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    Io(io::Error),
+    Fault(RangeFault),
+}
+
+impl Refusal {
+    fn error(self, location: Location) -> ReadError {
+        match self {
+            Self::Io(source) => ReadError::Io { location, source },
+            Self::Fault(RangeFault::Refused { status: 404, code, .. }) => {
+                let code = code.as_deref().unwrap_or("Not Found");
+                let text = format!("no such object (status 404 {code})");
+                let source = io::Error::new(io::ErrorKind::NotFound, text);
+                ReadError::Io { location, source }
+            }
+            Self::Fault(source) => ReadError::Store { location, source },
+        }
+    }
+}
+
+impl From<RangeFault> for Refusal {
+    fn from(fault: RangeFault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<address::Defect> for Refusal {
+    fn from(defect: address::Defect) -> Self {
+        Self::Io(io::Error::new(io::ErrorKind::InvalidInput, defect.to_string()))
+    }
+}
+
+impl From<crate::options::OptionError> for Refusal {
+    fn from(error: crate::options::OptionError) -> Self {
+        Self::Io(io::Error::new(io::ErrorKind::InvalidInput, error))
+    }
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for RemoteStores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RemoteStores").field("options", &self.0.options).finish_non_exhaustive()
+    }
+}

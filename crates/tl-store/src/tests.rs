@@ -1,0 +1,314 @@
+//! Reads of ranges against a store in memory that is faulty on purpose, in virtual time.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use store_server::{Dialect, Fault, Faults, Service};
+use tbl_io::RangeFault;
+use tokio::time::Instant;
+
+use crate::address::{Address, Store};
+use crate::answer::Head;
+use crate::bucket::{Bucket, Key, Limits};
+use crate::clients;
+use crate::counters::Counters;
+use crate::gate::{Answer, Connector, Gate, Hosts, Transport};
+use crate::read::read;
+use crate::store;
+
+/// Reaches a service without a network.
+#[derive(Debug)]
+pub(crate) struct InMemory(pub(crate) Arc<Service>);
+
+#[async_trait]
+impl Transport for InMemory {
+    async fn send(&self, request: http::Request<Bytes>, _: usize) -> io::Result<Answer> {
+        Ok(self.0.respond(request.method(), request.uri(), request.headers()).await)
+    }
+}
+
+/// A secret that no message may have.
+const SECRET: &str = "planted-secret";
+const DEADLINE: Duration = Duration::from_secs(180);
+
+fn options(dialect: Dialect) -> BTreeMap<String, String> {
+    let options: &[(&str, &str)] = match dialect {
+        Dialect::S3 => &[("access_key_id", "dummy"), ("secret_access_key", SECRET)],
+        Dialect::Gcs => &[("bearer_token", SECRET)],
+        // The key is base64.
+        Dialect::Azure => &[("account_name", "dummy"), ("access_key", "cGxhbnRlZC1zZWNyZXQ=")],
+        Dialect::Http | _ => &[],
+    };
+    let endpoint = [("endpoint", "http://store.test"), ("allow_http", "true")];
+    let endpoint = if dialect == Dialect::Http { &endpoint[1..] } else { &endpoint };
+    let options = options.iter().chain(endpoint);
+    options.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+/// A bucket of a service, and an object in it.
+fn bucket(service: &Arc<Service>) -> (Arc<Bucket>, Key, Arc<Counters>) {
+    let counters = Arc::<Counters>::default();
+    let transport = Arc::new(InMemory(Arc::clone(service)));
+    let gate = |hosts| Gate::new(transport.clone(), hosts, Arc::clone(&counters));
+    let limits = Limits { connections: 8, deadline: DEADLINE, hedge: true };
+    let options = options(service.dialect);
+    let (url, store) = match service.dialect {
+        Dialect::S3 => ("s3://b/k", Store::S3),
+        Dialect::Gcs => ("gs://b/k", Store::Gcs),
+        Dialect::Azure => ("az://b/k", Store::Azure),
+        Dialect::Http | _ => {
+            let bucket = Bucket::of_web(
+                gate(Hosts::Web { allow_http: true }),
+                false,
+                limits,
+                counters.clone(),
+            );
+            let address = Address::parse("http://store.test/b/k").unwrap();
+            return (Arc::new(bucket), store::key(address).unwrap(), counters);
+        }
+    };
+    let client = clients::client(store, "b", &options, |hosts| Connector(gate(hosts))).unwrap();
+    let key = store::key(Address::parse(url).unwrap()).unwrap();
+    (Arc::new(Bucket::of_client(client, limits, counters.clone())), key, counters)
+}
+
+fn content(len: usize) -> Bytes {
+    (0..len).map(|place| (place * 31 % 251).to_le_bytes()[0]).collect()
+}
+
+/// A small generator: xorshift (Marsaglia 2003).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+}
+
+/// A run: a range of an object is read while requests have a fault.
+#[derive(Clone, Debug)]
+struct Run {
+    dialect: Dialect,
+    ignores_conditions: bool,
+    fault: Fault,
+    first: u64,
+    count: u64,
+    len: usize,
+    range: std::ops::Range<u64>,
+}
+
+impl Run {
+    fn random(dialect: Dialect, ignores_conditions: bool, fault: Fault, seed: u64) -> Self {
+        let mut random = Random(seed * 2 + 1);
+        random.below(1);
+        let len = 1 + random.below(400_000);
+        let start = random.below(len);
+        let end = start + 1 + random.below(len - start);
+        let count = [1, 2, 3, u64::MAX][usize::try_from(random.below(4)).unwrap()];
+        let first = random.below(2);
+        let len = usize::try_from(len).unwrap();
+        Self { dialect, ignores_conditions, fault, first, count, len, range: start..end }
+    }
+
+    async fn check(&self) {
+        let mut service = Service::new(self.dialect);
+        service.ignores_conditions = self.ignores_conditions;
+        service.speed.first_byte = Duration::from_millis(30);
+        service.speed.rate = 25e6;
+        let stored = content(self.len);
+        service.objects.put("b/k", stored.clone());
+        let healthy = Arc::new(service);
+        let (bucket, key, _) = bucket(&healthy);
+        let (head, front) = store::open(bucket, key).await.unwrap();
+        assert_eq!((head.len, &front), (self.len as u64, &stored.slice(..front.len())));
+
+        let mut service = Arc::into_inner(healthy).unwrap();
+        service.faults = Faults::Numbered {
+            fault: self.fault,
+            first: service_requests(&service) + self.first,
+            count: self.count,
+        };
+        let service = Arc::new(service);
+        let (bucket, key, _) = self::bucket(&service);
+        for _ in 0..2 {
+            self.read(&bucket, &key, &head, &stored).await;
+        }
+    }
+
+    /// Reads the range: it has the right bytes, or the fault is named in time.
+    async fn read(&self, bucket: &Arc<Bucket>, key: &Key, head: &Head, stored: &Bytes) {
+        let mut bytes = Vec::new();
+        let begun = Instant::now();
+        let sink = |part: Bytes| bytes.extend_from_slice(&part);
+        let read = read(bucket, key, self.range.clone(), Some(head), false, sink).await;
+        let took = begun.elapsed();
+        assert!(took <= DEADLINE + Duration::from_secs(1), "{took:?}: {self:?}");
+        let range =
+            usize::try_from(self.range.start).unwrap()..usize::try_from(self.range.end).unwrap();
+        match read {
+            Ok(_) => assert_eq!(bytes, stored[range], "{self:?}"),
+            Err(fault) => {
+                assert!(stored[range].starts_with(&bytes), "{self:?}");
+                self.check_fault(&fault);
+                assert!(!self.fault.may_pass() || self.count > 3, "{fault}: {self:?}");
+            }
+        }
+    }
+
+    fn check_fault(&self, fault: &RangeFault) {
+        let text = fault.to_string();
+        assert!(!text.contains(SECRET) && !text.contains("Signature"), "{text}");
+        let is_expected = match self.fault {
+            Fault::SlowDown => matches!(fault, RangeFault::Refused { status: 503, tries: 10, .. }),
+            Fault::TooMany => matches!(fault, RangeFault::Refused { status: 429, .. }),
+            Fault::Silence | Fault::Stall | Fault::Reset | Fault::Short => {
+                matches!(fault, RangeFault::NoAnswer { tries: 2.., .. })
+            }
+            Fault::Forbidden => {
+                matches!(fault, RangeFault::Refused { status: 403, tries: 1.., .. })
+            }
+            Fault::Missing => matches!(fault, RangeFault::Refused { status: 404, tries: 1.., .. }),
+            Fault::OtherTag => matches!(fault, RangeFault::Changed { .. }),
+            Fault::Long | Fault::Whole | Fault::OtherRange | Fault::Redirect | Fault::Gzip => {
+                matches!(fault, RangeFault::Unusable(_))
+            }
+            _ => false,
+        };
+        assert!(is_expected, "{fault}: {self:?}");
+    }
+}
+
+fn service_requests(service: &Service) -> u64 {
+    let counts = service.counts();
+    counts.gets + counts.heads + counts.lists
+}
+
+/// Every fault in every dialect, and in a store that overlooks conditions.
+async fn matrix(seeds: std::ops::Range<u64>) {
+    for fault in Fault::ALL {
+        for (dialect, ignores) in
+            Dialect::ALL.map(|dialect| (dialect, false)).into_iter().chain([(Dialect::S3, true)])
+        {
+            for seed in seeds.clone() {
+                Run::random(dialect, ignores, fault, seed).check().await;
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn faults_never_give_wrong_bytes() {
+    matrix(0..20).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn fourteen_thousand_faults_never_give_wrong_bytes() {
+    matrix(20..200).await;
+}
+
+/// Opens an object and reads ranges of it while each request of the run fails in turn, once and for
+/// ever.
+#[tokio::test(start_paused = true)]
+async fn any_request_may_fail() {
+    for dialect in Dialect::ALL {
+        for fault in Fault::ALL {
+            for first in 0..6 {
+                for count in [1, u64::MAX] {
+                    let mut service = Service::new(dialect);
+                    service.faults = Faults::Numbered { fault, first, count };
+                    let stored = content(3 << 20);
+                    service.objects.put("b/k", stored.clone());
+                    let service = Arc::new(service);
+                    let (bucket, key, _) = bucket(&service);
+                    let Ok((head, _)) = store::open(bucket.clone(), key.clone()).await else {
+                        continue;
+                    };
+                    for start in [1_500_000, 2_000_000, 2_500_000] {
+                        let mut bytes = Vec::new();
+                        let sink = |part: Bytes| bytes.extend_from_slice(&part);
+                        let range = start..start + 300_000;
+                        let read = read(&bucket, &key, range, Some(&head), true, sink).await;
+                        let start = usize::try_from(start).unwrap();
+                        if read.is_ok() {
+                            assert_eq!(bytes, stored[start..start + 300_000]);
+                        } else {
+                            assert!(count > 1 || !fault.may_pass(), "{fault:?} {first}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replaced_object_is_named_with_both_versions() {
+    for dialect in Dialect::ALL {
+        let service = Arc::new(Service::new(dialect));
+        service.objects.put("b/k", content(2 << 20));
+        let (bucket, key, _) = bucket(&service);
+        let (head, _) = store::open(bucket.clone(), key.clone()).await.unwrap();
+        service.objects.put("b/k", content(2 << 20));
+        let read = read(&bucket, &key, 1 << 20..(1 << 20) + 10, Some(&head), true, drop).await;
+        let Err(RangeFault::Changed { found }) = read else { panic!("{read:?}") };
+        let (now, _) = store::open(bucket.clone(), key).await.unwrap();
+        assert_eq!(found, now.version.pin(bucket.endpoint.as_deref()), "{dialect:?}");
+        assert_ne!(now.version, head.version);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_answer_is_asked_for_once_more() {
+    let mut service = Service::new(Dialect::S3);
+    service.speed.first_byte = Duration::from_millis(30);
+    service.faults = Faults::Numbered { fault: Fault::Stall, first: 40, count: 1 };
+    service.objects.put("b/k", content(1 << 20));
+    let service = Arc::new(service);
+    let (bucket, key, counters) = bucket(&service);
+    let (head, _) = store::open(bucket.clone(), key.clone()).await.unwrap();
+    let mut longest = Duration::ZERO;
+    for _ in 0..100 {
+        let begun = Instant::now();
+        read(&bucket, &key, 0..100_000, Some(&head), true, drop).await.unwrap();
+        longest = longest.max(begun.elapsed());
+    }
+    // The stall is noticed a second after the last byte.
+    assert!(longest < Duration::from_millis(1_100), "{longest:?}");
+    let stats = counters.stats();
+    assert_eq!((stats.hedges, stats.hedges_won, stats.retries), (1, 1, 0));
+    assert_eq!(stats.received, stats.wasted + 100 * 100_000 + (1 << 20));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_body_continues_where_it_ended() {
+    let mut service = Service::new(Dialect::S3);
+    service.faults = Faults::Numbered { fault: Fault::Reset, first: 1, count: 2 };
+    service.objects.put("b/k", content(1 << 20));
+    let service = Arc::new(service);
+    let (bucket, key, counters) = bucket(&service);
+    let (head, _) = store::open(bucket.clone(), key.clone()).await.unwrap();
+    let before = counters.stats();
+    read(&bucket, &key, 0..800_000, Some(&head), true, drop).await.unwrap();
+    let stats = counters.stats();
+    assert_eq!(stats.received - before.received, 800_000, "no byte twice");
+    assert_eq!((stats.retries, stats.resumed), (2, 2));
+    assert_eq!(service.counts().gets, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_without_a_byte_is_opened() {
+    for dialect in Dialect::ALL {
+        let service = Arc::new(Service::new(dialect));
+        service.objects.put("b/k", Bytes::new());
+        let (bucket, key, _) = bucket(&service);
+        let (head, front) = store::open(bucket, key).await.unwrap();
+        assert_eq!((head.len, front.len()), (0, 0), "{dialect:?}");
+    }
+}
