@@ -274,3 +274,18 @@ impl MetadataBlock {
 pub(crate) fn is_extension(kind: MetadataType, data: &[u8]) -> bool {
     kind == MetadataType::Custom && data.starts_with(&ExtensionHeader::MAGIC)
 }
+
+/// The lead of announcements where all samples are read in order: at 100 KB a sample some requests
+/// of a megabyte.
+const LEAD: u64 = 64;
+
+/// Announces what a caller that reads all samples in order needs after this one, if a read is worth
+/// that: of objects in stores.
+pub(crate) fn announce_after(source: &dyn SampleSource, index: u64) {
+    if source.location().url().is_none() {
+        return;
+    }
+    let first = if index == 0 { 1 } else { index + LEAD };
+    let end = source.sample_count().min(index + LEAD + 1);
+    (first..end).for_each(|index| source.will_need(index));
+}

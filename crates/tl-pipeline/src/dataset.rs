@@ -379,6 +379,11 @@ impl Dataset {
         source.check_fields(local)
     }
 
+    /// Whether a part of it is in a store.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.shards().iter().any(|shard| shard.location().url().is_some())
+    }
+
     /// Tells the system that sample `index` will be read soon. Nothing happens past the end.
     pub fn will_need(&self, index: u64) {
         if let Ok((source, local)) = self.locate(index) {

@@ -20,7 +20,7 @@ use crate::memory::MemoryReport;
 use crate::memory_limits::MemoryLimits;
 use crate::note::LoaderNote;
 use crate::order::{Order, Samples};
-use crate::readers::Readers;
+use crate::readers::{REMOTE_READERS, Readers};
 use crate::schedule::Schedule;
 use crate::shared::Shared;
 use crate::state::LoaderState;
@@ -67,6 +67,10 @@ impl Loader {
     pub fn new(dataset: Dataset, config: LoaderConfig) -> Result<Self, PipelineError> {
         let mut config = config.resolve()?;
         dataset.require_samples()?;
+        let reads_samples = !matches!(config.work, Work::Columns(_));
+        if config.readers == Readers::Workers && reads_samples && dataset.is_remote() {
+            config.readers = Readers::Threads(REMOTE_READERS);
+        }
         if matches!(config.work, Work::Images(_)) {
             dataset.require_images()?;
         }

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod ahead;
 mod answer;
 mod bucket;
 mod cause;

@@ -4,9 +4,10 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use tbl_io::{Part, PartFault, Pin, RangeFault, Ranges};
 
+use crate::ahead::{Budget, ReadAhead};
 use crate::answer::Head;
 use crate::bucket::{Bucket, Key};
 use crate::engine::{Task, stopped};
@@ -25,6 +26,7 @@ pub(crate) struct StoredObject {
     pin: Pin,
     /// The first bytes, which came when the object was opened.
     front: Mutex<Option<Bytes>>,
+    ahead: Arc<ReadAhead>,
 }
 
 /// A part of a request, by its number: bytes in order, and then the end.
@@ -47,9 +49,11 @@ impl StoredObject {
         key: Key,
         head: Head,
         front: Option<Bytes>,
+        budget: Arc<Budget>,
     ) -> Self {
         let pin = head.version.pin(bucket.endpoint.as_deref());
-        Self { net, bucket, key, head, pin, front: Mutex::new(front) }
+        let ahead = Arc::new(ReadAhead::new(budget));
+        Self { net, bucket, key, head, pin, front: Mutex::new(front), ahead }
     }
 
     /// The bytes that came when the object was opened, if they are kept and have the whole range.
@@ -58,6 +62,30 @@ impl StoredObject {
         let start = usize::try_from(offset).ok()?;
         let end = start.checked_add(len)?;
         front.as_ref().filter(|front| end <= front.len()).map(|front| front.slice(start..end))
+    }
+
+    /// Starts requests for what was announced, as far as the budget reaches.
+    fn request_ahead(&self) {
+        while let Some(request) = self.ahead.next() {
+            let bucket = Arc::clone(&self.bucket);
+            let key = self.key.clone();
+            let head = self.head.clone();
+            let start = request.range.start;
+            let task = self.net.engine().spawn(async move {
+                let mut bytes = BytesMut::new();
+                let sink = |part: Bytes| bytes.extend_from_slice(&part);
+                let range = request.range.clone();
+                // A reader asks once more and gets the reason.
+                if read(&bucket, &key, range, Some(&head), false, sink).await.is_ok() {
+                    request.arrived(bytes);
+                }
+            });
+            match task {
+                Ok(task) => self.ahead.started(start, task),
+                // In a fork nothing is requested; reads say so.
+                Err(_) => return,
+            }
+        }
     }
 
     /// Starts the request for one piece.
@@ -103,7 +131,7 @@ impl Ranges for StoredObject {
                 continue;
             }
             let end = part.offset + part.bytes.len() as u64;
-            let mut start = part.offset;
+            let mut start = part.offset + self.ahead.read(part.offset, part.bytes) as u64;
             while start < end {
                 let stop = end.min(start + REQUEST);
                 let at = usize::try_from(start - part.offset).unwrap_or(usize::MAX);
@@ -134,7 +162,17 @@ impl Ranges for StoredObject {
                 }
             }
         }
+        self.request_ahead();
         Ok(())
+    }
+
+    fn will_need(&self, offset: u64, len: u64) {
+        let end = offset.saturating_add(len).min(self.head.len);
+        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        if self.in_front(offset, len).is_none() {
+            self.ahead.announce(offset..end);
+            self.request_ahead();
+        }
     }
 
     fn dont_need(&self, offset: u64, len: u64) {
@@ -142,6 +180,15 @@ impl Ranges for StoredObject {
         if front.as_ref().is_some_and(|front| offset == 0 && len >= front.len() as u64) {
             *front = None;
         }
+        drop(front);
+        self.ahead.drop_range(&(offset..offset.saturating_add(len)));
+    }
+}
+
+impl Drop for StoredObject {
+    /// Ends the requests of what nobody will read.
+    fn drop(&mut self) {
+        self.ahead.drop_range(&(0..u64::MAX));
     }
 }
 

@@ -16,6 +16,9 @@ pub struct StoreOptions {
     /// The most requests under way at once for a bucket. The default of 256 is more than any store
     /// has needed; the number in use is found by measuring.
     pub connections: usize,
+    /// Bytes that are requested before they are read, where readers announce them. Default 256 MiB:
+    /// half a second of 4 Gbit/s.
+    pub read_ahead: u64,
     /// The time after which a range has failed, repetitions included. Default 180 s.
     pub deadline: Duration,
     /// Whether requests that are late are sent once more, at most 2 in 100. Default true.
@@ -27,6 +30,7 @@ impl Default for StoreOptions {
         Self {
             options: BTreeMap::new(),
             connections: 256,
+            read_ahead: 256 << 20,
             deadline: Duration::from_secs(180),
             hedge: true,
         }
@@ -39,6 +43,7 @@ impl fmt::Debug for StoreOptions {
         f.debug_struct("StoreOptions")
             .field("options", &self.options.keys())
             .field("connections", &self.connections)
+            .field("read_ahead", &self.read_ahead)
             .field("deadline", &self.deadline)
             .field("hedge", &self.hedge)
             .finish()

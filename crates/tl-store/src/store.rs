@@ -10,6 +10,7 @@ use object_store::path::Path;
 use tbl_io::{Location, Object, RangeFault, ReadError, Source, Storage, Stores};
 
 use crate::address::{self, Address};
+use crate::ahead::Budget;
 use crate::answer::Head;
 use crate::bucket::{Bucket, Key, Limits};
 use crate::clients;
@@ -38,6 +39,8 @@ pub struct RemoteStores(Arc<Shared>);
 struct Shared {
     options: StoreOptions,
     counters: Arc<Counters>,
+    /// For bytes that are requested before they are read.
+    ahead: Arc<Budget>,
     net: Mutex<Option<Arc<Net>>>,
     /// By `SCHEME://BUCKET`; all web servers are one.
     buckets: Mutex<HashMap<String, Arc<Bucket>>>,
@@ -54,7 +57,8 @@ impl RemoteStores {
     pub(crate) fn over(options: StoreOptions, net: Option<Arc<Net>>) -> Self {
         let buckets = Mutex::default();
         let counters = Arc::default();
-        Self(Arc::new(Shared { options, counters, net: Mutex::new(net), buckets }))
+        let ahead = Arc::new(Budget::new(options.read_ahead));
+        Self(Arc::new(Shared { options, counters, ahead, net: Mutex::new(net), buckets }))
     }
 
     /// Adds these stores to others, one for each scheme.
@@ -124,14 +128,16 @@ impl RemoteStores {
         let key = key(address)?;
         if let Some(Object { len, pin, .. }) = listed {
             let head = Head { len: *len, version: Version::of_pin(pin) };
-            return Ok(StoredObject::new(net, bucket, key, head, None));
+            let ahead = Arc::clone(&self.0.ahead);
+            return Ok(StoredObject::new(net, bucket, key, head, None, ahead));
         }
         let opening = open(Arc::clone(&bucket), key.clone());
         let (head, front) = net.engine().block_on(opening).and_then(|opened| opened)?;
         if head.version == Version::Unknown && !bucket.unpinned {
             return Err(RangeFault::Unusable(tbl_io::Unusable::NoVersion).into());
         }
-        Ok(StoredObject::new(net, bucket, key, head, Some(front)))
+        let ahead = Arc::clone(&self.0.ahead);
+        Ok(StoredObject::new(net, bucket, key, head, Some(front), ahead))
     }
 
     fn list_objects(&self, folder: &Location) -> Result<Vec<Object>, Refusal> {

@@ -1,15 +1,31 @@
 //! A moving view of the file for the header scan: large steps over bodies read one small piece
-//! per header, small steps share large pieces.
+//! per header, small steps share large pieces. What is large depends on the cost of a read.
 
 use super::header::{BLOCK_BYTES, Block, Header, is_zero};
 use crate::error::ReadError;
 use crate::source::Source;
 
-/// First piece after a jump: a page, so that a header comes with the small body after it.
-const MIN_BYTES: u64 = 4 << 10;
+/// The sizes of pieces.
+#[derive(Clone, Copy, Debug)]
+struct Pieces {
+    /// The first piece after a jump: a page, so that a header comes with the small body after it.
+    min_bytes: u64,
+    /// The largest piece while headers lie close together.
+    max_bytes: u64,
+    /// A longer step is a jump.
+    near_bytes: u64,
+    /// Bytes after the piece that are announced while headers lie close together.
+    ahead_bytes: u64,
+}
 
-/// Largest piece while headers lie close together.
-const MAX_BYTES: u64 = 256 << 10;
+/// Of a file: a read costs as much as some 4 KiB.
+const FILE: Pieces =
+    Pieces { min_bytes: 4 << 10, max_bytes: 256 << 10, near_bytes: 0, ahead_bytes: 0 };
+
+/// Of an object of a store: a request costs as much as some 4 MiB (30 ms at 130 MB/s), and many at
+/// once cost no more than one.
+const OBJECT: Pieces =
+    Pieces { min_bytes: 64 << 10, max_bytes: 1 << 20, near_bytes: 4 << 20, ahead_bytes: 64 << 20 };
 
 /// Zeros read before the file system is asked where the hole ends.
 const ZEROS_BEFORE_SEEK: u64 = 1 << 20;
@@ -20,11 +36,16 @@ pub(crate) struct Window<'a> {
     start: u64,
     buffer: Vec<u8>,
     piece_bytes: u64,
+    pieces: Pieces,
+    /// The end of what was announced.
+    announced: u64,
 }
 
 impl<'a> Window<'a> {
     pub(crate) fn new(source: &'a Source) -> Self {
-        Self { source, start: 0, buffer: Vec::new(), piece_bytes: MIN_BYTES }
+        let pieces = if source.is_mappable() { FILE } else { OBJECT };
+        let piece_bytes = pieces.min_bytes;
+        Self { source, start: 0, buffer: Vec::new(), piece_bytes, pieces, announced: 0 }
     }
 
     /// `len` bytes from `offset` on.
@@ -32,9 +53,14 @@ impl<'a> Window<'a> {
         let end = self.start + self.buffer.len() as u64;
         if offset < self.start || offset > end || len > end - offset {
             self.source.check_range(offset, len)?;
-            let is_near = offset >= self.start && offset <= end + self.piece_bytes;
+            let Pieces { min_bytes, max_bytes, near_bytes, .. } = self.pieces;
+            let near_bytes = near_bytes.max(self.piece_bytes);
+            let is_near = offset >= self.start && offset <= end + near_bytes;
             self.piece_bytes =
-                if is_near { (2 * self.piece_bytes).min(MAX_BYTES) } else { MIN_BYTES };
+                if is_near { (2 * self.piece_bytes).min(max_bytes) } else { min_bytes };
+            if is_near {
+                self.announce(offset);
+            }
             let piece = self.piece_bytes.min(self.source.len() - offset).max(len);
             // A failed read leaves nothing that later calls could take for the file's bytes.
             self.start = 0;
@@ -47,6 +73,17 @@ impl<'a> Window<'a> {
         let skip = usize::try_from(offset - self.start).unwrap_or(usize::MAX);
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         Ok(&self.buffer[skip..][..len])
+    }
+
+    /// Announces what follows, half of it anew each time.
+    fn announce(&mut self, offset: u64) {
+        let ahead_bytes = self.pieces.ahead_bytes;
+        if self.announced < offset + ahead_bytes.div_ceil(2) && ahead_bytes > 0 {
+            let start = self.announced.max(offset);
+            let end = (offset + ahead_bytes).min(self.source.len());
+            self.source.will_need(start, end.saturating_sub(start));
+            self.announced = end;
+        }
     }
 
     pub(crate) fn block(&mut self, offset: u64) -> Result<&Block, ReadError> {
@@ -80,5 +117,15 @@ impl<'a> Window<'a> {
             }
         }
         Ok(len)
+    }
+}
+
+impl Drop for Window<'_> {
+    /// Releases what was announced and not read.
+    fn drop(&mut self) {
+        if self.announced > 0 {
+            // Only objects have announcements, and they refuse nothing.
+            drop(self.source.dont_need(0, self.source.len()));
+        }
     }
 }
