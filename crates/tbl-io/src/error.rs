@@ -203,6 +203,15 @@ impl ReadError {
         self.kind() == ErrorKind::Data
     }
 
+    /// Whether a store is at fault: it did not deliver, or its object was replaced. Other samples
+    /// will not fare better, and none of them is bad.
+    pub fn is_of_store(&self) -> bool {
+        if let Self::Sample { source, .. } = self {
+            return source.is_of_store();
+        }
+        matches!(self, Self::ObjectChanged { .. } | Self::Remote { .. } | Self::Store { .. })
+    }
+
     /// Says which sample the error is about, unless it already does.
     #[must_use]
     pub fn for_sample(self, index: u64, key: Option<&[u8]>) -> Self {

@@ -122,10 +122,13 @@ impl Container {
         if source.len() >= magic.len() as u64 {
             source.read_exact_at(0, &mut magic)?;
         }
-        if &magic == b"TBL" {
+        let opened = source.clone();
+        let container = if &magic == b"TBL" {
             TblFile::from_source(source, options).map(Self::Tbl)
         } else {
             TarArchive::new(source, ReadLimits::default()).map(Self::Tar)
-        }
+        }?;
+        opened.release_front();
+        Ok(container)
     }
 }

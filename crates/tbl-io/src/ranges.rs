@@ -21,7 +21,8 @@ use crate::source::Source;
 ///   replaced is [`RangeFault::Changed`], never bytes of the new version.
 /// - [`Source`] asks only for ranges inside the object, from any number of threads at once. A read of
 ///   no bytes succeeds without a request.
-/// - Reads may block. Retries, deadlines and hedges are the store's own business; a fault is final.
+/// - Reads may block, and should end soon after [`is_interrupted`](crate::is_interrupted) is true for
+///   the thread that waits. Retries, deadlines and hedges are the store's own business; a fault is final.
 /// - Hints must return at once. They may do nothing, which is the default.
 /// - Faults carry numbers. A message of a server appears in none, unless it is escaped.
 ///
@@ -193,6 +194,9 @@ pub enum RangeFault {
     /// There are no credentials for the store.
     #[error("no usable credentials: {source}")]
     Credentials { source: Box<dyn std::error::Error + Send + Sync> },
+    /// Nobody waits for the bytes any more: see [`interruptible`](crate::interruptible).
+    #[error("the read was interrupted")]
+    Interrupted,
     /// The process was forked, and the connections belong to its parent.
     #[error(
         "the process was forked after the store was opened, expected the store to be opened in this process"

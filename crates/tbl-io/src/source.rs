@@ -223,6 +223,13 @@ impl Source {
             .map_err(|error| ReadError::io(&self.location, error))
     }
 
+    /// Releases what an object keeps of its first bytes, which opening a container has read.
+    pub(crate) fn release_front(&self) {
+        if let Backing::Ranges(ranges) = &self.backing {
+            ranges.dont_need(0, self.len);
+        }
+    }
+
     /// The first offset from `offset` on that does not lie in a hole, or the file's length.
     /// File systems that keep no holes answer with `offset`.
     #[cfg(target_os = "linux")]

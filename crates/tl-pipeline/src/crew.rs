@@ -35,7 +35,7 @@ impl Workers {
         for worker in 0..workers {
             let run_of_worker = Arc::clone(&run);
             let name = format!("tl-worker-{worker}");
-            let body = move || work(&run_of_worker, worker);
+            let body = move || until_over(&run_of_worker, |run| work(run, worker));
             match thread::Builder::new().name(name).stack_size(STACK_BYTES).spawn(body) {
                 Ok(thread) => threads.push(thread),
                 Err(source) => {
@@ -74,6 +74,12 @@ impl Drop for Workers {
             drop(thread.join());
         }
     }
+}
+
+/// Does the work of a thread; reads of stores end with the run.
+pub(crate) fn until_over(run: &Arc<Run>, work: impl FnOnce(&Run)) {
+    let watched = Arc::clone(run);
+    tbl_io::interruptible(move || watched.is_over(), || work(run));
 }
 
 fn work(run: &Run, worker: usize) {

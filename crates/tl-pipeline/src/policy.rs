@@ -8,6 +8,9 @@ use crate::error::PipelineError;
 
 /// The handling of a sample that cannot be read, decoded or processed.
 ///
+/// A store that does not deliver within its deadline, and an object that was replaced, end the epoch
+/// whatever is chosen: no sample is bad, and which ones are hit is a matter of chance.
+///
 /// The choice does not change other samples. Its effect is a function of the order, the seed, the
 /// epoch and the position; it depends on no thread and no other failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

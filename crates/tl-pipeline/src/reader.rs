@@ -13,6 +13,7 @@ use tbl_io::{PageCache, SampleSourceExt, StoredBytes};
 use tl_handoff::sync::{Arc, thread};
 use tl_handoff::window::{Admission, Claim, Fetched, Window};
 
+use crate::crew::until_over;
 use crate::note::LoaderNote;
 use crate::panics::catch_panic;
 use crate::readers::{Readers, THREADS_INSTEAD};
@@ -56,7 +57,8 @@ pub(crate) fn start(run: &Arc<Run>, threads: &mut Vec<thread::JoinHandle<()>>) {
     run.shared().counters.readers.start(count);
     for reader in 0..count {
         let run_of_reader = Arc::clone(run);
-        threads.extend(spawn(run, reader, move || read_one_by_one(&run_of_reader, reader)));
+        let body = move || until_over(&run_of_reader, |run| read_one_by_one(run, reader));
+        threads.extend(spawn(run, reader, body));
     }
 }
 

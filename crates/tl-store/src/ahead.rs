@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Bytes, BytesMut};
+use tbl_io::is_interrupted;
 
-use crate::engine::Task;
+use crate::engine::{INTERVAL, Task};
 
 /// The largest block that is requested at once.
 const BLOCK: u64 = 8 << 20;
@@ -178,7 +179,11 @@ impl ReadAhead {
             let Some(block) = state.blocks.get_mut(&start) else { break };
             let bytes = match &block.content {
                 Content::Pending(_) => {
-                    state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    let waited = self.arrived.wait_timeout(state, INTERVAL);
+                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                    if is_interrupted() {
+                        break;
+                    }
                     continue;
                 }
                 Content::Ready(bytes) => bytes.clone(),

@@ -13,6 +13,9 @@ const START: usize = 16;
 const LEAST: usize = 8;
 /// The time between two changes.
 const PERIOD: Duration = Duration::from_millis(250);
+/// The part of a period's answers, one in so many, above which throttling is meant. A store of many
+/// servers always refuses a few.
+const MEANT: u64 = 20;
 /// The time without growth after the store asked for fewer requests.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -48,11 +51,13 @@ struct Period {
     most_used: usize,
     has_waited: bool,
     bytes: u64,
+    answers: u64,
+    throttled: u64,
 }
 
 impl Period {
     fn new(begun: Instant, used: usize) -> Self {
-        Self { begun, most_used: used, has_waited: false, bytes: 0 }
+        Self { begun, most_used: used, has_waited: false, bytes: 0, answers: 0, throttled: 0 }
     }
 }
 
@@ -110,17 +115,9 @@ impl Connections {
         state.adjust(Instant::now());
     }
 
-    /// The store asked for fewer requests.
+    /// Counts an answer that asks for fewer requests.
     pub(crate) fn throttled(&self) {
-        let now = Instant::now();
-        let mut state = self.lock();
-        // Answers to requests that were sent before the last decrease say nothing new.
-        if now >= state.no_growth_until || state.limit > state.period.most_used {
-            state.limit = (state.limit * 7 / 10).max(1);
-        }
-        state.no_growth_until = now + PAUSE;
-        state.before = None;
-        state.is_searching = false;
+        self.lock().period.throttled += 1;
     }
 
     /// Requests that may be under way, and those that are.
@@ -139,6 +136,7 @@ impl Drop for Permit {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.used -= 1;
+        state.period.answers += 1;
         state.adjust(Instant::now());
         state.start_waiting();
     }
@@ -167,6 +165,13 @@ impl State {
             return;
         }
         let period = std::mem::replace(&mut self.period, Period::new(now, self.used));
+        if period.throttled >= 2 && period.throttled * MEANT >= period.answers {
+            self.limit = (self.limit * 7 / 10).max(1);
+            self.no_growth_until = now + PAUSE;
+            self.before = None;
+            self.is_searching = false;
+            return;
+        }
         let rate = period.bytes as f64 / elapsed.as_secs_f64();
         if let Some((before, rate_before)) = self.before {
             if rate >= rate_before * 1.03 {
@@ -274,11 +279,29 @@ mod tests {
         let connections = Arc::new(Connections::new(64));
         load(&connections, 100, 1e12, 5).await;
         let before = connections.now().0;
-        connections.throttled();
+        for _ in 0..4 {
+            (0..10).for_each(|_| connections.throttled());
+            load(&connections, 20, 1e12, 0).await;
+            tokio::time::sleep(PERIOD).await;
+            drop(connections.permit(false).await);
+        }
         let lowered = connections.now().0;
-        assert!(lowered <= before * 7 / 10 + 1 && lowered >= 1, "{before} to {lowered}");
-        load(&connections, 100, 1e12, 4).await;
-        assert!(connections.now().0 > lowered * 9 / 8, "{:?}", connections.now());
+        assert!(lowered <= before / 3 && lowered >= 1, "{before} to {lowered}");
+        load(&connections, 100, 1e12, 5).await;
+        assert!(connections.now().0 > lowered * 3 / 2, "{:?}", connections.now());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_few_refusals_do_not_slow_a_store_down() {
+        let connections = Arc::new(Connections::new(64));
+        load(&connections, 100, 1e12, 5).await;
+        let before = connections.now().0;
+        for _ in 0..10 {
+            connections.throttled();
+            connections.throttled();
+            load(&connections, 100, 1e12, 1).await;
+        }
+        assert_eq!(connections.now().0, before);
     }
 
     #[tokio::test(start_paused = true)]

@@ -3,12 +3,15 @@
 use std::fmt;
 use std::future::Future;
 use std::io;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use tbl_io::RangeFault;
+use tbl_io::{RangeFault, is_interrupted};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
+
+/// The time between two looks at whether a thread's work is over.
+pub(crate) const INTERVAL: Duration = Duration::from_millis(20);
 
 /// Runs futures on threads of its own, `tl-net`. Dropping it ends them without waiting for servers.
 pub(crate) struct Engine {
@@ -68,7 +71,22 @@ impl Engine {
             // Nobody waits for the result of a caller that is gone.
             drop(sender.send(future.await));
         })?;
-        result.recv().map_err(|_| stopped())
+        received(&result)
+    }
+}
+
+/// The next value that a future sends. Ends early where the thread's work is over.
+pub(crate) fn received<T>(values: &mpsc::Receiver<T>) -> Result<T, RangeFault> {
+    loop {
+        match values.recv_timeout(INTERVAL) {
+            Ok(value) => return Ok(value),
+            Err(RecvTimeoutError::Timeout) if is_interrupted() => {
+                return Err(RangeFault::Interrupted);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            // Futures that end without a word were stopped with their thread.
+            Err(RecvTimeoutError::Disconnected) => return Err(stopped()),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use tbl_io::{Part, PartFault, Pin, RangeFault, Ranges};
 use crate::ahead::{Budget, ReadAhead};
 use crate::answer::Head;
 use crate::bucket::{Bucket, Key};
-use crate::engine::{Task, stopped};
+use crate::engine::{Task, received};
 use crate::net::Net;
 use crate::read::read;
 
@@ -144,9 +144,8 @@ impl Ranges for StoredObject {
         drop(sender);
         let mut left = pieces.len();
         while left > 0 {
-            // Tasks that end without a word were stopped with their thread.
             let part = pieces.first().map_or(0, |piece| piece.part);
-            match arrivals.recv().map_err(|_| PartFault { part, fault: stopped() })? {
+            match received(&arrivals).map_err(|fault| PartFault { part, fault })? {
                 Arrival::Bytes(piece, bytes) => {
                     let Some(Piece { part, at }) = pieces.get_mut(piece) else { continue };
                     let target = parts.get_mut(*part).and_then(|part| part.bytes.get_mut(*at..));
@@ -177,7 +176,11 @@ impl Ranges for StoredObject {
 
     fn dont_need(&self, offset: u64, len: u64) {
         let mut front = self.front.lock().unwrap_or_else(PoisonError::into_inner);
-        if front.as_ref().is_some_and(|front| offset == 0 && len >= front.len() as u64) {
+        // A small object stays, which costs less than another request.
+        let is_whole = |front: &Bytes| front.len() as u64 == self.head.len;
+        if offset == 0
+            && front.as_ref().is_some_and(|front| !is_whole(front) && len >= front.len() as u64)
+        {
             *front = None;
         }
         drop(front);

@@ -33,6 +33,8 @@ pub use tl_pipeline::{
     Batch, Dataset, Epoch, Fault, Loader, LoaderConfig, LoaderState, OnError, PipelineError,
     Sampler, Shuffle, Work,
 };
+#[cfg(feature = "remote")]
+pub use tl_store::{OptionError, RemoteStores, StoreOptions, StoreStats};
 pub use tl_transform::Recipe;
 pub use {tbl_io as io, tl_decode as decode, tl_pipeline as pipeline, tl_transform as transform};
 

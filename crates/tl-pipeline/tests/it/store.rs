@@ -17,8 +17,8 @@ use tbl_io::{
     Storage, Stores, StreamWriter, TarOptions, TarWriter, TblVersion, WriteOptions,
 };
 use tl_pipeline::{
-    CacheKind, Columns, Dataset, Fields, Loader, LoaderConfig, PipelineError, Readers, Shuffle,
-    Work,
+    CacheKind, Columns, Dataset, Fields, Loader, LoaderConfig, OnError, PipelineError, Readers,
+    Shuffle, Work,
 };
 
 use crate::caches::{disk, memory};
@@ -418,12 +418,21 @@ fn an_object_with_a_local_copy_is_mapped() {
 
 /// The error of an epoch over a data set that was opened before `damage`.
 fn error_after(store: &MemoryStore, url: &str, damage: impl FnOnce()) -> String {
-    let config = LoaderConfig { sampler: Shuffle::None.into(), ..config(Work::Bytes) };
-    let loader = Loader::new(store.open_all(&[url]), config).unwrap();
+    let loaders =
+        [OnError::Raise, OnError::Skip, OnError::Replace, OnError::Fill].map(|on_error| {
+            let sampler = Shuffle::None.into();
+            let config = LoaderConfig { sampler, on_error, ..config(Work::Bytes) };
+            Loader::new(store.open_all(&[url]), config).unwrap()
+        });
     damage();
-    let error = loader.epoch(0).find_map(Result::err).unwrap();
-    assert!(matches!(error, PipelineError::Sample(_)), "{error}");
-    error.to_string()
+    let errors = loaders.map(|loader| {
+        let error = loader.epoch(0).find_map(Result::err).unwrap();
+        assert!(matches!(error, PipelineError::Sample(_)), "{error}");
+        error.to_string()
+    });
+    // No policy for bad samples covers a store.
+    assert!(errors.iter().all(|error| *error == errors[0]), "{errors:?}");
+    errors[0].clone()
 }
 
 #[test]

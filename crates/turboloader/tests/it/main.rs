@@ -3,3 +3,5 @@
 
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "remote")]
+mod remote;
