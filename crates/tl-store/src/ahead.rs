@@ -72,7 +72,7 @@ struct Wanted {
 
 struct Block {
     end: u64,
-    /// What had been read of the object when the block was requested.
+    /// The bytes that had been read of the object when the block was requested.
     requested_at: u64,
     content: Content,
 }
