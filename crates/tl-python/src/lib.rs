@@ -20,6 +20,7 @@ mod names;
 #[cfg(not(feature = "tables"))]
 mod no_tables;
 mod recipe;
+mod remote;
 mod samples;
 mod settings;
 #[cfg(feature = "tables")]

@@ -1,7 +1,7 @@
 //! Loaders and their epochs, as Python drives them.
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +21,7 @@ use turboloader::Explanation;
 use crate::batch::{Contents, PyBatch};
 use crate::detached::detached;
 use crate::error::Error;
+use crate::remote::DataStores;
 use crate::settings::Settings;
 use crate::tensor::Form;
 use crate::user::UserTransforms;
@@ -33,6 +34,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 #[pyclass(frozen, name = "Loader", module = "turboloader._native")]
 pub(crate) struct PyLoader {
     loader: Closable<Arc<Loader>>,
+    stores: DataStores,
     /// The functions in its recipe, for the garbage collector: of a method that belongs to what has
     /// the loader, nothing else says so.
     functions: UserTransforms,
@@ -121,8 +123,9 @@ impl PyLoader {
         let settings: Settings<'_> = settings.extract().map_err(|error| wrong_type(py, &error))?;
         let form = Form::named(&settings.form)
             .ok_or_else(|| Error::setting(&format!("no form of output {}", settings.form)))?;
-        let dataset = detached(py, || Dataset::open_in(&turboloader::stores(), &paths))?
-            .map_err(Error::from)?;
+        let stores = DataStores::new(&settings)?;
+        let dataset =
+            detached(py, || Dataset::open_in(&stores.stores(), &paths))?.map_err(Error::from)?;
         let config = settings.config(&dataset)?;
         let contents = Arc::new(Contents::new(&config, form)?);
         let loader = detached(py, || Loader::new(dataset, config))?.map_err(Error::from)?;
@@ -130,7 +133,7 @@ impl PyLoader {
         let functions = settings.user_transforms;
         let loader = Closable::new(Arc::new(loader));
         let has_warned = AtomicBool::new(false);
-        Ok(Self { loader, functions, contents, len, has_warned })
+        Ok(Self { loader, stores, functions, contents, len, has_warned })
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -208,6 +211,11 @@ impl PyLoader {
     #[getter]
     fn class_names(&self) -> Result<Vec<String>, Error> {
         Ok(self.open()?.dataset().class_names().to_vec())
+    }
+
+    /// Requests to stores and bytes of them so far, by name.
+    fn remote_stats(&self) -> BTreeMap<&'static str, u64> {
+        self.stores.stats().into_iter().collect()
     }
 
     /// The counters, read as rates and shares.

@@ -174,6 +174,8 @@ class Loader:
 
         ``usual`` is whether to list counts of hidden files and of files without an image, too.
         """
+    def remote_stats(self, /) -> dict[str, int]:
+        """Requests to stores and bytes of them so far, by name."""
     def report(self, /) -> Report:
         """The counters, read as rates and shares."""
     def resume(self, /, state: str) -> Epoch:

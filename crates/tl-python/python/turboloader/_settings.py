@@ -8,7 +8,7 @@ import json
 import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any, Concatenate, Final, ParamSpec, get_type_hints
 
 from ._native import Recipe
@@ -150,6 +150,39 @@ def path_list(paths: Any) -> Any:
     return [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
 
 
+def one_or_more(setting: str, value: Any, most: int = _MOST) -> int | None:
+    """Return a whole number from 1 on, or None for the default."""
+    if value is None:
+        return None
+    try:
+        number = 0 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = 0
+    if not 1 <= number <= most:
+        raise SettingError(f"{setting} is {value!r}, expected a whole number from 1 to {most}")
+    return number
+
+
+def store_options(options: Any, credentials: Any) -> list[tuple[str, str]]:
+    """Return the options of stores as text; no message repeats a value, which may be secret."""
+    check_choice("credentials", credentials, ("auto", "instance"))
+    if options is None:
+        options = {}
+    if not isinstance(options, Mapping):
+        name = type(options).__name__
+        raise SettingError(f"storage_options is a {name}, expected a dict of names and values")
+    listed = []
+    for name, value in options.items():
+        if not isinstance(name, str) or not isinstance(value, (str, bool, int)):
+            raise SettingError(f"storage_options: expected text for {name!r}")
+        listed.append((name, str(value).lower() if isinstance(value, bool) else str(value)))
+    if credentials != "auto":
+        if "credentials" in options:
+            raise SettingError("credentials is also in storage_options; pass only one")
+        listed.append(("credentials", credentials))
+    return listed
+
+
 def cache_dir() -> str:
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(home, "turboloader")
@@ -285,6 +318,13 @@ class Settings:
     memory_budget: int | None = None
     prefetch_bytes: int | None = None
     readers: int = 0
+    # The values may be secret.
+    storage_options: Mapping[str, Any] | None = field(default=None, repr=False)
+    credentials: str = "auto"
+    connections: int | None = None
+    read_ahead: int | None = None
+    deadline: float | None = None
+    hedge: bool = True
     buckets: int | tuple[int, int] | None = None
     parity: str | None = None
     worker_id: int | None = None
@@ -389,6 +429,9 @@ class Settings:
             "user_transforms": functions(self.transform),
             "boxes": dict_of("boxes", self.boxes, ("column", "boxes"), _BOXES),
             "mask": dict_of("mask", self.mask, ("column",), _MASK),
+            "storage_options": store_options(self.storage_options, self.credentials),
+            "connections": one_or_more("connections", self.connections),
+            "read_ahead": one_or_more("read_ahead", self.read_ahead, most=1 << 62),
             "cache_memory_bytes": memory if self.enable_cache or self.cache_decoded else 0,
             "cache_disk_bytes": whole("cache_l2_gb", self.cache_l2_gb) * _GIB,
             "cache_dir": cache_dir() if self.cache_dir is None else os.fspath(self.cache_dir),

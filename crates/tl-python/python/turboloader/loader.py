@@ -109,7 +109,18 @@ class DataLoader:
     memory_budget, prefetch_bytes
         Limits in bytes: for all memory of the loader, and for batches in flight.
     readers
-        The number of threads that read ahead; with 0 the workers read.
+        The number of threads that read ahead; with 0 the workers read, or 32 threads if the data
+        set is in a store.
+    storage_options
+        Options of the stores that URLs name, as a dict: ``region``, ``endpoint``,
+        ``access_key_id``, ``anonymous`` and so on. They take precedence over the environment.
+    credentials
+        ``"auto"``: from options, environment and files; ``"instance"``: also from the metadata
+        server of the machine.
+    connections, read_ahead, deadline, hedge
+        For stores: the most requests at once for a bucket (default 256), the bytes requested ahead
+        where files are read in sequence (default 256 MiB), the seconds after which a read has
+        failed (default 180), and whether a late request is sent once more.
     buckets
         Groups images of similar sizes and pads them: a window in batches, or (window, multiple).
     parity
@@ -261,6 +272,15 @@ class DataLoader:
         """
         return self._native.notes()
 
+    def remote_stats(self) -> dict[str, int]:
+        """Return the requests to stores and their bytes since the loader was created.
+
+        ``gets``, ``heads`` and ``others`` are requests, ``retries``, ``resumed`` and ``hedges``
+        those among them that repeated another one, ``throttled`` and ``refused`` are answers, and
+        ``wasted_bytes`` are those among ``received_bytes`` that came twice.
+        """
+        return self._native.remote_stats()
+
     def report(self) -> Report:
         """Return how the loader spent its time, and what limits it."""
         return self._native.report()
@@ -301,6 +321,11 @@ class DataLoader:
             raise TypeError(
                 "a DataLoader cannot be pickled after its first epoch has begun: "
                 "pickle it before, and send its state_dict()"
+            )
+        if self._settings.storage_options:
+            raise TypeError(
+                "a DataLoader with storage_options cannot be pickled, because they may be secret: "
+                "set environment variables instead"
             )
         return {name: value for name, value in self.__dict__.items() if name != "_native"}
 

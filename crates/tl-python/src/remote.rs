@@ -1,0 +1,76 @@
+//! The stores of a loader's data set, with the options that Python gives.
+
+use tbl_io::Stores;
+
+use crate::error::Error;
+use crate::settings::Settings;
+
+/// The stores that the paths of a data set may name.
+pub(crate) struct DataStores {
+    #[cfg(feature = "remote")]
+    remote: turboloader::RemoteStores,
+}
+
+#[cfg(feature = "remote")]
+impl DataStores {
+    pub(crate) fn new(settings: &Settings<'_>) -> Result<Self, Error> {
+        let mut options = turboloader::StoreOptions::default();
+        options.options.extend(settings.storage_options.iter().cloned());
+        options.hedge = settings.hedge;
+        if let Some(connections) = settings.connections {
+            options.connections = connections;
+        }
+        if let Some(read_ahead) = settings.read_ahead {
+            options.read_ahead = read_ahead;
+        }
+        if let Some(deadline) = settings.deadline {
+            let refused = || Error::setting(&"deadline: expected seconds, more than 0");
+            let seconds = std::time::Duration::try_from_secs_f64(deadline).ok();
+            options.deadline =
+                seconds.filter(|deadline| !deadline.is_zero()).ok_or_else(refused)?;
+        }
+        Ok(Self { remote: turboloader::RemoteStores::new(options) })
+    }
+
+    pub(crate) fn stores(&self) -> Stores {
+        self.remote.add_to(Stores::new())
+    }
+
+    /// Requests and bytes so far, by name.
+    pub(crate) fn stats(&self) -> Vec<(&'static str, u64)> {
+        let stats = self.remote.stats();
+        vec![
+            ("gets", stats.gets),
+            ("heads", stats.heads),
+            ("others", stats.others),
+            ("throttled", stats.throttled),
+            ("refused", stats.refused),
+            ("retries", stats.retries),
+            ("resumed", stats.resumed),
+            ("hedges", stats.hedges),
+            ("hedges_won", stats.hedges_won),
+            ("received_bytes", stats.received),
+            ("wasted_bytes", stats.wasted),
+        ]
+    }
+}
+
+#[cfg(not(feature = "remote"))]
+impl DataStores {
+    pub(crate) fn new(settings: &Settings<'_>) -> Result<Self, Error> {
+        let Settings { storage_options, connections, read_ahead, deadline, hedge, .. } = settings;
+        let is_default = storage_options.is_empty() && *hedge && deadline.is_none();
+        if is_default && connections.is_none() && read_ahead.is_none() {
+            return Ok(Self {});
+        }
+        Err(Error::setting(&"options of stores: this build lacks the feature `remote`"))
+    }
+
+    pub(crate) fn stores(&self) -> Stores {
+        Stores::new()
+    }
+
+    pub(crate) fn stats(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,148 @@
+"""Data sets in a store on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import pickle
+import re
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+import turboloader as tl
+from turboloader.exceptions import LoaderError
+
+PHOTOS = pathlib.Path(__file__).parents[3] / "testdata" / "photos"
+SECRET = "planted-secret"
+DUMMY = {"access_key_id": "dummy", "secret_access_key": SECRET}
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers requests for ranges of the files below ``root``, as S3 does."""
+
+    protocol_version = "HTTP/1.1"
+    root: pathlib.Path
+
+    def do_GET(self) -> None:
+        path = self.root / self.path.lstrip("/")
+        if "Credential=dummy/" not in self.headers.get("Authorization", ""):
+            return self.refuse(403, "InvalidAccessKeyId")
+        if not path.is_file():
+            return self.refuse(404, "NoSuchKey")
+        content = path.read_bytes()
+        first, last = map(int, re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["Range"]).groups())
+        part = content[first : last + 1]
+        self.send_response(206)
+        self.send_header("Content-Length", str(len(part)))
+        end = first + len(part) - 1
+        self.send_header("Content-Range", f"bytes {first}-{end}/{len(content)}")
+        self.send_header("ETag", f'"{hash(content):x}"')
+        self.end_headers()
+        self.wfile.write(part)
+
+    def refuse(self, status: int, code: str) -> None:
+        body = f"<Error><Code>{code}</Code></Error>".encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A loader that is closed closes its connections, whatever is on its way."""
+
+
+@contextlib.contextmanager
+def served(root: pathlib.Path) -> Iterator[str]:
+    handler = type("Handler", (Handler,), {"root": root})
+    server = Server(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[pathlib.Path, str]]:
+    root = tmp_path_factory.mktemp("store")
+    (root / "bucket").mkdir()
+    for name in ("train-0.tbl", "train-1.tbl"):
+        # More than the first bytes, which come when an object is opened.
+        tl.convert([PHOTOS] * 3, root / "bucket" / name, sync=False)
+    with served(root) as endpoint:
+        yield root / "bucket", endpoint
+
+
+def samples(loader: tl.DataLoader) -> list[tuple[int, bytes]]:
+    with loader:
+        return [
+            (int(label), bytes(stored))
+            for batch in loader
+            for label, stored in zip(batch["label"], batch["bytes"], strict=True)
+        ]
+
+
+def test_a_store_makes_the_batches_of_local_files(store: tuple[pathlib.Path, str]) -> None:
+    folder, endpoint = store
+    settings = {"batch_size": 8, "shuffle": True, "decode": False}
+    local = samples(tl.DataLoader(str(folder / "train-{0..1}.tbl"), **settings))
+    remote = tl.DataLoader(
+        "s3://bucket/train-{0..1}.tbl",
+        storage_options={**DUMMY, "endpoint": endpoint, "allow_http": True},
+        **settings,
+    )
+    assert remote.remote_stats()["gets"] > 0
+    assert samples(remote) == local
+    stats = remote.remote_stats()
+    assert stats["received_bytes"] > sum(len(stored) for _, stored in local) / 2
+    assert stats["retries"] == stats["refused"] == 0
+
+
+def test_messages_have_no_secret(
+    store: tuple[pathlib.Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, endpoint = store
+    options = {**DUMMY, "endpoint": endpoint}
+
+    def refused(path: str, **settings: object) -> str:
+        with pytest.raises((LoaderError, OSError)) as caught:
+            tl.DataLoader(path, **settings)
+        assert SECRET not in str(caught.value)
+        return str(caught.value)
+
+    message = refused("s3://bucket/none.tbl", storage_options=options)
+    assert "s3://bucket/none.tbl: no such object (status 404 NoSuchKey)" in message
+    wrong = {**options, "access_key_id": "wrong"}
+    message = refused("s3://bucket/train-0.tbl", storage_options=wrong)
+    assert "status 403 InvalidAccessKeyId, 1 try" in message
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    message = refused("s3://bucket/train-0.tbl", storage_options={"endpoint": endpoint})
+    assert "no credentials for S3" in message
+    assert "expected text for 'token'" in refused("s3://b/k", storage_options={"token": [SECRET]})
+    assert "expected a dict" in refused("s3://b/k", storage_options=SECRET)
+    assert "expected one of auto, instance" in refused("s3://b/k", credentials="machine")
+    assert "connections is 0" in refused("s3://b/k", connections=0)
+    assert "deadline" in refused("s3://b/k", deadline=-1.0)
+
+
+def test_secrets_are_neither_shown_nor_pickled(store: tuple[pathlib.Path, str]) -> None:
+    _, endpoint = store
+    options = {**DUMMY, "endpoint": endpoint}
+    with tl.DataLoader("s3://bucket/train-0.tbl", storage_options=options) as loader:
+        shown = f"{loader!r} {loader._settings!r} {loader.explain()} {loader.notes}"
+        assert SECRET not in shown
+        with pytest.raises(TypeError, match="storage_options cannot be pickled"):
+            pickle.dumps(loader)
