@@ -128,6 +128,11 @@ impl TarArchive {
         })
     }
 
+    /// The archive's length in bytes.
+    pub fn file_bytes(&self) -> u64 {
+        self.source.len()
+    }
+
     /// How many members of each type the archive has.
     pub fn member_counts(&self) -> MemberCounts {
         self.counts

@@ -13,8 +13,11 @@ mod policy;
 mod recipe;
 mod sampler;
 mod shard;
+#[cfg(feature = "remote")]
+mod store;
 
 use clap::ValueEnum;
+use tbl_io::Stores;
 
 pub(crate) use damage::DamageChoice;
 pub(crate) use decode_mode::{DecodeModeArgs, NO_DECODE_MODE};
@@ -22,9 +25,11 @@ pub(crate) use item::{ItemName, item_name};
 pub(crate) use key::KeyArgs;
 pub(crate) use loader::LoaderArgs;
 pub(crate) use recipe::{BenchRecipe, RecipeName};
+#[cfg(feature = "remote")]
+use store::StoreArgs;
 
 /// Options every subcommand takes.
-#[derive(Clone, Copy, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct GlobalArgs {
     /// Colour the output
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = ColorWhen::Auto)]
@@ -33,11 +38,26 @@ pub(crate) struct GlobalArgs {
     /// Hide the progress bar and the closing line
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
+
+    #[cfg(feature = "remote")]
+    #[command(flatten)]
+    stores: StoreArgs,
+}
+
+impl GlobalArgs {
+    /// The stores that URLs may name.
+    pub(crate) fn stores(&self) -> Stores {
+        #[cfg(feature = "remote")]
+        return self.stores.remote().add_to(Stores::new());
+        #[cfg(not(feature = "remote"))]
+        Stores::new()
+    }
 }
 
 /// The condition for coloured output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorWhen {
+    #[default]
     /// On a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`
     Auto,
     /// Always

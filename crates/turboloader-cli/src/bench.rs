@@ -193,11 +193,11 @@ pub(crate) struct ObserveArgs {
 }
 
 /// Measures, and prints the result.
-pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     let at_least = duration("--seconds", args.seconds, 1.0)?;
     let step = duration("--step-ms", args.observe.step_ms, 1e-3)?;
     let opened = Instant::now();
-    let dataset = Dataset::open_in(&turboloader::stores(), &args.data)?;
+    let dataset = Dataset::open_in(&global.stores(), &args.data)?;
     let config = config(args, &dataset)?;
     let loader = loader(dataset, config)?;
     loader.dataset().shards().iter().for_each(|shard| data_set::note(shard.as_ref()));
@@ -374,7 +374,7 @@ struct WarmUp {
     first_batch: Duration,
 }
 
-fn warm_up(loader: &Loader, opened: Instant, global: GlobalArgs) -> Result<WarmUp, Failure> {
+fn warm_up(loader: &Loader, opened: Instant, global: &GlobalArgs) -> Result<WarmUp, Failure> {
     let world = u64::from(loader.config().shard.world);
     let mut progress = Progress::new(global, loader.order(0).len().div_ceil(world));
     let mut samples = 0;

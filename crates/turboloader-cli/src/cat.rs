@@ -76,9 +76,9 @@ pub(crate) struct Args {
 }
 
 /// Writes the bytes of the sample.
-pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     #[cfg(feature = "tables")]
-    if let Some(table) = Table::open(&args.file)? {
+    if let Some(table) = Table::open(global, &args.file)? {
         return table::cat::run(&table, args);
     }
     if args.columns.is_some() {
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> 
         }
         None => None,
     };
-    let source = data_set::open(&args.file)?;
+    let source = data_set::open(global, &args.file)?;
     let Some(index) = index.filter(|_| !args.metadata) else {
         return metadata::run(source.as_ref(), index, args);
     };

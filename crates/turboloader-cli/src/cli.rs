@@ -38,7 +38,7 @@ macro_rules! commands {
 
         impl Command {
             /// Runs the command.
-            pub(crate) fn run(&self, global: GlobalArgs) -> Result<Verdict, Failure> {
+            pub(crate) fn run(&self, global: &GlobalArgs) -> Result<Verdict, Failure> {
                 match self {
                     $($(#[$only])? Self::$command(args) => crate::$($module)::+::run(args, global),)+
                 }

@@ -19,7 +19,7 @@ pub(crate) struct Args {
 }
 
 /// Prints the script.
-pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, _global: &GlobalArgs) -> Result<Verdict, Failure> {
     // `generate` panics when its writer fails, and a vector does not.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut crate::command(), "tl", &mut script);

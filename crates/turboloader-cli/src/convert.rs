@@ -121,7 +121,7 @@ pub(crate) enum Target {
 }
 
 /// Converts.
-pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     let to = args.to.unwrap_or_else(|| Target::for_file(&args.output));
     if args.lz4 && to != Target::Tbl2 {
         return Err(Failure::Usage { what: "--lz4 is for TBL version 2 files" });
@@ -154,8 +154,8 @@ pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
     options.workers = args.jobs.unwrap_or_else(output::default_workers);
     (options.sync, options.overwrite) = (!args.no_sync, args.force);
     let start = Instant::now();
-    let sources = Sources::open(&args.sources)
-        .map_err(|failure| data_set::or_no_samples(&args.sources, failure))?;
+    let sources = Sources::open(global, &args.sources)
+        .map_err(|failure| data_set::or_no_samples(global, &args.sources, failure))?;
     let metadata = args.metadata.as_deref().map(metadata::read).transpose()?;
     let selection = sources.all()?.with_file_metadata(metadata.as_slice());
     let summary = match to {
@@ -218,8 +218,8 @@ pub(crate) struct Sources {
 
 impl Sources {
     /// Opens each path as what it is.
-    pub(crate) fn open<L: AsRef<OsStr>>(paths: &[L]) -> Result<Self, Failure> {
-        Self::of(tbl_io::open_all_in(&turboloader::stores(), paths)?)
+    pub(crate) fn open<L: AsRef<OsStr>>(global: &GlobalArgs, paths: &[L]) -> Result<Self, Failure> {
+        Self::of(tbl_io::open_all_in(&global.stores(), paths)?)
     }
 
     /// Resolves the labels of open data sets, and prints the notes on both.
@@ -270,7 +270,7 @@ pub(crate) fn write<P: Prepare>(
     destination: &Path,
     options: &ConvertOptions,
     new_prepare: impl Fn() -> P + Sync,
-    global: GlobalArgs,
+    global: &GlobalArgs,
 ) -> Result<ConvertSummary, Failure> {
     let mut progress = Progress::new(global, selection.sample_count());
     let mut notes = ConversionNotes::default();

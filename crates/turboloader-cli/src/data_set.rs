@@ -5,13 +5,14 @@ use std::path::Path;
 use tbl_io::{LabelOrigin, Labels, Note, ReadError, SampleSource, Source};
 use tl_pipeline::TableKind;
 
+use crate::args::GlobalArgs;
 use crate::failure::{Failure, Subject};
 use crate::output;
 
 /// Opens a data set and prints its notes on standard error.
-pub(crate) fn open(path: &Path) -> Result<Box<dyn SampleSource>, Failure> {
-    let source = tbl_io::open_in(&turboloader::stores(), path)
-        .map_err(|error| or_no_samples(&[path], error))?;
+pub(crate) fn open(global: &GlobalArgs, path: &Path) -> Result<Box<dyn SampleSource>, Failure> {
+    let source = tbl_io::open_in(&global.stores(), path)
+        .map_err(|error| or_no_samples(global, &[path], error))?;
     note(source.as_ref());
     Ok(source)
 }
@@ -44,8 +45,8 @@ pub(crate) struct DataSet {
 
 impl DataSet {
     /// Opens a TAR archive, a folder or a TBL file.
-    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        let source = [open(path)?];
+    pub(crate) fn open(global: &GlobalArgs, path: &Path) -> Result<Self, Failure> {
+        let source = [open(global, path)?];
         let labels = Labels::resolve(&source)?;
         Ok(Self { source, labels })
     }
@@ -94,26 +95,33 @@ pub(crate) fn resolve(sources: &[Box<dyn SampleSource>]) -> Result<Labels, ReadE
 
 /// Whether a path is a table, and which. Where it is not, the reader of data sets says what is
 /// wrong with it.
-pub(crate) fn table_kind(path: &Path) -> Result<Option<(TableKind, Source)>, Failure> {
+pub(crate) fn table_kind(
+    global: &GlobalArgs,
+    path: &Path,
+) -> Result<Option<(TableKind, Source)>, Failure> {
     if path.metadata().is_ok_and(|found| !found.is_file()) {
         return Ok(None);
     }
-    let Some(source) = turboloader::stores().open_file(path)? else { return Ok(None) };
+    let Some(source) = global.stores().open_file(path)? else { return Ok(None) };
     let kind = TableKind::of(&source)?;
     Ok(kind.map(|kind| (kind, source)))
 }
 
 /// The message if a command needs samples and opening `paths` failed: it names the table, if one
 /// is.
-pub(crate) fn or_no_samples<P: AsRef<Path>>(paths: &[P], failure: impl Into<Failure>) -> Failure {
-    let refused = paths.iter().find_map(|path| refuse(path.as_ref()).err());
+pub(crate) fn or_no_samples<P: AsRef<Path>>(
+    global: &GlobalArgs,
+    paths: &[P],
+    failure: impl Into<Failure>,
+) -> Failure {
+    let refused = paths.iter().find_map(|path| refuse(global, path.as_ref()).err());
     refused.unwrap_or_else(|| failure.into())
 }
 
 /// Refuses a table where only a data set of samples will do.
-pub(crate) fn refuse(path: &Path) -> Result<(), Failure> {
+pub(crate) fn refuse(global: &GlobalArgs, path: &Path) -> Result<(), Failure> {
     // Opening the data set reports other defects.
-    let Ok(Some((kind, _))) = table_kind(path) else { return Ok(()) };
+    let Ok(Some((kind, _))) = table_kind(global, path) else { return Ok(()) };
     let file = Subject::file(path);
     let kind = kind.name().to_uppercase();
     let why = if cfg!(feature = "tables") {

@@ -81,7 +81,7 @@ pub(crate) enum ExifChoice {
 }
 
 /// Decodes the image.
-pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     let mut decoder = decoder(args);
     let mut image = Image::new();
     let of = match args.index {
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> 
             Subject::file(&args.file)
         }
         Some(index) => {
-            let source = data_set::open(&args.file)?;
+            let source = data_set::open(global, &args.file)?;
             decoder.sample(source.as_ref(), index, &mut image)?;
             Subject::sample(source.as_ref(), index, &source.entry(index)?)
         }

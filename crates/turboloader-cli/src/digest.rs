@@ -62,15 +62,15 @@ pub(crate) struct Args {
 }
 
 /// Prints the digest. Its byte layout is in the command's help.
-pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     #[cfg(feature = "tables")]
-    if let Some(table) = Table::open(&args.file)? {
+    if let Some(table) = Table::open(global, &args.file)? {
         return table::digest::run(&table, args, global);
     }
     if args.columns {
         return Err(Failure::Usage { what: "--columns is for IDV and TBF files" });
     }
-    let data = DataSet::open(&args.file)?;
+    let data = DataSet::open(global, &args.file)?;
     let source = data.source();
     let mut progress = Progress::new(global, source.sample_count());
     let mut hash = Sha256::new();

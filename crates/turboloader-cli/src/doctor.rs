@@ -100,7 +100,7 @@ pub(crate) struct Args {
 }
 
 /// Examines, and prints what was found.
-pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     let seconds = duration("--seconds", args.seconds, 1.0)?;
     let step = duration("--step-ms", args.step_ms, 1e-3)?;
     if args.read_limit.is_some_and(|limit| !(limit.is_finite() && limit > 0.0)) {
@@ -124,7 +124,7 @@ struct Examination<'a> {
 }
 
 impl Examination<'_> {
-    fn run(&self, global: GlobalArgs) -> Result<Findings, Failure> {
+    fn run(&self, global: &GlobalArgs) -> Result<Findings, Failure> {
         let mut progress = Progress::new(global, 100);
         let opened = Instant::now();
         let dataset = self.open(None)?;

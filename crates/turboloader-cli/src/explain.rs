@@ -90,10 +90,10 @@ impl FromStr for ImageSize {
 }
 
 /// Prints the explanation.
-pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     let recipe = recipe::load(&args.recipe, None)?.ok_or(NOTHING_TO_EXPLAIN)?;
     let ImageSize(width, height) = match (&args.data, args.sample) {
-        (Some(data), Some(sample)) => sample_size(data, sample)?,
+        (Some(data), Some(sample)) => sample_size(global, data, sample)?,
         _ => args.size,
     };
     let mut explanation = Explanation::new(&recipe, (width, height), args.seed)?;
@@ -114,8 +114,8 @@ pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> 
 }
 
 /// Width and height of the pixels that training makes a plan for.
-fn sample_size(data: &Path, sample: u64) -> Result<ImageSize, Failure> {
-    let source = data_set::open(data)?;
+fn sample_size(global: &GlobalArgs, data: &Path, sample: u64) -> Result<ImageSize, Failure> {
+    let source = data_set::open(global, data)?;
     let entry = source.entry(sample)?;
     if entry.format == SampleFormat::RawU8 {
         return Ok(ImageSize(entry.width, entry.height));

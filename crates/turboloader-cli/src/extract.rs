@@ -55,8 +55,8 @@ pub(crate) struct Args {
 }
 
 /// Writes the samples. Every name that a file stores is checked before the first file is written.
-pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
-    let source = data_set::open(&args.file)?;
+pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
+    let source = data_set::open(global, &args.file)?;
     let count = source.sample_count();
     let index_of = |number: u64| match usize::try_from(number) {
         Ok(at) if !args.indices.is_empty() => args.indices.get(at).copied(),

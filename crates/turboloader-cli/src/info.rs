@@ -43,12 +43,12 @@ pub(crate) struct Args {
 }
 
 /// Describes the data set.
-pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     #[cfg(feature = "tables")]
-    if let Some(table) = Table::open(&args.file)? {
+    if let Some(table) = Table::open(global, &args.file)? {
         return table::info::run(&table, args);
     }
-    let (facts, damaged) = Facts::collect(&args.file)?;
+    let (facts, damaged) = Facts::collect(global, &args.file)?;
     print(&facts, args)?;
     damaged.verdict(facts.samples(), "samples")
 }

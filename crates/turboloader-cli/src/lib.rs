@@ -67,7 +67,7 @@ pub fn tl_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         };
         output::set_color(cli.global.color);
         check_level()?;
-        cli.command.run(cli.global)
+        cli.command.run(&cli.global)
     })
 }
 

@@ -64,15 +64,15 @@ pub(crate) struct Args {
 }
 
 /// Lists the samples.
-pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     #[cfg(feature = "tables")]
-    if let Some(table) = Table::open(&args.file)? {
+    if let Some(table) = Table::open(global, &args.file)? {
         return table::ls::run(&table, args);
     }
     if args.columns.is_some() {
         return Err(Failure::Usage { what: "--columns is for IDV and TBF files" });
     }
-    let data = DataSet::open(&args.file)?;
+    let data = DataSet::open(global, &args.file)?;
     data_set::note_usual(data.source());
     let mut stdout = Stdout::open()?;
     let style = ListStyle::choose(args.json, &stdout);
@@ -86,7 +86,7 @@ fn list(
     data: &DataSet,
     style: ListStyle,
     hash: bool,
-    global: GlobalArgs,
+    global: &GlobalArgs,
     stdout: &mut Stdout,
 ) -> Result<DamagedParts, Failure> {
     match style {

@@ -38,9 +38,9 @@ pub(crate) struct Args {
 }
 
 /// Merges.
-pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
-    let sources = Sources::open(&args.sources)
-        .map_err(|failure| data_set::or_no_samples(&args.sources, failure))?;
+pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
+    let sources = Sources::open(global, &args.sources)
+        .map_err(|failure| data_set::or_no_samples(global, &args.sources, failure))?;
     let kind = if Target::for_file(&args.output) == Target::Tar {
         FileKind::Tar
     } else {

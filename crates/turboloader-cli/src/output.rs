@@ -197,7 +197,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// A bar of `total` samples.
-    pub(crate) fn new(global: GlobalArgs, total: u64) -> Self {
+    pub(crate) fn new(global: &GlobalArgs, total: u64) -> Self {
         let wanted = !global.quiet && io::stderr().is_terminal();
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
         bar.set_style(progress_style());

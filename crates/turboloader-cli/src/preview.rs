@@ -89,11 +89,11 @@ pub(crate) struct Args {
 }
 
 /// Draws the sheet.
-pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     if args.ops {
-        return ops::run(args);
+        return ops::run(args, global);
     }
-    let data = DataSet::open(&args.file)?;
+    let data = DataSet::open(global, &args.file)?;
     let mut training = match &args.recipe {
         None => None,
         Some(name) => {

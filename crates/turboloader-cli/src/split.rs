@@ -60,9 +60,9 @@ pub(crate) struct Args {
 }
 
 /// Splits.
-pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
-    let sources = Sources::open(&[&args.file])
-        .map_err(|failure| data_set::or_no_samples(&[&args.file], failure))?;
+pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
+    let sources = Sources::open(global, &[&args.file])
+        .map_err(|failure| data_set::or_no_samples(global, &[&args.file], failure))?;
     let selection = sources.all()?;
     let sample_count = selection.sample_count();
     if args.shards.is_some_and(|shards| shards.get() as u64 > sample_count.max(1)) {

@@ -24,6 +24,7 @@ use std::path::Path;
 
 use tl_pipeline::TableKind;
 
+use crate::args::GlobalArgs;
 use crate::data_set;
 use crate::failure::Failure;
 
@@ -46,8 +47,8 @@ pub(crate) enum Table {
 
 impl Table {
     /// Opens a table; `None` for a path that is something else.
-    pub(crate) fn open(path: &Path) -> Result<Option<Self>, Failure> {
-        let Some((kind, source)) = data_set::table_kind(path)? else { return Ok(None) };
+    pub(crate) fn open(global: &GlobalArgs, path: &Path) -> Result<Option<Self>, Failure> {
+        let Some((kind, source)) = data_set::table_kind(global, path)? else { return Ok(None) };
         Ok(Some(match kind {
             TableKind::Idv => Self::Idv(IdvTable::open(path, source)?),
             TableKind::Tbf => Self::Segment(SegmentFile::open(path, &source)?),

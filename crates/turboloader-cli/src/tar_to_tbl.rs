@@ -9,7 +9,7 @@ use clap::Parser;
 use tbl_io::{Compression, ConvertOptions, Target};
 use turboloader::Probe;
 
-use crate::args::{ColorWhen, GlobalArgs};
+use crate::args::GlobalArgs;
 use crate::convert::{self, Sources};
 use crate::failure::{Failure, Verdict};
 use crate::output::{self, Stdout};
@@ -43,9 +43,9 @@ pub(crate) struct TarToTblArgs {
 
 /// Converts and prints the summary.
 pub(crate) fn run(args: &TarToTblArgs) -> Result<Verdict, Failure> {
-    let global = GlobalArgs { color: ColorWhen::Auto, quiet: false };
+    let global = GlobalArgs::default();
     let start = Instant::now();
-    let sources = Sources::open(&[&args.input])?;
+    let sources = Sources::open(&global, &[&args.input])?;
     let selection = sources.all()?;
     let input_bytes = file_bytes(&args.input)?;
     let mut stdout = Stdout::open()?;
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &TarToTblArgs) -> Result<Verdict, Failure> {
     let mut options = ConvertOptions::new(Target::Tbl2(Compression::None));
     options.workers = args.workers.unwrap_or_else(output::default_workers);
     (options.sync, options.overwrite) = (!args.no_sync, args.force);
-    let summary = convert::write(&selection, &args.output, &options, Probe::default, global)?;
+    let summary = convert::write(&selection, &args.output, &options, Probe::default, &global)?;
     let seconds = start.elapsed().as_secs_f64();
     #[expect(
         clippy::cast_possible_truncation,

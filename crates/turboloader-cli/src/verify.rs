@@ -56,7 +56,7 @@ pub(crate) struct Args {
 }
 
 /// Checks.
-pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     #[cfg(feature = "tables")]
     if let Some(verdict) = crate::table::verify::run(args, global)? {
         return Ok(verdict);
@@ -100,7 +100,7 @@ struct Listed {
 fn check<C: Prepare>(
     args: &Args,
     new_check: impl Fn() -> C + Sync,
-    global: GlobalArgs,
+    global: &GlobalArgs,
 ) -> Result<Verdict, Failure> {
     let workers = args.jobs.unwrap_or_else(output::default_workers);
     let mut stdout = Stdout::open()?;
@@ -109,7 +109,7 @@ fn check<C: Prepare>(
     let mut first = None;
     let mut printed = Ok(());
     let summary =
-        tbl_io::verify(&turboloader::stores(), &args.file, workers, new_check, &mut |finding| {
+        tbl_io::verify(&global.stores(), &args.file, workers, new_check, &mut |finding| {
             if let Finding::Progress { samples, of } = finding {
                 progress.get_or_insert_with(|| Progress::new(global, of)).set(samples);
                 return ControlFlow::Continue(());

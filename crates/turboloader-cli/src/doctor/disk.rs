@@ -94,8 +94,9 @@ struct Files(Vec<Option<Source>>);
 impl Files {
     fn open(dataset: &Dataset) -> Result<Self, ReadError> {
         let open = |shard: &dyn SampleSource| {
-            let is_file = shard.kind() != SourceKind::Folder;
-            if is_file { turboloader::stores().open_file(shard.location()) } else { Ok(None) }
+            // Objects of stores have no pages here.
+            let path = shard.location().path().filter(|_| shard.kind() != SourceKind::Folder);
+            path.map(Source::open).transpose()
         };
         dataset
             .shards()
@@ -117,7 +118,8 @@ impl Files {
             return file.dont_need(entry.offset, entry.stored_bytes);
         }
         let Some(key) = &entry.key else { return Ok(()) };
-        let file = turboloader::stores().open_file(shard.location().join(key))?;
+        let file = shard.location().join(key);
+        let file = file.path().map(Source::open).transpose()?;
         file.map_or(Ok(()), |file| file.dont_need(0, entry.stored_bytes))
     }
 }

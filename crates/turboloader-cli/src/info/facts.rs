@@ -12,6 +12,7 @@ use tbl_io::{
     SourceKind, TarArchive, TblFile,
 };
 
+use crate::args::GlobalArgs;
 use crate::data_set::DataSet;
 use crate::failure::{DamagedParts, Failure};
 use crate::info::metadata::{CustomMetadata, MetadataFacts};
@@ -99,8 +100,11 @@ impl Facts {
     }
 
     /// Opens the data set and looks at every index entry once.
-    pub(crate) fn collect(path: &Path) -> Result<(Self, DamagedParts), Failure> {
-        let data = DataSet::open(path)?;
+    pub(crate) fn collect(
+        global: &GlobalArgs,
+        path: &Path,
+    ) -> Result<(Self, DamagedParts), Failure> {
+        let data = DataSet::open(global, path)?;
         let source = data.source();
         let mut facts = Self {
             schema: SCHEMA,
@@ -110,7 +114,7 @@ impl Facts {
             damaged: 0,
             bytes: 0,
             stored_bytes: 0,
-            file_bytes: path.metadata().ok().filter(|found| found.is_file()).map(|file| file.len()),
+            file_bytes: None,
             lz4_samples: 0,
             formats: BTreeMap::new(),
             width: None,
@@ -154,10 +158,12 @@ impl Facts {
             facts.add_tar(archive);
         } else if let Some(folder) = source.downcast_ref() {
             facts.add_folder(folder);
-        } else if let Some(file) = source.downcast_ref().filter(|file| is_version_2(file)) {
-            facts.add_tbl(file, &mut damaged)?;
         } else if let Some(file) = source.downcast_ref::<TblFile>() {
+            facts.file_bytes = Some(file.file_bytes());
             facts.custom_metadata = file.custom_metadata().map(CustomMetadata::from);
+            if file.kind() == SourceKind::Tbl2 {
+                facts.add_tbl(file, &mut damaged)?;
+            }
         }
         Ok((facts, damaged))
     }
@@ -173,6 +179,7 @@ impl Facts {
     }
 
     fn add_tar(&mut self, archive: &TarArchive) {
+        self.file_bytes = Some(archive.file_bytes());
         let MemberCounts {
             directories,
             symbolic_links,
@@ -279,10 +286,6 @@ impl FormatCounts {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
-}
-
-fn is_version_2(file: &TblFile) -> bool {
-    file.kind() == SourceKind::Tbl2
 }
 
 fn kind_name(kind: SourceKind) -> &'static str {

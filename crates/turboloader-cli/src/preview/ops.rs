@@ -13,6 +13,7 @@ use super::Args;
 use super::canvas::{Canvas, GLYPH_SIDE, Rgb};
 use super::cell::fit;
 use super::{BACKGROUND, GAP, MAX_SHEET_PIXELS, evenly_spaced, showcase, too_large};
+use crate::args::GlobalArgs;
 use crate::data_set::DataSet;
 use crate::failure::{Failure, NO_SAMPLES, Verdict};
 use crate::output::write_file;
@@ -31,8 +32,8 @@ const SAMPLES_PER_ROW: u64 = 1 << 32;
 const OVERSAMPLING: u32 = 2;
 
 /// Draws the sheet.
-pub(super) fn run(args: &Args) -> Result<Verdict, Failure> {
-    let photographs = photographs(args)?;
+pub(super) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
+    let photographs = photographs(args, global)?;
     let operations = showcase::operations();
     let sheet = Sheet::new(operations.len(), args.draws.get(), args.size)?;
     let mut canvas = Canvas::new(sheet.width, sheet.height, BACKGROUND);
@@ -57,8 +58,8 @@ pub(super) fn run(args: &Args) -> Result<Verdict, Failure> {
 
 /// The photographs of the data set that take turns, each a square; grey ones only where there are
 /// no others.
-fn photographs(args: &Args) -> Result<Vec<Image>, Failure> {
-    let data = DataSet::open(&args.file)?;
+fn photographs(args: &Args, global: &GlobalArgs) -> Result<Vec<Image>, Failure> {
+    let data = DataSet::open(global, &args.file)?;
     let count = args.count.map_or(SAMPLES, std::num::NonZeroUsize::get);
     let side = args.size * OVERSAMPLING;
     let square = Recipe::new(vec![Resize::new(side).into(), CenterCrop::new(side).into()], PIXELS)?;

@@ -48,7 +48,7 @@ pub(crate) enum Unit {
 pub(crate) fn run(
     args: &ConvertArgs,
     to: Target,
-    global: GlobalArgs,
+    global: &GlobalArgs,
 ) -> Result<Option<Verdict>, Failure> {
     if let Some(to) = target_of(args, to)? {
         return convert(args, to, global).map(Some);
@@ -59,7 +59,7 @@ pub(crate) fn run(
     Ok(None)
 }
 
-fn convert(args: &ConvertArgs, to: TableFormat, global: GlobalArgs) -> Result<Verdict, Failure> {
+fn convert(args: &ConvertArgs, to: TableFormat, global: &GlobalArgs) -> Result<Verdict, Failure> {
     let [source] = args.sources.as_slice() else {
         return Err(Failure::Usage { what: "only one table can be converted at a time" });
     };

@@ -37,7 +37,7 @@ enum Outcome {
 }
 
 /// Prints the digest, or one for each column. What is hashed is in the command's help.
-pub(crate) fn run(table: &Table, args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
+pub(crate) fn run(table: &Table, args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     let mut damaged = DamagedParts::default();
     let (rows, columns) = match table {
         Table::Idv(table) => idv_columns(table, global, &mut damaged)?,
@@ -100,7 +100,7 @@ impl ColumnDigest {
 
 fn idv_columns(
     table: &IdvTable,
-    global: GlobalArgs,
+    global: &GlobalArgs,
     damaged: &mut DamagedParts,
 ) -> Result<(u64, Vec<ColumnDigest>), Failure> {
     let file = table.file();

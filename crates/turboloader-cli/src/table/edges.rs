@@ -55,8 +55,8 @@ pub(crate) struct Args {
 }
 
 /// Lists the edges.
-pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> {
-    let file = open_segment(&args.file)?;
+pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
+    let file = open_segment(global, &args.file)?;
     let key = read_key(args.key.key_file.as_deref())?;
     let mut segment = file.segment()?;
     let regions = [Region::Nodes, Region::Edges, Region::Bloom, Region::Index];

@@ -105,8 +105,8 @@ fn uuid(text: &str) -> Result<Uuid, &'static str> {
 }
 
 /// Finds nodes and prints them.
-pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> {
-    let file = open_segment(&args.file)?;
+pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
+    let file = open_segment(global, &args.file)?;
     let key = read_key(args.key.key_file.as_deref())?;
     let mut segment = file.segment()?;
     let mut stdout = Stdout::open()?;
@@ -150,8 +150,11 @@ pub(crate) fn run(args: &Args, _global: GlobalArgs) -> Result<Verdict, Failure> 
 }
 
 /// Opens a segment, where nothing else will do.
-pub(crate) fn open_segment(path: &std::path::Path) -> Result<SegmentFile, Failure> {
-    match Table::open(path)? {
+pub(crate) fn open_segment(
+    global: &GlobalArgs,
+    path: &std::path::Path,
+) -> Result<SegmentFile, Failure> {
+    match Table::open(global, path)? {
         Some(Table::Segment(file)) => Ok(file),
         Some(Table::Idv(_)) | None => Err(TableFailure::NoSegment { path: path.to_owned() }.into()),
     }

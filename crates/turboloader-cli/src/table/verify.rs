@@ -20,8 +20,8 @@ use blocks::damaged_blocks;
 use report::{Counts, Findings, Listed, Report, SCHEMA};
 
 /// Checks a table; `None` for something else.
-pub(crate) fn run(args: &Args, global: GlobalArgs) -> Result<Option<Verdict>, Failure> {
-    let table = Table::open(&args.file);
+pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Option<Verdict>, Failure> {
+    let table = Table::open(global, &args.file);
     let checked =
         table.and_then(|table| table.map(|table| check(&table, args, global)).transpose());
     if let Err(failure) = &checked {
@@ -54,7 +54,7 @@ fn report_unopened(args: &Args, failure: &Failure) -> Result<(), Failure> {
 }
 
 /// Checks a table.
-fn check(table: &Table, args: &Args, global: GlobalArgs) -> Result<Verdict, Failure> {
+fn check(table: &Table, args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     let mut stdout = Stdout::open()?;
     let mut findings = Findings {
         stdout: &mut stdout,
@@ -120,7 +120,7 @@ fn check(table: &Table, args: &Args, global: GlobalArgs) -> Result<Verdict, Fail
 fn check_idv(
     table: &IdvTable,
     workers: NonZeroUsize,
-    global: GlobalArgs,
+    global: &GlobalArgs,
     findings: &mut Findings<'_>,
 ) -> Result<Counts, Failure> {
     let file = table.file();

@@ -18,6 +18,8 @@ mod metadata;
 mod notes;
 mod orders;
 mod recipes;
+#[cfg(feature = "remote")]
+mod remote;
 mod row_indexes;
 mod segments;
 mod sheets;

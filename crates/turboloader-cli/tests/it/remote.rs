@@ -1,0 +1,97 @@
+//! Commands on the URLs of a store, which answer as they do for files.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use store_server::{Dialect, Service, serve};
+
+use crate::support::{photos, tl};
+
+/// A service with the files of a folder in the bucket `b`.
+fn service(folder: &Path) -> Arc<Service> {
+    let mut service = Service::new(Dialect::S3);
+    service.objects.put_folder("b", folder).unwrap();
+    service.key = Some("dummy".to_owned());
+    Arc::new(service)
+}
+
+#[test]
+fn commands_answer_for_urls_as_for_files() {
+    let root = tempfile::tempdir().unwrap();
+    let photos = photos();
+    for (name, kind) in [("a.tbl", "tbl2"), ("a.tar", "tar")] {
+        let to = root.path().join(name);
+        let args =
+            [photos.as_os_str(), "-o".as_ref(), to.as_os_str(), "--to".as_ref(), kind.as_ref()];
+        tl(["convert".as_ref(), "--quiet".as_ref()].into_iter().chain(args)).good();
+    }
+    let service = service(root.path());
+    let server = serve(Arc::clone(&service), 0).unwrap();
+    let endpoint = format!("endpoint={}", server.endpoint());
+    let store = [
+        "--store",
+        &endpoint,
+        "--store",
+        "access_key_id=dummy",
+        "--store",
+        "secret_access_key=planted",
+    ];
+    for name in ["a.tbl", "a.tar"] {
+        let file = root.path().join(name);
+        let file = file.to_str().unwrap();
+        let url = format!("s3://b/{name}");
+        let commands: [&[&str]; 7] = [
+            &["info", "FILE"],
+            &["ls", "FILE"],
+            &["cat", "FILE", "3"],
+            &["digest", "FILE"],
+            &["verify", "FILE"],
+            &["bench", "FILE", "--digest", "--seconds", "0.1", "--recipe", "imagenet-train"],
+            &["explain", "imagenet-train", "FILE", "--sample", "2"],
+        ];
+        for command in commands {
+            let with = |path: &str| {
+                let args = command.iter().map(|arg| arg.replace("FILE", path));
+                let run = tl(args.chain(store.map(str::to_owned)).chain(["--quiet".to_owned()]));
+                let answer = String::from_utf8_lossy(&run.good()).replace(path, "FILE");
+                // The lines of `bench` but the digest's are measured.
+                let is_same = |line: &&str| command[0] != "bench" || line.starts_with("epoch 0 ");
+                answer.lines().filter(is_same).map(str::to_owned).collect::<Vec<_>>()
+            };
+            let local = with(file);
+            assert!(!local.is_empty(), "{command:?} {name}");
+            assert_eq!(local, with(&url), "{command:?} {name}");
+        }
+        for (command, extension) in [("convert", "tbl"), ("preview", "png")] {
+            let [local, remote] = [("local", file), ("remote", &url)].map(|(copy, from)| {
+                let to = root.path().join(copy).with_extension(extension);
+                let args = [command, from, "-o", to.to_str().unwrap(), "--force", "--quiet"];
+                tl(args.iter().chain(&store)).good();
+                std::fs::read(to).unwrap()
+            });
+            assert!(local == remote, "{command} {name}");
+        }
+    }
+    let refused = tl(["info", "s3://b/a.tbl", "--store", "acess_key_id=planted"]).error(2);
+    assert!(refused.contains("unknown option \"acess_key_id\" for S3"), "{refused}");
+    assert!(!refused.contains("planted"), "{refused}");
+    let usage = tl(["info", "s3://b/a.tbl", "--store", "planted"]).error(2);
+    assert!(usage.contains("expected KEY=VALUE"), "{usage}");
+}
+
+#[test]
+fn an_archive_is_opened_with_few_requests() {
+    let root = tempfile::tempdir().unwrap();
+    let archive = root.path().join("a.tar");
+    let photos = photos();
+    let args = ["convert".as_ref(), photos.as_os_str(), "-o".as_ref(), archive.as_os_str()];
+    tl(args.into_iter().chain(["--to", "tar", "--quiet"].map(AsRef::as_ref))).good();
+    let service = service(root.path());
+    let server = serve(Arc::clone(&service), 0).unwrap();
+    let endpoint = format!("endpoint={}", server.endpoint());
+    let store =
+        ["--store", &endpoint, "--store", "access_key_id=dummy", "--store", "secret_access_key=x"];
+    tl(["ls", "s3://b/a.tar"].iter().chain(&store)).good();
+    let counts = service.counts();
+    assert!(counts.gets <= 4, "{counts:?}");
+}
