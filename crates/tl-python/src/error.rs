@@ -7,6 +7,8 @@
 
 mod exception;
 
+use std::io;
+
 use tbl_io::{ConvertError, ErrorKind, Location, ReadError, WriteError};
 use tl_decode::DecodeError;
 use tl_pipeline::{Fault, PipelineError, SampleError, SampleFault, SamplerError, TableError};
@@ -35,13 +37,17 @@ impl From<ReadError> for Error {
     }
 }
 
-/// A read error. A file that became shorter is the storage's fault here.
+/// A read error. A file that became shorter is the storage's fault here, and what a store's options
+/// or an address lack is a setting's.
 fn read(error: &ReadError) -> Error {
     let mut fault = error;
     while let ReadError::Sample { source, .. } = fault {
         fault = source;
     }
     let class = match fault {
+        ReadError::Io { source, .. } if source.kind() == io::ErrorKind::InvalidInput => {
+            return Error::of_class(error, Class::Setting);
+        }
         ReadError::ChangedWhileOpen { .. } => Class::Storage,
         ReadError::NoStore { .. } | ReadError::NotMapped { .. } => Class::Setting,
         _ => Class::Format,

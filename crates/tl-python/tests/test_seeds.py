@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 import pathlib
 import re
+import shutil
 
 import numpy as np
 import pytest
 import turboloader as tl
 from conftest import HEIGHT, WIDTH, image
 from test_files import archive
+from test_remote import DUMMY, served
 
 DATA = pathlib.Path(
     os.environ.get("TURBOLOADER_DATA", pathlib.Path(__file__).parents[4] / "shared" / "data")
@@ -38,18 +40,24 @@ def test_every_call_of_the_documents_runs(tmp_path, monkeypatch):
     archive(tmp_path / "input.tar", COUNT)
     for name in ("dataset.tbl", "imagenet.tbl", "mixed_format.tbl"):
         tl.convert("input.tar", name, sync=False)
-    ran = set()
-    for block in SNIPPETS:
-        # One goes without the import of the ones before it.
-        scope = {"turboloader": tl, "heavy_augment": dict, "light_augment": dict}
-        # Only the address differs: remote data sets are refused by name.
-        if "s3://bucket/train" in block:
-            with pytest.raises(tl.SettingError, match="s3://bucket/train: unknown URL scheme"):
-                exec(block, dict(scope))
-            block = block.replace("s3://bucket/train", "input.tar")
-        exec(block, scope)
-        ran.add(check(scope))
+    bucket = tmp_path / "store" / "bucket"
+    bucket.mkdir(parents=True)
+    shutil.copy("input.tar", bucket / "train")
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name, value in DUMMY.items():
+        monkeypatch.setenv(f"AWS_{name.upper()}", value)
+    with served(bucket.parent) as endpoint:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+        ran = {run(block) for block in SNIPPETS}
     assert ran == {"converted", "samples", "workers", "tensors"}
+
+
+def run(block):
+    # One goes without the import of the ones before it.
+    scope = {"turboloader": tl, "heavy_augment": dict, "light_augment": dict}
+    exec(block, scope)
+    return check(scope)
 
 
 def check(scope):
