@@ -7,7 +7,8 @@ use reqwest::Url;
 /// An object of a store, or the prefix of objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
-    /// A key in a bucket, which Azure calls a container.
+    /// A key in a bucket, which Azure calls a container, and writes `CONTAINER@ACCOUNT` where a URL
+    /// names the account.
     Bucket { store: Store, bucket: String, key: String, version: Option<String> },
     /// A file of a web server. Its query may sign the request.
     Web(Url),
@@ -59,13 +60,16 @@ impl Address {
             _ => return Self::parse_web(url),
         };
         let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
-        // abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY; the account is an option.
+        // abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY
         let bucket = match (scheme, bucket.split_once('@')) {
-            ("abfs" | "abfss", Some((container, _))) => container,
+            ("abfs" | "abfss", Some((container, host))) => {
+                let account = host.split_once('.').map_or(host, |(account, _)| account);
+                format!("{container}@{account}")
+            }
             (_, Some(_)) => return Err(Defect::Password),
-            (_, None) => bucket,
+            (_, None) => bucket.to_owned(),
         };
-        if bucket.is_empty() {
+        if bucket.is_empty() || bucket.starts_with('@') || bucket.ends_with('@') {
             return Err(Defect::NoBucket);
         }
         let (key, version) = match versions.and_then(|query| key.rsplit_once(query)) {
@@ -79,7 +83,7 @@ impl Address {
         if !parts.is_empty() && parts.split('/').any(is_bad) {
             return Err(Defect::BadKey);
         }
-        Ok(Self::Bucket { store, bucket: bucket.to_owned(), key: key.to_owned(), version })
+        Ok(Self::Bucket { store, bucket, key: key.to_owned(), version })
     }
 
     fn parse_web(url: &str) -> Result<Self, Defect> {
@@ -127,7 +131,8 @@ mod tests {
             ("s3://b/k?versionId=3.x", bucket(Store::S3, "b", "k", Some("3.x"))),
             ("gs://b/k?generation=17", bucket(Store::Gcs, "b", "k", Some("17"))),
             ("az://c/d/", bucket(Store::Azure, "c", "d/", None)),
-            ("abfss://c@account.dfs.core.windows.net/k", bucket(Store::Azure, "c", "k", None)),
+            ("abfs://c/k", bucket(Store::Azure, "c", "k", None)),
+            ("abfss://c@a.dfs.core.windows.net/k", bucket(Store::Azure, "c@a", "k", None)),
             ("s3://b", bucket(Store::S3, "b", "", None)),
             ("s3://b/ü/日本.tar", bucket(Store::S3, "b", "ü/日本.tar", None)),
         ];
@@ -142,6 +147,8 @@ mod tests {
     fn defects_are_named() {
         let cases = [
             ("s3:///k", Defect::NoBucket),
+            ("abfss://@a.dfs.core.windows.net/k", Defect::NoBucket),
+            ("abfss://c@/k", Defect::NoBucket),
             ("s3://key:secret@b/k", Defect::Password),
             ("https://me:secret@host/k", Defect::Password),
             ("s3://b/a//k", Defect::BadKey),

@@ -216,6 +216,20 @@ fn azure<C: HttpConnector>(
         let key: AzureConfigKey = name.parse().map_err(|_| unknown(name, STORE))?;
         builder = builder.with_config(key, *value);
     }
+    // The account that the URL names is meant, whatever the environment says.
+    let (container, account) = container
+        .split_once('@')
+        .map_or((container, None), |(name, account)| (name, Some(account)));
+    if let Some(account) = account {
+        let is_other = |&(name, value): &Pair<'_>| {
+            name.parse().is_ok_and(|key: AzureConfigKey| key == AzureConfigKey::AccountName)
+                && value != account
+        };
+        if options.iter().any(is_other) {
+            return Err(OptionError::Value { name: "account_name", expected: "the URL's account" });
+        }
+        builder = builder.with_account(account);
+    }
     builder = builder
         .with_container_name(container)
         .with_client_options(client_options())

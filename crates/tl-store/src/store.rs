@@ -214,6 +214,12 @@ fn redacted(location: &Location) -> Location {
     Location::new(address::redact(location.url().unwrap_or_default()))
 }
 
+/// Whether the last part of a URL looks like a folder's name.
+fn may_be_folder(url: &str) -> bool {
+    let last = url.rsplit('/').next().unwrap_or_default();
+    !(last.is_empty() || last.contains('.') || url.starts_with("http"))
+}
+
 /// The reason why nothing was opened.
 #[derive(Debug)]
 pub(crate) enum Refusal {
@@ -227,7 +233,12 @@ impl Refusal {
             Self::Io(source) => ReadError::Io { location, source },
             Self::Fault(RangeFault::Refused { status: 404, code, .. }) => {
                 let code = code.as_deref().unwrap_or("Not Found");
-                let text = format!("no such object (status 404 {code})");
+                let hint = if may_be_folder(location.url().unwrap_or_default()) {
+                    "; the URL of a folder ends with a slash"
+                } else {
+                    ""
+                };
+                let text = format!("no such object (status 404 {code}){hint}");
                 let source = io::Error::new(io::ErrorKind::NotFound, text);
                 ReadError::Io { location, source }
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -17,6 +17,7 @@ use crate::bucket::{Bucket, Key, Limits};
 use crate::clients;
 use crate::counters::Counters;
 use crate::gate::{Answer, Connector, Gate, Hosts, Transport};
+use crate::options::OptionError;
 use crate::read::read;
 use crate::store;
 
@@ -76,8 +77,12 @@ fn bucket(service: &Arc<Service>) -> (Arc<Bucket>, Key, Arc<Counters>) {
     (Arc::new(Bucket::of_client(client, limits, counters.clone())), key, counters)
 }
 
+static CONTENT: LazyLock<Bytes> =
+    LazyLock::new(|| (0..4 << 20).map(|place: u32| (place * 31 % 251).to_le_bytes()[0]).collect());
+
+/// The content of an object. Making it anew for each of thousands would take most of the time.
 fn content(len: usize) -> Bytes {
-    (0..len).map(|place| (place * 31 % 251).to_le_bytes()[0]).collect()
+    CONTENT.slice(..len)
 }
 
 /// A small generator: xorshift (Marsaglia 2003).
@@ -311,4 +316,26 @@ async fn an_object_without_a_byte_is_opened() {
         let (head, front) = store::open(bucket, key).await.unwrap();
         assert_eq!((head.len, front.len()), (0, 0), "{dialect:?}");
     }
+}
+
+#[test]
+fn the_account_in_a_url_is_the_one_that_is_asked() {
+    let transport = Arc::new(InMemory(Arc::new(Service::new(Dialect::Azure))));
+    let made = |account: &[(&str, &str)]| {
+        let given = account.iter().chain(&[("access_key", "AAAA")]);
+        let options = given.map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let mut allowed = String::new();
+        let connector = |hosts| {
+            allowed = format!("{hosts:?}");
+            Connector(Gate::new(transport.clone(), hosts, Arc::default()))
+        };
+        let client = clients::client(Store::Azure, "images@photos", &options, connector)?;
+        assert!(allowed.contains("https://photos.blob.core.windows.net"), "{allowed}");
+        Ok::<_, OptionError>(client.store.to_string())
+    };
+    let expected = "MicrosoftAzure { account: photos, container: images }";
+    assert_eq!(made(&[]).unwrap(), expected);
+    assert_eq!(made(&[("account_name", "photos")]).unwrap(), expected);
+    let refused = made(&[("account_name", "others")]).unwrap_err().to_string();
+    assert!(refused.contains("the URL's account"), "{refused}");
 }

@@ -231,6 +231,12 @@ fn messages_name_the_object_and_no_secret() {
     let good = server.stores();
     let cases = [
         (&good, "s3://b/none.tbl", "s3://b/none.tbl: no such object (status 404 NoSuchKey)"),
+        (
+            &good,
+            "s3://b/folder",
+            "s3://b/folder: no such object (status 404 NoSuchKey); the URL of a folder ends with a \
+             slash",
+        ),
         (&good, "s3://c/v2.tbl", "s3://c/v2.tbl: no such object (status 404 NoSuchBucket)"),
         (&good, "s3://c/", "s3://c/: no such object (status 404 NoSuchBucket)"),
         (
