@@ -48,6 +48,26 @@ pub struct StoreStats {
     pub wasted: u64,
 }
 
+impl StoreStats {
+    /// The difference to `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            gets: self.gets.saturating_sub(earlier.gets),
+            heads: self.heads.saturating_sub(earlier.heads),
+            others: self.others.saturating_sub(earlier.others),
+            throttled: self.throttled.saturating_sub(earlier.throttled),
+            refused: self.refused.saturating_sub(earlier.refused),
+            retries: self.retries.saturating_sub(earlier.retries),
+            resumed: self.resumed.saturating_sub(earlier.resumed),
+            hedges: self.hedges.saturating_sub(earlier.hedges),
+            hedges_won: self.hedges_won.saturating_sub(earlier.hedges_won),
+            received: self.received.saturating_sub(earlier.received),
+            wasted: self.wasted.saturating_sub(earlier.wasted),
+        }
+    }
+}
+
 /// An event that is counted on its own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Count {

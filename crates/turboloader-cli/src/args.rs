@@ -48,9 +48,15 @@ impl GlobalArgs {
     /// The stores that URLs may name.
     pub(crate) fn stores(&self) -> Stores {
         #[cfg(feature = "remote")]
-        return self.stores.remote().add_to(Stores::new());
+        return self.remote().add_to(Stores::new());
         #[cfg(not(feature = "remote"))]
         Stores::new()
+    }
+
+    /// The remote ones of them, which count requests.
+    #[cfg(feature = "remote")]
+    pub(crate) fn remote(&self) -> turboloader::RemoteStores {
+        self.stores.remote()
     }
 }
 

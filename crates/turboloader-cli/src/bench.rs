@@ -6,6 +6,8 @@ mod digest;
 pub(crate) mod machine;
 mod measure;
 mod padding;
+#[cfg(feature = "remote")]
+mod remote;
 mod result;
 mod rows;
 mod shard;
@@ -29,6 +31,7 @@ use crate::failure::{Failure, Verdict};
 use crate::figures::{ReportFigures, rounded};
 use crate::output::{Progress, Stdout, note, write_file};
 use crate::recipe;
+use measure::Rates;
 use result::BenchResult;
 
 /// Events of a trace: some ten thousand samples, in 3 MB of memory and 8 MB of JSON.
@@ -139,6 +142,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) observe: ObserveArgs,
 
+    #[cfg(feature = "remote")]
+    #[command(flatten)]
+    prices: remote::PriceArgs,
+
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -197,7 +204,13 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     let at_least = duration("--seconds", args.seconds, 1.0)?;
     let step = duration("--step-ms", args.observe.step_ms, 1e-3)?;
     let opened = Instant::now();
-    let dataset = Dataset::open_in(&global.stores(), &args.data)?;
+    #[cfg(feature = "remote")]
+    let remote = remote::Remote::new(global);
+    #[cfg(feature = "remote")]
+    let stores = remote.stores();
+    #[cfg(not(feature = "remote"))]
+    let stores = global.stores();
+    let dataset = Dataset::open_in(&stores, &args.data)?;
     let config = config(args, &dataset)?;
     let loader = loader(dataset, config)?;
     loader.dataset().shards().iter().for_each(|shard| data_set::note(shard.as_ref()));
@@ -206,20 +219,14 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     report_bad_samples(&loader, args.audit.as_deref(), args.observe.force)?;
     let warm_up = warm_up?;
     let before = loader.stats();
+    #[cfg(feature = "remote")]
+    let requests_before = remote.stats();
     // Bad samples are reported one by one.
     let is_new = |said: &&LoaderNote| !matches!(said, LoaderNote::BadSample { .. });
     loader.notes().iter().filter(is_new).for_each(|said| note(&said));
-    let mut replay = args.observe.replay.then(|| loader.replay(0, REPLAYED)).transpose()?;
-    let mut epoch = 0;
-    let rates = measure::measure(at_least, || {
-        epoch += 1;
-        match &mut replay {
-            Some(replay) => Ok(drain_again(replay, loader.len(), step)),
-            None => drain(&loader, epoch, step),
-        }
-    })?;
-    // It holds batches, and memory may not suffice for them and the passes that follow.
-    drop(replay);
+    let rates = rates(args, &loader, at_least, step)?;
+    #[cfg(feature = "remote")]
+    let requests = remote.result(&requests_before, &loader.stats().since(&before), args.prices);
     let report = args.observe.report.then(|| Report::new(loader.stats().since(&before)));
     if let Some(path) = &args.observe.trace {
         write_trace(&loader, path, args.observe.force)?;
@@ -257,6 +264,8 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
         peak_rss_mib: machine::peak_rss_mib().map(|peak| rounded(peak, 1)),
         cache: cache::CacheResult::of(&loader),
         shuffle,
+        #[cfg(feature = "remote")]
+        remote: requests,
         digest,
         replay: args.observe.replay,
         report: report.as_ref().map(ReportFigures::from),
@@ -270,6 +279,24 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     }
     stdout.finish()?;
     Ok(Verdict::Good)
+}
+
+/// Measures epochs from the second on, or batches of the first from memory.
+fn rates(
+    args: &Args,
+    loader: &Loader,
+    at_least: Duration,
+    step: Duration,
+) -> Result<Rates, Failure> {
+    let mut replay = args.observe.replay.then(|| loader.replay(0, REPLAYED)).transpose()?;
+    let mut epoch = 0;
+    measure::measure(at_least, || {
+        epoch += 1;
+        match &mut replay {
+            Some(replay) => Ok(drain_again(replay, loader.len(), step)),
+            None => drain(loader, epoch, step),
+        }
+    })
 }
 
 pub(crate) fn config(args: &Args, dataset: &Dataset) -> Result<LoaderConfig, Failure> {

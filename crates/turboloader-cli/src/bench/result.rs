@@ -54,6 +54,9 @@ pub(super) struct BenchResult {
     pub(super) shuffle: Option<ShuffleQuality>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cache: Option<CacheResult>,
+    #[cfg(feature = "remote")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) remote: Option<super::remote::RemoteResult>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) digest: Option<Hex>,
     /// Whether the batches of the measured epochs were served from memory.
@@ -114,6 +117,10 @@ impl fmt::Display for BenchResult {
         }
         if let Some(quality) = &self.shuffle {
             write!(f, "\n{quality}")?;
+        }
+        #[cfg(feature = "remote")]
+        if let Some(remote) = &self.remote {
+            write!(f, "\n{remote}")?;
         }
         match &self.digest {
             Some(digest) => write!(f, "\nepoch 0 {digest}"),

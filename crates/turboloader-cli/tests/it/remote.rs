@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use store_server::{Dialect, Service, serve};
 
-use crate::support::{photos, tl};
+use crate::support::{json_lines, photos, tl};
 
 /// A service with the files of a folder in the bucket `b`.
 fn service(folder: &Path) -> Arc<Service> {
     let mut service = Service::new(Dialect::S3);
-    service.objects.put_folder("b", folder).unwrap();
+    service.objects.put_folder("b", folder).expect("the folder is readable");
+    service.objects.put_folder("photos", &photos()).expect("the folder is readable");
     service.key = Some("dummy".to_owned());
     Arc::new(service)
 }
@@ -72,6 +73,17 @@ fn commands_answer_for_urls_as_for_files() {
             assert!(local == remote, "{command} {name}");
         }
     }
+    // Small archives are in memory once they are open; files of a folder are requested each time.
+    let bench = ["bench", "s3://photos/", "--recipe", "raw", "--seconds", "0.1", "--json"];
+    let prices = ["--price-get", "0.5", "--price-gb", "0"];
+    let result = json_lines(&tl(bench.iter().chain(&prices).chain(&store)).text());
+    let remote = &result[0]["remote"];
+    let of = |name: &str| remote[name].as_f64().unwrap();
+    assert!(of("gets") > 0.0 && of("received_bytes") >= of("used_bytes"), "{remote}");
+    let price = of("gets_per_1000_samples") / 2.0;
+    assert!((of("price_of_1000_samples") - price).abs() < 0.1, "{remote}");
+    let usage = tl(["bench", "s3://b/a.tbl", "--recipe", "raw", "--price-gb", "nan"]).error(2);
+    assert!(usage.contains("expected a number, 0 or more"), "{usage}");
     let refused = tl(["info", "s3://b/a.tbl", "--store", "acess_key_id=planted"]).error(2);
     assert!(refused.contains("unknown option \"acess_key_id\" for S3"), "{refused}");
     assert!(!refused.contains("planted"), "{refused}");
