@@ -19,6 +19,9 @@ pub enum Dialect {
     Gcs,
     /// Azure's blobs.
     Azure,
+    /// The Hugging Face hub: buckets are data sets of the owner `o`, which have one commit. Requests
+    /// for files are sent to another host, with an address that is signed.
+    Hub,
     /// A web server, without listings.
     Http,
 }
@@ -26,13 +29,31 @@ pub enum Dialect {
 /// A request in any dialect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
-    Object { bucket: String, key: String },
-    List { bucket: String, prefix: String, by_folder: bool, after: String, most: usize },
+    Object {
+        bucket: String,
+        key: String,
+    },
+    List {
+        bucket: String,
+        prefix: String,
+        by_folder: bool,
+        after: String,
+        most: usize,
+    },
+    /// The commit of a bucket.
+    Commit {
+        bucket: String,
+    },
+    /// The place of a file.
+    Address {
+        bucket: String,
+        key: String,
+    },
 }
 
 impl Dialect {
     /// All dialects.
-    pub const ALL: [Self; 4] = [Self::S3, Self::Gcs, Self::Azure, Self::Http];
+    pub const ALL: [Self; 5] = [Self::S3, Self::Gcs, Self::Azure, Self::Hub, Self::Http];
 
     pub(crate) fn ask(self, path: &str, query: &str) -> Ask {
         let path = unescape(path.trim_start_matches('/'));
@@ -41,6 +62,10 @@ impl Dialect {
             let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
             pairs.into_iter().find(|(key, _)| *key == name).map(|(_, value)| unescape(value))
         };
+        if self == Self::Hub {
+            let after = value("cursor").unwrap_or_default();
+            return hub_ask(&path, value("recursive").is_none(), after);
+        }
         let bucket = bucket.to_owned();
         if !key.is_empty() || self == Self::Http {
             return Ask::Object { bucket, key: key.to_owned() };
@@ -59,7 +84,7 @@ impl Dialect {
     /// The body of an error.
     pub(crate) fn error(self, code: &str) -> String {
         match self {
-            Self::Http => format!("{code}\n"),
+            Self::Http | Self::Hub => format!("{code}\n"),
             Self::S3 | Self::Gcs | Self::Azure => format!(
                 "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Error><Code>{code}</Code>\
                  <Message>planted-secret-of-the-server</Message></Error>"
@@ -78,12 +103,52 @@ impl Dialect {
         let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>");
         // Writing to a string does not fail.
         let written = match self {
+            Self::Hub => return hub_page(objects, folders),
             Self::Azure => azure_page(&mut text, objects, folders, next),
             Self::S3 | Self::Gcs | Self::Http => s3_page(&mut text, prefix, objects, folders, next),
         };
         written.unwrap_or_default();
         text
     }
+}
+
+/// The only state of every data set of the hub.
+pub(crate) const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+/// Entries of a page; the hub itself has 1000.
+const HUB_PAGE: usize = 5;
+
+fn hub_ask(path: &str, by_folder: bool, after: String) -> Ask {
+    let of = |parts: &[&str]| (parts[0].to_owned(), parts[1..].join("/"));
+    let parts: Vec<_> = path.split('/').collect();
+    match &parts[..] {
+        ["api", "datasets", "o", bucket, "revision", "main"] => {
+            Ask::Commit { bucket: (*bucket).to_owned() }
+        }
+        ["api", "datasets", "o", bucket, "tree", COMMIT, folders @ ..] => {
+            let prefix = folders.iter().map(|folder| format!("{folder}/")).collect();
+            let bucket = (*bucket).to_owned();
+            Ask::List { bucket, prefix, by_folder, after, most: HUB_PAGE }
+        }
+        ["datasets", "o", bucket, "resolve", COMMIT, key @ ..] => {
+            Ask::Address { bucket: (*bucket).to_owned(), key: key.join("/") }
+        }
+        ["files", file @ ..] if file.len() > 1 => {
+            let (bucket, key) = of(file);
+            Ask::Object { bucket, key }
+        }
+        _ => Ask::Object { bucket: String::new(), key: path.to_owned() },
+    }
+}
+
+fn hub_page(objects: &[(String, Object)], folders: &[String]) -> String {
+    let text = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+    let files = objects.iter().map(|(key, object)| {
+        format!(r#"{{"type":"file","path":"{}","size":{}}}"#, text(key), object.len())
+    });
+    let folders = folders.iter().map(|folder| {
+        format!(r#"{{"type":"directory","path":"{}"}}"#, text(folder.trim_end_matches('/')))
+    });
+    format!("[{}]", files.chain(folders).collect::<Vec<_>>().join(","))
 }
 
 fn s3_page(
@@ -174,7 +239,9 @@ mod tests {
     fn requests_are_read_in_every_dialect() {
         let object = Ask::Object { bucket: "b".into(), key: "a b/ü".into() };
         for dialect in Dialect::ALL {
-            assert_eq!(dialect.ask("/b/a%20b/%C3%BC", "versionId=1"), object);
+            let files = if dialect == Dialect::Hub { "/files" } else { "" };
+            let path = format!("{files}/b/a%20b/%C3%BC");
+            assert_eq!(dialect.ask(&path, "versionId=1"), object);
         }
         let list = |after: &str| Ask::List {
             bucket: "b".into(),

@@ -1,4 +1,4 @@
-//! An object store for tests and benchmarks: four dialects, slow by choice, faulty by choice.
+//! An object store for tests and benchmarks: five dialects, slow by choice, faulty by choice.
 //!
 //! [`Service`] answers requests in memory, in virtual time if tokio's clock is paused. [`serve`]
 //! puts it on a port of this machine. Nothing of it is for production: whoever can reach the port

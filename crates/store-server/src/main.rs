@@ -15,7 +15,7 @@ usage: cargo xtask store FOLDER [OPTION VALUE]...
 
 Serves a folder on 127.0.0.1; its folders are the buckets. /_stats has the counts of requests.
 
-  --dialect NAME         s3 (default), gcs, azure or http
+  --dialect NAME         s3 (default), gcs, azure, hub or http
   --port N               the port; without it any free one, which is printed
   --first-byte TIME      the median time before the first byte, such as 30ms (default 0ms)
   --sigma N              the standard deviation of its logarithm (default 0.5)
@@ -73,6 +73,7 @@ fn dialect(name: &str) -> Result<Dialect, Box<dyn Error>> {
     Ok(match name {
         "s3" => Dialect::S3,
         "gcs" => Dialect::Gcs,
+        "hub" => Dialect::Hub,
         "azure" => Dialect::Azure,
         "http" => Dialect::Http,
         _ => return Err(USAGE.into()),

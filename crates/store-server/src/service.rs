@@ -15,7 +15,7 @@ use http_body_util::combinators::BoxBody;
 use tokio::time::sleep;
 
 use crate::body::{End, slow};
-use crate::dialect::{Ask, Dialect, MODIFIED};
+use crate::dialect::{Ask, COMMIT, Dialect, MODIFIED};
 use crate::fault::{Fault, Faults, unit};
 use crate::objects::{Object, Objects};
 
@@ -149,23 +149,52 @@ impl Service {
             }
             _ => {}
         }
-        if let Some(key) = &self.key {
+        let ask = self.dialect.ask(uri.path(), uri.query().unwrap_or_default());
+        if self.dialect == Dialect::Hub && matches!(ask, Ask::Object { .. }) {
+            // The address is signed; a token besides would be another's to see.
+            if headers.contains_key(AUTHORIZATION) || uri.query() != Some("Signature=planted") {
+                return self.refuse(403, "SignatureDoesNotMatch");
+            }
+        } else if let Some(key) = &self.key {
             let signed = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
             match signed {
                 None => return self.refuse(403, "AccessDenied"),
+                Some(signed)
+                    if self.dialect == Dialect::Hub && signed == format!("Bearer {key}") => {}
                 Some(signed) if !signed.contains(&format!("={key}/")) => {
                     return self.refuse(403, "InvalidAccessKeyId");
                 }
                 Some(_) => {}
             }
         }
-        match self.dialect.ask(uri.path(), uri.query().unwrap_or_default()) {
+        match ask {
+            Ask::Commit { bucket } if self.objects.has_bucket(&bucket) => {
+                let text = format!(r#"{{"sha":"{COMMIT}"}}"#);
+                Response::new(slow(text.into(), f64::INFINITY, End::Whole))
+            }
+            Ask::Commit { .. } => self.refuse(404, "RepoNotFound"),
+            Ask::Address { bucket, key } => self.address(&bucket, &key, uri, headers),
             Ask::Object { bucket, key } => self.object(&bucket, &key, method, headers, fault),
             Ask::List { bucket, prefix, by_folder, after, most } => {
                 self.lists.fetch_add(1, Ordering::Relaxed);
                 self.list(&bucket, &prefix, by_folder, &after, most)
             }
         }
+    }
+
+    /// Sends a request for a file to another host, or to another name of this one.
+    fn address(&self, bucket: &str, key: &str, uri: &http::Uri, headers: &HeaderMap) -> Answer {
+        if self.objects.get(&format!("{bucket}/{key}")).is_none() {
+            return self.refuse(404, "EntryNotFound");
+        }
+        let host = headers.get(http::header::HOST).and_then(|host| host.to_str().ok());
+        let port = host.or(uri.host()).and_then(|host| host.split_once(':')).map(|(_, port)| port);
+        let host = port.map_or_else(|| "files.test".to_owned(), |port| format!("localhost:{port}"));
+        let (_, file) = uri.path().split_once(COMMIT).unwrap_or_default();
+        let location = format!("http://{host}/files/{bucket}{file}?Signature=planted");
+        let mut answer = self.refuse(302, "Found");
+        answer.headers_mut().extend(location.parse().ok().map(|location| (LOCATION, location)));
+        answer
     }
 
     /// A time of a log-normal distribution, by the request's number.
@@ -317,7 +346,18 @@ impl Service {
             }
         }
         let page = self.dialect.page(prefix, &objects, &folders, next.as_deref());
-        Response::new(slow(page.into(), self.speed.rate, End::Whole))
+        let mut answer = Response::new(slow(page.into(), self.speed.rate, End::Whole));
+        if let (Dialect::Hub, Some(next)) = (self.dialect, next) {
+            let folder = prefix.trim_end_matches('/');
+            let recursive = if by_folder { "" } else { "recursive=true&" };
+            let link = format!(
+                "</api/datasets/o/{bucket}/tree/{COMMIT}/{folder}?{recursive}cursor={next}>; \
+                 rel=\"next\""
+            );
+            let link = link.replace(' ', "%20").replace(";%20", "; ");
+            answer.headers_mut().extend(link.parse().ok().map(|link| (http::header::LINK, link)));
+        }
+        answer
     }
 }
 

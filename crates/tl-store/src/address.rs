@@ -10,8 +10,20 @@ pub(crate) enum Address {
     /// A key in a bucket, which Azure calls a container, and writes `CONTAINER@ACCOUNT` where a URL
     /// names the account.
     Bucket { store: Store, bucket: String, key: String, version: Option<String> },
+    /// A file of a repository.
+    Repository { repository: Repository, key: String },
     /// A file of a web server. Its query may sign the request.
     Web(Url),
+}
+
+/// A repository of the Hugging Face hub, in a state that a branch, a tag or a commit names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Repository {
+    /// `datasets`, `spaces` or `models`.
+    pub(crate) kind: &'static str,
+    pub(crate) owner: String,
+    pub(crate) name: String,
+    pub(crate) revision: String,
 }
 
 /// A kind of store with buckets.
@@ -30,6 +42,7 @@ pub(crate) enum Defect {
     BadKey,
     Password,
     NotAUrl,
+    NotARepository,
 }
 
 impl fmt::Display for Defect {
@@ -45,6 +58,9 @@ impl fmt::Display for Defect {
                 "the URL has a user or a password, expected credentials as options of the store"
             }
             Self::NotAUrl => "invalid URL, expected https://HOST/PATH",
+            Self::NotARepository => {
+                "invalid name of a repository, expected hf://datasets/OWNER/NAME[@REVISION]/PATH"
+            }
         })
     }
 }
@@ -57,6 +73,7 @@ impl Address {
             "s3" => (Store::S3, Some("?versionId=")),
             "gs" => (Store::Gcs, Some("?generation=")),
             "az" | "abfs" | "abfss" => (Store::Azure, None),
+            "hf" => return Self::parse_repository(rest),
             _ => return Self::parse_web(url),
         };
         let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
@@ -76,14 +93,42 @@ impl Address {
             Some((key, version)) => (key, Some(version.to_owned())),
             None => (key, None),
         };
-        let parts = key.strip_suffix('/').unwrap_or(key);
-        let is_bad = |part: &str| {
-            matches!(part, "" | "." | "..") || part.bytes().any(|byte| byte.is_ascii_control())
-        };
-        if !parts.is_empty() && parts.split('/').any(is_bad) {
-            return Err(Defect::BadKey);
-        }
+        check_key(key)?;
         Ok(Self::Bucket { store, bucket, key: key.to_owned(), version })
+    }
+
+    /// Reads what follows `hf://`: models have no kind in front. A slash in a revision is `%2F`,
+    /// except in `refs/convert/NAME` and `refs/pr/NUMBER`.
+    fn parse_repository(rest: &str) -> Result<Self, Defect> {
+        let (kind, rest) = match rest.split_once('/') {
+            Some(("datasets", rest)) => ("datasets", rest),
+            Some(("spaces", rest)) => ("spaces", rest),
+            _ => ("models", rest),
+        };
+        let (owner, rest) = rest.split_once('/').ok_or(Defect::NotARepository)?;
+        let (name, key) = rest.split_once('/').unwrap_or((rest, ""));
+        let (name, revision) = name.split_once('@').unwrap_or((name, "main"));
+        let (revision, key) = if revision == "refs" {
+            let mut parts = key.splitn(3, '/');
+            let (Some(kind), Some(name)) = (parts.next(), parts.next()) else {
+                return Err(Defect::NotARepository);
+            };
+            (format!("refs/{kind}/{name}"), parts.next().unwrap_or_default())
+        } else {
+            (revision.replace("%2F", "/").replace("%2f", "/"), key)
+        };
+        let is_name = |name: &str| {
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+            name.bytes().all(is_plain) && name.bytes().any(|byte| byte != b'.')
+        };
+        if !(is_name(owner) && is_name(name) && revision.split('/').all(is_name)) {
+            return Err(Defect::NotARepository);
+        }
+        check_key(key)?;
+        let owner = owner.to_owned();
+        let name = name.to_owned();
+        let repository = Repository { kind, owner, name, revision };
+        Ok(Self::Repository { repository, key: key.to_owned() })
     }
 
     fn parse_web(url: &str) -> Result<Self, Defect> {
@@ -93,6 +138,16 @@ impl Address {
         }
         if url.host_str().is_none() { Err(Defect::NotAUrl) } else { Ok(Self::Web(url)) }
     }
+}
+
+/// Whether a client can request a key, or the prefix that ends with a slash.
+fn check_key(key: &str) -> Result<(), Defect> {
+    let parts = key.strip_suffix('/').unwrap_or(key);
+    let is_bad = |part: &str| {
+        matches!(part, "" | "." | "..") || part.bytes().any(|byte| byte.is_ascii_control())
+    };
+    let is_good = parts.is_empty() || !parts.split('/').any(is_bad);
+    if is_good { Ok(()) } else { Err(Defect::BadKey) }
 }
 
 /// The URL without what may be secret: a user, a password, and a query other than a version.
@@ -144,8 +199,32 @@ mod tests {
     }
 
     #[test]
+    fn repositories_have_a_kind_and_a_revision() {
+        let cases = [
+            ("hf://datasets/o/n/a/b.tar", "datasets", "main", "a/b.tar"),
+            ("hf://datasets/o/n@v1.0/", "datasets", "v1.0", ""),
+            ("hf://datasets/o/n", "datasets", "main", ""),
+            ("hf://o/n@a%2Fb/k", "models", "a/b", "k"),
+            ("hf://spaces/o/n@refs/pr/3/k/l", "spaces", "refs/pr/3", "k/l"),
+            ("hf://datasets/o/n@refs/convert/parquet/", "datasets", "refs/convert/parquet", ""),
+        ];
+        for (url, kind, revision, path) in cases {
+            let Ok(Address::Repository { repository, key }) = Address::parse(url) else {
+                panic!("{url}");
+            };
+            let Repository { kind: found, owner, name, revision: state } = repository;
+            assert_eq!((found, &*owner, &*name, &*state, &*key), (kind, "o", "n", revision, path));
+        }
+    }
+
+    #[test]
     fn defects_are_named() {
         let cases = [
+            ("hf://datasets/o", Defect::NotARepository),
+            ("hf://datasets/o/n@refs/pr", Defect::NotARepository),
+            ("hf://datasets/o/n@../k", Defect::NotARepository),
+            ("hf://datasets/o/n?k", Defect::NotARepository),
+            ("hf://datasets/o/n/a//k", Defect::BadKey),
             ("s3:///k", Defect::NoBucket),
             ("abfss://@a.dfs.core.windows.net/k", Defect::NoBucket),
             ("abfss://c@/k", Defect::NoBucket),

@@ -7,26 +7,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::header::{IF_MATCH, IF_UNMODIFIED_SINCE, LOCATION, RANGE};
-use http::{Extensions, HeaderValue, Method, Uri};
-use object_store::list::{PaginatedListOptions, PaginatedListResult};
+use http::header::{IF_MATCH, IF_UNMODIFIED_SINCE, RANGE};
+use http::{Extensions, Method};
+use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange};
 use reqwest::Url;
 
-use crate::answer::{self, Defect, Head};
+use crate::answer::{self, Head};
 use crate::cause::Cause;
 use crate::clients::Client;
 use crate::connections::Connections;
 use crate::counters::Counters;
 use crate::gate::{Answer, ForbiddenHost, Gate, Ticket};
+use crate::hub::{Hub, HubOptions};
+use crate::list::Page;
 use crate::pace::Pace;
+use crate::redirect::follow;
 use crate::transfer::refusal;
 use crate::version::Version;
-
-/// Redirects that are followed for one request.
-const REDIRECTS: usize = 5;
 
 /// A bucket, or a web server, and how it is doing.
 pub(crate) struct Bucket {
@@ -45,6 +44,7 @@ pub(crate) struct Bucket {
 
 enum Kind {
     Client(Client),
+    Hub(Box<Hub>),
     Web(Gate),
 }
 
@@ -81,6 +81,16 @@ impl Bucket {
         counters: Arc<Counters>,
     ) -> Self {
         Self::new(Kind::Web(gate), None, unpinned, limits, counters)
+    }
+
+    pub(crate) fn of_hub(
+        hub: Hub,
+        options: HubOptions,
+        limits: Limits,
+        counters: Arc<Counters>,
+    ) -> Self {
+        let HubOptions { common, endpoint, .. } = options;
+        Self::new(Kind::Hub(Box::new(hub)), endpoint, common.unpinned, limits, counters)
     }
 
     fn new(
@@ -145,9 +155,11 @@ impl Bucket {
                     Some(version) => headers.extend(version.if_match().map(|tag| (IF_MATCH, tag))),
                     None => {}
                 }
-                web(gate, &Method::GET, url, &headers, pool).await
+                let answer = follow(gate, &Method::GET, url.clone(), &headers, pool, None).await;
+                answer.map(|(answer, _)| answer)
             }
-            (Kind::Client(_), Key::Url(_)) | (Kind::Web(_), Key::Path { .. }) => {
+            (Kind::Hub(hub), Key::Path { path, .. }) => hub.get(path, range, pool).await,
+            (Kind::Client(_) | Kind::Hub(_), Key::Url(_)) | (Kind::Web(_), Key::Path { .. }) => {
                 unreachable!("keys are made for their bucket")
             }
         }
@@ -161,8 +173,11 @@ impl Bucket {
                 let options = GetOptions { head: true, version, ..GetOptions::default() };
                 signed(client, path, options, 0).await?
             }
-            (Kind::Web(gate), Key::Url(url)) => web(gate, &Method::HEAD, url, &[], 0).await?,
-            (Kind::Client(_), Key::Url(_)) | (Kind::Web(_), Key::Path { .. }) => {
+            (Kind::Web(gate), Key::Url(url)) => {
+                follow(gate, &Method::HEAD, url.clone(), &[], 0, None).await?.0
+            }
+            (Kind::Hub(hub), Key::Path { path, .. }) => return hub.head(path).await,
+            (Kind::Client(_) | Kind::Hub(_), Key::Url(_)) | (Kind::Web(_), Key::Path { .. }) => {
                 unreachable!("keys are made for their bucket")
             }
         };
@@ -180,15 +195,20 @@ impl Bucket {
         prefix: &str,
         by_folder: bool,
         token: Option<String>,
-    ) -> Option<Result<PaginatedListResult, Cause>> {
-        let Kind::Client(client) = &self.kind else { return None };
+    ) -> Option<Result<Page, Cause>> {
+        let client = match &self.kind {
+            Kind::Client(client) => client,
+            Kind::Hub(hub) => return Some(hub.page(prefix, by_folder, token).await),
+            Kind::Web(_) => return None,
+        };
         let options = PaginatedListOptions {
             delimiter: by_folder.then_some("/".into()),
             page_token: token,
             ..PaginatedListOptions::default()
         };
         let prefix = Some(prefix).filter(|prefix| !prefix.is_empty());
-        Some(client.pages.list_paginated(prefix, options).await.map_err(|error| failed(&error)))
+        let page = client.pages.list_paginated(prefix, options).await;
+        Some(page.map(Page::from).map_err(|error| failed(&error)))
     }
 }
 
@@ -215,42 +235,6 @@ async fn signed(
         (None, Err(error)) => Err(failed(&error)),
         (None, Ok(_)) => unreachable!("the gate gives no answer to a request with a ticket"),
     }
-}
-
-/// Asks a web server, and those that it redirects to.
-async fn web(
-    gate: &Gate,
-    method: &Method,
-    url: &Url,
-    headers: &[(http::HeaderName, String)],
-    pool: usize,
-) -> Result<Answer, Cause> {
-    let mut url = url.clone();
-    for _ in 0..=REDIRECTS {
-        let uri: Uri = url.as_str().parse().map_err(|_| redirect())?;
-        let mut request = http::Request::new(Bytes::new());
-        *request.method_mut() = method.clone();
-        *request.uri_mut() = uri;
-        for (name, value) in headers {
-            let value = HeaderValue::from_str(value).map_err(|_| redirect())?;
-            request.headers_mut().insert(name, value);
-        }
-        let answer = gate.send(request, pool).await?;
-        if !matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
-            return Ok(answer);
-        }
-        let location = answer.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-        let next = location.and_then(|location| url.join(location).ok()).ok_or_else(redirect)?;
-        if next.scheme() != url.scheme() {
-            return Err(redirect());
-        }
-        url = next;
-    }
-    Err(redirect())
-}
-
-fn redirect() -> Cause {
-    Cause::Defect(Defect::Unusable(tbl_io::Unusable::Redirect))
 }
 
 /// The cause of an error that the client found, or that a request without a ticket ended with.

@@ -80,7 +80,7 @@ fn refused(store: &'static str, error: &object_store::Error) -> OptionError {
 }
 
 /// The origin of an endpoint, if credentials may be sent there.
-fn endpoint_origin(endpoint: &str, common: Common) -> Result<String, OptionError> {
+pub(crate) fn endpoint_origin(endpoint: &str, common: Common) -> Result<String, OptionError> {
     let named = || endpoint.escape_debug().to_string();
     let uri: Option<Uri> = endpoint.parse().ok();
     let uri = uri.filter(|uri| uri.host().is_some() && uri.scheme().is_some());

@@ -29,7 +29,7 @@ pub(crate) type Body = BoxBody<Bytes, io::Error>;
 pub(crate) type Answer = http::Response<Body>;
 
 /// The largest answer that is not a range: a page of a listing, a token.
-const MAX_DOCUMENT: usize = 32 << 20;
+pub(crate) const MAX_DOCUMENT: usize = 32 << 20;
 
 /// Sends requests. Tests have one that reaches a server in memory.
 #[async_trait]

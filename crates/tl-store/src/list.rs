@@ -6,7 +6,7 @@ use std::time::Duration;
 use object_store::list::PaginatedListResult;
 use tbl_io::{Object, RangeFault};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::bucket::Bucket;
 use crate::cause::Cause;
@@ -15,8 +15,36 @@ use crate::version::Version;
 
 /// Prefixes that are listed at once.
 const AT_ONCE: usize = 32;
+/// The time for one page.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// Requests for one page.
 const TRIES: u32 = 10;
+
+/// A part of a listing.
+#[derive(Debug, Default)]
+pub(crate) struct Page {
+    /// Key, length and version of each object.
+    pub(crate) objects: Vec<(String, u64, Version)>,
+    /// Prefixes that end with a slash.
+    pub(crate) folders: Vec<String>,
+    /// The mark of the next page.
+    pub(crate) token: Option<String>,
+}
+
+impl From<PaginatedListResult> for Page {
+    fn from(page: PaginatedListResult) -> Self {
+        let object = |object: object_store::ObjectMeta| {
+            let version = object.e_tag.as_deref().map_or(Version::Unknown, Version::of_tag);
+            (object.location.into(), object.size, version)
+        };
+        let folders = page.result.common_prefixes.into_iter();
+        Self {
+            objects: page.result.objects.into_iter().map(object).collect(),
+            folders: folders.map(|folder| format!("{folder}/")).collect(),
+            token: page.page_token,
+        }
+    }
+}
 
 /// The objects below a prefix that is empty or ends with a slash. Those of each folder in it are
 /// listed at the same time.
@@ -29,10 +57,9 @@ pub(crate) async fn objects(
     let mut token = None;
     loop {
         let page = page(&bucket, &prefix, true, token).await?;
-        objects
-            .extend(page.result.objects.iter().filter_map(|found| object(&bucket, &prefix, found)));
-        folders.extend(page.result.common_prefixes.into_iter().map(|folder| format!("{folder}/")));
-        token = page.page_token;
+        objects.extend(page.objects.iter().filter_map(|found| object(&bucket, &prefix, found)));
+        folders.extend(page.folders);
+        token = page.token;
         if token.is_none() {
             break;
         }
@@ -64,9 +91,8 @@ async fn below(
     let mut token = None;
     loop {
         let page = page(&bucket, &folder, false, token).await?;
-        objects
-            .extend(page.result.objects.iter().filter_map(|found| object(&bucket, &prefix, found)));
-        token = page.page_token;
+        objects.extend(page.objects.iter().filter_map(|found| object(&bucket, &prefix, found)));
+        token = page.token;
         if token.is_none() {
             return Ok(objects);
         }
@@ -74,11 +100,10 @@ async fn below(
 }
 
 /// `None` for the key of the prefix itself, which loses its final slash.
-fn object(bucket: &Bucket, prefix: &str, found: &object_store::ObjectMeta) -> Option<Object> {
-    let name = found.location.as_ref().strip_prefix(prefix)?;
-    let version = found.e_tag.as_deref().map_or(Version::Unknown, Version::of_tag);
-    let pin = version.pin(bucket.endpoint.as_deref());
-    Some(Object { name: name.as_bytes().to_vec(), len: found.size, pin })
+fn object(bucket: &Bucket, prefix: &str, found: &(String, u64, Version)) -> Option<Object> {
+    let (key, len, version) = found;
+    let name = key.strip_prefix(prefix)?.as_bytes().to_vec();
+    Some(Object { name, len: *len, pin: version.pin(bucket.endpoint.as_deref()) })
 }
 
 /// Leaves out keys that stand for folders: they have no bytes, and others begin with their name.
@@ -101,13 +126,14 @@ async fn page(
     prefix: &str,
     by_folder: bool,
     token: Option<String>,
-) -> Result<PaginatedListResult, RangeFault> {
+) -> Result<Page, RangeFault> {
     let started = Instant::now();
     let mut tries = 1;
     loop {
         let page = {
             let _permit = bucket.connections.permit(true).await;
-            bucket.page(prefix, by_folder, token.clone()).await
+            let page = bucket.page(prefix, by_folder, token.clone());
+            timeout(PATIENCE, page).await.unwrap_or(Some(Err(Cause::Silent(PATIENCE))))
         };
         let cause = match page {
             Some(Ok(page)) => return Ok(page),

@@ -9,7 +9,7 @@ use std::time::Duration;
 #[non_exhaustive]
 pub struct StoreOptions {
     /// Options by name, as `object_store` has them for each kind of store: `region`, `endpoint`,
-    /// `access_key_id`, .. Beyond those, all kinds know `anonymous`, `allow_http`,
+    /// `access_key_id`, .., and for the Hugging Face hub `token` and `endpoint`. Beyond those, all kinds know `anonymous`, `allow_http`,
     /// `credentials` (`auto`, or `instance` to ask the machine's metadata server), and `unpinned`.
     /// They take precedence over the environment.
     pub options: BTreeMap<String, String>,

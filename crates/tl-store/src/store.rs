@@ -4,18 +4,22 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use object_store::path::Path;
 use tbl_io::{Location, Object, RangeFault, ReadError, Source, Storage, Stores};
+use tokio::time::timeout;
 
 use crate::address::{self, Address};
 use crate::ahead::Budget;
 use crate::answer::Head;
 use crate::bucket::{Bucket, Key, Limits};
+use crate::cause::Cause;
 use crate::clients;
 use crate::counters::{Counters, StoreStats};
 use crate::gate::{Connector, Gate, Hosts};
+use crate::hub::{Hub, HubOptions};
 use crate::list;
 use crate::net::Net;
 use crate::object::StoredObject;
@@ -24,12 +28,15 @@ use crate::read::read;
 use crate::version::Version;
 
 /// The schemes that this crate opens.
-const SCHEMES: [&str; 7] = ["s3", "gs", "az", "abfs", "abfss", "https", "http"];
+const SCHEMES: [&str; 8] = ["s3", "gs", "az", "abfs", "abfss", "hf", "https", "http"];
+
+/// The time for the length of an object without a byte.
+const HEAD: Duration = Duration::from_secs(30);
 
 /// The bytes that an object is opened with: the header of any container, and the index of most.
 const FRONT: u64 = 1 << 20;
 
-/// The stores of one set of options: S3, Google Cloud Storage, Azure and web servers.
+/// The stores of one set of options: S3, Google Cloud Storage, Azure, the Hugging Face hub and web servers.
 ///
 /// No thread is started and nothing is asked before the first object is opened. Clones share
 /// connections and counts, and the last one closes the connections, once no object is open.
@@ -87,6 +94,7 @@ impl RemoteStores {
         let mut buckets = lock(&self.0.buckets);
         let name = match address {
             Address::Bucket { store, bucket, .. } => format!("{store:?}://{bucket}"),
+            Address::Repository { repository, .. } => format!("{repository:?}"),
             Address::Web(_) => String::new(),
         };
         if let Some(bucket) = buckets.get(&name) {
@@ -105,6 +113,12 @@ impl RemoteStores {
                 let connector = |hosts| Connector(gate(hosts));
                 let client = clients::client(*store, bucket, &options.options, connector)?;
                 Bucket::of_client(client, limits, Arc::clone(&counters))
+            }
+            Address::Repository { repository, .. } => {
+                let options = HubOptions::new(&options.options)?;
+                let gate = gate(Hosts::Web { allow_http: options.common.allow_http });
+                let hub = Hub::new(gate, repository.clone(), &options)?;
+                Bucket::of_hub(hub, options, limits, Arc::clone(&counters))
             }
             Address::Web(url) => {
                 let (allow_http, unpinned) = clients::web(url, &options.options)?;
@@ -144,7 +158,7 @@ impl RemoteStores {
         let net = self.net()?;
         let address = Address::parse(folder.url().unwrap_or_default())?;
         let bucket = self.bucket(&net, &address)?;
-        let Address::Bucket { key, .. } = address else {
+        let (Address::Bucket { key, .. } | Address::Repository { key, .. }) = address else {
             return Err(Refusal::Io(io::Error::new(
                 io::ErrorKind::Unsupported,
                 "web servers list no files, expected the URL of a file",
@@ -165,7 +179,8 @@ pub(crate) async fn open(bucket: Arc<Bucket>, key: Key) -> Result<(Head, Bytes),
         Ok(head) => Ok((head, front.freeze())),
         // No range can be requested of an object without a byte.
         Err(RangeFault::Refused { status: 416, code, tries, elapsed }) => {
-            match bucket.head(&key).await {
+            let head = timeout(HEAD, bucket.head(&key)).await;
+            match head.unwrap_or(Err(Cause::Silent(HEAD))) {
                 Ok(head) if head.len == 0 => Ok((head, Bytes::new())),
                 Ok(_) => Err(RangeFault::Refused { status: 416, code, tries, elapsed }),
                 Err(cause) => Err(cause.fault(bucket.endpoint.as_deref(), tries, elapsed)),
@@ -178,14 +193,17 @@ pub(crate) async fn open(bucket: Arc<Bucket>, key: Key) -> Result<(Head, Bytes),
 pub(crate) fn key(address: Address) -> Result<Key, Refusal> {
     Ok(match address {
         Address::Web(url) => Key::Url(url),
-        Address::Bucket { key, version, .. } => {
-            if key.is_empty() || key.ends_with('/') {
-                return Err(address::Defect::NoKey.into());
-            }
-            let path = Path::parse(&key).map_err(|_| address::Defect::BadKey)?;
-            Key::Path { path, version }
-        }
+        Address::Bucket { key, version, .. } => path(&key, version)?,
+        Address::Repository { key, .. } => path(&key, None)?,
     })
+}
+
+fn path(key: &str, version: Option<String>) -> Result<Key, address::Defect> {
+    if key.is_empty() || key.ends_with('/') {
+        return Err(address::Defect::NoKey);
+    }
+    let path = Path::parse(key).map_err(|_| address::Defect::BadKey)?;
+    Ok(Key::Path { path, version })
 }
 
 impl Storage for RemoteStores {
@@ -203,7 +221,9 @@ impl Storage for RemoteStores {
 
     fn is_folder(&self, location: &Location) -> Result<bool, ReadError> {
         match Address::parse(location.url().unwrap_or_default()) {
-            Ok(Address::Bucket { key, .. }) => Ok(key.is_empty() || key.ends_with('/')),
+            Ok(Address::Bucket { key, .. } | Address::Repository { key, .. }) => {
+                Ok(key.is_empty() || key.ends_with('/'))
+            }
             Ok(Address::Web(url)) => Ok(url.path().ends_with('/')),
             Err(defect) => Err(Refusal::from(defect).error(redacted(location))),
         }

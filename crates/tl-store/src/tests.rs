@@ -17,6 +17,7 @@ use crate::bucket::{Bucket, Key, Limits};
 use crate::clients;
 use crate::counters::Counters;
 use crate::gate::{Answer, Connector, Gate, Hosts, Transport};
+use crate::hub::{Hub, HubOptions};
 use crate::options::OptionError;
 use crate::read::read;
 use crate::store;
@@ -42,6 +43,7 @@ fn options(dialect: Dialect) -> BTreeMap<String, String> {
         Dialect::Gcs => &[("bearer_token", SECRET)],
         // The key is base64.
         Dialect::Azure => &[("account_name", "dummy"), ("access_key", "cGxhbnRlZC1zZWNyZXQ=")],
+        Dialect::Hub => &[("token", SECRET)],
         Dialect::Http | _ => &[],
     };
     let endpoint = [("endpoint", "http://store.test"), ("allow_http", "true")];
@@ -61,6 +63,15 @@ fn bucket(service: &Arc<Service>) -> (Arc<Bucket>, Key, Arc<Counters>) {
         Dialect::S3 => ("s3://b/k", Store::S3),
         Dialect::Gcs => ("gs://b/k", Store::Gcs),
         Dialect::Azure => ("az://b/k", Store::Azure),
+        Dialect::Hub => {
+            let options = HubOptions::new(&options).unwrap();
+            let address = Address::parse("hf://datasets/o/b/k").unwrap();
+            let Address::Repository { repository, .. } = address.clone() else { panic!() };
+            let gate = gate(Hosts::Web { allow_http: true });
+            let hub = Hub::new(gate, repository, &options).unwrap();
+            let bucket = Bucket::of_hub(hub, options, limits, counters.clone());
+            return (Arc::new(bucket), store::key(address).unwrap(), counters);
+        }
         Dialect::Http | _ => {
             let bucket = Bucket::of_web(
                 gate(Hosts::Web { allow_http: true }),
@@ -214,7 +225,7 @@ async fn faults_never_give_wrong_bytes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fourteen_thousand_faults_never_give_wrong_bytes() {
+async fn many_faults_never_give_wrong_bytes() {
     matrix(20..200).await;
 }
 
@@ -255,7 +266,8 @@ async fn any_request_may_fail() {
 
 #[tokio::test(start_paused = true)]
 async fn a_replaced_object_is_named_with_both_versions() {
-    for dialect in Dialect::ALL {
+    // A file at a commit of the hub does not change.
+    for dialect in Dialect::ALL.into_iter().filter(|dialect| *dialect != Dialect::Hub) {
         let service = Arc::new(Service::new(dialect));
         service.objects.put("b/k", content(2 << 20));
         let (bucket, key, _) = bucket(&service);
@@ -315,6 +327,29 @@ async fn an_object_without_a_byte_is_opened() {
         let (bucket, key, _) = bucket(&service);
         let (head, front) = store::open(bucket, key).await.unwrap();
         assert_eq!((head.len, front.len()), (0, 0), "{dialect:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_hub_is_asked_once_for_a_file_until_its_address_ends() {
+    let mut service = Service::new(Dialect::Hub);
+    service.key = Some(SECRET.to_owned());
+    // The fifth request, which is for the third range.
+    service.faults = Faults::Numbered { fault: Fault::Forbidden, first: 4, count: 1 };
+    let stored = content(3 << 20);
+    service.objects.put("b/k", stored.clone());
+    let (bucket, key, counters) = bucket(&Arc::new(service));
+    let (head, _) = store::open(bucket.clone(), key.clone()).await.unwrap();
+    assert_eq!(counters.stats().gets, 3, "commit, address, file");
+    for (start, requests) in [(1 << 20, 1), (2 << 20, 3), ((2 << 20) + 100, 1)] {
+        let before = counters.stats().gets;
+        let mut bytes = Vec::new();
+        let sink = |part: Bytes| bytes.extend_from_slice(&part);
+        let range = start..start + 100;
+        read(&bucket, &key, range, Some(&head), true, sink).await.unwrap();
+        let start = usize::try_from(start).unwrap();
+        assert_eq!(bytes, stored[start..start + 100]);
+        assert_eq!(counters.stats().gets - before, requests, "{start}");
     }
 }
 

@@ -73,7 +73,7 @@ pub(super) struct RemoteResult {
     received_bytes: u64,
     /// The bytes of the samples that were loaded.
     used_bytes: u64,
-    /// What a thousand samples cost, with the prices that were given.
+    /// The price of a thousand samples, with the prices that were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     price_of_1000_samples: Option<f64>,
 }

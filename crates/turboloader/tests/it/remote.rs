@@ -72,6 +72,7 @@ impl Server {
             Dialect::S3 => &[("access_key_id", "dummy"), ("secret_access_key", SECRET)],
             Dialect::Gcs => &[("bearer_token", SECRET)],
             Dialect::Azure => &[("account_name", "dummy"), ("access_key", "cGxhbnRlZC1zZWNyZXQ=")],
+            Dialect::Hub => &[("token", SECRET)],
             Dialect::Http | _ => &[],
         };
         let mut options = StoreOptions::default();
@@ -88,6 +89,7 @@ impl Server {
             Dialect::S3 => format!("s3://b/{name}"),
             Dialect::Gcs => format!("gs://b/{name}"),
             Dialect::Azure => format!("az://b/{name}"),
+            Dialect::Hub => format!("hf://datasets/o/b/{name}"),
             Dialect::Http | _ => format!("{}/b/{name}", self.serving.endpoint()),
         }
     }
