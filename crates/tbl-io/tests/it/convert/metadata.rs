@@ -166,6 +166,17 @@ fn expected(samples: usize, blocks: &[(u64, MetadataBlock)]) -> Blocks {
 
 const SAMPLES: [&[u8]; 5] = [b"one", b"", b"three", &[4; 400], b"five"];
 
+/// Zeros where the length of the rest would be, in a section as long as our first block.
+#[test]
+fn a_section_that_ends_with_zeros_is_not_taken_for_ours() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("zeros");
+    let kind = MetadataType::from_code(0);
+    let blocks = [(0, block(kind, &[0; 16])), (0, block(kind, &[]))];
+    std::fs::write(&path, original(&SAMPLES, &blocks)).unwrap();
+    assert_eq!(blocks_of(&path), expected(SAMPLES.len(), &blocks));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
