@@ -57,7 +57,9 @@ pub use location::Location;
 pub use mmap::Mapped;
 pub use note::{Note, NotedSample};
 pub use open::{allow_open_files, open, open_all, open_all_in, open_in, open_source};
-pub use ranges::{Part, PartFault, Pin, RangeFault, Ranges, Unusable};
+pub use ranges::{
+    BackgroundReads, Part, PartFault, PartReceiver, Pin, RangeFault, Ranges, UnderWay, Unusable,
+};
 pub use reader::{Damage, MetadataTotals, RawView, ReadOptions, RowIndexTotals, TblFile, Verify};
 pub use repair::{RepairEvent, RepairOptions, RepairSummary, repair};
 pub use sample::{

@@ -1,7 +1,9 @@
 //! The storage seam: bytes by position, wherever they are kept.
 
+use std::any::Any;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -100,6 +102,50 @@ pub trait Ranges: Send + Sync + fmt::Debug {
     /// instead of read, so they must stay those of the pinned version.
     fn local(&self) -> Option<Source> {
         None
+    }
+
+    /// Reads that no thread waits for, if the store has them.
+    fn background(&self) -> Option<&dyn BackgroundReads> {
+        None
+    }
+}
+
+/// Reads of an object that no thread waits for.
+///
+/// A loader that knows which samples it will need requests many of them at once this way, without a
+/// thread for each.
+pub trait BackgroundReads {
+    /// Begins to read from the start of the first part to the end of the last, and hands the parts to
+    /// `receiver` in order, each when its last byte is there. What lies between parts is dropped.
+    ///
+    /// Parts are ascending, disjoint, not empty, and inside the object. `receiver` is dropped when the read has
+    /// ended; if that is before the last part, the read has failed. A blocking read of the same bytes
+    /// gives the fault. Must not block.
+    fn start(&self, parts: Vec<Range<u64>>, receiver: Box<dyn PartReceiver>) -> UnderWay;
+}
+
+/// Takes the parts of a range as they arrive. Must not block.
+pub trait PartReceiver: Send {
+    /// Memory for the next part, whose bytes have begun to arrive. What it holds is overwritten.
+    fn buffer(&mut self) -> Vec<u8>;
+
+    /// The next part, in such memory.
+    fn receive(&mut self, part: Vec<u8>);
+}
+
+/// A read under way. It ends when this is dropped.
+pub struct UnderWay(#[expect(dead_code, reason = "dropping it is its use")] Box<dyn Any + Send>);
+
+impl UnderWay {
+    /// A read that ends when `guard` is dropped.
+    pub fn new(guard: impl Any + Send) -> Self {
+        Self(Box::new(guard))
+    }
+}
+
+impl fmt::Debug for UnderWay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UnderWay").finish_non_exhaustive()
     }
 }
 

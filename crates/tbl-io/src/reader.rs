@@ -372,6 +372,10 @@ impl SampleSource for TblFile {
 }
 
 impl StoredSamples for TblFile {
+    fn source(&self) -> Option<&Source> {
+        Some(&self.source)
+    }
+
     fn read_block(
         &self,
         index: u64,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::error::{FileKind, ReadError};
 use crate::identity::{self, Times, Told};
 use crate::location::Location;
-use crate::ranges::{Part, PartFault, RangeFault, Ranges};
+use crate::ranges::{BackgroundReads, Part, PartFault, RangeFault, Ranges};
 
 /// Bytes of an object that are read at once where all of it is copied.
 const COPIED_BLOCK: u64 = 16 << 20;
@@ -204,6 +204,14 @@ impl Source {
         }
         drop(parts);
         Ok(read)
+    }
+
+    /// Reads that no thread waits for, of an object in a store that has them.
+    pub fn background(&self) -> Option<&dyn BackgroundReads> {
+        match &self.backing {
+            Backing::Ranges(ranges) => ranges.background(),
+            Backing::File(_) | Backing::Memory(_) => None,
+        }
     }
 
     /// Tells the operating system that the range will be read soon. A hint: the read itself will

@@ -394,6 +394,10 @@ impl SampleSource for TarArchive {
 }
 
 impl StoredSamples for TarArchive {
+    fn source(&self) -> Option<&Source> {
+        Some(&self.source)
+    }
+
     fn view(&self, index: u64) -> Result<Option<&[u8]>, ReadError> {
         let member = self.member(index)?;
         let Extent { offset, size } = self.extents.of(member);

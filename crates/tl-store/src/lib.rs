@@ -5,6 +5,7 @@
 mod address;
 mod ahead;
 mod answer;
+mod background;
 mod bucket;
 mod cause;
 mod clients;

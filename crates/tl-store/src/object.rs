@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use bytes::{Bytes, BytesMut};
-use tbl_io::{Part, PartFault, Pin, RangeFault, Ranges};
+use tbl_io::{BackgroundReads, Part, PartFault, Pin, RangeFault, Ranges};
 
 use crate::ahead::{Budget, ReadAhead};
 use crate::answer::Head;
@@ -19,14 +19,32 @@ const REQUEST: u64 = 8 << 20;
 
 /// An object of a store, in the version that it had when it was opened.
 pub(crate) struct StoredObject {
-    net: Arc<Net>,
-    bucket: Arc<Bucket>,
-    key: Key,
-    head: Head,
+    pub(crate) net: Arc<Net>,
+    pub(crate) version: ObjectVersion,
     pin: Pin,
     /// The first bytes, which came when the object was opened.
     front: Mutex<Option<Bytes>>,
     ahead: Arc<ReadAhead>,
+}
+
+/// One version of an object, and where it is.
+#[derive(Clone)]
+pub(crate) struct ObjectVersion {
+    bucket: Arc<Bucket>,
+    key: Key,
+    head: Head,
+}
+
+impl ObjectVersion {
+    /// Reads a range of it. `sink` gets the bytes in order, each once.
+    pub(crate) async fn read(
+        &self,
+        range: Range<u64>,
+        is_urgent: bool,
+        sink: impl FnMut(Bytes),
+    ) -> Result<(), RangeFault> {
+        read(&self.bucket, &self.key, range, Some(&self.head), is_urgent, sink).await.map(drop)
+    }
 }
 
 /// A part of a request, by its number: bytes in order, and then the end.
@@ -53,11 +71,12 @@ impl StoredObject {
     ) -> Self {
         let pin = head.version.pin(bucket.endpoint.as_deref());
         let ahead = Arc::new(ReadAhead::new(budget));
-        Self { net, bucket, key, head, pin, front: Mutex::new(front), ahead }
+        let version = ObjectVersion { bucket, key, head };
+        Self { net, version, pin, front: Mutex::new(front), ahead }
     }
 
     /// The bytes that came when the object was opened, if they are kept and have the whole range.
-    fn in_front(&self, offset: u64, len: usize) -> Option<Bytes> {
+    pub(crate) fn in_front(&self, offset: u64, len: usize) -> Option<Bytes> {
         let front = self.front.lock().unwrap_or_else(PoisonError::into_inner);
         let start = usize::try_from(offset).ok()?;
         let end = start.checked_add(len)?;
@@ -67,16 +86,14 @@ impl StoredObject {
     /// Starts requests for what was announced, as far as the budget reaches.
     fn request_ahead(&self) {
         while let Some(request) = self.ahead.next() {
-            let bucket = Arc::clone(&self.bucket);
-            let key = self.key.clone();
-            let head = self.head.clone();
+            let version = self.version.clone();
             let start = request.range.start;
             let task = self.net.engine().spawn(async move {
                 let mut bytes = BytesMut::new();
                 let sink = |part: Bytes| bytes.extend_from_slice(&part);
                 let range = request.range.clone();
                 // A reader asks once more and gets the reason.
-                if read(&bucket, &key, range, Some(&head), false, sink).await.is_ok() {
+                if version.read(range, false, sink).await.is_ok() {
                     request.arrived(bytes);
                 }
             });
@@ -89,32 +106,34 @@ impl StoredObject {
     }
 
     /// Starts the request for one piece.
-    fn start(
+    fn start_piece(
         &self,
         piece: usize,
         range: Range<u64>,
         arrivals: &mpsc::Sender<Arrival>,
     ) -> Result<Task, RangeFault> {
-        let bucket = Arc::clone(&self.bucket);
-        let key = self.key.clone();
-        let head = self.head.clone();
+        let version = self.version.clone();
         let arrivals = arrivals.clone();
         self.net.engine().spawn(async move {
             let send = |arrival| drop(arrivals.send(arrival));
             let sink = |bytes| send(Arrival::Bytes(piece, bytes));
-            let result = read(&bucket, &key, range, Some(&head), true, sink).await;
-            send(Arrival::End(piece, result.map(drop)));
+            let result = version.read(range, true, sink).await;
+            send(Arrival::End(piece, result));
         })
     }
 }
 
 impl Ranges for StoredObject {
     fn len(&self) -> u64 {
-        self.head.len
+        self.version.head.len
     }
 
     fn pin(&self) -> &Pin {
         &self.pin
+    }
+
+    fn background(&self) -> Option<&dyn BackgroundReads> {
+        Some(self)
     }
 
     fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> Result<(), RangeFault> {
@@ -135,7 +154,7 @@ impl Ranges for StoredObject {
             while start < end {
                 let stop = end.min(start + REQUEST);
                 let at = usize::try_from(start - part.offset).unwrap_or(usize::MAX);
-                let task = self.start(pieces.len(), start..stop, &sender);
+                let task = self.start_piece(pieces.len(), start..stop, &sender);
                 tasks.push(task.map_err(|fault| PartFault { part: number, fault })?);
                 pieces.push(Piece { part: number, at });
                 start = stop;
@@ -166,7 +185,7 @@ impl Ranges for StoredObject {
     }
 
     fn will_need(&self, offset: u64, len: u64) {
-        let end = offset.saturating_add(len).min(self.head.len);
+        let end = offset.saturating_add(len).min(self.version.head.len);
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         if self.in_front(offset, len).is_none() {
             self.ahead.announce(offset..end);
@@ -177,7 +196,7 @@ impl Ranges for StoredObject {
     fn dont_need(&self, offset: u64, len: u64) {
         let mut front = self.front.lock().unwrap_or_else(PoisonError::into_inner);
         // A small object stays, which costs less than another request.
-        let is_whole = |front: &Bytes| front.len() as u64 == self.head.len;
+        let is_whole = |front: &Bytes| front.len() as u64 == self.version.head.len;
         if offset == 0
             && front.as_ref().is_some_and(|front| !is_whole(front) && len >= front.len() as u64)
         {
@@ -198,8 +217,8 @@ impl Drop for StoredObject {
 impl fmt::Debug for StoredObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StoredObject")
-            .field("key", &self.key)
-            .field("head", &self.head)
+            .field("key", &self.version.key)
+            .field("head", &self.version.head)
             .finish_non_exhaustive()
     }
 }

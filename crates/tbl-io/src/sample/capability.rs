@@ -6,6 +6,7 @@ use std::ops::{ControlFlow, Range};
 
 use super::{Field, SampleName, SampleSource, StoredBytes};
 use crate::error::ReadError;
+use crate::source::Source;
 
 /// Access to the bytes of samples as they are stored, for callers that read them by other means than
 /// [`SampleSource::read_into`].
@@ -18,6 +19,12 @@ pub trait StoredSamples {
     /// # Errors
     /// As for [`entry`](SampleSource::entry), and a size beyond the reader's limits.
     fn stored(&self, index: u64) -> Result<Option<StoredBytes>, ReadError>;
+
+    /// The file or object that has the stored bytes of all samples, if they are in one.
+    /// [`stored`](Self::stored) then opens nothing.
+    fn source(&self) -> Option<&Source> {
+        None
+    }
 
     /// Makes sample `index` of its [`stored`](Self::stored) bytes, in place: decompresses them where
     /// they are compressed, and checks the checksums that the container has. The default is for
