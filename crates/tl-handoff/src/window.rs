@@ -210,6 +210,37 @@ impl Window {
         }
     }
 
+    /// The first row that has not been taken, once it is one or `row` is less than `lead` after it.
+    /// `None` when nothing can be read any more.
+    pub fn first_within(&self, row: u64, lead: u64) -> Option<u64> {
+        let mut state = lock(&self.state);
+        while !state.closed && row.saturating_sub(state.first) >= lead {
+            state = wait(&self.room, state);
+        }
+        (!state.closed).then_some(state.first)
+    }
+
+    /// Charges rows that are read together, by row and bytes, once all of them fit or no other row is
+    /// charged. Rows that others have begun are left out. Returns the rows to read: none if all have
+    /// been begun, or the window is closed.
+    pub fn admit_together(&self, mut rows: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+        let mut state = lock(&self.state);
+        loop {
+            rows.retain(|&(row, _)| !state.closed && state.is_idle(row));
+            let sum = rows.iter().fold(state.bytes, |sum, (_, bytes)| sum.saturating_add(*bytes));
+            if state.bytes == 0 || sum <= self.budget || rows.is_empty() {
+                break;
+            }
+            state = wait(&self.room, state);
+        }
+        for &(row, bytes) in &rows {
+            state.bytes += bytes;
+            *state.slot_or_new(row) = Slot::Reading(bytes);
+            self.counters.begin(bytes);
+        }
+        rows
+    }
+
     /// Charges a claimed row with its bytes, at once or, if `waits`, once they fit. One row is
     /// always admitted.
     pub fn admit(&self, row: u64, bytes: u64, waits: bool) -> Admission {

@@ -46,6 +46,25 @@ fn bytes_are_bounded_but_one_row_is_always_let_in() {
 }
 
 #[test]
+fn rows_are_let_in_together_without_those_that_are_taken() {
+    let window = Window::new(0..9, 10, 4);
+    assert_eq!(window.take(1, || ()), None);
+    assert_eq!(window.admit_together(vec![(0, 4), (1, 50), (7, 6)]), [(0, 4), (7, 6)]);
+    assert_eq!(window.first_within(5, 6), Some(0));
+    assert_eq!(window.admit(2, 1, false), Admission::Full);
+    assert_eq!(window.admit_together(vec![(0, 4), (1, 50)]), [], "all have been begun");
+    window.complete(7, Some(fetched(7)));
+    window.complete(0, Some(fetched(0)));
+    assert_eq!(window.take(0, || ()), Some(fetched(0)));
+    assert_eq!(window.take(7, || ()), Some(fetched(7)));
+    assert_eq!(window.first_within(3, 2), Some(2));
+    // More than the budget is let in where nothing else is.
+    assert_eq!(window.admit_together(vec![(3, 40)]), [(3, 40)]);
+    window.close();
+    assert_eq!((window.admit_together(vec![(5, 1)]), window.first_within(2, 9)), (vec![], None));
+}
+
+#[test]
 fn readers_pass_over_what_workers_have() {
     let window = Window::new(0..10_000, 10, 4);
     assert_eq!(window.take(0, || ()), None);
