@@ -78,7 +78,9 @@ pub struct LoaderConfig {
     /// The threads that read samples. Default the workers.
     pub readers: Readers,
     /// The lead of readers in bytes of samples; a larger sample is read alone. 0, the default,
-    /// means 64 MiB.
+    /// means 64 MiB. With [`Readers::Planned`] it means 256 MiB, or two windows of a block shuffle
+    /// where those are more, but at most a quarter of the machine's memory and an eighth of
+    /// `memory_budget`.
     pub read_ahead_bytes: u64,
     /// The number of latest events that a trace keeps, of 48 bytes each. 0, the default, means no
     /// trace. See [`Loader::write_trace`](crate::Loader::write_trace).
@@ -177,7 +179,7 @@ impl LoaderConfig {
             self.prefetch = self.prefetch_bytes.map_or(default, |_| BATCHES_IN_BYTES);
         }
         let readers = match self.readers {
-            Readers::Workers => 1,
+            Readers::Workers | Readers::Planned => 1,
             Readers::Threads(threads) => threads,
             Readers::Uring { depth, .. } => usize::try_from(depth).unwrap_or(usize::MAX),
         };
@@ -225,7 +227,7 @@ impl LoaderConfig {
 }
 
 /// Some 600 photographs: enough to keep any disk busy while a worker decodes the first of them.
-const READ_AHEAD_BYTES: u64 = 64 << 20;
+pub(crate) const READ_AHEAD_BYTES: u64 = 64 << 20;
 
 /// Batches in flight where bytes bound them and nothing else does: each takes memory that the bytes
 /// do not count.

@@ -20,7 +20,8 @@ use crate::memory::MemoryReport;
 use crate::memory_limits::MemoryLimits;
 use crate::note::LoaderNote;
 use crate::order::{Order, Samples};
-use crate::readers::{REMOTE_READERS, Readers};
+use crate::reader;
+use crate::readers::Readers;
 use crate::schedule::Schedule;
 use crate::shared::Shared;
 use crate::state::LoaderState;
@@ -65,11 +66,12 @@ impl Loader {
     /// samples, or without images for a recipe that decodes; a sampler that selects no sample;
     /// fewer samples than a global batch with [`Tail::Drop`](crate::Tail).
     pub fn new(dataset: Dataset, config: LoaderConfig) -> Result<Self, PipelineError> {
+        let configured_lead = config.read_ahead_bytes;
         let mut config = config.resolve()?;
         dataset.require_samples()?;
         let reads_samples = !matches!(config.work, Work::Columns(_));
         if config.readers == Readers::Workers && reads_samples && dataset.is_remote() {
-            config.readers = Readers::Threads(REMOTE_READERS);
+            config.readers = Readers::Planned;
         }
         if matches!(config.work, Work::Images(_)) {
             dataset.require_images()?;
@@ -93,6 +95,11 @@ impl Loader {
             let positions = schedule.positions();
             let global_batch = schedule.global_batch();
             return Err(EmptyError::NoBatch { positions, global_batch }.into());
+        }
+        if config.readers == Readers::Planned {
+            let (bytes, note) = reader::lead_bytes(&dataset, &config, configured_lead);
+            config.read_ahead_bytes = bytes;
+            notes.extend(note);
         }
         let user_transforms = config.bind()?;
         if let Batching::Buckets(buckets) = config.batching {

@@ -32,6 +32,14 @@ pub enum LoaderNote {
         /// The panic's message on one line, or empty.
         message: String,
     },
+    /// Blocks of a shuffle over objects in stores are requested in parts, because fewer bytes are read
+    /// ahead than two windows of the shuffle have.
+    ShortReadAhead {
+        /// The bytes that are read ahead.
+        bytes: u64,
+        /// Those that it would take.
+        wanted: u64,
+    },
     /// A sample was bad, and was skipped, replaced or filled: the first one of the loader.
     /// [`Loader::audit`](crate::Loader::audit) lists all, [`Loader::stats`](crate::Loader::stats)
     /// counts them.
@@ -85,6 +93,13 @@ impl fmt::Display for LoaderNote {
             Self::ReadAheadPanicked { sample, message } => {
                 write!(f, "reading ahead panicked at sample {sample}: {message}")
             }
+            Self::ShortReadAhead { bytes, wanted } => write!(
+                f,
+                "{} MiB are read ahead, and the shuffle needs {} MiB to request its blocks whole: it \
+                 takes more requests, each for fewer samples",
+                bytes >> 20,
+                wanted.div_ceil(1 << 20)
+            ),
             Self::BadSample { outcome, error } => {
                 let policy = match outcome {
                     Outcome::Replaced { .. } => "replaced",

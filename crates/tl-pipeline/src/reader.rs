@@ -5,18 +5,21 @@
 //! not files.
 
 mod counters;
+mod lead;
+mod plan;
+mod planned;
 
 use std::io;
 use std::time::{Duration, Instant};
 
-use tbl_io::{PageCache, SampleSourceExt, StoredBytes};
+use tbl_io::{PageCache, SampleSource, SampleSourceExt, StoredBytes};
 use tl_handoff::sync::{Arc, thread};
 use tl_handoff::window::{Admission, Claim, Fetched, Window};
 
 use crate::crew::until_over;
 use crate::note::LoaderNote;
 use crate::panics::catch_panic;
-use crate::readers::{Readers, THREADS_INSTEAD};
+use crate::readers::{REMOTE_READERS, Readers, THREADS_INSTEAD};
 use crate::run::{EpochOrder, Run};
 use crate::stage::Stage;
 use crate::trace::{Event, EventBuffer, EventKind};
@@ -24,6 +27,7 @@ use crate::work::Work;
 
 pub use counters::ReaderStats;
 pub(crate) use counters::{ReaderCounters, Waits, nanoseconds};
+pub(crate) use lead::bytes as lead_bytes;
 
 /// Does something for a sample before its turn. What panics is noted and nothing else: the sample's
 /// own turn says what is wrong with it.
@@ -41,6 +45,16 @@ pub(crate) fn start(run: &Arc<Run>, threads: &mut Vec<thread::JoinHandle<()>>) {
     let count = match run.config().readers {
         Readers::Workers => return,
         Readers::Threads(count) => count,
+        Readers::Planned => {
+            run.shared().counters.readers.start_planned();
+            threads.extend(start_planned(run));
+            let is_planned = |source: &dyn SampleSource| planned::object(source).is_some();
+            if run.dataset().shards().iter().all(|source| is_planned(&**source)) {
+                return;
+            }
+            // Objects of one sample each, which are opened when they are read.
+            REMOTE_READERS
+        }
         Readers::Uring { depth, page_cache } => match start_uring(run, depth, page_cache) {
             Ok(thread) => {
                 threads.extend(thread);
@@ -54,12 +68,23 @@ pub(crate) fn start(run: &Arc<Run>, threads: &mut Vec<thread::JoinHandle<()>>) {
             }
         },
     };
-    run.shared().counters.readers.start(count);
+    if run.config().readers != Readers::Planned {
+        run.shared().counters.readers.start(count);
+    }
     for reader in 0..count {
         let run_of_reader = Arc::clone(run);
         let body = move || until_over(&run_of_reader, |run| read_one_by_one(run, reader));
         threads.extend(spawn(run, reader, body));
     }
+}
+
+/// Starts the thread that requests rows in the background.
+fn start_planned(run: &Arc<Run>) -> Option<thread::JoinHandle<()>> {
+    let run_of_reader = Arc::clone(run);
+    let rows = run.rows.clone();
+    spawn(run, 0, move || {
+        until_over(&run_of_reader, |run| planned::request_rows(run, &rows));
+    })
 }
 
 fn spawn(
@@ -95,10 +120,24 @@ struct Lookup<'a> {
     scratch: Vec<u8>,
 }
 
-impl Lookup<'_> {
+impl<'a> Lookup<'a> {
+    fn new(run: &'a Run) -> Self {
+        Self { run, epoch: None, scratch: Vec::new() }
+    }
+
     /// `None` for a sample that nobody reads, because a cache is expected to have it or it is viewed,
     /// and for one that something is wrong with, which its worker finds out.
     fn wanted(&mut self, row: u64) -> Option<Wanted> {
+        let run = self.run;
+        self.look(row, |sample, scratch| find(run, sample, row, scratch))
+    }
+
+    /// The result of `find` for the sample of a row.
+    fn look<T>(
+        &mut self,
+        row: u64,
+        find: impl FnOnce(u64, &mut Vec<u8>) -> Option<T>,
+    ) -> Option<T> {
         let place = self.run.place(row);
         let known = self.epoch.take().filter(|epoch| epoch.number == place.epoch);
         let epoch = self.epoch.insert(known.unwrap_or_else(|| self.run.order(place.epoch)));
@@ -107,9 +146,8 @@ impl Lookup<'_> {
         let slot = self.run.slot(grouping.as_deref(), place);
         let sample = epoch.order.sample_at(slot.position);
         let sample = sample.expect("a position is below their number");
-        let run = self.run;
         let scratch = &mut self.scratch;
-        catch_prefetch_panic(run, sample, || find(run, sample, row, scratch)).flatten()
+        catch_prefetch_panic(self.run, sample, || find(sample, scratch)).flatten()
     }
 }
 
@@ -118,6 +156,9 @@ fn find(run: &Run, sample: u64, row: u64, scratch: &mut Vec<u8>) -> Option<Wante
         return None;
     }
     let (source, local) = run.dataset().locate(sample).ok()?;
+    if run.config().readers == Readers::Planned && planned::object(source).is_some() {
+        return None;
+    }
     if run.config().work == Work::Views && source.view(local).ok()?.is_some() {
         return None;
     }
@@ -132,16 +173,16 @@ fn find(run: &Run, sample: u64, row: u64, scratch: &mut Vec<u8>) -> Option<Wante
 }
 
 /// Counts and traces what a reader reads.
-struct Log<'a> {
-    counters: &'a ReaderCounters,
+struct Log {
+    counters: Arc<ReaderCounters>,
     events: Option<EventBuffer>,
 }
 
-impl<'a> Log<'a> {
-    fn new(run: &'a Run, reader: usize) -> Self {
+impl Log {
+    fn new(run: &Run, reader: usize) -> Self {
         let shared = run.shared();
         let events = shared.trace.as_ref().map(|trace| trace.reader(reader));
-        Self { counters: &shared.counters.readers, events }
+        Self { counters: Arc::clone(&shared.counters.readers), events }
     }
 
     /// Records that `sample` was read, from `start` on, in a lane next to those of other reads.
@@ -165,7 +206,7 @@ fn read_one_by_one(run: &Run, reader: usize) {
     let Some(window) = run.window() else { return };
     let _watch = Watch { window };
     let mut log = Log::new(run, reader);
-    let mut lookup = Lookup { run, epoch: None, scratch: Vec::new() };
+    let mut lookup = Lookup::new(run);
     while let Claim::Row(row) = window.claim(true) {
         let Some(wanted) = lookup.wanted(row) else { continue };
         if window.admit(wanted.row, wanted.bytes, true) == Admission::Granted {
@@ -175,7 +216,7 @@ fn read_one_by_one(run: &Run, reader: usize) {
 }
 
 /// Reads a sample here and now.
-fn read(run: &Run, window: &Window, wanted: &Wanted, log: &mut Log<'_>) -> Option<Fetched> {
+fn read(run: &Run, window: &Window, wanted: &Wanted, log: &mut Log) -> Option<Fetched> {
     let start = Instant::now();
     let mut bytes = window.spare();
     let read = catch_prefetch_panic(run, wanted.sample, || match &wanted.stored {
@@ -227,7 +268,7 @@ fn start_uring(
 fn read_side_by_side(run: &Run, mut reader: tbl_io::UringReader) {
     let Some(window) = run.window() else { return };
     let _watch = Watch { window };
-    let mut lookup = Lookup { run, epoch: None, scratch: Vec::new() };
+    let mut lookup = Lookup::new(run);
     let mut log = Log::new(run, 0);
     // The samples of the rows that are being read, with the start and the lane of each read.
     let mut under_way = std::collections::HashMap::new();

@@ -6,10 +6,14 @@ use tbl_io::PageCache;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Readers {
-    /// The workers, each when it needs a sample. The system gets hints 32 samples ahead. Of a data
-    /// set in stores 32 threads read.
+    /// The workers, each when it needs a sample. The system gets hints 32 samples ahead. A data set
+    /// in stores gets [`Planned`](Self::Planned) instead.
     #[default]
     Workers,
+    /// One thread that requests the samples of objects in stores in the background, ahead of the
+    /// workers: neighbours in an object that are needed soon come with one request. 32 threads read
+    /// what is not requested, if any is: objects of one sample each, and files.
+    Planned,
     /// This many separate threads, ahead of the workers.
     Threads(usize),
     /// One thread that keeps `depth` reads in flight through `io_uring`. Without it (the feature
@@ -30,8 +34,8 @@ pub(crate) const THREADS_INSTEAD: usize = 4;
 /// decoded, and at 100 KB a sample a few megabytes of page cache.
 pub(crate) const READ_AHEAD: u64 = 32;
 
-/// Readers of a data set in stores where the workers would read: with 30 ms to the first byte they
-/// get 1 000 samples a second.
+/// Threads that read objects of one sample each: with 30 ms to the first byte they get 1 000 samples
+/// a second.
 pub(crate) const REMOTE_READERS: usize = 32;
 
 /// More readers, or reads under way, than this are a mistake in the caller's arithmetic.
@@ -42,6 +46,7 @@ impl Readers {
     pub(crate) fn buffers(self, workers: usize) -> Option<usize> {
         match self {
             Self::Workers => None,
+            Self::Planned => Some(REMOTE_READERS + workers),
             Self::Threads(threads) => Some(threads.max(THREADS_INSTEAD) + workers),
             Self::Uring { depth, .. } => {
                 Some(usize::try_from(depth).unwrap_or(MAX_READERS).max(THREADS_INSTEAD) + workers)

@@ -193,6 +193,14 @@ impl Report {
                 100.0 * self.share(stage),
                 self.why(limit)
             ),
+            Some(limit @ Limit::Readers) if self.stats.readers.is_planned => format!(
+                "Limited by the store: the workers wait for it {:.0} % of their time and read what \
+                 had not been requested {:.0} %, and the {rate:.0} samples/s could be \
+                 {reachable:.0} without that{}.",
+                100.0 * self.reader_wait(),
+                100.0 * self.late(),
+                self.why(limit)
+            ),
             Some(limit @ Limit::Readers) => {
                 let readers = self.stats.readers.readers;
                 let used = self.reader_use();
@@ -254,9 +262,17 @@ impl Report {
     }
 
     fn fmt_readers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ReaderStats { readers, samples, late, .. } = self.stats.readers;
+        let ReaderStats { readers, is_planned, samples, late, .. } = self.stats.readers;
         if readers == 0 {
             return Ok(());
+        }
+        if is_planned {
+            return writeln!(
+                f,
+                "requests {:.1} samples ready when a worker asks, {late} of {} read by workers instead",
+                self.read_ahead(),
+                samples.saturating_add(late)
+            );
         }
         writeln!(
             f,

@@ -58,7 +58,9 @@ pub(crate) struct Run {
     /// The right to begin batches; `None` while another run has it and memory is bounded.
     ticket: Option<RunTicket>,
     /// The window of rows that readers have read ahead, with readers.
-    window: Option<Window>,
+    window: Option<Arc<Window>>,
+    /// The rows of all batches.
+    pub(crate) rows: Range<u64>,
     shared: Arc<Shared>,
 }
 
@@ -92,7 +94,7 @@ impl Run {
         let buffers = config.readers.buffers(config.workers);
         let window = buffers.map(|spare| {
             let counters = Arc::clone(&shared.counters.readers.window);
-            Window::new(rows, config.read_ahead_bytes, spare).counting(counters)
+            Arc::new(Window::new(rows.clone(), config.read_ahead_bytes, spare).counting(counters))
         });
         let ticket = shared.memory.permits.begin(first);
         if ticket.is_none() {
@@ -100,7 +102,7 @@ impl Run {
         }
         let orders = RecentCache::new(ORDERS);
         let is_over = AtomicBool::new(false);
-        Self { ring, first_epoch: epoch, orders, is_over, ticket, window, shared }
+        Self { ring, first_epoch: epoch, orders, is_over, ticket, window, rows, shared }
     }
 
     /// The place of row `row` of the run.
@@ -215,7 +217,7 @@ impl Run {
     }
 
     /// The window of rows that readers have read ahead, with readers.
-    pub(crate) fn window(&self) -> Option<&Window> {
+    pub(crate) fn window(&self) -> Option<&Arc<Window>> {
         self.window.as_ref()
     }
 

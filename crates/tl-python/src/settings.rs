@@ -113,6 +113,7 @@ impl Settings<'_> {
             },
             fields: self.fields(columns)?,
             cache: self.cache(),
+            read_ahead_bytes: self.read_ahead.unwrap_or(0),
             ..LoaderConfig::new(work)
         };
         if self.readers > 0 {

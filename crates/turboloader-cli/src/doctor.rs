@@ -203,6 +203,8 @@ impl Examination<'_> {
         training: &Report,
     ) -> Result<Option<MoreReaders>, Failure> {
         let now = match training.limit() {
+            // One thread requests as many samples as the store brings.
+            _ if training.stats().readers.is_planned => return Ok(None),
             Some(Limit::Readers) => training.stats().readers.readers,
             Some(Limit::Stage(Stage::Read)) => {
                 // Those who read: the workers, or readers that they wait for.

@@ -41,7 +41,7 @@ impl Sequence {
     }
 
     /// All samples, shuffled in this way, which needs no parameters that can be wrong.
-    pub(super) fn of_all(sample_count: u64, shuffle: Shuffle) -> Self {
+    pub(crate) fn of_all(sample_count: u64, shuffle: Shuffle) -> Self {
         let listing = Listing::all(sample_count);
         let arrangement = Arrangement::Permuted;
         let once = sample_count;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tl_handoff::sync::{Arc, AtomicU64, Ordering};
+use tl_handoff::sync::{Arc, AtomicBool, AtomicU64, Ordering};
 use tl_handoff::window::WindowCounters;
 
 /// The counters of readers, and their lead over the workers. All are 0 if workers read.
@@ -11,6 +11,9 @@ use tl_handoff::window::WindowCounters;
 pub struct ReaderStats {
     /// Samples that can be read at once: threads, or reads under way through `io_uring`.
     pub readers: usize,
+    /// Whether they are requested from stores ([`Readers::Planned`](crate::Readers::Planned)): then
+    /// one reader requests many samples at once.
+    pub is_planned: bool,
     /// Samples that are being read at this moment.
     pub reading: u64,
     /// Samples that wait for their worker at this moment.
@@ -36,9 +39,10 @@ pub struct ReaderStats {
 impl ReaderStats {
     /// The difference to `earlier`. Values that are not sums stay as they are.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
-        let Self { readers, reading, ready, bytes, .. } = *self;
+        let Self { readers, is_planned, reading, ready, bytes, .. } = *self;
         Self {
             readers,
+            is_planned,
             reading,
             ready,
             bytes,
@@ -66,6 +70,7 @@ pub(crate) struct Waits {
 pub(crate) struct ReaderCounters {
     pub(crate) window: Arc<WindowCounters>,
     readers: AtomicU64,
+    is_planned: AtomicBool,
     samples: AtomicU64,
     bytes_read: AtomicU64,
     read_time: AtomicU64,
@@ -78,6 +83,12 @@ impl ReaderCounters {
     /// So many samples can be read at once.
     pub(crate) fn start(&self, readers: usize) {
         self.readers.store(readers as u64, Ordering::Relaxed);
+    }
+
+    /// Samples are requested from stores.
+    pub(crate) fn start_planned(&self) {
+        self.is_planned.store(true, Ordering::Relaxed);
+        self.start(1);
     }
 
     /// A reader has read a sample.
@@ -98,6 +109,7 @@ impl ReaderCounters {
         let time = |counter: &AtomicU64| Duration::from_nanos(value(counter));
         ReaderStats {
             readers: usize::try_from(value(&self.readers)).unwrap_or(usize::MAX),
+            is_planned: self.is_planned.load(Ordering::Relaxed),
             reading: self.window.reading(),
             ready: self.window.ready(),
             bytes: self.window.bytes(),

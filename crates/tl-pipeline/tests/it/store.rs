@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,8 +14,9 @@ use std::time::Duration;
 use idv_format::Compression;
 use tbf_format::BuildOptions;
 use tbl_io::{
-    Location, NewSample, Object, Part, PartFault, Pin, RangeFault, Ranges, ReadError, Source,
-    Storage, Stores, StreamWriter, TarOptions, TarWriter, TblVersion, WriteOptions,
+    BackgroundReads, Location, NewSample, Object, Part, PartFault, PartReceiver, Pin, RangeFault,
+    Ranges, ReadError, Source, Storage, Stores, StreamWriter, TarOptions, TarWriter, TblVersion,
+    UnderWay, WriteOptions,
 };
 use tl_pipeline::{
     CacheKind, Columns, Dataset, Fields, Loader, LoaderConfig, OnError, PipelineError, Readers,
@@ -117,7 +119,7 @@ impl Storage for MemoryStore {
 }
 
 /// A version of an object.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct StoredObject {
     shared: Arc<Shared>,
     url: String,
@@ -179,6 +181,27 @@ impl Ranges for StoredObject {
         let objects = self.shared.objects.lock().unwrap();
         let bytes = || objects[&self.url].1.to_vec();
         self.shared.has_copies.then(|| Source::from_bytes(&self.url, bytes()))
+    }
+
+    fn background(&self) -> Option<&dyn BackgroundReads> {
+        Some(self)
+    }
+}
+
+impl BackgroundReads for StoredObject {
+    fn start(&self, parts: Vec<Range<u64>>, mut receiver: Box<dyn PartReceiver>) -> UnderWay {
+        let object = self.clone();
+        thread::spawn(move || {
+            object.round_trip();
+            for part in parts {
+                let mut bytes = receiver.buffer();
+                bytes.resize(usize::try_from(part.end - part.start).unwrap(), 0);
+                // The rest is missing where a part is refused.
+                let Ok(()) = object.copy(part.start, &mut bytes) else { return };
+                receiver.receive(bytes);
+            }
+        });
+        UnderWay::new(())
     }
 }
 
@@ -357,6 +380,31 @@ fn a_local_file_and_one_of_a_store_are_one_data_set() {
         let config = LoaderConfig { readers, ..config(train()) };
         let expected = rows(Dataset::open(&[&tar, &tbl]).unwrap(), config.clone());
         assert!(rows(joined(), config) == expected);
+    }
+}
+
+#[test]
+fn neighbours_that_are_needed_soon_come_together() {
+    let root = tempfile::tempdir().unwrap();
+    let store = MemoryStore::with_latency(Duration::from_millis(1));
+    let url = upload(&store, &write_tar(root.path()));
+    for (shuffle, most) in [
+        // The first batch comes alone.
+        (Shuffle::None, 2),
+        (Shuffle::Block { samples: 7, window: 1 }, 4),
+    ] {
+        let dataset = store.open_all(&[&url]);
+        store.reads();
+        let sampler = shuffle.into();
+        let prefetch_next_epoch = false;
+        let config = LoaderConfig { sampler, prefetch_next_epoch, ..config(Work::Bytes) };
+        let loader = Loader::new(dataset, config).unwrap();
+        let received: usize = loader.epoch(0).map(|batch| batch.unwrap().len()).sum();
+        assert_eq!(received, SAMPLES as usize);
+        let reads = store.reads();
+        let stats = loader.stats().readers;
+        assert_eq!(stats.samples + stats.late, u64::from(SAMPLES));
+        assert!(reads <= most + stats.late, "{shuffle}: {reads} round trips, {stats:?}");
     }
 }
 

@@ -118,9 +118,9 @@ class DataLoader:
         ``"auto"``: from options, environment and files; ``"instance"``: also from the metadata
         server of the machine.
     connections, read_ahead, deadline, hedge
-        For stores: the most requests at once for a bucket (default 256), the bytes requested ahead
-        where files are read in sequence (default 256 MiB), the seconds after which a read has
-        failed (default 180), and whether a late request is sent once more.
+        For stores: the most requests at once for a bucket (default 256), the bytes requested
+        before they are used (default 256 MiB, or two windows of a block shuffle), the seconds after
+        which a read has failed (default 180), and whether a late request is sent once more.
     buckets
         Groups images of similar sizes and pads them: a window in batches, or (window, multiple).
     parity

@@ -1,0 +1,72 @@
+//! The bytes that are requested ahead of the workers where nothing else is said.
+
+use std::fs;
+
+use super::planned;
+use crate::config::LoaderConfig;
+use crate::dataset::Dataset;
+use crate::note::LoaderNote;
+use crate::order::Shuffle;
+
+/// Enough for a fast network whatever the order: half a second of 500 MB/s.
+const LEAST: u64 = 256 << 20;
+
+/// The windows of a block shuffle that are read ahead: while one is used the next one arrives.
+const WINDOWS: u64 = 2;
+
+/// Samples that are asked for their size.
+const ASKED: u64 = 64;
+
+/// The part of the machine's memory, and half of that of a memory budget, that may be read ahead.
+const PART: u64 = 4;
+
+/// The bytes to read ahead, and a note if they are less than a shuffle needs to request its blocks
+/// whole. `configured` is what the user says, 0 for nothing.
+pub(crate) fn bytes(
+    dataset: &Dataset,
+    config: &LoaderConfig,
+    configured: u64,
+) -> (u64, Option<LoaderNote>) {
+    let wanted = match config.sampler.shuffle {
+        Shuffle::Block { samples, window } => {
+            let rows = samples.saturating_mul(window) / u64::from(config.shard.world.max(1));
+            rows.min(dataset.len()).saturating_mul(mean_bytes(dataset)).saturating_mul(WINDOWS)
+        }
+        Shuffle::None | Shuffle::Full => 0,
+    };
+    let bytes = if configured > 0 {
+        configured
+    } else {
+        let of_budget = config.memory_budget.map_or(u64::MAX, |budget| budget / (2 * PART));
+        LEAST.max(wanted).min(of_budget).min(memory_bytes() / PART)
+    };
+    let note = (bytes < wanted).then_some(LoaderNote::ShortReadAhead { bytes, wanted });
+    (bytes.max(1), note)
+}
+
+/// The mean size of samples, by some that are evenly spaced.
+fn mean_bytes(dataset: &Dataset) -> u64 {
+    let asked = ASKED.min(dataset.len()).max(1);
+    let size = |number: u64| {
+        let sample = u128::from(number) * u128::from(dataset.len()) / u128::from(asked);
+        let (object, local) = dataset.place(u64::try_from(sample).ok()?).ok()?;
+        let source = dataset.shards().get(object)?;
+        planned::object(&**source)?;
+        Some(source.stored_samples()?.stored(local).ok()??.len)
+    };
+    let sizes: Vec<u64> = (0..asked).filter_map(size).collect();
+    let sum = sizes.iter().fold(0, |sum: u64, size| sum.saturating_add(*size));
+    sum / (sizes.len() as u64).max(1)
+}
+
+/// The memory that this process may use, as far as the system says.
+fn memory_bytes() -> u64 {
+    let of_machine = fs::read_to_string("/proc/meminfo").ok();
+    let of_machine = of_machine.and_then(|text| {
+        let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    });
+    let of_group = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let of_group = of_group.and_then(|text| text.trim().parse().ok());
+    of_machine.unwrap_or(u64::MAX).min(of_group.unwrap_or(u64::MAX))
+}

@@ -1,0 +1,180 @@
+//! The reader of objects in stores: one thread that requests the samples of coming rows in the
+//! background, many at once, in the requests that a [`Plan`] makes of their order.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::time::Instant;
+
+use tbl_io::{PartReceiver, SampleSource, Source, UnderWay};
+use tl_handoff::sync::{Arc, Mutex, lock};
+use tl_handoff::window::{Fetched, MAX_ROWS, Window};
+
+use super::plan::{Part, Plan, Wanted};
+use super::{Log, Lookup, Watch, fit};
+use crate::batching::Batching;
+use crate::run::Run;
+
+/// The rows that the plan looks ahead at most: it lists them. More than a window of the usual block
+/// shuffles has.
+const LEAD: u64 = 1 << 16;
+
+/// The object that has all samples of a source, if they can be requested in the background.
+pub(super) fn object(source: &dyn SampleSource) -> Option<&Source> {
+    source.stored_samples()?.source().filter(|source| source.background().is_some())
+}
+
+/// Requests rows until none are left, and stays until all have been taken or the run is over.
+pub(super) fn request_rows(run: &Run, rows: &Range<u64>) {
+    let Some(window) = run.window() else { return };
+    let _watch = Watch { window };
+    let log = Arc::new(Mutex::new(RequestLog { log: Log::new(run, 0), lanes: Lanes::default() }));
+    let mut lookup = Lookup::new(run);
+    let first_rows_end = rows.start.saturating_add(run.config().batch_size as u64).min(rows.end);
+    let mut plan = Plan::new(rows.start, first_rows_end, run.config().read_ahead_bytes);
+    let lead = lead(run);
+    let mut under_way: Vec<Request> = Vec::new();
+    while let Some(first) = window.first_within(plan.row(), lead) {
+        plan.pass(first);
+        let known_end = first.saturating_add(lead).min(rows.end);
+        while plan.next_unknown() < known_end && plan.reaches_further() {
+            let row = plan.next_unknown();
+            plan.push(lookup.look(row, |sample, scratch| find(run, sample, scratch)));
+        }
+        let Some(parts) = plan.request() else {
+            if plan.next_unknown() < rows.end {
+                continue;
+            }
+            // The requests that are under way end with this.
+            window.first_within(rows.end, 1);
+            return;
+        };
+        let parts = admit(window, parts);
+        let Some(request) = start(run, window, &log, parts) else { continue };
+        if under_way.len() == under_way.capacity() {
+            under_way.retain(|request| request.last_row >= first);
+        }
+        under_way.push(request);
+    }
+}
+
+/// The rows that may be read ahead. The grouping of rows keeps its windows only so far.
+fn lead(run: &Run) -> u64 {
+    match run.config().batching {
+        Batching::InOrder => LEAD,
+        Batching::Buckets(_) => MAX_ROWS,
+    }
+}
+
+/// The place of a sample; `None` for one that is not requested here.
+fn find(run: &Run, sample: u64, scratch: &mut Vec<u8>) -> Option<Wanted> {
+    if run.caches().expects(run.dataset(), sample, scratch) {
+        return None;
+    }
+    let (object, local) = run.dataset().place(sample).ok()?;
+    let source = run.dataset().shards().get(object)?;
+    let len = self::object(&**source)?.len();
+    let stored = source.stored_samples()?.stored(local).ok()??;
+    let range = stored.offset..stored.offset.checked_add(stored.len)?;
+    // An index that is wrong is the worker's to find, and a sample that may not fit as well.
+    let is_usable = !range.is_empty() && range.end <= len;
+    let fits = !run.memory().is_bounded() || stored.len <= run.config().read_ahead_bytes;
+    (is_usable && fits).then_some(Wanted { object, range, sample })
+}
+
+/// Waits until the window has room for the parts; those that somebody else has begun are left out.
+fn admit(window: &Window, parts: Vec<Part>) -> Vec<Part> {
+    let charge = |part: &Part| (part.row, part.wanted.range.end - part.wanted.range.start);
+    let admitted = window.admit_together(parts.iter().map(charge).collect());
+    let mut admitted = admitted.into_iter().map(|(row, _)| row).peekable();
+    parts.into_iter().filter(|part| admitted.next_if_eq(&part.row).is_some()).collect()
+}
+
+/// A request that was started.
+struct Request {
+    last_row: u64,
+    #[expect(dead_code, reason = "the request ends when this is dropped")]
+    read: UnderWay,
+}
+
+fn start(
+    run: &Run,
+    window: &Arc<Window>,
+    log: &Arc<Mutex<RequestLog>>,
+    parts: Vec<Part>,
+) -> Option<Request> {
+    let last_row = parts.iter().map(|part| part.row).max()?;
+    let object = run.dataset().shards().get(parts.first()?.wanted.object)?;
+    let reads = self::object(&**object)?.background()?;
+    let ranges = parts.iter().map(|part| part.wanted.range.clone()).collect();
+    let samples = parts.into_iter().map(|part| (part.row, part.wanted.sample)).collect();
+    let lane = lock(log).lanes.take();
+    let delivery = Delivery {
+        window: Arc::clone(window),
+        log: Arc::clone(log),
+        samples,
+        since: Instant::now(),
+        lane,
+    };
+    Some(Request { last_row, read: reads.start(ranges, Box::new(delivery)) })
+}
+
+/// Brings the samples of a request to their rows.
+struct Delivery {
+    window: Arc<Window>,
+    log: Arc<Mutex<RequestLog>>,
+    /// The rows and samples that have not arrived.
+    samples: VecDeque<(u64, u64)>,
+    /// The start of the request, or the time at which the last sample arrived.
+    since: Instant,
+    lane: u32,
+}
+
+impl PartReceiver for Delivery {
+    fn buffer(&mut self) -> Vec<u8> {
+        self.window.spare()
+    }
+
+    fn receive(&mut self, mut bytes: Vec<u8>) {
+        let Some((row, sample)) = self.samples.pop_front() else { return };
+        fit(&mut bytes);
+        let fetched = Fetched { sample, bytes, is_unpacked: false };
+        lock(&self.log).log.read(sample, self.lane, self.since, &fetched);
+        self.since = Instant::now();
+        self.window.complete(row, Some(fetched));
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        for (row, _) in self.samples.drain(..) {
+            self.window.complete(row, None);
+        }
+        lock(&self.log).lanes.give_back(self.lane);
+    }
+}
+
+/// Counts and traces what requests bring.
+struct RequestLog {
+    log: Log,
+    lanes: Lanes,
+}
+
+/// The lanes of a trace, one for each of the requests that are under way at once.
+#[derive(Default)]
+struct Lanes {
+    free: Vec<u32>,
+    most: u32,
+}
+
+impl Lanes {
+    fn take(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.most += 1;
+            self.most - 1
+        })
+    }
+
+    fn give_back(&mut self, lane: u32) {
+        self.free.push(lane);
+    }
+}
