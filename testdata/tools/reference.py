@@ -87,17 +87,45 @@ def full(n, keys, place):
             return x
 
 
-def block(n, s, w, keys):
-    """All places at once: windows are written out, where the loader computes one place."""
+def dealt(n, s, keys):
     blocks = [list(range(start, min(start + s, n))) for start in range(0, n, s)]
-    m = len(blocks)
-    blocks = [blocks[full(m, derive(keys, 0, 0), j)] for j in range(m)]
+    return [blocks[full(len(blocks), derive(keys, 0, 0), j)] for j in range(len(blocks))]
+
+
+def block(n, s, w, keys):
+    return windows(dealt(n, s, keys), w, keys)
+
+
+def windows(blocks, w, keys):
+    """All places at once: windows are written out, where the loader computes one place."""
     places = []
-    for v, first in enumerate(range(0, m, w)):
+    for v, first in enumerate(range(0, len(blocks), w)):
         values = [value for b in blocks[first : first + w] for value in b]
         window_keys = derive(keys, 1, v)
         places += [values[full(len(values), window_keys, x)] for x in range(len(values))]
     return places
+
+
+def lanes(n, count, s, w, c, deal, keys):
+    """All global batches, one after the other, where the loader computes one position."""
+    blocks = dealt(n, s, deal)
+    samples = []
+    for number in range(count):
+        own = blocks[number * len(blocks) // count : (number + 1) * len(blocks) // count]
+        own = [own[full(len(own), derive(keys, 2, number), j)] for j in range(len(own))]
+        samples.append(windows(own, w, derive(keys, 3, number)))
+    places = []
+    while all(len(lane) >= c for lane in samples):
+        for lane in samples:
+            places += lane[:c]
+            del lane[:c]
+    return places + [value for lane in samples for value in lane]
+
+
+def numbers_of_lanes(shuffle):
+    """Lanes, samples of a block, blocks of a window, and whether blocks are dealt for each epoch."""
+    count, blocks, *deal = shuffle.removeprefix("lanes:").split("/")
+    return [int(count), *map(int, blocks.split("x")), int(deal == ["epoch"])]
 
 
 def shuffled(n, shuffle, keys):
@@ -125,6 +153,7 @@ class Case:
     def __init__(self, case):
         self.n, self.shuffle, self.repeat = case["n"], case["shuffle"], case.get("repeat", 1)
         self.kind, self.tail, self.parts = "permuted", [0], None
+        self.global_batch = case.get("global_batch", 64)
         self.pieces = [("range", 0, self.n)]
         if "mix" in case:
             self.mixture([pieces_of(part) for part in case["mix"]], [part["weight"] for part in case["mix"]])
@@ -164,6 +193,9 @@ class Case:
 
     def fingerprint(self):
         shuffle = {"none": [0, 0, 0], "full": [1, 0, 0]}.get(self.shuffle)
+        if self.shuffle.startswith("lanes:"):
+            count, s, w, deal = numbers_of_lanes(self.shuffle)
+            shuffle = [3, s, w, count, self.global_batch // count, deal]
         shuffle = shuffle or [2, *map(int, self.shuffle.removeprefix("block:").split("x"))]
         numbers = [self.n, *shuffle, self.once, self.repeat, len(self.pieces)]
         for piece in self.pieces:
@@ -177,6 +209,12 @@ class Case:
 
     def permuted(self, seed, epoch, _):
         listing = samples_of(self.pieces)
+        if self.shuffle.startswith("lanes:"):
+            count, s, w, deal = numbers_of_lanes(self.shuffle)
+            keys = keys_of(seed, epoch, 0)
+            deal = keys if deal else keys_of(seed, 0, 0)
+            c = self.global_batch // count
+            return [listing[place] for place in lanes(len(listing), count, s, w, c, deal, keys)]
         orders = [shuffled(len(listing), self.shuffle, keys_of(seed, epoch, r)) for r in range(self.repeat)]
         return [listing[place] for order in orders for place in order]
 
@@ -247,6 +285,12 @@ CASES = [
     {"n": 23, "shuffle": "block:5x3", "seed": 7, "epoch": 2},
     {"n": 11, "shuffle": "block:64x9", "seed": 7, "epoch": 2},
     {"n": 11, "shuffle": "block:3x2", "repeat": 2, "seed": M64, "epoch": M32},
+    {"n": 30, "shuffle": "lanes:2/4x2", "global_batch": 4, "seed": 42, "epoch": 1},
+    {"n": 30, "shuffle": "lanes:2/4x2/epoch", "global_batch": 4, "seed": 42, "epoch": 1},
+    {"n": 47, "shuffle": "lanes:3/5x2", "global_batch": 9, "seed": 7, "epoch": 0},
+    {"n": 47, "shuffle": "lanes:4/1x3", "global_batch": 4, "seed": M64, "epoch": M32},
+    {"n": 11, "shuffle": "lanes:4/4x2", "global_batch": 8, "seed": 42, "epoch": 2},
+    {"n": 40, "ranges": [[20, 35], [4, 12]], "shuffle": "lanes:2/3x2", "global_batch": 2, "seed": 42, "epoch": 3},
     {"n": 30, "ranges": [[20, 25], [3, 3], [4, 8]], **FULL, "seed": 42, "epoch": 0},
     {"n": 30, "ranges": [[20, 25], [4, 8]], "shuffle": "none", "seed": 42, "epoch": 0},
     {"n": 30, "list": [9, 2, 9, 29, 0], "shuffle": "none", "seed": 42, "epoch": 0},

@@ -71,7 +71,7 @@ pub use memory::MemoryReport;
 pub use note::LoaderNote;
 pub use observe::Replay;
 pub use order::{
-    Length, Order, Part, Randomness, Replacement, Sampler, Samples, Sequence, Shuffle,
+    Deal, Length, Order, Part, Randomness, Replacement, Sampler, Samples, Sequence, Shuffle,
     ShuffleQuality, Subset, Together, Weights,
 };
 pub use policy::{ErrorBudget, OnError};

@@ -86,7 +86,9 @@ impl Loader {
         if !matches!(config.work, Work::Columns(_)) {
             config.fields.check_names(&dataset)?;
         }
-        let sequence = config.sampler.resolve(&dataset)?;
+        let world = u64::from(config.shard.world);
+        let global_batch = (config.batch_size as u64).saturating_mul(world);
+        let sequence = config.sampler.resolve(&dataset, global_batch)?;
         if sequence.is_empty() {
             return Err(EmptyError::NothingSelected { sample_count: dataset.len() }.into());
         }

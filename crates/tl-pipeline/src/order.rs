@@ -6,6 +6,7 @@
 //! specifies all of it to the bit, with test vectors.
 
 mod block;
+mod lanes;
 mod listing;
 mod mixture;
 mod permutation;
@@ -16,7 +17,7 @@ mod sequence;
 mod weights;
 
 pub use quality::{Randomness, ShuffleQuality, Together};
-pub use sampler::{Length, Part, Replacement, Sampler, Samples, Shuffle, Subset};
+pub use sampler::{Deal, Length, Part, Replacement, Sampler, Samples, Shuffle, Subset};
 pub use sequence::Sequence;
 pub use weights::Weights;
 
@@ -52,6 +53,8 @@ struct Tables {
     listing: Listing,
     arrangement: Arrangement,
     shuffle: Shuffle,
+    /// The rows of a lane in a global batch; 0 for shuffles without lanes.
+    lane_rows: u64,
     /// Positions of one repetition.
     once: u64,
     repeat: u32,
@@ -190,7 +193,9 @@ impl Tables {
     }
 
     fn permutation(&self, seed: u64, epoch: u32, repetition: u32) -> Permutation {
-        Permutation::new(self.shuffle, self.once, epoch_keys(seed, epoch, repetition))
+        let keys = epoch_keys(seed, epoch, repetition);
+        let run_keys = epoch_keys(seed, 0, 0);
+        Permutation::of_epoch(self.shuffle, self.once, self.lane_rows, keys, &run_keys)
     }
 }
 

@@ -50,6 +50,14 @@ pub enum SamplerError {
     /// Weights too fine for a round of a mixture.
     #[error("the sum of the mixture's weights is {sum}, expected at most {limit}")]
     Weights { sum: u64, limit: u64 },
+    /// Lanes that cannot have equally many rows of every global batch.
+    #[error(
+        "{lanes} lanes do not divide a global batch of {global_batch} rows, expected a divisor"
+    )]
+    Lanes { lanes: u64, global_batch: u64 },
+    /// Lanes of samples that are mixed, drawn or repeated.
+    #[error("`{shuffle}` works with all samples or a subset, once per epoch")]
+    LanesOf { shuffle: Shuffle },
     /// A block shuffle with a zero, a repetition of nothing or too many.
     #[error("{setting} is {value}, expected {expected}")]
     Setting { setting: &'static str, value: u64, expected: &'static str },
@@ -57,6 +65,6 @@ pub enum SamplerError {
     #[error("the sampler has 2^63 positions or more")]
     TooLong,
     /// Text that names no shuffle.
-    #[error("`{text}`: expected none, full, block:SAMPLES or block:SAMPLESxWINDOW")]
+    #[error("`{text}`: expected none, full, block:SAMPLESxWINDOW or lanes:LANES/SAMPLESxWINDOW")]
     Shuffle { text: String },
 }

@@ -12,7 +12,7 @@ use super::permutation::{Keys, Network, derive};
 const ORDER_OF_BLOCKS: u64 = 0;
 const WINDOWS: u64 = 1;
 
-/// A block shuffle of `0..count`.
+/// A block shuffle of `0..count`, or of the blocks that one lane has.
 #[derive(Clone, Debug)]
 pub(super) struct Blocks {
     count: u64,
@@ -20,25 +20,79 @@ pub(super) struct Blocks {
     block: u64,
     /// Blocks in a window, except the last window.
     window: u64,
-    order: Network,
+    order: BlockOrder,
     keys: Keys,
-    /// The place of the data's last block among the shuffled blocks.
-    short_place: u64,
-    /// The number of samples that it lacks of a whole block.
-    missing: u64,
+    /// Any place without a missing sample, where the last block is whole or in another lane.
+    short: Short,
+}
+
+/// The place of the data's last block, and the samples that it lacks of a whole block.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Short {
+    pub(super) place: u64,
+    pub(super) missing: u64,
+}
+
+/// The order of blocks.
+#[derive(Clone, Debug)]
+pub(super) struct BlockOrder {
+    /// The order of all blocks of the data.
+    all: Network,
+    /// For a lane: the number of its first block in that order, and the order of its own.
+    lane: Option<(u64, Network)>,
+}
+
+impl BlockOrder {
+    /// The order `own` of the blocks from `first` on in the order `all`.
+    pub(super) const fn of_lane(all: Network, first: u64, own: Network) -> Self {
+        Self { all, lane: Some((first, own)) }
+    }
+
+    fn at(&self, place: u64) -> u64 {
+        let place = self.lane.as_ref().map_or(place, |(first, own)| first + own.at(place));
+        self.all.at(place)
+    }
+
+    fn place_of(&self, block: u64) -> u64 {
+        let place = self.all.place_of(block);
+        self.lane.as_ref().map_or(place, |(first, own)| own.place_of(place - first))
+    }
 }
 
 impl Blocks {
     /// `count` is below 2^63, so that sums of two numbers below it are numbers.
     pub(super) fn new(count: u64, block: u64, window: u64, keys: Keys) -> Self {
-        // A block is at most as large as the data, and a window at most as large as all blocks.
+        // A block is at most as large as the data.
         let block = block.clamp(1, count.max(1));
         let blocks = count.div_ceil(block).max(1);
-        let window = window.clamp(1, blocks);
-        let order = Network::new(blocks, derive(&keys, ORDER_OF_BLOCKS, 0));
-        let short_place = order.place_of(blocks - 1);
-        let missing = blocks * block - count;
-        Self { count, block, window, order, keys, short_place, missing }
+        let order = BlockOrder { all: Self::dealt(blocks, &keys), lane: None };
+        let short = Short { place: order.place_of(blocks - 1), missing: blocks * block - count };
+        Self::of(order, blocks, block, short, window, keys)
+    }
+
+    /// The order of all blocks.
+    pub(super) fn dealt(blocks: u64, keys: &Keys) -> Network {
+        Network::new(blocks, derive(keys, ORDER_OF_BLOCKS, 0))
+    }
+
+    /// A shuffle of so many blocks in an order.
+    pub(super) fn of(
+        order: BlockOrder,
+        blocks: u64,
+        block: u64,
+        short: Short,
+        window: u64,
+        keys: Keys,
+    ) -> Self {
+        // A window is at most as large as all blocks.
+        let window = window.clamp(1, blocks.max(1));
+        let count = blocks * block - short.missing;
+        Self { count, block, window, order, keys, short }
+    }
+
+    /// The number of samples.
+    pub(super) const fn count(&self) -> u64 {
+        self.count
     }
 
     pub(super) fn at(&self, place: u64) -> u64 {
@@ -46,7 +100,7 @@ impl Blocks {
         let mut within = self.shuffle(window).at(place - self.start(window));
         let first = window * self.window;
         if window == self.short_window() && within >= self.end_of_short_block() {
-            within += self.missing;
+            within += self.short.missing;
         }
         self.order.at(first + within / self.block) * self.block + within % self.block
     }
@@ -55,8 +109,8 @@ impl Blocks {
         let place = self.order.place_of(value / self.block);
         let window = place / self.window;
         let mut within = (place - window * self.window) * self.block + value % self.block;
-        if window == self.short_window() && place > self.short_place {
-            within -= self.missing;
+        if window == self.short_window() && place > self.short.place {
+            within -= self.short.missing;
         }
         self.start(window) + self.shuffle(window).place_of(within)
     }
@@ -72,26 +126,26 @@ impl Blocks {
         if place < self.start(short) + self.size(short) {
             (place / span).min(short)
         } else {
-            (place + self.missing) / span
+            (place + self.short.missing) / span
         }
     }
 
     const fn short_window(&self) -> u64 {
-        self.short_place / self.window
+        self.short.place / self.window
     }
 
     /// The end of the short block within its window.
     const fn end_of_short_block(&self) -> u64 {
-        (self.short_place % self.window + 1) * self.block - self.missing
+        (self.short.place % self.window + 1) * self.block - self.short.missing
     }
 
     const fn start(&self, window: u64) -> u64 {
-        let missing = if window > self.short_window() { self.missing } else { 0 };
+        let missing = if window > self.short_window() { self.short.missing } else { 0 };
         window * self.window * self.block - missing
     }
 
     fn size(&self, window: u64) -> u64 {
-        let missing = if window == self.short_window() { self.missing } else { 0 };
+        let missing = if window == self.short_window() { self.short.missing } else { 0 };
         (self.window * self.block - missing).min(self.count - self.start(window))
     }
 }

@@ -142,7 +142,7 @@ impl Mixture {
     fn slots(&self, round: u64, shuffle: Shuffle, keys: &Keys) -> Permutation {
         match shuffle {
             Shuffle::None => Permutation::Identity,
-            Shuffle::Full | Shuffle::Block { .. } => {
+            Shuffle::Full | Shuffle::Block { .. } | Shuffle::Lanes { .. } => {
                 Permutation::Full(Network::new(self.round(), derive(keys, ROUNDS, round)))
             }
         }

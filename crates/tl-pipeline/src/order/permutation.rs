@@ -8,7 +8,8 @@
 use tl_transform::rng::{EPOCH_STREAM, Rng};
 
 use super::block::Blocks;
-use super::sampler::Shuffle;
+use super::lanes::{Lanes, Shape};
+use super::sampler::{Deal, Shuffle};
 
 const ROUNDS: usize = 8;
 
@@ -44,14 +45,36 @@ pub(super) enum Permutation {
     Identity,
     Full(Network),
     Block(Blocks),
+    Lanes(Lanes),
 }
 
 impl Permutation {
+    /// A permutation for an epoch with global batches. `rows` are those of a lane in one of them, and
+    /// `run_keys` those of epoch 0.
+    pub(super) fn of_epoch(
+        shuffle: Shuffle,
+        count: u64,
+        rows: u64,
+        keys: Keys,
+        run_keys: &Keys,
+    ) -> Self {
+        let Shuffle::Lanes { lanes, samples: block, window, deal } = shuffle else {
+            return Self::new(shuffle, count, keys);
+        };
+        let deal = match deal {
+            Deal::Run => run_keys,
+            Deal::Epoch => &keys,
+        };
+        Self::Lanes(Lanes::new(count, Shape { lanes, rows, block, window }, deal, &keys))
+    }
+
+    /// A permutation without lanes.
     pub(super) fn new(shuffle: Shuffle, count: u64, keys: Keys) -> Self {
         match shuffle {
             Shuffle::None => Self::Identity,
             Shuffle::Full => Self::Full(Network::new(count, keys)),
-            Shuffle::Block { samples, window } => {
+            // What has no global batches has no lanes.
+            Shuffle::Block { samples, window } | Shuffle::Lanes { samples, window, .. } => {
                 Self::Block(Blocks::new(count, samples, window, keys))
             }
         }
@@ -63,6 +86,7 @@ impl Permutation {
             Self::Identity => place,
             Self::Full(network) => network.at(place),
             Self::Block(blocks) => blocks.at(place),
+            Self::Lanes(lanes) => lanes.at(place),
         }
     }
 
@@ -72,6 +96,7 @@ impl Permutation {
             Self::Identity => value,
             Self::Full(network) => network.place_of(value),
             Self::Block(blocks) => blocks.place_of(value),
+            Self::Lanes(lanes) => lanes.place_of(value),
         }
     }
 }

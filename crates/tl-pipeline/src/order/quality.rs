@@ -79,14 +79,16 @@ impl ShuffleQuality {
     ) -> Result<Self, PipelineError> {
         let full = Sampler { shuffle: Shuffle::Full, ..sampler.clone() };
         let together = match sampler.shuffle {
-            Shuffle::Block { samples, .. } => Together::Block(samples),
+            Shuffle::Block { samples, .. } | Shuffle::Lanes { samples, .. } => {
+                Together::Block(samples)
+            }
             Shuffle::None | Shuffle::Full if dataset.shards().len() > 1 => Together::Shard,
             Shuffle::None | Shuffle::Full => Together::Block(NEAR),
         };
         let look = Look { dataset, together, seed, batch_size: batch_size.max(1) };
-        let sequence = sampler.resolve(dataset)?;
+        let sequence = sampler.resolve(dataset, batch_size)?;
         let (positions, order) = look.at(&sequence);
-        let (_, full) = look.at(&full.resolve(dataset)?);
+        let (_, full) = look.at(&full.resolve(dataset, batch_size)?);
         Ok(Self { shuffle: sampler.shuffle, positions, together, order, full })
     }
 }

@@ -16,15 +16,19 @@ use crate::error::{PipelineError, SamplerError};
 /// Keys of repetitions come from a stream of 2^24 blocks, four for each.
 const MAX_REPEAT: u32 = 1 << 22;
 
+/// An order has a table of its lanes.
+const MAX_LANES: u64 = 1 << 16;
+
 impl Sampler {
-    /// The sampler over `dataset`. Labels are read where classes are balanced.
+    /// The sampler over `dataset`, in global batches of `global_batch` rows, which matter to
+    /// [`Shuffle::Lanes`] alone. Labels are read where classes are balanced.
     ///
     /// # Errors
     /// [`PipelineError::Sampler`] if it names samples that do not exist, has no position for what it
     /// names, or is out of the range that [`SamplerError`] states. [`PipelineError::Open`] if the
     /// label of a sample to balance by cannot be read: its class is unknown, so no
     /// [`OnError`](crate::OnError) applies.
-    pub fn resolve(&self, dataset: &Dataset) -> Result<Sequence, PipelineError> {
+    pub fn resolve(&self, dataset: &Dataset, global_batch: u64) -> Result<Sequence, PipelineError> {
         let unreadable = Cell::new(None);
         let label = |sample| {
             let label = dataset.try_label(sample);
@@ -33,7 +37,7 @@ impl Sampler {
                 None
             })
         };
-        let sequence = self.resolve_over(dataset.len(), label);
+        let sequence = self.resolve_over(dataset.len(), global_batch, label);
         // It counts before the missing label that the sampler found in its place.
         match unreadable.into_inner() {
             Some(error) => Err(error.into()),
@@ -44,6 +48,7 @@ impl Sampler {
     pub(super) fn resolve_over(
         &self,
         sample_count: u64,
+        global_batch: u64,
         label: impl Fn(u64) -> Option<i64>,
     ) -> Result<Sequence, SamplerError> {
         self.check()?;
@@ -83,7 +88,9 @@ impl Sampler {
         let shuffle = self.shuffle;
         let len = once.checked_mul(repeat.into()).filter(|&len| len < 1 << 63);
         let len = len.ok_or(SamplerError::TooLong)?;
-        let tables = Tables { sample_count, listing, arrangement, shuffle, once, repeat, len };
+        let lane_rows = lane_rows(shuffle, global_batch)?;
+        let tables =
+            Tables { sample_count, listing, arrangement, shuffle, lane_rows, once, repeat, len };
         Ok(Sequence::new(tables))
     }
 
@@ -94,16 +101,36 @@ impl Sampler {
             return setting("repeat", self.repeat.into(), "1 to 4194304");
         }
         match self.shuffle {
-            Shuffle::Block { samples: 0, .. } => setting("samples of a block", 0, "at least 1"),
-            Shuffle::Block { window: 0, .. } => setting("blocks of a window", 0, "at least 1"),
-            Shuffle::None | Shuffle::Full | Shuffle::Block { .. } => Ok(()),
+            Shuffle::Block { samples: 0, .. } | Shuffle::Lanes { samples: 0, .. } => {
+                setting("samples of a block", 0, "at least 1")
+            }
+            Shuffle::Block { window: 0, .. } | Shuffle::Lanes { window: 0, .. } => {
+                setting("blocks of a window", 0, "at least 1")
+            }
+            Shuffle::Lanes { lanes, .. } if !(1..=MAX_LANES).contains(&lanes) => {
+                setting("lanes", lanes, "1 to 65536")
+            }
+            Shuffle::None | Shuffle::Full | Shuffle::Block { .. } | Shuffle::Lanes { .. } => Ok(()),
         }?;
         match (&self.samples, self.shuffle) {
+            (Samples::All | Samples::Subset(_), Shuffle::Lanes { .. }) if self.repeat == 1 => {
+                Ok(())
+            }
+            (_, shuffle @ Shuffle::Lanes { .. }) => Err(SamplerError::LanesOf { shuffle }),
             (Samples::Weighted { .. }, Shuffle::Full) => Ok(()),
             (Samples::Weighted { .. }, shuffle) => Err(SamplerError::DrawnOrder { shuffle }),
             _ => Ok(()),
         }
     }
+}
+
+/// The rows of a lane in a global batch.
+fn lane_rows(shuffle: Shuffle, global_batch: u64) -> Result<u64, SamplerError> {
+    let Shuffle::Lanes { lanes, .. } = shuffle else { return Ok(0) };
+    if global_batch == 0 || !global_batch.is_multiple_of(lanes) {
+        return Err(SamplerError::Lanes { lanes, global_batch });
+    }
+    Ok(global_batch / lanes)
 }
 
 type Resolved = (Listing, Arrangement, u64);

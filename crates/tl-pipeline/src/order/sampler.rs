@@ -156,6 +156,30 @@ pub enum Shuffle {
         /// Blocks in a window, at least 1.
         window: u64,
     },
+    /// Blocks that are dealt to lanes and shuffled within their lane as by [`Block`](Self::Block).
+    /// Every global batch has equally many rows of each lane, the first ones of lane 0 and so on, so
+    /// that ranks whose number divides that of the lanes read every block once, all together. The
+    /// order is the same for every number of ranks.
+    Lanes {
+        /// Lanes, a divisor of the global batch.
+        lanes: u64,
+        /// Samples in a block, at least 1.
+        samples: u64,
+        /// Blocks in a window of a lane, at least 1.
+        window: u64,
+        /// The time for which a lane keeps its blocks.
+        deal: Deal,
+    },
+}
+
+/// The time for which a lane of [`Shuffle::Lanes`] keeps its blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Deal {
+    /// All epochs: what a node has cached serves the next epoch.
+    #[default]
+    Run,
+    /// One epoch: any samples can meet in a batch sooner or later.
+    Epoch,
 }
 
 impl fmt::Display for Shuffle {
@@ -164,6 +188,10 @@ impl fmt::Display for Shuffle {
             Self::None => f.write_str("none"),
             Self::Full => f.write_str("full"),
             Self::Block { samples, window } => write!(f, "block:{samples}x{window}"),
+            Self::Lanes { lanes, samples, window, deal } => {
+                let deal = if deal == &Deal::Epoch { "/epoch" } else { "" };
+                write!(f, "lanes:{lanes}/{samples}x{window}{deal}")
+            }
         }
     }
 }
@@ -175,7 +203,8 @@ impl Serialize for Shuffle {
     }
 }
 
-/// Reads `none`, `full`, `block:SAMPLES` (one block in a window) and `block:SAMPLESxWINDOW`.
+/// Reads `none`, `full`, `block:SAMPLES` (one block in a window), `block:SAMPLESxWINDOW` and
+/// `lanes:LANES/SAMPLESxWINDOW`, with `/epoch` after it for [`Deal::Epoch`].
 impl FromStr for Shuffle {
     type Err = SamplerError;
 
@@ -185,13 +214,26 @@ impl FromStr for Shuffle {
             Ok(0) | Err(_) => Err(error()),
             Ok(number) => Ok(number),
         };
-        match (text, text.strip_prefix("block:")) {
-            ("none", _) => Ok(Self::None),
-            ("full", _) => Ok(Self::Full),
-            (_, Some(block)) => {
-                let (samples, window) = block.split_once('x').unwrap_or((block, "1"));
-                Ok(Self::Block { samples: number(samples)?, window: number(window)? })
-            }
+        let blocks = |text: &str| {
+            let (samples, window) = text.split_once('x').unwrap_or((text, "1"));
+            Ok((number(samples)?, number(window)?))
+        };
+        if let Some(text) = text.strip_prefix("block:") {
+            let (samples, window) = blocks(text)?;
+            return Ok(Self::Block { samples, window });
+        }
+        if let Some(text) = text.strip_prefix("lanes:") {
+            let (text, deal) = match text.strip_suffix("/epoch") {
+                Some(text) => (text, Deal::Epoch),
+                None => (text, Deal::Run),
+            };
+            let (lanes, text) = text.split_once('/').ok_or_else(error)?;
+            let (samples, window) = blocks(text)?;
+            return Ok(Self::Lanes { lanes: number(lanes)?, samples, window, deal });
+        }
+        match text {
+            "none" => Ok(Self::None),
+            "full" => Ok(Self::Full),
             _ => Err(error()),
         }
     }

@@ -5,7 +5,7 @@ use tl_handoff::sync::Arc;
 
 use super::listing::{Listing, Piece};
 use super::mixture::Mixture;
-use super::sampler::Shuffle;
+use super::sampler::{Deal, Shuffle};
 use super::weights::{Lots, Weights};
 use super::{Order, Tables};
 use crate::fingerprint::Fingerprint;
@@ -47,7 +47,17 @@ impl Sequence {
         let once = sample_count;
         let len = sample_count;
         let repeat = 1;
-        Self::new(Tables { sample_count, listing, arrangement, shuffle, once, repeat, len })
+        let lane_rows = 0;
+        Self::new(Tables {
+            sample_count,
+            listing,
+            arrangement,
+            shuffle,
+            lane_rows,
+            once,
+            repeat,
+            len,
+        })
     }
 
     /// The number of positions of every epoch.
@@ -87,6 +97,10 @@ fn fingerprint(tables: &Tables) -> Fingerprint {
         Shuffle::None => put(&[0, 0, 0]),
         Shuffle::Full => put(&[1, 0, 0]),
         Shuffle::Block { samples, window } => put(&[2, samples, window]),
+        Shuffle::Lanes { lanes, samples, window, deal } => {
+            let deal = u64::from(deal == Deal::Epoch);
+            put(&[3, samples, window, lanes, tables.lane_rows, deal]);
+        }
     }
     let pieces = tables.listing.pieces();
     put(&[tables.once, tables.repeat.into(), pieces.len() as u64]);

@@ -1,4 +1,5 @@
 mod draws;
+mod lanes;
 mod mixtures;
 mod properties;
 mod refusals;

@@ -27,12 +27,18 @@ pub(crate) fn bytes(
     config: &LoaderConfig,
     configured: u64,
 ) -> (u64, Option<LoaderNote>) {
-    let wanted = match config.sampler.shuffle {
-        Shuffle::Block { samples, window } => {
-            let rows = samples.saturating_mul(window) / u64::from(config.shard.world.max(1));
-            rows.min(dataset.len()).saturating_mul(mean_bytes(dataset)).saturating_mul(WINDOWS)
-        }
+    let world = u64::from(config.shard.world.max(1));
+    // The rows of a window that this rank has.
+    let rows = match config.sampler.shuffle {
         Shuffle::None | Shuffle::Full => 0,
+        Shuffle::Block { samples, window } => samples.saturating_mul(window) / world,
+        Shuffle::Lanes { lanes, samples, window, .. } => {
+            lanes.div_ceil(world).saturating_mul(samples).saturating_mul(window)
+        }
+    };
+    let wanted = match rows.min(dataset.len()) {
+        0 => 0,
+        rows => rows.saturating_mul(mean_bytes(dataset)).saturating_mul(WINDOWS),
     };
     let bytes = if configured > 0 {
         configured

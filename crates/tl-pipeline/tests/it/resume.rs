@@ -11,7 +11,7 @@ use tbf_format::BuildOptions;
 use tbl_format::SampleFormat;
 use tempfile::TempDir;
 use tl_pipeline::{
-    Batch, Batching, Buckets, CacheConfig, CacheKind, Columns, Dataset, Direction, Epoch,
+    Batch, Batching, Buckets, CacheConfig, CacheKind, Columns, Dataset, Deal, Direction, Epoch,
     ErrorBudget, Fields, Length, Loader, LoaderConfig, LoaderState, Neighbors, OnError, Order,
     Part, PipelineError, Readers, Replacement, Sampler, Samples, Shard, Shuffle, Subset, Tail,
     Work,
@@ -373,11 +373,13 @@ fn same_state(epochs: &[Epoch]) -> LoaderState {
 }
 
 /// Kinds of samplers, over this many samples.
-const SAMPLERS: [fn(u64) -> Sampler; 10] = [
+const SAMPLERS: [fn(u64) -> Sampler; 12] = [
     |_| Shuffle::Full.into(),
     |_| Shuffle::None.into(),
     |_| Shuffle::Block { samples: 5, window: 2 }.into(),
     |_| Sampler { repeat: 2, ..Shuffle::Block { samples: 3, window: 3 }.into() },
+    |_| lanes(6, Deal::Run).into(),
+    |n| Sampler { samples: Samples::Subset((n / 4..n).into()), ..lanes(3, Deal::Epoch).into() },
     |n| full(Samples::Subset((n / 3..n).into())),
     |n| Sampler {
         samples: Samples::Subset(Subset::List((0..n).rev().chain([0, n / 2]).collect())),
@@ -392,6 +394,10 @@ const SAMPLERS: [fn(u64) -> Sampler; 10] = [
         full(Samples::Mix { parts, length: Length::Samples })
     },
 ];
+
+fn lanes(lanes: u64, deal: Deal) -> Shuffle {
+    Shuffle::Lanes { lanes, samples: 2, window: 2, deal }
+}
 
 fn full(samples: Samples) -> Sampler {
     Sampler { samples, ..Shuffle::Full.into() }

@@ -69,7 +69,7 @@ fn indices(loader: &Loader, epoch: u32) -> Vec<u64> {
 fn batches_hold_the_samples_of_the_order_for_any_number_of_workers() {
     for sampler in samplers() {
         let one = sampled(&sampler, 1);
-        let sequence = sampler.resolve(one.dataset()).unwrap();
+        let sequence = sampler.resolve(one.dataset(), 64).unwrap();
         let mut epochs = Vec::new();
         for epoch in 0..3 {
             let order = sequence.order(42, epoch);

@@ -13,8 +13,9 @@ use crate::weights;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Samples and their order")]
 pub(crate) struct SamplerArgs {
-    /// The order of samples: none, full, block:SAMPLES or block:SAMPLESxWINDOW. Blocks of adjacent
-    /// samples come in random order, and samples are shuffled within WINDOW blocks (default: 1)
+    /// The order of samples: none, full, block:SAMPLESxWINDOW or lanes:LANES/SAMPLESxWINDOW. Blocks of
+    /// adjacent samples come in random order, and samples are shuffled within WINDOW blocks (default:
+    /// 1). With lanes every block belongs to one of LANES equal parts of each global batch
     #[arg(long, value_name = "SHUFFLE")]
     pub(crate) shuffle: Option<Shuffle>,
 

@@ -253,7 +253,7 @@ fn orders_and_samples_that_there_are_not_are_refused() {
         let error = bench(&photos(), &[&["--recipe", "raw"], more].concat()).error(2);
         assert!(error.contains(reason), "{error}");
     };
-    refused(&["--shuffle", "blocks"], "expected none, full, block:SAMPLES");
+    refused(&["--shuffle", "blocks"], "expected none, full, block:SAMPLESxWINDOW");
     refused(&["--samples", "3"], "expected two numbers");
     refused(&["--samples", "3..13"], "sample 12 is not in a data set of 12 samples");
     refused(&["--samples", "3..6,5..8"], "sample 5 is in two ranges of a subset");

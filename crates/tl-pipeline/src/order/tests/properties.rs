@@ -112,7 +112,7 @@ proptest! {
     fn positions_are_those_of_samples_that_come_once(
         (n, sampler) in samplers(), seed: u64, epoch: u32,
     ) {
-        let order = sampler.resolve_over(n, label).unwrap().order(seed, epoch);
+        let order = sampler.resolve_over(n, 64, label).unwrap().order(seed, epoch);
         let mut positions: HashMap<u64, Vec<u64>> = HashMap::new();
         for position in 0..order.len() {
             let sample = order.sample_at(position).unwrap();
@@ -139,7 +139,7 @@ proptest! {
             Subset::List(list) => list.clone(),
         };
         let sampler = Sampler { samples: Samples::Subset(subset), shuffle, repeat };
-        let mut all = samples(&sampler.resolve_over(n, label).unwrap().order(seed, 0));
+        let mut all = samples(&sampler.resolve_over(n, 64, label).unwrap().order(seed, 0));
         prop_assert_eq!(all.len(), expected.len() * repeat as usize);
         if shuffle == Shuffle::None {
             let listed: Vec<u64> = expected.iter().copied().cycle().take(all.len()).collect();
@@ -167,7 +167,7 @@ proptest! {
         let parts: Vec<Part> = (0..).zip(&weights).map(part).collect();
         let n = parts.len() as u64 * size;
         let samples = Samples::Mix { parts, length: Length::Positions(positions) };
-        let sequence = Sampler { samples, shuffle, repeat: 1 }.resolve_over(n, label).unwrap();
+        let sequence = Sampler { samples, shuffle, repeat: 1 }.resolve_over(n, 64, label).unwrap();
         let order = sequence.order(seed, 0);
         let sum: u32 = weights.iter().sum();
         let mut counts = vec![0u64; weights.len()];

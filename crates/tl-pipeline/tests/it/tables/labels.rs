@@ -51,7 +51,7 @@ fn classes_of_tables_are_balanced() {
         assert!(quality.order.class_entropy.is_some_and(|bits| bits > 1.0));
         // The same labels with a data set that has them before.
         let dataset = Dataset::open(&paths).unwrap().with_labels_of("label").unwrap();
-        let sequence = balanced(None).resolve(&dataset).unwrap();
+        let sequence = balanced(None).resolve(&dataset, 64).unwrap();
         assert_eq!(sequence.len(), 30);
     }
 }
