@@ -44,8 +44,8 @@ pub(super) fn derive(keys: &Keys, of: u64, number: u64) -> Keys {
 pub(super) enum Permutation {
     Identity,
     Full(Network),
-    Block(Blocks),
-    Lanes(Lanes),
+    Block(Box<Blocks>),
+    Lanes(Box<Lanes>),
 }
 
 impl Permutation {
@@ -65,7 +65,7 @@ impl Permutation {
             Deal::Run => run_keys,
             Deal::Epoch => &keys,
         };
-        Self::Lanes(Lanes::new(count, Shape { lanes, rows, block, window }, deal, &keys))
+        Self::Lanes(Box::new(Lanes::new(count, Shape { lanes, rows, block, window }, deal, &keys)))
     }
 
     /// A permutation without lanes.
@@ -75,7 +75,7 @@ impl Permutation {
             Shuffle::Full => Self::Full(Network::new(count, keys)),
             // What has no global batches has no lanes.
             Shuffle::Block { samples, window } | Shuffle::Lanes { samples, window, .. } => {
-                Self::Block(Blocks::new(count, samples, window, keys))
+                Self::Block(Box::new(Blocks::new(count, samples, window, keys)))
             }
         }
     }
