@@ -56,7 +56,7 @@ pub use limits::ReadLimits;
 pub use location::Location;
 pub use mmap::Mapped;
 pub use note::{Note, NotedSample};
-pub use open::{allow_open_files, open, open_all, open_all_in, open_in, open_source};
+pub use open::{allow_open_files, open, open_all, open_all_in, open_each, open_in, open_source};
 pub use ranges::{
     BackgroundReads, Part, PartFault, PartReceiver, Pin, RangeFault, Ranges, UnderWay, Unusable,
 };

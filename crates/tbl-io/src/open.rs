@@ -1,10 +1,14 @@
 //! The choice of the reader for a path.
 
 use std::ffi::OsStr;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use crate::error::ReadError;
 use crate::folder::Folder;
 use crate::limits::ReadLimits;
+use crate::location::Location;
 use crate::reader::{ReadOptions, TblFile};
 use crate::sample::SampleSource;
 use crate::source::Source;
@@ -54,7 +58,8 @@ pub fn open_all<L: AsRef<OsStr>>(locations: &[L]) -> Result<Vec<Box<dyn SampleSo
     open_all_in(&Stores::new(), locations)
 }
 
-/// Opens data sets one after the other, each as [`open_in`] does.
+/// Opens data sets, each as [`open_in`] does: one after the other, or 64 at once if one of them is in
+/// a store.
 ///
 /// Shards stay open, one descriptor each. Where there are more than the process may have open by
 /// default (1024 on most systems), the process's soft limit is raised to its hard one.
@@ -65,8 +70,54 @@ pub fn open_all_in<L: AsRef<OsStr>>(
     stores: &Stores,
     locations: &[L],
 ) -> Result<Vec<Box<dyn SampleSource>>, ReadError> {
+    open_each(locations, |location| open_in(stores, location))
+}
+
+/// Objects that are opened at once: each takes one or two round trips.
+const OPENED_AT_ONCE: usize = 64;
+
+/// Calls `open` with each location and returns the results in order, for callers that open more than
+/// sets of samples. One call follows the other, or 64 threads call it at once if a location is a URL.
+/// The limit of open files is raised as by [`open_all_in`].
+///
+/// # Errors
+/// Of the locations that do not open, the error of the first one. Those after it may not be tried.
+pub fn open_each<L: AsRef<OsStr>, T: Send, E: Send>(
+    locations: &[L],
+    open: impl Fn(&OsStr) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
     allow_open_files(locations.len());
-    locations.iter().map(|location| open_in(stores, location)).collect()
+    let locations: Vec<&OsStr> = locations.iter().map(AsRef::as_ref).collect();
+    if !locations.iter().any(|location| Location::new(location).url().is_some()) {
+        return locations.into_iter().map(open).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let open_some = || {
+        let mut opened = Vec::new();
+        loop {
+            // All locations before one that fails have been begun.
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(location) = locations.get(number) else { return opened };
+            let result = open(location);
+            if result.is_err() {
+                next.store(locations.len(), Ordering::Relaxed);
+            }
+            opened.push((number, result));
+        }
+    };
+    let mut opened = thread::scope(|scope| {
+        // Without a thread fewer do the work.
+        let start = |_| thread::Builder::new().spawn_scoped(scope, open_some).ok();
+        let threads = 1..OPENED_AT_ONCE.min(locations.len());
+        let started: Vec<_> = threads.map_while(start).collect();
+        let mut opened = open_some();
+        for thread in started {
+            opened.extend(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        opened
+    });
+    opened.sort_unstable_by_key(|(number, _)| *number);
+    opened.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Descriptors for everything but shards: standard streams, sockets of the program around us.
@@ -130,5 +181,31 @@ impl Container {
         }?;
         opened.release_front();
         Ok(container)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_first_location_that_does_not_open_is_the_error() {
+        for scheme in ["mem://", ""] {
+            let locations: Vec<String> = (0..300).map(|n| format!("{scheme}{n}")).collect();
+            let open = |bad: &'static [&'static str]| {
+                open_each(&locations, |location| {
+                    let name = location.to_str().unwrap().trim_start_matches(scheme).to_owned();
+                    // Later ones fail sooner.
+                    thread::sleep(Duration::from_millis(u64::from(name == "70")));
+                    if bad.contains(&name.as_str()) { Err(name) } else { Ok(name) }
+                })
+            };
+            let all: Vec<String> = (0..300).map(|n| n.to_string()).collect();
+            assert_eq!(open(&[]), Ok(all));
+            assert_eq!(open(&["71", "70", "299"]), Err("70".to_owned()));
+        }
+        assert_eq!(open_each(&["mem://a"; 0], |_| Ok::<(), ()>(())), Ok(vec![]));
     }
 }

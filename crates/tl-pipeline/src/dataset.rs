@@ -55,15 +55,14 @@ impl Dataset {
         stores: &Stores,
         locations: &[L],
     ) -> Result<Self, PipelineError> {
-        tbl_io::allow_open_files(locations.len());
-        let open = |location: &L| match stores.open(location)? {
-            Opened::Folder(folder) => Ok(folder as Box<dyn SampleSource>),
+        let open = |location: &OsStr| match stores.open(location)? {
+            Opened::Folder(folder) => Ok::<Box<dyn SampleSource>, PipelineError>(folder),
             Opened::File(source) => match table::open(&source)? {
                 Some(table) => Ok(Box::new(TableSource::boxed(table)) as _),
                 None => Ok(tbl_io::open_source(source)?),
             },
         };
-        Self::from_sources(locations.iter().map(open).collect::<Result<_, PipelineError>>()?)
+        Self::from_sources(tbl_io::open_each(locations, open)?)
     }
 
     /// Joins sources that are already open.

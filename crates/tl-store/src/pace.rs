@@ -1,5 +1,6 @@
 //! The usual times of a store, and the allowance for requests beyond the needed ones.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,6 +11,8 @@ use tokio::time::Instant;
 const REMEMBERED: usize = 256;
 /// Fewer say nothing about the slowest hundredth.
 const ENOUGH: usize = 16;
+/// The usual times are looked at once for so many answers.
+const LOOK: usize = 8;
 /// A hedge before this would race with jitter of the network.
 const EARLIEST_HEDGE: Duration = Duration::from_millis(50);
 /// The wait for the first byte before a hedge while nothing is known, and for any other byte.
@@ -28,9 +31,12 @@ pub(crate) struct Pace {
 
 #[derive(Debug)]
 struct State {
-    first_bytes: VecDeque<Duration>,
+    first_bytes: Recent<Duration>,
     /// Bytes a second of bodies.
-    rates: VecDeque<f64>,
+    rates: Recent<f64>,
+    /// The results of these, which are asked for with every part of a body.
+    patience: Duration,
+    usual_rate: Option<f64>,
     hedges: f64,
     hedged_bytes: f64,
     retries: f64,
@@ -42,8 +48,10 @@ struct State {
 impl Pace {
     pub(crate) fn new() -> Self {
         let state = State {
-            first_bytes: VecDeque::new(),
-            rates: VecDeque::new(),
+            first_bytes: Recent::default(),
+            rates: Recent::default(),
+            patience: SILENCE,
+            usual_rate: None,
             hedges: 1.0,
             hedged_bytes: (8 << 20) as f64,
             retries: RETRIES_SAVED,
@@ -63,40 +71,37 @@ impl Pace {
     }
 
     pub(crate) fn first_byte(&self, after: Duration) {
-        push(&mut self.lock().first_bytes, after);
+        let mut state = self.lock();
+        if let Some(times) = state.first_bytes.push(after, Duration::cmp) {
+            let last = times.len() - 1;
+            let slow = times[last * 99 / 100].max(times[last / 2] * 3);
+            let slow = slow.clamp(EARLIEST_HEDGE, SILENCE.max(times[last / 2] * 3));
+            state.patience = slow;
+        }
     }
 
     /// A body of so many bytes took this long after its first byte.
     pub(crate) fn body(&self, bytes: u64, took: Duration) {
         // What came with the head tells no rate.
-        if bytes >= 64 << 10 && !took.is_zero() {
-            push(&mut self.lock().rates, float(bytes) / took.as_secs_f64());
+        if bytes < 64 << 10 || took.is_zero() {
+            return;
+        }
+        let mut state = self.lock();
+        let rates = state.rates.push(float(bytes) / took.as_secs_f64(), f64::total_cmp);
+        if let Some(rates) = rates {
+            state.usual_rate = rates.get(rates.len() / 2).copied();
         }
     }
 
     /// The wait for a first byte after which a hedge is worth its cost: it is longer than that of 99
     /// in 100 answers, and than three times the median.
     pub(crate) fn patience(&self) -> Duration {
-        let state = self.lock();
-        if state.first_bytes.len() < ENOUGH {
-            return SILENCE;
-        }
-        let mut times: Vec<_> = state.first_bytes.iter().copied().collect();
-        times.sort_unstable();
-        let last = times.len() - 1;
-        let slow = times[last * 99 / 100].max(times[last / 2] * 3);
-        slow.clamp(EARLIEST_HEDGE, SILENCE.max(times[last / 2] * 3))
+        self.lock().patience
     }
 
     /// The median rate of bodies in bytes a second.
     pub(crate) fn usual_rate(&self) -> Option<f64> {
-        let state = self.lock();
-        if state.rates.len() < ENOUGH {
-            return None;
-        }
-        let mut rates: Vec<_> = state.rates.iter().copied().collect();
-        rates.sort_unstable_by(f64::total_cmp);
-        rates.get(rates.len() / 2).copied()
+        self.lock().usual_rate
     }
 
     /// Takes the allowance for a hedge of this many bytes.
@@ -139,11 +144,28 @@ impl Pace {
     }
 }
 
-fn push<T>(values: &mut VecDeque<T>, value: T) {
-    if values.len() == REMEMBERED {
-        values.pop_front();
+/// The last values, and how many there were.
+#[derive(Debug, Default)]
+struct Recent<T> {
+    values: VecDeque<T>,
+    pushed: usize,
+}
+
+impl<T: Copy> Recent<T> {
+    /// Adds a value, and from time to time returns all in order.
+    fn push(&mut self, value: T, compare: fn(&T, &T) -> Ordering) -> Option<Vec<T>> {
+        if self.values.len() == REMEMBERED {
+            self.values.pop_front();
+        }
+        self.values.push_back(value);
+        self.pushed += 1;
+        if self.values.len() < ENOUGH || !self.pushed.is_multiple_of(LOOK) {
+            return None;
+        }
+        let mut sorted: Vec<_> = self.values.iter().copied().collect();
+        sorted.sort_unstable_by(compare);
+        Some(sorted)
     }
-    values.push_back(value);
 }
 
 #[expect(clippy::cast_precision_loss, reason = "allowances need no more digits")]
