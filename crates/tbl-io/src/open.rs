@@ -8,7 +8,6 @@ use std::thread;
 use crate::error::ReadError;
 use crate::folder::Folder;
 use crate::limits::ReadLimits;
-use crate::location::Location;
 use crate::reader::{ReadOptions, TblFile};
 use crate::sample::SampleSource;
 use crate::source::Source;
@@ -70,26 +69,32 @@ pub fn open_all_in<L: AsRef<OsStr>>(
     stores: &Stores,
     locations: &[L],
 ) -> Result<Vec<Box<dyn SampleSource>>, ReadError> {
-    open_each(locations, |location| open_in(stores, location))
+    open_each(stores, locations, |location| open_in(stores, location))
 }
 
 /// Objects that are opened at once: each takes one or two round trips.
 const OPENED_AT_ONCE: usize = 64;
 
-/// Calls `open` with each location and returns the results in order, for callers that open more than
+/// Calls `open` with each location, or with each object that a [pattern](Stores::expand) means, and returns the results in order, for callers that open more than
 /// sets of samples. One call follows the other, or 64 threads call it at once if a location is a URL.
 /// The limit of open files is raised as by [`open_all_in`].
 ///
 /// # Errors
-/// Of the locations that do not open, the error of the first one. Those after it may not be tried.
-pub fn open_each<L: AsRef<OsStr>, T: Send, E: Send>(
+/// Those of [`Stores::expand`]. Of the locations that do not open, the error of the first one; those
+/// after it may not be tried.
+pub fn open_each<L: AsRef<OsStr>, T: Send, E: Send + From<ReadError>>(
+    stores: &Stores,
     locations: &[L],
     open: impl Fn(&OsStr) -> Result<T, E> + Sync,
 ) -> Result<Vec<T>, E> {
+    let mut expanded = Vec::with_capacity(locations.len());
+    for location in locations {
+        expanded.extend(stores.expand(location)?);
+    }
+    let locations = expanded;
     allow_open_files(locations.len());
-    let locations: Vec<&OsStr> = locations.iter().map(AsRef::as_ref).collect();
-    if !locations.iter().any(|location| Location::new(location).url().is_some()) {
-        return locations.into_iter().map(open).collect();
+    if !locations.iter().any(|location| location.url().is_some()) {
+        return locations.iter().map(|location| open(location.as_os_str())).collect();
     }
     let next = AtomicUsize::new(0);
     let open_some = || {
@@ -98,7 +103,7 @@ pub fn open_each<L: AsRef<OsStr>, T: Send, E: Send>(
             // All locations before one that fails have been begun.
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(location) = locations.get(number) else { return opened };
-            let result = open(location);
+            let result = open(location.as_os_str());
             if result.is_err() {
                 next.store(locations.len(), Ordering::Relaxed);
             }
@@ -186,26 +191,34 @@ impl Container {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
     use std::time::Duration;
 
     use super::*;
 
     #[test]
     fn the_first_location_that_does_not_open_is_the_error() {
+        let stores = Stores::new();
         for scheme in ["mem://", ""] {
             let locations: Vec<String> = (0..300).map(|n| format!("{scheme}{n}")).collect();
             let open = |bad: &'static [&'static str]| {
-                open_each(&locations, |location| {
+                open_each(&stores, &locations, |location| {
                     let name = location.to_str().unwrap().trim_start_matches(scheme).to_owned();
                     // Later ones fail sooner.
                     thread::sleep(Duration::from_millis(u64::from(name == "70")));
-                    if bad.contains(&name.as_str()) { Err(name) } else { Ok(name) }
+                    if bad.contains(&name.as_str()) {
+                        Err(ReadError::io(location, io::ErrorKind::Other.into()))
+                    } else {
+                        Ok(name)
+                    }
                 })
             };
             let all: Vec<String> = (0..300).map(|n| n.to_string()).collect();
-            assert_eq!(open(&[]), Ok(all));
-            assert_eq!(open(&["71", "70", "299"]), Err("70".to_owned()));
+            assert_eq!(open(&[]).unwrap(), all);
+            let error = open(&["71", "70", "299"]).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{scheme}70: ")), "{error}");
         }
-        assert_eq!(open_each(&["mem://a"; 0], |_| Ok::<(), ()>(())), Ok(vec![]));
+        let none = open_each(&stores, &["mem://a"; 0], |_| Ok::<(), ReadError>(()));
+        assert_eq!(none.unwrap(), []);
     }
 }

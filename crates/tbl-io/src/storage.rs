@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
+
+use glob::{MatchOptions, Pattern};
 
 use crate::error::ReadError;
 use crate::folder::Folder;
@@ -116,6 +119,48 @@ impl Stores {
             return if metadata.is_dir() { Ok(None) } else { Source::open(path).map(Some) };
         };
         if store.is_folder(&location)? { Ok(None) } else { store.open(&location, None).map(Some) }
+    }
+
+    /// The objects that a pattern means, in the order of their bytes: a URL with `*` in its path, where
+    /// `*` stands for any part of a name and `**/` for any number of folders. The folder before the
+    /// first `*` is listed. Other locations mean themselves, and patterns of paths are not looked up.
+    ///
+    /// ```
+    /// let stores = tbl_io::Stores::new();
+    /// assert_eq!(stores.expand("data/train.tar")?, ["data/train.tar".into()]);
+    /// # Ok::<(), tbl_io::ReadError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open), and [`ReadError::Io`] if the pattern is invalid or no object
+    /// matches it.
+    pub fn expand(&self, location: impl AsRef<OsStr>) -> Result<Vec<Location>, ReadError> {
+        let location = Location::new(location);
+        let star = location.url().and_then(|url| url.find('*').map(|star| (url, star)));
+        // Web servers list nothing, and a star may be a part of a signature.
+        let is_web = location.scheme().is_some_and(|scheme| scheme.starts_with("http"));
+        let Some((url, star)) = star.filter(|_| !is_web) else { return Ok(vec![location]) };
+        let Some(store) = self.store(&location)? else { return Ok(vec![location]) };
+        let fault = |kind, message: &str| {
+            ReadError::io(location.as_os_str(), io::Error::new(kind, message))
+        };
+        let folder = url.get(..star).and_then(|url| url.rfind('/')).map_or(0, |slash| slash + 1);
+        let (folder, pattern) = url.split_at(folder);
+        let pattern =
+            Pattern::new(pattern).map_err(|error| fault(io::ErrorKind::InvalidInput, error.msg))?;
+        let folder = Location::new(folder);
+        let options = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
+        let is_match = |object: &Object| {
+            let name = str::from_utf8(&object.name);
+            name.is_ok_and(|name| pattern.matches_with(name, options))
+        };
+        let mut objects = store.list(&folder)?;
+        objects.retain(|object| is_match(object) && !object.name.ends_with(b"/"));
+        objects.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        if objects.is_empty() {
+            return Err(fault(io::ErrorKind::NotFound, "no object matches this pattern"));
+        }
+        Ok(objects.iter().map(|object| folder.join(&object.name)).collect())
     }
 
     /// The store for a URL; `None` for a path.

@@ -62,7 +62,7 @@ impl Dataset {
                 None => Ok(tbl_io::open_source(source)?),
             },
         };
-        Self::from_sources(tbl_io::open_each(locations, open)?)
+        Self::from_sources(tbl_io::open_each(stores, locations, open)?)
     }
 
     /// Joins sources that are already open.

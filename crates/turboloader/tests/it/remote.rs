@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use store_server::{Dialect, Fault, Faults, Service, Serving, serve};
 use tbl_io::{AsStored, Compression, ConvertOptions, Labels, Selection, Stores, Target};
-use tl_pipeline::{Shard, Tail};
+use tl_pipeline::{Deal, Shard, Tail};
 use turboloader::{
     Dataset, Loader, LoaderConfig, OnError, PipelineError, Recipe, RemoteStores, Shuffle,
     StoreOptions, Work,
@@ -147,9 +147,17 @@ fn a_faulty_store_makes_the_batches_of_local_files() {
             let local = || Dataset::open(&[root.path().join(name)]).unwrap();
             let remote = || server.open(name).unwrap();
             assert_eq!(local().fingerprint().unwrap(), remote().fingerprint().unwrap(), "{name}");
-            for work in [Work::Bytes, train()] {
-                let local = Loader::new(local(), config(work.clone())).unwrap();
-                let remote = Loader::new(remote(), config(work)).unwrap();
+            let lanes = Shuffle::Lanes { lanes: 2, samples: 3, window: 2, deal: Deal::Epoch };
+            let block = Shuffle::Block { samples: 3, window: 2 };
+            for (work, shuffle) in [
+                (Work::Bytes, Shuffle::Full),
+                (Work::Bytes, Shuffle::None),
+                (Work::Bytes, lanes),
+                (train(), block),
+            ] {
+                let config = || LoaderConfig { sampler: shuffle.into(), ..config(work.clone()) };
+                let local = Loader::new(local(), config()).unwrap();
+                let remote = Loader::new(remote(), config()).unwrap();
                 let expected = rows(local.epoch(1));
                 assert_eq!(expected.len() as u64, local.dataset().len());
                 assert!(rows(remote.epoch(1)) == expected, "{dialect:?} {name}");
@@ -185,6 +193,35 @@ fn runs_move_between_files_and_stores() {
         rest.sort();
         expected.sort();
         assert!(rest == expected, "{from} to {to}");
+    }
+}
+
+#[test]
+fn patterns_are_the_objects_that_match_in_order() {
+    let root = tempfile::tempdir().unwrap();
+    containers(root.path());
+    let folder = root.path().join("deep/er");
+    fs::create_dir_all(&folder).unwrap();
+    fs::copy(root.path().join("v1.tbl"), folder.join("x.tbl")).unwrap();
+    for dialect in [Dialect::S3, Dialect::Gcs, Dialect::Azure, Dialect::Hub] {
+        let server = served(root.path(), dialect, |_| {});
+        for (pattern, names) in [
+            ("v*.tbl", &["v1.tbl", "v2.tbl"][..]),
+            ("*.t*", &["a.tar", "v1.tbl", "v2.tbl"]),
+            ("**/*.tbl", &["deep/er/x.tbl", "v1.tbl", "v2.tbl"]),
+            ("deep/*/x.tbl", &["deep/er/x.tbl"]),
+        ] {
+            let dataset = server.open(pattern).unwrap();
+            let found: Vec<_> = dataset.shards().iter().map(|shard| shard.location()).collect();
+            let expected: Vec<_> = names.iter().map(|name| server.url(name)).collect();
+            let found: Vec<_> = found.iter().filter_map(|location| location.url()).collect();
+            assert_eq!(found, expected, "{dialect:?} {pattern}");
+        }
+        let error = server.open("deep/*.tbl").unwrap_err().to_string();
+        let url = server.url("deep/*.tbl");
+        assert_eq!(error, format!("{url}: no object matches this pattern"));
+        let error = server.open("a**.tbl").unwrap_err().to_string();
+        assert!(error.starts_with(&server.url("a**.tbl")), "{error}");
     }
 }
 
