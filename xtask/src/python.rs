@@ -67,9 +67,10 @@ pub(crate) fn missing() -> Option<String> {
     venv.is_none().then(|| "python3 has no venv: `apt-get install python3-venv`".to_owned())
 }
 
-/// Builds the package, installs it and runs the tests.
+/// Checks the style of the sources, builds the package, installs it and runs the tests.
 pub(crate) fn test() -> Result<(), Box<dyn Error>> {
     let environment = Environment::of_checks()?;
+    environment.check_style()?;
     environment.install_checked()?;
     environment.test(&[])
 }
@@ -194,9 +195,13 @@ impl Environment {
         self.install_wheel(&wheel)
     }
 
-    fn lint(&self) -> Result<(), Box<dyn Error>> {
+    fn check_style(&self) -> Result<(), Box<dyn Error>> {
         self.module("ruff", &["check", "."])?;
-        self.module("ruff", &["format", "--check", "."])?;
+        self.module("ruff", &["format", "--check", "."])
+    }
+
+    fn lint(&self) -> Result<(), Box<dyn Error>> {
+        self.check_style()?;
         self.install_checked()?;
         self.stubs(&["--check"])?;
         self.module("mypy", &[])?;

@@ -33,10 +33,10 @@ class DataLoader:
     num_workers
         The number of threads; 0 uses seven eighths of the cores, rounded up.
     shuffle
-        False for the stored order; True to shuffle all samples; ``"block:SAMPLESxWINDOW"`` to shuffle
-        blocks of adjacent samples, and the samples of each WINDOW of them; or
-        ``"lanes:LANES/SAMPLESxWINDOW"``, where each block also belongs to one of LANES equal parts of
-        every global batch, so that ranks do not read the same blocks.
+        False for the stored order; True to shuffle all samples; ``"block:SAMPLESxWINDOW"`` to
+        shuffle blocks of adjacent samples, and the samples of each WINDOW of them; or
+        ``"lanes:LANES/SAMPLESxWINDOW"``, where each block also belongs to one of LANES equal parts
+        of every global batch, so that ranks do not read the same blocks.
     transform
         The transforms of each image: a `Transform`, a list of them, a `Recipe`, or a ``Compose`` of
         torchvision. A list may contain functions (see `Lambda`). None decodes images and keeps
