@@ -149,12 +149,15 @@ fn a_faulty_store_makes_the_batches_of_local_files() {
             assert_eq!(local().fingerprint().unwrap(), remote().fingerprint().unwrap(), "{name}");
             let lanes = Shuffle::Lanes { lanes: 2, samples: 3, window: 2, deal: Deal::Epoch };
             let block = Shuffle::Block { samples: 3, window: 2 };
-            for (work, shuffle) in [
+            let all = [
                 (Work::Bytes, Shuffle::Full),
+                (train(), block),
                 (Work::Bytes, Shuffle::None),
                 (Work::Bytes, lanes),
-                (train(), block),
-            ] {
+            ];
+            // Dialects differ in how objects are asked for, not in which.
+            let some = if dialect == Dialect::S3 { 4 } else { 2 };
+            for (work, shuffle) in all.into_iter().take(some) {
                 let config = || LoaderConfig { sampler: shuffle.into(), ..config(work.clone()) };
                 let local = Loader::new(local(), config()).unwrap();
                 let remote = Loader::new(remote(), config()).unwrap();
