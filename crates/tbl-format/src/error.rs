@@ -110,7 +110,10 @@ pub enum FormatError {
         expected: &'static str,
         defect: PathDefect,
     },
-    /// A structure too large for its 32-bit size field.
+    /// A part of a shard index that does not make sense.
+    #[error("{what} cannot be read: it is damaged or of a later version")]
+    Unreadable { what: &'static str },
+    /// A structure too large for its size field.
     #[error("{what} of {bytes} bytes is over the limit of {limit}")]
     TooLarge { what: &'static str, bytes: u64, limit: u64 },
     /// More samples than the version's header can count.

@@ -13,6 +13,7 @@ pub mod extension;
 pub mod metadata;
 pub mod path;
 mod sample_format;
+pub mod shard_index;
 pub mod v1;
 pub mod v2;
 

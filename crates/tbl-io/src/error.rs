@@ -101,13 +101,16 @@ pub enum ReadError {
     },
     /// The file is shorter than it was when it was opened.
     ChangedWhileOpen { location: Location, offset: u64, expected: u64 },
-    /// An object was replaced in its store since it was opened.
+    /// An object was replaced in its store since it was opened, or a file or an object since it was
+    /// indexed.
     ObjectChanged {
         location: Location,
-        /// The version that was opened.
+        /// The version that was opened or indexed.
         expected: Pin,
         /// The current version.
         found: Pin,
+        /// The shard index that it was opened by.
+        index: Option<Location>,
     },
     /// A store did not deliver a range of an object.
     Remote { location: Location, offset: u64, expected: u64, source: RangeFault },
@@ -285,11 +288,9 @@ impl ReadError {
                 "at byte {offset}: expected {expected} bytes, but the file became shorter while \
                  it was open"
             ),
-            Self::ObjectChanged { expected, found, .. } => write!(
-                f,
-                "the object was replaced while it was open: expected version {expected}, found \
-                 {found}"
-            ),
+            Self::ObjectChanged { expected, found, index, .. } => {
+                write_changed(f, expected, found, index.as_ref())
+            }
             Self::Remote { offset, expected, source, .. } => {
                 write!(f, "at byte {offset}: expected {expected} bytes: {source}")
             }
@@ -319,6 +320,19 @@ impl ReadError {
         }
     }
 }
+
+fn write_changed(
+    f: &mut fmt::Formatter<'_>,
+    expected: &Pin,
+    found: &Pin,
+    index: Option<&Location>,
+) -> fmt::Result {
+    let when = if index.is_some() { "changed since it was indexed" } else { REPLACED };
+    write!(f, "{when}: expected version {expected}, found {found}")?;
+    index.map_or(Ok(()), |index| write!(f, "; make {index} anew with tl index"))
+}
+
+const REPLACED: &str = "the object was replaced while it was open";
 
 /// Bytes of a sample's key that a message shows; keys can be as long as a PAX header.
 const MAX_KEY_BYTES: usize = 160;

@@ -1,6 +1,7 @@
 //! A tree of files as a data set, each image a sample, read when it is asked for.
 
 mod files;
+mod stored;
 mod walk;
 
 use std::path::Path;

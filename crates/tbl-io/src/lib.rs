@@ -2,6 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
+mod at_once;
 mod atomic_file;
 mod convert;
 mod error;
@@ -27,6 +28,7 @@ mod ranges;
 mod reader;
 mod repair;
 mod sample;
+mod shard_index;
 mod source;
 mod storage;
 mod tar;
@@ -66,6 +68,7 @@ pub use sample::{
     BulkIndex, DamageChecks, Entry, Facts, Field, MetadataBlock, RowIndexes, SampleName,
     SampleSource, SampleSourceExt, SourceKind, StoredBytes, StoredSamples,
 };
+pub use shard_index::{IndexError, IndexOptions, IndexSummary, index_shards};
 pub use source::{PageCache, Source, open_file};
 pub use storage::{Object, Opened, Storage, Stores};
 pub use tar::{MemberCounts, MemberKind, SkippedMember, TarArchive};

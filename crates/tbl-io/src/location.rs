@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::atomic_file::folder_of;
 use crate::escape::Escaped;
 
 /// The name of stored data: a path of the local file system, or the URL of an object in a store.
@@ -59,6 +60,19 @@ impl Location {
     /// The part of the last name that follows its last dot, such as `tbl`.
     pub fn extension(&self) -> Option<&OsStr> {
         Path::new(&self.0).extension()
+    }
+
+    /// The folder that the file or object is in: the path without its last part, or the URL up to the
+    /// last slash before its query.
+    #[must_use]
+    pub(crate) fn folder(&self) -> Self {
+        match self.url() {
+            None => Self::new(folder_of(Path::new(&self.0))),
+            Some(url) => {
+                let end = url.find('?').unwrap_or(url.len());
+                Self::new(url[..end].rfind('/').map_or(url, |slash| &url[..=slash]))
+            }
+        }
     }
 
     /// The location of `name`, a relative path with slashes, in this folder.

@@ -1,15 +1,16 @@
 //! The choice of the reader for a path.
 
 use std::ffi::OsStr;
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::io;
 
+use crate::at_once::{AT_ONCE, at_once};
 use crate::error::ReadError;
 use crate::folder::Folder;
 use crate::limits::ReadLimits;
+use crate::location::Location;
 use crate::reader::{ReadOptions, TblFile};
 use crate::sample::SampleSource;
+use crate::shard_index::ShardIndex;
 use crate::source::Source;
 use crate::storage::{Opened, Stores};
 use crate::tar::TarArchive;
@@ -38,7 +39,16 @@ pub fn open_in(
     stores: &Stores,
     location: impl AsRef<OsStr>,
 ) -> Result<Box<dyn SampleSource>, ReadError> {
-    Container::open(stores.open(location)?, ReadOptions::default()).map(Container::boxed)
+    let mut sources = open_all_in(stores, &[&location])?;
+    let count = sources.len();
+    match sources.pop() {
+        Some(source) if count == 1 => Ok(source),
+        _ => {
+            let text = format!("stands for {count} data sets, expected one");
+            let error = io::Error::new(io::ErrorKind::InvalidInput, text);
+            Err(ReadError::io(Location::new(location), error))
+        }
+    }
 }
 
 /// A file by its first bytes: TBL by its magic, otherwise a TAR archive.
@@ -69,60 +79,58 @@ pub fn open_all_in<L: AsRef<OsStr>>(
     stores: &Stores,
     locations: &[L],
 ) -> Result<Vec<Box<dyn SampleSource>>, ReadError> {
-    open_each(stores, locations, |location| open_in(stores, location))
+    let open = |opened| Container::open(opened, ReadOptions::default()).map(Container::boxed);
+    open_each(stores, locations, open)
 }
 
-/// Objects that are opened at once: each takes one or two round trips.
-const OPENED_AT_ONCE: usize = 64;
-
-/// Calls `open` with each location, or with each object that a [pattern](Stores::expand) means, and returns the results in order, for callers that open more than
-/// sets of samples. One call follows the other, or 64 threads call it at once if a location is a URL.
-/// The limit of open files is raised as by [`open_all_in`].
+/// Opens each location, each object that a [pattern](Stores::expand) means, and each shard of a [shard
+/// index](crate::index_shards), and returns them in order. `open` makes sources of what is in none, for
+/// callers that open more than sets of samples. One follows the other, or 64 threads open them at once
+/// if they are in a store. The limit of open files is raised as by [`open_all_in`].
 ///
 /// # Errors
 /// Those of [`Stores::expand`]. Of the locations that do not open, the error of the first one; those
 /// after it may not be tried.
-pub fn open_each<L: AsRef<OsStr>, T: Send, E: Send + From<ReadError>>(
+pub fn open_each<L: AsRef<OsStr>, E: Send + From<ReadError>>(
     stores: &Stores,
     locations: &[L],
-    open: impl Fn(&OsStr) -> Result<T, E> + Sync,
-) -> Result<Vec<T>, E> {
+    open: impl Fn(Opened) -> Result<Box<dyn SampleSource>, E> + Sync,
+) -> Result<Vec<Box<dyn SampleSource>>, E> {
     let mut expanded = Vec::with_capacity(locations.len());
     for location in locations {
         expanded.extend(stores.expand(location)?);
     }
-    let locations = expanded;
-    allow_open_files(locations.len());
-    if !locations.iter().any(|location| location.url().is_some()) {
-        return locations.iter().map(|location| open(location.as_os_str())).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let open_some = || {
-        let mut opened = Vec::new();
-        loop {
-            // All locations before one that fails have been begun.
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(location) = locations.get(number) else { return opened };
-            let result = open(location.as_os_str());
-            if result.is_err() {
-                next.store(locations.len(), Ordering::Relaxed);
+    allow_open_files(expanded.len());
+    let threads =
+        if expanded.iter().any(|location| location.url().is_some()) { AT_ONCE } else { 1 };
+    let found = at_once(&expanded, threads, |location| {
+        let opened = stores.open(location)?;
+        if let Opened::File(source) = &opened
+            && ShardIndex::is(source)?
+        {
+            return Ok::<_, E>(Found::Shards(ShardIndex::read(source)?));
+        }
+        open(opened).map(Found::Source)
+    })?;
+    let mut sources = Vec::with_capacity(found.len());
+    for found in found {
+        match found {
+            Found::Source(source) => sources.push(source),
+            Found::Shards(index) => {
+                let numbers: Vec<usize> = (0..index.len()).collect();
+                allow_open_files(sources.len() + numbers.len());
+                let threads = if index.is_local() { 1 } else { AT_ONCE };
+                sources.extend(at_once(&numbers, threads, |&number| index.open(stores, number))?);
             }
-            opened.push((number, result));
         }
-    };
-    let mut opened = thread::scope(|scope| {
-        // Without a thread fewer do the work.
-        let start = |_| thread::Builder::new().spawn_scoped(scope, open_some).ok();
-        let threads = 1..OPENED_AT_ONCE.min(locations.len());
-        let started: Vec<_> = threads.map_while(start).collect();
-        let mut opened = open_some();
-        for thread in started {
-            opened.extend(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        }
-        opened
-    });
-    opened.sort_unstable_by_key(|(number, _)| *number);
-    opened.into_iter().map(|(_, result)| result).collect()
+    }
+    Ok(sources)
+}
+
+/// A location, by what it turned out to be.
+enum Found {
+    Source(Box<dyn SampleSource>),
+    Shards(ShardIndex),
 }
 
 /// Descriptors for everything but shards: standard streams, sockets of the program around us.
@@ -173,13 +181,13 @@ impl Container {
 
     /// As [`open`](Self::open) for a file that is open already.
     pub(crate) fn of_file(source: Source, options: ReadOptions) -> Result<Self, ReadError> {
-        // The version after these letters is the reader's to judge.
-        let mut magic = *b"???";
-        if source.len() >= magic.len() as u64 {
-            source.read_exact_at(0, &mut magic)?;
+        if ShardIndex::is(&source)? {
+            let text = "is a shard index, expected a file with samples, such as one of its shards";
+            let error = io::Error::new(io::ErrorKind::InvalidInput, text);
+            return Err(ReadError::io(source.location(), error));
         }
         let opened = source.clone();
-        let container = if &magic == b"TBL" {
+        let container = if is_tbl(&source)? {
             TblFile::from_source(source, options).map(Self::Tbl)
         } else {
             TarArchive::new(source, ReadLimits::default()).map(Self::Tar)
@@ -189,36 +197,11 @@ impl Container {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::io;
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn the_first_location_that_does_not_open_is_the_error() {
-        let stores = Stores::new();
-        for scheme in ["mem://", ""] {
-            let locations: Vec<String> = (0..300).map(|n| format!("{scheme}{n}")).collect();
-            let open = |bad: &'static [&'static str]| {
-                open_each(&stores, &locations, |location| {
-                    let name = location.to_str().unwrap().trim_start_matches(scheme).to_owned();
-                    // Later ones fail sooner.
-                    thread::sleep(Duration::from_millis(u64::from(name == "70")));
-                    if bad.contains(&name.as_str()) {
-                        Err(ReadError::io(location, io::ErrorKind::Other.into()))
-                    } else {
-                        Ok(name)
-                    }
-                })
-            };
-            let all: Vec<String> = (0..300).map(|n| n.to_string()).collect();
-            assert_eq!(open(&[]).unwrap(), all);
-            let error = open(&["71", "70", "299"]).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("{scheme}70: ")), "{error}");
-        }
-        let none = open_each(&stores, &["mem://a"; 0], |_| Ok::<(), ReadError>(()));
-        assert_eq!(none.unwrap(), []);
+/// Whether a file is a TBL file of any version, which is the reader's to judge.
+pub(crate) fn is_tbl(source: &Source) -> Result<bool, ReadError> {
+    let mut magic = *b"???";
+    if source.len() >= magic.len() as u64 {
+        source.read_exact_at(0, &mut magic)?;
     }
+    Ok(&magic == b"TBL")
 }

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::location::Location;
 use crate::source::Source;
 
 /// The bytes of one version of one object, read by position.
@@ -209,6 +210,14 @@ pub enum RangeFault {
     Changed {
         /// The version that is current now.
         found: Pin,
+    },
+    /// The object was replaced since its shard index was made.
+    #[error("the object is now version {found}, other than in {index}")]
+    ChangedSinceIndexed {
+        /// The version that is current now.
+        found: Pin,
+        /// The shard index.
+        index: Location,
     },
     /// The store refused the request.
     #[error("{}, {}", Status { status: *status, code: code.as_deref() }, Effort { tries: *tries, elapsed: *elapsed })]

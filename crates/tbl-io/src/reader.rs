@@ -5,11 +5,12 @@
 //! point anywhere and may change while it is open.
 
 use std::borrow::Cow;
+use std::iter;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
 use tbl_format::v2::FileFlags;
-use tbl_format::{FormatError, v1};
+use tbl_format::{FormatError, v1, v2};
 
 use crate::error::ReadError;
 use crate::identity::Told;
@@ -173,6 +174,14 @@ impl TblFile {
     /// The damage in a file opened with [`Damage::LeaveOut`].
     pub fn defects(&self) -> &[FormatError] {
         &self.defects
+    }
+
+    /// The parts of the file that opening it reads: header and index, and metadata.
+    pub(crate) fn front(&self) -> Vec<Range<u64>> {
+        // A short file of version 1 is read beyond its index.
+        let end = self.index_end.max(self.source.len().min(v2::FileHeader::SIZE as u64));
+        let metadata = self.metadata.range();
+        iter::once(0..end).chain(metadata).collect()
     }
 
     /// Whether sample `index` is stored as an LZ4 block.

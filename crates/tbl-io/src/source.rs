@@ -6,17 +6,17 @@ use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io;
 use std::num::NonZeroU64;
-use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::{FileKind, ReadError};
 use crate::identity::{self, Times, Told};
 use crate::location::Location;
-use crate::ranges::{BackgroundReads, Part, PartFault, RangeFault, Ranges};
+use crate::ranges::{BackgroundReads, Part, PartFault, Pin, RangeFault, Ranges};
 
-/// Bytes of an object that are read at once where all of it is copied.
-const COPIED_BLOCK: u64 = 16 << 20;
+/// Bytes of an object that are read at once where all of it is copied: enough for several requests.
+const COPIED_BLOCK: u64 = 64 << 20;
 
 /// The use of the page cache by reads that run at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -117,6 +117,29 @@ impl Source {
             Backing::Ranges(ranges) => {
                 identity::push_object(&self.location, self.len, ranges.pin(), id)
             }
+        }
+    }
+
+    /// The version of the bytes: that of an object, or the time at which a local file was last
+    /// changed.
+    pub(crate) fn version(&self) -> Result<Pin, ReadError> {
+        match &self.backing {
+            Backing::File(file) => {
+                let io_error = |error| ReadError::io(&self.location, error);
+                let metadata = file.metadata().map_err(io_error)?;
+                let text = format!("{}.{:09}", metadata.mtime(), metadata.mtime_nsec());
+                Ok(Pin::Weak(text.into()))
+            }
+            Backing::Memory(_) => Ok(Pin::Unknown),
+            Backing::Ranges(ranges) => Ok(ranges.pin().clone()),
+        }
+    }
+
+    /// The object, if the bytes are in a store.
+    pub(crate) fn ranges(&self) -> Option<&Arc<dyn Ranges>> {
+        match &self.backing {
+            Backing::Ranges(ranges) => Some(ranges),
+            Backing::File(_) | Backing::Memory(_) => None,
         }
     }
 
@@ -327,8 +350,13 @@ impl Source {
         fault: RangeFault,
     ) -> ReadError {
         let location = self.location.clone();
+        let pin = || ranges.pin().clone();
         if let RangeFault::Changed { found } = fault {
-            return ReadError::ObjectChanged { location, expected: ranges.pin().clone(), found };
+            return ReadError::ObjectChanged { location, expected: pin(), found, index: None };
+        }
+        if let RangeFault::ChangedSinceIndexed { found, index } = fault {
+            let index = Some(index);
+            return ReadError::ObjectChanged { location, expected: pin(), found, index };
         }
         ReadError::Remote { location, offset, expected, source: fault }
     }

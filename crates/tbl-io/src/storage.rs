@@ -163,8 +163,20 @@ impl Stores {
         Ok(objects.iter().map(|object| folder.join(&object.name)).collect())
     }
 
+    /// The store that a folder of it is in.
+    pub(crate) fn of_folder(&self, folder: &Location) -> Result<&Arc<dyn Storage>, ReadError> {
+        let local = || ReadError::NoStore {
+            location: folder.clone(),
+            schemes: self.0.keys().cloned().collect(),
+        };
+        self.store(folder)?.ok_or_else(local)
+    }
+
     /// The store for a URL; `None` for a path.
-    fn store(&self, location: &Location) -> Result<Option<&Arc<dyn Storage>>, ReadError> {
+    pub(crate) fn store(
+        &self,
+        location: &Location,
+    ) -> Result<Option<&Arc<dyn Storage>>, ReadError> {
         let Some(scheme) = location.scheme() else { return Ok(None) };
         let no_store = || ReadError::NoStore {
             location: location.clone(),

@@ -8,6 +8,7 @@ pub(crate) mod header;
 pub(crate) mod index;
 mod member;
 pub(crate) mod pax;
+mod stored;
 pub(crate) mod window;
 
 use std::path::Path;
@@ -99,6 +100,10 @@ impl TarArchive {
     /// As for [`open`](Self::open).
     pub fn new(source: Source, limits: ReadLimits) -> Result<Self, ReadError> {
         let index = Index::read(&source)?;
+        Ok(Self::of_index(source, limits, index))
+    }
+
+    fn of_index(source: Source, limits: ReadLimits, index: Index) -> Self {
         let grouping = Grouping::new(&index.names, &index.archive_starts);
         let (labels, unreadable_labels) = sample_labels(&index, &grouping);
         let replaced = replaced_members(&index, &grouping).map(Box::new);
@@ -109,7 +114,7 @@ impl TarArchive {
         let first_passed_over = first_passed_over
             .or_else(|| passed_over.first.map(|member| names.path(member).into_owned()));
         let Index { has_end_marker, lone_zero_block, trailing_garbage, .. } = index;
-        Ok(Self {
+        Self {
             source,
             limits,
             names,
@@ -125,7 +130,7 @@ impl TarArchive {
             lone_zero_block,
             trailing_garbage,
             views: ViewMap::default(),
-        })
+        }
     }
 
     /// The archive's length in bytes.

@@ -55,7 +55,7 @@ impl Dataset {
         stores: &Stores,
         locations: &[L],
     ) -> Result<Self, PipelineError> {
-        let open = |location: &OsStr| match stores.open(location)? {
+        let open = |opened| match opened {
             Opened::Folder(folder) => Ok::<Box<dyn SampleSource>, PipelineError>(folder),
             Opened::File(source) => match table::open(&source)? {
                 Some(table) => Ok(Box::new(TableSource::boxed(table)) as _),

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use tbl_io::{ConvertError, ErrorKind, ErrorPlace, ReadError, WriteError};
+use tbl_io::{ConvertError, ErrorKind, ErrorPlace, IndexError, ReadError, WriteError};
 use tl_decode::DecodeError;
 use tl_transform::{PlanError, RecipeError, StepError};
 
@@ -32,7 +32,7 @@ macro_rules! delegate {
     };
 }
 
-delegate!(ReadError, WriteError, ConvertError);
+delegate!(ReadError, WriteError, ConvertError, IndexError);
 
 /// Errors of one kind by construction.
 macro_rules! always {

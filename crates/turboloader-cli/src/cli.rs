@@ -50,6 +50,7 @@ macro_rules! commands {
 // In the order of the help.
 commands! {
     Convert => convert,
+    Index => index,
     Info => info,
     Ls => ls,
     Cat => cat,

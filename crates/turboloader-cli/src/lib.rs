@@ -17,6 +17,7 @@ mod explain;
 mod extract;
 mod failure;
 mod figures;
+mod index;
 mod info;
 mod ls;
 mod merge;

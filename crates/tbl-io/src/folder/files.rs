@@ -49,7 +49,16 @@ impl Files {
         store: &Arc<dyn Storage>,
         root: Location,
     ) -> Result<(Self, Names), ReadError> {
-        let mut objects = store.list(&root)?;
+        let objects = store.list(&root)?;
+        Self::of_objects(store, root, objects)
+    }
+
+    /// The files that a store has listed. Returns the names as well, in the order of their bytes.
+    pub(super) fn of_objects(
+        store: &Arc<dyn Storage>,
+        root: Location,
+        mut objects: Vec<Object>,
+    ) -> Result<(Self, Names), ReadError> {
         objects.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let mut names = Names::new();
         let mut listed = Vec::with_capacity(objects.len());
@@ -73,12 +82,17 @@ impl Files {
     pub(super) fn open(&self, file: u32, name: &[u8]) -> Result<Source, ReadError> {
         match &self.place {
             Place::Local(_) => Source::open(self.path(name)),
-            Place::Store(store, listed) => {
-                let Listed { len, pin } = &listed[file as usize];
-                let object = Object { name: name.to_vec(), len: *len, pin: pin.clone() };
-                store.open(&self.root.join(name), Some(&object))
+            Place::Store(store, _) => {
+                store.open(&self.root.join(name), self.object(file, name).as_ref())
             }
         }
+    }
+
+    /// File number `file`, which has this name, as the store has listed it; `None` for a local file.
+    pub(super) fn object(&self, file: u32, name: &[u8]) -> Option<Object> {
+        let Place::Store(_, listed) = &self.place else { return None };
+        let Listed { len, pin } = &listed[file as usize];
+        Some(Object { name: name.to_vec(), len: *len, pin: pin.clone() })
     }
 
     /// Bytes of a file.

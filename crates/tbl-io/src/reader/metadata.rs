@@ -77,6 +77,12 @@ impl Metadata {
         Ok(Self(Some(section)))
     }
 
+    /// The place of the section in the file.
+    pub(super) fn range(&self) -> Option<Range<u64>> {
+        let region = &self.0.as_ref()?.region;
+        Some(region.offset()..region.offset() + region.len())
+    }
+
     pub(super) fn class_names(&self) -> &[String] {
         self.0.as_ref().map_or(&[], |section| &section.directory.class_names)
     }

@@ -45,7 +45,7 @@ pub(super) struct Extents {
 }
 
 impl Extents {
-    fn push(&mut self, extent: Extent) {
+    pub(super) fn push(&mut self, extent: Extent) {
         let block = u32::try_from(extent.offset / BLOCK_BYTES).ok();
         let narrow = block.zip(u32::try_from(extent.size).ok());
         if narrow.is_none() {
@@ -92,18 +92,7 @@ impl Index {
         let mut scan = Scan {
             source,
             window: Window::new(source),
-            index: Self {
-                names: Names::new(),
-                extents: Extents::default(),
-                labels: Vec::new(),
-                counts: MemberCounts::default(),
-                skipped: Vec::new(),
-                first_passed_over: None,
-                archive_starts: Vec::new(),
-                has_end_marker: false,
-                lone_zero_block: None,
-                trailing_garbage: None,
-            },
+            index: Self::new(),
             global: PaxRecords::default(),
             skipped_text_left: MAX_SKIPPED_TEXT_BYTES,
         };

@@ -98,6 +98,19 @@ pub struct MemberCounts {
 }
 
 impl MemberCounts {
+    /// The counts of members by their type, which the headers alone decide.
+    pub(super) fn of_kinds(&mut self) -> [&mut u64; 7] {
+        [
+            &mut self.regular,
+            &mut self.directories,
+            &mut self.symbolic_links,
+            &mut self.hard_links,
+            &mut self.devices,
+            &mut self.sparse,
+            &mut self.unknown,
+        ]
+    }
+
     pub(super) fn add(&mut self, kind: MemberKind) {
         *match kind {
             MemberKind::Regular => &mut self.regular,

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use tbl_format::SampleFormat;
 use tbl_io::{
-    AsStored, Compression, ConvertOptions, Field, Labels, SampleSource, SampleSourceExt, Selection,
-    Target, Unstored,
+    AsStored, Compression, ConvertOptions, Field, IndexOptions, Labels, SampleSource,
+    SampleSourceExt, Selection, Stores, Target, Unstored,
 };
 
 /// A sample as every source shows it, with its fields in the order of their names.
@@ -28,8 +28,11 @@ fn open(paths: &[&Path]) -> Vec<Box<dyn SampleSource>> {
 
 /// The samples of each source in the order of their names.
 fn see(paths: &[&Path]) -> Vec<Vec<Seen>> {
-    let sources = open(paths);
-    let labels = Labels::resolve(&sources).unwrap();
+    see_sources(&open(paths))
+}
+
+fn see_sources(sources: &[Box<dyn SampleSource>]) -> Vec<Vec<Seen>> {
+    let labels = Labels::resolve(sources).unwrap();
     let see_sample = |number: usize, source: &dyn SampleSource, index| {
         let key = source.entry(index).unwrap().key.unwrap().into_owned();
         let (mut bytes, mut fields) = (Vec::new(), Vec::new());
@@ -118,6 +121,11 @@ fn check(files: &[(usize, String)], shuffled: &[(usize, String)]) {
     assert_eq!(unstored, Unstored { class_names: unstored.class_names, ..Unstored::default() });
 
     let expected = &see(&[&at("folder")])[0];
+    let shards = ["shuffled.tar", "folder.tbl", "tar.tbl", "back.tar"].map(at);
+    let options = IndexOptions { sync: false, ..IndexOptions::default() };
+    tbl_io::index_shards(&Stores::new(), &shards, &at("all.tlidx"), options).unwrap();
+    let indexed = tbl_io::open_all(&[at("all.tlidx")]).unwrap();
+    assert_eq!(see_sources(&indexed), see_sources(&tbl_io::open_all(&shards).unwrap()));
     for other in ["shuffled.tar", "folder.tbl", "tar.tbl", "back.tar"] {
         assert_eq!(&see(&[&at(other)])[0], expected, "{other} of {shuffled:?}");
     }

@@ -1,11 +1,12 @@
 //! Archives that other programs made, with what other readers found in them.
 
+use std::any::Any;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use tbl_io::{SampleSource, TarArchive};
+use tbl_io::{IndexOptions, SampleSource, Stores, TarArchive};
 
 /// A member as the manifests describe it.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,8 +100,31 @@ fn check_corpus(folder: &Path, tally: &mut Tally) {
     }
 }
 
+/// Checks that an archive is the same when it is opened by a shard index.
+fn check_index(archive: &TarArchive) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.tar");
+    std::fs::copy(archive.location().path().unwrap(), &path).unwrap();
+    let index = folder.path().join("a.tlidx");
+    let options = IndexOptions { sync: false, ..IndexOptions::default() };
+    tbl_io::index_shards(&Stores::new(), &[&path], &index, options).unwrap();
+    let opened: Box<dyn Any> = tbl_io::open(&index).unwrap();
+    let indexed = opened.downcast_ref::<TarArchive>().unwrap();
+    let facts = |archive: &TarArchive| {
+        let whole = (archive.member_counts(), archive.skipped().to_vec(), archive.notes());
+        let zeros =
+            (archive.has_end_marker(), archive.lone_zero_block(), archive.trailing_garbage());
+        let entry = |index| {
+            format!("{:?}", archive.entry(index).map_err(|error| error.detail().to_string()))
+        };
+        (whole, zeros, (0..archive.sample_count()).map(entry).collect::<Vec<_>>())
+    };
+    assert_eq!(facts(indexed), facts(archive));
+}
+
 fn check_members(file: &str, archive: &TarArchive, reference: &Value, tally: &mut Tally) {
     tally.valid += 1;
+    check_index(archive);
     if UNSAFE_NAMES.contains(&file) {
         let error = archive.entry(0).unwrap_err();
         assert!(error.to_string().contains("unsafe member name"), "{error}");

@@ -26,6 +26,7 @@ mod reading_ahead;
 mod reductions;
 mod resume;
 mod samplers;
+mod shard_index;
 mod shutdown;
 mod skipping;
 mod sources;

@@ -27,11 +27,11 @@ use crate::caches::{disk, memory};
 use crate::memory::{bmp, config, pixels, train};
 use crate::tables::files::{write_idv, write_tbf};
 
-const SAMPLES: u32 = 14;
+pub(crate) const SAMPLES: u32 = 14;
 
 /// Objects by URL, each with the number of its version.
 #[derive(Clone, Debug, Default)]
-struct MemoryStore(Arc<Shared>);
+pub(crate) struct MemoryStore(Arc<Shared>);
 
 /// The number of an object's version, and its bytes.
 type Version = (u64, Arc<[u8]>);
@@ -55,7 +55,7 @@ impl MemoryStore {
     }
 
     /// Copies a local file, or all files of a folder.
-    fn upload(&self, path: &Path, url: &str) {
+    pub(crate) fn upload(&self, path: &Path, url: &str) {
         if path.is_dir() {
             for entry in fs::read_dir(path).unwrap() {
                 let entry = entry.unwrap();
@@ -67,21 +67,21 @@ impl MemoryStore {
         }
     }
 
-    fn put(&self, url: &str, bytes: Vec<u8>) {
+    pub(crate) fn put(&self, url: &str, bytes: Vec<u8>) {
         let mut objects = self.0.objects.lock().unwrap();
         let version = objects.get(url).map_or(1, |(version, _)| version + 1);
         objects.insert(url.to_owned(), (version, bytes.into()));
     }
 
-    fn reads(&self) -> u64 {
+    pub(crate) fn reads(&self) -> u64 {
         self.0.reads.swap(0, Ordering::Relaxed)
     }
 
-    fn stores(&self) -> Stores {
+    pub(crate) fn stores(&self) -> Stores {
         Stores::new().with("mem", Arc::new(self.clone()))
     }
 
-    fn open_all(&self, urls: &[&str]) -> Dataset {
+    pub(crate) fn open_all(&self, urls: &[&str]) -> Dataset {
         Dataset::open_in(&self.stores(), urls).unwrap()
     }
 }
@@ -223,7 +223,7 @@ fn all_files() -> Vec<(String, Vec<u8>)> {
     all
 }
 
-fn write_folder(root: &Path) -> PathBuf {
+pub(crate) fn write_folder(root: &Path) -> PathBuf {
     let root = root.join("folder");
     for (name, bytes) in all_files() {
         let path = root.join(name);
@@ -234,7 +234,7 @@ fn write_folder(root: &Path) -> PathBuf {
     root
 }
 
-fn write_tar(root: &Path) -> PathBuf {
+pub(crate) fn write_tar(root: &Path) -> PathBuf {
     let path = root.join("a.tar");
     let mut writer = TarWriter::create(&path, TarOptions::default()).unwrap();
     for (name, bytes) in all_files() {
@@ -244,7 +244,7 @@ fn write_tar(root: &Path) -> PathBuf {
     path
 }
 
-fn write_tbl(root: &Path, name: &str, options: WriteOptions) -> PathBuf {
+pub(crate) fn write_tbl(root: &Path, name: &str, options: WriteOptions) -> PathBuf {
     let path = root.join(name);
     let has_names = options.version == TblVersion::V2;
     let mut writer = StreamWriter::create(&path, options).unwrap();
@@ -267,7 +267,7 @@ fn write_tbl(root: &Path, name: &str, options: WriteOptions) -> PathBuf {
 }
 
 /// Data sets of samples, of each kind.
-fn containers(root: &Path) -> Vec<PathBuf> {
+pub(crate) fn containers(root: &Path) -> Vec<PathBuf> {
     let v1 = WriteOptions { version: TblVersion::V1, ..WriteOptions::default() };
     let lz4 = WriteOptions { lz4: true, ..WriteOptions::default() };
     vec![
@@ -280,7 +280,7 @@ fn containers(root: &Path) -> Vec<PathBuf> {
 }
 
 /// Everything that the batches of an epoch hold, row by row.
-fn rows(dataset: Dataset, config: LoaderConfig) -> Vec<Vec<u8>> {
+pub(crate) fn rows(dataset: Dataset, config: LoaderConfig) -> Vec<Vec<u8>> {
     let loader = Loader::new(dataset, config).unwrap();
     let mut rows = Vec::new();
     for batch in loader.epoch(1) {
@@ -305,12 +305,12 @@ fn rows(dataset: Dataset, config: LoaderConfig) -> Vec<Vec<u8>> {
 }
 
 /// The URL of a local data set, with a final slash for a folder.
-fn url(path: &Path) -> String {
+pub(crate) fn url(path: &Path) -> String {
     let name = path.file_name().unwrap().to_str().unwrap();
     format!("mem://bucket/{name}{}", if path.is_dir() { "/" } else { "" })
 }
 
-fn upload(store: &MemoryStore, path: &Path) -> String {
+pub(crate) fn upload(store: &MemoryStore, path: &Path) -> String {
     let url = url(path);
     store.upload(path, url.trim_end_matches('/'));
     url

@@ -1,0 +1,272 @@
+//! Shard indexes: one file from which many shards open without being read.
+//!
+//! The part of each shard is what its reader needs: of a TAR archive the result of the pass over its
+//! headers, of a TBL file its header, index and metadata, of a folder the listing. The bytes of
+//! samples are read from the shards, in the version that was indexed.
+
+mod indexed;
+mod write;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use tbl_format::FormatError;
+use tbl_format::checksum::crc32c;
+use tbl_format::shard_index::{Header, PartReader, Shard, ShardKind, VersionKind, is_shard_index};
+
+use crate::error::ReadError;
+use crate::folder::Folder;
+use crate::location::Location;
+use crate::ranges::Pin;
+use crate::reader::{ReadOptions, TblFile};
+use crate::sample::SampleSource;
+use crate::source::Source;
+use crate::storage::{Object, Stores};
+use crate::tar::TarArchive;
+use indexed::Indexed;
+pub use write::{IndexError, IndexOptions, IndexSummary, index_shards};
+
+/// An open shard index.
+#[derive(Debug)]
+pub(crate) struct ShardIndex {
+    /// All of it, in memory or in a local file.
+    source: Source,
+    /// The folder that names of shards start from.
+    folder: Location,
+    shards: Vec<OwnedShard>,
+}
+
+/// A shard as the directory describes it, without the directory.
+#[derive(Debug)]
+struct OwnedShard {
+    location: Location,
+    kind: ShardKind,
+    bytes: u64,
+    pin: Pin,
+    /// Whether the version is that of a local file.
+    is_local: bool,
+    samples: u64,
+    part: Range<u64>,
+    unpacked_bytes: u32,
+    part_crc32c: u32,
+}
+
+impl ShardIndex {
+    /// Whether a file is a shard index, by its first bytes.
+    pub(crate) fn is(source: &Source) -> Result<bool, ReadError> {
+        let mut magic = [0; 5];
+        if source.len() < magic.len() as u64 {
+            return Ok(false);
+        }
+        source.read_exact_at(0, &mut magic)?;
+        Ok(is_shard_index(&magic))
+    }
+
+    /// Reads the directory of a shard index. An object of a store is copied into memory.
+    pub(crate) fn read(source: &Source) -> Result<Self, ReadError> {
+        let source = source.to_mappable()?.into_owned();
+        let defect = |offset: u64| {
+            let location = source.location().clone();
+            move |source| ReadError::Format { location, offset, source }
+        };
+        let len = usize::try_from(source.len()).map_or(Header::SIZE, |len| len.min(Header::SIZE));
+        let mut front = vec![0; len];
+        source.read_exact_at(0, &mut front)?;
+        let header = Header::parse(&front).map_err(defect(0))?;
+        let range = header.directory_range(source.len()).map_err(defect(0))?;
+        let mut directory = Vec::new();
+        source.read_range_into(range.start, range.end - range.start, &mut directory)?;
+        let shards = header.shards(&directory, source.len()).map_err(defect(range.start))?;
+        let folder = source.location().folder();
+        let own = |shard: &Shard<'_>| OwnedShard::new(shard, &folder);
+        let own = shards.iter().map(own).collect::<Result<Vec<_>, _>>();
+        let shards = own.map_err(defect(range.start))?;
+        Ok(Self { source, folder, shards })
+    }
+
+    /// How many shards there are.
+    pub(crate) fn len(&self) -> usize {
+        self.shards.len()
+    }
+
+    /// Whether all shards are files that are opened one after the other.
+    pub(crate) fn is_local(&self) -> bool {
+        self.folder.url().is_none()
+    }
+
+    /// Opens shard number `number`. Of an object in a store nothing is read.
+    pub(crate) fn open(
+        &self,
+        stores: &Stores,
+        number: usize,
+    ) -> Result<Box<dyn SampleSource>, ReadError> {
+        let shard = &self.shards[number];
+        let part = self.part(shard)?;
+        let defect = |source| {
+            let location = self.source.location().clone();
+            ReadError::Format { location, offset: shard.part.start, source }
+        };
+        let opened: Box<dyn SampleSource> = match shard.kind {
+            ShardKind::Folder => {
+                let store = stores.of_folder(&shard.location)?;
+                Box::new(Folder::of_part(store, shard.location.clone(), &part, defect)?)
+            }
+            ShardKind::Tar => {
+                let source = self.source_of(shard, stores, Vec::new())?;
+                Box::new(TarArchive::of_part(source, &part).map_err(defect)?)
+            }
+            ShardKind::Tbl => {
+                let kept = kept_ranges(&part, shard.bytes).map_err(defect)?;
+                let source = self.source_of(shard, stores, kept)?;
+                let file = TblFile::from_source(source.clone(), ReadOptions::default())?;
+                source.release_front();
+                Box::new(file)
+            }
+        };
+        let found = opened.sample_count();
+        if found == shard.samples {
+            return Ok(opened);
+        }
+        let what = "index of the shard";
+        Err(defect(FormatError::Count { what, expected: shard.samples, found }))
+    }
+
+    /// The part of a shard, unpacked.
+    fn part(&self, shard: &OwnedShard) -> Result<Vec<u8>, ReadError> {
+        let mut stored = Vec::new();
+        let Range { start, end } = shard.part;
+        self.source.read_range_into(start, end - start, &mut stored)?;
+        let unpacked = unpack(stored, shard.unpacked_bytes, shard.part_crc32c);
+        let location = self.source.location().clone();
+        unpacked.map_err(|source| ReadError::Format { location, offset: start, source })
+    }
+
+    /// The bytes of a shard, in the version that was indexed. `kept` are those that are at hand.
+    fn source_of(
+        &self,
+        shard: &OwnedShard,
+        stores: &Stores,
+        kept: Vec<Kept>,
+    ) -> Result<Source, ReadError> {
+        let changed = |found| ReadError::ObjectChanged {
+            location: shard.location.clone(),
+            expected: shard.pin.clone(),
+            found,
+            index: Some(self.source.location().clone()),
+        };
+        let source = stores.open_indexed(&shard.location, shard.bytes, &shard.pin)?;
+        let Some(ranges) = source.ranges() else {
+            // A file that has no version is one of an object, copied here.
+            let found = source.version()?;
+            let is_same = source.len() == shard.bytes && (!shard.is_local || found == shard.pin);
+            return if is_same && shard.is_local { Ok(source) } else { Err(changed(found)) };
+        };
+        // One without a version was opened as it is now.
+        if ranges.len() != shard.bytes || shard.is_local {
+            return Err(changed(ranges.pin().clone()));
+        }
+        let indexed = Indexed::new(Arc::clone(ranges), self.source.location().clone(), kept);
+        Ok(Source::from_ranges(source.location(), Arc::new(indexed)))
+    }
+}
+
+impl OwnedShard {
+    fn new(shard: &Shard<'_>, folder: &Location) -> Result<Self, FormatError> {
+        let Shard { kind, bytes, version_kind, samples, unpacked_bytes, part_crc32c, .. } = *shard;
+        let unreadable = || FormatError::Unreadable { what: "version of a shard" };
+        let pin = pin_of(version_kind as u64, shard.version).ok_or_else(unreadable)?;
+        let mut location = folder.join(shard.name);
+        if kind == ShardKind::Folder && !shard.name.is_empty() {
+            location = location.join(b"");
+        }
+        Ok(Self {
+            location,
+            kind,
+            bytes,
+            pin,
+            is_local: version_kind == VersionKind::Modified,
+            samples,
+            part: shard.part.clone(),
+            unpacked_bytes,
+            part_crc32c,
+        })
+    }
+}
+
+/// Bytes of an object that are at hand, and their offset.
+#[derive(Debug)]
+struct Kept {
+    offset: u64,
+    bytes: Vec<u8>,
+}
+
+/// Unpacks a part, once its checksum is right.
+fn unpack(stored: Vec<u8>, unpacked_bytes: u32, expected: u32) -> Result<Vec<u8>, FormatError> {
+    let computed = crc32c(&stored);
+    if expected != computed {
+        let what = "part of a shard";
+        return Err(FormatError::Crc32c { what, stored: expected, computed });
+    }
+    let stored_bytes = u32::try_from(stored.len()).unwrap_or(u32::MAX);
+    if stored_bytes == unpacked_bytes {
+        return Ok(stored);
+    }
+    // LZ4 counts in `i32`. The directory has checked the ratio of the two lengths.
+    let size = i32::try_from(unpacked_bytes)
+        .map_err(|_| FormatError::Lz4Size { stored_bytes, bytes: unpacked_bytes })?;
+    let unpacked = lz4::block::decompress(&stored, Some(size))
+        .map_err(|_| FormatError::Lz4Damaged { stored_bytes })?;
+    let found = unpacked.len() as u64;
+    if found != u64::from(unpacked_bytes) {
+        return Err(FormatError::Lz4Short { expected: unpacked_bytes, found });
+    }
+    Ok(unpacked)
+}
+
+/// The part of a TBL file: ranges of it, and their bytes.
+fn kept_ranges(part: &[u8], file_bytes: u64) -> Result<Vec<Kept>, FormatError> {
+    let mut part = PartReader::new(part, "front of a TBL file");
+    let mut kept = Vec::new();
+    for _ in 0..part.count()? {
+        let offset = part.number()?;
+        let len = part.count()?;
+        if offset.checked_add(len as u64).is_none_or(|end| end > file_bytes) {
+            return Err(part.unreadable());
+        }
+        kept.push(Kept { offset, bytes: part.bytes(len)?.to_vec() });
+    }
+    part.finish()?;
+    Ok(kept)
+}
+
+/// A version as a shard index has it.
+pub(crate) fn version_of(pin: &Pin) -> (VersionKind, &[u8]) {
+    match pin {
+        Pin::Version(name) => (VersionKind::Strong, name.as_bytes()),
+        Pin::Weak(name) => (VersionKind::Weak, name.as_bytes()),
+        Pin::Unknown => (VersionKind::Unknown, b""),
+    }
+}
+
+/// The version that a shard index has, if that is one.
+pub(crate) fn pin_of(kind: u64, version: &[u8]) -> Option<Pin> {
+    let name = || str::from_utf8(version).ok().map(Arc::from);
+    match kind {
+        0 => Some(Pin::Unknown),
+        1 => name().map(Pin::Version),
+        2 | 3 => name().map(Pin::Weak),
+        _ => None,
+    }
+}
+
+impl Stores {
+    /// Opens a shard that was indexed in this version: a file as it is, an object without a request.
+    fn open_indexed(&self, location: &Location, len: u64, pin: &Pin) -> Result<Source, ReadError> {
+        let Some(store) = self.store(location)? else {
+            return Source::open(location.as_os_str());
+        };
+        let object = Object { name: Vec::new(), len, pin: pin.clone() };
+        // What has no version is opened as what it is now, if the store allows that.
+        store.open(location, Some(&object).filter(|object| object.pin != Pin::Unknown))
+    }
+}

@@ -1,0 +1,94 @@
+//! An object of a store that was opened by a shard index.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::Kept;
+use crate::location::Location;
+use crate::ranges::{BackgroundReads, Part, PartFault, Pin, RangeFault, Ranges};
+use crate::source::Source;
+
+/// An object whose first reads are answered from its part in a shard index, and whose errors name
+/// that index.
+pub(super) struct Indexed {
+    object: Arc<dyn Ranges>,
+    index: Location,
+    /// Until the container is open.
+    kept: Mutex<Vec<Kept>>,
+}
+
+impl Indexed {
+    pub(super) fn new(object: Arc<dyn Ranges>, index: Location, kept: Vec<Kept>) -> Self {
+        Self { object, index, kept: Mutex::new(kept) }
+    }
+
+    /// Fills `bytes` with those at hand, if all of them are.
+    fn fill(&self, offset: u64, bytes: &mut [u8]) -> bool {
+        let mut find = |kept: &Kept| {
+            let start = usize::try_from(offset.checked_sub(kept.offset)?).ok()?;
+            let found = kept.bytes.get(start..)?.get(..bytes.len())?;
+            bytes.copy_from_slice(found);
+            Some(())
+        };
+        self.kept().iter().any(|kept| find(kept).is_some())
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<Kept>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The fault, with the index if the object is not the one that was indexed.
+    fn fault(&self, fault: RangeFault) -> RangeFault {
+        if let RangeFault::Changed { found } = fault {
+            return RangeFault::ChangedSinceIndexed { found, index: self.index.clone() };
+        }
+        fault
+    }
+}
+
+impl Ranges for Indexed {
+    fn len(&self) -> u64 {
+        self.object.len()
+    }
+
+    fn pin(&self) -> &Pin {
+        self.object.pin()
+    }
+
+    fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> Result<(), RangeFault> {
+        if self.fill(offset, bytes) {
+            return Ok(());
+        }
+        self.object.read_exact_at(offset, bytes).map_err(|fault| self.fault(fault))
+    }
+
+    fn read_parts(&self, parts: &mut [Part<'_>]) -> Result<(), PartFault> {
+        let read = self.object.read_parts(parts);
+        read.map_err(|PartFault { part, fault }| PartFault { part, fault: self.fault(fault) })
+    }
+
+    fn will_need(&self, offset: u64, len: u64) {
+        self.object.will_need(offset, len);
+    }
+
+    fn dont_need(&self, offset: u64, len: u64) {
+        if offset == 0 && len == self.len() {
+            *self.kept() = Vec::new();
+        }
+        self.object.dont_need(offset, len);
+    }
+
+    fn local(&self) -> Option<Source> {
+        self.object.local()
+    }
+
+    fn background(&self) -> Option<&dyn BackgroundReads> {
+        self.object.background()
+    }
+}
+
+impl fmt::Debug for Indexed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Indexed").field("object", &self.object).field("index", &self.index).finish()
+    }
+}

@@ -1,0 +1,97 @@
+//! `tl index`: what opening many shards reads of them, in one file.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use tbl_io::{IndexOptions, IndexSummary, Location, index_shards};
+
+use crate::args::GlobalArgs;
+use crate::failure::{Failure, Verdict};
+use crate::output::{self, Stdout};
+
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    schema: &'static str,
+    output: &'a str,
+    shards: u64,
+    unchanged: u64,
+    samples: u64,
+    bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    folder: Option<String>,
+}
+
+/// Write an index of shards, from which they open without being read
+///
+/// The index stands for its shards wherever a data set is named. Without it, opening a TAR archive
+/// reads all of it, and opening any object of a store asks for it. Shards are named by their path
+/// from the folder of the index: local shards must lie in the folder of FILE or below it, and for
+/// objects of a store FILE has to be copied to the folder that is printed. A shard that is replaced
+/// later is an error, until the index is made anew; --update reads the shards that changed.
+///
+/// Examples:
+///   tl index shards/*.tar -o shards/train.tlidx
+///   tl index 's3://bucket/train/*.tar' -o train.tlidx
+///   tl bench s3://bucket/train/train.tlidx
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// The shards: TAR archives, TBL files, folders of a store, patterns of URLs
+    #[arg(value_name = "DATA", required = true)]
+    pub(crate) data: Vec<PathBuf>,
+
+    /// The index to write
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+
+    /// Replace the index, and read only the shards that changed since it was made
+    #[arg(short, long)]
+    pub(crate) update: bool,
+
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Do not wait until the data is on the disk
+    #[arg(long)]
+    pub(crate) no_sync: bool,
+
+    /// Replace the index if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// Indexes.
+pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
+    let mut stdout = Stdout::open()?;
+    let options = IndexOptions { sync: !args.no_sync, overwrite: args.force, update: args.update };
+    let summary = index_shards(&global.stores(), &args.data, &args.output, options)?;
+    let IndexSummary { shards, unchanged, samples, bytes, ref folder, .. } = summary;
+    let place = folder.as_ref().map(|folder| place(folder, args));
+    if args.json {
+        let output = args.output.to_string_lossy();
+        let folder = folder.as_ref().map(ToString::to_string);
+        let schema = "tl.index/1";
+        let report = Report { schema, output: &output, shards, unchanged, samples, bytes, folder };
+        stdout.json_line(&report)?;
+    } else {
+        let output = Location::new(&args.output);
+        let of_them = if args.update { format!(" ({unchanged} unchanged)") } else { String::new() };
+        stdout.line(&format_args!(
+            "{output}: {shards} shards{of_them}, {samples} samples, {bytes} bytes"
+        ))?;
+    }
+    stdout.finish()?;
+    if let Some(place) = place {
+        output::note(&format_args!("copy the index to {place}, where its shards are"));
+    }
+    Ok(Verdict::Good)
+}
+
+/// The URL under which the index finds its shards.
+fn place(folder: &Location, args: &Args) -> Location {
+    let mut url: OsString = folder.as_os_str().to_owned();
+    url.push(args.output.file_name().unwrap_or_default());
+    Location::new(url)
+}
