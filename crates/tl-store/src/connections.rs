@@ -31,8 +31,8 @@ struct State {
     most: usize,
     used: usize,
     /// Requests that somebody waits for, and all others.
-    urgent: VecDeque<oneshot::Sender<()>>,
-    waiting: VecDeque<oneshot::Sender<()>>,
+    urgent: VecDeque<oneshot::Sender<Permit>>,
+    waiting: VecDeque<oneshot::Sender<Permit>>,
     period: Period,
     /// Growth is useless, or unwelcome, until then.
     no_growth_until: Instant,
@@ -63,7 +63,7 @@ impl Period {
 
 /// A request that may be under way. Dropping it lets the next one start.
 #[derive(Debug)]
-pub(crate) struct Permit(Arc<Connections>);
+pub(crate) struct Permit(Option<Arc<Connections>>);
 
 impl Connections {
     /// At most `most` requests under way.
@@ -89,11 +89,9 @@ impl Connections {
         loop {
             let turn = {
                 let mut state = self.lock();
-                state.adjust(Instant::now());
+                state.adjust(Instant::now(), self);
                 if state.used < state.limit {
-                    state.used += 1;
-                    state.period.most_used = state.period.most_used.max(state.used);
-                    return Permit(Arc::clone(self));
+                    return state.take(self);
                 }
                 state.period.has_waited = true;
                 let (sender, turn) = oneshot::channel();
@@ -102,17 +100,17 @@ impl Connections {
                 turn
             };
             // The sender is dropped by nobody but `Connections`, which this future keeps alive.
-            if turn.await.is_ok() {
-                return Permit(Arc::clone(self));
+            if let Ok(permit) = turn.await {
+                return permit;
             }
         }
     }
 
     /// Counts bytes that arrived.
-    pub(crate) fn received(&self, bytes: usize) {
+    pub(crate) fn received(self: &Arc<Self>, bytes: usize) {
         let mut state = self.lock();
         state.period.bytes += bytes as u64;
-        state.adjust(Instant::now());
+        state.adjust(Instant::now(), self);
     }
 
     /// Counts an answer that asks for fewer requests.
@@ -134,32 +132,41 @@ impl Connections {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let Some(connections) = self.0.take() else { return };
+        let mut state = connections.lock();
         state.used -= 1;
         state.period.answers += 1;
-        state.adjust(Instant::now());
-        state.start_waiting();
+        state.adjust(Instant::now(), &connections);
+        state.start_waiting(&connections);
     }
 }
 
 impl State {
-    /// Hands permits to those that wait.
-    fn start_waiting(&mut self) {
+    fn take(&mut self, connections: &Arc<Connections>) -> Permit {
+        self.used += 1;
+        self.period.most_used = self.period.most_used.max(self.used);
+        Permit(Some(Arc::clone(connections)))
+    }
+
+    /// Hands permits to those that wait. One whose request is given up before it looks at the permit
+    /// drops it, and so gives it back.
+    fn start_waiting(&mut self, connections: &Arc<Connections>) {
         while self.used < self.limit {
             let Some(next) = self.urgent.pop_front().or_else(|| self.waiting.pop_front()) else {
                 return;
             };
-            // One that nobody waits for any more takes no permit.
-            if next.send(()).is_ok() {
-                self.used += 1;
-                self.period.most_used = self.period.most_used.max(self.used);
+            let permit = self.take(connections);
+            // Nobody waits for it any more. It must not give itself back under this lock.
+            if let Err(mut unused) = next.send(permit) {
+                unused.0 = None;
+                self.used -= 1;
             }
         }
     }
 
     /// Changes the limit once a period, by what happened in it.
     #[expect(clippy::cast_precision_loss, reason = "rates need no more digits")]
-    fn adjust(&mut self, now: Instant) {
+    fn adjust(&mut self, now: Instant, connections: &Arc<Connections>) {
         let elapsed = now - self.period.begun;
         if elapsed < PERIOD {
             return;
@@ -196,7 +203,7 @@ impl State {
             self.before.get_or_insert((self.limit, rate));
             let part = if self.is_searching { 2 } else { 8 };
             self.limit = (self.limit + (self.limit / part).max(1)).min(self.most);
-            self.start_waiting();
+            self.start_waiting(connections);
         } else if period.most_used < self.limit {
             // By one a second, towards what is used.
             let seconds = elapsed.as_secs().max(u64::from(elapsed >= PERIOD * 4));
@@ -210,6 +217,24 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_permit_of_a_request_that_is_given_up_comes_back() {
+        let connections = Arc::new(Connections::new(1));
+        for _ in 0..3 {
+            let first = connections.permit(false).await;
+            let waiting = tokio::spawn({
+                let connections = Arc::clone(&connections);
+                async move { drop(connections.permit(false).await) }
+            });
+            tokio::task::yield_now().await;
+            // The permit is on its way to a task that never looks at it.
+            drop(first);
+            waiting.abort();
+            assert!(waiting.await.unwrap_err().is_cancelled());
+            assert_eq!(connections.now(), (1, 0));
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn urgent_requests_are_first() {
