@@ -90,11 +90,19 @@ impl SampleFormat {
             return Self::Unknown;
         };
         let extension = &base[dot + 1..];
-        let is_it = |known: &&str| extension.eq_ignore_ascii_case(known.as_bytes());
-        TABLE
-            .iter()
-            .find(|row| row.0.is_image() && row.2.iter().any(is_it))
-            .map_or(Self::Unknown, |row| row.0)
+        let mut lower = [0; 4];
+        let Some(lower) = lower.get_mut(..extension.len()) else { return Self::Unknown };
+        lower.copy_from_slice(extension);
+        lower.make_ascii_lowercase();
+        // Archives ask this several times of each member, so no table is searched.
+        match &*lower {
+            b"jpg" | b"jpeg" => Self::Jpeg,
+            b"png" => Self::Png,
+            b"webp" => Self::WebP,
+            b"bmp" => Self::Bmp,
+            b"tif" | b"tiff" => Self::Tiff,
+            _ => Self::Unknown,
+        }
     }
 
     /// The extension that files of this format are written with, without a dot: `bin` for formats

@@ -68,23 +68,24 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     let options = IndexOptions { sync: !args.no_sync, overwrite: args.force, update: args.update };
     let summary = index_shards(&global.stores(), &args.data, &args.output, options)?;
     let IndexSummary { shards, unchanged, samples, bytes, ref folder, .. } = summary;
-    let place = folder.as_ref().map(|folder| place(folder, args));
     if args.json {
         let output = args.output.to_string_lossy();
         let folder = folder.as_ref().map(ToString::to_string);
         let schema = "tl.index/1";
         let report = Report { schema, output: &output, shards, unchanged, samples, bytes, folder };
         stdout.json_line(&report)?;
+        stdout.finish()?;
     } else {
         let output = Location::new(&args.output);
         let of_them = if args.update { format!(" ({unchanged} unchanged)") } else { String::new() };
         stdout.line(&format_args!(
             "{output}: {shards} shards{of_them}, {samples} samples, {bytes} bytes"
         ))?;
-    }
-    stdout.finish()?;
-    if let Some(place) = place {
-        output::note(&format_args!("copy the index to {place}, where its shards are"));
+        stdout.finish()?;
+        if let Some(folder) = folder {
+            let place = place(folder, args);
+            output::note(&format_args!("copy the index to {place}, where its shards are"));
+        }
     }
     Ok(Verdict::Good)
 }

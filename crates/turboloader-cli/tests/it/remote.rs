@@ -107,3 +107,49 @@ fn an_archive_is_opened_with_few_requests() {
     let counts = service.counts();
     assert!(counts.gets <= 4, "{counts:?}");
 }
+
+#[test]
+fn an_index_stands_for_its_shards() {
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
+    let photos = photos();
+    for (name, kind) in [("a.tbl", "tbl2"), ("b.tar", "tar")] {
+        let (from, to) = (photos.to_str().unwrap(), at(name));
+        tl(["convert", from, "-o", &to, "--to", kind, "--quiet"]).good();
+    }
+    let service = service(root.path());
+    let server = serve(Arc::clone(&service), 0).unwrap();
+    let endpoint = format!("endpoint={}", server.endpoint());
+    let store =
+        ["--store", &endpoint, "--store", "access_key_id=dummy", "--store", "secret_access_key=x"];
+    let run = |args: &[&str]| tl(args.iter().chain(&store));
+    let digest = |shards: &[&str]| {
+        let bench = ["bench", "--digest", "--seconds", "0.1", "--recipe", "raw"];
+        let text = run(&[&bench, shards].concat()).text();
+        text.lines().find(|line| line.starts_with("epoch 0 ")).unwrap().to_owned()
+    };
+    let urls = ["s3://b/a.tbl", "s3://b/b.tar"];
+    let expected = digest(&urls);
+
+    let index = run(&["index", urls[0], urls[1], "-o", &at("all.tlidx"), "--json"]);
+    let result = &json_lines(&index.text())[0];
+    assert_eq!((result["shards"].as_u64(), result["folder"].as_str()), (Some(2), Some("s3://b/")));
+    service.objects.put("b/all.tlidx", std::fs::read(at("all.tlidx")).unwrap());
+    assert_eq!(digest(&["s3://b/all.tlidx"]), expected);
+    let update = run(&["index", urls[0], urls[1], "-o", &at("all.tlidx"), "--update"]);
+    let line = String::from_utf8(update.stdout).unwrap();
+    assert!(line.contains("all.tlidx: 2 shards (2 unchanged), "), "{line}");
+    let note = "copy the index to s3://b/all.tlidx, where its shards are";
+    assert!(update.stderr.contains(note), "{}", update.stderr);
+
+    // A local index of local shards.
+    let local = [at("a.tbl"), at("b.tar")];
+    tl(["index", &local[0], &local[1], "-o", &at("local.tlidx")]).good();
+    assert_eq!(digest(&[&at("local.tlidx")]), expected);
+    let single = run(&["info", "s3://b/all.tlidx"]).error(2);
+    assert!(single.contains("s3://b/all.tlidx: stands for 2 data sets, expected one"), "{single}");
+    let exists = tl(["index", &local[0], "-o", &at("local.tlidx")]).error(2);
+    assert!(exists.contains("exists already (-f replaces it)"), "{exists}");
+    let both = run(&["index", &local[0], urls[0], "-o", &at("x.tlidx")]).error(2);
+    assert!(both.contains("s3://b/a.tbl: lies outside of "), "{both}");
+}
