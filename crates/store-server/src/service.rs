@@ -66,6 +66,8 @@ pub struct Service {
     pub seed: u64,
     /// Whether `If-Match` is overlooked, as some stores do.
     pub ignores_conditions: bool,
+    /// Whether listings name the versions of objects, which some stores leave out.
+    pub lists_versions: bool,
     /// The name of the key that requests must be signed with; the signature is not checked.
     pub key: Option<String>,
     requests: AtomicU64,
@@ -99,6 +101,7 @@ impl Service {
             faults: Faults::None,
             seed: 1,
             ignores_conditions: false,
+            lists_versions: true,
             key: None,
             requests: AtomicU64::new(0),
             gets: AtomicU64::new(0),
@@ -345,7 +348,10 @@ impl Service {
                 }
             }
         }
-        let page = self.dialect.page(prefix, &objects, &folders, next.as_deref());
+        let mut page = self.dialect.page(prefix, &objects, &folders, next.as_deref());
+        if !self.lists_versions {
+            page = page.replace("ETag>", "Owner>");
+        }
         let mut answer = Response::new(slow(page.into(), self.speed.rate, End::Whole));
         if let (Dialect::Hub, Some(next)) = (self.dialect, next) {
             let folder = prefix.trim_end_matches('/');

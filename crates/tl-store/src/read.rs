@@ -201,6 +201,11 @@ impl Reading<'_> {
                     if let Some(hedge) = &mut hedge {
                         hedge.kept.push(bytes);
                     }
+                    if hedge.as_ref().is_some_and(|hedge| self.is_other(&hedge.transfer)) {
+                        self.waste(hedge.take());
+                        timing.may_hedge = false;
+                        continue;
+                    }
                     if hedge.as_ref().is_some_and(|hedge| hedge.transfer.at == hedge.transfer.end) {
                         self.bucket.counters.count(Count::HedgeWon);
                         self.replay(hedge, sink);
@@ -246,6 +251,12 @@ impl Reading<'_> {
             self.end = transfer.end;
             self.head.get_or_insert_with(|| head.clone());
         }
+    }
+
+    /// Whether an answer is of another object than the bytes that were passed on: it was replaced
+    /// between two first requests.
+    fn is_other(&self, transfer: &Transfer) -> bool {
+        self.head.as_ref().zip(transfer.head.as_ref()).is_some_and(|(one, other)| one != other)
     }
 
     fn take(&mut self, bytes: Bytes, sink: &mut impl FnMut(Bytes)) {

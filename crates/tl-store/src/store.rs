@@ -140,7 +140,8 @@ impl RemoteStores {
         let address = Address::parse(object.url().unwrap_or_default())?;
         let bucket = self.bucket(&net, &address)?;
         let key = key(address)?;
-        if let Some(Object { len, pin, .. }) = listed {
+        let pinned = listed.filter(|listed| listed.pin != tbl_io::Pin::Unknown);
+        if let Some(Object { len, pin, .. }) = pinned {
             let head = Head { len: *len, version: Version::of_pin(pin) };
             let ahead = Arc::clone(&self.0.ahead);
             return Ok(StoredObject::new(net, bucket, key, head, None, ahead));
@@ -149,6 +150,11 @@ impl RemoteStores {
         let (head, front) = net.engine().block_on(opening).and_then(|opened| opened)?;
         if head.version == Version::Unknown && !bucket.unpinned {
             return Err(RangeFault::Unusable(tbl_io::Unusable::NoVersion).into());
+        }
+        // Some stores name no versions in listings: the object is pinned as it is found now.
+        if listed.is_some_and(|listed| listed.len != head.len) {
+            let found = head.version.pin(bucket.endpoint.as_deref());
+            return Err(RangeFault::Changed { found }.into());
         }
         let ahead = Arc::clone(&self.0.ahead);
         Ok(StoredObject::new(net, bucket, key, head, Some(front), ahead))

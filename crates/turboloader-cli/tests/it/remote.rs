@@ -109,6 +109,23 @@ fn an_archive_is_opened_with_few_requests() {
 }
 
 #[test]
+fn a_folder_that_is_listed_without_versions_has_its_files() {
+    let photos = photos();
+    let mut service = Service::new(Dialect::S3);
+    service.objects.put_folder("photos", &photos).unwrap();
+    service.lists_versions = false;
+    let service = Arc::new(service);
+    let server = serve(Arc::clone(&service), 0).unwrap();
+    let endpoint = format!("endpoint={}", server.endpoint());
+    let store =
+        ["--store", &endpoint, "--store", "access_key_id=dummy", "--store", "secret_access_key=x"];
+    let local = tl(["digest", photos.to_str().unwrap()]).text();
+    assert_eq!(tl(["digest", "s3://photos/"].iter().chain(&store)).text(), local);
+    let files = crate::support::files_below(&photos).len() as u64;
+    assert!(service.counts().gets <= files, "one request for each: {:?}", service.counts());
+}
+
+#[test]
 fn an_index_stands_for_its_shards() {
     let root = tempfile::tempdir().unwrap();
     let at = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
