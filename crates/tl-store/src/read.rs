@@ -198,14 +198,8 @@ impl Reading<'_> {
                 }
                 Event::Hedge(Ok(Some(bytes))) => {
                     self.bucket.arrived(bytes.len());
-                    if let Some(hedge) = &mut hedge {
-                        hedge.kept.push(bytes);
-                    }
-                    if hedge.as_ref().is_some_and(|hedge| self.is_other(&hedge.transfer)) {
-                        self.waste(hedge.take());
-                        timing.may_hedge = false;
-                        continue;
-                    }
+                    hedge = self.keep(hedge, bytes);
+                    timing.may_hedge &= hedge.is_some();
                     if hedge.as_ref().is_some_and(|hedge| hedge.transfer.at == hedge.transfer.end) {
                         self.bucket.counters.count(Count::HedgeWon);
                         self.replay(hedge, sink);
@@ -253,10 +247,17 @@ impl Reading<'_> {
         }
     }
 
-    /// Whether an answer is of another object than the bytes that were passed on: it was replaced
-    /// between two first requests.
-    fn is_other(&self, transfer: &Transfer) -> bool {
-        self.head.as_ref().zip(transfer.head.as_ref()).is_some_and(|(one, other)| one != other)
+    /// Keeps bytes of a hedge. One of another version than the bytes that were passed on is given up:
+    /// the object was replaced between two first requests.
+    fn keep(&self, hedge: Option<Hedge>, bytes: Bytes) -> Option<Hedge> {
+        let mut hedge = hedge?;
+        hedge.kept.push(bytes);
+        let known = self.head.as_ref().zip(hedge.transfer.head.as_ref());
+        if known.is_some_and(|(one, other)| one != other) {
+            self.waste(Some(hedge));
+            return None;
+        }
+        Some(hedge)
     }
 
     fn take(&mut self, bytes: Bytes, sink: &mut impl FnMut(Bytes)) {
