@@ -65,7 +65,7 @@ fn tbl(data: &[u8]) {
 }
 
 /// Reads samples front to back and compares what is said of them with what they are.
-fn read_samples(source: &dyn SampleSource) {
+pub(crate) fn read_samples(source: &dyn SampleSource) {
     let (mut bytes, mut fields, mut row_index) = (Vec::new(), Vec::new(), Vec::new());
     for index in 0..source.sample_count().min(MAX_SAMPLES) {
         source.will_need(index);

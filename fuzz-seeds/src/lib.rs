@@ -11,6 +11,7 @@ mod jpeg_file;
 mod names;
 mod recipe;
 mod recipe_json;
+mod shard_index;
 mod table;
 mod tbf;
 
@@ -22,5 +23,6 @@ pub use jpeg_file::jpeg_file;
 pub use names::extract_names;
 pub use recipe::recipe;
 pub use recipe_json::recipe_json;
+pub use shard_index::shard_index;
 pub use table::{csv, parquet};
 pub use tbf::{fix_tbf_checksums, tbf_open};

@@ -29,6 +29,11 @@ fn tar_seeds_pass() {
 }
 
 #[test]
+fn shard_index_seeds_pass() {
+    replay("shard_index", fuzz_seeds::shard_index);
+}
+
+#[test]
 fn tbf_seeds_pass() {
     replay("tbf_open", fuzz_seeds::tbf_open);
     replay("tbf_open", |data| {
