@@ -89,7 +89,7 @@ impl Ranges for Claimant {
     }
 
     fn read_exact_at(&self, _: u64, bytes: &mut [u8]) -> Result<(), RangeFault> {
-        assert!(bytes.len() <= 16 << 20, "{} bytes at once", bytes.len());
+        assert!(bytes.len() <= 64 << 20, "{} bytes at once", bytes.len());
         Err(RangeFault::Short { received: 1 })
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Instant;
 
-use tbl_io::{PartReceiver, SampleSource, Source, UnderWay};
+use tbl_io::{PartReceiver, SampleSource, SampleSourceExt, Source, UnderWay};
 use tl_handoff::sync::{Arc, Mutex, lock};
 use tl_handoff::window::{Fetched, MAX_ROWS, Window};
 
@@ -13,6 +13,7 @@ use super::plan::{Part, Plan, Wanted};
 use super::{Log, Lookup, Watch, fit};
 use crate::batching::Batching;
 use crate::run::Run;
+use crate::work::Work;
 
 /// The rows that the plan looks ahead at most: it lists them. More than a window of the usual block
 /// shuffles has.
@@ -73,6 +74,10 @@ fn find(run: &Run, sample: u64, scratch: &mut Vec<u8>) -> Option<Wanted> {
     let (object, local) = run.dataset().place(sample).ok()?;
     let source = run.dataset().shards().get(object)?;
     let len = self::object(&**source)?.len();
+    // A local copy of the object is mapped, and nothing is read of it.
+    if run.config().work == Work::Views && source.view(local).ok()?.is_some() {
+        return None;
+    }
     let stored = source.stored_samples()?.stored(local).ok()??;
     let range = stored.offset..stored.offset.checked_add(stored.len)?;
     // An index that is wrong is the worker's to find, and a sample that may not fit as well.
