@@ -51,6 +51,14 @@ impl DataStores {
             ("hedges_won", stats.hedges_won),
             ("received_bytes", stats.received),
             ("wasted_bytes", stats.wasted),
+            ("connections", stats.connections),
+            ("saturated", stats.saturated),
+            (
+                "first_byte_us",
+                stats
+                    .first_byte()
+                    .map_or(0, |mean| mean.as_micros().try_into().unwrap_or(u64::MAX)),
+            ),
         ]
     }
 }

@@ -42,6 +42,16 @@ struct State {
     in_vain: u32,
     /// Whether growth has always paid so far: the limit then grows fast.
     is_searching: bool,
+    use_so_far: Use,
+}
+
+/// The use of connections since they were made.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Use {
+    /// The most requests under way at once.
+    pub(crate) most: usize,
+    /// The number of times that more connections brought no more bytes.
+    pub(crate) in_vain: u64,
 }
 
 /// The use of permits since the last change.
@@ -80,6 +90,7 @@ impl Connections {
             before: None,
             in_vain: 0,
             is_searching: true,
+            use_so_far: Use::default(),
         };
         Self { state: Mutex::new(state) }
     }
@@ -111,6 +122,11 @@ impl Connections {
         let mut state = self.lock();
         state.period.bytes += bytes as u64;
         state.adjust(Instant::now(), self);
+    }
+
+    /// The use so far.
+    pub(crate) fn use_so_far(&self) -> Use {
+        self.lock().use_so_far
     }
 
     /// Counts an answer that asks for fewer requests.
@@ -145,6 +161,7 @@ impl State {
     fn take(&mut self, connections: &Arc<Connections>) -> Permit {
         self.used += 1;
         self.period.most_used = self.period.most_used.max(self.used);
+        self.use_so_far.most = self.use_so_far.most.max(self.used);
         Permit(Some(Arc::clone(connections)))
     }
 
@@ -189,6 +206,7 @@ impl State {
             }
             if self.in_vain == 2 {
                 self.limit = before;
+                self.use_so_far.in_vain += 1;
                 self.before = None;
                 self.in_vain = 0;
                 self.is_searching = false;

@@ -1,6 +1,7 @@
 //! Counts of requests and bytes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use http::{Method, StatusCode};
 
@@ -18,6 +19,9 @@ pub(crate) struct Counters {
     hedges_won: AtomicU64,
     received: AtomicU64,
     wasted: AtomicU64,
+    first_bytes: AtomicU64,
+    /// Microseconds.
+    first_byte_time: AtomicU64,
 }
 
 /// Counts of requests and bytes since the stores were made.
@@ -46,6 +50,15 @@ pub struct StoreStats {
     pub received: u64,
     /// Bytes among these that were received twice.
     pub wasted: u64,
+    /// Requests for ranges that brought a byte.
+    pub first_bytes: u64,
+    /// The time from such a request to its first byte, added up.
+    pub first_byte_time: Duration,
+    /// The most requests for ranges under way at once, in all buckets together, since the stores were
+    /// made.
+    pub connections: u64,
+    /// The number of times that more connections brought no more bytes: the network or the store is used up.
+    pub saturated: u64,
 }
 
 impl StoreStats {
@@ -64,7 +77,18 @@ impl StoreStats {
             hedges_won: self.hedges_won.saturating_sub(earlier.hedges_won),
             received: self.received.saturating_sub(earlier.received),
             wasted: self.wasted.saturating_sub(earlier.wasted),
+            first_bytes: self.first_bytes.saturating_sub(earlier.first_bytes),
+            first_byte_time: self.first_byte_time.saturating_sub(earlier.first_byte_time),
+            connections: self.connections,
+            saturated: self.saturated.saturating_sub(earlier.saturated),
         }
+    }
+
+    /// The mean time to the first byte of an answer; `None` before the first one.
+    #[must_use]
+    pub fn first_byte(&self) -> Option<Duration> {
+        let count = u32::try_from(self.first_bytes).unwrap_or(u32::MAX);
+        self.first_byte_time.checked_div(count)
     }
 }
 
@@ -105,6 +129,12 @@ impl Counters {
         });
     }
 
+    pub(crate) fn first_byte(&self, after: Duration) {
+        add(&self.first_bytes);
+        let micros = u64::try_from(after.as_micros()).unwrap_or(u64::MAX);
+        self.first_byte_time.fetch_add(micros, Ordering::Relaxed);
+    }
+
     pub(crate) fn received(&self, bytes: usize) {
         self.received.fetch_add(bytes as u64, Ordering::Relaxed);
     }
@@ -127,6 +157,10 @@ impl Counters {
             hedges_won: of(&self.hedges_won),
             received: of(&self.received),
             wasted: of(&self.wasted),
+            first_bytes: of(&self.first_bytes),
+            first_byte_time: Duration::from_micros(of(&self.first_byte_time)),
+            connections: 0,
+            saturated: 0,
         }
     }
 }

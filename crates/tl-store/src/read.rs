@@ -118,6 +118,7 @@ impl Timing {
         if self.first_byte.is_none() {
             self.first_byte = Some(now);
             bucket.pace.first_byte(now - self.begun);
+            bucket.counters.first_byte(now - self.begun);
         }
         self.received += bytes as u64;
         self.hedge_at = if self.is_slow(bucket) { now } else { now + SILENCE };

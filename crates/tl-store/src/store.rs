@@ -17,6 +17,7 @@ use crate::answer::Head;
 use crate::bucket::{Bucket, Key, Limits};
 use crate::cause::Cause;
 use crate::clients;
+use crate::connections::Use;
 use crate::counters::{Counters, StoreStats};
 use crate::gate::{Connector, Gate, Hosts};
 use crate::hub::{Hub, HubOptions};
@@ -77,7 +78,13 @@ impl RemoteStores {
     /// Requests and bytes so far.
     #[must_use]
     pub fn stats(&self) -> StoreStats {
-        self.0.counters.stats()
+        let mut stats = self.0.counters.stats();
+        for bucket in lock(&self.0.buckets).values() {
+            let Use { most, in_vain } = bucket.connections.use_so_far();
+            stats.connections += most as u64;
+            stats.saturated += in_vain;
+        }
+        stats
     }
 
     /// The threads and connections, started at the first use in this process.

@@ -5,6 +5,8 @@ mod disk;
 mod findings;
 mod memory;
 mod pass;
+#[cfg(feature = "remote")]
+mod store;
 mod throttle;
 
 use std::ffi::OsStr;
@@ -13,12 +15,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::ValueHint;
+use tbl_io::Stores;
 use tl_decode::DecodeOptions;
 use tl_pipeline::{
     CacheConfig, Dataset, Limit, LoaderConfig, OnError, PipelineError, Readers, Report, Shuffle,
     Stage, Work,
 };
 use tl_transform::{DecodeMode, Dtype, OutputSpec, Recipe};
+#[cfg(feature = "remote")]
+use turboloader::RemoteStores;
 
 use crate::args::{DecodeModeArgs, GlobalArgs, LoaderArgs, NO_DECODE_MODE, RecipeName};
 use crate::bench::{duration, quality};
@@ -29,6 +34,8 @@ use crate::recipe;
 use change::{Measured, MoreReaders, Variant};
 use findings::{DataFigures, Findings};
 use pass::{Pass, Training};
+#[cfg(feature = "remote")]
+use store::{Loaded, StoreFigures};
 use throttle::{SlowDisk, Throttled};
 
 /// Entries that are looked at to say how large samples are.
@@ -106,7 +113,20 @@ pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> 
     if args.read_limit.is_some_and(|limit| !(limit.is_finite() && limit > 0.0)) {
         return Err(Failure::Usage { what: "--read-limit: expected a number above 0" });
     }
-    let findings = Examination { args, step, seconds }.run(global)?;
+    #[cfg(feature = "remote")]
+    let remote = global.remote();
+    let examination = Examination {
+        args,
+        step,
+        seconds,
+        #[cfg(feature = "remote")]
+        stores: remote.add_to(Stores::new()),
+        #[cfg(not(feature = "remote"))]
+        stores: global.stores(),
+        #[cfg(feature = "remote")]
+        remote,
+    };
+    let findings = examination.run(global)?;
     let mut stdout = Stdout::open()?;
     if args.json {
         stdout.json_line(&findings)?;
@@ -121,6 +141,10 @@ struct Examination<'a> {
     args: &'a Args,
     step: Duration,
     seconds: Duration,
+    stores: Stores,
+    /// The remote ones of them, which count requests.
+    #[cfg(feature = "remote")]
+    remote: RemoteStores,
 }
 
 impl Examination<'_> {
@@ -160,7 +184,17 @@ impl Examination<'_> {
         progress.set(55);
         let variants = self.variants(&work, covered)?;
         progress.set(73);
-        let training = self.training(&self.pass(&work, self.limit(), |config| config)?, 22)?;
+        let pass = self.pass(&work, self.limit(), |config| config)?;
+        #[cfg(feature = "remote")]
+        let before = self.remote.stats();
+        let training = self.training(&pass, 22)?;
+        #[cfg(feature = "remote")]
+        let store = {
+            let requests = self.remote.stats().since(&before);
+            let is_full_shuffle = pass.loader().config().sampler.shuffle == Shuffle::Full;
+            let loader = Loaded { notes: &pass.loader().notes(), is_full_shuffle };
+            StoreFigures::new(&requests, &training, &loader)
+        };
         let readers = self.other_readers(&work, &training)?;
         let has_step = !self.step.is_zero();
         let replay = has_step.then(|| all.replay(self.step, self.share(5))).transpose()?;
@@ -183,6 +217,8 @@ impl Examination<'_> {
             is_cached: config.cache != CacheConfig::default(),
             copy_rate,
             shuffle,
+            #[cfg(feature = "remote")]
+            store,
         };
         Ok(Findings::new(self.args.recipe.to_string(), &work, self.limit(), &measured))
     }
@@ -272,10 +308,10 @@ impl Examination<'_> {
 
     fn open(&self, limit: Option<f64>) -> Result<Dataset, Failure> {
         let Some(limit) = limit else {
-            return Ok(Dataset::open_in(&turboloader::stores(), &self.args.data)?);
+            return Ok(Dataset::open_in(&self.stores, &self.args.data)?);
         };
         let disk = Arc::new(SlowDisk::new(limit * 1e6));
-        let sources = tbl_io::open_all_in(&turboloader::stores(), &self.args.data)?;
+        let sources = tbl_io::open_all_in(&self.stores, &self.args.data)?;
         let throttled = sources.into_iter().map(|source| {
             let throttled = Throttled { source, disk: Arc::clone(&disk) };
             Box::new(throttled) as Box<dyn tbl_io::SampleSource>

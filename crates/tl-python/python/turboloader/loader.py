@@ -279,7 +279,9 @@ class DataLoader:
 
         ``gets``, ``heads`` and ``others`` are requests, ``retries``, ``resumed`` and ``hedges``
         those among them that repeated another one, ``throttled`` and ``refused`` are answers, and
-        ``wasted_bytes`` are those among ``received_bytes`` that came twice.
+        ``wasted_bytes`` are those among ``received_bytes`` that came twice. ``connections`` is the
+        most requests under way at once, ``saturated`` how often more of them brought no more bytes,
+        and ``first_byte_us`` the mean time to the first byte of an answer in microseconds.
         """
         return self._native.remote_stats()
 

@@ -9,6 +9,8 @@ use tl_pipeline::{Limit, Report, ShuffleQuality, Stage};
 use super::disk::ReadRate;
 use super::findings::DataFigures;
 use super::memory;
+#[cfg(feature = "remote")]
+use super::store::StoreFigures;
 use crate::figures::rounded;
 
 /// A gain below this is not worth a line.
@@ -52,6 +54,9 @@ pub(super) struct Measured {
     /// Bytes a second.
     pub(super) copy_rate: f64,
     pub(super) shuffle: ShuffleQuality,
+    /// The requests of the training run, if there were any.
+    #[cfg(feature = "remote")]
+    pub(super) store: Option<StoreFigures>,
 }
 
 /// Readers, the option that asks for them, and how fast training was with them.
@@ -87,11 +92,11 @@ pub(super) struct Change {
 }
 
 impl Change {
-    fn advice(what: impl Into<String>) -> Self {
+    pub(super) fn advice(what: impl Into<String>) -> Self {
         Self { what: what.into(), command: None, samples_per_s: None, measured: false }
     }
 
-    fn by(self, command: impl Into<String>) -> Self {
+    pub(super) fn by(self, command: impl Into<String>) -> Self {
         Self { command: Some(command.into()), ..self }
     }
 
@@ -167,6 +172,11 @@ fn for_reading(found: &Measured) -> Vec<Change> {
         changes.push(Change::advice(what).by(format!("{option} {readers}")).measured(rate));
     }
     let need = found.data.bytes_per_sample * warm / 1e6;
+    #[cfg(feature = "remote")]
+    if let Some(store) = &found.store {
+        changes.extend(store.change(need));
+        return changes;
+    }
     let what = format!("a disk of {need:.0} MB/s, which is what the workers could use");
     changes.push(Change::advice(what));
     changes

@@ -8,6 +8,8 @@ use tl_pipeline::{Dataset, Report, ShuffleQuality, Work};
 
 use super::change::{Change, Measured, changes};
 use super::memory;
+#[cfg(feature = "remote")]
+use super::store::StoreFigures;
 use crate::bench::machine;
 use crate::figures::{ReportFigures, rounded};
 
@@ -118,6 +120,9 @@ pub(super) struct Findings {
     plan: Option<String>,
     data: DataFigures,
     disk: DiskFigures,
+    #[cfg(feature = "remote")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<StoreFigures>,
     memory: MemoryFigures,
     /// From the page cache, with nobody to wait for: one worker, and all of them.
     one_worker: ReportFigures,
@@ -167,6 +172,8 @@ impl Findings {
             plan,
             data: found.data.clone(),
             disk,
+            #[cfg(feature = "remote")]
+            store: found.store.clone(),
             memory,
             one_worker: (&found.one).into(),
             all_workers: (&found.warm).into(),
@@ -197,6 +204,10 @@ impl fmt::Display for Findings {
             "data      {samples} samples of {kilobytes:.1} kB, open in {:.3} s",
             data.open_s
         )?;
+        #[cfg(feature = "remote")]
+        if let Some(store) = &self.store {
+            writeln!(f, "store     {store}")?;
+        }
         writeln!(
             f,
             "disk      {:.0} MB/s and {:.0} samples/s past the page cache, one reader {:.0} MB/s",

@@ -60,6 +60,8 @@ fn found(training: Report, samples: u64, is_exact: bool) -> Measured {
         is_cached: false,
         copy_rate: 1e10,
         shuffle,
+        #[cfg(feature = "remote")]
+        store: None,
     }
 }
 
