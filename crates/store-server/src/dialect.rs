@@ -112,7 +112,7 @@ impl Dialect {
     }
 }
 
-/// The only state of every data set of the hub.
+/// The state of every data set of the hub, unless the service has another.
 pub(crate) const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 /// Entries of a page; the hub itself has 1000.
 const HUB_PAGE: usize = 5;
@@ -124,12 +124,12 @@ fn hub_ask(path: &str, by_folder: bool, after: String) -> Ask {
         ["api", "datasets", "o", bucket, "revision", "main"] => {
             Ask::Commit { bucket: (*bucket).to_owned() }
         }
-        ["api", "datasets", "o", bucket, "tree", COMMIT, folders @ ..] => {
+        ["api", "datasets", "o", bucket, "tree", commit, folders @ ..] if is_commit(commit) => {
             let prefix = folders.iter().map(|folder| format!("{folder}/")).collect();
             let bucket = (*bucket).to_owned();
             Ask::List { bucket, prefix, by_folder, after, most: HUB_PAGE }
         }
-        ["datasets", "o", bucket, "resolve", COMMIT, key @ ..] => {
+        ["datasets", "o", bucket, "resolve", commit, key @ ..] if is_commit(commit) => {
             Ask::Address { bucket: (*bucket).to_owned(), key: key.join("/") }
         }
         ["files", file @ ..] if file.len() > 1 => {
@@ -138,6 +138,11 @@ fn hub_ask(path: &str, by_folder: bool, after: String) -> Ask {
         }
         _ => Ask::Object { bucket: String::new(), key: path.to_owned() },
     }
+}
+
+/// Whether a revision is a commit. All of them have the same files.
+fn is_commit(revision: &str) -> bool {
+    revision.len() == COMMIT.len() && revision.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn hub_page(objects: &[(String, Object)], folders: &[String]) -> String {

@@ -68,6 +68,8 @@ pub struct Service {
     pub ignores_conditions: bool,
     /// Whether listings name the versions of objects, which some stores leave out.
     pub lists_versions: bool,
+    /// The commit that every data set of the hub is at. Files can be read at any.
+    pub commit: String,
     /// The name of the key that requests must be signed with; the signature is not checked.
     pub key: Option<String>,
     requests: AtomicU64,
@@ -102,6 +104,7 @@ impl Service {
             seed: 1,
             ignores_conditions: false,
             lists_versions: true,
+            commit: COMMIT.to_owned(),
             key: None,
             requests: AtomicU64::new(0),
             gets: AtomicU64::new(0),
@@ -172,7 +175,7 @@ impl Service {
         }
         match ask {
             Ask::Commit { bucket } if self.objects.has_bucket(&bucket) => {
-                let text = format!(r#"{{"sha":"{COMMIT}"}}"#);
+                let text = format!(r#"{{"sha":"{}"}}"#, self.commit);
                 Response::new(slow(text.into(), f64::INFINITY, End::Whole))
             }
             Ask::Commit { .. } => self.refuse(404, "RepoNotFound"),
@@ -193,8 +196,9 @@ impl Service {
         let host = headers.get(http::header::HOST).and_then(|host| host.to_str().ok());
         let port = host.or(uri.host()).and_then(|host| host.split_once(':')).map(|(_, port)| port);
         let host = port.map_or_else(|| "files.test".to_owned(), |port| format!("localhost:{port}"));
-        let (_, file) = uri.path().split_once(COMMIT).unwrap_or_default();
-        let location = format!("http://{host}/files/{bucket}{file}?Signature=planted");
+        let (_, at) = uri.path().split_once("/resolve/").unwrap_or_default();
+        let (_, file) = at.split_once('/').unwrap_or_default();
+        let location = format!("http://{host}/files/{bucket}/{file}?Signature=planted");
         let mut answer = self.refuse(302, "Found");
         answer.headers_mut().extend(location.parse().ok().map(|location| (LOCATION, location)));
         answer
@@ -357,8 +361,9 @@ impl Service {
             let folder = prefix.trim_end_matches('/');
             let recursive = if by_folder { "" } else { "recursive=true&" };
             let link = format!(
-                "</api/datasets/o/{bucket}/tree/{COMMIT}/{folder}?{recursive}cursor={next}>; \
-                 rel=\"next\""
+                "</api/datasets/o/{bucket}/tree/{}/{folder}?{recursive}cursor={next}>; \
+                 rel=\"next\"",
+                self.commit
             );
             let link = link.replace(' ', "%20").replace(";%20", "; ");
             answer.headers_mut().extend(link.parse().ok().map(|link| (http::header::LINK, link)));

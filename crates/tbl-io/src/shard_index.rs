@@ -7,6 +7,7 @@
 mod indexed;
 mod write;
 
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -154,15 +155,21 @@ impl ShardIndex {
             found,
             index: Some(self.source.location().clone()),
         };
+        // Versions of the two have nothing in common.
+        if shard.is_local != shard.location.url().is_none() {
+            let text = "was made where its shards were, and they are elsewhere now: make it anew \
+                        with tl index";
+            let error = io::Error::new(io::ErrorKind::InvalidInput, text);
+            return Err(ReadError::io(self.source.location(), error));
+        }
         let source = stores.open_indexed(&shard.location, shard.bytes, &shard.pin)?;
         let Some(ranges) = source.ranges() else {
-            // A file that has no version is one of an object, copied here.
             let found = source.version()?;
-            let is_same = source.len() == shard.bytes && (!shard.is_local || found == shard.pin);
-            return if is_same && shard.is_local { Ok(source) } else { Err(changed(found)) };
+            let is_same = source.len() == shard.bytes && found == shard.pin;
+            return if is_same { Ok(source) } else { Err(changed(found)) };
         };
         // One without a version was opened as it is now.
-        if ranges.len() != shard.bytes || shard.is_local {
+        if ranges.len() != shard.bytes {
             return Err(changed(ranges.pin().clone()));
         }
         let indexed = Indexed::new(Arc::clone(ranges), self.source.location().clone(), kept);

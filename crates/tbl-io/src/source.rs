@@ -16,7 +16,7 @@ use crate::location::Location;
 use crate::ranges::{BackgroundReads, Part, PartFault, Pin, RangeFault, Ranges};
 
 /// Bytes of an object that are read at once where all of it is copied: enough for several requests.
-const COPIED_BLOCK: u64 = 64 << 20;
+const COPIED_BLOCK: u64 = 32 << 20;
 
 /// The use of the page cache by reads that run at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -158,7 +158,7 @@ impl Bucket {
                 let answer = follow(gate, &Method::GET, url.clone(), &headers, pool, None).await;
                 answer.map(|(answer, _)| answer)
             }
-            (Kind::Hub(hub), Key::Path { path, .. }) => hub.get(path, range, pool).await,
+            (Kind::Hub(hub), Key::Path { path, .. }) => hub.get(path, range, version, pool).await,
             (Kind::Client(_) | Kind::Hub(_), Key::Url(_)) | (Kind::Web(_), Key::Path { .. }) => {
                 unreachable!("keys are made for their bucket")
             }

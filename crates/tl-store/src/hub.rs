@@ -82,7 +82,14 @@ pub(crate) struct Hub {
     bearer: Option<Bearer>,
     commit: OnceCell<String>,
     /// The addresses that the hub sent requests for files to. They are signed, and end.
-    addresses: Mutex<HashMap<Path, Url>>,
+    addresses: Mutex<HashMap<FileAt, Url>>,
+}
+
+/// A file at a commit.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct FileAt {
+    commit: String,
+    path: Path,
 }
 
 impl Hub {
@@ -109,22 +116,28 @@ impl Hub {
         Ok(Self { gate, endpoint, repository, bearer, commit: OnceCell::new(), addresses })
     }
 
-    /// Asks for a range of a file.
+    /// Asks for a range of a file: at the commit that is its version if one is given, which may be
+    /// an earlier one of a shard index, otherwise at the repository's.
     pub(crate) async fn get(
         &self,
         path: &Path,
         range: &Range<u64>,
+        version: Option<&Version>,
         pool: usize,
     ) -> Result<Answer, Cause> {
         let headers = [(RANGE, format!("bytes={}-{}", range.start, range.end - 1))];
-        let commit = self.commit().await?;
-        if let Some(url) = self.address(path) {
+        let commit = match version {
+            Some(Version::Tag { tag, is_weak: false }) if is_hash(tag) => tag,
+            _ => self.commit().await?,
+        };
+        let file = FileAt { commit: commit.to_owned(), path: path.clone() };
+        if let Some(url) = self.address(&file) {
             let (answer, _) = follow(&self.gate, &Method::GET, url, &headers, pool, None).await?;
             // The address ended; the hub gives another one.
             if !matches!(answer.status().as_u16(), 400 | 401 | 403 | 404 | 410) {
                 return Ok(at_commit(answer, commit));
             }
-            self.lock_addresses().remove(path);
+            self.lock_addresses().remove(&file);
         }
         let url = self.file(commit, path);
         let bearer = self.bearer.as_ref();
@@ -134,7 +147,7 @@ impl Hub {
             if addresses.len() >= ADDRESSES {
                 addresses.clear();
             }
-            addresses.insert(path.clone(), at);
+            addresses.insert(file, at);
         }
         Ok(at_commit(answer, commit))
     }
@@ -192,8 +205,7 @@ impl Hub {
             let revision = &self.repository.revision;
             let (document, _) = self.document(self.api(["revision", revision])).await?;
             let commit = document["sha"].as_str().unwrap_or_default();
-            let is_hash = commit.len() >= 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
-            if is_hash { Ok(commit.to_owned()) } else { Err(not_understood("a revision")) }
+            if is_hash(commit) { Ok(commit.to_owned()) } else { Err(not_understood("a revision")) }
         });
         commit.await.map(String::as_str)
     }
@@ -247,11 +259,11 @@ impl Hub {
         url
     }
 
-    fn address(&self, path: &Path) -> Option<Url> {
-        self.lock_addresses().get(path).cloned()
+    fn address(&self, file: &FileAt) -> Option<Url> {
+        self.lock_addresses().get(file).cloned()
     }
 
-    fn lock_addresses(&self) -> std::sync::MutexGuard<'_, HashMap<Path, Url>> {
+    fn lock_addresses(&self) -> std::sync::MutexGuard<'_, HashMap<FileAt, Url>> {
         self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -260,6 +272,11 @@ impl fmt::Debug for Hub {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hub").field("repository", &self.repository).finish_non_exhaustive()
     }
+}
+
+/// Whether a revision is a commit, which never means other files.
+fn is_hash(revision: &str) -> bool {
+    revision.len() >= 40 && revision.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// A file of a commit does not change, whatever server has it: the commit is its version.

@@ -89,7 +89,7 @@ impl Ranges for Claimant {
     }
 
     fn read_exact_at(&self, _: u64, bytes: &mut [u8]) -> Result<(), RangeFault> {
-        assert!(bytes.len() <= 64 << 20, "{} bytes at once", bytes.len());
+        assert!(bytes.len() <= 32 << 20, "{} bytes at once", bytes.len());
         Err(RangeFault::Short { received: 1 })
     }
 }
@@ -98,7 +98,7 @@ impl Ranges for Claimant {
 fn a_claimed_length_takes_no_memory() {
     let source = Source::from_ranges("mem://claimed", Arc::new(Claimant));
     let error = source.to_mappable().unwrap_err().to_string();
-    assert_eq!(error, "mem://claimed: at byte 0: expected 16777216 bytes: received 1 bytes");
+    assert_eq!(error, "mem://claimed: at byte 0: expected 33554432 bytes: received 1 bytes");
 }
 
 #[test]

@@ -113,6 +113,13 @@ fn local_shards_are_indexed_by_their_path_below_the_index() {
     assert!(folder.ends_with("is a local folder, expected a file or a folder of a store"));
     assert!(!elsewhere.path().join("a.tlidx").exists());
     assert_eq!(index(&[], "a.tlidx"), "no shards to index");
+    // The versions of files mean nothing in a store, nor those of objects here.
+    let store = MemoryStore::default();
+    store.upload(&moved, "mem://b/moved");
+    let error = Dataset::open_in(&store.stores(), &["mem://b/moved/a b.tlidx"]).unwrap_err();
+    let elsewhere_now = "a b.tlidx: was made where its shards were, and they are elsewhere now: make \
+                         it anew with tl index";
+    assert!(error.to_string().ends_with(elsewhere_now), "{error}");
     let nested = index(&[&moved.join("a b.tlidx")], "a.tlidx");
     assert!(nested.contains("at byte 0"), "{nested}");
 }

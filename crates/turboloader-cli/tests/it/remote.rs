@@ -133,6 +133,30 @@ fn a_folder_that_is_listed_without_versions_has_its_files() {
 }
 
 #[test]
+fn an_index_of_the_hub_outlives_the_commit_that_adds_it() {
+    let root = tempfile::tempdir().unwrap();
+    let photos = photos();
+    let tar = root.path().join("a.tar");
+    let (from, to) = (photos.to_str().unwrap(), tar.to_str().unwrap());
+    tl(["convert", from, "-o", to, "--to", "tar", "--quiet"]).good();
+    let index = root.path().join("a.tlidx");
+    let run = |args: &[&str]| {
+        let mut service = Service::new(Dialect::Hub);
+        service.objects.put_folder("b", root.path()).unwrap();
+        if index.exists() {
+            service.commit = "f".repeat(40);
+        }
+        let server = serve(Arc::new(service), 0).unwrap();
+        let endpoint = format!("endpoint={}", server.endpoint());
+        tl(args.iter().copied().chain(["--store", &endpoint, "--store", "token=x"])).text()
+    };
+    let made = ["index", "hf://datasets/o/b/a.tar", "-o", index.to_str().unwrap(), "--json"];
+    run(&made);
+    let digest = run(&["digest", "hf://datasets/o/b/a.tlidx"]);
+    assert_eq!(digest, tl(["digest", to]).text());
+}
+
+#[test]
 fn an_index_stands_for_its_shards() {
     let root = tempfile::tempdir().unwrap();
     let at = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
