@@ -26,3 +26,4 @@ pub use recipe_json::recipe_json;
 pub use shard_index::shard_index;
 pub use table::{csv, parquet};
 pub use tbf::{fix_tbf_checksums, tbf_open};
+pub use tl_store::http_response;

@@ -34,6 +34,11 @@ fn shard_index_seeds_pass() {
 }
 
 #[test]
+fn http_response_seeds_pass() {
+    replay("http_response", fuzz_seeds::http_response);
+}
+
+#[test]
 fn tbf_seeds_pass() {
     replay("tbf_open", fuzz_seeds::tbf_open);
     replay("tbf_open", |data| {

@@ -12,6 +12,8 @@ mod clients;
 mod connections;
 mod counters;
 mod engine;
+#[cfg(feature = "fuzzing")]
+mod fuzzing;
 mod gate;
 mod hub;
 mod list;
@@ -30,5 +32,8 @@ mod web;
 mod tests;
 
 pub use counters::StoreStats;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub use fuzzing::http_response;
 pub use options::{OptionError, StoreOptions};
 pub use store::RemoteStores;
