@@ -9,11 +9,13 @@ mod body;
 mod dialect;
 mod fault;
 mod objects;
+mod options;
 mod serve;
 mod service;
 
 pub use dialect::Dialect;
 pub use fault::{Fault, Faults};
 pub use objects::Objects;
+pub use options::{Options, USAGE};
 pub use serve::{Serving, serve};
 pub use service::{Counts, Service, Speed};

@@ -1,0 +1,195 @@
+//! Passes over the data, and the figures of each.
+
+use std::fmt;
+use std::hint::black_box;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tbl_io::Stores;
+use tl_benches::{is_measuring, processor_time};
+use tl_pipeline::{Dataset, Loader, LoaderConfig, Shuffle, Work};
+use tl_store::{RemoteStores, StoreStats};
+
+use crate::data::Shards;
+use crate::milliseconds;
+use crate::server::Server;
+
+const BATCH: usize = 64;
+
+/// The time that a consumer asks at a fixed rate.
+const ASKED_FOR: Duration = Duration::from_secs(40);
+
+/// One epoch after another that is not measured.
+pub(crate) struct Pass {
+    samples: usize,
+    bytes: u64,
+    elapsed: Duration,
+    processor: Duration,
+    requests: StoreStats,
+    /// From before the data set was opened.
+    pub(crate) first_batch: Duration,
+}
+
+impl Pass {
+    pub(crate) fn of_files(shards: &Shards, work: Work, shuffle: Shuffle) -> Self {
+        let start = Instant::now();
+        let dataset = Dataset::open(&shards.files()).expect("the files were written");
+        Self::of(dataset, start, None, work, shuffle)
+    }
+
+    pub(crate) fn of_store(server: &Server, shards: &Shards, work: Work, shuffle: Shuffle) -> Self {
+        let stores = server.stores();
+        let start = Instant::now();
+        let dataset = open(&stores, shards);
+        Self::of(dataset, start, Some(&stores), work, shuffle)
+    }
+
+    fn of(
+        dataset: Dataset,
+        start: Instant,
+        stores: Option<&RemoteStores>,
+        work: Work,
+        shuffle: Shuffle,
+    ) -> Self {
+        let loader = loader(dataset, work, shuffle);
+        let mut first_batch = None;
+        let mut drain = |epoch| {
+            for batch in loader.epoch(epoch) {
+                black_box(batch.expect("every sample is good"));
+                first_batch.get_or_insert_with(|| start.elapsed());
+            }
+        };
+        drain(0);
+        let requests = || stores.map(RemoteStores::stats).unwrap_or_default();
+        let before = (loader.stats(), requests(), processor_time(), Instant::now());
+        drain(1);
+        let loaded = loader.stats().since(&before.0);
+        Self {
+            samples: loaded.processed as usize,
+            bytes: loaded.bytes_read,
+            elapsed: before.3.elapsed(),
+            processor: processor_time() - before.2,
+            requests: requests().since(&before.1),
+            first_batch: first_batch.expect("an epoch has batches"),
+        }
+    }
+
+    /// Samples per second.
+    pub(crate) fn rate(&self) -> f64 {
+        self.samples as f64 / self.elapsed.as_secs_f64()
+    }
+
+    /// Processor time of a sample in microseconds.
+    pub(crate) fn per_sample(&self) -> f64 {
+        self.processor.as_secs_f64() * 1e6 / self.samples as f64
+    }
+
+    /// Processor time of a million bytes in microseconds.
+    pub(crate) fn per_megabyte(&self) -> f64 {
+        self.processor.as_secs_f64() * 1e12 / self.bytes as f64
+    }
+
+    pub(crate) fn gets_per_1000(&self) -> f64 {
+        self.requests.gets as f64 * 1e3 / self.samples as f64
+    }
+
+    pub(crate) fn received_by_used(&self) -> f64 {
+        self.requests.received as f64 / self.bytes as f64
+    }
+}
+
+fn open(stores: &RemoteStores, shards: &Shards) -> Dataset {
+    Dataset::open_in(&stores.add_to(Stores::new()), &shards.urls()).expect("the server answers")
+}
+
+fn loader(dataset: Dataset, work: Work, shuffle: Shuffle) -> Loader {
+    let config = LoaderConfig {
+        workers: 1,
+        batch_size: if is_measuring() { BATCH } else { 8 },
+        sampler: shuffle.into(),
+        ..LoaderConfig::new(work)
+    };
+    Loader::new(dataset, config).expect("valid settings")
+}
+
+/// The waits of a consumer for batches.
+pub(crate) struct Waits {
+    /// In ascending order.
+    waits: Vec<Duration>,
+    pass: Pass,
+}
+
+impl Waits {
+    /// Asks for stored bytes of `asked` samples per second.
+    pub(crate) fn of(server: &Server, shards: &Shards, shuffle: Shuffle, asked: f64) -> Self {
+        let stores = server.stores();
+        let start = Instant::now();
+        let loader = loader(open(&stores, shards), Work::Bytes, shuffle);
+        let step = Duration::from_secs_f64(loader.config().batch_size as f64 / asked);
+        let length = if is_measuring() { ASKED_FOR } else { Duration::ZERO };
+        let mut waits = Vec::new();
+        let mut first_batch = None;
+        let mut before = None;
+        let mut samples = 0;
+        let mut next = Instant::now();
+        'epochs: for epoch in 0.. {
+            for batch in loader.epoch(epoch) {
+                let batch = batch.expect("every sample is good");
+                let now = Instant::now();
+                first_batch.get_or_insert_with(|| start.elapsed());
+                if epoch > 0 {
+                    samples += batch.len();
+                    waits.push(now.saturating_duration_since(next));
+                }
+                drop(batch);
+                // A late consumer does not hurry afterwards.
+                next = (next + step).max(now);
+                thread::sleep(next.saturating_duration_since(Instant::now()));
+                next = Instant::now();
+                if before.as_ref().is_some_and(|(_, _, _, begun): &(_, _, _, Instant)| begun.elapsed() > length) {
+                    break 'epochs;
+                }
+            }
+            if epoch == 0 {
+                before = Some((loader.stats(), stores.stats(), processor_time(), Instant::now()));
+            }
+        }
+        let (loaded, requests, processor, begun) = before.expect("the first epoch has ended");
+        let pass = Pass {
+            samples,
+            bytes: loader.stats().since(&loaded).bytes_read,
+            elapsed: begun.elapsed(),
+            processor: processor_time() - processor,
+            requests: stores.stats().since(&requests),
+            first_batch: first_batch.expect("an epoch has batches"),
+        };
+        waits.sort();
+        Self { waits, pass }
+    }
+
+    fn at(&self, share: f64) -> f64 {
+        let last = self.waits.len() - 1;
+        milliseconds(self.waits[(last as f64 * share).ceil() as usize])
+    }
+}
+
+impl fmt::Display for Waits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { waits, pass } = self;
+        let waited: Duration = waits.iter().sum();
+        let hedges = pass.requests.hedges as f64 / pass.requests.gets.max(1) as f64;
+        write!(
+            f,
+            "{:.0} | {:.2} % | {:.1} ms | {:.1} ms | {:.1} ms | {:.0} ms | {:.0} | {:.2} % | {:.3}",
+            pass.rate(),
+            100.0 * waited.as_secs_f64() / pass.elapsed.as_secs_f64(),
+            self.at(0.5),
+            self.at(0.99),
+            self.at(0.999),
+            self.at(1.0),
+            pass.gets_per_1000(),
+            100.0 * hedges,
+            pass.received_by_used(),
+        )
+    }
+}

@@ -1,0 +1,139 @@
+//! Batches from a store next to those of the same files on disk, and the waits of a consumer that
+//! asks at a fixed rate.
+//!
+//! The loader, its worker and the thread of its requests have one core of this machine, the store
+//! has another: its work is not the loader's. Every round measures the files and then the store.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its tables")]
+
+mod consumer;
+mod data;
+mod server;
+
+use std::time::Duration;
+
+use tl_benches::is_measuring;
+use tl_pipeline::{Shuffle, Work};
+use tl_transform::Recipe;
+
+use crate::consumer::{Pass, Waits};
+use crate::data::Shards;
+use crate::server::Server;
+
+/// Rounds that are measured. `TURBOLOADER_ROUNDS` sets another number.
+const ROUNDS: usize = 5;
+
+/// Two windows of 1024 photographs are nearly the default read-ahead of 256 MiB.
+const BLOCK: &str = "block:16x64";
+
+/// A store of the same region, and one far away: first byte and bandwidth of a connection.
+const NEAR: [&str; 4] = ["--first-byte", "30ms", "--per-connection", "55MB"];
+const FAR: [&str; 4] = ["--first-byte", "100ms", "--per-connection", "25MB"];
+
+/// The faults of a store on a bad day.
+const FAULTS: [&str; 2] = ["--fault", "503:1%,reset:0.5%,stall:0.1%"];
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|first| first == server::ARGUMENT) {
+        return server::serve(&arguments[1..]);
+    }
+    // `cargo bench` passes `--bench`; a name chooses tables.
+    let chosen = arguments.iter().find(|argument| !argument.starts_with('-'));
+    let is_chosen = |table: &str| chosen.is_none_or(|chosen| table.contains(chosen.as_str()));
+    server::pin_loader();
+    let shards = Shards::write();
+    println!("{} photographs, {} MB, {} TBL files", shards.len, shards.bytes / 1_000_000, shards.count);
+    if is_chosen("speed") {
+        speed(&shards, "near", &NEAR);
+        speed(&shards, "far", &FAR);
+    }
+    if is_chosen("waits") {
+        waits(&shards, "near", &NEAR, &[]);
+        waits(&shards, "near, with faults", &NEAR, &FAULTS);
+    }
+}
+
+fn train() -> Work {
+    Work::Images(Recipe::imagenet_train(224).expect("224 is a valid size"))
+}
+
+/// Epochs as fast as they go.
+fn speed(shards: &Shards, store: &str, options: &[&str]) {
+    let server = Server::start(shards.folder(), options);
+    println!("\n### Speed, {store}: {}\n", options.join(" "));
+    println!(
+        "| work | order | files, samples/s | store | store / files, median (smallest to largest) \
+         | by processor time | more per MB | GETs per 1000 | received / used | first batch |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|");
+    for (name, work) in [("stored bytes", Work::Bytes), ("imagenet-train", train())] {
+        for order in [BLOCK, "lanes:8/16x8", "full"] {
+            let shuffle: Shuffle = order.parse().expect("an order of this library");
+            let mut files = Vec::new();
+            let mut stores = Vec::new();
+            for _ in 0..rounds() {
+                files.push(Pass::of_files(shards, work.clone(), shuffle));
+                stores.push(Pass::of_store(&server, shards, work.clone(), shuffle));
+            }
+            row(name, order, &files, &stores);
+        }
+    }
+}
+
+fn row(work: &str, order: &str, files: &[Pass], stores: &[Pass]) {
+    let of = |passes: &[Pass], value: fn(&Pass) -> f64| middle(passes.iter().map(value).collect());
+    let pairs = || stores.iter().zip(files);
+    let ratios: Vec<f64> = pairs().map(|(store, file)| store.rate() / file.rate()).collect();
+    let (low, high) = ends(&ratios);
+    let processor = middle(pairs().map(|(store, file)| file.per_sample() / store.per_sample()).collect());
+    let more = middle(pairs().map(|(store, file)| store.per_megabyte() - file.per_megabyte()).collect());
+    println!(
+        "| {work} | {order} | {:.0} | {:.0} | {:.3} ({low:.3}\u{2013}{high:.3}) | {processor:.3} | {more:.0} µs \
+         | {:.1} | {:.3} | {:.2} s |",
+        of(files, Pass::rate),
+        of(stores, Pass::rate),
+        middle(ratios),
+        of(stores, Pass::gets_per_1000),
+        of(stores, Pass::received_by_used),
+        of(stores, |pass| pass.first_batch.as_secs_f64()),
+    );
+}
+
+/// A consumer that asks at a fixed rate.
+fn waits(shards: &Shards, store: &str, speed: &[&str], faults: &[&str]) {
+    let options = [speed, faults].concat();
+    let server = Server::start(shards.folder(), &options);
+    println!("\n### Waits, {store}: {}\n", options.join(" "));
+    println!(
+        "| order | asked, samples/s | delivered | waited | batch p50 | p99 | p99.9 | longest \
+         | GETs per 1000 | hedges | received / used |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
+    for order in [BLOCK, "full"] {
+        for asked in [2000.0, 4000.0] {
+            let shuffle = order.parse().expect("an order of this library");
+            let waits = Waits::of(&server, shards, shuffle, asked);
+            println!("| {order} | {asked} | {waits} |");
+        }
+    }
+}
+
+fn rounds() -> usize {
+    let asked = std::env::var("TURBOLOADER_ROUNDS").ok().and_then(|rounds| rounds.parse().ok());
+    if is_measuring() { asked.unwrap_or(ROUNDS) } else { 1 }
+}
+
+fn middle(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn ends(values: &[f64]) -> (f64, f64) {
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    (low, values.iter().copied().fold(0.0, f64::max))
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
