@@ -6,7 +6,7 @@
 use std::env;
 use std::error::Error;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -31,21 +31,27 @@ pub(crate) const FEATURES: &str =
 
 /// Tests of the workspace that take ten seconds and more on a slow machine: long runs, kills, waits,
 /// every file of a corpus. Parts of names.
-const SLOW: [&str; 13] = [
+const SLOW: [&str; 16] = [
     "a_heavy_transform_is_named",
     "a_million_samples_stay_within_the_budget",
     "a_slow_training_step_is_named",
+    "block_shuffles_are_even_over_samples_and_positions",
     "every_day_has_one_date",
     "every_file_comes_back_from_csv",
     "every_file_comes_back_from_parquet",
+    "every_sample_is_as_likely_at_every_position",
     "flipped_bits_never_panic",
     "neither_level_nor_row_index_changes_a_byte",
     "many_faults_never_give_wrong_bytes",
     "no_name_leads_out_of_the_folder",
+    "samples_are_as_likely_at_every_position",
     "samples_cost_no_allocations",
     "the_independent_parser_reads_what_is_written",
     "the_next_run_is_right_after_every_kill",
 ];
+
+/// The example that takes as long as these.
+const SLOW_EXAMPLE: &str = "soak";
 
 enum Outcome {
     Passed,
@@ -195,7 +201,9 @@ fn tests() -> Result<Outcome, Box<dyn Error>> {
 
 fn slow_tests() -> Result<Outcome, Box<dyn Error>> {
     let chosen = SLOW.join(" ");
-    run_workspace("test", &format!("--no-fail-fast --lib --bins --tests -- {chosen}"))
+    run_workspace("test", &format!("--no-fail-fast --lib --bins --tests -- {chosen}"))?;
+    run_workspace("build", "--examples")?;
+    run_example(SLOW_EXAMPLE)
 }
 
 fn clippy() -> Result<Outcome, Box<dyn Error>> {
@@ -207,7 +215,8 @@ fn documentation() -> Result<Outcome, Box<dyn Error>> {
     command::run(doc.env("RUSTDOCFLAGS", "-D warnings")).map(|()| Outcome::Passed)
 }
 
-/// Runs every example of every crate, as the tests have built it: they document by running.
+/// Runs every example of every crate, as the tests have built it: they document by running. The slow
+/// one runs with the slow tests.
 fn examples() -> Result<Outcome, Box<dyn Error>> {
     let mut examples = Vec::new();
     for folder in fs::read_dir(workspace_root().join("crates"))? {
@@ -218,12 +227,18 @@ fn examples() -> Result<Outcome, Box<dyn Error>> {
             }
         }
     }
+    examples.retain(|example| example.as_os_str() != SLOW_EXAMPLE);
     examples.sort();
+    for example in examples {
+        run_example(&example)?;
+    }
+    Ok(Outcome::Passed)
+}
+
+fn run_example(name: impl AsRef<Path>) -> Result<Outcome, Box<dyn Error>> {
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
     let built = workspace_root().join(target).join("debug/examples");
-    for example in examples {
-        command::run(Command::new(built.join(example)).current_dir(workspace_root()))?;
-    }
+    command::run(Command::new(built.join(name)).current_dir(workspace_root()))?;
     Ok(Outcome::Passed)
 }
 

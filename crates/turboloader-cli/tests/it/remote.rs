@@ -47,7 +47,7 @@ fn commands_answer_for_urls_as_for_files() {
             &["cat", "FILE", "3"],
             &["digest", "FILE"],
             &["verify", "FILE"],
-            &["bench", "FILE", "--digest", "--seconds", "0.1", "--recipe", "imagenet-train"],
+            &["bench", "FILE", "--digest", "--seconds", "0.1", "--recipe", "raw"],
             &["explain", "imagenet-train", "FILE", "--sample", "2"],
         ];
         for command in commands {

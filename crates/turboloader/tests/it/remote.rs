@@ -125,48 +125,70 @@ fn rows(epoch: turboloader::Epoch) -> Vec<Vec<u8>> {
     rows
 }
 
-#[test]
-fn a_faulty_store_makes_the_batches_of_local_files() {
+/// A store that fails now and then gives the rows of the same files on disk, in every container and
+/// order.
+fn check_faulty_store(dialect: Dialect) {
     let root = tempfile::tempdir().unwrap();
     let names = containers(root.path());
-    for dialect in Dialect::ALL {
-        let server = served(root.path(), dialect, |service| {
-            service.speed.rate = 200e6;
-            let chances = vec![
-                (Fault::SlowDown, 0.01),
-                (Fault::Reset, 0.02),
-                (Fault::Short, 0.01),
-                (Fault::Stall, 0.002),
-            ];
-            service.faults = Faults::Random { seed: 7, chances };
-        });
-        for name in names {
-            if dialect == Dialect::Http && name.ends_with('/') {
-                continue;
-            }
-            let local = || Dataset::open(&[root.path().join(name)]).unwrap();
-            let remote = || server.open(name).unwrap();
-            assert_eq!(local().fingerprint().unwrap(), remote().fingerprint().unwrap(), "{name}");
-            let lanes = Shuffle::Lanes { lanes: 2, samples: 3, window: 2, deal: Deal::Epoch };
-            let block = Shuffle::Block { samples: 3, window: 2 };
-            let all = [
-                (Work::Bytes, Shuffle::Full),
-                (train(), block),
-                (Work::Bytes, Shuffle::None),
-                (Work::Bytes, lanes),
-            ];
-            // Dialects differ in how objects are asked for, not in which.
-            let some = if dialect == Dialect::S3 { 4 } else { 2 };
-            for (work, shuffle) in all.into_iter().take(some) {
-                let config = || LoaderConfig { sampler: shuffle.into(), ..config(work.clone()) };
-                let local = Loader::new(local(), config()).unwrap();
-                let remote = Loader::new(remote(), config()).unwrap();
-                let expected = rows(local.epoch(1));
-                assert_eq!(expected.len() as u64, local.dataset().len());
-                assert!(rows(remote.epoch(1)) == expected, "{dialect:?} {name}");
-            }
+    let server = served(root.path(), dialect, |service| {
+        service.speed.rate = 200e6;
+        let chances = vec![
+            (Fault::SlowDown, 0.01),
+            (Fault::Reset, 0.02),
+            (Fault::Short, 0.01),
+            (Fault::Stall, 0.002),
+        ];
+        service.faults = Faults::Random { seed: 7, chances };
+    });
+    for name in names {
+        if dialect == Dialect::Http && name.ends_with('/') {
+            continue;
+        }
+        let local = || Dataset::open(&[root.path().join(name)]).unwrap();
+        let remote = || server.open(name).unwrap();
+        assert_eq!(local().fingerprint().unwrap(), remote().fingerprint().unwrap(), "{name}");
+        let lanes = Shuffle::Lanes { lanes: 2, samples: 3, window: 2, deal: Deal::Epoch };
+        let block = Shuffle::Block { samples: 3, window: 2 };
+        let mut works = vec![(Work::Bytes, Shuffle::Full), (Work::Bytes, block)];
+        // Dialects differ in how objects are asked for, not in which; decoding differs in none.
+        if dialect == Dialect::S3 {
+            works.extend([(Work::Bytes, Shuffle::None), (Work::Bytes, lanes)]);
+            works.extend((name == "v2.tbl").then(|| (train(), block)));
+        }
+        for (work, shuffle) in works {
+            let config = || LoaderConfig { sampler: shuffle.into(), ..config(work.clone()) };
+            let local = Loader::new(local(), config()).unwrap();
+            let remote = Loader::new(remote(), config()).unwrap();
+            let expected = rows(local.epoch(1));
+            assert_eq!(expected.len() as u64, local.dataset().len());
+            assert!(rows(remote.epoch(1)) == expected, "{dialect:?} {name}");
         }
     }
+}
+
+#[test]
+fn a_faulty_s3_makes_the_batches_of_local_files() {
+    check_faulty_store(Dialect::S3);
+}
+
+#[test]
+fn a_faulty_google_store_makes_the_batches_of_local_files() {
+    check_faulty_store(Dialect::Gcs);
+}
+
+#[test]
+fn a_faulty_azure_store_makes_the_batches_of_local_files() {
+    check_faulty_store(Dialect::Azure);
+}
+
+#[test]
+fn a_faulty_hub_makes_the_batches_of_local_files() {
+    check_faulty_store(Dialect::Hub);
+}
+
+#[test]
+fn a_faulty_web_server_makes_the_batches_of_local_files() {
+    check_faulty_store(Dialect::Http);
 }
 
 #[test]
