@@ -17,7 +17,14 @@ pub(crate) fn cargo(arguments: &str) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(arguments.split_whitespace()).current_dir(workspace_root());
+    as_from_a_shell(&mut command);
     command
+}
+
+/// Takes away what cargo set for this program. Build scripts that look at it would compile their
+/// crates anew whenever the same build is started by hand.
+pub(crate) fn as_from_a_shell(command: &mut Command) {
+    command.env_remove("CARGO_MANIFEST_DIR");
 }
 
 /// Prints the command line, runs it with our own output, and turns a failure into an error.

@@ -250,10 +250,19 @@ impl Environment {
         let mut maturin = self.python("maturin");
         // The linker is looked for on the path.
         maturin.env("PATH", self.path()?);
+        command::as_from_a_shell(&mut maturin);
         maturin.args([task, "--quiet", "--out"]).arg(&folder).args(arguments.split_whitespace());
         command::run(&mut maturin)?;
         Ok(folder)
     }
+}
+
+/// What maturin told pyo3 about Python when it last built the package. A check of the sources that
+/// says something else would compile pyo3 anew, and so would the next build.
+pub(crate) fn pyo3_configuration() -> Option<PathBuf> {
+    let folder = fs::read_dir(workspace_root().join("target/maturin")).ok()?;
+    let mut files = folder.filter_map(|entry| Some(entry.ok()?.path()));
+    files.find(|file| file.extension().is_some_and(|extension| extension == "txt"))
 }
 
 /// The folder of environments and wheels.
