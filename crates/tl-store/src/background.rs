@@ -38,8 +38,8 @@ impl Cutter {
             let current = self.current.get_or_insert_with(|| {
                 let mut buffer = receiver.buffer();
                 buffer.clear();
-                buffer.reserve_exact(len);
-                buffer
+                // Growing it would copy what it held.
+                if buffer.capacity() < len { Vec::with_capacity(len) } else { buffer }
             });
             let taken = bytes.split_to(length(self.at..part.end).min(bytes.len()));
             current.extend_from_slice(&taken);
