@@ -4,18 +4,25 @@ use alloc::vec::Vec;
 
 use crate::error::FormatError;
 
+/// The most bytes of strings for each byte of a part. Strings share their fronts with the one
+/// before, so that a short part could stand for any amount of text. A member of an archive takes at
+/// least 4 bytes of a part, and a path has at most 4 KiB.
+const MAX_TEXT_RATIO: usize = 1024;
+
 /// Numbers and strings, as parts of shards have them: numbers as LEB128 of 64 bits, strings without
 /// their length.
 #[derive(Clone, Debug)]
 pub struct PartReader<'a> {
     rest: &'a [u8],
     what: &'static str,
+    /// Bytes of strings that may still come.
+    text_left: usize,
 }
 
 impl<'a> PartReader<'a> {
     /// Reads `part`, which errors call `what`.
     pub fn new(part: &'a [u8], what: &'static str) -> Self {
-        Self { rest: part, what }
+        Self { rest: part, what, text_left: part.len().saturating_mul(MAX_TEXT_RATIO) }
     }
 
     /// The next number.
@@ -71,7 +78,8 @@ impl<'a> PartReader<'a> {
     /// As many strings as were [pushed](push_strings) together, one after the other to `take`.
     ///
     /// # Errors
-    /// As for [`number`](Self::number), and those of `take`.
+    /// As for [`number`](Self::number), for strings of more than 1024 times the bytes of the part
+    /// in total, and those of `take`.
     pub fn strings<E: From<FormatError>>(
         &mut self,
         count: usize,
@@ -94,6 +102,8 @@ impl<'a> PartReader<'a> {
             string.truncate(kept);
             let own = usize::try_from(own.number()?).unwrap_or(usize::MAX);
             string.extend_from_slice(self.bytes(own)?);
+            let text_left = self.text_left.checked_sub(string.len());
+            self.text_left = text_left.ok_or_else(|| self.unreadable())?;
             take(&string)?;
         }
         Ok(())
@@ -127,8 +137,8 @@ pub fn push_signed(part: &mut Vec<u8>, number: i64) {
     push_number(part, ((number << 1) ^ (number >> 63)).cast_unsigned());
 }
 
-/// Appends strings, each as the bytes that differ from the one before it: how many bytes all share with the one before, then
-/// how many are their own, then those.
+/// Appends strings, each as the bytes that differ from the one before it: the number of bytes that
+/// each shares with the one before, then the numbers of their own bytes, then those bytes.
 pub fn push_strings<S: AsRef<[u8]>>(part: &mut Vec<u8>, strings: impl Iterator<Item = S>) {
     let mut own_lens = Vec::new();
     let mut own_bytes = Vec::new();
@@ -189,6 +199,26 @@ mod tests {
         }
         part.push(0);
         assert!(read(&part).is_err());
+    }
+
+    #[test]
+    fn strings_have_a_bounded_multiple_of_the_bytes_of_the_part() {
+        let read = |name: &str, count: usize| {
+            let mut part = Vec::new();
+            push_strings(&mut part, core::iter::repeat_n(name, count));
+            let mut text_bytes = 0;
+            let mut reader = PartReader::new(&part, "part");
+            let read = reader.strings(count, |string| {
+                text_bytes += string.len();
+                Ok::<(), FormatError>(())
+            });
+            assert!(text_bytes <= 1024 * part.len());
+            read.and_then(|()| reader.finish())
+        };
+        // Three bytes of the part for each name.
+        assert_eq!(read(&"a".repeat(3000), 10_000), Ok(()));
+        let unreadable = Err(FormatError::Unreadable { what: "part" });
+        assert_eq!(read(&"a".repeat(8000), 10_000), unreadable);
     }
 
     #[test]

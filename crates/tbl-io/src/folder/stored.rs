@@ -17,6 +17,10 @@ use crate::storage::{Object, Storage};
 
 const WHAT: &str = "list of a folder";
 
+/// The most bytes of names of a folder, and of versions: [`Names`](crate::names::Names) counts by
+/// `u32`.
+const MAX_TEXT_BYTES: u64 = u32::MAX as u64;
+
 impl Folder {
     /// The folder's part in a shard index; `None` for a local folder. Label files are read.
     ///
@@ -87,19 +91,27 @@ impl Listing {
         for _ in 0..count {
             part.number()?;
         }
-        let mut objects = Vec::new();
+        let mut objects: Vec<Object> = Vec::new();
+        let mut version_bytes = 0_u64;
         part.strings(count, |version| {
+            version_bytes += version.len() as u64;
+            if version_bytes > MAX_TEXT_BYTES {
+                return Err(kinds.unreadable());
+            }
             let kind = kinds.number()?;
             let pin = pin_of(kind, version).ok_or_else(|| kinds.unreadable())?;
+            // The files of a commit share its name.
+            let last = objects.last().map(|object| &object.pin).filter(|last| **last == pin);
+            let pin = last.cloned().unwrap_or(pin);
             objects.push(Object { name: Vec::new(), len: lens.number()?, pin });
-            Ok::<(), FormatError>(())
+            Ok(())
         })?;
-        let mut text_bytes = 0_u64;
+        let mut name_bytes = 0_u64;
         let mut unnamed = objects.iter_mut();
         let names = part.clone();
         part.strings(count, |name| {
-            text_bytes += name.len() as u64;
-            let Some(object) = unnamed.next().filter(|_| text_bytes <= MAX_NAME_BYTES) else {
+            name_bytes += name.len() as u64;
+            let Some(object) = unnamed.next().filter(|_| name_bytes <= MAX_TEXT_BYTES) else {
                 return Err(names.unreadable());
             };
             object.name = name.to_vec();
@@ -119,5 +131,46 @@ impl Listing {
     }
 }
 
-/// As many bytes of names as a folder may have.
-const MAX_NAME_BYTES: u64 = u32::MAX as u64;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ranges::Pin;
+
+    /// A part with files of these versions and names.
+    fn part(versions: &[String], names: &[String]) -> Vec<u8> {
+        let mut part = Vec::new();
+        push_number(&mut part, names.len() as u64);
+        names.iter().for_each(|_| push_number(&mut part, 1));
+        names.iter().for_each(|_| push_number(&mut part, 1));
+        push_strings(&mut part, versions.iter());
+        push_strings(&mut part, names.iter());
+        push_number(&mut part, 0);
+        part
+    }
+
+    #[test]
+    fn equal_versions_take_memory_once() {
+        let names: Vec<String> = (0..100).map(|name| format!("{name:03}.jpg")).collect();
+        let versions = vec!["c0ffee".to_owned(); names.len()];
+        let Ok(listed) = Listing::read(&part(&versions, &names)) else { panic!("a good part") };
+        let pointers = listed.objects.iter().map(|object| match &object.pin {
+            Pin::Version(name) => name.as_ptr(),
+            other => panic!("{other}"),
+        });
+        let pointers: std::collections::BTreeSet<_> = pointers.collect();
+        assert_eq!((listed.objects.len(), pointers.len()), (100, 1));
+    }
+
+    #[test]
+    fn text_that_a_short_part_repeats_is_refused() {
+        let short: Vec<String> = (0..4000).map(|name| format!("{name:04}")).collect();
+        // A byte more each: versions that all differ and share nearly all.
+        let long: Vec<String> = (0..4000).map(|number| "v".repeat(16_000 + number)).collect();
+        for (versions, names) in [(&long, &short), (&short, &long)] {
+            let part = part(versions, names);
+            assert!(part.len() < 64 << 10, "{}", part.len());
+            let read = Listing::read(&part).map(drop);
+            assert_eq!(read, Err(FormatError::Unreadable { what: WHAT }));
+        }
+    }
+}

@@ -16,10 +16,10 @@ use crate::source::Source;
 pub(crate) const MAX_METADATA_BYTES: u64 = 1 << 20;
 
 /// Skipped members that are kept by name; beyond these only the counts grow.
-const MAX_NAMED_SKIPS: usize = 1000;
+pub(super) const MAX_NAMED_SKIPS: usize = 1000;
 
 /// Bytes of such names: far more than a thousand real ones have.
-const MAX_SKIPPED_TEXT_BYTES: usize = 1 << 20;
+pub(super) const MAX_SKIPPED_TEXT_BYTES: usize = 1 << 20;
 
 /// Stands for a label that cannot be read: no label has this value.
 pub(super) const UNREADABLE: i64 = i64::MIN;

@@ -5,7 +5,7 @@ use tbl_format::shard_index::{PartReader, push_number, push_signed, push_strings
 
 use super::TarArchive;
 use super::header::BLOCK_BYTES;
-use super::index::{Extent, Extents, Index};
+use super::index::{Extent, Extents, Index, MAX_NAMED_SKIPS, MAX_SKIPPED_TEXT_BYTES};
 use super::member::{MemberCounts, MemberKind, SkippedMember};
 use crate::error::ReadError;
 use crate::limits::ReadLimits;
@@ -106,18 +106,26 @@ impl Index {
     }
 
     fn read_skipped(&mut self, part: &mut PartReader<'_>) -> Result<(), FormatError> {
+        let count = part.count()?;
+        if count > MAX_NAMED_SKIPS {
+            return Err(part.unreadable());
+        }
         let mut skipped = Vec::new();
-        for _ in 0..part.count()? {
+        for _ in 0..count {
             let kind = kind_of(part.number()?).ok_or_else(|| part.unreadable())?;
             let offset = part.number()?;
             skipped.push(SkippedMember { path: Vec::new(), kind, offset });
         }
-        let mut paths = skipped.iter_mut();
-        part.strings(paths.len(), |path| {
-            if let Some(member) = paths.next() {
-                member.path = path.to_vec();
-            }
-            Ok::<(), FormatError>(())
+        let mut unnamed = skipped.iter_mut();
+        let mut text_left = MAX_SKIPPED_TEXT_BYTES;
+        let paths = part.clone();
+        part.strings(count, |path| {
+            let Some(member) = unnamed.next().filter(|_| path.len() <= text_left) else {
+                return Err(paths.unreadable());
+            };
+            text_left -= path.len();
+            member.path = path.to_vec();
+            Ok(())
         })?;
         self.skipped = skipped;
         Ok(())
@@ -229,5 +237,34 @@ impl TarArchive {
         let mut part = Vec::new();
         index.push_to(&mut part);
         Ok((Self::of_index(source, ReadLimits::default(), index), part))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads the part of an archive without regular members that skipped these.
+    fn read(paths: &[String]) -> Result<usize, FormatError> {
+        let mut index = Index::new();
+        let skipped = |path: &String| {
+            let path = path.as_bytes().to_vec();
+            SkippedMember { path, kind: MemberKind::Sparse, offset: 512 }
+        };
+        index.skipped = paths.iter().map(skipped).collect();
+        let mut part = Vec::new();
+        index.push_to(&mut part);
+        let source = Source::from_bytes("a.tar", vec![0; 1024]);
+        Index::of_part(&part, &source).map(|index| index.skipped.len())
+    }
+
+    #[test]
+    fn skipped_members_have_the_limits_of_a_pass_over_the_archive() {
+        let unreadable = Err(FormatError::Unreadable { what: WHAT });
+        let names = |count: usize, bytes: usize| vec!["n".repeat(bytes); count];
+        assert_eq!(read(&names(1000, 10)), Ok(1000));
+        assert_eq!(read(&names(1001, 10)), unreadable);
+        assert_eq!(read(&names(512, 2048)), Ok(512));
+        assert_eq!(read(&names(513, 2048)), unreadable);
     }
 }
