@@ -113,13 +113,20 @@ impl ShardIndex {
                 Box::new(Folder::of_part(store, shard.location.clone(), &part, defect)?)
             }
             ShardKind::Tar => {
-                let source = self.source_of(shard, stores, Vec::new())?;
+                let source = self.source_of(shard, stores, None)?;
                 Box::new(TarArchive::of_part(source, &part).map_err(defect)?)
             }
             ShardKind::Tbl => {
                 let kept = kept_ranges(&part, shard.bytes).map_err(defect)?;
-                let source = self.source_of(shard, stores, kept)?;
-                let file = TblFile::from_source(source.clone(), ReadOptions::default())?;
+                let source = self.source_of(shard, stores, Some(kept))?;
+                let file = TblFile::from_source(source.clone(), ReadOptions::default());
+                let file = file.map_err(|error| match error {
+                    // Nothing was asked of the store.
+                    ReadError::Remote { .. } => {
+                        defect(FormatError::Unreadable { what: "front of a TBL file" })
+                    }
+                    error => error,
+                })?;
                 source.release_front();
                 Box::new(file)
             }
@@ -142,12 +149,13 @@ impl ShardIndex {
         unpacked.map_err(|source| ReadError::Format { location, offset: start, source })
     }
 
-    /// The bytes of a shard, in the version that was indexed. `kept` are those that are at hand.
+    /// The bytes of a shard, in the version that was indexed. `kept` are those that opening an
+    /// object reads, if they are at hand.
     fn source_of(
         &self,
         shard: &OwnedShard,
         stores: &Stores,
-        kept: Vec<Kept>,
+        kept: Option<Vec<Kept>>,
     ) -> Result<Source, ReadError> {
         let changed = |found| ReadError::ObjectChanged {
             location: shard.location.clone(),

@@ -15,8 +15,8 @@ use crate::identity::{self, Times, Told};
 use crate::location::Location;
 use crate::ranges::{BackgroundReads, Part, PartFault, Pin, RangeFault, Ranges};
 
-/// Bytes of an object that are read at once where all of it is copied: enough for several requests.
-const COPIED_BLOCK: u64 = 32 << 20;
+/// Bytes of an object that memory is taken for at once: enough for several requests.
+const OBJECT_BLOCK: u64 = 32 << 20;
 
 /// The use of the page cache by reads that run at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -172,19 +172,31 @@ impl Source {
     }
 
     /// Replaces `bytes` with `len` bytes of the file from `offset` on, reusing its capacity.
-    /// Nothing is allocated for a range that is not inside the file.
+    /// Nothing is allocated for a range that is not inside the file. The length of an object is
+    /// only claimed, so memory for a large range of one grows with what arrives.
     ///
     /// # Errors
     /// As for [`read_exact_at`](Self::read_exact_at), and [`ReadError::Limit`] when the memory is
-    /// not to be had; `bytes` is then unspecified.
+    /// not available; `bytes` is then unspecified.
     pub fn read_range_into(
         &self,
         offset: u64,
         len: u64,
         bytes: &mut Vec<u8>,
     ) -> Result<(), ReadError> {
-        self.make_room(offset, len, bytes)?;
-        self.read_exact_at(offset, bytes)
+        self.check_range(offset, len)?;
+        let block = if self.ranges().is_some() { OBJECT_BLOCK } else { len };
+        let mut read = 0;
+        let mut end = len.min(block);
+        loop {
+            self.make_room(offset, end, bytes)?;
+            self.read_exact_at(offset + read as u64, &mut bytes[read..])?;
+            if end == len {
+                return Ok(());
+            }
+            read = bytes.len();
+            end = len.min(end + block);
+        }
     }
 
     /// Resizes `bytes` to hold the range, which is inside the file then.
@@ -205,7 +217,8 @@ impl Source {
         Ok(())
     }
 
-    /// Reads several ranges, given by offset and length, which a store may read at once.
+    /// Reads several ranges, given by offset and length, which a store may read at once unless they
+    /// are large.
     ///
     /// # Errors
     /// As for [`read_range_into`](Self::read_range_into), of the first range that fails.
@@ -217,6 +230,13 @@ impl Source {
         let parts = ranges.iter().zip(&mut read);
         let mut parts: Vec<Part<'_>> =
             parts.map(|(&(offset, _), bytes)| Part { offset, bytes }).collect();
+        let total = ranges.iter().fold(0_u64, |total, &(_, len)| total.saturating_add(len));
+        if total > OBJECT_BLOCK {
+            for (&(offset, len), bytes) in ranges.iter().zip(&mut read) {
+                self.read_range_into(offset, len, bytes)?;
+            }
+            return Ok(read);
+        }
         if let Backing::Ranges(object) = &self.backing {
             object.read_parts(&mut parts).map_err(|PartFault { part, fault }| {
                 let (offset, expected) = ranges.get(part).copied().unwrap_or_default();
@@ -306,8 +326,7 @@ impl Source {
         ranges.local().filter(is_same).map(Cow::Owned)
     }
 
-    /// A source that can be mapped: this one, or a copy of an object in memory. The copy is read in
-    /// blocks, so that memory grows with what arrives, whatever length the store claims.
+    /// A source that can be mapped: this one, or a copy of an object in memory.
     ///
     /// # Errors
     /// As for [`read_range_into`](Self::read_range_into).
@@ -316,14 +335,7 @@ impl Source {
             return Ok(Cow::Borrowed(self));
         }
         let mut bytes = Vec::new();
-        let mut start = 0;
-        while start < self.len {
-            let end = self.len.min(start + COPIED_BLOCK);
-            let length = bytes.len();
-            self.make_room(0, end, &mut bytes)?;
-            self.read_exact_at(start, &mut bytes[length..])?;
-            start = end;
-        }
+        self.read_range_into(0, self.len, &mut bytes)?;
         Ok(Cow::Owned(Self::from_bytes(&self.location, bytes)))
     }
 

@@ -13,27 +13,16 @@ use crate::source::Source;
 pub(super) struct Indexed {
     object: Arc<dyn Ranges>,
     index: Location,
-    /// Until the container is open.
-    kept: Mutex<Vec<Kept>>,
+    /// The bytes that opening the container reads. While they are here, no others are read.
+    kept: Mutex<Option<Vec<Kept>>>,
 }
 
 impl Indexed {
-    pub(super) fn new(object: Arc<dyn Ranges>, index: Location, kept: Vec<Kept>) -> Self {
+    pub(super) fn new(object: Arc<dyn Ranges>, index: Location, kept: Option<Vec<Kept>>) -> Self {
         Self { object, index, kept: Mutex::new(kept) }
     }
 
-    /// Fills `bytes` with those at hand, if all of them are.
-    fn fill(&self, offset: u64, bytes: &mut [u8]) -> bool {
-        let mut find = |kept: &Kept| {
-            let start = usize::try_from(offset.checked_sub(kept.offset)?).ok()?;
-            let found = kept.bytes.get(start..)?.get(..bytes.len())?;
-            bytes.copy_from_slice(found);
-            Some(())
-        };
-        self.kept().iter().any(|kept| find(kept).is_some())
-    }
-
-    fn kept(&self) -> MutexGuard<'_, Vec<Kept>> {
+    fn kept(&self) -> MutexGuard<'_, Option<Vec<Kept>>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -52,12 +41,26 @@ impl Ranges for Indexed {
     }
 
     fn pin(&self) -> &Pin {
+/// Fills `bytes` with kept ones.
+///
+/// # Errors
+/// [`RangeFault::Short`] if some of them are not kept.
+fn fill(kept: &[Kept], offset: u64, bytes: &mut [u8]) -> Result<(), RangeFault> {
+    let len = bytes.len();
+    let found = kept.iter().find_map(|kept| {
+        let start = usize::try_from(offset.checked_sub(kept.offset)?).ok()?;
+        kept.bytes.get(start..)?.get(..len)
+    });
+    bytes.copy_from_slice(found.ok_or(RangeFault::Short { received: 0 })?);
+    Ok(())
+}
+
         self.object.pin()
     }
 
     fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> Result<(), RangeFault> {
-        if self.fill(offset, bytes) {
-            return Ok(());
+        if let Some(kept) = &*self.kept() {
+            return fill(kept, offset, bytes);
         }
         self.object.read_exact_at(offset, bytes).map_err(|fault| self.fault(fault))
     }
@@ -73,7 +76,7 @@ impl Ranges for Indexed {
 
     fn dont_need(&self, offset: u64, len: u64) {
         if offset == 0 && len == self.len() {
-            *self.kept() = Vec::new();
+            *self.kept() = None;
         }
         self.object.dont_need(offset, len);
     }

@@ -19,6 +19,7 @@ mod labels;
 mod mapped;
 mod ranges;
 mod row_indexes;
+mod shard_index;
 mod source;
 mod tar_bytes;
 mod tar_corpora;
