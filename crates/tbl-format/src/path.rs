@@ -26,6 +26,12 @@ pub enum PathDefect {
     /// It contains a zero byte.
     #[error("it contains a zero byte")]
     ZeroByte,
+    /// It is not UTF-8, as URLs are.
+    #[error("it is not UTF-8")]
+    NotUtf8,
+    /// It contains a character that has a meaning of its own in a web server's URL.
+    #[error("it contains `?`, `#`, `\\` or a control character")]
+    UrlCharacter,
     /// It contains a slash where only part of a file name is allowed.
     #[error("it contains a slash")]
     Slash,
@@ -66,6 +72,43 @@ pub fn check_name(name: &[u8]) -> Result<(), PathDefect> {
         return Err(PathDefect::Parent);
     }
     Ok(())
+}
+
+/// Checks a name that becomes the end of a web server's URL. Such URLs have escapes, so that `%2e%2e`
+/// is `..`; a `\` in them is a slash, tabs and line breaks are left out, and `?` and `#` end the path.
+///
+/// # Errors
+/// [`PathDefect::UrlCharacter`], and those of [`check_name`] for the name without escapes.
+pub fn check_web_name(name: &[u8]) -> Result<(), PathDefect> {
+    if name.iter().any(|byte| byte.is_ascii_control() || b"?#\\".contains(byte)) {
+        return Err(PathDefect::UrlCharacter);
+    }
+    let mut unescaped = unescape(name);
+    // Some servers take one for the other.
+    unescaped.iter_mut().filter(|byte| **byte == b'\\').for_each(|byte| *byte = b'/');
+    check_name(&unescaped)
+}
+
+/// The text that a part of a URL stands for: `%20` is a space.
+pub fn unescape(text: &[u8]) -> Vec<u8> {
+    let mut unescaped = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&first, after)) = rest.split_first() {
+        let escaped = match after {
+            [high, low, after @ ..] if first == b'%' => hex(*high, *low).map(|byte| (byte, after)),
+            _ => None,
+        };
+        let (byte, after) = escaped.unwrap_or((first, after));
+        unescaped.push(byte);
+        rest = after;
+    }
+    unescaped
+}
+
+/// The byte that two hexadecimal digits stand for.
+fn hex(high: u8, low: u8) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    u8::try_from(16 * digit(high)? + digit(low)?).ok()
 }
 
 /// Checks a name that a new sample gets: besides [`check_name`], no component is empty or `.`, so
@@ -198,6 +241,31 @@ mod tests {
         ] {
             assert_eq!(check_name(name.as_bytes()), Err(defect), "{name:?}");
             check(name.as_bytes(), Err(defect));
+        }
+    }
+
+    #[test]
+    fn a_name_on_a_web_server_has_escapes() {
+        for (name, expected) in [
+            ("a b/c.tar", Ok(())),
+            ("a%20b/%E2%80%A6.tar", Ok(())),
+            ("100%/%zz/%2", Ok(())),
+            ("a%3Fb%2fc", Ok(())),
+            ("%2e%2E/a", Err(PathDefect::Parent)),
+            ("a/.%2e/%2e./b", Err(PathDefect::Parent)),
+            ("a/..%2fb", Err(PathDefect::Parent)),
+            ("a%5c..%5Cb", Err(PathDefect::Parent)),
+            ("../a", Err(PathDefect::Parent)),
+            ("/a", Err(PathDefect::Absolute)),
+            ("%2fa", Err(PathDefect::Absolute)),
+            ("a%00", Err(PathDefect::ZeroByte)),
+            ("..\\a", Err(PathDefect::UrlCharacter)),
+            (".\t./a", Err(PathDefect::UrlCharacter)),
+            ("\n/host/a", Err(PathDefect::UrlCharacter)),
+            ("a?b", Err(PathDefect::UrlCharacter)),
+            ("a#b", Err(PathDefect::UrlCharacter)),
+        ] {
+            assert_eq!(check_web_name(name.as_bytes()), expected, "{name:?}");
         }
     }
 

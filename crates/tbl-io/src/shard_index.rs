@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use tbl_format::FormatError;
 use tbl_format::checksum::crc32c;
+use tbl_format::path::{PathDefect, check_name, check_web_name};
 use tbl_format::shard_index::{Header, PartReader, Shard, ShardKind, VersionKind, is_shard_index};
 
 use crate::error::ReadError;
@@ -188,8 +189,14 @@ impl ShardIndex {
 impl OwnedShard {
     fn new(shard: &Shard<'_>, folder: &Location) -> Result<Self, FormatError> {
         let Shard { kind, bytes, version_kind, samples, unpacked_bytes, part_crc32c, .. } = *shard;
-        let unreadable = || FormatError::Unreadable { what: "version of a shard" };
-        let pin = pin_of(version_kind as u64, shard.version).ok_or_else(unreadable)?;
+        let unreadable = |what| move || FormatError::Unreadable { what };
+        let pin = pin_of(version_kind as u64, shard.version);
+        let pin = pin.ok_or_else(unreadable("version of a shard"))?;
+        check_shard(folder, shard.name)?;
+        // Web servers list nothing.
+        if kind == ShardKind::Folder && is_web(folder) {
+            return Err(unreadable("kind of a shard")());
+        }
         let mut location = folder.join(shard.name);
         if kind == ShardKind::Folder && !shard.name.is_empty() {
             location = location.join(b"");
@@ -206,6 +213,26 @@ impl OwnedShard {
             part_crc32c,
         })
     }
+}
+
+/// Checks that the name of a shard means an object or a file below `folder`.
+///
+/// # Errors
+/// [`FormatError::UnsafeName`].
+fn check_shard(folder: &Location, name: &[u8]) -> Result<(), FormatError> {
+    let checked = match folder.url() {
+        Some(_) if str::from_utf8(name).is_err() => Err(PathDefect::NotUtf8),
+        Some(_) if is_web(folder) => check_web_name(name),
+        _ => check_name(name),
+    };
+    let expected = "a relative path without `..`";
+    let what = "name of a shard";
+    checked.map_err(|defect| FormatError::UnsafeName { what, expected, defect })
+}
+
+/// Whether a location is on a web server, whose URLs have escapes.
+fn is_web(location: &Location) -> bool {
+    matches!(location.scheme(), Some("http" | "https"))
 }
 
 /// Bytes of an object that are at hand, and their offset.

@@ -10,9 +10,7 @@ use lz4::block::CompressionMode;
 use tbl_format::checksum::crc32c;
 use tbl_format::shard_index::{Header, Shard, ShardKind, VersionKind, push_number};
 
-use tbl_format::path::check_name;
-
-use super::{OwnedShard, ShardIndex, version_of};
+use super::{OwnedShard, ShardIndex, check_shard, version_of};
 use crate::at_once::{AT_ONCE, at_once};
 use crate::atomic_file::{AtomicFile, Placement};
 use crate::error::ReadError;
@@ -223,7 +221,7 @@ impl Named {
             }
             (_, _, _) => return Err(outside()),
         };
-        check_name(&name).map_err(|_| outside())?;
+        check_shard(folder, &name).map_err(|_| outside())?;
         Ok(Self { location, name })
     }
 }

@@ -1,4 +1,4 @@
-//! Shard indexes that lie: about lengths and the fronts of their shards.
+//! Shard indexes that lie: about names, lengths and the fronts of their shards.
 
 use std::io;
 use std::sync::Arc;
@@ -140,4 +140,31 @@ fn a_length_that_a_server_claims_takes_no_memory() {
     let source = Source::from_ranges("mem://a", Arc::new(Front(header, Claimant(1 << 60))));
     let error = tbl_io::open_source(source).unwrap_err().to_string();
     assert_eq!(error, "mem://a: at byte 64: expected 33554432 bytes: received 0 bytes");
+}
+
+#[test]
+fn a_name_that_leads_elsewhere_in_a_url_is_refused() {
+    let names = [&b"%2e%2e/a.tbl"[..], b"a/.%2E/../b.tbl", b"..\\a.tbl", b".\t./a", b"a?b", b"a#b"];
+    for name in names {
+        let index = index(&shard(ShardKind::Tbl, name), &front(0));
+        let error = open("https", index).unwrap_err().to_string();
+        assert!(error.contains("name of a shard"), "{}: {error}", name.escape_ascii());
+    }
+    // Buckets have keys, which have no escapes.
+    for (scheme, name) in [("mem", "%2e%2e/a?b#c"), ("https", "a%20b.tbl")] {
+        let index = index(&shard(ShardKind::Tbl, name.as_bytes()), &front(0));
+        let opened = open(scheme, index).unwrap();
+        assert_eq!(opened.location().url(), Some(&*format!("{scheme}://b/a/{name}")));
+    }
+    for scheme in ["mem", "https"] {
+        let local = Shard { version_kind: VersionKind::Modified, ..shard(ShardKind::Tbl, b"\xff") };
+        let error = open(scheme, index(&local, &front(0))).unwrap_err().to_string();
+        assert!(error.contains("name of a shard: it is not UTF-8"), "{error}");
+    }
+    let folder = index(&shard(ShardKind::Folder, b"a"), b"\0\0");
+    let error = open("https", folder).unwrap_err().to_string();
+    assert!(
+        error.ends_with("kind of a shard cannot be read: it is damaged or of a later version"),
+        "{error}"
+    );
 }
