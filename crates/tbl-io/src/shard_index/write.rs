@@ -1,5 +1,6 @@
 //! Making a shard index.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io::{BufWriter, Write};
 use std::ops::Range;
@@ -161,6 +162,7 @@ pub fn index_shards<L: AsRef<OsStr>>(
     allow_open_files(named.len());
     let threads = if folder.url().is_some() { AT_ONCE } else { 1 };
     let entry = |shard: &Named| Entry::new(stores, shard, earlier.as_ref());
+    let earlier = earlier.as_ref().map(Earlier::new);
     let entries = at_once(&named, threads, entry)?;
 
     let format_error = |source| WriteError::Format { path: target.to_owned(), source };
@@ -270,7 +272,7 @@ impl Entry {
     fn new(
         stores: &Stores,
         shard: &Named,
-        earlier: Option<&ShardIndex>,
+        earlier: Option<&Earlier<'_>>,
     ) -> Result<Self, IndexError> {
         let source = match stores.open(&shard.location)? {
             Opened::Folder(folder) => {
@@ -350,27 +352,38 @@ impl Entry {
     }
 }
 
-impl ShardIndex {
-    /// The shard with this name as the index has it, if `source` is the file or object that was indexed.
-    fn unchanged(&self, name: &[u8], source: &Source) -> Result<Option<Entry>, ReadError> {
-        let location = self.folder.join(name);
+/// The index that is brought up to date.
+struct Earlier<'a> {
+    index: &'a ShardIndex,
+    shards: HashMap<&'a Location, &'a OwnedShard>,
+}
+
+impl<'a> Earlier<'a> {
+    fn new(index: &'a ShardIndex) -> Self {
+        let shards = index.shards.iter().map(|shard| (&shard.location, shard)).collect();
+        Self { index, shards }
+    }
+
+    /// The shard as the index has it, if `source` is the file or object that was indexed.
+    fn unchanged(&self, shard: &Named, source: &Source) -> Result<Option<Entry>, ReadError> {
         let version = source.version()?;
-        let is_same = |shard: &&OwnedShard| {
-            shard.location == location
-                && shard.kind != ShardKind::Folder
+        let is_same = |shard: &&&OwnedShard| {
+            shard.kind != ShardKind::Folder
                 && shard.bytes == source.len()
                 && shard.is_local == source.ranges().is_none()
                 && shard.pin == version
                 && version != Pin::Unknown
         };
-        let Some(shard) = self.shards.iter().find(is_same) else { return Ok(None) };
+        let location = self.index.folder.join(&shard.name);
+        let shard = self.shards.get(&location).filter(is_same);
+        let Some(shard) = shard else { return Ok(None) };
         let mut part = Vec::new();
-        self.source.read_range_into(
+        self.index.source.read_range_into(
             shard.part.start,
             shard.part.end - shard.part.start,
             &mut part,
         )?;
-        // A damaged part is made anew.
+        // A damaged part is replaced.
         if crc32c(&part) != shard.part_crc32c {
             return Ok(None);
         }
