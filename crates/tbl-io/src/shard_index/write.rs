@@ -145,9 +145,16 @@ pub fn index_shards<L: AsRef<OsStr>>(
     let IndexOptions { sync, overwrite, update } = options;
     let mut shards = Vec::new();
     for location in locations {
-        shards.extend(stores.expand(location)?);
+        for location in stores.expand(location)? {
+            let is_folder = match stores.store(&location)? {
+                Some(store) => store.is_folder(&location)?,
+                None => false,
+            };
+            // A bucket or a repository may lack its final slash.
+            shards.push(if is_folder { location.join(b"") } else { location });
+        }
     }
-    let folder = folder_of(&shards, target)?;
+    let folder = folder_of(stores, &shards, target)?;
     let named = shards.into_iter().map(|location| Named::new(location, &folder, target));
     let named = named.collect::<Result<Vec<_>, _>>()?;
     let earlier = if update && target.exists() {
@@ -236,7 +243,7 @@ fn resolved(path: &Path) -> Result<PathBuf, ReadError> {
 }
 
 /// The folder that names of shards start from.
-fn folder_of(shards: &[Location], target: &Path) -> Result<Location, IndexError> {
+fn folder_of(stores: &Stores, shards: &[Location], target: &Path) -> Result<Location, IndexError> {
     let first = shards.first().ok_or(IndexError::Empty)?;
     let Some(url) = first.url() else {
         return Ok(Location::new(crate::atomic_file::folder_of(target)));
@@ -245,8 +252,12 @@ fn folder_of(shards: &[Location], target: &Path) -> Result<Location, IndexError>
     for other in shards.iter().filter_map(Location::url) {
         while !without_query(other).starts_with(folder) {
             let shorter = parent(folder.trim_end_matches('/'));
-            // The bucket differs.
-            if shorter.ends_with("://") || shorter.len() >= folder.len() {
+            // A store knows no folder above a bucket, a repository or a server.
+            let is_folder = match stores.store(&Location::new(shorter))? {
+                Some(store) => store.is_folder(&Location::new(shorter)).unwrap_or(false),
+                None => false,
+            };
+            if !is_folder || shorter.ends_with("://") || shorter.len() >= folder.len() {
                 let location = Location::new(without_query(other));
                 return Err(IndexError::Outside { location, folder: Location::new(folder) });
             }

@@ -157,6 +157,40 @@ fn an_index_of_the_hub_outlives_the_commit_that_adds_it() {
 }
 
 #[test]
+fn the_folder_of_an_index_is_a_bucket_or_a_repository_at_least() {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::create_dir(root.path().join("b")).unwrap();
+    for name in ["0.jpg", "b/1.jpg"] {
+        std::fs::write(root.path().join(name), "").unwrap();
+    }
+    let index = root.path().join("x.tlidx");
+    let run = |dialect, options: &[&str], urls: &[&str]| {
+        let mut service = Service::new(dialect);
+        service.objects.put_folder("b", root.path()).unwrap();
+        let server = serve(Arc::new(service), 0).unwrap();
+        let endpoint = format!("endpoint={}", server.endpoint());
+        let index = ["-o", index.to_str().unwrap(), "-f", "--store", &endpoint];
+        tl(["index"].iter().chain(urls).chain(&index).chain(options))
+    };
+    let s3 = ["--store", "access_key_id=dummy", "--store", "secret_access_key=x"];
+    let hub = ["--store", "token=x"];
+    let cases = [
+        (Dialect::S3, &s3[..], "s3://b"),
+        (Dialect::Hub, &hub[..], "hf://datasets/o/b"),
+        (Dialect::Hub, &hub[..], "hf://datasets/o/b@main"),
+    ];
+    for (dialect, options, url) in cases {
+        let made = run(dialect, options, &[url]);
+        let place = format!("copy the index to {url}/x.tlidx, where its shards are");
+        assert!(made.stderr.contains(&place), "{}", made.stderr);
+    }
+    let error = run(Dialect::Hub, &hub, &["hf://datasets/o/b@v1", "hf://datasets/o/b"]).error(2);
+    let outside = "hf://datasets/o/b/: lies outside of hf://datasets/o/b@v1/, expected shards in the \
+                   folder of their index or below it";
+    assert!(error.contains(outside), "{error}");
+}
+
+#[test]
 fn an_index_stands_for_its_shards() {
     let root = tempfile::tempdir().unwrap();
     let at = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
