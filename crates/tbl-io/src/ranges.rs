@@ -221,6 +221,16 @@ pub enum RangeFault {
     },
     /// The store refused the request.
     #[error("{}, {}", Status { status: *status, code: code.as_deref() }, Effort { tries: *tries, elapsed: *elapsed })]
+    /// The store no longer has the object in the version that a shard index names. Stores that read
+    /// earlier versions say so of an object that has another name now.
+    #[error(
+        "no such object in the version that {index} names; make the index anew where the shards \
+         are now, with tl index"
+    )]
+    MissingSinceIndexed {
+        /// The shard index.
+        index: Location,
+    },
     Refused {
         /// The status of the last answer.
         status: u16,

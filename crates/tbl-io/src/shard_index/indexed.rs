@@ -26,21 +26,21 @@ impl Indexed {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The fault, with the index if the object is not the one that was indexed.
+    /// The fault, with the index if the object is not the one that was indexed, or is gone.
     fn fault(&self, fault: RangeFault) -> RangeFault {
-        if let RangeFault::Changed { found } = fault {
-            return RangeFault::ChangedSinceIndexed { found, index: self.index.clone() };
+        let index = || self.index.clone();
+        match fault {
+            RangeFault::Changed { found } => {
+                RangeFault::ChangedSinceIndexed { found, index: index() }
+            }
+            RangeFault::Refused { status: 404, .. } => {
+                RangeFault::MissingSinceIndexed { index: index() }
+            }
+            fault => fault,
         }
-        fault
     }
 }
 
-impl Ranges for Indexed {
-    fn len(&self) -> u64 {
-        self.object.len()
-    }
-
-    fn pin(&self) -> &Pin {
 /// Fills `bytes` with kept ones.
 ///
 /// # Errors
@@ -55,6 +55,12 @@ fn fill(kept: &[Kept], offset: u64, bytes: &mut [u8]) -> Result<(), RangeFault> 
     Ok(())
 }
 
+impl Ranges for Indexed {
+    fn len(&self) -> u64 {
+        self.object.len()
+    }
+
+    fn pin(&self) -> &Pin {
         self.object.pin()
     }
 

@@ -191,6 +191,29 @@ fn the_folder_of_an_index_is_a_bucket_or_a_repository_at_least() {
 }
 
 #[test]
+fn a_shard_that_the_hub_has_under_another_name_is_an_error_that_says_so() {
+    let root = tempfile::tempdir().unwrap();
+    let tar = root.path().join("a.tar");
+    let (from, to) = (photos(), tar.to_str().unwrap());
+    tl(["convert", from.to_str().unwrap(), "-o", to, "--to", "tar", "--quiet"]).good();
+    let moved = tempfile::tempdir().unwrap();
+    let index = moved.path().join("a.tlidx");
+    let run = |name: &str, folder: &Path, args: &[&str]| {
+        let mut service = Service::new(Dialect::Hub);
+        service.objects.put_folder(name, folder).unwrap();
+        let server = serve(Arc::new(service), 0).unwrap();
+        let endpoint = format!("endpoint={}", server.endpoint());
+        tl(args.iter().copied().chain(["--store", &endpoint, "--store", "token=x"]))
+    };
+    let made = ["index", "hf://datasets/o/b/old/a.tar", "-o", index.to_str().unwrap(), "--json"];
+    run("b/old", root.path(), &made).good();
+    let error = run("b/new", moved.path(), &["digest", "hf://datasets/o/b/new/a.tlidx"]).error(2);
+    let missing = "no such object in the version that hf://datasets/o/b/new/a.tlidx names; make the \
+                   index anew where the shards are now, with tl index";
+    assert!(error.contains(missing), "{error}");
+}
+
+#[test]
 fn an_index_stands_for_its_shards() {
     let root = tempfile::tempdir().unwrap();
     let at = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
