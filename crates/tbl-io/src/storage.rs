@@ -29,8 +29,8 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// it; a source for it has this length and reads this version, and should cost no request.
     ///
     /// # Errors
-    /// [`ReadError::Io`] with [`NotFound`](std::io::ErrorKind::NotFound) for an object that does not
-    /// exist, [`ReadError::Remote`], [`ReadError::ObjectChanged`].
+    /// [`ReadError::Io`] with [`NotFound`](std::io::ErrorKind::NotFound) for an object that does
+    /// not exist, [`ReadError::Store`], [`ReadError::ObjectChanged`].
     fn open(&self, object: &Location, listed: Option<&Object>) -> Result<Source, ReadError>;
 
     /// The objects below a folder, in any order. Names of objects are paths with slashes; one that
@@ -146,8 +146,10 @@ impl Stores {
         };
         let folder = url.get(..star).and_then(|url| url.rfind('/')).map_or(0, |slash| slash + 1);
         let (folder, pattern) = url.split_at(folder);
-        let pattern =
-            Pattern::new(pattern).map_err(|error| fault(io::ErrorKind::InvalidInput, error.msg))?;
+        // Only stars are wildcards: keys may have `?` and brackets.
+        let pattern = pattern.split('*').map(Pattern::escape).collect::<Vec<_>>().join("*");
+        let pattern = Pattern::new(&pattern)
+            .map_err(|error| fault(io::ErrorKind::InvalidInput, error.msg))?;
         let folder = Location::new(folder);
         let options = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
         let is_match = |object: &Object| {

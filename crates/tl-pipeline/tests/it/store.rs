@@ -484,6 +484,30 @@ fn error_after(store: &MemoryStore, url: &str, damage: impl FnOnce()) -> String 
 }
 
 #[test]
+fn stars_are_the_only_wildcards() {
+    let store = MemoryStore::default();
+    for name in ["a[1]-0.tar", "a[1]-1.tar", "a1-0.tar", "b?.tar", "b0.tar", "c/d/e.tar"] {
+        store.put(&format!("mem://b/{name}"), Vec::new());
+    }
+    let expand = |name: &str| {
+        let found = store.stores().expand(format!("mem://b/{name}"));
+        let names = found.map(|found| {
+            let name = |found: &Location| found.url().unwrap()["mem://b/".len()..].to_owned();
+            found.iter().map(name).collect::<Vec<_>>()
+        });
+        names.map_err(|error| error.to_string())
+    };
+    let names = |names: &[&str]| Ok(names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+    assert_eq!(expand("a[1]-*.tar"), names(&["a[1]-0.tar", "a[1]-1.tar"]));
+    assert_eq!(expand("b?*.tar"), names(&["b?.tar"]));
+    assert_eq!(expand("**/e.tar"), names(&["c/d/e.tar"]));
+    assert_eq!(
+        expand("1*.tar").unwrap_err(),
+        "mem://b/1*.tar: no object matches this pattern"
+    );
+}
+
+#[test]
 fn errors_name_url_sample_and_offset() {
     let root = tempfile::tempdir().unwrap();
     let path = write_tbl(root.path(), "a.tbl", WriteOptions::default());
