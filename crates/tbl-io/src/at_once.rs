@@ -4,10 +4,13 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use crate::interrupt::Interrupt;
+
 /// Items that are worked on at once: each takes one or two round trips.
 pub(crate) const AT_ONCE: usize = 64;
 
-/// Calls `work` with each item, on up to `threads` threads, and returns the results in order.
+/// Calls `work` with each item, on up to `threads` threads, and returns the results in order. What
+/// interrupts the reads of this thread interrupts theirs.
 ///
 /// # Errors
 /// Of the items that fail, the error of the first one; those after it may not be tried.
@@ -30,9 +33,13 @@ pub(crate) fn at_once<T: Sync, R: Send, E: Send>(
             done.push((number, result));
         }
     };
+    let interrupt = Interrupt::of_this_thread();
     let mut done = thread::scope(|scope| {
-        // Without a thread fewer do the work.
-        let start = |_| thread::Builder::new().spawn_scoped(scope, do_some).ok();
+        let start = |_| {
+            let interrupt = interrupt.clone();
+            // Without a thread fewer do the work.
+            thread::Builder::new().spawn_scoped(scope, || interrupt.during(do_some)).ok()
+        };
         let more = 1..threads.min(items.len());
         let started: Vec<_> = more.map_while(start).collect();
         let mut done = do_some();
@@ -47,9 +54,11 @@ pub(crate) fn at_once<T: Sync, R: Send, E: Send>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
     use std::time::Duration;
 
     use super::*;
+    use crate::interrupt::{interruptible, is_interrupted};
 
     #[test]
     fn the_first_item_that_fails_is_the_error() {
@@ -66,5 +75,19 @@ mod tests {
             assert_eq!(work(&[71, 70, 299]), Err(70));
         }
         assert_eq!(at_once(&[0; 0], AT_ONCE, |&item| Ok::<_, ()>(item)), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn an_interrupt_reaches_all_threads() {
+        let items = [0; 8];
+        let all = Barrier::new(items.len());
+        let look = |_: &usize| {
+            // One item for each thread.
+            all.wait();
+            Ok::<_, ()>(is_interrupted())
+        };
+        let found = interruptible(|| true, || at_once(&items, items.len(), look));
+        assert_eq!(found, Ok(vec![true; 8]));
+        assert_eq!(at_once(&items, items.len(), look), Ok(vec![false; 8]));
     }
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use crate::error::{FileKind, ReadError};
 use crate::identity::{self, Times, Told};
+use crate::interrupt::is_interrupted;
 use crate::location::Location;
 use crate::ranges::{BackgroundReads, Part, PartFault, Pin, RangeFault, Ranges};
 
@@ -165,7 +166,12 @@ impl Source {
                 Ok(())
             }
             Backing::Ranges(ranges) => {
-                let read = ranges.read_exact_at(offset, bytes);
+                // A store asks only while it waits, and bytes may arrive without a pause.
+                let read = if is_interrupted() {
+                    Err(RangeFault::Interrupted)
+                } else {
+                    ranges.read_exact_at(offset, bytes)
+                };
                 read.map_err(|fault| self.range_error(&**ranges, offset, expected, fault))
             }
         }

@@ -15,7 +15,7 @@ use tbl_io::{
 use tl_pipeline::TableKind;
 use turboloader::{ConversionNotes, HeaderCheck, Probe, StrictDecode};
 
-use crate::detached::detached;
+use crate::detached::{detached, interruptible};
 use crate::error::Error;
 use crate::warning::warn;
 
@@ -52,7 +52,7 @@ pub(crate) fn convert(
     };
     let options = ConvertOptions { sync, overwrite, ..ConvertOptions::new(target) };
     let mut heard = Heard::new(progress_callback);
-    let (sources, labels) = detached(py, || -> Result<_, Error> {
+    let (sources, labels) = interruptible(py, || -> Result<_, Error> {
         let sources = tbl_io::open_all_in(&turboloader::stores(), &sources)?;
         let labels = Labels::resolve(&sources)?;
         Ok((sources, labels))

@@ -2,10 +2,17 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use pyo3::prelude::*;
 
-use crate::error::Error;
+use crate::error::{Class, Error};
+
+/// The time of a wait before it asks the interpreter whether a signal has arrived.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Calls `work` while other threads of Python run, and returns its result.
 ///
@@ -17,6 +24,49 @@ pub(crate) fn detached<T: Send>(
     work: impl FnOnce() -> T + Send,
 ) -> Result<T, Error> {
     py.detach(|| caught(work))
+}
+
+/// As [`detached`], for work that may read stores for long. The work has a thread of its own, and
+/// its reads end when the handler of a signal raises an exception, as Ctrl-C does.
+///
+/// # Errors
+/// Those of [`detached`], and that exception.
+pub(crate) fn interruptible<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let result = Mutex::new(None);
+    let take = || result.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let caller = thread::current();
+    thread::scope(|scope| {
+        let is_over_of_work = Arc::clone(&is_over);
+        let work = || {
+            let is_over = move || is_over_of_work.load(Ordering::Relaxed);
+            let done = caught(|| tbl_io::interruptible(is_over, work));
+            *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+            caller.unpark();
+        };
+        let started = thread::Builder::new().name("tl-open".to_owned()).spawn_scoped(scope, work);
+        started.map_err(|error| {
+            Error::new(Class::OutOfMemory, &format_args!("no thread could be started: {error}"))
+        })?;
+        loop {
+            if let Some(done) = take() {
+                return Ok(done?);
+            }
+            py.detach(|| thread::park_timeout(PATIENCE));
+            if let Err(raised) = py.check_signals() {
+                is_over.store(true, Ordering::Relaxed);
+                py.detach(|| {
+                    while take().is_none() {
+                        thread::park_timeout(PATIENCE);
+                    }
+                });
+                return Err(raised);
+            }
+        }
+    })
 }
 
 /// Calls `work`; a panic is an error.

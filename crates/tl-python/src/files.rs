@@ -13,7 +13,7 @@ use tbl_io::{
     Entry, Labels, NewSample, ReadError, SampleSource, StreamWriter, TblFile, WriteOptions,
 };
 
-use crate::detached::detached;
+use crate::detached::{detached, interruptible};
 use crate::element::Element;
 use crate::error::Error;
 use crate::memory::Memory;
@@ -40,13 +40,14 @@ impl PyTblReader {
 impl PyTblReader {
     /// Opens a TBL file, a TAR archive or a folder.
     #[new]
-    fn new(py: Python<'_>, path: PathBuf) -> Result<Self, Error> {
-        detached(py, || {
+    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let open = || {
             tbl_io::allow_open_files(1);
             let sources = [tbl_io::open_in(&turboloader::stores(), path)?];
             let labels = Labels::resolve(&sources)?;
-            Ok(Self { sources, labels })
-        })?
+            Ok::<_, Error>(Self { sources, labels })
+        };
+        Ok(interruptible(py, open)??)
     }
 
     fn __len__(&self) -> usize {

@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -19,16 +18,13 @@ use tl_pipeline::{
 use turboloader::Explanation;
 
 use crate::batch::{Contents, PyBatch};
-use crate::detached::detached;
+use crate::detached::{PATIENCE, detached, interruptible};
 use crate::error::Error;
 use crate::remote::DataStores;
 use crate::settings::Settings;
 use crate::tensor::Form;
 use crate::user::UserTransforms;
 use crate::warning::warn;
-
-/// How long a wait takes before it asks the interpreter whether somebody pressed Ctrl-C.
-const PATIENCE: Duration = Duration::from_millis(50);
 
 /// A data set and what is done with it, open.
 #[pyclass(frozen, name = "Loader", module = "turboloader._native")]
@@ -124,11 +120,11 @@ impl PyLoader {
         let form = Form::named(&settings.form)
             .ok_or_else(|| Error::setting(&format!("no form of output {}", settings.form)))?;
         let stores = DataStores::new(&settings)?;
-        let dataset =
-            detached(py, || Dataset::open_in(&stores.stores(), &paths))?.map_err(Error::from)?;
+        let dataset = interruptible(py, || Dataset::open_in(&stores.stores(), &paths))?;
+        let dataset = dataset.map_err(Error::from)?;
         let config = settings.config(&dataset)?;
         let contents = Arc::new(Contents::new(&config, form)?);
-        let loader = detached(py, || Loader::new(dataset, config))?.map_err(Error::from)?;
+        let loader = interruptible(py, || Loader::new(dataset, config))?.map_err(Error::from)?;
         let len = loader.len();
         let functions = settings.user_transforms;
         let loader = Closable::new(Arc::new(loader));

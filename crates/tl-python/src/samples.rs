@@ -13,7 +13,7 @@ use tl_pipeline::{
 };
 use tl_transform::{BoundTransforms, Draw, Layout, OutputSpec, Plan, Recipe};
 
-use crate::detached::detached;
+use crate::detached::{detached, interruptible};
 use crate::error::Error;
 use crate::loader::source_notes;
 use crate::memory::Memory;
@@ -102,13 +102,13 @@ impl PySamples {
         exif: bool,
         user_transforms: Option<UserTransforms>,
         columns: Option<Vec<String>>,
-    ) -> Result<Self, Error> {
+    ) -> PyResult<Self> {
         let functions = user_transforms.unwrap_or_default();
         let user_transforms = functions.of_loader(OnError::Raise);
         let user_transforms =
             user_transforms.bind(&recipe.recipe).map_err(|error| Error::recipe(&error))?;
         let fields = Fields { columns: columns.unwrap_or_default(), ..Fields::default() };
-        let dataset = detached(py, || -> Result<_, Error> {
+        let dataset = interruptible(py, || -> Result<_, Error> {
             let dataset = Dataset::open_in(&turboloader::stores(), &paths)?;
             fields.check_names(&dataset)?;
             Ok(dataset)

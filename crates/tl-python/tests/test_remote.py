@@ -6,7 +6,11 @@ import contextlib
 import pathlib
 import pickle
 import re
+import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -146,3 +150,51 @@ def test_secrets_are_neither_shown_nor_pickled(store: tuple[pathlib.Path, str]) 
         assert SECRET not in shown
         with pytest.raises(TypeError, match="storage_options cannot be pickled"):
             pickle.dumps(loader)
+
+
+OPENS_A_SET = """
+import signal, sys
+import turboloader as tl
+
+# A parent in the background ignores it, and its children do.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+options = {"endpoint": sys.argv[1], "allow_http": "true", "anonymous": "true"}
+try:
+    tl.DataLoader("s3://bucket/train-{0..3}.tar", storage_options=options)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_ctrl_c_ends_opening_a_set_in_a_store_that_does_not_answer() -> None:
+    requests = threading.Semaphore(0)
+    is_over = threading.Event()
+
+    class Stalling(Handler):
+        def do_GET(self) -> None:
+            requests.release()
+            is_over.wait()
+            self.close_connection = True
+
+    server = Server(("127.0.0.1", 0), Stalling)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        opening = subprocess.Popen(
+            [sys.executable, "-c", OPENS_A_SET, f"http://127.0.0.1:{server.server_port}"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        # All archives are opened at once.
+        assert all(requests.acquire(timeout=60) for _ in range(4))
+        opening.send_signal(signal.SIGINT)
+        started = time.monotonic()
+        printed, _ = opening.communicate(timeout=60)
+        assert (printed, opening.returncode) == ("interrupted\n", 0)
+        # A second for the interrupt, the rest for the end of the interpreter on a busy machine.
+        assert time.monotonic() - started < 5
+    finally:
+        is_over.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,8 +1,11 @@
 //! A moving view of the file for the header scan: large steps over bodies read one small piece
 //! per header, small steps share large pieces. What is large depends on the cost of a read.
 
+use std::io::ErrorKind;
+
 use super::header::{BLOCK_BYTES, Block, Header, is_zero};
 use crate::error::ReadError;
+use crate::interrupt::is_interrupted;
 use crate::source::Source;
 
 /// The sizes of pieces.
@@ -53,6 +56,9 @@ impl<'a> Window<'a> {
         let end = self.start + self.buffer.len() as u64;
         if offset < self.start || offset > end || len > end - offset {
             self.source.check_range(offset, len)?;
+            if is_interrupted() {
+                return Err(ReadError::io(self.source.location(), ErrorKind::Interrupted.into()));
+            }
             let Pieces { min_bytes, max_bytes, near_bytes, .. } = self.pieces;
             let near_bytes = near_bytes.max(self.piece_bytes);
             let is_near = offset >= self.start && offset <= end + near_bytes;

@@ -1,10 +1,11 @@
 //! Objects of stores as sources.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use tbl_io::{
     Mapped, NewSample, Pin, RangeFault, Ranges, ReadError, ReadOptions, SampleSource, Source,
-    StreamWriter, TblFile, WriteOptions,
+    StreamWriter, TblFile, WriteOptions, interruptible,
 };
 
 /// An object of a store: bytes that are read, not mapped.
@@ -108,4 +109,25 @@ fn a_copy_of_several_blocks_is_the_object() {
     let copy = source.to_mappable().unwrap();
     let mapped = Mapped::new(&copy, 0, copy.len()).unwrap();
     assert!(mapped.with(0, copy.len(), |mapped| mapped == bytes).unwrap());
+}
+
+#[test]
+fn an_interrupt_ends_reads_of_objects_and_the_pass_over_an_archive() {
+    let object = source(b"abcdef", Pin::Unknown);
+    let archive = Source::from_bytes("a.tar", vec![0; 1 << 20]);
+    let read = |source: &Source| source.read_exact_at(0, &mut [0; 3]);
+    interruptible(
+        || true,
+        || {
+            let error = read(&object).unwrap_err();
+            let fault = RangeFault::Interrupted.to_string();
+            assert!(error.to_string().ends_with(&fault), "{error}");
+            let error = tbl_io::open_source(archive.clone()).unwrap_err();
+            let ReadError::Io { source, .. } = error else { panic!("{error}") };
+            assert_eq!(source.kind(), ErrorKind::Interrupted);
+            read(&archive).unwrap();
+        },
+    );
+    read(&object).unwrap();
+    tbl_io::open_source(archive).unwrap();
 }
