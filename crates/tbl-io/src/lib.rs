@@ -4,6 +4,7 @@
 
 mod at_once;
 mod atomic_file;
+mod braces;
 mod convert;
 mod error;
 mod escape;
@@ -42,6 +43,7 @@ mod write_error;
 mod writer;
 
 pub use atomic_file::{AtomicFile, Placement};
+pub use braces::expand_braces;
 pub use convert::{
     AsStored, Compression, ConvertError, ConvertEvent, ConvertOptions, ConvertSummary, FileLayout,
     Prepare, Prepared, RowIndex, Selection, Target, convert,

@@ -12,7 +12,7 @@ use crate::reader::{ReadOptions, TblFile};
 use crate::sample::SampleSource;
 use crate::shard_index::ShardIndex;
 use crate::source::Source;
-use crate::storage::{Opened, Stores};
+use crate::storage::{Opened, Stores, not_one};
 use crate::tar::TarArchive;
 
 /// Opens a data set by what it is: a folder, a TBL file by its magic, otherwise a TAR archive.
@@ -43,11 +43,7 @@ pub fn open_in(
     let count = sources.len();
     match sources.pop() {
         Some(source) if count == 1 => Ok(source),
-        _ => {
-            let text = format!("stands for {count} data sets, expected one");
-            let error = io::Error::new(io::ErrorKind::InvalidInput, text);
-            Err(ReadError::io(Location::new(location), error))
-        }
+        _ => Err(not_one(Location::new(location), count)),
     }
 }
 
@@ -83,10 +79,11 @@ pub fn open_all_in<L: AsRef<OsStr>>(
     open_each(stores, locations, open)
 }
 
-/// Opens each location, each object that a [pattern](Stores::expand) means, and each shard of a [shard
-/// index](crate::index_shards), and returns them in order. `open` makes sources of what is in none, for
-/// callers that open more than sets of samples. One follows the other, or 64 threads open them at once
-/// if they are in a store. The limit of open files is raised as by [`open_all_in`].
+/// Opens each data set that a location [stands for](Stores::expand), and each shard of a [shard
+/// index](crate::index_shards), and returns them in order. `open` makes sources of what is in no
+/// index, for callers that open more than sets of samples. One follows the other, or 64 threads
+/// open them at once if they are in a store. The limit of open files is raised as by
+/// [`open_all_in`].
 ///
 /// # Errors
 /// Those of [`Stores::expand`]. Of the locations that do not open, the error of the first one; those

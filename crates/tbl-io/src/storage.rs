@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use glob::{MatchOptions, Pattern};
+use tbl_format::path::unescape;
 
+use crate::braces::expand_braces;
 use crate::error::ReadError;
 use crate::folder::Folder;
 use crate::limits::ReadLimits;
@@ -121,21 +124,42 @@ impl Stores {
         if store.is_folder(&location)? { Ok(None) } else { store.open(&location, None).map(Some) }
     }
 
-    /// The objects that a pattern means, in the order of their bytes: a URL with `*` in its path, where
-    /// `*` stands for any part of a name and `**/` for any number of folders. The folder before the
-    /// first `*` is listed. Other locations mean themselves, and patterns of paths are not looked up.
+    /// The data sets that a location stands for. [Ranges in braces](crate::expand_braces) are
+    /// expanded. A URL with `*` in its path is a pattern and means the objects that match, in the
+    /// order of their bytes: `*` stands for any part of a name, `**/` for any number of folders,
+    /// and the folder before the first `*` is listed. `file://` URLs become paths. Other locations
+    /// mean themselves, and paths are never patterns.
     ///
     /// ```
     /// let stores = tbl_io::Stores::new();
     /// assert_eq!(stores.expand("data/train.tar")?, ["data/train.tar".into()]);
     /// # Ok::<(), tbl_io::ReadError>(())
     /// ```
+    /// assert_eq!(stores.expand("file:///data/a%20b-{1..2}.tar")?[1], "/data/a b-2.tar".into());
     ///
     /// # Errors
-    /// As for [`open`](Self::open), and [`ReadError::Io`] if the pattern is invalid or no object
-    /// matches it.
+    /// As for [`open`](Self::open), those of [`expand_braces`](crate::expand_braces), and
+    /// [`ReadError::Io`] if a pattern is invalid or no object matches it.
     pub fn expand(&self, location: impl AsRef<OsStr>) -> Result<Vec<Location>, ReadError> {
-        let location = Location::new(location);
+        let mut found = Vec::new();
+        for location in expand_braces(local_path(Location::new(location)))? {
+            found.extend(self.matching(location)?);
+        }
+        Ok(found)
+    }
+
+    /// The one data set that a location stands for.
+    ///
+    /// # Errors
+    /// Those of [`expand`](Self::expand), and [`ReadError::Io`] if there are several.
+    pub(crate) fn expand_one(&self, location: impl AsRef<OsStr>) -> Result<Location, ReadError> {
+        let mut found = self.expand(&location)?;
+        let count = found.len();
+        found.pop().filter(|_| count == 1).ok_or_else(|| not_one(Location::new(location), count))
+    }
+
+    /// The objects that a pattern means; another location means itself.
+    fn matching(&self, location: Location) -> Result<Vec<Location>, ReadError> {
         let star = location.url().and_then(|url| url.find('*').map(|star| (url, star)));
         // Web servers list nothing, and a star may be a part of a signature.
         let is_web = location.scheme().is_some_and(|scheme| scheme.starts_with("http"));
@@ -185,5 +209,21 @@ impl Stores {
             schemes: self.0.keys().cloned().collect(),
         };
         self.0.get(scheme).map(Some).ok_or_else(no_store)
+    }
+}
+
+/// The error of several data sets where one is expected.
+pub(crate) fn not_one(location: Location, count: usize) -> ReadError {
+    let text = format!("stands for {count} data sets, expected one");
+    ReadError::io(location, io::Error::new(io::ErrorKind::InvalidInput, text))
+}
+
+/// The path that a `file://` URL of this machine names; another location as it is.
+fn local_path(location: Location) -> Location {
+    let name = location.url().and_then(|url| url.strip_prefix("file://"));
+    let path = name.map(|name| name.strip_prefix("localhost").unwrap_or(name));
+    match path.filter(|path| path.starts_with('/')) {
+        Some(path) => Location::new(OsStr::from_bytes(&unescape(path.as_bytes()))),
+        None => location,
     }
 }

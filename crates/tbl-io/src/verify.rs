@@ -189,8 +189,8 @@ pub fn verify<C: Prepare>(
     new_check: impl Fn() -> C + Sync,
     on_finding: &mut dyn FnMut(Finding<'_>) -> ControlFlow<()>,
 ) -> Result<VerifySummary, ConvertError> {
-    let Examined { source, damage, oddities } =
-        Examined::open(stores.open(&location)?, &Location::new(location))?;
+    let location = stores.expand_one(location)?;
+    let Examined { source, damage, oddities } = Examined::open(stores.open(&location)?, &location)?;
     let sources = [source];
     let labels = Labels::resolve(&sources)?;
     let source = &*sources[0];

@@ -2,6 +2,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 
 use std::any::Any;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -294,4 +295,12 @@ pub(crate) fn open_raw_view(py: Python<'_>, path: PathBuf) -> Result<Tensor, Err
     let count = usize::try_from(view.sample_count()).unwrap_or(usize::MAX);
     let memory = Memory::of_file(Arc::new(view))?;
     Ok(Tensor::new(memory, vec![count, height, width, 3], Element::U8))
+}
+
+/// The names that ranges in braces stand for, as in ``train-{000..127}.tar``.
+#[pyfunction]
+#[pyo3(signature = (path) -> "list[str]")]
+pub(crate) fn expand_braces(path: PathBuf) -> Result<Vec<OsString>, Error> {
+    let names = tbl_io::expand_braces(path)?;
+    Ok(names.iter().map(|name| name.as_os_str().to_owned()).collect())
 }

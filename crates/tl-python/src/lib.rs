@@ -41,7 +41,7 @@ mod native {
     #[pymodule_export]
     use crate::convert::{convert, verify};
     #[pymodule_export]
-    use crate::files::{PyTblReader, PyTblWriter, open_raw_view};
+    use crate::files::{PyTblReader, PyTblWriter, expand_braces, open_raw_view};
     #[pymodule_export]
     use crate::image::{PyImageInfo, decode, decode_jpeg, probe};
     #[pymodule_export]

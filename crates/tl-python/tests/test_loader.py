@@ -419,6 +419,7 @@ def test_lists_patterns_and_ranges_are_one_data_set(data, tmp_path):
         ("{11..8}", ["11", "10", "9", "8"]),
         ("{08..10}", ["08", "09", "10"]),
         ("{10..08}", ["10", "09", "08"]),
+        ("{0..10}", [str(number) for number in range(11)]),
         ("{1..010}", [f"{number:03d}" for number in range(1, 11)]),
         ("{0..1}{1..0}", ["01", "00", "11", "10"]),
         ("{3..3}", ["3"]),

@@ -93,8 +93,8 @@ pub(crate) fn resolve(sources: &[Box<dyn SampleSource>]) -> Result<Labels, ReadE
     Ok(labels)
 }
 
-/// Whether a path is a table, and which. Where it is not, the reader of data sets says what is
-/// wrong with it.
+/// Whether a path is a table, and which. Where it is not, or stands for several files, the reader
+/// of data sets says what is wrong with it.
 pub(crate) fn table_kind(
     global: &GlobalArgs,
     path: &Path,
@@ -102,7 +102,10 @@ pub(crate) fn table_kind(
     if path.metadata().is_ok_and(|found| !found.is_file()) {
         return Ok(None);
     }
-    let Some(source) = global.stores().open_file(path)? else { return Ok(None) };
+    let stores = global.stores();
+    let found = stores.expand(path)?;
+    let [location] = &*found else { return Ok(None) };
+    let Some(source) = stores.open_file(location)? else { return Ok(None) };
     let kind = TableKind::of(&source)?;
     Ok(kind.map(|kind| (kind, source)))
 }

@@ -37,7 +37,7 @@ struct Report<'a> {
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// The shards: TAR archives, TBL files, folders of a store, patterns of URLs
+    /// The shards: TAR archives, TBL files, folders of a store, patterns of URLs, names with ranges
     #[arg(value_name = "DATA", required = true)]
     pub(crate) data: Vec<PathBuf>,
 

@@ -4,7 +4,7 @@ pub(crate) mod facts;
 mod metadata;
 
 use std::fmt::Display;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -19,7 +19,8 @@ use facts::Facts;
 ///
 /// Reads the index, not the samples. --json prints one object, `"schema":"tl.info/1"`. Samples with
 /// a damaged index entry are counted as `damaged` and in `samples`, but in no other figure; the
-/// command then exits with 1.
+/// command then exits with 1. A pattern of URLs, or a name with ranges such as {000..127}, stands for
+/// several data sets, which are described one after the other.
 ///
 /// For an IDV file, prints its version and every column with its type, the codec named in the file,
 /// compression, blocks and metadata; a column that cannot be read is `dead` with the reason
@@ -37,18 +38,28 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Print one JSON object
+    /// Print one JSON object for each data set
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Describes the data set.
+/// Describes the data sets.
 pub(crate) fn run(args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
+    let mut verdict = Verdict::Good;
+    for location in global.stores().expand(&args.file)? {
+        if describe(location.as_os_str().as_ref(), args, global)? == Verdict::Bad {
+            verdict = Verdict::Bad;
+        }
+    }
+    Ok(verdict)
+}
+
+fn describe(file: &Path, args: &Args, global: &GlobalArgs) -> Result<Verdict, Failure> {
     #[cfg(feature = "tables")]
-    if let Some(table) = Table::open(global, &args.file)? {
+    if let Some(table) = Table::open(global, file)? {
         return table::info::run(&table, args);
     }
-    let (facts, damaged) = Facts::collect(global, &args.file)?;
+    let (facts, damaged) = Facts::collect(global, file)?;
     print(&facts, args)?;
     damaged.verdict(facts.samples(), "samples")
 }

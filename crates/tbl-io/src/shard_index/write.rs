@@ -127,9 +127,9 @@ struct Entry {
 
 /// Writes the index of shards to `target`, complete or not at all.
 ///
-/// Each location is a TAR archive, a TBL file or a folder of a store, or a pattern of URLs. An index
-/// names its shards by their path from the folder that it is in: for local shards that is the folder
-/// of `target`, for objects of a store the deepest one that holds all of them
+/// Each location [stands for](Stores::expand) TAR archives, TBL files or folders of a store. An
+/// index names its shards by their path from its own folder. For local shards that is the folder of
+/// `target`; for objects of a store it is the deepest one that holds all of them
 /// ([`IndexSummary::folder`]), to which the caller copies the file.
 ///
 /// Archives in stores are read to their end, 64 at once; of TBL files only the front is read.

@@ -502,9 +502,11 @@ fn stars_are_the_only_wildcards() {
     assert_eq!(expand("b?*.tar"), names(&["b?.tar"]));
     assert_eq!(expand("**/e.tar"), names(&["c/d/e.tar"]));
     assert_eq!(
-        expand("1*.tar").unwrap_err(),
+        expand("{1..0}*.tar").unwrap_err(),
         "mem://b/1*.tar: no object matches this pattern"
     );
+    assert_eq!(expand("a{1..2}-0.tar"), names(&["a1-0.tar", "a2-0.tar"]));
+    assert_eq!(expand("a[{1..1}]-*"), names(&["a[1]-0.tar", "a[1]-1.tar"]));
 }
 
 #[test]

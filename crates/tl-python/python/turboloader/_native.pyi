@@ -26,6 +26,7 @@ __all__ = [
     "convert_table",
     "decode",
     "decode_jpeg",
+    "expand_braces",
     "open_raw_view",
     "probe",
     "signatures",
@@ -596,6 +597,9 @@ def decode_jpeg(
 
     ``region`` is (x, y, width, height) in pixels of the scaled image.
     """
+
+def expand_braces(path: str | PathLike[str]) -> list[str]:
+    """The names that ranges in braces stand for, as in ``train-{000..127}.tar``."""
 
 def open_raw_view(path: str | PathLike[str]) -> Tensor:
     """

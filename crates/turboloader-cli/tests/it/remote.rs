@@ -214,6 +214,43 @@ fn a_shard_that_the_hub_has_under_another_name_is_an_error_that_says_so() {
 }
 
 #[test]
+fn commands_take_patterns_ranges_and_urls_of_files() {
+    let root = tempfile::tempdir().unwrap();
+    let photos = photos();
+    let at = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
+    for name in ["a-0.tbl", "a-1.tbl", "b c.tbl"] {
+        tl(["convert", photos.to_str().unwrap(), "-o", &at(name), "--quiet"]).good();
+    }
+    let service = service(root.path());
+    let server = serve(Arc::clone(&service), 0).unwrap();
+    let endpoint = format!("endpoint={}", server.endpoint());
+    let store =
+        ["--store", &endpoint, "--store", "access_key_id=dummy", "--store", "secret_access_key=x"];
+    let run = |args: &[&str]| tl(args.iter().chain(&store));
+    let file = format!("file://{}", at("b%20c.tbl"));
+    let ranges = at("a-{1..1}.tbl");
+    let digest = tl(["digest", &at("a-0.tbl")]).text();
+    for one in ["s3://b/b*.tbl", "s3://b/a-{1..1}.tbl", &file, &ranges] {
+        assert_eq!(run(&["digest", one]).text(), digest, "{one}");
+        run(&["verify", one]).good();
+        run(&["ls", one]).good();
+    }
+    for several in ["s3://b/a-*.tbl", "s3://b/a-{0..1}.tbl"] {
+        let paths: Vec<_> = json_lines(&run(&["info", several, "--json"]).text())
+            .iter()
+            .map(|facts| facts["path"].as_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(paths, ["s3://b/a-0.tbl", "s3://b/a-1.tbl"]);
+        for command in ["verify", "digest"] {
+            let error = run(&[command, several]).error(2);
+            assert!(error.contains("stands for 2 data sets, expected one"), "{error}");
+        }
+    }
+    let none = run(&["info", "s3://b/z*"]).error(2);
+    assert!(none.contains("s3://b/z*: no object matches this pattern"), "{none}");
+}
+
+#[test]
 fn an_index_stands_for_its_shards() {
     let root = tempfile::tempdir().unwrap();
     let at = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
