@@ -1,8 +1,8 @@
 //! Shard indexes (`.tlidx`): what opening many shards reads of them, in one file.
 //!
-//! A header of 64 bytes, a directory with the name, length and version of each shard, and a part for
-//! each shard, which the reader of its container understands. `docs/shard-index.md` describes the
-//! format.
+//! A header of 64 bytes, a directory with the name, length and version of each shard, and a part
+//! for each shard, which the reader of its container understands. `docs/shard-index.md` describes
+//! the format.
 
 mod part;
 
@@ -200,8 +200,8 @@ pub struct Shard<'a> {
     pub samples: u64,
     /// The place of its part in the shard index.
     pub part: Range<u64>,
-    /// Bytes of the part when it is unpacked; an equal length says that it is stored as it is, another one
-    /// that it is an LZ4 block.
+    /// Bytes of the part when it is unpacked; an equal length says that it is stored as it is,
+    /// another one that it is an LZ4 block.
     pub unpacked_bytes: u32,
     /// CRC-32C of the part as it is stored.
     pub part_crc32c: u32,

@@ -7,8 +7,8 @@ use crate::location::Location;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadLimits {
-    /// Largest sample or field, uncompressed, and most metadata of a sample or file. 1 GiB: far above any photograph, and what a loader
-    /// with a few workers can still hold.
+    /// Largest sample or field, uncompressed, and most metadata of a sample or file. 1 GiB: far
+    /// above any photograph, and what a loader with a few workers can still hold.
     pub sample_bytes: u64,
 }
 

@@ -63,8 +63,8 @@ pub fn open_all<L: AsRef<OsStr>>(locations: &[L]) -> Result<Vec<Box<dyn SampleSo
     open_all_in(&Stores::new(), locations)
 }
 
-/// Opens data sets, each as [`open_in`] does: one after the other, or 64 at once if one of them is in
-/// a store.
+/// Opens data sets, each as [`open_in`] does: one after the other, or 64 at once if one of them is
+/// in a store.
 ///
 /// Shards stay open, one descriptor each. Where there are more than the process may have open by
 /// default (1024 on most systems), the process's soft limit is raised to its hard one.
@@ -86,8 +86,8 @@ pub fn open_all_in<L: AsRef<OsStr>>(
 /// [`open_all_in`].
 ///
 /// # Errors
-/// Those of [`Stores::expand`]. Of the locations that do not open, the error of the first one; those
-/// after it may not be tried.
+/// Those of [`Stores::expand`]. Of the locations that do not open, the error of the first one;
+/// those after it may not be tried.
 pub fn open_each<L: AsRef<OsStr>, E: Send + From<ReadError>>(
     stores: &Stores,
     locations: &[L],

@@ -20,12 +20,13 @@ use crate::source::Source;
 ///
 /// - The length and the [pin](Self::pin) are known when the value is made and do not change. Both
 ///   methods are called for each sample and must not block.
-/// - A read fills the whole buffer with bytes of the pinned version, or it fails. An object that was
-///   replaced is [`RangeFault::Changed`], never bytes of the new version.
-/// - [`Source`] asks only for ranges inside the object, from any number of threads at once. A read of
-///   no bytes succeeds without a request.
-/// - Reads may block, and should end soon after [`is_interrupted`](crate::is_interrupted) is true for
-///   the thread that waits. Retries, deadlines and hedges are the store's own business; a fault is final.
+/// - A read fills the whole buffer with bytes of the pinned version, or it fails. An object that
+///   was replaced is [`RangeFault::Changed`], never bytes of the new version.
+/// - [`Source`] asks only for ranges inside the object, from any number of threads at once. A read
+///   of no bytes succeeds without a request.
+/// - Reads may block, and should end soon after [`is_interrupted`](crate::is_interrupted) is true
+///   for the thread that waits. Retries, deadlines and hedges are the store's own business; a fault
+///   is final.
 /// - Hints must return at once. They may do nothing, which is the default.
 /// - Faults carry numbers. A message of a server appears in none, unless it is escaped.
 ///
@@ -116,12 +117,13 @@ pub trait Ranges: Send + Sync + fmt::Debug {
 /// A loader that knows which samples it will need requests many of them at once this way, without a
 /// thread for each.
 pub trait BackgroundReads {
-    /// Begins to read from the start of the first part to the end of the last, and hands the parts to
-    /// `receiver` in order, each when its last byte is there. What lies between parts is dropped.
+    /// Begins to read from the start of the first part to the end of the last, and hands the parts
+    /// to `receiver` in order, each when its last byte is there. What lies between parts is
+    /// dropped.
     ///
-    /// Parts are ascending, disjoint, not empty, and inside the object. `receiver` is dropped when the read has
-    /// ended; if that is before the last part, the read has failed. A blocking read of the same bytes
-    /// gives the fault. Must not block.
+    /// Parts are ascending, disjoint, not empty, and inside the object. `receiver` is dropped when
+    /// the read has ended; if that is before the last part, the read has failed. A blocking read of
+    /// the same bytes gives the fault. Must not block.
     fn start(&self, parts: Vec<Range<u64>>, receiver: Box<dyn PartReceiver>) -> UnderWay;
 }
 
@@ -219,8 +221,6 @@ pub enum RangeFault {
         /// The shard index.
         index: Location,
     },
-    /// The store refused the request.
-    #[error("{}, {}", Status { status: *status, code: code.as_deref() }, Effort { tries: *tries, elapsed: *elapsed })]
     /// The store no longer has the object in the version that a shard index names. Stores that read
     /// earlier versions say so of an object that has another name now.
     #[error(
@@ -231,6 +231,12 @@ pub enum RangeFault {
         /// The shard index.
         index: Location,
     },
+    /// The store refused the request.
+    #[error(
+        "{}, {}",
+        Status { status: *status, code: code.as_deref() },
+        Effort { tries: *tries, elapsed: *elapsed }
+    )]
     Refused {
         /// The status of the last answer.
         status: u16,
@@ -259,12 +265,13 @@ pub enum RangeFault {
     /// There are no credentials for the store.
     #[error("no usable credentials: {source}")]
     Credentials { source: Box<dyn std::error::Error + Send + Sync> },
-    /// Nobody waits for the bytes any more: see [`interruptible`](crate::interruptible).
+    /// The bytes are not needed any more: see [`interruptible`](crate::interruptible).
     #[error("the read was interrupted")]
     Interrupted,
     /// The process was forked, and the connections belong to its parent.
     #[error(
-        "the process was forked after the store was opened, expected the store to be opened in this process"
+        "the process was forked after the store was opened, expected the store to be opened in \
+         this process"
     )]
     Forked,
 }

@@ -1,7 +1,7 @@
 //! Shard indexes: one file from which many shards open without being read.
 //!
-//! The part of each shard is what its reader needs: of a TAR archive the result of the pass over its
-//! headers, of a TBL file its header, index and metadata, of a folder the listing. The bytes of
+//! The part of each shard is what its reader needs: of a TAR archive the result of the pass over
+//! its headers, of a TBL file its header, index and metadata, of a folder the listing. The bytes of
 //! samples are read from the shards, in the version that was indexed.
 
 mod indexed;
@@ -302,7 +302,8 @@ pub(crate) fn pin_of(kind: u64, version: &[u8]) -> Option<Pin> {
 }
 
 impl Stores {
-    /// Opens a shard that was indexed in this version: a file as it is, an object without a request.
+    /// Opens a shard that was indexed in this version: a file as it is, an object without a
+    /// request.
     fn open_indexed(&self, location: &Location, len: u64, pin: &Pin) -> Result<Source, ReadError> {
         let Some(store) = self.store(location)? else {
             return Source::open(location.as_os_str());

@@ -230,12 +230,6 @@ impl Source {
     /// As for [`read_range_into`](Self::read_range_into), of the first range that fails.
     pub(crate) fn read_ranges(&self, ranges: &[(u64, u64)]) -> Result<Vec<Vec<u8>>, ReadError> {
         let mut read: Vec<Vec<u8>> = ranges.iter().map(|_| Vec::new()).collect();
-        for (&(offset, len), bytes) in ranges.iter().zip(&mut read) {
-            self.make_room(offset, len, bytes)?;
-        }
-        let parts = ranges.iter().zip(&mut read);
-        let mut parts: Vec<Part<'_>> =
-            parts.map(|(&(offset, _), bytes)| Part { offset, bytes }).collect();
         let total = ranges.iter().fold(0_u64, |total, &(_, len)| total.saturating_add(len));
         if total > OBJECT_BLOCK {
             for (&(offset, len), bytes) in ranges.iter().zip(&mut read) {
@@ -243,6 +237,12 @@ impl Source {
             }
             return Ok(read);
         }
+        for (&(offset, len), bytes) in ranges.iter().zip(&mut read) {
+            self.make_room(offset, len, bytes)?;
+        }
+        let parts = ranges.iter().zip(&mut read);
+        let mut parts: Vec<Part<'_>> =
+            parts.map(|(&(offset, _), bytes)| Part { offset, bytes }).collect();
         if let Backing::Ranges(object) = &self.backing {
             object.read_parts(&mut parts).map_err(|PartFault { part, fault }| {
                 let (offset, expected) = ranges.get(part).copied().unwrap_or_default();
@@ -345,8 +345,8 @@ impl Source {
         Ok(Cow::Owned(Self::from_bytes(&self.location, bytes)))
     }
 
-    /// Whether [`Mapped::new`](crate::Mapped::new) maps it: a file, bytes in memory, or an object with
-    /// a local copy.
+    /// Whether [`Mapped::new`](crate::Mapped::new) maps it: a file, bytes in memory, or an object
+    /// with a local copy.
     pub fn is_mappable(&self) -> bool {
         self.local().is_some()
     }

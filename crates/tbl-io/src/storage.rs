@@ -22,14 +22,16 @@ use crate::source::Source;
 /// A store of objects that have URLs, such as a bucket or a server.
 ///
 /// A caller registers one for each URL scheme in [`Stores`], which it passes to
-/// [`open_in`](crate::open_in) or to the `Dataset::open_in` of `tl-pipeline`. All methods may block.
+/// [`open_in`](crate::open_in) or to the `Dataset::open_in` of `tl-pipeline`. All methods may
+/// block.
 ///
 /// Paths never get here: the local file system follows links, asks for sizes when they are needed,
 /// and tells versions by times, none of which a store does.
 pub trait Storage: Send + Sync + fmt::Debug {
     /// Opens an object. The source's [location](Source::location) is the one that errors name: that
-    /// of the argument, without credentials. `listed` is the object as [`list`](Self::list) returned
-    /// it; a source for it has this length and reads this version, and should cost no request.
+    /// of the argument, without credentials. `listed` is the object as [`list`](Self::list)
+    /// returned it. A source for it has this length, reads this version, and should cost no
+    /// request.
     ///
     /// # Errors
     /// [`ReadError::Io`] with [`NotFound`](std::io::ErrorKind::NotFound) for an object that does
@@ -133,9 +135,9 @@ impl Stores {
     /// ```
     /// let stores = tbl_io::Stores::new();
     /// assert_eq!(stores.expand("data/train.tar")?, ["data/train.tar".into()]);
+    /// assert_eq!(stores.expand("file:///data/a%20b-{1..2}.tar")?[1], "/data/a b-2.tar".into());
     /// # Ok::<(), tbl_io::ReadError>(())
     /// ```
-    /// assert_eq!(stores.expand("file:///data/a%20b-{1..2}.tar")?[1], "/data/a b-2.tar".into());
     ///
     /// # Errors
     /// As for [`open`](Self::open), those of [`expand_braces`](crate::expand_braces), and

@@ -88,7 +88,8 @@ impl Files {
         }
     }
 
-    /// File number `file`, which has this name, as the store has listed it; `None` for a local file.
+    /// File number `file`, which has this name, as the store has listed it; `None` for a local
+    /// file.
     pub(super) fn object(&self, file: u32, name: &[u8]) -> Option<Object> {
         let Place::Store(_, listed) = &self.place else { return None };
         let Listed { len, pin } = &listed[file as usize];

@@ -33,7 +33,7 @@ pub struct IndexOptions {
     pub sync: bool,
     /// Replace a file of that name.
     pub overwrite: bool,
-    /// Take the parts of shards that have not changed from the index that has the name already.
+    /// Take the parts of shards that have not changed from the index that already has the name.
     pub update: bool,
 }
 
@@ -55,7 +55,7 @@ pub struct IndexSummary {
     pub samples: u64,
     /// Bytes of the index.
     pub bytes: u64,
-    /// The folder of a store that the index belongs into; `None` for local shards.
+    /// The folder of a store that the index belongs in; `None` for local shards.
     pub folder: Option<Location>,
 }
 
@@ -162,6 +162,7 @@ pub fn index_shards<L: AsRef<OsStr>>(
     } else {
         None
     };
+    let earlier = earlier.as_ref().map(Earlier::new);
     let io_error = |source| WriteError::Io { path: target.to_owned(), source };
     let placement = Placement { overwrite: overwrite || update, sync };
     // It fails before hours of reading, not after them.
@@ -169,7 +170,6 @@ pub fn index_shards<L: AsRef<OsStr>>(
     allow_open_files(named.len());
     let threads = if folder.url().is_some() { AT_ONCE } else { 1 };
     let entry = |shard: &Named| Entry::new(stores, shard, earlier.as_ref());
-    let earlier = earlier.as_ref().map(Earlier::new);
     let entries = at_once(&named, threads, entry)?;
 
     let format_error = |source| WriteError::Format { path: target.to_owned(), source };
@@ -296,7 +296,7 @@ impl Entry {
             }
             Opened::File(source) => source,
         };
-        let unchanged = earlier.map_or(Ok(None), |index| index.unchanged(&shard.name, &source))?;
+        let unchanged = earlier.map_or(Ok(None), |index| index.unchanged(shard, &source))?;
         if let Some(unchanged) = unchanged {
             return Ok(unchanged);
         }

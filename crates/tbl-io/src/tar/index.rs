@@ -200,8 +200,7 @@ impl Scan<'_> {
 
     /// Looks after zero blocks for another archive, as `cat a.tar b.tar` writes them. Returns
     /// where it starts. A single block of zeros does not end an archive: members follow it, or it
-    /// was a
-    /// header once.
+    /// was a header once.
     fn after_zeros(&mut self, first_zero: u64) -> Result<Option<u64>, ReadError> {
         let end = self.window.end_of_zeros(first_zero)?;
         let zeros = end - first_zero;

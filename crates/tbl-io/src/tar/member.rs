@@ -45,7 +45,8 @@ impl MemberKind {
     }
 
     /// Whether members of this kind have no data in most archives, whatever their size field says,
-    /// and some in others (PAX hard links, GNU directory listings). What follows the header decides.
+    /// and some in others (PAX hard links, GNU directory listings). What follows the header
+    /// decides.
     pub(crate) fn may_lack_data(self) -> bool {
         match self {
             Self::Directory | Self::SymbolicLink | Self::HardLink | Self::Device | Self::Fifo => {
