@@ -111,8 +111,8 @@ class DataLoader:
     memory_budget, prefetch_bytes
         Limits in bytes: for all memory of the loader, and for batches in flight.
     readers
-        The number of threads that read ahead; with 0 the workers read, or 32 threads if the data
-        set is in a store.
+        The number of threads that read ahead. With 0 the workers read files, and one thread
+        requests samples of a store before they are needed.
     storage_options
         Options of the stores that URLs name, as a dict: ``region``, ``endpoint``,
         ``access_key_id``, ``anonymous`` and so on. They take precedence over the environment.
