@@ -63,16 +63,25 @@ impl Location {
     }
 
     /// The folder that the file or object is in: the path without its last part, or the URL up to the
-    /// last slash before its query.
+    /// last slash before the query of a web server's.
     #[must_use]
     pub(crate) fn folder(&self) -> Self {
-        match self.url() {
+        match self.url().map(without_query) {
             None => Self::new(folder_of(Path::new(&self.0))),
-            Some(url) => {
-                let end = url.find('?').unwrap_or(url.len());
-                Self::new(url[..end].rfind('/').map_or(url, |slash| &url[..=slash]))
-            }
+            Some(url) => Self::new(url.rfind('/').map_or(url, |slash| &url[..=slash])),
         }
+    }
+
+    /// A URL without what may be secret in any scheme: a user, a password and a query.
+    #[must_use]
+    pub(crate) fn without_secrets(&self) -> Self {
+        let Some((scheme, rest)) = self.url().and_then(|url| url.split_once("://")) else {
+            return self.clone();
+        };
+        let (rest, query) = rest.split_once('?').map_or((rest, ""), |(rest, _)| (rest, "?..."));
+        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+        Self::new(format!("{scheme}://{host}{path}{query}"))
     }
 
     /// The location of `name`, a relative path with slashes, in this folder.
@@ -84,6 +93,13 @@ impl Location {
         let slash: &[u8] = if self.0.as_bytes().ends_with(b"/") { b"" } else { b"/" };
         Self::new(OsStr::from_bytes(&[self.0.as_bytes(), slash, name].concat()))
     }
+}
+
+/// The URL of a web server without its query, which may be a signature. In the keys of other stores a
+/// question mark is a character like others.
+pub(crate) fn without_query(url: &str) -> &str {
+    let is_web = ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme));
+    if is_web { url.split_once('?').map_or(url, |(url, _)| url) } else { url }
 }
 
 impl Default for Location {
@@ -143,6 +159,29 @@ mod tests {
         }
         let bytes = Location::new(OsStr::from_bytes(b"s3://\xff"));
         assert!(bytes.path().is_some(), "URLs are UTF-8");
+    }
+
+    #[test]
+    fn only_web_servers_have_queries() {
+        for (location, expected) in [
+            ("a/b?/c", "a/b?"),
+            ("s3://b/what?/train.tlidx", "s3://b/what?/"),
+            ("s3://b/k", "s3://b/"),
+            ("https://h/a/k?path=/x", "https://h/a/"),
+        ] {
+            assert_eq!(Location::new(location).folder(), Location::new(expected));
+        }
+    }
+
+    #[test]
+    fn nothing_secret_is_left_of_an_unknown_scheme() {
+        for (location, expected) in [
+            ("HTTPS://me:secret@h/k?sig=secret", "HTTPS://h/k?..."),
+            ("x://h", "x://h"),
+            ("a?b", "a?b"),
+        ] {
+            assert_eq!(Location::new(location).without_secrets(), Location::new(expected));
+        }
     }
 
     #[test]

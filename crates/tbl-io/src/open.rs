@@ -43,7 +43,7 @@ pub fn open_in(
     let count = sources.len();
     match sources.pop() {
         Some(source) if count == 1 => Ok(source),
-        _ => Err(not_one(Location::new(location), count)),
+        _ => Err(not_one(stores.printable(&Location::new(location)), count)),
     }
 }
 

@@ -53,6 +53,11 @@ pub trait Storage: Send + Sync + fmt::Debug {
     fn is_folder(&self, location: &Location) -> Result<bool, ReadError> {
         Ok(location.url().is_some_and(|url| url.ends_with('/')))
     }
+
+    /// The location without credentials, as messages name it. The default returns it as it is.
+    fn printable(&self, location: &Location) -> Location {
+        location.clone()
+    }
 }
 
 /// An object below a folder.
@@ -157,7 +162,8 @@ impl Stores {
     pub(crate) fn expand_one(&self, location: impl AsRef<OsStr>) -> Result<Location, ReadError> {
         let mut found = self.expand(&location)?;
         let count = found.len();
-        found.pop().filter(|_| count == 1).ok_or_else(|| not_one(Location::new(location), count))
+        let one = found.pop().filter(|_| count == 1);
+        one.ok_or_else(|| not_one(self.printable(&Location::new(location)), count))
     }
 
     /// The objects that a pattern means; another location means itself.
@@ -168,7 +174,7 @@ impl Stores {
         let Some((url, star)) = star.filter(|_| !is_web) else { return Ok(vec![location]) };
         let Some(store) = self.store(&location)? else { return Ok(vec![location]) };
         let fault = |kind, message: &str| {
-            ReadError::io(location.as_os_str(), io::Error::new(kind, message))
+            ReadError::io(store.printable(&location), io::Error::new(kind, message))
         };
         let folder = url.get(..star).and_then(|url| url.rfind('/')).map_or(0, |slash| slash + 1);
         let (folder, pattern) = url.split_at(folder);
@@ -191,13 +197,20 @@ impl Stores {
         Ok(objects.iter().map(|object| folder.join(&object.name)).collect())
     }
 
+    /// The location without credentials, as messages name it.
+    #[must_use]
+    pub fn printable(&self, location: &Location) -> Location {
+        match location.scheme().map(|scheme| self.0.get(scheme)) {
+            None => location.clone(),
+            Some(Some(store)) => store.printable(location),
+            // What may be secret depends on the scheme.
+            Some(None) => location.without_secrets(),
+        }
+    }
+
     /// The store that a folder of it is in.
     pub(crate) fn of_folder(&self, folder: &Location) -> Result<&Arc<dyn Storage>, ReadError> {
-        let local = || ReadError::NoStore {
-            location: folder.clone(),
-            schemes: self.0.keys().cloned().collect(),
-        };
-        self.store(folder)?.ok_or_else(local)
+        self.store(folder)?.ok_or_else(|| self.no_store(folder))
     }
 
     /// The store for a URL; `None` for a path.
@@ -206,11 +219,12 @@ impl Stores {
         location: &Location,
     ) -> Result<Option<&Arc<dyn Storage>>, ReadError> {
         let Some(scheme) = location.scheme() else { return Ok(None) };
-        let no_store = || ReadError::NoStore {
-            location: location.clone(),
-            schemes: self.0.keys().cloned().collect(),
-        };
-        self.0.get(scheme).map(Some).ok_or_else(no_store)
+        self.0.get(scheme).map(Some).ok_or_else(|| self.no_store(location))
+    }
+
+    fn no_store(&self, location: &Location) -> ReadError {
+        let schemes = self.0.keys().cloned().collect();
+        ReadError::NoStore { location: self.printable(location), schemes }
     }
 }
 

@@ -150,23 +150,21 @@ fn check_key(key: &str) -> Result<(), Defect> {
     if is_good { Ok(()) } else { Err(Defect::BadKey) }
 }
 
-/// The URL without what may be secret: a user, a password, and a query other than a version.
+/// The URL without what may be secret: a user, a password, and the query of a web server's URL. In the
+/// keys of other stores a question mark is a character like others.
 pub(crate) fn redact(url: &str) -> String {
-    let (head, query) = url.split_once('?').unwrap_or((url, ""));
-    let is_version = ["versionId=", "generation="].iter().any(|name| query.starts_with(name));
-    let head = match head.split_once("://") {
-        Some((scheme @ ("http" | "https" | "hf"), rest)) => {
-            let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-            let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-            format!("{scheme}://{host}{path}")
-        }
-        _ => head.to_owned(),
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let is_web = matches!(scheme, "http" | "https");
+    let query = if is_web { rest.split_once('?') } else { None };
+    let (rest, query) = query.map_or((rest, ""), |(rest, _)| (rest, "?..."));
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = match host.rsplit_once('@') {
+        // abfss://CONTAINER@ACCOUNT
+        Some((user, _)) if scheme.starts_with("abfs") && !user.contains(':') => host,
+        Some((_, host)) => host,
+        None => host,
     };
-    match query {
-        "" => head,
-        query if is_version => format!("{head}?{query}"),
-        _ => format!("{head}?..."),
-    }
+    format!("{scheme}://{host}{path}{query}")
 }
 
 #[cfg(test)]
@@ -244,10 +242,15 @@ mod tests {
     fn nothing_secret_is_left() {
         let cases = [
             ("https://host/k?X-Amz-Signature=abc", "https://host/k?..."),
+            ("https://host/k?versionId=1&X-Amz-Signature=abc", "https://host/k?..."),
             ("https://me:pw@host/k", "https://host/k"),
             ("s3://b/k?versionId=1", "s3://b/k?versionId=1"),
-            ("s3://b/k", "s3://b/k"),
+            ("s3://b/what?/k", "s3://b/what?/k"),
+            ("s3://key:pw@b/k@1", "s3://b/k@1"),
+            ("abfss://c@a.dfs.core.windows.net/k", "abfss://c@a.dfs.core.windows.net/k"),
+            ("abfss://key:pw@c/k", "abfss://c/k"),
             ("https://host", "https://host"),
+            ("https://host?sig=/abc", "https://host?..."),
         ];
         for (url, expected) in cases {
             assert_eq!(redact(url), expected, "{url}");

@@ -221,7 +221,7 @@ fn path(key: &str, version: Option<String>) -> Result<Key, address::Defect> {
 
 impl Storage for RemoteStores {
     fn open(&self, object: &Location, listed: Option<&Object>) -> Result<Source, ReadError> {
-        let location = redacted(object);
+        let location = self.printable(object);
         match self.open_object(object, listed) {
             Ok(object) => Ok(Source::from_ranges(&location, Arc::new(object))),
             Err(refusal) => Err(refusal.error(location)),
@@ -229,7 +229,7 @@ impl Storage for RemoteStores {
     }
 
     fn list(&self, folder: &Location) -> Result<Vec<Object>, ReadError> {
-        self.list_objects(folder).map_err(|refusal| refusal.error(redacted(folder)))
+        self.list_objects(folder).map_err(|refusal| refusal.error(self.printable(folder)))
     }
 
     fn is_folder(&self, location: &Location) -> Result<bool, ReadError> {
@@ -238,13 +238,13 @@ impl Storage for RemoteStores {
                 Ok(key.is_empty() || key.ends_with('/'))
             }
             Ok(Address::Web(url)) => Ok(url.path().ends_with('/')),
-            Err(defect) => Err(Refusal::from(defect).error(redacted(location))),
+            Err(defect) => Err(Refusal::from(defect).error(self.printable(location))),
         }
     }
-}
 
-fn redacted(location: &Location) -> Location {
-    Location::new(address::redact(location.url().unwrap_or_default()))
+    fn printable(&self, location: &Location) -> Location {
+        Location::new(address::redact(location.url().unwrap_or_default()))
+    }
 }
 
 /// Whether the last part of a URL looks like a folder's name.

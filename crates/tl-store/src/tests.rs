@@ -8,7 +8,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use store_server::{Dialect, Fault, Faults, Service};
-use tbl_io::RangeFault;
+use tbl_io::{
+    IndexError, IndexOptions, RangeFault, Stores, index_shards, open_all_in,
+    open_in,
+};
 use tokio::time::Instant;
 
 use crate::address::{Address, Store};
@@ -18,9 +21,10 @@ use crate::clients;
 use crate::counters::Counters;
 use crate::gate::{Answer, Connector, Gate, Hosts, Transport};
 use crate::hub::{Hub, HubOptions};
-use crate::options::OptionError;
+use crate::net::Net;
+use crate::options::{OptionError, StoreOptions};
 use crate::read::read;
-use crate::store;
+use crate::store::{self, RemoteStores};
 
 /// Reaches a service without a network.
 #[derive(Debug)]
@@ -351,6 +355,62 @@ async fn the_hub_is_asked_once_for_a_file_until_its_address_ends() {
         assert_eq!(bytes, stored[start..start + 100]);
         assert_eq!(counters.stats().gets - before, requests, "{start}");
     }
+}
+
+/// A service in memory, and the stores that reach it.
+fn stores(dialect: Dialect) -> (Arc<Service>, Stores) {
+    let service = Arc::new(Service::new(dialect));
+    let net = Arc::new(Net::new(Arc::new(InMemory(Arc::clone(&service)))).unwrap());
+    let options = StoreOptions { options: options(dialect), ..StoreOptions::default() };
+    (service, RemoteStores::over(options, Some(net)).add_to(Stores::new()))
+}
+
+/// The index of these archives, which have no sample.
+fn index(stores: &Stores, service: &Service, archives: &[&str]) -> Result<Bytes, IndexError> {
+    for archive in archives {
+        let (_, key) = archive.split_once("/b/").unwrap();
+        let key = if archive.starts_with("http") { key.split('?').next().unwrap() } else { key };
+        service.objects.put(&format!("b/{key}"), vec![0; 10_240]);
+    }
+    let root = tempfile::tempdir().unwrap();
+    let target = root.path().join("all.tlidx");
+    let options = IndexOptions { sync: false, ..IndexOptions::default() };
+    index_shards(stores, archives, &target, options)?;
+    Ok(std::fs::read(target).unwrap().into())
+}
+
+#[test]
+fn a_signed_url_is_in_no_message_and_no_representation() {
+    let (service, stores) = stores(Dialect::Http);
+    let archives = [
+        "http://127.0.0.1/b/1.tar?sig=planted-secret",
+        "http://127.0.0.1/b/2.tar?sig=planted-secret",
+    ];
+    service.objects.put("b/all.tlidx", index(&stores, &service, &archives).unwrap());
+    let url = "http://127.0.0.1/b/all.tlidx?X-Amz-Signature=planted-secret";
+    let two = open_in(&stores, url).unwrap_err();
+    let expected = "http://127.0.0.1/b/all.tlidx?...: stands for 2 data sets, expected one";
+    assert_eq!(two.to_string(), expected);
+    let other = "http://localhost/b/3.tar?sig=planted-secret";
+    let outside = index(&stores, &service, &[archives[0], other]).unwrap_err();
+    let text = outside.to_string();
+    assert!(text.starts_with("http://localhost/b/3.tar?...: lies outside of "), "{text}");
+    let unknown = open_in(&stores, "HTTP://h/k?sig=planted-secret").unwrap_err();
+    for text in
+        [format!("{two:?}"), format!("{outside:?}"), format!("{unknown:?}")]
+    {
+        assert!(!text.contains(SECRET), "{text}");
+    }
+}
+
+#[test]
+fn a_question_mark_belongs_to_a_key() {
+    let (service, stores) = stores(Dialect::S3);
+    let archives = ["s3://b/what?/1.tar", "s3://b/what?/2.tar"];
+    service.objects.put("b/what?/all.tlidx", index(&stores, &service, &archives).unwrap());
+    let shards = open_all_in(&stores, &["s3://b/what?/all.tlidx"]).unwrap();
+    let found: Vec<_> = shards.iter().map(|shard| shard.location().url().unwrap()).collect();
+    assert_eq!(found, archives);
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use tbl_io::{LabelOrigin, Labels, Note, ReadError, SampleSource, Source};
+use tbl_io::{LabelOrigin, Labels, Location, Note, ReadError, SampleSource, Source};
 use tl_pipeline::TableKind;
 
 use crate::args::GlobalArgs;
-use crate::failure::{Failure, Subject};
+use crate::failure::Failure;
 use crate::output;
 
 /// Opens a data set and prints its notes on standard error.
@@ -125,7 +125,7 @@ pub(crate) fn or_no_samples<P: AsRef<Path>>(
 pub(crate) fn refuse(global: &GlobalArgs, path: &Path) -> Result<(), Failure> {
     // Opening the data set reports other defects.
     let Ok(Some((kind, _))) = table_kind(global, path) else { return Ok(()) };
-    let file = Subject::file(path);
+    let file = global.stores().printable(&Location::new(path));
     let kind = kind.name().to_uppercase();
     let why = if cfg!(feature = "tables") {
         "have rows, not samples"

@@ -16,7 +16,7 @@ use crate::at_once::{AT_ONCE, at_once};
 use crate::atomic_file::{AtomicFile, Placement};
 use crate::error::ReadError;
 use crate::kind::{ErrorKind, ErrorPlace};
-use crate::location::Location;
+use crate::location::{Location, without_query};
 use crate::open::{allow_open_files, is_tbl};
 use crate::ranges::Pin;
 use crate::reader::{ReadOptions, TblFile};
@@ -155,7 +155,7 @@ pub fn index_shards<L: AsRef<OsStr>>(
         }
     }
     let folder = folder_of(stores, &shards, target)?;
-    let named = shards.into_iter().map(|location| Named::new(location, &folder, target));
+    let named = shards.into_iter().map(|location| Named::new(stores, location, &folder, target));
     let named = named.collect::<Result<Vec<_>, _>>()?;
     let earlier = if update && target.exists() {
         Some(ShardIndex::read(&Source::open(target)?)?)
@@ -214,8 +214,13 @@ struct Named {
 }
 
 impl Named {
-    fn new(location: Location, folder: &Location, target: &Path) -> Result<Self, IndexError> {
-        let outside = || IndexError::Outside { location: location.clone(), folder: folder.clone() };
+    fn new(
+        stores: &Stores,
+        location: Location,
+        folder: &Location,
+        target: &Path,
+    ) -> Result<Self, IndexError> {
+        let outside = || outside(stores, &location, folder);
         let name = match (location.url(), folder.url(), location.path()) {
             (Some(url), Some(folder), _) => {
                 let name = without_query(url).strip_prefix(folder).ok_or_else(outside)?;
@@ -242,6 +247,11 @@ fn resolved(path: &Path) -> Result<PathBuf, ReadError> {
     Ok(resolved.join(path.file_name().unwrap_or_default()))
 }
 
+fn outside(stores: &Stores, location: &Location, folder: &Location) -> IndexError {
+    let location = stores.printable(location);
+    IndexError::Outside { location, folder: stores.printable(folder) }
+}
+
 /// The folder that names of shards start from.
 fn folder_of(stores: &Stores, shards: &[Location], target: &Path) -> Result<Location, IndexError> {
     let first = shards.first().ok_or(IndexError::Empty)?;
@@ -258,8 +268,7 @@ fn folder_of(stores: &Stores, shards: &[Location], target: &Path) -> Result<Loca
                 None => false,
             };
             if !is_folder || shorter.ends_with("://") || shorter.len() >= folder.len() {
-                let location = Location::new(without_query(other));
-                return Err(IndexError::Outside { location, folder: Location::new(folder) });
+                return Err(outside(stores, &Location::new(other), &Location::new(folder)));
             }
             folder = shorter;
         }
@@ -271,11 +280,6 @@ fn folder_of(stores: &Stores, shards: &[Location], target: &Path) -> Result<Loca
 fn parent(url: &str) -> &str {
     let url = without_query(url);
     url.rfind('/').map_or(url, |slash| &url[..=slash])
-}
-
-/// The URL of an object of a web server without its query, which may be a signature.
-fn without_query(url: &str) -> &str {
-    if url.starts_with("http") { url.split_once('?').map_or(url, |(url, _)| url) } else { url }
 }
 
 impl Entry {
@@ -307,7 +311,7 @@ impl Entry {
             let (archive, part) = TarArchive::with_part(source.clone())?;
             (ShardKind::Tar, archive.sample_count(), part)
         };
-        Self::pack(kind, samples, part, Some(&source), &shard.location)
+        Self::pack(kind, samples, part, Some(&source), source.location())
     }
 
     /// Compresses a part. `source` is what it is of, unless that is a folder.
