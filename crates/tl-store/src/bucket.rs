@@ -14,6 +14,7 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetRange};
 use reqwest::Url;
 
+use crate::address::redact;
 use crate::answer::{self, Head};
 use crate::cause::Cause;
 use crate::clients::Client;
@@ -49,7 +50,7 @@ enum Kind {
 }
 
 /// An object of a bucket.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Key {
     Path {
         path: Path,
@@ -57,6 +58,16 @@ pub(crate) enum Key {
         version: Option<String>,
     },
     Url(Url),
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path { path, .. } => write!(f, "{:?}", path.as_ref()),
+            // The query may sign the request.
+            Self::Url(url) => write!(f, "{:?}", redact(url.as_str())),
+        }
+    }
 }
 
 /// The limits of a bucket's requests.

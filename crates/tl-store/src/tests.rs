@@ -395,9 +395,10 @@ fn a_signed_url_is_in_no_message_and_no_representation() {
     let outside = index(&stores, &service, &[archives[0], other]).unwrap_err();
     let text = outside.to_string();
     assert!(text.starts_with("http://localhost/b/3.tar?...: lies outside of "), "{text}");
+    let source = open_in(&stores, archives[0]).unwrap();
     let unknown = open_in(&stores, "HTTP://h/k?sig=planted-secret").unwrap_err();
     for text in
-        [format!("{two:?}"), format!("{outside:?}"), format!("{unknown:?}")]
+        [format!("{two:?}"), format!("{outside:?}"), format!("{source:?}"), format!("{unknown:?}")]
     {
         assert!(!text.contains(SECRET), "{text}");
     }
