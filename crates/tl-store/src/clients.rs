@@ -57,7 +57,7 @@ pub(crate) fn web(
         return Err(unknown(name, "web servers"));
     }
     // The path and the query of a URL may be secret.
-    endpoint_origin(&url.origin().ascii_serialization(), common)?;
+    Endpoint::parse(&url.origin().ascii_serialization(), common)?;
     Ok((common.allow_http, common.unpinned))
 }
 
@@ -79,21 +79,35 @@ fn refused(store: &'static str, error: &object_store::Error) -> OptionError {
     OptionError::Client { store, message: error.to_string().escape_debug().to_string() }
 }
 
-/// The origin of an endpoint, if credentials may be sent there.
-pub(crate) fn endpoint_origin(endpoint: &str, common: Common) -> Result<String, OptionError> {
-    let named = || endpoint.escape_debug().to_string();
-    let uri: Option<Uri> = endpoint.parse().ok();
-    let uri = uri.filter(|uri| uri.host().is_some() && uri.scheme().is_some());
-    let uri =
-        uri.ok_or(OptionError::Value { name: "endpoint", expected: "https://HOST[:PORT]" })?;
-    let host = uri.host().unwrap_or_default();
-    if gate::is_metadata(host) {
-        return Err(OptionError::LinkLocal { endpoint: named() });
+/// The address of a store that is not the usual one of its kind.
+pub(crate) struct Endpoint {
+    /// `SCHEME://HOST[:PORT]`, for requests.
+    pub(crate) origin: String,
+    /// The origin with the path, for versions.
+    pub(crate) name: String,
+}
+
+impl Endpoint {
+    /// Reads an endpoint, if credentials may be sent there.
+    pub(crate) fn parse(given: &str, common: Common) -> Result<Self, OptionError> {
+        let expected = "https://HOST[:PORT] without a user, a password or a query";
+        let uri: Option<Uri> = given.parse().ok();
+        let is_plain = |uri: &Uri| {
+            let authority = uri.authority().map_or("@", |authority| authority.as_str());
+            uri.scheme().is_some() && !authority.contains('@') && uri.query().is_none()
+        };
+        let uri = uri.filter(is_plain).ok_or(OptionError::Value { name: "endpoint", expected })?;
+        let origin = gate::origin(&uri);
+        let host = uri.host().unwrap_or_default();
+        if gate::is_metadata(host) {
+            return Err(OptionError::LinkLocal { endpoint: origin });
+        }
+        if uri.scheme_str() != Some("https") && !gate::is_loopback(host) && !common.allow_http {
+            return Err(OptionError::NotEncrypted { endpoint: origin });
+        }
+        let name = format!("{origin}{}", uri.path().trim_end_matches('/'));
+        Ok(Self { origin, name })
     }
-    if uri.scheme_str() != Some("https") && !gate::is_loopback(host) && !common.allow_http {
-        return Err(OptionError::NotEncrypted { endpoint: named() });
-    }
-    Ok(gate::origin(&uri))
 }
 
 fn instance_hosts(common: Common) -> Vec<String> {
@@ -119,10 +133,11 @@ fn s3<C: HttpConnector>(
         .with_retry(no_retries());
     let value = |key| builder.get_config_value(&key);
     let region = value(AmazonS3ConfigKey::Region).unwrap_or_else(|| "us-east-1".to_owned());
-    let endpoint = value(AmazonS3ConfigKey::S3Endpoint).or(value(AmazonS3ConfigKey::Endpoint));
+    let given = value(AmazonS3ConfigKey::S3Endpoint).or(value(AmazonS3ConfigKey::Endpoint));
+    let endpoint = given.map(|given| Endpoint::parse(&given, common)).transpose()?;
     let mut hosts = instance_hosts(common);
     match &endpoint {
-        Some(endpoint) => hosts.push(endpoint_origin(endpoint, common)?),
+        Some(endpoint) => hosts.push(endpoint.origin.clone()),
         None => hosts.extend([
             format!("https://s3.{region}.amazonaws.com"),
             format!("https://{bucket}.s3.{region}.amazonaws.com"),
@@ -137,7 +152,7 @@ fn s3<C: HttpConnector>(
         container.is_some() || has(AmazonS3ConfigKey::ContainerCredentialsRelativeUri);
     if has_web_identity && !has_keys {
         hosts.push(match value(AmazonS3ConfigKey::StsEndpoint) {
-            Some(endpoint) => endpoint_origin(&endpoint, common)?,
+            Some(given) => Endpoint::parse(&given, common)?.origin,
             None => format!("https://sts.{region}.amazonaws.com"),
         });
     } else if has_container && !has_keys {
@@ -151,6 +166,7 @@ fn s3<C: HttpConnector>(
     }
     let store = builder.with_http_connector(connector(Hosts::Only(hosts))).build();
     let store = Arc::new(store.map_err(|error| refused(STORE, &error))?);
+    let endpoint = endpoint.map(|endpoint| endpoint.name);
     Ok(Client { pages: store.clone(), store, endpoint, unpinned: common.unpinned })
 }
 
@@ -177,10 +193,11 @@ fn gcs<C: HttpConnector>(
         .with_client_options(client_options())
         .with_retry(no_retries());
     let value = |key| builder.get_config_value(&key);
-    let endpoint = value(GoogleConfigKey::BaseUrl);
+    let given = value(GoogleConfigKey::BaseUrl);
+    let endpoint = given.map(|given| Endpoint::parse(&given, common)).transpose()?;
     let mut hosts = instance_hosts(common);
     hosts.push(match &endpoint {
-        Some(endpoint) => endpoint_origin(endpoint, common)?,
+        Some(endpoint) => endpoint.origin.clone(),
         None => "https://storage.googleapis.com".to_owned(),
     });
     hosts.extend(TOKENS.map(str::to_owned));
@@ -201,6 +218,7 @@ fn gcs<C: HttpConnector>(
     }
     let store = builder.with_http_connector(connector(Hosts::Only(hosts))).build();
     let store = Arc::new(store.map_err(|error| refused(STORE, &error))?);
+    let endpoint = endpoint.map(|endpoint| endpoint.name);
     Ok(Client { pages: store.clone(), store, endpoint, unpinned: common.unpinned })
 }
 
@@ -240,17 +258,18 @@ fn azure<C: HttpConnector>(
         store: STORE,
         hint: "the name of the storage account",
     })?;
-    let endpoint = value(AzureConfigKey::Endpoint);
+    let given = value(AzureConfigKey::Endpoint);
+    let endpoint = given.map(|given| Endpoint::parse(&given, common)).transpose()?;
     let mut hosts = instance_hosts(common);
     match &endpoint {
-        Some(endpoint) => hosts.push(endpoint_origin(endpoint, common)?),
+        Some(endpoint) => hosts.push(endpoint.origin.clone()),
         None => hosts.extend([
             format!("https://{account}.blob.core.windows.net"),
             format!("https://{account}.blob.fabric.microsoft.com"),
         ]),
     }
     hosts.push(match value(AzureConfigKey::AuthorityHost) {
-        Some(authority) => endpoint_origin(&authority, common)?,
+        Some(given) => Endpoint::parse(&given, common)?.origin,
         None => "https://login.microsoftonline.com".to_owned(),
     });
     let given = [
@@ -269,5 +288,26 @@ fn azure<C: HttpConnector>(
     }
     let store = builder.with_http_connector(connector(Hosts::Only(hosts))).build();
     let store = Arc::new(store.map_err(|error| refused(STORE, &error))?);
+    let endpoint = endpoint.map(|endpoint| endpoint.name);
     Ok(Client { pages: store.clone(), store, endpoint, unpinned: common.unpinned })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_has_no_secret() {
+        let common = Common { allow_http: true, ..Common::default() };
+        for given in
+            ["https://key:planted-secret@h", "http://planted-secret@h", "https://h?planted-secret"]
+        {
+            let refused = Endpoint::parse(given, common).err().unwrap();
+            let text = format!("{refused} {refused:?}");
+            assert!(matches!(refused, OptionError::Value { .. }), "{text}");
+            assert!(!text.contains("planted-secret"), "{text}");
+        }
+        let good = Endpoint::parse("http://H:9000/a/", common).unwrap();
+        assert_eq!((&*good.origin, &*good.name), ("http://h:9000", "http://h:9000/a"));
+    }
 }

@@ -19,7 +19,7 @@ use tokio::sync::OnceCell;
 use crate::address::Repository;
 use crate::answer::{self, Head};
 use crate::cause::Cause;
-use crate::clients::endpoint_origin;
+use crate::clients::Endpoint;
 use crate::gate::{Answer, Gate, MAX_DOCUMENT};
 use crate::list::Page;
 use crate::options::{Common, OptionError};
@@ -55,9 +55,8 @@ impl HubOptions {
                 }
             }
         }
-        if let Some(endpoint) = &endpoint {
-            endpoint_origin(endpoint, common)?;
-        }
+        let endpoint = endpoint.map(|given| Endpoint::parse(&given, common)).transpose()?;
+        let endpoint = endpoint.map(|endpoint| endpoint.name);
         let token = token.filter(|_| !common.anonymous);
         Ok(Self { common, endpoint, token })
     }
