@@ -35,10 +35,11 @@ pub(crate) fn push(location: &OsStr, metadata: &Metadata, id: &mut Vec<u8>) {
     id.extend_from_slice(name);
 }
 
-/// Appends the identity of an object of a store to `id`: its URL, its length and its version. `None`
-/// for an object without a version.
+/// Appends the identity of an object of a store to `id`: its URL, of which `hidden` is the part that the
+/// location leaves out, its length and its version. `None` for an object without a version.
 pub(crate) fn push_object(
     location: &Location,
+    hidden: &str,
     len: u64,
     pin: &Pin,
     id: &mut Vec<u8>,
@@ -49,7 +50,7 @@ pub(crate) fn push_object(
         Pin::Unknown => return None,
     };
     id.extend_from_slice(&len.to_le_bytes());
-    for text in [version.as_bytes(), location.as_os_str().as_bytes()] {
+    for text in [version.as_bytes(), location.as_os_str().as_bytes(), hidden.as_bytes()] {
         id.extend_from_slice(&(text.len() as u64).to_le_bytes());
         id.extend_from_slice(text);
     }

@@ -71,6 +71,13 @@ pub trait Ranges: Send + Sync + fmt::Debug {
     /// The version of the object that all reads return.
     fn pin(&self) -> &Pin;
 
+    /// The part of the object's URL that its location leaves out because it may be secret, such as a
+    /// query. Other objects may have the same location then, so it is hashed into the names of cache
+    /// entries. It appears nowhere else. The default is nothing.
+    fn hidden(&self) -> &str {
+        ""
+    }
+
     /// Fills `bytes` from `offset` on. Blocks.
     ///
     /// # Errors
@@ -172,7 +179,7 @@ pub struct PartFault {
 
 /// The version of an object, as its store names it.
 ///
-/// Two objects with equal locations and pins have equal bytes if both pins are a
+/// Two objects with equal locations, [hidden](Ranges::hidden) parts and pins have equal bytes if both pins are a
 /// [`Version`](Self::Version). Caches rely on that. A store whose URLs mean other objects at other
 /// endpoints makes the endpoint a part of its pins. Credentials are never part of a pin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

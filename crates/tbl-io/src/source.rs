@@ -116,7 +116,8 @@ impl Source {
             }
             Backing::Memory(_) => None,
             Backing::Ranges(ranges) => {
-                identity::push_object(&self.location, self.len, ranges.pin(), id)
+                let hidden = ranges.hidden();
+                identity::push_object(&self.location, hidden, self.len, ranges.pin(), id)
             }
         }
     }

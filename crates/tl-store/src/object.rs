@@ -132,6 +132,13 @@ impl Ranges for StoredObject {
         &self.pin
     }
 
+    fn hidden(&self) -> &str {
+        match &self.version.key {
+            Key::Url(url) => url.query().unwrap_or_default(),
+            Key::Path { .. } => "",
+        }
+    }
+
     fn background(&self) -> Option<&dyn BackgroundReads> {
         Some(self)
     }
@@ -220,5 +227,47 @@ impl fmt::Debug for StoredObject {
             .field("key", &self.version.key)
             .field("head", &self.version.head)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use store_server::{Dialect, Service};
+
+    use super::*;
+    use crate::address::Address;
+    use crate::bucket::Limits;
+    use crate::gate::{Gate, Hosts};
+    use crate::store;
+    use crate::tests::InMemory;
+    use crate::version::Version;
+
+    /// An object of a web server, whose front is these bytes of it.
+    fn object(net: Arc<Net>, front: &'static [u8], len: u64) -> StoredObject {
+        let hosts = Hosts::Web { allow_http: true };
+        let gate = Gate::new(net.transport(), hosts, Arc::default());
+        let limits = Limits { connections: 1, deadline: Duration::from_secs(1), hedge: false };
+        let bucket = Arc::new(Bucket::of_web(gate, false, limits, Arc::default()));
+        let address = Address::parse("http://store.test/k?sig=planted-secret").unwrap();
+        let head = Head { len, version: Version::of_tag("a") };
+        let front = Some(Bytes::from_static(front));
+        let ahead = Arc::new(Budget::new(1_000));
+        let key = store::key(address).unwrap();
+        StoredObject::new(net, bucket, key, head, front, ahead)
+    }
+
+    fn transport() -> Arc<InMemory> {
+        Arc::new(InMemory(Arc::new(Service::new(Dialect::Http))))
+    }
+
+    #[test]
+    fn a_representation_has_no_secret() {
+        let net = Arc::new(Net::new(transport()).unwrap());
+        let object = object(net, b"", 100);
+        let text = format!("{object:?}");
+        assert!(text.contains("http://store.test/k?..."), "{text}");
+        assert_eq!(object.hidden(), "sig=planted-secret");
     }
 }

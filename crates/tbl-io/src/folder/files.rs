@@ -125,7 +125,7 @@ impl Files {
             }
             Place::Store(_, listed) => {
                 let Listed { len, pin } = &listed[file as usize];
-                Ok(identity::push_object(&self.root.join(name), *len, pin, id))
+                Ok(identity::push_object(&self.root.join(name), "", *len, pin, id))
             }
         }
     }

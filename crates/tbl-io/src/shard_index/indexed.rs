@@ -64,6 +64,10 @@ impl Ranges for Indexed {
         self.object.pin()
     }
 
+    fn hidden(&self) -> &str {
+        self.object.hidden()
+    }
+
     fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> Result<(), RangeFault> {
         if let Some(kept) = &*self.kept() {
             return fill(kept, offset, bytes);

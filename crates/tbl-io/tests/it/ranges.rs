@@ -10,7 +10,7 @@ use tbl_io::{
 
 /// An object of a store: bytes that are read, not mapped.
 #[derive(Debug)]
-struct Object(Vec<u8>, Pin);
+struct Object(Vec<u8>, Pin, &'static str);
 
 impl Ranges for Object {
     fn len(&self) -> u64 {
@@ -21,6 +21,10 @@ impl Ranges for Object {
         &self.1
     }
 
+    fn hidden(&self) -> &str {
+        self.2
+    }
+
     fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> Result<(), RangeFault> {
         bytes.copy_from_slice(&self.0[offset as usize..][..bytes.len()]);
         Ok(())
@@ -28,7 +32,7 @@ impl Ranges for Object {
 }
 
 fn source(bytes: &[u8], pin: Pin) -> Source {
-    Source::from_ranges("mem://a", Arc::new(Object(bytes.to_vec(), pin)))
+    Source::from_ranges("mem://a", Arc::new(Object(bytes.to_vec(), pin, "")))
 }
 
 #[test]
@@ -74,6 +78,16 @@ fn the_version_of_an_object_tells_its_content() {
     assert!(id(version("1")).0);
     assert!(id(Pin::Weak("1".into())).0, "the sample has a checksum");
     assert!(!id(Pin::Unknown).0);
+    let at = |hidden: &'static str| {
+        let object = Object(bytes.clone(), version("1"), hidden);
+        let source = Source::from_ranges("https://h/shard?...", Arc::new(object));
+        let mut id = Vec::new();
+        let file = TblFile::from_source(source, ReadOptions::default()).unwrap();
+        file.content_id(0, &mut id).unwrap();
+        id
+    };
+    assert_eq!(at("n=0"), at("n=0"));
+    assert_ne!(at("n=0"), at("n=1"), "their locations are equal");
 }
 
 /// An object that has one byte, and claims a tebibyte.
