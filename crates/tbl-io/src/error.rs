@@ -206,13 +206,15 @@ impl ReadError {
         self.kind() == ErrorKind::Data
     }
 
-    /// Whether a store is at fault: it did not deliver, or its object was replaced. Other samples
-    /// will not fare better, and none of them is bad.
+    /// Whether a store is at fault: it did not deliver, or its object was replaced or is gone. Other
+    /// samples will not fare better, and none of them is bad.
     pub fn is_of_store(&self) -> bool {
         if let Self::Sample { source, .. } = self {
             return source.is_of_store();
         }
+        let is_object = |location: &Location| location.url().is_some();
         matches!(self, Self::ObjectChanged { .. } | Self::Remote { .. } | Self::Store { .. })
+            || matches!(self, Self::Io { location, .. } if is_object(location))
     }
 
     /// Says which sample the error is about, unless it already does.
@@ -361,6 +363,17 @@ mod tests {
     use std::io::ErrorKind;
 
     use super::*;
+
+    #[test]
+    fn an_object_that_is_gone_is_a_fault_of_its_store() {
+        let gone = |location: &str| ReadError::Io {
+            location: location.into(),
+            source: ErrorKind::NotFound.into(),
+        };
+        assert!(gone("s3://b/k").is_of_store());
+        assert!(gone("s3://b/k").for_sample(1, None).is_of_store());
+        assert!(!gone("b/k").is_of_store());
+    }
 
     #[test]
     fn a_fault_of_the_moment_does_not_last() {
