@@ -57,6 +57,8 @@ struct State {
     wanted: VecDeque<Wanted>,
     /// By their first byte.
     blocks: BTreeMap<u64, Block>,
+    /// The number of blocks so far.
+    numbered: u64,
     /// The end of the last announcement.
     announced_end: Option<u64>,
     /// Bytes that were read of the object, requested ahead or not.
@@ -72,6 +74,8 @@ struct Wanted {
 
 struct Block {
     end: u64,
+    /// Tells it from later ones with the same first byte.
+    number: u64,
     /// The bytes that had been read of the object when the block was requested.
     requested_at: u64,
     content: Content,
@@ -89,6 +93,7 @@ enum Content {
 pub(crate) struct Request {
     ahead: Arc<ReadAhead>,
     pub(crate) range: Range<u64>,
+    pub(crate) number: u64,
 }
 
 impl ReadAhead {
@@ -142,18 +147,19 @@ impl ReadAhead {
             if !is_known {
                 let content = Content::Pending(None);
                 let requested_at = state.read;
-                let block = Block { end, requested_at, content };
+                state.numbered += 1;
+                let number = state.numbered;
+                let block = Block { end, number, requested_at, content };
                 state.blocks.insert(wanted.start, block);
-                return Some(Request { ahead: Arc::clone(self), range: wanted.start..end });
+                let range = wanted.start..end;
+                return Some(Request { ahead: Arc::clone(self), range, number });
             }
         }
     }
 
-    /// Keeps the task of a request, so that it ends with its block.
-    pub(crate) fn started(&self, start: u64, task: Task) {
-        let mut state = self.lock();
-        if let Some(Block { content: Content::Pending(pending), .. }) = state.blocks.get_mut(&start)
-        {
+    /// Keeps the task of a request, given by its number, so that it ends with its block.
+    pub(crate) fn started(&self, start: u64, number: u64, task: Task) {
+        if let Some(Content::Pending(pending)) = self.lock().content(start, number) {
             *pending = Some(task);
         }
     }
@@ -195,6 +201,11 @@ impl ReadAhead {
             let skip = usize::try_from(at - start).unwrap_or(usize::MAX);
             let have = bytes.get(skip..).unwrap_or_default();
             let len = have.len().min(target.len() - copied);
+            if len == 0 {
+                // The reader asks for what the block lacks.
+                self.forget(&mut state, start);
+                break;
+            }
             target[copied..copied + len].copy_from_slice(&have[..len]);
             copied += len;
             // Blocks are read from front to back, parts of them perhaps not at all.
@@ -254,6 +265,12 @@ impl State {
         let (start, block) = self.blocks.range(..=offset).next_back()?;
         (offset < block.end).then_some(*start)
     }
+
+    /// The content of the block with this first byte, if it is the one with this number.
+    fn content(&mut self, start: u64, number: u64) -> Option<&mut Content> {
+        let block = self.blocks.get_mut(&start).filter(|block| block.number == number)?;
+        Some(&mut block.content)
+    }
 }
 
 impl Request {
@@ -264,10 +281,8 @@ impl Request {
 
     fn end(&self, content: Content) {
         let mut state = self.ahead.lock();
-        if let Some(block) = state.blocks.get_mut(&self.range.start)
-            && matches!(block.content, Content::Pending(_))
-        {
-            block.content = content;
+        if let Some(place @ Content::Pending(_)) = state.content(self.range.start, self.number) {
+            *place = content;
         }
         self.ahead.arrived.notify_all();
     }
@@ -377,5 +392,30 @@ mod tests {
         ahead.drop_range(&(0..1_000_000));
         arrive(request);
         assert_eq!(budget.left.load(Ordering::Relaxed), 100, "nobody wants it any more");
+    }
+
+    #[test]
+    fn a_late_answer_does_not_fill_a_later_block() {
+        let (ahead, budget) = ahead(100);
+        ahead.announce(0..10);
+        let late = ahead.next().unwrap();
+        ahead.drop_range(&(0..10));
+        ahead.announce(0..20);
+        let request = ahead.next().unwrap();
+        arrive(late);
+        arrive(request);
+        let mut target = [9; 20];
+        assert_eq!(ahead.read(0, &mut target), 20);
+        assert_eq!(target.to_vec(), (0..20).collect::<Vec<u8>>());
+        assert_eq!(budget.left.load(Ordering::Relaxed), 100);
+    }
+
+    #[test]
+    fn a_block_that_is_too_short_is_dropped() {
+        let (ahead, budget) = ahead(100);
+        ahead.announce(0..10);
+        ahead.next().unwrap().arrived(BytesMut::from(&b"abc"[..]));
+        assert_eq!(ahead.read(0, &mut [0; 10]), 3);
+        assert_eq!(budget.left.load(Ordering::Relaxed), 100);
     }
 }

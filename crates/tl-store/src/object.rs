@@ -88,6 +88,7 @@ impl StoredObject {
         while let Some(request) = self.ahead.next() {
             let version = self.version.clone();
             let start = request.range.start;
+            let number = request.number;
             let task = self.net.engine().spawn(async move {
                 let mut bytes = BytesMut::new();
                 let sink = |part: Bytes| bytes.extend_from_slice(&part);
@@ -98,7 +99,7 @@ impl StoredObject {
                 }
             });
             match task {
-                Ok(task) => self.ahead.started(start, task),
+                Ok(task) => self.ahead.started(start, number, task),
                 // In a fork nothing is requested; reads say so.
                 Err(_) => return,
             }
