@@ -43,6 +43,13 @@ impl Engine {
         Ok(Self { runtime: Some(runtime), process: std::process::id() })
     }
 
+    /// As a fork of this process sees it.
+    #[cfg(test)]
+    pub(crate) fn of_another_process(mut self) -> Self {
+        self.process = 0;
+        self
+    }
+
     /// Whether this process has the threads, and not one that it was forked from.
     pub(crate) fn is_of_this_process(&self) -> bool {
         self.process == std::process::id()

@@ -37,6 +37,12 @@ impl Net {
         Ok(Self { engine: Engine::start()?, transport })
     }
 
+    /// As [`new`](Self::new), as a fork of this process sees it.
+    #[cfg(test)]
+    pub(crate) fn of_another_process(transport: Arc<dyn Transport>) -> io::Result<Self> {
+        Ok(Self { engine: Engine::start()?.of_another_process(), transport })
+    }
+
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }

@@ -77,10 +77,17 @@ impl StoredObject {
 
     /// The bytes that came when the object was opened, if they are kept and have the whole range.
     pub(crate) fn in_front(&self, offset: u64, len: usize) -> Option<Bytes> {
+        self.check_process().ok()?;
         let front = self.front.lock().unwrap_or_else(PoisonError::into_inner);
         let start = usize::try_from(offset).ok()?;
         let end = start.checked_add(len)?;
         front.as_ref().filter(|front| end <= front.len()).map(|front| front.slice(start..end))
+    }
+
+    /// # Errors
+    /// In a fork, where the locks of other threads are never released.
+    fn check_process(&self) -> Result<(), RangeFault> {
+        if self.net.engine().is_of_this_process() { Ok(()) } else { Err(RangeFault::Forked) }
     }
 
     /// Starts requests for what was announced, as far as the budget reaches.
@@ -149,6 +156,7 @@ impl Ranges for StoredObject {
     }
 
     fn read_parts(&self, parts: &mut [Part<'_>]) -> Result<(), PartFault> {
+        self.check_process().map_err(|fault| PartFault { part: 0, fault })?;
         let (sender, arrivals) = mpsc::channel();
         let mut pieces = Vec::new();
         let mut tasks = Vec::new();
@@ -193,6 +201,9 @@ impl Ranges for StoredObject {
     }
 
     fn will_need(&self, offset: u64, len: u64) {
+        if self.check_process().is_err() {
+            return;
+        }
         let end = offset.saturating_add(len).min(self.version.head.len);
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         if self.in_front(offset, len).is_none() {
@@ -202,6 +213,9 @@ impl Ranges for StoredObject {
     }
 
     fn dont_need(&self, offset: u64, len: u64) {
+        if self.check_process().is_err() {
+            return;
+        }
         let mut front = self.front.lock().unwrap_or_else(PoisonError::into_inner);
         // A small object stays, which costs less than another request.
         let is_whole = |front: &Bytes| front.len() as u64 == self.version.head.len;
@@ -218,7 +232,9 @@ impl Ranges for StoredObject {
 impl Drop for StoredObject {
     /// Ends the requests of what nobody will read.
     fn drop(&mut self) {
-        self.ahead.drop_range(&(0..u64::MAX));
+        if self.check_process().is_ok() {
+            self.ahead.drop_range(&(0..u64::MAX));
+        }
     }
 }
 
@@ -261,6 +277,16 @@ mod tests {
 
     fn transport() -> Arc<InMemory> {
         Arc::new(InMemory(Arc::new(Service::new(Dialect::Http))))
+    }
+
+    #[test]
+    fn a_fork_does_not_wait_for_what_its_parent_requested() {
+        let net = Arc::new(Net::of_another_process(transport()).unwrap());
+        let object = object(net, b"", 100);
+        object.ahead.announce(0..50);
+        let _pending = object.ahead.next().unwrap();
+        let read = object.read_exact_at(0, &mut [0; 50]);
+        assert!(matches!(read, Err(RangeFault::Forked)), "{read:?}");
     }
 
     #[test]
