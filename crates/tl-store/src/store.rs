@@ -26,6 +26,7 @@ use crate::net::Net;
 use crate::object::StoredObject;
 use crate::options::StoreOptions;
 use crate::read::read;
+use crate::redirect;
 use crate::version::Version;
 
 /// The schemes that this crate opens.
@@ -50,7 +51,7 @@ struct Shared {
     /// For bytes that are requested before they are read.
     ahead: Arc<Budget>,
     net: Mutex<Option<Arc<Net>>>,
-    /// By `SCHEME://BUCKET`; all web servers are one.
+    /// By `SCHEME://BUCKET`, repository, or `SCHEME://HOST[:PORT]` of a web server.
     buckets: Mutex<HashMap<String, Arc<Bucket>>>,
 }
 
@@ -102,7 +103,7 @@ impl RemoteStores {
         let name = match address {
             Address::Bucket { store, bucket, .. } => format!("{store:?}://{bucket}"),
             Address::Repository { repository, .. } => format!("{repository:?}"),
-            Address::Web(_) => String::new(),
+            Address::Web(url) => redirect::origin(url),
         };
         if let Some(bucket) = buckets.get(&name) {
             return Ok(Arc::clone(bucket));

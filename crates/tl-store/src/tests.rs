@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use store_server::{Dialect, Fault, Faults, Service};
 use tbl_io::{
-    IndexError, IndexOptions, RangeFault, Stores, index_shards, open_all_in,
+    IndexError, IndexOptions, Location, RangeFault, Storage, Stores, index_shards, open_all_in,
     open_in,
 };
 use tokio::time::Instant;
@@ -412,6 +412,25 @@ fn a_question_mark_belongs_to_a_key() {
     let shards = open_all_in(&stores, &["s3://b/what?/all.tlidx"]).unwrap();
     let found: Vec<_> = shards.iter().map(|shard| shard.location().url().unwrap()).collect();
     assert_eq!(found, archives);
+}
+
+#[test]
+fn web_servers_are_apart() {
+    let service = Service::new(Dialect::Http);
+    service.objects.put("b/k", content(10));
+    let net = Arc::new(Net::new(Arc::new(InMemory(Arc::new(service)))).unwrap());
+    let stores = RemoteStores::over(StoreOptions::default(), Some(net));
+    let open = |url: &str| stores.open(&Location::new(url), None);
+    open("http://127.0.0.1/b/k").unwrap();
+    open("https://store.test/b/k").unwrap();
+    open("https://store.test/b/k?other").unwrap();
+    assert_eq!(stores.stats().connections, 2, "one at once of each server");
+    let refused = open("http://store.test/b/k?sig=planted-secret").unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "http://store.test/b/k?...: the endpoint http://store.test is not encrypted: expected \
+         https:// or allow_http=true"
+    );
 }
 
 #[test]
