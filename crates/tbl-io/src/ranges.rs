@@ -266,6 +266,12 @@ pub enum RangeFault {
     /// The server cannot be used to read ranges.
     #[error("unusable answer: {0}")]
     Unusable(Unusable),
+    /// The bucket is in another region than the one that was asked.
+    #[error("the bucket is in {0}: set region={0}", region.escape_debug())]
+    OtherRegion {
+        /// Its region, as the store names it.
+        region: Box<str>,
+    },
     /// A request was not sent, because its host may not be asked.
     #[error("the host {} may not be asked for this object", host.escape_debug())]
     Forbidden { host: Box<str> },

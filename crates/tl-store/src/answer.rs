@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, RETRY_AFTER};
 use http::response::Parts;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use std::time::Duration;
 use tbl_io::Unusable;
 
@@ -103,15 +103,35 @@ pub(crate) fn error_code(headers: &HeaderMap, body: &[u8]) -> Option<Box<str>> {
     let header = ["x-ms-error-code", "x-error-code"].iter().find_map(|name| headers.get(*name));
     let code = match header {
         Some(value) => value.as_bytes(),
-        None => {
-            let start = find(body, b"<Code>")? + b"<Code>".len();
-            let rest = body.get(start..)?;
-            rest.get(..find(rest, b"</Code>")?)?
-        }
+        None => element(body, b"<Code>", b"</Code>")?,
     };
+    word(code)
+}
+
+/// The region that S3 names in its answer where the bucket is in another one than was asked.
+pub(crate) fn other_region(
+    status: StatusCode,
+    headers: &HeaderMap,
+    code: Option<&str>,
+    body: &[u8],
+) -> Option<Box<str>> {
+    let is_other = status.is_redirection()
+        || (status == StatusCode::BAD_REQUEST && code == Some("AuthorizationHeaderMalformed"));
+    let header = headers.get("x-amz-bucket-region").map(HeaderValue::as_bytes);
+    let region = header.or_else(|| element(body, b"<Region>", b"</Region>"))?;
+    if is_other { word(region) } else { None }
+}
+
+/// A name that may stand in messages.
+fn word(text: &[u8]) -> Option<Box<str>> {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
-    let is_code = (1..=64).contains(&code.len()) && code.iter().all(is_plain);
-    is_code.then(|| String::from_utf8_lossy(code).into())
+    let is_word = (1..=64).contains(&text.len()) && text.iter().all(is_plain);
+    is_word.then(|| String::from_utf8_lossy(text).into())
+}
+
+fn element<'a>(body: &'a [u8], start: &[u8], end: &[u8]) -> Option<&'a [u8]> {
+    let rest = body.get(find(body, start)? + start.len()..)?;
+    rest.get(..find(rest, end)?)
 }
 
 fn find(text: &[u8], pattern: &[u8]) -> Option<usize> {
@@ -192,6 +212,18 @@ mod tests {
         for body in ["<Code>a b</Code>", "<Code>\x1b[31m</Code>", "<Code></Code>", "<Code>x", ""] {
             assert_eq!(error_code(&none, body.as_bytes()), None, "{body:?}");
         }
+        let region = |status: u16, headers: &[(&str, &str)], body: &[u8]| {
+            let parts = answer(status, headers);
+            let code = error_code(&parts.headers, body);
+            other_region(parts.status, &parts.headers, code.as_deref(), body)
+        };
+        let header = [("x-amz-bucket-region", "eu-west-1")];
+        let malformed = b"<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-2</Region>";
+        assert_eq!(region(301, &header, b"").as_deref(), Some("eu-west-1"));
+        assert_eq!(region(400, &[], malformed).as_deref(), Some("eu-2"));
+        assert_eq!(region(400, &header, b"<Code>ExpiredToken</Code>"), None);
+        assert_eq!(region(301, &[("x-amz-bucket-region", "a b")], b""), None);
+        assert_eq!(region(301, &[], b""), None);
         let azure = answer(404, &[("x-ms-error-code", "BlobNotFound")]);
         assert_eq!(error_code(&azure.headers, b"").as_deref(), Some("BlobNotFound"));
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::header::{IF_MATCH, IF_UNMODIFIED_SINCE, RANGE};
-use http::{Extensions, Method};
+use http::{Extensions, Method, StatusCode};
 use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange};
@@ -20,7 +20,7 @@ use crate::cause::Cause;
 use crate::clients::Client;
 use crate::connections::Connections;
 use crate::counters::Counters;
-use crate::gate::{Answer, ForbiddenHost, Gate, Ticket};
+use crate::gate::{Answer, BucketElsewhere, ForbiddenHost, Gate, Ticket};
 use crate::hub::{Hub, HubOptions};
 use crate::list::Page;
 use crate::pace::Pace;
@@ -256,24 +256,28 @@ fn failed(error: &object_store::Error) -> Cause {
         if let Some(ForbiddenHost(host)) = error.downcast_ref() {
             return Cause::Forbidden { host: host.clone() };
         }
+        if let Some(BucketElsewhere(region)) = error.downcast_ref() {
+            return Cause::OtherRegion { region: region.clone() };
+        }
         if let Some(error) = error.downcast_ref::<std::io::Error>() {
             return Cause::Broken(std::io::Error::new(error.kind(), error.to_string()));
         }
         text = error.to_string();
         source = error.source();
     }
-    match status(&text) {
-        Some(status) => Cause::Status {
-            status,
-            code: answer::error_code(&http::HeaderMap::new(), text.as_bytes()),
-            retry_after: None,
-        },
-        None => Cause::Credentials(text.escape_debug().to_string().into()),
+    let Some(status) = status(&text) else {
+        return Cause::Credentials(text.escape_debug().to_string().into());
+    };
+    let headers = http::HeaderMap::new();
+    let code = answer::error_code(&headers, text.as_bytes());
+    match answer::other_region(status, &headers, code.as_deref(), text.as_bytes()) {
+        Some(region) => Cause::OtherRegion { region },
+        None => Cause::Status { status: status.as_u16(), code, retry_after: None },
     }
 }
 
 /// The status in the text of the client's innermost error, which has no other way to tell it.
-fn status(text: &str) -> Option<u16> {
+fn status(text: &str) -> Option<StatusCode> {
     let (_, rest) = text.split_once("status code: ")?;
     rest.get(..3)?.parse().ok()
 }

@@ -26,6 +26,9 @@ pub(crate) enum Cause {
         received: u64,
     },
     Defect(Defect),
+    OtherRegion {
+        region: Box<str>,
+    },
     Forbidden {
         host: Box<str>,
     },
@@ -46,7 +49,10 @@ impl Cause {
             // A certificate that is refused stays so.
             Self::Broken(error) => error.kind() != io::ErrorKind::InvalidData,
             Self::Silent(_) | Self::Short { .. } => true,
-            Self::Defect(_) | Self::Forbidden { .. } | Self::Credentials(_) => false,
+            Self::Defect(_)
+            | Self::OtherRegion { .. }
+            | Self::Forbidden { .. }
+            | Self::Credentials(_) => false,
         }
     }
 
@@ -91,6 +97,7 @@ impl Cause {
             Self::Defect(Defect::Changed(version)) => {
                 RangeFault::Changed { found: version.pin(endpoint) }
             }
+            Self::OtherRegion { region } => RangeFault::OtherRegion { region },
             Self::Forbidden { host } => RangeFault::Forbidden { host },
             Self::Credentials(source) => RangeFault::Credentials { source },
         }

@@ -20,6 +20,7 @@ use object_store::client::{
     HttpResponseBody, HttpService,
 };
 
+use crate::answer::other_region;
 use crate::counters::Counters;
 
 /// The body of an answer, as it arrives.
@@ -175,6 +176,11 @@ struct Taken;
 #[error("the host {0:?} may not be asked for this object")]
 pub(crate) struct ForbiddenHost(pub(crate) Box<str>);
 
+/// A request to another region than the bucket's, which the client would not name.
+#[derive(Debug, thiserror::Error)]
+#[error("the bucket is in {0}")]
+pub(crate) struct BucketElsewhere(pub(crate) Box<str>);
+
 #[async_trait]
 impl HttpService for Gate {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
@@ -188,7 +194,12 @@ impl HttpService for Gate {
             return Err(HttpError::new(HttpErrorKind::Unknown, Taken));
         }
         match self.send(request, 0).await {
-            Ok(answer) => Ok(answer.map(document)),
+            Ok(answer) => match other_region(answer.status(), answer.headers(), None, b"") {
+                Some(region) => {
+                    Err(HttpError::new(HttpErrorKind::Unknown, BucketElsewhere(region)))
+                }
+                None => Ok(answer.map(document)),
+            },
             Err(NoAnswer::Forbidden { host }) => {
                 Err(HttpError::new(HttpErrorKind::Unknown, ForbiddenHost(host)))
             }

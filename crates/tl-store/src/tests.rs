@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
 use store_server::{Dialect, Fault, Faults, Service};
 use tbl_io::{
     IndexError, IndexOptions, Location, RangeFault, Storage, Stores, index_shards, open_all_in,
@@ -412,6 +413,35 @@ fn a_question_mark_belongs_to_a_key() {
     let shards = open_all_in(&stores, &["s3://b/what?/all.tlidx"]).unwrap();
     let found: Vec<_> = shards.iter().map(|shard| shard.location().url().unwrap()).collect();
     assert_eq!(found, archives);
+}
+
+/// S3 in another region than the bucket's.
+#[derive(Debug)]
+struct Elsewhere(u16);
+
+#[async_trait]
+impl Transport for Elsewhere {
+    async fn send(&self, _: http::Request<Bytes>, _: usize) -> io::Result<Answer> {
+        let code = if self.0 == 400 { "AuthorizationHeaderMalformed" } else { "PermanentRedirect" };
+        let body = format!("<Error><Code>{code}</Code><Region>eu-west-1</Region></Error>");
+        let body = Full::new(Bytes::from(body)).map_err(io::Error::other).boxed();
+        let answer = http::Response::builder().status(self.0);
+        let answer = answer.header("x-amz-bucket-region", "eu-west-1").body(body);
+        answer.map_err(io::Error::other)
+    }
+}
+
+#[test]
+fn the_region_of_a_bucket_is_named() {
+    for status in [301, 307, 400] {
+        let net = Arc::new(Net::new(Arc::new(Elsewhere(status))).unwrap());
+        let options = StoreOptions { options: options(Dialect::S3), ..StoreOptions::default() };
+        let stores = RemoteStores::over(options, Some(net));
+        let opened = stores.open(&Location::new("s3://b/k"), None).unwrap_err().to_string();
+        assert_eq!(opened, "s3://b/k: the bucket is in eu-west-1: set region=eu-west-1");
+        let listed = stores.list(&Location::new("s3://b/")).unwrap_err().to_string();
+        assert_eq!(listed, "s3://b/: the bucket is in eu-west-1: set region=eu-west-1");
+    }
 }
 
 #[test]

@@ -120,9 +120,14 @@ pub(crate) async fn refusal(parts: &http::response::Parts, mut body: Body) -> Ca
             }
         }
     }
+    let code = answer::error_code(&parts.headers, &text);
+    if let Some(region) = answer::other_region(parts.status, &parts.headers, code.as_deref(), &text)
+    {
+        return Cause::OtherRegion { region };
+    }
     Cause::Status {
         status: parts.status.as_u16(),
-        code: answer::error_code(&parts.headers, &text),
+        code,
         retry_after: answer::retry_after(&parts.headers),
     }
 }
