@@ -23,7 +23,7 @@ const GAP: u64 = 16 << 10;
 /// A block that was not read while this many other bytes of its object were makes room.
 const STALE: u64 = 1 << 30;
 
-/// A bound on the bytes that all objects of a set of stores have requested ahead.
+/// A bound on bytes that all objects of a set of stores keep.
 #[derive(Debug)]
 pub(crate) struct Budget {
     left: AtomicU64,
@@ -34,12 +34,12 @@ impl Budget {
         Self { left: AtomicU64::new(bytes) }
     }
 
-    fn take(&self, bytes: u64) -> bool {
+    pub(crate) fn take(&self, bytes: u64) -> bool {
         let less = |left: u64| left.checked_sub(bytes);
         self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
     }
 
-    fn release(&self, bytes: u64) {
+    pub(crate) fn release(&self, bytes: u64) {
         self.left.fetch_add(bytes, Ordering::Relaxed);
     }
 }

@@ -22,9 +22,18 @@ pub(crate) struct StoredObject {
     pub(crate) net: Arc<Net>,
     pub(crate) version: ObjectVersion,
     pin: Pin,
-    /// The first bytes, which came when the object was opened.
-    front: Mutex<Option<Bytes>>,
+    front: Mutex<Front>,
+    /// For the fronts of all objects that are kept once they are open.
+    fronts: Arc<Budget>,
     ahead: Arc<ReadAhead>,
+}
+
+/// The first bytes of an object, which came when it was opened.
+#[derive(Default)]
+struct Front {
+    bytes: Option<Bytes>,
+    /// Whether they are kept for the life of the object, at the expense of the budget.
+    is_kept: bool,
 }
 
 /// One version of an object, and where it is.
@@ -67,12 +76,14 @@ impl StoredObject {
         key: Key,
         head: Head,
         front: Option<Bytes>,
-        budget: Arc<Budget>,
+        ahead: Arc<Budget>,
+        fronts: Arc<Budget>,
     ) -> Self {
         let pin = head.version.pin(bucket.endpoint.as_deref());
-        let ahead = Arc::new(ReadAhead::new(budget));
+        let ahead = Arc::new(ReadAhead::new(ahead));
         let version = ObjectVersion { bucket, key, head };
-        Self { net, version, pin, front: Mutex::new(front), ahead }
+        let front = Mutex::new(Front { bytes: front, is_kept: false });
+        Self { net, version, pin, front, fronts, ahead }
     }
 
     /// The bytes that came when the object was opened, if they are kept and have the whole range.
@@ -81,7 +92,22 @@ impl StoredObject {
         let front = self.front.lock().unwrap_or_else(PoisonError::into_inner);
         let start = usize::try_from(offset).ok()?;
         let end = start.checked_add(len)?;
-        front.as_ref().filter(|front| end <= front.len()).map(|front| front.slice(start..end))
+        let bytes = front.bytes.as_ref().filter(|bytes| end <= bytes.len())?;
+        Some(bytes.slice(start..end))
+    }
+
+    /// Releases the first bytes once the object is open. Those of a small object stay where there is
+    /// room, which costs less than another request.
+    fn release_front(&self, len: u64) {
+        let mut front = self.front.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(have) = front.bytes.as_ref().map(|bytes| bytes.len() as u64) else { return };
+        if len < have || front.is_kept {
+            return;
+        }
+        front.is_kept = have == self.version.head.len && self.fronts.take(have);
+        // A copy has no room to spare, as the buffer of an answer has.
+        let kept = front.bytes.take().filter(|_| front.is_kept);
+        front.bytes = kept.map(|bytes| Bytes::copy_from_slice(&bytes));
     }
 
     /// # Errors
@@ -216,15 +242,9 @@ impl Ranges for StoredObject {
         if self.check_process().is_err() {
             return;
         }
-        let mut front = self.front.lock().unwrap_or_else(PoisonError::into_inner);
-        // A small object stays, which costs less than another request.
-        let is_whole = |front: &Bytes| front.len() as u64 == self.version.head.len;
-        if offset == 0
-            && front.as_ref().is_some_and(|front| !is_whole(front) && len >= front.len() as u64)
-        {
-            *front = None;
+        if offset == 0 {
+            self.release_front(len);
         }
-        drop(front);
         self.ahead.drop_range(&(offset..offset.saturating_add(len)));
     }
 }
@@ -232,6 +252,10 @@ impl Ranges for StoredObject {
 impl Drop for StoredObject {
     /// Ends the requests of what nobody will read.
     fn drop(&mut self) {
+        let front = std::mem::take(self.front.get_mut().unwrap_or_else(PoisonError::into_inner));
+        if front.is_kept {
+            self.fronts.release(front.bytes.map_or(0, |bytes| bytes.len() as u64));
+        }
         if self.check_process().is_ok() {
             self.ahead.drop_range(&(0..u64::MAX));
         }
@@ -262,7 +286,7 @@ mod tests {
     use crate::version::Version;
 
     /// An object of a web server, whose front is these bytes of it.
-    fn object(net: Arc<Net>, front: &'static [u8], len: u64) -> StoredObject {
+    fn object(net: Arc<Net>, front: &'static [u8], len: u64, fronts: &Arc<Budget>) -> StoredObject {
         let hosts = Hosts::Web { allow_http: true };
         let gate = Gate::new(net.transport(), hosts, Arc::default());
         let limits = Limits { connections: 1, deadline: Duration::from_secs(1), hedge: false };
@@ -272,7 +296,7 @@ mod tests {
         let front = Some(Bytes::from_static(front));
         let ahead = Arc::new(Budget::new(1_000));
         let key = store::key(address).unwrap();
-        StoredObject::new(net, bucket, key, head, front, ahead)
+        StoredObject::new(net, bucket, key, head, front, ahead, Arc::clone(fronts))
     }
 
     fn transport() -> Arc<InMemory> {
@@ -280,9 +304,30 @@ mod tests {
     }
 
     #[test]
+    fn small_objects_are_kept_up_to_a_bound() {
+        let net = Arc::new(Net::new(transport()).unwrap());
+        let fronts = Arc::new(Budget::new(10));
+        let object = |len| object(Arc::clone(&net), b"abcdef", len, &fronts);
+        let is_kept = |object: &StoredObject| {
+            let len = object.len();
+            object.dont_need(0, 3);
+            assert!(object.in_front(0, 6).is_some(), "a part is still needed");
+            object.dont_need(0, len);
+            object.dont_need(0, len);
+            object.in_front(0, 6).is_some()
+        };
+        let first = object(6);
+        assert!(is_kept(&first));
+        assert!(!is_kept(&object(7)), "the object has more bytes");
+        assert!(!is_kept(&object(6)), "two are 12 bytes");
+        drop(first);
+        assert!(is_kept(&object(6)) && is_kept(&object(6)), "what goes makes room");
+    }
+
+    #[test]
     fn a_fork_does_not_wait_for_what_its_parent_requested() {
         let net = Arc::new(Net::of_another_process(transport()).unwrap());
-        let object = object(net, b"", 100);
+        let object = object(net, b"", 100, &Arc::new(Budget::new(0)));
         object.ahead.announce(0..50);
         let _pending = object.ahead.next().unwrap();
         let read = object.read_exact_at(0, &mut [0; 50]);
@@ -292,7 +337,7 @@ mod tests {
     #[test]
     fn a_representation_has_no_secret() {
         let net = Arc::new(Net::new(transport()).unwrap());
-        let object = object(net, b"", 100);
+        let object = object(net, b"", 100, &Arc::new(Budget::new(0)));
         let text = format!("{object:?}");
         assert!(text.contains("http://store.test/k?..."), "{text}");
         assert_eq!(object.hidden(), "sig=planted-secret");

@@ -38,6 +38,9 @@ const HEAD: Duration = Duration::from_secs(30);
 /// The bytes that an object is opened with: the header of any container, and the index of most.
 const FRONT: u64 = 1 << 20;
 
+/// The bytes of small objects that stay in memory for as long as they are open.
+const FRONTS: u64 = 64 << 20;
+
 /// The stores of one set of options: S3, Google Cloud Storage, Azure, the Hugging Face hub and web servers.
 ///
 /// No thread is started and nothing is asked before the first object is opened. Clones share
@@ -50,6 +53,8 @@ struct Shared {
     counters: Arc<Counters>,
     /// For bytes that are requested before they are read.
     ahead: Arc<Budget>,
+    /// For small objects, which are kept as they came.
+    fronts: Arc<Budget>,
     net: Mutex<Option<Arc<Net>>>,
     /// By `SCHEME://BUCKET`, repository, or `SCHEME://HOST[:PORT]` of a web server.
     buckets: Mutex<HashMap<String, Arc<Bucket>>>,
@@ -67,7 +72,8 @@ impl RemoteStores {
         let buckets = Mutex::default();
         let counters = Arc::default();
         let ahead = Arc::new(Budget::new(options.read_ahead));
-        Self(Arc::new(Shared { options, counters, ahead, net: Mutex::new(net), buckets }))
+        let fronts = Arc::new(Budget::new(FRONTS));
+        Self(Arc::new(Shared { options, counters, ahead, fronts, net: Mutex::new(net), buckets }))
     }
 
     /// Adds these stores to others, one for each scheme.
@@ -151,8 +157,7 @@ impl RemoteStores {
         let pinned = listed.filter(|listed| listed.pin != tbl_io::Pin::Unknown);
         if let Some(Object { len, pin, .. }) = pinned {
             let head = Head { len: *len, version: Version::of_pin(pin) };
-            let ahead = Arc::clone(&self.0.ahead);
-            return Ok(StoredObject::new(net, bucket, key, head, None, ahead));
+            return Ok(self.object(net, bucket, key, head, None));
         }
         let opening = open(Arc::clone(&bucket), key.clone());
         let (head, front) = net.engine().block_on(opening).and_then(|opened| opened)?;
@@ -164,8 +169,20 @@ impl RemoteStores {
             let found = head.version.pin(bucket.endpoint.as_deref());
             return Err(RangeFault::Changed { found }.into());
         }
+        Ok(self.object(net, bucket, key, head, Some(front)))
+    }
+
+    fn object(
+        &self,
+        net: Arc<Net>,
+        bucket: Arc<Bucket>,
+        key: Key,
+        head: Head,
+        front: Option<Bytes>,
+    ) -> StoredObject {
         let ahead = Arc::clone(&self.0.ahead);
-        Ok(StoredObject::new(net, bucket, key, head, Some(front), ahead))
+        let fronts = Arc::clone(&self.0.fronts);
+        StoredObject::new(net, bucket, key, head, front, ahead, fronts)
     }
 
     fn list_objects(&self, folder: &Location) -> Result<Vec<Object>, Refusal> {
