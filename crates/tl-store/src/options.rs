@@ -9,7 +9,8 @@ use std::time::Duration;
 #[non_exhaustive]
 pub struct StoreOptions {
     /// Options by name, as `object_store` has them for each kind of store: `region`, `endpoint`,
-    /// `access_key_id`, .., and for the Hugging Face hub `token` and `endpoint`. Beyond those, all kinds know `anonymous`, `allow_http`,
+    /// `access_key_id`, .., and for the Hugging Face hub `token` and `endpoint`. Beyond those, all kinds
+    /// know `anonymous`, `allow_http`, `ca_certificate` (a PEM file of further root certificates),
     /// `credentials` (`auto`, or `instance` to ask the machine's metadata server), and `unpinned`.
     /// They take precedence over the environment.
     pub options: BTreeMap<String, String>,
@@ -76,6 +77,11 @@ pub enum OptionError {
     /// The endpoint is the machine's metadata server.
     #[error("the endpoint {endpoint} is an address of the local link, where no store can be")]
     LinkLocal { endpoint: String },
+    /// The root certificates cannot be used.
+    #[error(
+        "invalid value of option \"ca_certificate\": {message}, expected a PEM file with certificates"
+    )]
+    Certificates { message: String },
     /// The client refused the settings.
     #[error("{store}: {message}")]
     Client { store: &'static str, message: String },
@@ -107,6 +113,8 @@ impl Common {
                 "anonymous" => common.anonymous = flag("anonymous", value)?,
                 "allow_http" => common.allow_http = flag("allow_http", value)?,
                 "unpinned" => common.unpinned = flag("unpinned", value)?,
+                // Connections use it.
+                "ca_certificate" => {}
                 "credentials" => common.instance = credentials(value)?,
                 name => others.push((name, value.as_str())),
             }

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use object_store::path::Path;
 use tbl_io::{Location, Object, RangeFault, ReadError, Source, Storage, Stores};
 use tokio::time::timeout;
 
@@ -28,6 +28,7 @@ use crate::options::StoreOptions;
 use crate::read::read;
 use crate::redirect;
 use crate::version::Version;
+use crate::web::certificates;
 
 /// The schemes that this crate opens.
 const SCHEMES: [&str; 8] = ["s3", "gs", "az", "abfs", "abfss", "hf", "https", "http"];
@@ -95,12 +96,14 @@ impl RemoteStores {
     }
 
     /// The threads and connections, started at the first use in this process.
-    fn net(&self) -> io::Result<Arc<Net>> {
+    fn net(&self) -> Result<Arc<Net>, Refusal> {
         let mut net = lock(&self.0.net);
-        match &*net {
-            Some(net) => Ok(Arc::clone(net)),
-            None => Ok(Arc::clone(net.insert(Net::of_process()?))),
+        if let Some(net) = &*net {
+            return Ok(Arc::clone(net));
         }
+        let file = self.0.options.options.get("ca_certificate");
+        let roots = file.map_or(Ok(Vec::new()), |file| certificates(Path::new(file)))?;
+        Ok(Arc::clone(net.insert(Net::of_process(&roots)?)))
     }
 
     /// The bucket of an address, with its connections.
@@ -233,7 +236,7 @@ fn path(key: &str, version: Option<String>) -> Result<Key, address::Defect> {
     if key.is_empty() || key.ends_with('/') {
         return Err(address::Defect::NoKey);
     }
-    let path = Path::parse(key).map_err(|_| address::Defect::BadKey)?;
+    let path = object_store::path::Path::parse(key).map_err(|_| address::Defect::BadKey)?;
     Ok(Key::Path { path, version })
 }
 

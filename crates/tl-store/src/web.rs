@@ -3,6 +3,7 @@
 use std::error::Error as _;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +11,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use rustls_platform_verifier::BuilderVerifierExt;
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls_platform_verifier::Verifier;
 
 use crate::gate::{Body, Transport, is_loopback, is_metadata, is_metadata_address};
+use crate::options::OptionError;
 
 /// Connections are kept for so long without a request. Stores close them after some 20 s or more.
 const IDLE: Duration = Duration::from_secs(15);
@@ -28,15 +33,40 @@ pub(crate) struct Web {
     local: [reqwest::Client; 2],
 }
 
+/// Reads root certificates from a PEM file.
+///
+/// # Errors
+/// When the file cannot be read, or has no certificate or an invalid one.
+pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, OptionError> {
+    let fault = |message: String| OptionError::Certificates { message };
+    let text = std::fs::read(path).map_err(|error| fault(error.to_string()))?;
+    let mut roots = RootCertStore::empty();
+    let mut certificates = Vec::new();
+    for certificate in CertificateDer::pem_slice_iter(&text) {
+        let certificate = certificate.map_err(|error| fault(format!("invalid PEM: {error}")))?;
+        roots.add(certificate.clone()).map_err(|error| fault(error.to_string()))?;
+        certificates.push(certificate);
+    }
+    if certificates.is_empty() {
+        return Err(fault("the file has no certificate".to_owned()));
+    }
+    Ok(certificates)
+}
+
 impl Web {
+    /// Connections to servers whose certificates the system or one of `roots` vouches for.
+    ///
     /// # Errors
     /// When the system's root certificates cannot be read.
-    pub(crate) fn new() -> io::Result<Self> {
+    pub(crate) fn new(roots: &[CertificateDer<'static>]) -> io::Result<Self> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let roots = roots.iter().cloned();
+        let verifier = Verifier::new_with_extra_roots(roots, Arc::clone(&provider));
         let tls = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .and_then(BuilderVerifierExt::with_platform_verifier)
             .map_err(io::Error::other)?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier.map_err(io::Error::other)?))
             .with_no_client_auth();
         let pool = |is_local: bool| {
             let builder = reqwest::Client::builder()
@@ -113,5 +143,110 @@ impl Resolve for Resolver {
             }
             Ok(Box::new(allowed.into_iter()) as Addrs)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::path::PathBuf;
+
+    use rustls::pki_types::PrivateKeyDer;
+    use rustls::{ServerConfig, ServerConnection, Stream};
+    use tbl_io::{Location, RangeFault, ReadError, Storage};
+
+    use super::*;
+    use crate::options::StoreOptions;
+    use crate::store::RemoteStores;
+
+    /// A certificate of 127.0.0.1 that only itself vouches for, and its key. It is made for this test.
+    const PEM: &str = "\
+-----BEGIN CERTIFICATE-----\n\
+MIIBRzCB7qADAgECAgEBMAoGCCqGSM49BAMCMBsxGTAXBgNVBAMMEHR1cmJvbG9h\n\
+ZGVyIHRlc3QwIBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAxMDEwMDAwMDBaMBsxGTAX\n\
+BgNVBAMMEHR1cmJvbG9hZGVyIHRlc3QwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC\n\
+AATCGSgKcuAkMxqnQG/9ShsKUCifwHGlC1MvD0bKk/PQGBnz/13VfjrF91ru2Rzi\n\
+L3a7uuJqHBclReCdg7oyscQhoyEwHzAPBgNVHREECDAGhwR/AAABMAwGA1UdEwEB\n\
+/wQCMAAwCgYIKoZIzj0EAwIDSAAwRQIhAJmRRotRGiyV+Ws+EeECiiuxyi/Afe2b\n\
+tB87Mrz1PmecAiAsM7194/OsrXJW0Ivgz1DiIM9MDT4A/BMfj06eFrNs6Q==\n\
+-----END CERTIFICATE-----\n\
+-----BEGIN PRIVATE KEY-----\n\
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgLmNbpZ0+vXmUtjpt\n\
+5tgQ0KzvqNjRRCz9ox4eL+Bf6yuhRANCAATCGSgKcuAkMxqnQG/9ShsKUCifwHGl\n\
+C1MvD0bKk/PQGBnz/13VfjrF91ru2RziL3a7uuJqHBclReCdg7oyscQh\n\
+-----END PRIVATE KEY-----\n";
+
+    fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("roots.pem");
+        std::fs::write(&path, text).unwrap();
+        (root, path)
+    }
+
+    #[test]
+    fn only_files_with_certificates_are_roots() {
+        let (_root, good) = file(PEM);
+        assert_eq!(certificates(&good).unwrap().len(), 1, "a key is no certificate");
+        for (text, expected) in [
+            ("", "the file has no certificate"),
+            ("-----BEGIN CERTIFICATE-----\nAAAA\n", "invalid PEM: "),
+            ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "BadEncoding"),
+        ] {
+            let (_root, path) = file(text);
+            let refused = certificates(&path).unwrap_err().to_string();
+            assert!(refused.contains(expected) && refused.contains("ca_certificate"), "{refused}");
+        }
+        let missing = certificates(Path::new("/nonexistent")).unwrap_err().to_string();
+        assert!(missing.contains("No such file"), "{missing}");
+    }
+
+    /// Answers requests for ranges of `0123456789`, over TLS.
+    fn serve(listener: &TcpListener) {
+        let certificate = CertificateDer::from_pem_slice(PEM.as_bytes()).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(PEM.as_bytes()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate], key)
+            .unwrap();
+        let config = Arc::new(config);
+        for socket in listener.incoming() {
+            let mut socket = socket.unwrap();
+            let mut connection = ServerConnection::new(Arc::clone(&config)).unwrap();
+            let mut stream = Stream::new(&mut connection, &mut socket);
+            // A client that refuses the certificate breaks off.
+            let Ok(1..) = stream.read(&mut [0; 4096]) else { continue };
+            let answer = b"HTTP/1.1 206 Partial Content\r\nETag: \"a\"\r\nContent-Length: 10\r\n\
+                Content-Range: bytes 0-9/10\r\nConnection: close\r\n\r\n0123456789";
+            stream.write_all(answer).unwrap();
+            connection.send_close_notify();
+            connection.complete_io(&mut socket).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_root_of_the_user_vouches_for_a_server() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let url = Location::new(format!("https://{}/k", listener.local_addr().unwrap()));
+        // It ends with the process.
+        std::thread::spawn(move || serve(&listener));
+        let (_root, path) = file(PEM);
+        let mut options = StoreOptions::default();
+        let refused = RemoteStores::new(options.clone()).open(&url, None).unwrap_err();
+        let ReadError::Store { source: RangeFault::NoAnswer { source, .. }, .. } =
+            refused
+        else {
+            panic!("{refused}");
+        };
+        assert!(source.to_string().contains("certificate"), "{source}");
+        let path = path.to_str().unwrap().to_owned();
+        options.options.insert("ca_certificate".to_owned(), path);
+        let object = RemoteStores::new(options).open(&url, None).unwrap();
+        let mut bytes = [0; 10];
+        object.read_exact_at(0, &mut bytes).unwrap();
+        assert_eq!(&bytes, b"0123456789");
     }
 }
