@@ -113,7 +113,11 @@ fn failed(error: &reqwest::Error) -> io::Error {
     let mut text = String::new();
     let mut source = error.source();
     while let Some(error) = source {
-        if let Some(error) = error.downcast_ref::<io::Error>() {
+        if let Some(mut error) = error.downcast_ref::<io::Error>() {
+            // One may hold another that is not its source.
+            while let Some(inner) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
+                error = inner;
+            }
             kind = error.kind();
         }
         text = error.to_string();
@@ -236,7 +240,7 @@ C1MvD0bKk/PQGBnz/13VfjrF91ru2RziL3a7uuJqHBclReCdg7oyscQh\n\
         let (_root, path) = file(PEM);
         let mut options = StoreOptions::default();
         let refused = RemoteStores::new(options.clone()).open(&url, None).unwrap_err();
-        let ReadError::Store { source: RangeFault::NoAnswer { source, .. }, .. } =
+        let ReadError::Store { source: RangeFault::NoAnswer { tries: 1, source, .. }, .. } =
             refused
         else {
             panic!("{refused}");
