@@ -133,6 +133,8 @@ def test_messages_have_no_secret(
     assert "status 403 InvalidAccessKeyId, 1 try" in message
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, "/nonexistent")
     message = refused("s3://bucket/train-0.tbl", storage_options={"endpoint": endpoint})
     assert "no credentials for S3" in message
     assert "expected text for 'token'" in refused("s3://b/k", storage_options={"token": [SECRET]})

@@ -15,6 +15,7 @@ use reqwest::Url;
 use crate::address::Store;
 use crate::gate::{self, Hosts};
 use crate::options::{Common, OptionError, Pair};
+use crate::profile::{Profile, ProfileFiles};
 
 /// The address of machines' metadata servers, and of containers' ones.
 const METADATA: [&str; 3] =
@@ -131,10 +132,22 @@ fn s3<C: HttpConnector>(
         .with_bucket_name(bucket)
         .with_client_options(client_options())
         .with_retry(no_retries());
+    let has = |key| builder.get_config_value(&key).is_some();
+    let mut has_keys =
+        has(AmazonS3ConfigKey::AccessKeyId) || has(AmazonS3ConfigKey::SecretAccessKey);
+    let has_web_identity =
+        has(AmazonS3ConfigKey::WebIdentityTokenFile) && has(AmazonS3ConfigKey::RoleArn);
+    let has_container = has(AmazonS3ConfigKey::ContainerCredentialsFullUri)
+        || has(AmazonS3ConfigKey::ContainerCredentialsRelativeUri);
+    if !(common.anonymous || has_keys || has_web_identity || has_container || common.instance) {
+        builder = with_profile(builder, ProfileFiles::of_environment().read()?);
+        has_keys = builder.get_config_value(&AmazonS3ConfigKey::AccessKeyId).is_some();
+    }
     let value = |key| builder.get_config_value(&key);
     let region = value(AmazonS3ConfigKey::Region).unwrap_or_else(|| "us-east-1".to_owned());
     let given = value(AmazonS3ConfigKey::S3Endpoint).or(value(AmazonS3ConfigKey::Endpoint));
     let endpoint = given.map(|given| Endpoint::parse(&given, common)).transpose()?;
+    let container = value(AmazonS3ConfigKey::ContainerCredentialsFullUri);
     let mut hosts = instance_hosts(common);
     match &endpoint {
         Some(endpoint) => hosts.push(endpoint.origin.clone()),
@@ -143,13 +156,6 @@ fn s3<C: HttpConnector>(
             format!("https://{bucket}.s3.{region}.amazonaws.com"),
         ]),
     }
-    let has = |key| value(key).is_some();
-    let has_keys = has(AmazonS3ConfigKey::AccessKeyId) || has(AmazonS3ConfigKey::SecretAccessKey);
-    let has_web_identity =
-        has(AmazonS3ConfigKey::WebIdentityTokenFile) && has(AmazonS3ConfigKey::RoleArn);
-    let container = value(AmazonS3ConfigKey::ContainerCredentialsFullUri);
-    let has_container =
-        container.is_some() || has(AmazonS3ConfigKey::ContainerCredentialsRelativeUri);
     if has_web_identity && !has_keys {
         hosts.push(match value(AmazonS3ConfigKey::StsEndpoint) {
             Some(given) => Endpoint::parse(&given, common)?.origin,
@@ -168,6 +174,26 @@ fn s3<C: HttpConnector>(
     let store = Arc::new(store.map_err(|error| refused(STORE, &error))?);
     let endpoint = endpoint.map(|endpoint| endpoint.name);
     Ok(Client { pages: store.clone(), store, endpoint, unpinned: common.unpinned })
+}
+
+/// Adds the settings of a profile to those that were given.
+fn with_profile(mut builder: AmazonS3Builder, profile: Profile) -> AmazonS3Builder {
+    let has = |key| builder.get_config_value(&key).is_some();
+    let has_region = has(AmazonS3ConfigKey::Region);
+    let has_endpoint = has(AmazonS3ConfigKey::Endpoint) || has(AmazonS3ConfigKey::S3Endpoint);
+    let settings = [
+        (AmazonS3ConfigKey::AccessKeyId, profile.access_key_id),
+        (AmazonS3ConfigKey::SecretAccessKey, profile.secret_access_key),
+        (AmazonS3ConfigKey::Token, profile.session_token),
+        (AmazonS3ConfigKey::Region, profile.region.filter(|_| !has_region)),
+        (AmazonS3ConfigKey::Endpoint, profile.endpoint_url.filter(|_| !has_endpoint)),
+    ];
+    for (key, value) in settings {
+        if let Some(value) = value {
+            builder = builder.with_config(key, value);
+        }
+    }
+    builder
 }
 
 fn gcs<C: HttpConnector>(

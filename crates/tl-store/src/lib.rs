@@ -21,6 +21,7 @@ mod net;
 mod object;
 mod options;
 mod pace;
+mod profile;
 mod read;
 mod redirect;
 mod store;

@@ -71,6 +71,21 @@ pub enum OptionError {
          public data, or credentials=instance to ask the machine's metadata server"
     )]
     NoCredentials { store: &'static str },
+    /// The profile that `AWS_PROFILE` names is in neither of the profile files.
+    #[error(
+        "unknown profile {profile:?}: expected AWS_PROFILE to name one of ~/.aws/config or ~/.aws/credentials"
+    )]
+    NoProfile { profile: String },
+    /// The keys of a profile are to come from elsewhere.
+    #[error(
+        "the profile {profile:?} has {setting}, which is not supported: expected keys in the \
+         environment (`aws configure export-credentials --format env` prints them), or \
+         anonymous=true for public data"
+    )]
+    Profile { profile: String, setting: &'static str },
+    /// A profile file cannot be read.
+    #[error("{path}: {message}")]
+    ProfileFile { path: String, message: String },
     /// The endpoint would send credentials and data unencrypted.
     #[error("the endpoint {endpoint} is not encrypted: expected https:// or allow_http=true")]
     NotEncrypted { endpoint: String },

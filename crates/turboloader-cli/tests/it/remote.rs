@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use store_server::{Dialect, Service, serve};
 
-use crate::support::{json_lines, photos, tl};
+use crate::support::{command, finished, json_lines, photos, tl};
 
 /// A service with the files of a folder in the bucket `b`.
 fn service(folder: &Path) -> Arc<Service> {
@@ -89,6 +89,40 @@ fn commands_answer_for_urls_as_for_files() {
     assert!(!refused.contains("planted"), "{refused}");
     let usage = tl(["info", "s3://b/a.tbl", "--store", "planted"]).error(2);
     assert!(usage.contains("expected KEY=VALUE"), "{usage}");
+}
+
+#[test]
+fn a_profile_of_the_aws_tools_has_keys_and_an_endpoint() {
+    let root = tempfile::tempdir().unwrap();
+    let server = serve(service(root.path()), 0).unwrap();
+    let config = root.path().join("config");
+    let endpoint = server.endpoint();
+    let text =
+        format!("[profile lab]\nendpoint_url = {endpoint}\n[profile corp]\nsso_session = a\n");
+    std::fs::write(&config, text).unwrap();
+    let credentials = root.path().join("credentials");
+    let keys = "[lab]\naws_access_key_id = dummy\naws_secret_access_key = planted\n";
+    std::fs::write(&credentials, keys).unwrap();
+    let info = |profile: &str, store: &[&str]| {
+        let mut command = command(["info", "s3://photos/"].iter().chain(store));
+        command.env("AWS_CONFIG_FILE", &config).env("AWS_SHARED_CREDENTIALS_FILE", &credentials);
+        for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"] {
+            command.env_remove(name);
+        }
+        finished(command.env("AWS_PROFILE", profile).output().unwrap())
+    };
+    assert_eq!(info("lab", &[]).code, Some(0));
+    let refused = info("corp", &[]).error(2);
+    assert!(refused.contains("the profile \"corp\" has sso_session, which is not"), "{refused}");
+    let unknown = info("other", &[]).error(2);
+    assert!(unknown.contains("unknown profile \"other\""), "{unknown}");
+    // Keys of options, and none at all, need no profile.
+    let endpoint = format!("endpoint={endpoint}");
+    let keys = ["access_key_id=dummy", "secret_access_key=x", &endpoint];
+    let keys = keys.map(|key| ["--store", key]).concat();
+    assert_eq!(info("other", &keys).code, Some(0));
+    let anonymous = ["--store", "anonymous=true", "--store", &endpoint];
+    assert!(info("other", &anonymous).error(2).contains("status 403 AccessDenied"));
 }
 
 #[test]
