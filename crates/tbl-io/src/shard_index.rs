@@ -121,12 +121,13 @@ impl ShardIndex {
                 let kept = kept_ranges(&part, shard.bytes).map_err(defect)?;
                 let source = self.source_of(shard, stores, Some(kept))?;
                 let file = TblFile::from_source(source.clone(), ReadOptions::default());
-                let file = file.map_err(|error| match error {
+                let file = file.map_err(|error| {
                     // Nothing was asked of the store.
-                    ReadError::Remote { .. } => {
+                    if matches!(error, ReadError::Remote { .. }) {
                         defect(FormatError::Unreadable { what: "front of a TBL file" })
+                    } else {
+                        error
                     }
-                    error => error,
                 })?;
                 source.release_front();
                 Box::new(file)

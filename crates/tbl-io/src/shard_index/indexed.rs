@@ -28,15 +28,14 @@ impl Indexed {
 
     /// The fault, with the index if the object is not the one that was indexed, or is gone.
     fn fault(&self, fault: RangeFault) -> RangeFault {
-        let index = || self.index.clone();
-        match fault {
-            RangeFault::Changed { found } => {
-                RangeFault::ChangedSinceIndexed { found, index: index() }
-            }
-            RangeFault::Refused { status: 404, .. } => {
-                RangeFault::MissingSinceIndexed { index: index() }
-            }
-            fault => fault,
+        let index = self.index.clone();
+        if let RangeFault::Refused { status: 404, .. } = fault {
+            return RangeFault::MissingSinceIndexed { index };
+        }
+        if let RangeFault::Changed { found } = fault {
+            RangeFault::ChangedSinceIndexed { found, index }
+        } else {
+            fault
         }
     }
 }
