@@ -88,12 +88,16 @@ impl StoredObject {
 
     /// The bytes that came when the object was opened, if they are kept and have the whole range.
     pub(crate) fn in_front(&self, offset: u64, len: usize) -> Option<Bytes> {
+        self.front_of(offset, len).filter(|bytes| bytes.len() == len)
+    }
+
+    /// The first bytes of a range, as far as they came when the object was opened and are kept.
+    fn front_of(&self, offset: u64, len: usize) -> Option<Bytes> {
         self.check_process().ok()?;
         let front = self.front.lock().unwrap_or_else(PoisonError::into_inner);
-        let start = usize::try_from(offset).ok()?;
-        let end = start.checked_add(len)?;
-        let bytes = front.bytes.as_ref().filter(|bytes| end <= bytes.len())?;
-        Some(bytes.slice(start..end))
+        let bytes = front.bytes.as_ref()?;
+        let start = usize::try_from(offset).ok().filter(|start| *start <= bytes.len())?;
+        Some(bytes.slice(start..start.saturating_add(len).min(bytes.len())))
     }
 
     /// Releases the first bytes once the object is open. Those of a small object stay where there is
@@ -187,12 +191,14 @@ impl Ranges for StoredObject {
         let mut pieces = Vec::new();
         let mut tasks = Vec::new();
         for (number, part) in parts.iter_mut().enumerate() {
-            if let Some(front) = self.in_front(part.offset, part.bytes.len()) {
-                part.bytes.copy_from_slice(&front);
-                continue;
-            }
             let end = part.offset + part.bytes.len() as u64;
-            let mut start = part.offset + self.ahead.read(part.offset, part.bytes) as u64;
+            let front = self.front_of(part.offset, part.bytes.len()).unwrap_or_default();
+            let (from_front, rest) = part.bytes.split_at_mut(front.len());
+            from_front.copy_from_slice(&front);
+            let mut start = part.offset + front.len() as u64;
+            if start < end {
+                start += self.ahead.read(start, rest) as u64;
+            }
             while start < end {
                 let stop = end.min(start + REQUEST);
                 let at = usize::try_from(start - part.offset).unwrap_or(usize::MAX);
@@ -232,8 +238,9 @@ impl Ranges for StoredObject {
         }
         let end = offset.saturating_add(len).min(self.version.head.len);
         let len = usize::try_from(len).unwrap_or(usize::MAX);
-        if self.in_front(offset, len).is_none() {
-            self.ahead.announce(offset..end);
+        let start = offset + self.front_of(offset, len).map_or(0, |front| front.len() as u64);
+        if start < end {
+            self.ahead.announce(start..end);
             self.request_ahead();
         }
     }

@@ -129,7 +129,19 @@ fn a_profile_of_the_aws_tools_has_keys_and_an_endpoint() {
 fn an_archive_is_opened_with_few_requests() {
     let root = tempfile::tempdir().unwrap();
     let archive = root.path().join("a.tar");
-    let photos = photos();
+    let photos = tempfile::tempdir().unwrap();
+    // More than comes when an object is opened.
+    for copy in 0..3 {
+        for class in ["animals", "food"] {
+            let folder = photos.path().join(format!("{class}{copy}"));
+            std::fs::create_dir(&folder).unwrap();
+            for photo in std::fs::read_dir(self::photos().join(class)).unwrap() {
+                let photo = photo.unwrap();
+                std::fs::copy(photo.path(), folder.join(photo.file_name())).unwrap();
+            }
+        }
+    }
+    let photos = photos.path();
     let args = ["convert".as_ref(), photos.as_os_str(), "-o".as_ref(), archive.as_os_str()];
     tl(args.into_iter().chain(["--to", "tar", "--quiet"].map(AsRef::as_ref))).good();
     let service = service(root.path());
@@ -140,6 +152,9 @@ fn an_archive_is_opened_with_few_requests() {
     tl(["ls", "s3://b/a.tar"].iter().chain(&store)).good();
     let counts = service.counts();
     assert!(counts.gets <= 4, "{counts:?}");
+    // No byte is requested twice.
+    let bytes = std::fs::metadata(&archive).unwrap().len();
+    assert!(bytes > 1 << 20 && counts.bytes <= bytes, "{counts:?} for {bytes} bytes");
 }
 
 #[test]
@@ -199,7 +214,7 @@ fn the_folder_of_an_index_is_a_bucket_or_a_repository_at_least() {
     }
     let index = root.path().join("x.tlidx");
     let run = |dialect, options: &[&str], urls: &[&str]| {
-        let mut service = Service::new(dialect);
+        let service = Service::new(dialect);
         service.objects.put_folder("b", root.path()).unwrap();
         let server = serve(Arc::new(service), 0).unwrap();
         let endpoint = format!("endpoint={}", server.endpoint());
@@ -233,7 +248,7 @@ fn a_shard_that_the_hub_has_under_another_name_is_an_error_that_says_so() {
     let moved = tempfile::tempdir().unwrap();
     let index = moved.path().join("a.tlidx");
     let run = |name: &str, folder: &Path, args: &[&str]| {
-        let mut service = Service::new(Dialect::Hub);
+        let service = Service::new(Dialect::Hub);
         service.objects.put_folder(name, folder).unwrap();
         let server = serve(Arc::new(service), 0).unwrap();
         let endpoint = format!("endpoint={}", server.endpoint());
