@@ -23,13 +23,15 @@ pub(crate) enum Version {
 impl Version {
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        match (text(ETAG), text(LAST_MODIFIED)) {
-            (Some(tag), _) if !tag.trim().is_empty() => Self::of_tag(tag),
-            (_, Some(date)) if !date.trim().is_empty() => Self::Modified(date.trim().to_owned()),
-            (_, _) => Self::Unknown,
+        match (text(ETAG).map_or(Self::Unknown, Self::of_tag), text(LAST_MODIFIED)) {
+            (Self::Unknown, Some(date)) if !date.trim().is_empty() => {
+                Self::Modified(date.trim().to_owned())
+            }
+            (version, _) => version,
         }
     }
 
+    /// Every version of an object has the same empty tag, which is therefore none.
     pub(crate) fn of_tag(tag: &str) -> Self {
         let tag = tag.trim();
         let (strong, is_weak) = match tag.strip_prefix("W/") {
@@ -37,7 +39,12 @@ impl Version {
             None => (tag, false),
         };
         let unquoted = strong.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
-        Self::Tag { tag: unquoted.unwrap_or(strong).to_owned(), is_weak }
+        let tag = unquoted.unwrap_or(strong);
+        if tag.trim().is_empty() {
+            Self::Unknown
+        } else {
+            Self::Tag { tag: tag.to_owned(), is_weak }
+        }
     }
 
     /// Reads what [`pin`](Self::pin) wrote.
@@ -94,6 +101,19 @@ mod tests {
             for endpoint in [None, Some("http://127.0.0.1:9000")] {
                 assert_eq!(Version::of_pin(&version.pin(endpoint)), version);
             }
+        }
+    }
+
+    #[test]
+    fn an_empty_tag_is_none() {
+        for tag in ["", " ", "\"\"", "W/\"\"", "W/", "\" \""] {
+            assert_eq!(Version::of_tag(tag), Version::Unknown, "{tag:?}");
+            let mut headers = HeaderMap::new();
+            headers.insert(ETAG, tag.parse().unwrap());
+            assert_eq!(Version::of(&headers), Version::Unknown, "{tag:?}");
+            let date = "Sat, 01 Jan 2022 00:00:00 GMT";
+            headers.insert(LAST_MODIFIED, date.parse().unwrap());
+            assert_eq!(Version::of(&headers), Version::Modified(date.to_owned()), "{tag:?}");
         }
     }
 
