@@ -13,6 +13,7 @@ use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange};
 use reqwest::Url;
+use tokio::time::Instant;
 
 use crate::address::redact;
 use crate::answer::{self, Head};
@@ -130,6 +131,17 @@ impl Bucket {
         self.counters.received(bytes);
     }
 
+    /// Slows the requests down where the answer asks for that.
+    pub(crate) fn note(&self, cause: &Cause) {
+        if cause.is_throttling() {
+            self.connections.throttled();
+        }
+        if let Cause::Status { retry_after: Some(pause), status, code } = cause {
+            self.connections.pause_growth(Instant::now() + *pause);
+            self.pace.pause(*pause, *status, code.as_deref());
+        }
+    }
+
     /// A number from 0 to 1 for delays.
     pub(crate) fn random(&self) -> f64 {
         // SplitMix64 (Steele, Lea and Flood 2014) over a counter.
@@ -200,17 +212,17 @@ impl Bucket {
     }
 
     /// A page of the keys below a prefix. With `by_folder` it has the objects of the prefix itself,
-    /// and the prefixes of those below. `None` for a web server, which has no listings.
+    /// and the prefixes of those below. A web server, which lists nothing, is not asked.
     pub(crate) async fn page(
         &self,
         prefix: &str,
         by_folder: bool,
         token: Option<String>,
-    ) -> Option<Result<Page, Cause>> {
+    ) -> Result<Page, Cause> {
         let client = match &self.kind {
             Kind::Client(client) => client,
-            Kind::Hub(hub) => return Some(hub.page(prefix, by_folder, token).await),
-            Kind::Web(_) => return None,
+            Kind::Hub(hub) => return hub.page(prefix, by_folder, token).await,
+            Kind::Web(_) => return Err(Cause::Forbidden { host: Box::default() }),
         };
         let options = PaginatedListOptions {
             delimiter: by_folder.then_some("/".into()),
@@ -219,7 +231,7 @@ impl Bucket {
         };
         let prefix = Some(prefix).filter(|prefix| !prefix.is_empty());
         let page = client.pages.list_paginated(prefix, options).await;
-        Some(page.map(Page::from).map_err(|error| failed(&error)))
+        page.map(Page::from).map_err(|error| failed(&error))
     }
 }
 

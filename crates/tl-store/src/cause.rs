@@ -25,6 +25,11 @@ pub(crate) enum Cause {
     Short {
         received: u64,
     },
+    /// Bytes still arrived at the deadline.
+    Unfinished {
+        received: u64,
+        asked: u64,
+    },
     Defect(Defect),
     OtherRegion {
         region: Box<str>,
@@ -48,7 +53,7 @@ impl Cause {
             }
             // A certificate that is refused stays so.
             Self::Broken(error) => error.kind() != io::ErrorKind::InvalidData,
-            Self::Silent(_) | Self::Short { .. } => true,
+            Self::Silent(_) | Self::Short { .. } | Self::Unfinished { .. } => true,
             Self::Defect(_)
             | Self::OtherRegion { .. }
             | Self::Forbidden { .. }
@@ -60,6 +65,11 @@ impl Cause {
     pub(crate) fn is_throttling(&self) -> bool {
         matches!(self, Self::Status { status, code, .. }
             if crate::counters::is_throttling(*status) || code.as_deref() == Some("SlowDown"))
+    }
+
+    /// Whether nothing is known but that no byte came.
+    pub(crate) fn is_silence(&self) -> bool {
+        matches!(self, Self::Silent(_))
     }
 
     /// Whether no connection was made at all.
@@ -91,6 +101,11 @@ impl Cause {
             Self::Short { received } => {
                 let text = format!("the answer ended after {received} bytes");
                 let source = io::Error::new(io::ErrorKind::UnexpectedEof, text);
+                RangeFault::NoAnswer { tries, elapsed, source }
+            }
+            Self::Unfinished { received, asked } => {
+                let text = format!("received {received} of {asked} bytes by the deadline");
+                let source = io::Error::new(io::ErrorKind::TimedOut, text);
                 RangeFault::NoAnswer { tries, elapsed, source }
             }
             Self::Defect(Defect::Unusable(unusable)) => RangeFault::Unusable(unusable),

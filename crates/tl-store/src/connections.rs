@@ -134,6 +134,12 @@ impl Connections {
         self.lock().period.throttled += 1;
     }
 
+    /// The limit does not grow before that time: nothing is learnt while nothing may be sent.
+    pub(crate) fn pause_growth(&self, until: Instant) {
+        let mut state = self.lock();
+        state.no_growth_until = state.no_growth_until.max(until + PAUSE);
+    }
+
     /// Requests that may be under way, and those that are.
     #[cfg(test)]
     pub(crate) fn now(&self) -> (usize, usize) {

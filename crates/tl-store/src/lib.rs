@@ -26,6 +26,7 @@ mod read;
 mod redirect;
 mod store;
 mod transfer;
+mod tries;
 mod version;
 mod web;
 

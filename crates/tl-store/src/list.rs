@@ -1,24 +1,17 @@
 //! Listings: all objects below a prefix.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use object_store::list::PaginatedListResult;
 use tbl_io::{Object, RangeFault};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout};
 
 use crate::bucket::Bucket;
-use crate::cause::Cause;
-use crate::counters::Count;
+use crate::tries::repeated;
 use crate::version::Version;
 
 /// Prefixes that are listed at once.
 const AT_ONCE: usize = 32;
-/// The time for one page.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Requests for one page.
-const TRIES: u32 = 10;
 
 /// A part of a listing.
 #[derive(Debug, Default)]
@@ -127,29 +120,5 @@ async fn page(
     by_folder: bool,
     token: Option<String>,
 ) -> Result<Page, RangeFault> {
-    let started = Instant::now();
-    let mut tries = 1;
-    loop {
-        let page = {
-            let _permit = bucket.connections.permit(true).await;
-            let page = bucket.page(prefix, by_folder, token.clone());
-            timeout(PATIENCE, page).await.unwrap_or(Some(Err(Cause::Silent(PATIENCE))))
-        };
-        let cause = match page {
-            Some(Ok(page)) => return Ok(page),
-            Some(Err(cause)) => cause,
-            None => Cause::Forbidden { host: Box::default() },
-        };
-        let elapsed = started.elapsed();
-        if !cause.may_pass() || tries == TRIES || elapsed > bucket.deadline {
-            return Err(cause.fault(bucket.endpoint.as_deref(), tries, elapsed));
-        }
-        if cause.is_throttling() {
-            bucket.connections.throttled();
-        }
-        bucket.counters.count(Count::Retry);
-        let delay = Duration::from_millis(100 << tries.min(6)).mul_f64(bucket.random());
-        sleep(delay + bucket.pace.retry()).await;
-        tries += 1;
-    }
+    repeated(bucket, || bucket.page(prefix, by_folder, token.clone())).await
 }

@@ -20,7 +20,8 @@ pub struct StoreOptions {
     /// Bytes that are requested before they are read, where readers announce them. Default 256 MiB:
     /// half a second of 4 Gbit/s.
     pub read_ahead: u64,
-    /// The time after which a range has failed, repetitions included. Default 180 s.
+    /// The time after which a range has failed, from its first request on and repetitions included.
+    /// Default 180 s.
     pub deadline: Duration,
     /// Whether requests that are late are sent once more, at most 2 in 100. Default true.
     pub hedge: bool,

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::cause::Cause;
+
 /// Answers that the usual times are taken from.
 const REMEMBERED: usize = 256;
 /// Fewer say nothing about the slowest hundredth.
@@ -19,7 +21,11 @@ const EARLIEST_HEDGE: Duration = Duration::from_millis(50);
 pub(crate) const SILENCE: Duration = Duration::from_secs(1);
 /// The part of requests, and of bytes, that hedges may add.
 const HEDGES: f64 = 0.02;
-/// The part of requests that may be repetitions, and how many may be saved up.
+/// The delay before the second try, which doubles with each try, and the longest one. Ten tries with
+/// them take some 11 s, so that they outlast a short outage; a store that is back is noticed in 3 s.
+const DELAY: Duration = Duration::from_millis(100);
+const MOST_DELAY: Duration = Duration::from_secs(3);
+/// The part of requests that may be repeated soon, and how many such repetitions may be saved up.
 const RETRIES: f64 = 0.2;
 const RETRIES_SAVED: f64 = 64.0;
 
@@ -41,8 +47,15 @@ struct State {
     hedged_bytes: f64,
     retries: f64,
     retries_filled: Instant,
-    /// The store asked to be left alone until then.
-    quiet_until: Option<Instant>,
+    quiet: Option<Quiet>,
+}
+
+/// A pause that the store asked for, and its answer.
+#[derive(Debug)]
+struct Quiet {
+    until: Instant,
+    status: u16,
+    code: Option<Box<str>>,
 }
 
 impl Pace {
@@ -56,7 +69,7 @@ impl Pace {
             hedged_bytes: (8 << 20) as f64,
             retries: RETRIES_SAVED,
             retries_filled: Instant::now(),
-            quiet_until: None,
+            quiet: None,
         };
         Self { state: Mutex::new(state) }
     }
@@ -116,27 +129,48 @@ impl Pace {
         may
     }
 
-    /// Takes the allowance for a repetition. Beyond it one a second is allowed, and this returns the
-    /// time to wait.
-    pub(crate) fn retry(&self) -> Duration {
+    /// The wait before a repetition after `tries` requests, which is about to be sent. It is the
+    /// longest one where the allowance is used up. `random` is from 0 to 1.
+    pub(crate) fn delay(&self, tries: u32, random: f64) -> Duration {
+        let delay = if self.may_retry_soon() {
+            DELAY.saturating_mul(1 << tries.saturating_sub(1).min(10)).min(MOST_DELAY)
+        } else {
+            MOST_DELAY
+        };
+        // Requests that failed together are not repeated together.
+        delay.mul_f64(0.5 + random / 2.0)
+    }
+
+    /// Takes the allowance for a repetition, of which there is one a second besides.
+    fn may_retry_soon(&self) -> bool {
         let now = Instant::now();
         let mut state = self.lock();
         let filled = (now - state.retries_filled).as_secs_f64();
         state.retries_filled = now;
-        state.retries = (state.retries + filled).min(RETRIES_SAVED) - 1.0;
-        Duration::from_secs_f64((-state.retries).max(0.0))
+        state.retries = (state.retries + filled).min(RETRIES_SAVED);
+        let may = state.retries >= 1.0;
+        if may {
+            state.retries -= 1.0;
+        }
+        may
     }
 
-    /// The store asked for a pause.
-    pub(crate) fn quiet(&self, pause: Duration) {
+    /// The store asked for a pause, with this answer.
+    pub(crate) fn pause(&self, pause: Duration, status: u16, code: Option<&str>) {
         let until = Instant::now() + pause;
         let mut state = self.lock();
-        state.quiet_until = Some(state.quiet_until.map_or(until, |other| other.max(until)));
+        if state.quiet.as_ref().is_none_or(|quiet| quiet.until < until) {
+            state.quiet = Some(Quiet { until, status, code: code.map(Box::from) });
+        }
     }
 
-    /// The end of the pause that the store asked for, if it is not over.
-    pub(crate) fn quiet_until(&self) -> Option<Instant> {
-        self.lock().quiet_until.filter(|until| *until > Instant::now())
+    /// The end of the pause that the store asked for, if it is not over, and the cause of requests
+    /// that cannot wait for it.
+    pub(crate) fn quiet(&self) -> Option<(Instant, Cause)> {
+        let state = self.lock();
+        let quiet = state.quiet.as_ref().filter(|quiet| quiet.until > Instant::now())?;
+        let Quiet { status, ref code, until } = *quiet;
+        Some((until, Cause::Status { status, code: code.clone(), retry_after: None }))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -207,12 +241,20 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn retries_beyond_the_allowance_wait() {
+    async fn repetitions_beyond_the_allowance_wait_longest() {
         let pace = Pace::new();
-        let waits: Vec<_> = (0..70).map(|_| pace.retry().as_secs()).collect();
-        assert!(waits[..64].iter().all(|wait| *wait == 0), "{waits:?}");
-        assert_eq!(waits[64..], [1, 2, 3, 4, 5, 6]);
-        tokio::time::sleep(Duration::from_secs(30)).await;
-        assert_eq!(pace.retry(), Duration::ZERO);
+        let delays: Vec<_> = (0..10_000).map(|_| pace.delay(1, 1.0)).collect();
+        assert!(delays[..64].iter().all(|delay| *delay == DELAY), "{delays:?}");
+        assert!(delays[64..].iter().all(|delay| *delay == MOST_DELAY), "no debt is kept");
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let delays = [(); 3].map(|()| pace.delay(2, 0.0));
+        assert_eq!(delays, [DELAY, DELAY, MOST_DELAY / 2], "one a second");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn ten_tries_outlast_five_seconds() {
+        let pace = Pace::new();
+        let least: Duration = (1..10).map(|tries| pace.delay(tries, 0.0)).sum();
+        assert!(least > Duration::from_secs(5), "{least:?}");
     }
 }

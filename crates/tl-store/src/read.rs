@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tbl_io::{Pin, RangeFault};
-use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::answer::{Defect, Head};
 use crate::bucket::{Bucket, Key};
@@ -14,17 +14,11 @@ use crate::cause::Cause;
 use crate::counters::Count;
 use crate::pace::SILENCE;
 use crate::transfer::Transfer;
+use crate::tries::Tries;
 
 /// The wait for a byte at the first try, and at most; it doubles with each try.
 const PATIENCE: Duration = Duration::from_secs(5);
 const MOST_PATIENCE: Duration = Duration::from_secs(30);
-/// The delay before the second try, and at most.
-const DELAY: Duration = Duration::from_millis(100);
-const MOST_DELAY: Duration = Duration::from_secs(5);
-/// Requests for one range.
-const TRIES: u32 = 10;
-/// Requests to a host that none has reached.
-const TRIES_UNREACHABLE: u32 = 4;
 /// A body that is slower than this part of the usual rate is asked for once more.
 const SLOW: f64 = 0.25;
 /// The wait for the end of a body whose bytes are all there, so that its connection can be reused.
@@ -43,35 +37,29 @@ pub(crate) async fn read(
     is_urgent: bool,
     mut sink: impl FnMut(Bytes),
 ) -> Result<Head, RangeFault> {
-    let started = Instant::now();
-    let deadline = started + bucket.deadline;
-    let mut reading = Reading {
-        bucket,
-        key,
-        next: asked.start,
-        end: asked.end,
-        head: expected.cloned(),
-        is_urgent,
-        tries: 0,
-    };
-    let mut delay = DELAY;
+    let mut tries = Tries::new(bucket);
+    let mut reading =
+        Reading { bucket, key, next: asked.start, end: asked.end, head: expected.cloned() };
     loop {
-        let tried = timeout_at(deadline, reading.attempt(&mut sink)).await;
+        let permit = match tries.start(is_urgent).await {
+            Ok(permit) => permit,
+            Err(cause) => return Err(reading.fault(cause, &tries).await),
+        };
+        if reading.next > asked.start {
+            bucket.counters.count(Count::Resumed);
+        }
+        let begun = Instant::now();
+        let first = reading.next;
+        let tried = timeout(tries.left(), reading.attempt(tries.sent(), &mut sink)).await;
+        drop(permit);
         let cause = match tried {
             Ok(Ok(head)) => return Ok(head),
             Ok(Err(cause)) => cause,
-            Err(_) => Cause::Silent(bucket.deadline),
+            Err(_) if reading.next > first => reading.unfinished(asked.start),
+            Err(_) => Cause::Silent(begun.elapsed()),
         };
-        let has_tries = reading.tries < TRIES
-            && !(cause.is_unreachable() && reading.tries >= TRIES_UNREACHABLE);
-        let pause = reading.pause(&cause, &mut delay);
-        if !cause.may_pass() || !has_tries || Instant::now() + pause >= deadline {
-            return Err(reading.fault(cause, started.elapsed()).await);
-        }
-        sleep(pause).await;
-        bucket.counters.count(Count::Retry);
-        if reading.next > asked.start {
-            bucket.counters.count(Count::Resumed);
+        if let Err(cause) = tries.failed(cause).await {
+            return Err(reading.fault(cause, &tries).await);
         }
     }
 }
@@ -85,8 +73,6 @@ struct Reading<'a> {
     end: u64,
     /// The object and its version, once an answer has named them: later ones must agree.
     head: Option<Head>,
-    is_urgent: bool,
-    tries: u32,
 }
 
 /// A second request for the missing bytes, which are kept until it has all of them.
@@ -155,19 +141,16 @@ enum Event {
 }
 
 impl Reading<'_> {
-    /// Asks for the missing bytes once, and once more where the answer is late.
-    async fn attempt(&mut self, sink: &mut impl FnMut(Bytes)) -> Result<Head, Cause> {
-        if let Some(until) = self.bucket.pace.quiet_until() {
-            sleep_until(until).await;
-        }
-        let _permit = self.bucket.connections.permit(self.is_urgent).await;
-        self.tries += 1;
+    /// Asks for the missing bytes once, and once more where the answer is late. It is the try of this
+    /// number, from 1.
+    async fn attempt(&mut self, number: u32, sink: &mut impl FnMut(Bytes)) -> Result<Head, Cause> {
         self.bucket.pace.asked(self.end - self.next);
-        let silence = PATIENCE.saturating_mul(1 << (self.tries - 1).min(3)).min(MOST_PATIENCE);
+        let silence = PATIENCE.saturating_mul(1 << (number - 1).min(3)).min(MOST_PATIENCE);
         let mut main = Some(self.transfer(0));
         let mut hedge: Option<Hedge> = None;
         let mut timing = Timing::new(self.bucket);
-        loop {
+        let mut failure = Cause::Short { received: self.next };
+        while main.is_some() || hedge.is_some() {
             let event = tokio::select! {
                 biased;
                 next = next_of(main.as_mut()) => Event::Main(next),
@@ -191,10 +174,11 @@ impl Reading<'_> {
                 Event::Main(Ok(None)) => return self.whole(),
                 Event::Main(Err(cause)) => {
                     self.learn(main.as_ref());
-                    self.note(&cause);
-                    if hedge.is_none() || !cause.may_pass() {
+                    self.bucket.note(&cause);
+                    if !cause.may_pass() {
                         return Err(cause);
                     }
+                    failure = cause;
                     main = None;
                 }
                 Event::Hedge(Ok(Some(bytes))) => {
@@ -209,16 +193,19 @@ impl Reading<'_> {
                 }
                 Event::Hedge(Ok(None)) => hedge = None,
                 Event::Hedge(Err(cause)) => {
-                    self.note(&cause);
-                    if main.is_none() || !cause.may_pass() {
+                    self.bucket.note(&cause);
+                    if !cause.may_pass() {
                         return Err(cause);
                     }
+                    failure = cause;
                     hedge = None;
                     timing.may_hedge = false;
                 }
                 Event::Late => {
                     // It needs no permit of its own: the late one is expected to be dropped.
-                    timing.may_hedge = self.bucket.pace.may_hedge(self.end - self.next);
+                    let pace = &self.bucket.pace;
+                    timing.may_hedge =
+                        pace.quiet().is_none() && pace.may_hedge(self.end - self.next);
                     if timing.may_hedge {
                         self.bucket.counters.count(Count::Hedge);
                         let transfer = self.transfer(1);
@@ -231,6 +218,7 @@ impl Reading<'_> {
                 }
             }
         }
+        Err(failure)
     }
 
     fn transfer(&self, pool: usize) -> Transfer {
@@ -309,34 +297,19 @@ impl Reading<'_> {
         }
     }
 
-    /// Slows the store's requests down where it asks for that.
-    fn note(&self, cause: &Cause) {
-        if cause.is_throttling() {
-            self.bucket.connections.throttled();
-        }
-        if let Cause::Status { retry_after: Some(pause), .. } = cause {
-            self.bucket.pace.quiet(*pause);
-        }
-    }
-
-    /// The wait before the next try.
-    fn pause(&self, cause: &Cause, delay: &mut Duration) -> Duration {
-        // Decorrelated jitter: between the first delay and three times the last one.
-        let span = delay.saturating_mul(3).saturating_sub(DELAY);
-        *delay = (DELAY + span.mul_f64(self.bucket.random())).min(MOST_DELAY);
-        let allowance = if cause.may_pass() { self.bucket.pace.retry() } else { Duration::ZERO };
-        (*delay).max(allowance)
+    /// The cause of a range from `start` on whose bytes still arrived at the deadline.
+    fn unfinished(&self, start: u64) -> Cause {
+        Cause::Unfinished { received: self.next - start, asked: self.end - start }
     }
 
     /// The fault for the caller. A version that no longer exists is named by asking for the current
     /// one.
-    async fn fault(&self, cause: Cause, elapsed: Duration) -> RangeFault {
-        let endpoint = self.bucket.endpoint.as_deref();
-        let fault = cause.fault(endpoint, self.tries, elapsed);
+    async fn fault(&self, cause: Cause, tries: &Tries<'_>) -> RangeFault {
+        let fault = tries.fault(cause);
         if let RangeFault::Changed { found: Pin::Unknown } = &fault
             && let Ok(Ok(head)) = timeout(PATIENCE, self.bucket.head(self.key)).await
         {
-            return Cause::Defect(Defect::Changed(head.version)).fault(endpoint, 1, elapsed);
+            return tries.fault(Cause::Defect(Defect::Changed(head.version)));
         }
         fault
     }

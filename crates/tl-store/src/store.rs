@@ -5,17 +5,14 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tbl_io::{Location, Object, RangeFault, ReadError, Source, Storage, Stores};
-use tokio::time::timeout;
 
 use crate::address::{self, Address};
 use crate::ahead::Budget;
 use crate::answer::Head;
 use crate::bucket::{Bucket, Key, Limits};
-use crate::cause::Cause;
 use crate::clients;
 use crate::connections::Use;
 use crate::counters::{Counters, StoreStats};
@@ -27,14 +24,12 @@ use crate::object::StoredObject;
 use crate::options::StoreOptions;
 use crate::read::read;
 use crate::redirect;
+use crate::tries::repeated;
 use crate::version::Version;
 use crate::web::certificates;
 
 /// The schemes that this crate opens.
 const SCHEMES: [&str; 8] = ["s3", "gs", "az", "abfs", "abfss", "hf", "https", "http"];
-
-/// The time for the length of an object without a byte.
-const HEAD: Duration = Duration::from_secs(30);
 
 /// The bytes that an object is opened with: the header of any container, and the index of most.
 const FRONT: u64 = 1 << 20;
@@ -213,12 +208,11 @@ pub(crate) async fn open(bucket: Arc<Bucket>, key: Key) -> Result<(Head, Bytes),
         Ok(head) => Ok((head, front.freeze())),
         // No range can be requested of an object without a byte.
         Err(RangeFault::Refused { status: 416, code, tries, elapsed }) => {
-            let head = timeout(HEAD, bucket.head(&key)).await;
-            match head.unwrap_or(Err(Cause::Silent(HEAD))) {
-                Ok(head) if head.len == 0 => Ok((head, Bytes::new())),
-                Ok(_) => Err(RangeFault::Refused { status: 416, code, tries, elapsed }),
-                Err(cause) => Err(cause.fault(bucket.endpoint.as_deref(), tries, elapsed)),
+            let head = repeated(&bucket, || bucket.head(&key)).await?;
+            if head.len > 0 {
+                return Err(RangeFault::Refused { status: 416, code, tries, elapsed });
             }
+            Ok((head, Bytes::new()))
         }
         Err(fault) => Err(fault),
     }

@@ -1,6 +1,11 @@
 //! Reads of ranges against a store in memory that is faulty on purpose, in virtual time.
 
+mod hedges;
+mod listings;
+mod outages;
+
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -26,6 +31,7 @@ use crate::net::Net;
 use crate::options::{OptionError, StoreOptions};
 use crate::read::read;
 use crate::store::{self, RemoteStores};
+use crate::version::Version;
 
 /// Reaches a service without a network.
 #[derive(Debug)]
@@ -35,6 +41,26 @@ pub(crate) struct InMemory(pub(crate) Arc<Service>);
 impl Transport for InMemory {
     async fn send(&self, request: http::Request<Bytes>, _: usize) -> io::Result<Answer> {
         Ok(self.0.respond(request.method(), request.uri(), request.headers()).await)
+    }
+}
+
+/// Chooses for each request the service that answers it.
+struct Routed<F>(F);
+
+impl<F> fmt::Debug for Routed<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Routed")
+    }
+}
+
+#[async_trait]
+impl<F> Transport for Routed<F>
+where
+    F: Fn(&http::Request<Bytes>) -> io::Result<Arc<Service>> + Send + Sync,
+{
+    async fn send(&self, request: http::Request<Bytes>, _: usize) -> io::Result<Answer> {
+        let service = (self.0)(&request)?;
+        Ok(service.respond(request.method(), request.uri(), request.headers()).await)
     }
 }
 
@@ -57,14 +83,24 @@ fn options(dialect: Dialect) -> BTreeMap<String, String> {
     options.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
+const LIMITS: Limits = Limits { connections: 8, deadline: DEADLINE, hedge: true };
+
 /// A bucket of a service, and an object in it.
 fn bucket(service: &Arc<Service>) -> (Arc<Bucket>, Key, Arc<Counters>) {
+    bucket_over(InMemory(Arc::clone(service)), service.dialect, LIMITS)
+}
+
+/// A bucket that is reached in this way, and an object in it.
+fn bucket_over(
+    transport: impl Transport + 'static,
+    dialect: Dialect,
+    limits: Limits,
+) -> (Arc<Bucket>, Key, Arc<Counters>) {
     let counters = Arc::<Counters>::default();
-    let transport = Arc::new(InMemory(Arc::clone(service)));
+    let transport = Arc::new(transport);
     let gate = |hosts| Gate::new(transport.clone(), hosts, Arc::clone(&counters));
-    let limits = Limits { connections: 8, deadline: DEADLINE, hedge: true };
-    let options = options(service.dialect);
-    let (url, store) = match service.dialect {
+    let options = options(dialect);
+    let (url, store) = match dialect {
         Dialect::S3 => ("s3://b/k", Store::S3),
         Dialect::Gcs => ("gs://b/k", Store::Gcs),
         Dialect::Azure => ("az://b/k", Store::Azure),
@@ -483,4 +519,16 @@ fn the_account_in_a_url_is_the_one_that_is_asked() {
     assert_eq!(made(&[("account_name", "photos")]).unwrap(), expected);
     let refused = made(&[("account_name", "others")]).unwrap_err().to_string();
     assert!(refused.contains("the URL's account"), "{refused}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_without_a_byte_is_opened_though_an_answer_refuses() {
+    let mut service = Service::new(Dialect::S3);
+    // The request for its length.
+    service.faults = Faults::Numbered { fault: Fault::SlowDown, first: 1, count: 1 };
+    service.objects.put("b/k", Bytes::new());
+    let (bucket, key, counters) = bucket(&Arc::new(service));
+    let (head, front) = store::open(bucket, key).await.unwrap();
+    assert_eq!((head.len, front.len()), (0, 0));
+    assert_eq!(counters.stats().heads, 2);
 }
