@@ -131,12 +131,21 @@ impl Hub {
         };
         let file = FileAt { commit: commit.to_owned(), path: path.clone() };
         if let Some(url) = self.address(&file) {
-            let (answer, _) = follow(&self.gate, &Method::GET, url, &headers, pool, None).await?;
-            // The address ended; the hub gives another one.
-            if !matches!(answer.status().as_u16(), 400 | 401 | 403 | 404 | 410) {
-                return Ok(at_commit(answer, commit));
+            let answer = follow(&self.gate, &Method::GET, url, &headers, pool, None).await;
+            let is_over =
+                |status: StatusCode| matches!(status.as_u16(), 400 | 401 | 403 | 404 | 410);
+            match answer {
+                Ok((answer, _)) if !is_over(answer.status()) => {
+                    return Ok(at_commit(answer, commit));
+                }
+                // The address ended; the hub gives another one.
+                Ok(_) => drop(self.lock_addresses().remove(&file)),
+                // Its server may be gone; the next try asks the hub.
+                Err(cause) => {
+                    self.lock_addresses().remove(&file);
+                    return Err(cause);
+                }
             }
-            self.lock_addresses().remove(&file);
         }
         let url = self.file(commit, path);
         let bearer = self.bearer.as_ref();

@@ -7,6 +7,7 @@ mod outages;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -531,4 +532,27 @@ async fn an_object_without_a_byte_is_opened_though_an_answer_refuses() {
     let (head, front) = store::open(bucket, key).await.unwrap();
     assert_eq!((head.len, front.len()), (0, 0));
     assert_eq!(counters.stats().heads, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_of_the_hub_that_no_longer_connects_is_asked_for_again() {
+    let service = Arc::new(Service::new(Dialect::Hub));
+    service.objects.put("b/k", content(3 << 20));
+    let is_gone = Arc::new(AtomicBool::new(false));
+    let gone = Arc::clone(&is_gone);
+    let transport = Routed(move |request: &http::Request<Bytes>| {
+        let is_file = request.uri().host() == Some("files.test");
+        // The next address is of a server that is there.
+        if is_file && gone.swap(false, Ordering::Relaxed) {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        Ok(Arc::clone(&service))
+    });
+    let (bucket, key, counters) = bucket_over(transport, Dialect::Hub, LIMITS);
+    let (head, _) = store::open(bucket.clone(), key.clone()).await.unwrap();
+    let before = counters.stats().gets;
+    is_gone.store(true, Ordering::Relaxed);
+    let range = 2 << 20..(2 << 20) + 100;
+    read(&bucket, &key, range, Some(&head), true, drop).await.unwrap();
+    assert_eq!(counters.stats().gets - before, 3, "old address, hub, new address");
 }

@@ -1,6 +1,6 @@
 //! Requests that are sent a second time.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 
 use super::*;
 
