@@ -275,6 +275,12 @@ pub enum RangeFault {
     /// A request was not sent, because its host may not be asked.
     #[error("the host {} may not be asked for this object", host.escape_debug())]
     Forbidden { host: Box<str> },
+    /// A listed object has a key that cannot be requested.
+    #[error(
+        "invalid key \"{}\" in the listing, expected parts between slashes that are not empty, \".\" or \"..\", without control characters; rename the object",
+        key.escape_debug()
+    )]
+    InvalidKey { key: Box<str> },
     /// There are no credentials for the store.
     #[error("no usable credentials: {source}")]
     Credentials { source: Box<dyn std::error::Error + Send + Sync> },

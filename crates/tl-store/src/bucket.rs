@@ -231,7 +231,7 @@ impl Bucket {
         };
         let prefix = Some(prefix).filter(|prefix| !prefix.is_empty());
         let page = client.pages.list_paginated(prefix, options).await;
-        page.map(Page::from).map_err(|error| failed(&error))
+        page.map(Page::from).map_err(|error| not_listed(&error))
     }
 }
 
@@ -258,6 +258,23 @@ async fn signed(
         (None, Err(error)) => Err(failed(&error)),
         (None, Ok(_)) => unreachable!("the gate gives no answer to a request with a ticket"),
     }
+}
+
+/// The cause of an error instead of a page.
+fn not_listed(error: &object_store::Error) -> Cause {
+    use object_store::path::Error::{BadSegment, EmptySegment};
+    if let object_store::Error::InvalidPath { source } = error
+        && let EmptySegment { path } | BadSegment { path, .. } = source
+    {
+        return Cause::Key(path.as_str().into());
+    }
+    let cause = failed(error);
+    // The client's errors tell only by their text that an answer came: no credentials are missing.
+    if matches!(cause, Cause::Credentials(_)) && error.to_string().contains("list response") {
+        let text = "the store's answer is not a page of a listing";
+        return Cause::Broken(std::io::Error::new(std::io::ErrorKind::InvalidData, text));
+    }
+    cause
 }
 
 /// The cause of an error that the client found, or that a request without a ticket ended with.

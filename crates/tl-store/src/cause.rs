@@ -37,6 +37,8 @@ pub(crate) enum Cause {
     Forbidden {
         host: Box<str>,
     },
+    /// The key of a listed object, which the client cannot ask for.
+    Key(Box<str>),
     Credentials(Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -57,6 +59,7 @@ impl Cause {
             Self::Defect(_)
             | Self::OtherRegion { .. }
             | Self::Forbidden { .. }
+            | Self::Key(_)
             | Self::Credentials(_) => false,
         }
     }
@@ -114,6 +117,7 @@ impl Cause {
             }
             Self::OtherRegion { region } => RangeFault::OtherRegion { region },
             Self::Forbidden { host } => RangeFault::Forbidden { host },
+            Self::Key(key) => RangeFault::InvalidKey { key },
             Self::Credentials(source) => RangeFault::Credentials { source },
         }
     }
