@@ -131,7 +131,15 @@ pub trait BackgroundReads {
     /// Parts are ascending, disjoint, not empty, and inside the object. `receiver` is dropped when
     /// the read has ended; if that is before the last part, the read has failed. A blocking read of
     /// the same bytes gives the fault. Must not block.
-    fn start(&self, parts: Vec<Range<u64>>, receiver: Box<dyn PartReceiver>) -> UnderWay;
+    ///
+    /// The caller needs the first byte in about `needed_in`, and zero means now or an unknown time.
+    /// A store may be patient with a late answer until then.
+    fn start(
+        &self,
+        parts: Vec<Range<u64>>,
+        needed_in: Duration,
+        receiver: Box<dyn PartReceiver>,
+    ) -> UnderWay;
 }
 
 /// Takes the parts of a range as they arrive. Must not block.

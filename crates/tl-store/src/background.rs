@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tbl_io::{BackgroundReads, PartReceiver, UnderWay};
 
 use crate::object::StoredObject;
+use crate::read::Need;
 
 /// Cuts the bytes of a range, which arrive in order, into parts.
 struct Cutter {
@@ -57,7 +59,12 @@ fn length(range: Range<u64>) -> usize {
 }
 
 impl BackgroundReads for StoredObject {
-    fn start(&self, parts: Vec<Range<u64>>, receiver: Box<dyn PartReceiver>) -> UnderWay {
+    fn start(
+        &self,
+        parts: Vec<Range<u64>>,
+        needed_in: Duration,
+        receiver: Box<dyn PartReceiver>,
+    ) -> UnderWay {
         let Some((first, last)) = parts.first().zip(parts.last()) else {
             return UnderWay::new(());
         };
@@ -70,7 +77,8 @@ impl BackgroundReads for StoredObject {
         let version = self.version.clone();
         let read = self.net.engine().spawn(async move {
             // Parts that are missing in the end are read once more, by someone who gets the reason.
-            drop(version.read(range, false, |bytes| cutter.push(bytes)).await);
+            let need = Need::after(needed_in);
+            drop(version.read(range, need, |bytes| cutter.push(bytes)).await);
         });
         // In a fork nothing is requested.
         read.map_or_else(|_| UnderWay::new(()), UnderWay::new)

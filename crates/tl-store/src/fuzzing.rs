@@ -18,7 +18,7 @@ use crate::address::Address;
 use crate::bucket::{Bucket, Limits};
 use crate::counters::Counters;
 use crate::gate::{Answer, Gate, Hosts, Transport, is_metadata};
-use crate::read::read;
+use crate::read::{Need, read};
 use crate::store::key;
 
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -189,7 +189,7 @@ pub fn http_response(data: &[u8]) {
         let begun = Instant::now();
         let mut received = Vec::new();
         let sink = |bytes: Bytes| received.extend_from_slice(&bytes);
-        let result = read(&bucket, &key, range.clone(), None, true, sink).await;
+        let result = read(&bucket, &key, range.clone(), None, Need::Now, sink).await;
         let took = begun.elapsed();
         assert!(took <= DEADLINE + GRACE, "the read took {took:?}");
         let is_of = |version: u8| {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tbl_io::{BackgroundReads, Part, PartFault, Pin, RangeFault, Ranges};
@@ -12,7 +13,7 @@ use crate::answer::Head;
 use crate::bucket::{Bucket, Key};
 use crate::engine::{Task, received};
 use crate::net::Net;
-use crate::read::read;
+use crate::read::{Need, read};
 
 /// The largest range of one request: beyond it, several at once are faster.
 const REQUEST: u64 = 8 << 20;
@@ -49,10 +50,10 @@ impl ObjectVersion {
     pub(crate) async fn read(
         &self,
         range: Range<u64>,
-        is_urgent: bool,
+        need: Need,
         sink: impl FnMut(Bytes),
     ) -> Result<(), RangeFault> {
-        read(&self.bucket, &self.key, range, Some(&self.head), is_urgent, sink).await.map(drop)
+        read(&self.bucket, &self.key, range, Some(&self.head), need, sink).await.map(drop)
     }
 }
 
@@ -131,7 +132,7 @@ impl StoredObject {
                 let sink = |part: Bytes| bytes.extend_from_slice(&part);
                 let range = request.range.clone();
                 // A reader asks once more and gets the reason.
-                if version.read(range, false, sink).await.is_ok() {
+                if version.read(range, Need::after(Duration::ZERO), sink).await.is_ok() {
                     request.arrived(bytes);
                 }
             });
@@ -155,7 +156,7 @@ impl StoredObject {
         self.net.engine().spawn(async move {
             let send = |arrival| drop(arrivals.send(arrival));
             let sink = |bytes| send(Arrival::Bytes(piece, bytes));
-            let result = version.read(range, true, sink).await;
+            let result = version.read(range, Need::Now, sink).await;
             send(Arrival::End(piece, result));
         })
     }

@@ -19,10 +19,40 @@ use crate::tries::Tries;
 /// The wait for a byte at the first try, and at most; it doubles with each try.
 const PATIENCE: Duration = Duration::from_secs(5);
 const MOST_PATIENCE: Duration = Duration::from_secs(30);
+/// Needs are told apart up to this far away.
+const LONGEST: Duration = Duration::from_secs(3_600);
 /// A body that is slower than this part of the usual rate is asked for once more.
 const SLOW: f64 = 0.25;
 /// The wait for the end of a body whose bytes are all there, so that its connection can be reused.
 const END: Duration = Duration::from_millis(100);
+
+/// The time at which the first byte of a range is needed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Need {
+    /// A thread waits for it.
+    Now,
+    /// At this time, so far as is known.
+    At(Instant),
+}
+
+impl Need {
+    /// Nobody waits for the first byte before `delay` is over.
+    pub(crate) fn after(delay: Duration) -> Self {
+        Self::At(Instant::now() + delay.min(LONGEST))
+    }
+
+    /// The wait for the first byte before a second request is worth its cost, where answers usually
+    /// come within `usual`. It leaves half of the time that is left to the second request.
+    fn patience(self, usual: Duration) -> Duration {
+        match self {
+            Self::Now => usual,
+            Self::At(time) => {
+                let left = time.saturating_duration_since(Instant::now());
+                usual.max((left / 2).min(SILENCE))
+            }
+        }
+    }
+}
 
 /// Reads a range, which may end after the object does, in the version `expected` if that is given.
 /// `sink` gets its bytes in order, each once.
@@ -34,14 +64,14 @@ pub(crate) async fn read(
     key: &Key,
     asked: Range<u64>,
     expected: Option<&Head>,
-    is_urgent: bool,
+    need: Need,
     mut sink: impl FnMut(Bytes),
 ) -> Result<Head, RangeFault> {
     let mut tries = Tries::new(bucket);
     let mut reading =
-        Reading { bucket, key, next: asked.start, end: asked.end, head: expected.cloned() };
+        Reading { bucket, key, next: asked.start, end: asked.end, head: expected.cloned(), need };
     loop {
-        let permit = match tries.start(is_urgent).await {
+        let permit = match tries.start(matches!(need, Need::Now)).await {
             Ok(permit) => permit,
             Err(cause) => return Err(reading.fault(cause, &tries).await),
         };
@@ -73,6 +103,7 @@ struct Reading<'a> {
     end: u64,
     /// The object and its version, once an answer has named them: later ones must agree.
     head: Option<Head>,
+    need: Need,
 }
 
 /// A second request for the missing bytes, which are kept until it has all of them.
@@ -93,9 +124,9 @@ struct Timing {
 }
 
 impl Timing {
-    fn new(bucket: &Bucket) -> Self {
+    fn new(bucket: &Bucket, need: Need) -> Self {
         let begun = Instant::now();
-        let hedge_at = begun + bucket.pace.patience();
+        let hedge_at = begun + need.patience(bucket.pace.patience());
         Self { begun, first_byte: None, received: 0, may_hedge: bucket.has_hedges, hedge_at }
     }
 
@@ -148,7 +179,7 @@ impl Reading<'_> {
         let silence = PATIENCE.saturating_mul(1 << (number - 1).min(3)).min(MOST_PATIENCE);
         let mut main = Some(self.transfer(0));
         let mut hedge: Option<Hedge> = None;
-        let mut timing = Timing::new(self.bucket);
+        let mut timing = Timing::new(self.bucket, self.need);
         let mut failure = Cause::Short { received: self.next };
         while main.is_some() || hedge.is_some() {
             let event = tokio::select! {

@@ -22,7 +22,7 @@ use crate::list;
 use crate::net::Net;
 use crate::object::StoredObject;
 use crate::options::StoreOptions;
-use crate::read::read;
+use crate::read::{Need, read};
 use crate::redirect;
 use crate::tries::repeated;
 use crate::version::Version;
@@ -203,7 +203,7 @@ impl RemoteStores {
 pub(crate) async fn open(bucket: Arc<Bucket>, key: Key) -> Result<(Head, Bytes), RangeFault> {
     let mut front = BytesMut::new();
     let sink = |bytes: Bytes| front.extend_from_slice(&bytes);
-    let read = read(&bucket, &key, 0..FRONT, None, true, sink).await;
+    let read = read(&bucket, &key, 0..FRONT, None, Need::Now, sink).await;
     match read {
         Ok(head) => Ok((head, front.freeze())),
         // No range can be requested of an object without a byte.

@@ -30,7 +30,7 @@ use crate::gate::{Answer, Connector, Gate, Hosts, Transport};
 use crate::hub::{Hub, HubOptions};
 use crate::net::Net;
 use crate::options::{OptionError, StoreOptions};
-use crate::read::read;
+use crate::read::{Need, read};
 use crate::store::{self, RemoteStores};
 use crate::version::Version;
 
@@ -205,7 +205,9 @@ impl Run {
         let mut bytes = Vec::new();
         let begun = Instant::now();
         let sink = |part: Bytes| bytes.extend_from_slice(&part);
-        let read = read(bucket, key, self.range.clone(), Some(head), false, sink).await;
+        let read =
+            read(bucket, key, self.range.clone(), Some(head), Need::after(Duration::ZERO), sink)
+                .await;
         let took = begun.elapsed();
         assert!(took <= DEADLINE + Duration::from_secs(1), "{took:?}: {self:?}");
         let range =
@@ -292,7 +294,7 @@ async fn any_request_may_fail() {
                         let mut bytes = Vec::new();
                         let sink = |part: Bytes| bytes.extend_from_slice(&part);
                         let range = start..start + 300_000;
-                        let read = read(&bucket, &key, range, Some(&head), true, sink).await;
+                        let read = read(&bucket, &key, range, Some(&head), Need::Now, sink).await;
                         let start = usize::try_from(start).unwrap();
                         if read.is_ok() {
                             assert_eq!(bytes, stored[start..start + 300_000]);
@@ -315,7 +317,7 @@ async fn a_replaced_object_is_named_with_both_versions() {
         let (bucket, key, _) = bucket(&service);
         let (head, _) = store::open(bucket.clone(), key.clone()).await.unwrap();
         service.objects.put("b/k", content(2 << 20));
-        let read = read(&bucket, &key, 1 << 20..(1 << 20) + 10, Some(&head), true, drop).await;
+        let read = read(&bucket, &key, 1 << 20..(1 << 20) + 10, Some(&head), Need::Now, drop).await;
         let Err(RangeFault::Changed { found }) = read else { panic!("{read:?}") };
         let (now, _) = store::open(bucket.clone(), key).await.unwrap();
         assert_eq!(found, now.version.pin(bucket.endpoint.as_deref()), "{dialect:?}");
@@ -335,7 +337,7 @@ async fn a_late_answer_is_asked_for_once_more() {
     let mut longest = Duration::ZERO;
     for _ in 0..100 {
         let begun = Instant::now();
-        read(&bucket, &key, 0..100_000, Some(&head), true, drop).await.unwrap();
+        read(&bucket, &key, 0..100_000, Some(&head), Need::Now, drop).await.unwrap();
         longest = longest.max(begun.elapsed());
     }
     // The stall is noticed a second after the last byte.
@@ -354,7 +356,7 @@ async fn a_broken_body_continues_where_it_ended() {
     let (bucket, key, counters) = bucket(&service);
     let (head, _) = store::open(bucket.clone(), key.clone()).await.unwrap();
     let before = counters.stats();
-    read(&bucket, &key, 0..800_000, Some(&head), true, drop).await.unwrap();
+    read(&bucket, &key, 0..800_000, Some(&head), Need::Now, drop).await.unwrap();
     let stats = counters.stats();
     assert_eq!(stats.received - before.received, 800_000, "no byte twice");
     assert_eq!((stats.retries, stats.resumed), (2, 2));
@@ -388,7 +390,7 @@ async fn the_hub_is_asked_once_for_a_file_until_its_address_ends() {
         let mut bytes = Vec::new();
         let sink = |part: Bytes| bytes.extend_from_slice(&part);
         let range = start..start + 100;
-        read(&bucket, &key, range, Some(&head), true, sink).await.unwrap();
+        read(&bucket, &key, range, Some(&head), Need::Now, sink).await.unwrap();
         let start = usize::try_from(start).unwrap();
         assert_eq!(bytes, stored[start..start + 100]);
         assert_eq!(counters.stats().gets - before, requests, "{start}");
@@ -553,6 +555,6 @@ async fn an_address_of_the_hub_that_no_longer_connects_is_asked_for_again() {
     let before = counters.stats().gets;
     is_gone.store(true, Ordering::Relaxed);
     let range = 2 << 20..(2 << 20) + 100;
-    read(&bucket, &key, range, Some(&head), true, drop).await.unwrap();
+    read(&bucket, &key, range, Some(&head), Need::Now, drop).await.unwrap();
     assert_eq!(counters.stats().gets - before, 3, "old address, hub, new address");
 }

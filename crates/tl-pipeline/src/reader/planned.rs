@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tbl_io::{PartReceiver, SampleSource, SampleSourceExt, Source, UnderWay};
 use tl_handoff::sync::{Arc, Mutex, lock};
@@ -18,6 +18,9 @@ use crate::work::Work;
 /// The rows that the plan looks ahead at most: it lists them. More than a window of the usual block
 /// shuffles has.
 const LEAD: u64 = 1 << 16;
+
+/// The least time over which the rate of rows is measured. Batches are taken in bursts.
+const MEASURED: Duration = Duration::from_millis(250);
 
 /// The object that has all samples of a source, if they can be requested in the background.
 pub(super) fn object(source: &dyn SampleSource) -> Option<&Source> {
@@ -34,6 +37,7 @@ pub(super) fn request_rows(run: &Run, rows: &Range<u64>) {
     let mut plan = Plan::new(rows.start, first_rows_end, run.config().read_ahead_bytes);
     let lead = lead(run);
     let mut under_way: Vec<Request> = Vec::new();
+    let mut demand = Demand::new(rows.start, Instant::now());
     while let Some(first) = window.first_within(plan.row(), lead) {
         plan.pass(first);
         let known_end = first.saturating_add(lead).min(rows.end);
@@ -50,7 +54,12 @@ pub(super) fn request_rows(run: &Run, rows: &Range<u64>) {
             return;
         };
         let parts = admit(window, parts);
-        let Some(request) = start(run, window, &log, parts) else { continue };
+        let Some(first_row) = parts.iter().map(|part| part.row).min() else { continue };
+        // Rows may have been taken while there was no room.
+        let Some(first) = window.first_within(first_row, lead) else { return };
+        demand.taken(first, Instant::now());
+        let needed_in = demand.needed_in(first_row);
+        let Some(request) = start(run, window, &log, parts, needed_in) else { continue };
         if under_way.len() == under_way.capacity() {
             under_way.retain(|request| request.last_row >= first);
         }
@@ -94,6 +103,39 @@ fn admit(window: &Window, parts: Vec<Part>) -> Vec<Part> {
     parts.into_iter().filter(|part| admitted.next_if_eq(&part.row).is_some()).collect()
 }
 
+/// The rate at which rows are taken, which tells when a row is needed.
+struct Demand {
+    /// The first row that has not been taken.
+    first: u64,
+    /// That row when the rate was last measured, and the time.
+    measured: (u64, Instant),
+    /// The time from one row to the next, once it is known.
+    per_row: Option<Duration>,
+}
+
+impl Demand {
+    fn new(first: u64, now: Instant) -> Self {
+        Self { first, measured: (first, now), per_row: None }
+    }
+
+    /// Notes the first row that has not been taken.
+    fn taken(&mut self, first: u64, now: Instant) {
+        self.first = first;
+        let (row, since) = self.measured;
+        let time = now.saturating_duration_since(since);
+        if first > row && time >= MEASURED {
+            self.per_row = Some(time / u32::try_from(first - row).unwrap_or(u32::MAX));
+            self.measured = (first, now);
+        }
+    }
+
+    /// The time until a row is taken; zero while that is unknown.
+    fn needed_in(&self, row: u64) -> Duration {
+        let rows = u32::try_from(row.saturating_sub(self.first)).unwrap_or(u32::MAX);
+        self.per_row.map_or(Duration::ZERO, |per_row| per_row.saturating_mul(rows))
+    }
+}
+
 /// A request that was started.
 struct Request {
     last_row: u64,
@@ -106,6 +148,7 @@ fn start(
     window: &Arc<Window>,
     log: &Arc<Mutex<RequestLog>>,
     parts: Vec<Part>,
+    needed_in: Duration,
 ) -> Option<Request> {
     let last_row = parts.iter().map(|part| part.row).max()?;
     let object = run.dataset().shards().get(parts.first()?.wanted.object)?;
@@ -120,7 +163,7 @@ fn start(
         since: Instant::now(),
         lane,
     };
-    Some(Request { last_row, read: reads.start(ranges, Box::new(delivery)) })
+    Some(Request { last_row, read: reads.start(ranges, needed_in, Box::new(delivery)) })
 }
 
 /// Brings the samples of a request to their rows.
@@ -181,5 +224,30 @@ impl Lanes {
 
     fn give_back(&mut self, lane: u32) {
         self.free.push(lane);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_needed_at_the_rate_at_which_others_were_taken() {
+        let begun = Instant::now();
+        let at = |millis| begun + Duration::from_millis(millis);
+        let mut demand = Demand::new(100, begun);
+        assert_eq!(demand.needed_in(1_000), Duration::ZERO, "nothing is known");
+        demand.taken(110, at(10));
+        assert_eq!(demand.needed_in(1_000), Duration::ZERO, "too short to tell");
+        demand.taken(200, at(500));
+        assert_eq!(demand.needed_in(300), Duration::from_millis(500));
+        assert_eq!(demand.needed_in(200), Duration::ZERO);
+        demand.taken(250, at(600));
+        assert_eq!(demand.needed_in(300), Duration::from_millis(250));
+        // The consumer was away for a while, which counts until it takes rows again.
+        demand.taken(250, at(10_000));
+        assert_eq!(demand.needed_in(300), Duration::from_millis(9_500));
+        demand.taken(300, at(10_500));
+        assert_eq!(demand.needed_in(301), Duration::from_millis(10));
     }
 }

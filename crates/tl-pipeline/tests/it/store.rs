@@ -189,7 +189,12 @@ impl Ranges for StoredObject {
 }
 
 impl BackgroundReads for StoredObject {
-    fn start(&self, parts: Vec<Range<u64>>, mut receiver: Box<dyn PartReceiver>) -> UnderWay {
+    fn start(
+        &self,
+        parts: Vec<Range<u64>>,
+        _: Duration,
+        mut receiver: Box<dyn PartReceiver>,
+    ) -> UnderWay {
         let object = self.clone();
         thread::spawn(move || {
             object.round_trip();

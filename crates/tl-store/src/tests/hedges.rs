@@ -4,6 +4,66 @@ use std::sync::atomic::AtomicUsize;
 
 use super::*;
 
+/// A service whose first bytes take some 30 ms, with an object that has been read often enough that
+/// the usual times are known.
+async fn known(sigma: f64, faults: Faults) -> (Arc<Bucket>, Key, Arc<Counters>, Head) {
+    let mut service = Service::new(Dialect::S3);
+    service.speed.first_byte = Duration::from_millis(30);
+    service.speed.sigma = sigma;
+    service.faults = faults;
+    service.objects.put("b/k", content(1 << 20));
+    let (bucket, key, counters) = bucket(&Arc::new(service));
+    let (head, _) = store::open(bucket.clone(), key.clone()).await.unwrap();
+    for _ in 0..49 {
+        read(&bucket, &key, 0..1_000, Some(&head), Need::Now, drop).await.unwrap();
+    }
+    (bucket, key, counters, head)
+}
+
+/// The longest of some reads, and the number of hedges.
+async fn longest(need: fn() -> Need, sigma: f64, faults: Faults) -> (Duration, u64) {
+    let (bucket, key, counters, head) = known(sigma, faults).await;
+    let before = counters.stats().hedges;
+    let mut longest = Duration::ZERO;
+    for _ in 0..300 {
+        let begun = Instant::now();
+        read(&bucket, &key, 0..1_000, Some(&head), need(), drop).await.unwrap();
+        longest = longest.max(begun.elapsed());
+    }
+    (longest, counters.stats().hedges - before)
+}
+
+fn soon() -> Need {
+    Need::after(Duration::from_millis(600))
+}
+
+fn later() -> Need {
+    Need::after(Duration::from_secs(10))
+}
+
+fn at_an_unknown_time() -> Need {
+    Need::after(Duration::ZERO)
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_answers_with_plenty_of_time_are_not_hedged() {
+    let (_, hedges) = longest(|| Need::Now, 0.8, Faults::None).await;
+    assert!(hedges >= 3, "{hedges}");
+    assert_eq!(longest(at_an_unknown_time, 0.8, Faults::None).await.1, hedges);
+    assert_eq!(longest(later, 0.8, Faults::None).await.1, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn stalled_requests_are_hedged_in_time() {
+    let stalled = || Faults::Numbered { fault: Fault::Silence, first: 100, count: 1 };
+    for (need, most) in [(at_an_unknown_time as fn() -> Need, 150), (soon, 350), (later, 1_050)] {
+        let (longest, hedges) = longest(need, 0.0, stalled()).await;
+        let most = Duration::from_millis(most);
+        assert!(longest <= most && longest >= most - Duration::from_millis(50), "{longest:?}");
+        assert_eq!(hedges, 1);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_range_whose_requests_both_failed_is_asked_for_at_once() {
     let service = |puts: usize, fault: Option<Fault>| {
@@ -27,7 +87,7 @@ async fn a_range_whose_requests_both_failed_is_asked_for_at_once() {
     });
     let (bucket, key, counters) = bucket_over(transport, Dialect::S3, LIMITS);
     let begun = Instant::now();
-    let read = read(&bucket, &key, 0..256 << 10, None, true, drop).await;
+    let read = read(&bucket, &key, 0..256 << 10, None, Need::Now, drop).await;
     assert!(matches!(read, Err(RangeFault::Changed { .. })), "{read:?}");
     assert_eq!(counters.stats().hedges, 1);
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());

@@ -43,7 +43,10 @@ fn start(
     let mut reads = JoinSet::new();
     for _ in 0..count {
         let (bucket, key, head) = (Arc::clone(bucket), key.clone(), head.clone());
-        reads.spawn(async move { read(&bucket, &key, 0..len, Some(&head), false, drop).await });
+        reads.spawn(async move {
+            let need = Need::after(Duration::from_secs(1));
+            read(&bucket, &key, 0..len, Some(&head), need, drop).await
+        });
     }
     reads
 }
@@ -115,7 +118,7 @@ async fn the_reason_of_a_missed_deadline_is_named() {
     let limits = Limits { deadline: Duration::from_secs(1), hedge: false, ..LIMITS };
     let fault = async |set: &dyn Fn(&mut Service)| {
         let (bucket, key, head) = store_of(set, limits);
-        let read = read(&bucket, &key, 0..1 << 20, Some(&head), true, drop).await;
+        let read = read(&bucket, &key, 0..1 << 20, Some(&head), Need::Now, drop).await;
         read.unwrap_err().to_string()
     };
     let slow = fault(&|service| service.speed.rate = 100e3).await;
@@ -139,5 +142,7 @@ async fn the_longest_deadline_is_as_good_as_none() {
         service.faults = Faults::Numbered { fault: Fault::TooMany, first: 0, count: 2 };
     };
     let (bucket, key, head) = store_of(refusing, limits);
-    read(&bucket, &key, 0..1_000, Some(&head), true, drop).await.unwrap();
+    for need in [Need::Now, Need::after(Duration::MAX)] {
+        read(&bucket, &key, 0..1_000, Some(&head), need, drop).await.unwrap();
+    }
 }
