@@ -9,7 +9,7 @@ use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::client::HttpConnector;
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::list::PaginatedListStore;
-use object_store::{ClientOptions, ObjectStore, RetryConfig};
+use object_store::{ClientConfigKey, ClientOptions, ObjectStore, RetryConfig};
 use reqwest::Url;
 
 use crate::address::Store;
@@ -76,6 +76,26 @@ fn unknown(name: &str, store: &'static str) -> OptionError {
     OptionError::Unknown { name: name.to_owned(), store }
 }
 
+/// Refuses the settings of `object_store`'s own connections, which requests of this crate do not use.
+#[expect(clippy::wildcard_enum_match_arm, reason = "no other setting has a counterpart")]
+fn connection_setting(name: &str, key: ClientConfigKey) -> OptionError {
+    let instead = match key {
+        ClientConfigKey::ProxyUrl => "set HTTPS_PROXY",
+        ClientConfigKey::ProxyExcludes => "set NO_PROXY",
+        ClientConfigKey::Timeout
+        | ClientConfigKey::ConnectTimeout
+        | ClientConfigKey::ReadTimeout => "set deadline, the time after which a read has failed",
+        ClientConfigKey::AllowInvalidCertificates
+        | ClientConfigKey::NoSystemCertificates
+        | ClientConfigKey::ProxyCaCertificate => {
+            "set ca_certificate, the path of the store's root certificate"
+        }
+        ClientConfigKey::AllowHttp => "set allow_http=true",
+        _ => "leave it out",
+    };
+    OptionError::Unsupported { name: name.to_owned(), instead }
+}
+
 fn refused(store: &'static str, error: &object_store::Error) -> OptionError {
     OptionError::Client { store, message: error.to_string().escape_debug().to_string() }
 }
@@ -111,6 +131,12 @@ impl Endpoint {
     }
 }
 
+/// Whether a flag of `object_store` is on. Its client refuses other values than flags have.
+fn is_set(flag: Option<String>) -> bool {
+    let on = ["1", "true", "on", "yes", "y"];
+    flag.is_some_and(|flag| on.iter().any(|on| flag.eq_ignore_ascii_case(on)))
+}
+
 fn instance_hosts(common: Common) -> Vec<String> {
     let hosts: &[&str] = if common.instance { &METADATA } else { &[] };
     hosts.iter().map(|&host| host.to_owned()).collect()
@@ -126,6 +152,9 @@ fn s3<C: HttpConnector>(
     let mut builder = AmazonS3Builder::from_env();
     for (name, value) in options {
         let key: AmazonS3ConfigKey = name.parse().map_err(|_| unknown(name, STORE))?;
+        if let AmazonS3ConfigKey::Client(key) = key {
+            return Err(connection_setting(name, key));
+        }
         builder = builder.with_config(key, *value);
     }
     builder = builder
@@ -144,6 +173,11 @@ fn s3<C: HttpConnector>(
         has_keys = builder.get_config_value(&AmazonS3ConfigKey::AccessKeyId).is_some();
     }
     let value = |key| builder.get_config_value(&key);
+    if is_set(value(AmazonS3ConfigKey::S3Express)) {
+        let instead = "copy the data to a bucket that is not a directory bucket";
+        return Err(OptionError::Unsupported { name: "s3_express".to_owned(), instead });
+    }
+    let is_anonymous = common.anonymous || is_set(value(AmazonS3ConfigKey::SkipSignature));
     let region = value(AmazonS3ConfigKey::Region).unwrap_or_else(|| "us-east-1".to_owned());
     let given = value(AmazonS3ConfigKey::S3Endpoint).or(value(AmazonS3ConfigKey::Endpoint));
     let endpoint = given.map(|given| Endpoint::parse(&given, common)).transpose()?;
@@ -165,7 +199,7 @@ fn s3<C: HttpConnector>(
         hosts.push(CONTAINER.to_owned());
         hosts.extend(container.and_then(|uri| uri.parse().ok()).map(|uri| gate::origin(&uri)));
     }
-    if common.anonymous {
+    if is_anonymous {
         builder = builder.with_skip_signature(true);
     } else if !(has_keys || has_web_identity || has_container || common.instance) {
         return Err(OptionError::NoCredentials { store: STORE });
@@ -212,6 +246,9 @@ fn gcs<C: HttpConnector>(
     for (name, value) in options {
         let name = if *name == "endpoint" { "base_url" } else { name };
         let key: GoogleConfigKey = name.parse().map_err(|_| unknown(name, STORE))?;
+        if let GoogleConfigKey::Client(key) = key {
+            return Err(connection_setting(name, key));
+        }
         builder = builder.with_config(key, *value);
     }
     builder = builder
@@ -233,11 +270,12 @@ fn gcs<C: HttpConnector>(
         GoogleConfigKey::ApplicationCredentials,
         GoogleConfigKey::BearerToken,
     ];
+    let is_anonymous = common.anonymous || is_set(value(GoogleConfigKey::SkipSignature));
     let default = std::env::home_dir()
         .map(|home| home.join(".config/gcloud/application_default_credentials.json"));
     let has_any = given.into_iter().any(|key| value(key).is_some())
         || default.is_some_and(|file| file.exists());
-    if common.anonymous {
+    if is_anonymous {
         builder = builder.with_skip_signature(true);
     } else if !(has_any || common.instance) {
         return Err(OptionError::NoCredentials { store: STORE });
@@ -258,6 +296,9 @@ fn azure<C: HttpConnector>(
     let mut builder = MicrosoftAzureBuilder::from_env();
     for (name, value) in options {
         let key: AzureConfigKey = name.parse().map_err(|_| unknown(name, STORE))?;
+        if let AzureConfigKey::Client(key) = key {
+            return Err(connection_setting(name, key));
+        }
         builder = builder.with_config(key, *value);
     }
     // The account that the URL names is meant, whatever the environment says.
@@ -307,7 +348,7 @@ fn azure<C: HttpConnector>(
         AzureConfigKey::UseAzureCli,
     ];
     let has_any = given.into_iter().any(|key| value(key).is_some());
-    if common.anonymous {
+    if common.anonymous || is_set(value(AzureConfigKey::SkipSignature)) {
         builder = builder.with_skip_signature(true);
     } else if !(has_any || common.instance) {
         return Err(OptionError::NoCredentials { store: STORE });

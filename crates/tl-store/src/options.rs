@@ -60,6 +60,9 @@ pub enum OptionError {
     /// The kind of store has no such option.
     #[error("unknown option {name:?} for {store}")]
     Unknown { name: String, store: &'static str },
+    /// An option of `object_store` that has no effect here.
+    #[error("option {name:?} is not supported: {instead}")]
+    Unsupported { name: String, instead: &'static str },
     /// The value cannot be used. It may be secret, so it is not repeated.
     #[error("invalid value of option {name:?}: expected {expected}")]
     Value { name: &'static str, expected: &'static str },

@@ -558,3 +558,53 @@ async fn an_address_of_the_hub_that_no_longer_connects_is_asked_for_again() {
     read(&bucket, &key, range, Some(&head), Need::Now, drop).await.unwrap();
     assert_eq!(counters.stats().gets - before, 3, "old address, hub, new address");
 }
+
+#[test]
+fn options_without_an_effect_are_refused_by_name() {
+    let transport = Arc::new(InMemory(Arc::new(Service::new(Dialect::S3))));
+    let made = |store, given: &[(&str, &str)]| {
+        let keys: &[(&str, &str)] = match store {
+            Store::Azure => &[("account_name", "a"), ("access_key", "AAAA")],
+            Store::Gcs => &[("bearer_token", "a")],
+            Store::S3 => &[("access_key_id", "a"), ("secret_access_key", "a")],
+        };
+        let given = given.iter().chain(keys);
+        let options = given.map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let connector = |hosts| Connector(Gate::new(transport.clone(), hosts, Arc::default()));
+        clients::client(store, "b", &options, connector).map(drop)
+    };
+    for store in [Store::S3, Store::Gcs, Store::Azure] {
+        for (name, instead) in [
+            ("proxy_url", "set HTTPS_PROXY"),
+            ("proxy_excludes", "set NO_PROXY"),
+            ("timeout", "set deadline"),
+            ("connect_timeout", "set deadline"),
+            ("allow_invalid_certificates", "root certificate"),
+            ("user_agent", "leave it out"),
+        ] {
+            let refused = made(store, &[(name, SECRET)]).unwrap_err().to_string();
+            let expected = format!("option \"{name}\" is not supported: ");
+            assert!(refused.starts_with(&expected) && refused.contains(instead), "{refused}");
+            assert!(!refused.contains(SECRET), "{refused}");
+        }
+        assert_eq!(made(store, &[("skip_signature", "false")]), Ok(()));
+    }
+    let refused = made(Store::S3, &[("s3_express", "TRUE")]).unwrap_err();
+    assert!(matches!(refused, OptionError::Unsupported { .. }), "{refused}");
+    assert_eq!(made(Store::S3, &[("s3_express", "false")]), Ok(()));
+}
+
+#[test]
+fn requests_without_a_signature_need_no_keys() {
+    let transport = Arc::new(InMemory(Arc::new(Service::new(Dialect::S3))));
+    for store in [Store::S3, Store::Gcs, Store::Azure] {
+        let given: &[(&str, &str)] = match store {
+            Store::S3 | Store::Gcs => &[("skip_signature", "yes")],
+            Store::Azure => &[("skip_signature", "yes"), ("account_name", "a")],
+        };
+        let options = given.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
+        let connector = |hosts| Connector(Gate::new(transport.clone(), hosts, Arc::default()));
+        let made = clients::client(store, "b", &options.collect(), connector);
+        assert_eq!(made.map(drop), Ok(()), "{store:?}");
+    }
+}
