@@ -344,3 +344,24 @@ fn an_index_stands_for_its_shards() {
     let both = run(&["index", &local[0], urls[0], "-o", &at("x.tlidx")]).error(2);
     assert!(both.contains("s3://b/a.tbl: lies outside of "), "{both}");
 }
+
+#[test]
+fn settings_of_stores_are_arguments() {
+    let root = tempfile::tempdir().unwrap();
+    let server = serve(service(root.path()), 0).unwrap();
+    let endpoint = format!("endpoint={}", server.endpoint());
+    let store =
+        ["--store", &endpoint, "--store", "access_key_id=dummy", "--store", "secret_access_key=x"];
+    let ls = ["ls", "s3://photos/", "--connections", "2", "--deadline", "9.5", "--no-hedge"];
+    assert_eq!(tl(ls.iter().chain(&store)).code, Some(0));
+    for (argument, value, expected) in [
+        ("--connections", "0", "would be zero"),
+        ("--deadline", "0", "expected seconds, more than 0"),
+        ("--deadline", "-1", "expected seconds, more than 0"),
+        ("--deadline", "soon", "expected seconds, more than 0"),
+    ] {
+        let argument = format!("{argument}={value}");
+        let refused = tl(["ls", "s3://photos/", &argument]).error(2);
+        assert!(refused.contains(expected), "{refused}");
+    }
+}
