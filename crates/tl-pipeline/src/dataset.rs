@@ -1,5 +1,7 @@
 //! Data sets: one or many stored sources as one numbered sequence of labelled samples.
 
+mod shards;
+
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::ops::Range;
@@ -161,12 +163,17 @@ impl Dataset {
     /// source that cannot say so leaves it to its samples.
     ///
     /// # Errors
-    /// [`EmptyError::NoImages`].
+    /// [`EmptyError::Shards`] if the first source is a folder of archives, TBL files or shard indexes
+    /// and has no image by its name; otherwise [`EmptyError::NoImages`].
     pub fn require_images(&self) -> Result<(), EmptyError> {
         const LOOKED_AT: u64 = 64;
         let is_readable = |format| matches!(format, SampleFormat::RawU8) || format.is_image();
         if self.tables().next().is_some() {
             return Ok(());
+        }
+        // Before the first archive is read as if it were a sample.
+        if let Some(error) = self.shards.first().and_then(|shard| shards::in_folder(&**shard)) {
+            return Err(error);
         }
         let mut bytes = Vec::new();
         for index in 0..self.len() {

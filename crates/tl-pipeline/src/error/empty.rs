@@ -29,6 +29,19 @@ pub enum EmptyError {
         key: Option<Vec<u8>>,
         sample_count: u64,
     },
+    /// A folder of files that hold samples, where images are decoded.
+    #[error(
+        "{location}: this folder has no images but {count} {}: pass '{pattern}'",
+        shards(extension, *count)
+    )]
+    Shards {
+        location: Location,
+        count: u64,
+        /// That of the files: `tar`, `tbl` or `tlidx`.
+        extension: &'static str,
+        /// The pattern of the files, or the only one.
+        pattern: Location,
+    },
     /// A sampler that selects no sample.
     #[error("the sampler selects none of {sample_count} samples")]
     NothingSelected { sample_count: u64 },
@@ -38,6 +51,17 @@ pub enum EmptyError {
         incomplete one out: lower batch_size, or set tail to pad or uneven"
     )]
     NoBatch { positions: u64, global_batch: u64 },
+}
+
+fn shards(extension: &str, count: u64) -> &'static str {
+    match (extension, count) {
+        ("tlidx", 1) => "shard index",
+        ("tlidx", _) => "shard indexes",
+        ("tbl", 1) => "TBL file",
+        ("tbl", _) => "TBL files",
+        (_, 1) => "TAR archive",
+        _ => "TAR archives",
+    }
 }
 
 /// The expected contents of the first source, and the number of other sources.

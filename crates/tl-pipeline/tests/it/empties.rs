@@ -81,6 +81,58 @@ fn a_data_set_without_an_image_is_refused_where_images_are_decoded() {
 }
 
 #[test]
+fn a_folder_of_archives_is_refused_with_their_pattern() {
+    let root = tempfile::tempdir().unwrap();
+    let write = |name: &str| {
+        let path = root.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, b"x").unwrap();
+    };
+    for name in [
+        "tars/0.tar",
+        "tars/1.tar",
+        "tars/README.md",
+        "below/a/0.tar",
+        "below/a/1.tar",
+        "spread/a/0.tbl",
+        "spread/b/0.tbl",
+        "one/0.tar",
+        "indexed/0.tar",
+        "indexed/1.tar",
+        "indexed/all.tlidx",
+        "texts/0.txt",
+        "mixed/0.tar",
+    ] {
+        write(name);
+    }
+    for (folder, expected) in [
+        ("tars", Some(("2 TAR archives", "*.tar"))),
+        ("below", Some(("2 TAR archives", "a/*.tar"))),
+        ("spread", Some(("2 TBL files", "**/*.tbl"))),
+        ("one", Some(("1 TAR archive", "0.tar"))),
+        ("indexed", Some(("1 shard index", "all.tlidx"))),
+        ("texts", None),
+    ] {
+        let folder = root.path().join(folder);
+        let message = refused(Dataset::open(&[&folder]).unwrap(), config(train()));
+        let folder = folder.display();
+        match expected {
+            Some((what, pattern)) => assert_eq!(
+                message,
+                format!(
+                    "{folder}: this folder has no images but {what}: pass '{folder}/{pattern}'"
+                )
+            ),
+            None => assert!(message.contains("none of 1 samples is an image"), "{message}"),
+        }
+    }
+    // An archive among images is passed over.
+    let mixed = root.path().join("mixed");
+    write_image(&mixed.join("1.bmp"));
+    assert!(Loader::new(Dataset::open(&[&mixed]).unwrap(), config(train())).is_ok());
+}
+
+#[test]
 fn a_sampler_that_selects_nothing_is_refused() {
     let subset = |subset: Subset| Samples::Subset(subset);
     let parts = Vec::<Part>::new();
