@@ -2,80 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import pathlib
 import pickle
-import re
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 import turboloader as tl
+from loopback import DUMMY, SECRET, Handler, Server, served
 from turboloader.exceptions import LoaderError
 
 PHOTOS = pathlib.Path(__file__).parents[3] / "testdata" / "photos"
-SECRET = "planted-secret"
-DUMMY = {"access_key_id": "dummy", "secret_access_key": SECRET}
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Answers requests for ranges of the files below ``root``, as S3 does."""
-
-    protocol_version = "HTTP/1.1"
-    root: pathlib.Path
-
-    def do_GET(self) -> None:
-        path = self.root / self.path.lstrip("/")
-        if "Credential=dummy/" not in self.headers.get("Authorization", ""):
-            return self.refuse(403, "InvalidAccessKeyId")
-        if not path.is_file():
-            return self.refuse(404, "NoSuchKey")
-        content = path.read_bytes()
-        first, last = map(int, re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["Range"]).groups())
-        part = content[first : last + 1]
-        self.send_response(206)
-        self.send_header("Content-Length", str(len(part)))
-        end = first + len(part) - 1
-        self.send_header("Content-Range", f"bytes {first}-{end}/{len(content)}")
-        self.send_header("ETag", f'"{hash(content):x}"')
-        self.end_headers()
-        self.wfile.write(part)
-
-    def refuse(self, status: int, code: str) -> None:
-        body = f"<Error><Code>{code}</Code></Error>".encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A loader that is closed closes its connections, whatever is on its way."""
-
-
-@contextlib.contextmanager
-def served(root: pathlib.Path) -> Iterator[str]:
-    handler = type("Handler", (Handler,), {"root": root})
-    server = Server(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @pytest.fixture(scope="module")

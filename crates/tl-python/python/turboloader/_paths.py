@@ -31,7 +31,28 @@ def expand(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> 
 
 def absolute(path: str) -> str:
     """Return a path that means the same in every folder; a URL does anyway."""
-    return path if _URL.match(path) else os.path.abspath(path)
+    return path if is_url(path) else os.path.abspath(path)
+
+
+def shown(path: str) -> str:
+    """Return a path for people: the query of a web server's URL may sign it.
+
+    Examples
+    --------
+    >>> shown("https://host/train.tar?X-Amz-Signature=abc")
+    'https://host/train.tar?...'
+    """
+    if not is_url(path) or not path.lower().startswith("http"):
+        return path
+    scheme, _, rest = path.partition("://")
+    head, has_query, _ = rest.partition("?")
+    host, slash, key = head.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{key}{'?...' if has_query else ''}"
+
+
+def is_url(path: str) -> bool:
+    """Return whether a path is the URL of an object in a store."""
+    return _URL.match(path) is not None
 
 
 def _expand_one(path: str) -> list[str]:
@@ -39,7 +60,7 @@ def _expand_one(path: str) -> list[str]:
 
 
 def _matching(path: str) -> list[str]:
-    if _URL.match(path) or not _WILDCARDS.search(path) or os.path.exists(path):
+    if is_url(path) or not _WILDCARDS.search(path) or os.path.exists(path):
         return [path]
     found = sorted(glob.glob(path))
     if not found:

@@ -183,6 +183,15 @@ def store_options(options: Any, credentials: Any) -> list[tuple[str, str]]:
     return listed
 
 
+def refuse_to_pickle(what: str, storage_options: Any) -> None:
+    """Refuse to pickle an object with options of stores."""
+    if storage_options:
+        raise TypeError(
+            f"a {what} with storage_options cannot be pickled, because they may be secret: "
+            "set environment variables instead"
+        )
+
+
 def cache_dir() -> str:
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(home, "turboloader")
@@ -276,7 +285,10 @@ class Settings:
     form there.
     """
 
-    data_path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None
+    # The query of a URL may be secret.
+    data_path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = field(
+        default=None, repr=False
+    )
     batch_size: int = 32
     num_workers: int = 0
     shuffle: bool | str = False
@@ -328,7 +340,7 @@ class Settings:
     buckets: int | tuple[int, int] | None = None
     parity: str | None = None
     worker_id: int | None = None
-    source: Any = None
+    source: Any = field(default=None, repr=False)
     format: str | None = None
     transforms: Any = None
     prefetch_factor: int | None = None

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from . import _native, _settings
 from ._native import Recipe, Report
+from ._paths import shown
 from ._settings import Settings
 from ._warnings import warn_of_notes
 from .exceptions import SettingError
@@ -326,11 +327,7 @@ class DataLoader:
                 "a DataLoader cannot be pickled after its first epoch has begun: "
                 "pickle it before, and send its state_dict()"
             )
-        if self._settings.storage_options:
-            raise TypeError(
-                "a DataLoader with storage_options cannot be pickled, because they may be secret: "
-                "set environment variables instead"
-            )
+        _settings.refuse_to_pickle("DataLoader", self._settings.storage_options)
         return {name: value for name, value in self.__dict__.items() if name != "_native"}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
@@ -341,7 +338,7 @@ class DataLoader:
         self.__dict__.update(kept)
 
     def __repr__(self) -> str:
-        paths = self._paths[0] if len(self._paths) == 1 else f"{len(self._paths)} sources"
+        paths = shown(self._paths[0]) if len(self._paths) == 1 else f"{len(self._paths)} sources"
         rows = "columns" if self._is_table else "stored bytes"
         work = rows if self._recipe is None else self._recipe
         size = self._settings.batch_size

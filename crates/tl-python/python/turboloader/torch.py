@@ -41,9 +41,17 @@ from torch.utils.data import get_worker_info
 
 from . import _native
 from ._accesses import Accesses
-from ._paths import expand
+from ._paths import expand, shown
 from ._ranks import ShardingCheck
-from ._settings import check_choice, names, path_list, place, recipe_of_samples, whole
+from ._settings import (
+    check_choice,
+    names,
+    path_list,
+    place,
+    recipe_of_samples,
+    refuse_to_pickle,
+    whole,
+)
 from ._turns import Turns
 from ._warnings import warn, warn_of_notes
 from .exceptions import LoaderError, SampleError, SampleIndexError, SettingError, StateError
@@ -286,10 +294,16 @@ class IterableDataset(TorchIterableDataset):
         return settings
 
     def __getstate__(self) -> dict[str, Any]:
+        refuse_to_pickle("data set", self._settings.get("storage_options"))
         return {**self.__dict__, "_loaders": {}, "_present": None}
 
     def __repr__(self) -> str:
-        return f"IterableDataset({self._settings['data_path']!r}, {self._len} batches)"
+        paths = self._settings["data_path"]
+        if isinstance(paths, Sequence) and not isinstance(paths, str):
+            paths = [shown(os.fspath(path)) for path in paths]
+        elif isinstance(paths, (str, os.PathLike)):
+            paths = shown(os.fspath(paths))
+        return f"IterableDataset({paths!r}, {self._len} batches)"
 
 
 class _QuietLoader(DataLoader):
@@ -545,7 +559,8 @@ class Dataset(TorchDataset):
         self._open()
 
     def __repr__(self) -> str:
-        return f"Dataset({self._paths}, {len(self)} samples: {self._recipe})"
+        paths = [shown(path) for path in self._paths]
+        return f"Dataset({paths}, {len(self)} samples: {self._recipe})"
 
 
 class _Called:
